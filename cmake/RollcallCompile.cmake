@@ -1,0 +1,21 @@
+# Flags every target of the project is compiled with, as one interface target.
+set(ROLLCALL_SANITIZE "" CACHE STRING "Sanitizers to build with, comma separated (address,undefined or thread)")
+option(ROLLCALL_WERROR "Treat warnings as errors" OFF)
+
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+add_library(rollcall_compile INTERFACE)
+target_compile_options(rollcall_compile INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast
+                       $<$<BOOL:${ROLLCALL_WERROR}>:-Werror>)
+if(ROLLCALL_SANITIZE)
+  add_compile_options(-fsanitize=${ROLLCALL_SANITIZE} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${ROLLCALL_SANITIZE})
+  if(ROLLCALL_SANITIZE MATCHES "undefined")
+    add_compile_options(-fno-sanitize-recover=undefined)
+  endif()
+endif()
+find_program(ROLLCALL_CCACHE ccache)
+if(ROLLCALL_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${ROLLCALL_CCACHE})
+endif()

@@ -1,0 +1,147 @@
+/// \file
+/// How bytes move: the interface that every transport implements.
+///
+/// A transport sends *active messages*: a small opaque header and a payload. On the eager path the payload travels with
+/// the header; on the large path the receiver is offered the payload and fetches it when it wants to, into the buffer it
+/// wants. Matching, credits and landing are not the transport's business. A transport also gives *board* memory, which
+/// peers write with one-sided puts.
+///
+/// Threads: whoever owns the lane calls a transport, one thread at a time (see runtime/lane/lane.hpp). Only
+/// descriptor() may be read by others. Callbacks (Sink, Completion) are made from progress(), and from
+/// send()/fetch()/put() never: those return what is known at once. Callbacks must not throw; they may call send(),
+/// fetch(), decline() and put(), but not progress().
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <rollcall/time.hpp>
+
+namespace rollcall::transport {
+
+/// Bytes to be read. A null `data` with a size is a phantom: it is counted and timed but not moved (simulation only).
+struct ConstBytes {
+    const void* data = nullptr;
+    std::uint64_t size = 0;
+};
+
+/// Bytes to be written. A null `data` with a size is a phantom, as above.
+struct Bytes {
+    void* data = nullptr;
+    std::uint64_t size = 0;
+    operator ConstBytes() const { return {data, size}; }
+};
+
+/// How a transfer ended.
+enum class Outcome : std::uint8_t { ok, failed };
+
+/// Told once when a transfer ends whose end was not known at once.
+class Completion {
+  public:
+    virtual void complete(Outcome outcome) noexcept = 0;
+
+  protected:
+    ~Completion() = default;
+};
+
+/// What a call that starts a transfer knows at once. `pending` means: the Completion will be told.
+enum class Started : std::uint8_t { done, pending, failed };
+
+/// A payload that waits at its sender. Each must be fetched or declined exactly once.
+struct Offer {
+    void* handle = nullptr;  ///< The transport's own.
+    int peer = -1;
+    std::uint64_t size = 0;
+    bool phantom = false;  ///< No data will be moved; see ConstBytes.
+};
+
+/// Longest header of a message, in bytes.
+inline constexpr std::size_t kMaximumHeader = 96;
+
+/// The two ways of a payload.
+enum class Path : std::uint8_t { eager, large };
+
+/// Receives what arrives. Implemented by the engine (runtime/lane/engine.hpp).
+class Sink {
+  public:
+    /// An eager message. Header and payload are valid only during the call.
+    virtual void on_message(std::span<const std::byte> header, ConstBytes payload) noexcept = 0;
+    /// A large message is offered. The header is valid only during the call; the offer until fetched or declined.
+    virtual void on_offer(std::span<const std::byte> header, const Offer& offer) noexcept = 0;
+    /// A peer became unreachable. Its pending transfers are completed as failed, before or after this call.
+    virtual void on_peer_unreachable(int peer, std::string_view why) noexcept = 0;
+    /// A put may have changed this process's board. Only transports that can tell call it; see Transport::tells_of_puts().
+    virtual void on_board_changed() noexcept = 0;
+
+  protected:
+    ~Sink() = default;
+};
+
+/// What a put does to a target that sleeps on its event descriptor.
+enum class PutWake : std::uint8_t {
+    wakes,   ///< The put makes the target's descriptor readable.
+    silent,  ///< It does not, and the target's memory can be read directly (peer_memory()): look whether it sleeps.
+    unknown  ///< It does not, and the target cannot be looked at: a message must follow.
+};
+
+class Transport {
+  public:
+    virtual ~Transport() = default;
+
+    virtual std::string_view name() const = 0;
+    /// What it runs over, for people: "posix (shared memory), tcp over lo".
+    virtual std::string description() const = 0;
+
+    /// This process's address for connect(). Opaque; a few hundred bytes.
+    virtual std::vector<std::byte> address() const = 0;
+    /// Gives the addresses of all processes by rank. Connections are made at the first use of each.
+    virtual void connect(std::vector<std::vector<std::byte>> addresses) = 0;
+    /// Who is told of arriving messages. Set once, before the first progress().
+    virtual void attach(Sink& sink) = 0;
+
+    /// Does what can be done without waiting. Returns the number of things that happened (0: nothing).
+    virtual unsigned progress() = 0;
+
+    /// Sends. The header (at most kMaximumHeader bytes) is copied. The payload must stay until the transfer has ended:
+    /// eager, when it has left this process; large, when the receiver has fetched or declined it. `completion` must
+    /// live until told when `pending` is returned.
+    virtual Started send(int peer, std::span<const std::byte> header, ConstBytes payload, Path path,
+                         Completion& completion) = 0;
+    /// Fetches an offered payload into `into` (offer.size bytes), from an offer or later.
+    virtual Started fetch(const Offer& offer, Bytes into, Completion& completion) = 0;
+    /// Lets an offered payload go; the sender's transfer ends as done.
+    virtual void decline(const Offer& offer) = 0;
+    /// Ends the connection to a peer at once: everything pending with it ends as failed. Later sends to it fail.
+    virtual void disconnect(int peer) = 0;
+
+    /// This process's board: zeroed memory of the transport's own, of the size given at construction, which peers can
+    /// write one-sidedly. Read it with std::atomic_ref.
+    virtual std::span<std::byte> board() = 0;
+    /// Writes at most 64 bytes, copied at the call, into a peer's board, without its help where the transport is truly one-sided. Not
+    /// ordered against messages nor against other puts.
+    virtual void put(int peer, std::uint64_t offset, std::span<const std::byte> bytes) = 0;
+    virtual PutWake put_wake(int peer) = 0;
+    /// A direct pointer to the board of a peer that shares memory with this process, or null.
+    virtual const std::byte* peer_board(int peer) = 0;
+    /// Whether Sink::on_board_changed() is called; otherwise the board must be looked at.
+    virtual bool tells_of_puts() const = 0;
+
+    /// Becomes readable when there may be something to progress, after arm() returned true. -1: it cannot be slept on.
+    virtual int descriptor() const = 0;
+    /// Prepares the descriptor. False: something is already there; progress and try again.
+    virtual bool arm() = 0;
+
+    /// The clock of this transport: CLOCK_MONOTONIC or virtual.
+    virtual Nanoseconds now() const = 0;
+
+    /// Ends all connections in good order, once every process has ended its operations. `meanwhile_done` is polled:
+    /// progress continues until it returns true (a barrier outside the transport).
+    virtual void flush() = 0;
+};
+
+}  // namespace rollcall::transport

@@ -1,0 +1,122 @@
+#include "runtime/topology/topology.hpp"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+#include <hwloc.h>
+#include <unistd.h>
+
+namespace rollcall::runtime {
+namespace {
+
+struct DestroyTopology {
+    void operator()(hwloc_topology_t topology) const { hwloc_topology_destroy(topology); }
+};
+using HwlocTopology = std::unique_ptr<hwloc_topology, DestroyTopology>;
+
+struct FreeBitmap {
+    void operator()(hwloc_bitmap_t bitmap) const { hwloc_bitmap_free(bitmap); }
+};
+using Bitmap = std::unique_ptr<hwloc_bitmap_s, FreeBitmap>;
+
+constexpr std::array kCaches = {HWLOC_OBJ_L1CACHE, HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L3CACHE, HWLOC_OBJ_L4CACHE};
+
+/// Loads what is shown and nothing else. Null when hwloc cannot.
+HwlocTopology load() {
+    hwloc_topology_t raw = nullptr;
+    if (hwloc_topology_init(&raw) != 0) return nullptr;
+    HwlocTopology topology(raw);
+    hwloc_topology_set_all_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_NONE);
+    hwloc_topology_set_type_filter(raw, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL);
+    hwloc_topology_set_type_filter(raw, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);
+    for (const auto type : kCaches) hwloc_topology_set_type_filter(raw, type, HWLOC_TYPE_FILTER_KEEP_ALL);
+    hwloc_topology_set_flags(
+        raw, HWLOC_TOPOLOGY_FLAG_NO_DISTANCES | HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS | HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS);
+    // The x86 backend moves the calling thread over every CPU of the machine to ask it; Linux has told us all we show.
+    hwloc_topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
+    if (hwloc_topology_load(raw) != 0) return nullptr;
+    return topology;
+}
+
+/// Calls `visit` for the objects of a type that have one of the CPUs.
+template <typename Visit>
+void for_each_usable(hwloc_topology_t topology, hwloc_obj_type_t type, hwloc_const_cpuset_t usable, Visit visit) {
+    for (hwloc_obj_t object = hwloc_get_next_obj_by_type(topology, type, nullptr); object != nullptr;
+         object = hwloc_get_next_obj_by_type(topology, type, object)) {
+        if (hwloc_bitmap_intersects(object->cpuset, usable)) visit(*object);
+    }
+}
+
+int count(hwloc_topology_t topology, hwloc_obj_type_t type, hwloc_const_cpuset_t usable) {
+    int number = 0;
+    for_each_usable(topology, type, usable, [&](const hwloc_obj&) { ++number; });
+    return number;
+}
+
+std::string cache_name(const hwloc_obj& cache) {
+    const auto& attributes = cache.attr->cache;
+    const char* suffix = attributes.type == HWLOC_OBJ_CACHE_DATA ? "d" : "";
+    return "L" + std::to_string(attributes.depth) + suffix;
+}
+
+void fill(Topology& view, hwloc_topology_t topology) {
+    const Bitmap usable(hwloc_bitmap_alloc());
+    if (!usable) return;
+    for (const int cpu : view.cpus) hwloc_bitmap_set(usable.get(), static_cast<unsigned>(cpu));
+
+    // Not every machine tells its packages or cores: what is missing stays as it was without hwloc.
+    if (const int packages = count(topology, HWLOC_OBJ_PACKAGE, usable.get()); packages > 0) view.packages = packages;
+    if (const int cores = count(topology, HWLOC_OBJ_CORE, usable.get()); cores > 0) view.cores = cores;
+    for_each_usable(topology, HWLOC_OBJ_NUMANODE, usable.get(), [&](const hwloc_obj& object) {
+        NumaNode node{.number = static_cast<int>(object.os_index),
+                      .memory_bytes = object.attr->numanode.local_memory,
+                      .cpus = {}};
+        for (const int cpu : view.cpus) {
+            if (hwloc_bitmap_isset(object.cpuset, static_cast<unsigned>(cpu))) node.cpus.push_back(cpu);
+        }
+        view.numa_nodes.push_back(std::move(node));
+    });
+    for (const auto type : kCaches) {
+        for_each_usable(topology, type, usable.get(), [&](const hwloc_obj& object) {
+            const auto name = cache_name(object);
+            const auto bytes = object.attr->cache.size;
+            const auto same = [&](const CacheLevel& level) { return level.name == name && level.bytes == bytes; };
+            const auto known = std::find_if(view.caches.begin(), view.caches.end(), same);
+            if (known != view.caches.end()) {
+                ++known->count;
+            } else {
+                view.caches.push_back({.name = name, .bytes = bytes, .count = 1});
+            }
+        });
+    }
+}
+
+std::string host_name() {
+    std::array<char, 256> name{};  // HOST_NAME_MAX is 64; the rest keeps a longer one terminated
+    return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
+}
+
+}  // namespace
+
+Topology load_topology() {
+    Topology view;
+    view.host = host_name();
+    view.cpus = cpus_of();
+    view.packages = 1;
+    view.cores = std::max(1, static_cast<int>(view.cpus.size()));
+    view.cpus_online = std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
+    view.memory_bytes = static_cast<std::uint64_t>(std::max(0l, sysconf(_SC_PHYS_PAGES))) *
+                        static_cast<std::uint64_t>(std::max(0l, sysconf(_SC_PAGESIZE)));
+    if (const auto loaded = load()) fill(view, loaded.get());
+    return view;
+}
+
+const Topology& topology() {
+    static const Topology view = load_topology();
+    return view;
+}
+
+int usable_cores() { return topology().cores; }
+
+}  // namespace rollcall::runtime

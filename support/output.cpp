@@ -1,0 +1,233 @@
+#include "support/output.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <stdexcept>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "runtime/settings/settings.hpp"
+
+namespace rollcall::output {
+namespace {
+
+template <typename... Functions>
+struct Overload : Functions... {
+    using Functions::operator()...;
+};
+template <typename... Functions>
+Overload(Functions...) -> Overload<Functions...>;
+
+/// A number that reads back as itself; empty when there is none.
+std::string exact(double number) { return std::isfinite(number) ? fmt::format("{}", number) : std::string(); }
+
+std::string as_text(const Value& value) {
+    return std::visit(
+        Overload{
+            [](std::monostate) { return std::string(); }, [](bool truth) { return std::string(truth ? "yes" : "no"); },
+            [](std::int64_t number) { return fmt::to_string(number); },
+            [](std::uint64_t number) { return fmt::to_string(number); },
+            [](double number) { return std::isfinite(number) ? fmt::format("{:.4g}", number) : std::string("-"); },
+            [](const std::string& text) { return text; },
+            [](Seconds duration) { return runtime::format_duration(duration.seconds); },
+            [](const Interval& interval) {
+                return fmt::format("{} [{}, {}]", runtime::format_duration(interval.median),
+                                   runtime::format_duration(interval.low), runtime::format_duration(interval.high));
+            }},
+        value.held());
+}
+
+bool is_number(const Value& value) {
+    return std::visit(Overload{[](std::monostate) { return false; }, [](bool) { return false; },
+                               [](const std::string&) { return false; }, [](const auto&) { return true; }},
+                      value.held());
+}
+
+std::string csv_quoted(const std::string& text) {
+    if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+    std::string quoted = "\"";
+    for (const char c : text) {
+        if (c == '"') quoted += '"';
+        quoted += c;
+    }
+    return quoted + '"';
+}
+
+std::string as_csv(const Value& value) {
+    return std::visit(
+        Overload{[](bool truth) { return std::string(truth ? "true" : "false"); },
+                 [](double number) { return exact(number); }, [](const std::string& text) { return csv_quoted(text); },
+                 [](Seconds duration) { return exact(duration.seconds); },
+                 [](const Interval& interval) {
+                     return fmt::format("{},{},{}", exact(interval.median), exact(interval.low), exact(interval.high));
+                 },
+                 [&](const auto&) { return as_text(value); }},
+        value.held());
+}
+
+using Json = nlohmann::ordered_json;
+
+Json as_json(const Value& value) {
+    return std::visit(
+        Overload{[](std::monostate) { return Json(); }, [](Seconds duration) { return Json(duration.seconds); },
+                 [](const Interval& interval) {
+                     return Json{{"median", interval.median}, {"low", interval.low}, {"high", interval.high}};
+                 },
+                 [](const auto& plain) { return Json(plain); }},
+        value.held());
+}
+
+/// Columns on a screen: code points, which is right for the few symbols printed here.
+std::size_t width(std::string_view text) {
+    return static_cast<std::size_t>(
+        std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+}  // namespace
+
+CLI::Option* add_format_option(CLI::App& command, Format& format) {
+    static const std::map<std::string, Format> kFormats = {
+        {"text", Format::text}, {"csv", Format::csv}, {"json", Format::json}};
+    const auto read = [&format](const CLI::results_t& words) {
+        format = kFormats.at(words.front());
+        return true;
+    };
+    const auto present =
+        std::find_if(kFormats.begin(), kFormats.end(), [&](const auto& entry) { return entry.second == format; });
+    const auto check = [](std::string& word) {
+        return kFormats.contains(word) ? std::string()
+                                       : fmt::format("'{}' is not a format; allowed: text, csv, json", word);
+    };
+    return command.add_option("--format", read, "How results are printed: text, csv, json")
+        ->check(CLI::Validator(check, "text|csv|json"))
+        ->default_str(present->first)
+        ->type_name("");
+}
+
+Table::Table(std::ostream& out, Format format, std::vector<std::string> columns)
+    : out_(out), format_(format), columns_(std::move(columns)) {}
+
+Table::~Table() {
+    try {
+        finish();
+    } catch (...) {  // NOLINT: a destructor must not throw, and whoever wants to know calls finish()
+    }
+}
+
+void Table::add(const Row& row) {
+    if (columns_.empty()) {
+        for (const auto& [column, value] : row) columns_.push_back(column);
+    }
+    static const Value kEmpty;
+    std::vector<const Value*> cells(columns_.size(), &kEmpty);
+    for (const auto& [column, value] : row) {
+        const auto found = std::find(columns_.begin(), columns_.end(), column);
+        if (found == columns_.end()) throw std::invalid_argument(fmt::format("this table has no column '{}'", column));
+        cells[static_cast<std::size_t>(found - columns_.begin())] = &value;
+    }
+    switch (format_) {
+        case Format::text:
+            text_rows_.emplace_back();
+            for (const auto* cell : cells) text_rows_.back().push_back(*cell);
+            break;
+        case Format::csv:
+            add_csv(cells);
+            break;
+        case Format::json:
+            add_json(row);
+            break;
+    }
+}
+
+void Table::write_csv_header(const std::vector<const Value*>& cells) {
+    interval_.assign(columns_.size(), false);
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+        interval_[i] = i < cells.size() && std::holds_alternative<Interval>(cells[i]->held());
+        const auto& column = columns_[i];
+        out_ << (i == 0 ? "" : ",");
+        if (interval_[i]) {
+            for (const char* part : {"_median,", "_low,", "_high"}) {
+                std::string name = column + part;
+                const bool more = name.ends_with(',');
+                if (more) name.pop_back();
+                out_ << csv_quoted(name) << (more ? "," : "");
+            }
+        } else {
+            out_ << csv_quoted(column);
+        }
+    }
+    out_ << '\n';
+    header_written_ = true;
+}
+
+void Table::add_csv(const std::vector<const Value*>& cells) {
+    if (!header_written_) write_csv_header(cells);
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+        const bool is_interval = std::holds_alternative<Interval>(cells[i]->held());
+        const bool is_empty = std::holds_alternative<std::monostate>(cells[i]->held());
+        if (is_interval != interval_[i] && !is_empty) {
+            throw std::invalid_argument(fmt::format("column '{}' holds an interval in some rows only", columns_[i]));
+        }
+        out_ << (i == 0 ? "" : ",") << (interval_[i] && is_empty ? ",," : as_csv(*cells[i]));
+    }
+    out_ << '\n';
+    out_.flush();
+}
+
+void Table::add_json(const Row& row) {
+    Json object = Json::object();
+    for (const auto& [column, value] : row) object[column] = as_json(value);
+    // Host names and variables may hold anything: bytes that are not UTF-8 are replaced, not refused.
+    out_ << object.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+    out_.flush();
+}
+
+void Table::write_text() {
+    if (text_rows_.empty()) return;
+    struct Column {
+        std::size_t index;
+        std::size_t width;
+        bool right;  ///< Numbers stand under each other by their last digit.
+    };
+    std::vector<std::vector<std::string>> texts;
+    for (const auto& row : text_rows_) {
+        auto& line = texts.emplace_back();
+        for (const auto& cell : row) line.push_back(as_text(cell));
+    }
+    std::vector<Column> columns;
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+        Column column{.index = i, .width = width(columns_[i]), .right = true};
+        bool empty = true;
+        for (std::size_t r = 0; r < texts.size(); ++r) {
+            column.width = std::max(column.width, width(texts[r][i]));
+            empty = empty && texts[r][i].empty();
+            column.right = column.right && (texts[r][i].empty() || is_number(text_rows_[r][i]));
+        }
+        if (!empty) columns.push_back(column);
+    }
+    const auto write_line = [&](const std::vector<std::string>& cells) {
+        std::string line;
+        for (const auto& column : columns) {
+            const auto& cell = cells[column.index];
+            const std::string padding(column.width - width(cell), ' ');
+            line += column.right ? padding + cell : cell + padding;
+            line += "  ";
+        }
+        line.resize(line.find_last_not_of(' ') + 1);
+        out_ << line << '\n';
+    };
+    write_line(columns_);
+    for (const auto& line : texts) write_line(line);
+    text_rows_.clear();
+}
+
+void Table::finish() {
+    if (format_ == Format::text) write_text();
+    if (format_ == Format::csv && !header_written_ && !columns_.empty()) write_csv_header({});
+    out_.flush();
+}
+
+}  // namespace rollcall::output

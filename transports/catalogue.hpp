@@ -1,0 +1,32 @@
+/// \file
+/// Which transports there are and what each of them finds on this host, for people (`rollcall info`). Not on any fast
+/// path.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rollcall::transport {
+
+/// One way of moving bytes that a transport found on this host.
+struct TransportDevice {
+    std::string transport;  ///< The transport's own name for the way: "posix", "tcp".
+    std::string device;     ///< "memory", "eth0".
+    bool network = false;   ///< Reaches other hosts.
+    bool used = false;      ///< Not a network device, or one of those asked for.
+};
+
+struct TransportInfo {
+    std::string name;     ///< As in ROLLCALL_TRANSPORT.
+    std::string version;  ///< Of the library that is loaded; may be empty.
+    bool available = false;
+    std::vector<TransportDevice> devices;
+    std::string note;  ///< Why it is not available, or what else is worth knowing.
+};
+
+/// Every transport of this build. `net_devices` is the comma list of the network devices a job would use (see
+/// runtime/topology/interfaces.hpp). Never throws for a transport that cannot be used: its note says why.
+std::vector<TransportInfo> transport_catalogue(std::string_view net_devices);
+
+}  // namespace rollcall::transport

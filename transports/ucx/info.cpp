@@ -1,0 +1,87 @@
+#include "transports/ucx/info.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <span>
+
+#include <fmt/format.h>
+#include <ucp/api/ucp.h>
+#include <uct/api/uct.h>
+
+namespace rollcall::transport {
+namespace {
+
+bool in_comma_list(std::string_view list, std::string_view word) {
+    while (!list.empty()) {
+        const auto comma = std::min(list.find(','), list.size());
+        if (list.substr(0, comma) == word) return true;
+        list.remove_prefix(std::min(comma + 1, list.size()));
+    }
+    return false;
+}
+
+/// Appends what one memory domain offers. A domain that cannot be opened (no permission, no device) offers nothing.
+void append_devices(uct_component_h component, const char* domain_name, std::string_view net_devices,
+                    std::vector<TransportDevice>& devices) {
+    uct_md_config_t* raw_config = nullptr;
+    if (uct_md_config_read(component, nullptr, nullptr, &raw_config) != UCS_OK) return;
+    const std::unique_ptr<uct_md_config_t, decltype(&uct_config_release)> config(raw_config, uct_config_release);
+    uct_md_h raw_domain = nullptr;
+    if (uct_md_open(component, domain_name, config.get(), &raw_domain) != UCS_OK) return;
+    const std::unique_ptr<uct_md, decltype(&uct_md_close)> domain(raw_domain, uct_md_close);
+    uct_tl_resource_desc_t* raw_resources = nullptr;
+    unsigned count = 0;
+    if (uct_md_query_tl_resources(domain.get(), &raw_resources, &count) != UCS_OK) return;
+    const std::unique_ptr<uct_tl_resource_desc_t, decltype(&uct_release_tl_resource_list)> resources(
+        raw_resources, uct_release_tl_resource_list);
+    for (const auto& resource : std::span(resources.get(), count)) {
+        const bool network = resource.dev_type == UCT_DEVICE_TYPE_NET;
+        devices.push_back({.transport = resource.tl_name,
+                           .device = resource.dev_name,
+                           .network = network,
+                           .used = !network || in_comma_list(net_devices, resource.dev_name)});
+    }
+}
+
+void append_component(uct_component_h component, std::string_view net_devices, std::vector<TransportDevice>& devices) {
+    // UCX asks twice: first for the number of domains, then for their names into an array of that size.
+    uct_component_attr_t attributes{};
+    attributes.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT;
+    if (uct_component_query(component, &attributes) != UCS_OK) return;
+    std::vector<uct_md_resource_desc_t> domains(attributes.md_resource_count);
+    attributes.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCES;
+    attributes.md_resources = domains.data();
+    if (domains.empty() || uct_component_query(component, &attributes) != UCS_OK) return;
+    for (const auto& domain : domains) append_devices(component, domain.md_name, net_devices, devices);
+}
+
+}  // namespace
+
+TransportInfo ucx_info(std::string_view net_devices) {
+    TransportInfo info;
+    info.name = "ucx";
+    info.version = ucp_get_version_string();
+
+    uct_component_h* raw_components = nullptr;
+    unsigned count = 0;
+    if (const auto status = uct_query_components(&raw_components, &count); status != UCS_OK) {
+        info.note = fmt::format("its components cannot be listed: {}", ucs_status_string(status));
+        return info;
+    }
+    const std::unique_ptr<uct_component_h, decltype(&uct_release_component_list)> components(
+        raw_components, uct_release_component_list);
+    for (const auto component : std::span(components.get(), count))
+        append_component(component, net_devices, info.devices);
+    info.available = !info.devices.empty();
+    if (!info.available) info.note = "it finds no device on this host";
+    // UCX's own variables narrow what a job may use of this list.
+    for (const char* variable : {"UCX_TLS", "UCX_NET_DEVICES", "UCX_SHM_DEVICES"}) {
+        const char* value = std::getenv(variable);
+        if (value != nullptr)
+            info.note += fmt::format("{}{}={} is set", info.note.empty() ? "" : "; ", variable, value);
+    }
+    return info;
+}
+
+}  // namespace rollcall::transport

@@ -1,0 +1,12 @@
+/// \file
+/// What UCX finds on this host.
+#pragma once
+
+#include "transports/catalogue.hpp"
+
+namespace rollcall::transport {
+
+/// The row of UCX in transport_catalogue().
+TransportInfo ucx_info(std::string_view net_devices);
+
+}  // namespace rollcall::transport

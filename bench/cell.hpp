@@ -1,0 +1,98 @@
+/// \file
+/// One result cell of the benchmark, and how cells are printed.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <rollcall/time.hpp>
+
+#include "bench/metrics.hpp"
+#include "bench/statistics.hpp"
+
+namespace rollcall::bench {
+
+/// What was measured. The same for every operation: for pingpong, overlap and idle, `algorithm` is the variant.
+struct CellIdentity {
+    std::string operation;
+    std::string algorithm;
+    std::string transport;
+    int ranks = 0;
+    std::uint64_t bytes = 0;
+    std::string pattern = "balanced";
+    std::uint64_t iterations = 0;  ///< Calls that were measured, without warm-up.
+
+    bool operator==(const CellIdentity&) const = default;
+};
+
+/// How the text table writes a number. Files always hold seconds, bytes per second, or the plain ratio.
+enum class Unit { seconds, ratio, bytes_per_second };
+
+struct Metric {
+    std::string name;  ///< The key in json and the beginning of the column names in csv.
+    Unit unit = Unit::seconds;
+    Estimate value;
+    bool in_table = true;  ///< False: only in csv and json.
+};
+
+/// One row of results: identity, metrics in the order in which they are printed, and notes ("model": "blocking").
+/// All cells that go through one printer have the same metrics and notes, so that csv has columns.
+struct Cell {
+    CellIdentity identity;
+    std::vector<Metric> metrics;
+    std::vector<std::pair<std::string, std::string>> notes = {};
+};
+
+/// One measured call of a collective, all ranks together. Times of one clock.
+struct CallSample {
+    std::uint64_t iteration = 0;
+    Nanoseconds start = 0;              ///< The common start that delays count from.
+    std::vector<Nanoseconds> asked;     ///< The pattern's delay of each rank.
+    std::vector<Nanoseconds> arrivals;  ///< a_i
+    std::vector<Nanoseconds> exits;     ///< f_i
+
+    bool operator==(const CallSample&) const = default;
+};
+
+/// The cell of a collective: medians over its calls of run_time, mean_elapsed, worst_elapsed, last_delay, spread,
+/// imbalance_factor, competitive_ratio, pattern_error (the largest of a call), and in csv and json also mean_deviation,
+/// average_imbalance_factor, lower_bound, pattern_error_rms and message_time; the model is a note.
+/// `iterations` becomes the number of samples. Throws Error{invalid_argument} without samples, or when one does not
+/// have a time for each of identity.ranks ranks.
+Cell collective_cell(CellIdentity identity, const CallSetup& setup, std::span<const CallSample> samples);
+
+/// A metric from one number per iteration: `collective_cell` for what is not a collective (pingpong, overlap, idle).
+Metric metric(std::string name, Unit unit, std::span<const double> samples, bool in_table = true);
+
+enum class Format { text, csv, json };
+/// Throws Error{invalid_argument} naming the text and what is allowed.
+Format parse_format(std::string_view text);
+
+/// Prints cells: json and csv at once, a line per cell; text as one aligned table when finish() is called, with a
+/// heading for what is the same in all rows. In text, a number is the median in a unit that suits it, and behind ± the
+/// larger half of its 95 % interval relative to the median. A number that is not defined (NaN) is `-` in text, empty in
+/// csv, null in json.
+class CellPrinter {
+  public:
+    CellPrinter(std::ostream& out, Format format);
+    /// Throws Error{invalid_argument} when the cell's metrics or notes are not those of the first cell.
+    void add(const Cell& cell);
+    /// Prints what is left; to be called once.
+    void finish();
+
+  private:
+    void print_csv(const Cell& cell);
+    void print_json(const Cell& cell);
+    void print_table();
+
+    std::ostream& out_;
+    Format format_;
+    std::vector<Cell> cells_;  // text: all; else: the first, for comparison
+};
+
+}  // namespace rollcall::bench

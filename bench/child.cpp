@@ -1,0 +1,116 @@
+#include "bench/child.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <rollcall/error.hpp>
+#include <system_error>
+#include <utility>
+
+extern char** environ;
+
+namespace rollcall::bench {
+namespace {
+
+[[noreturn]] void fail(const std::string& program, int error) {
+    throw Error(ErrorCode::state, fmt::format("{} cannot be run: {}", program, std::generic_category().message(error)));
+}
+
+class Descriptor {
+  public:
+    Descriptor() = default;
+    explicit Descriptor(int number) : number_(number) {}
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    ~Descriptor() { close(); }
+    int get() const { return number_; }
+    void set(int number) { number_ = number; }
+    void close() {
+        if (number_ >= 0) ::close(std::exchange(number_, -1));
+    }
+
+  private:
+    int number_ = -1;
+};
+
+struct Pipe {
+    Descriptor ours, childs;
+};
+
+// Sockets instead of pipes: send() can be told not to raise SIGPIPE, write() cannot.
+void open(Pipe& pipe, const std::string& program) {
+    std::array<int, 2> ends{};
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) fail(program, errno);
+    pipe.ours.set(ends[0]);
+    pipe.childs.set(ends[1]);
+}
+
+/// Reads what is there; false at the end.
+bool read_some(Descriptor& from, std::string& into) {
+    std::array<char, 65536> buffer;
+    const ssize_t count = ::recv(from.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+    if (count > 0) into.append(buffer.data(), static_cast<std::size_t>(count));
+    return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+}  // namespace
+
+ChildResult run_child(const std::vector<std::string>& arguments, std::string_view input) {
+    const std::string& program = arguments.at(0);
+    Pipe in, out, errors;
+    open(in, program);
+    open(out, program);
+    open(errors, program);
+
+    std::vector<char*> argv;
+    for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+    argv.push_back(nullptr);
+
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, in.childs.get(), STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, out.childs.get(), STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, errors.childs.get(), STDERR_FILENO);
+    pid_t child = -1;
+    const int refused = ::posix_spawnp(&child, program.c_str(), &actions, nullptr, argv.data(), environ);
+    posix_spawn_file_actions_destroy(&actions);
+    ChildResult result;
+    if (refused == ENOENT) return result;
+    if (refused != 0) fail(program, refused);
+    result.found = true;
+    in.childs.close();
+    out.childs.close();
+    errors.childs.close();
+
+    // All three at once: a child that prints before it has read everything must not block both sides.
+    for (;;) {
+        if (in.ours.get() >= 0 && input.empty()) in.ours.close();
+        std::array<pollfd, 3> descriptors{
+            {{in.ours.get(), POLLOUT, 0}, {out.ours.get(), POLLIN, 0}, {errors.ours.get(), POLLIN, 0}}};
+        if (out.ours.get() < 0 && errors.ours.get() < 0) break;
+        if (::poll(descriptors.data(), descriptors.size(), -1) < 0 && errno != EINTR) break;
+        if (descriptors[0].revents != 0) {
+            const ssize_t count = ::send(in.ours.get(), input.data(), input.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+            if (count > 0) input.remove_prefix(static_cast<std::size_t>(count));
+            if (count < 0 && errno != EAGAIN && errno != EINTR) input = {};  // it reads no more; its exit code says why
+        }
+        if (descriptors[1].revents != 0 && !read_some(out.ours, result.output)) out.ours.close();
+        if (descriptors[2].revents != 0 && !read_some(errors.ours, result.errors)) errors.ours.close();
+    }
+    in.ours.close();
+
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0)
+        if (errno != EINTR) fail(program, errno);
+    result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return result;
+}
+
+}  // namespace rollcall::bench

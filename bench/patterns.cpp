@@ -1,0 +1,497 @@
+#include "bench/patterns.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <numbers>
+#include <optional>
+#include <rollcall/error.hpp>
+#include <span>
+#include <utility>
+
+#include "runtime/settings/quote.hpp"
+#include "runtime/settings/settings.hpp"
+
+namespace rollcall::bench {
+namespace {
+
+using runtime::quote;
+
+/// Longest delay there can be (about 31 years): products of long delays and long messages end here, not in an overflow.
+constexpr Nanoseconds kLongestDelay = 1'000'000'000'000'000'000;
+/// A Pareto law of shape 1 or less has no mean. Delays beyond this many scales are cut, so that one draw cannot hold up
+/// a run for hours; at shape 1 that concerns one draw in a thousand.
+constexpr double kParetoCap = 1000.0;
+/// Largest whole number a pattern takes: ranks, and the message times of max_if.
+constexpr std::uint64_t kLargestCount = 1'000'000'000;
+
+Nanoseconds bounded(double nanoseconds) {
+    if (!(nanoseconds > 0)) return 0;
+    return nanoseconds >= static_cast<double>(kLongestDelay) ? kLongestDelay : std::llround(nanoseconds);
+}
+
+/// Time as the user writes it: absolute, or in message times.
+struct Delay {
+    bool relative = false;
+    double message_times = 0;
+    Nanoseconds absolute = 0;
+
+    Nanoseconds at(Nanoseconds message_time) const {
+        return relative ? bounded(message_times * static_cast<double>(message_time)) : absolute;
+    }
+    std::string text() const {
+        if (relative) return fmt::format("{}T", message_times);
+        if (absolute == 0) return "0";
+        // Exact, unlike format_duration: the largest unit that divides it.
+        constexpr std::array<std::pair<Nanoseconds, const char*>, 4> units{
+            {{1'000'000'000, "s"}, {1'000'000, "ms"}, {1'000, "us"}, {1, "ns"}}};
+        for (const auto& [unit, suffix] : units)
+            if (absolute % unit == 0) return fmt::format("{}{}", absolute / unit, suffix);
+        return {};
+    }
+};
+
+enum class Kind { duration, range, count, percent, number };
+
+struct Argument {
+    Kind kind = Kind::duration;
+    Delay delay;              // duration; the low end of a range
+    Delay high;               // the high end of a range
+    std::uint64_t count = 0;  // count
+    double number = 0;        // number; a percentage as it was written, 0 to 100
+
+    std::string text() const {
+        switch (kind) {
+            case Kind::duration:
+                return delay.text();
+            case Kind::range:
+                return delay.text() + ".." + high.text();
+            case Kind::count:
+                return std::to_string(count);
+            case Kind::percent:
+                return fmt::format("{}%", number);
+            case Kind::number:
+                return fmt::format("{}", number);
+        }
+        return {};
+    }
+};
+
+/// Random numbers without a state: a hash of (seed, iteration, rank), so nothing depends on who draws first, nor on the
+/// standard library's distributions, which differ between systems.
+class Draw {
+  public:
+    Draw(std::uint64_t seed, std::uint64_t iteration, std::uint64_t rank)
+        : state_(mix(mix(mix(seed) ^ iteration) ^ rank)) {}
+    std::uint64_t bits() { return mix(state_++); }
+    /// In [0, 1).
+    double unit() { return static_cast<double>(bits() >> 11) * 0x1.0p-53; }
+
+  private:
+    static std::uint64_t mix(std::uint64_t x) {  // splitmix64 (Steele, Lea, Flood 2014)
+        x += 0x9e3779b97f4a7c15;
+        x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+        x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+        return x ^ (x >> 31);
+    }
+    std::uint64_t state_;
+};
+
+/// What the delay of one rank in one call may depend on.
+struct Place {
+    int rank, ranks, root;
+    std::uint64_t iteration, seed;
+    Nanoseconds message_time;
+
+    Draw draw() const { return {seed, iteration, static_cast<std::uint64_t>(rank)}; }
+};
+
+using Arguments = std::span<const Argument>;
+using DelayFunction = Nanoseconds (*)(Arguments, const Place&);
+
+Nanoseconds balanced(Arguments, const Place&) { return 0; }
+
+Nanoseconds uniform(Arguments arguments, const Place& place) {
+    const Nanoseconds low = arguments[0].delay.at(place.message_time);
+    const Nanoseconds high = std::max(low, arguments[0].high.at(place.message_time));
+    return low + bounded(place.draw().unit() * static_cast<double>(high - low));
+}
+
+// Section 5, figure 6: r = rand() % MAX_IF, then r times the time of one message, in every process. The paper draws r
+// once, measures ITER calls, and averages twenty such samples. Here an iteration is a sample of its own, because the
+// median of many patterns says more than that of few; max_if:K:ITER keeps each draw for ITER calls, as the paper does.
+Nanoseconds max_if(Arguments arguments, const Place& place) {
+    const std::uint64_t calls = arguments.size() > 1 ? arguments[1].count : 1;
+    Draw draw(place.seed, place.iteration / calls, static_cast<std::uint64_t>(place.rank));
+    const std::uint64_t r = draw.bits() % arguments[0].count;
+    return bounded(static_cast<double>(r) * static_cast<double>(place.message_time));
+}
+
+Nanoseconds late(Arguments arguments, const Place& place) {
+    const bool is_late = place.rank != place.root && place.draw().unit() * 100.0 < arguments[0].number;
+    return is_late ? arguments[1].delay.at(place.message_time) : 0;
+}
+
+Nanoseconds spread_over(Nanoseconds delay, int position, int ranks) {
+    return ranks > 1 ? bounded(static_cast<double>(delay) * position / (ranks - 1)) : 0;
+}
+Nanoseconds ascending(Arguments arguments, const Place& place) {
+    return spread_over(arguments[0].delay.at(place.message_time), place.rank, place.ranks);
+}
+Nanoseconds descending(Arguments arguments, const Place& place) {
+    return spread_over(arguments[0].delay.at(place.message_time), place.ranks - 1 - place.rank, place.ranks);
+}
+
+Nanoseconds last(Arguments arguments, const Place& place) {
+    const bool is_late = place.rank >= place.ranks - static_cast<int>(arguments[0].count);
+    return is_late ? arguments[1].delay.at(place.message_time) : 0;
+}
+
+Nanoseconds root_late(Arguments arguments, const Place& place) {
+    return place.rank == place.root ? arguments[0].delay.at(place.message_time) : 0;
+}
+
+Nanoseconds normal(Arguments arguments, const Place& place) {
+    Draw draw = place.draw();
+    const double radius = std::sqrt(-2.0 * std::log(1.0 - draw.unit()));  // Box and Muller
+    const double deviate = radius * std::cos(2.0 * std::numbers::pi * draw.unit());
+    const auto mean = static_cast<double>(arguments[0].delay.at(place.message_time));
+    const auto sigma = static_cast<double>(arguments[1].delay.at(place.message_time));
+    return bounded(mean + sigma * deviate);
+}
+
+Nanoseconds pareto(Arguments arguments, const Place& place) {
+    const double tail = std::pow(1.0 - place.draw().unit(), -1.0 / arguments[0].number) - 1.0;
+    return bounded(std::min(tail, kParetoCap) * static_cast<double>(arguments[1].delay.at(place.message_time)));
+}
+
+Nanoseconds rotating(Arguments arguments, const Place& place) {
+    const bool is_late =
+        static_cast<std::uint64_t>(place.rank) == place.iteration % static_cast<std::uint64_t>(place.ranks);
+    return is_late ? arguments[0].delay.at(place.message_time) : 0;
+}
+
+struct Row : PatternForm {
+    std::vector<Kind> kinds;
+    std::size_t required;  // further arguments may be left out
+    DelayFunction delay;   // null: replayed from a file
+};
+
+const std::vector<Row>& registry() {
+    using enum Kind;
+    static const std::vector<Row> rows{
+        {{"balanced", "balanced", "everybody at once"}, {}, 0, balanced},
+        {{"uniform", "uniform:A..B", "each rank late by a random time from A to B"}, {range}, 1, uniform},
+        {{"max_if", "max_if:K[:ITER]",
+          "each rank late by 0 to K-1 message times at random, drawn anew every ITER calls (default 1)"},
+         {count, count},
+         1,
+         max_if},
+        {{"late", "late:P%:D", "each rank but the root late by D with probability P"}, {percent, duration}, 2, late},
+        {{"ascending", "ascending:D", "rank 0 at once, the last rank late by D, the others evenly between"},
+         {duration},
+         1,
+         ascending},
+        {{"descending", "descending:D", "rank 0 late by D, the last rank at once, the others evenly between"},
+         {duration},
+         1,
+         descending},
+        {{"last", "last:K:D", "the K highest ranks late by D"}, {count, duration}, 2, last},
+        {{"root_late", "root_late:D", "only the root late, by D"}, {duration}, 1, root_late},
+        {{"normal", "normal:MEAN:SIGMA", "normally distributed, negative delays set to 0"},
+         {duration, duration},
+         2,
+         normal},
+        {{"pareto", "pareto:SHAPE:SCALE",
+          "heavy tail: SCALE * (U^(-1/SHAPE) - 1) for a uniform U, at most 1000 * SCALE"},
+         {number, duration},
+         2,
+         pareto},
+        {{"rotating", "rotating:D", "one rank late by D: rank 0 in the first call, then rank 1, and so on"},
+         {duration},
+         1,
+         rotating},
+        {{"file", "file:PATH",
+          "replayed: a line per call with a delay per rank, in seconds or with a unit; wraps around"},
+         {},
+         0,
+         nullptr},
+    };
+    return rows;
+}
+
+[[noreturn]] void reject(std::string_view text, std::string_view reason) {
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("arrival pattern {}: {}; allowed: {} (D, A, B, MEAN, SIGMA and SCALE are durations such as 50ms, "
+                    "or message times such as 16T)",
+                    quote(text), reason, pattern_forms_line()));
+}
+
+std::optional<double> to_number(std::string_view text) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
+    return value;
+}
+
+std::optional<std::uint64_t> to_count(std::string_view text) {
+    std::uint64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end != text.data() + text.size() || value < 1 || value > kLargestCount)
+        return std::nullopt;
+    return value;
+}
+
+std::optional<Delay> to_delay(std::string_view text) {
+    if (text.ends_with('T')) {
+        const auto times = to_number(text.substr(0, text.size() - 1));
+        if (!times || *times < 0) return std::nullopt;
+        return Delay{true, *times, 0};
+    }
+    try {
+        const Nanoseconds absolute = runtime::parse_duration(text);
+        if (absolute < 0 || absolute > kLongestDelay) return std::nullopt;
+        return Delay{false, 0, absolute};
+    } catch (const Error&) {
+        return std::nullopt;  // the caller's message says more: it names the whole pattern
+    }
+}
+
+std::vector<std::string_view> split(std::string_view text, std::string_view separator) {
+    std::vector<std::string_view> fields;
+    for (;;) {
+        const auto end = text.find(separator);
+        fields.push_back(text.substr(0, end));
+        if (end == std::string_view::npos) return fields;
+        text.remove_prefix(end + separator.size());
+    }
+}
+
+Argument parse_argument(std::string_view pattern, Kind kind, std::string_view text) {
+    Argument argument;
+    argument.kind = kind;
+    switch (kind) {
+        case Kind::duration: {
+            const auto delay = to_delay(text);
+            if (!delay) reject(pattern, fmt::format("{} is no duration", quote(text)));
+            argument.delay = *delay;
+            break;
+        }
+        case Kind::range: {
+            const auto ends = split(text, "..");
+            const auto low = to_delay(ends.front());
+            const auto high = to_delay(ends.back());
+            if (ends.size() != 2 || !low || !high)
+                reject(pattern, fmt::format("{} is no range A..B of durations", quote(text)));
+            // 0 is the same in both units, and only like can be compared with like.
+            const bool comparable = low->relative == high->relative;
+            if (comparable &&
+                (low->relative ? low->message_times > high->message_times : low->absolute > high->absolute))
+                reject(pattern, fmt::format("the range {} ends before it begins", quote(text)));
+            argument.delay = *low;
+            argument.high = *high;
+            break;
+        }
+        case Kind::count: {
+            const auto count = to_count(text);
+            if (!count) reject(pattern, fmt::format("{} is no whole number from 1 to {}", quote(text), kLargestCount));
+            argument.count = *count;
+            break;
+        }
+        case Kind::percent: {
+            // The sign is required: a bare 0.2 could mean 20% as well as 0.2%.
+            const auto percent = text.ends_with('%') ? to_number(text.substr(0, text.size() - 1)) : std::nullopt;
+            if (!percent || *percent < 0 || *percent > 100)
+                reject(pattern, fmt::format("{} is no probability from 0% to 100%", quote(text)));
+            argument.number = *percent;
+            break;
+        }
+        case Kind::number: {
+            const auto number = to_number(text);
+            if (!number || *number <= 0) reject(pattern, fmt::format("{} is no number above 0", quote(text)));
+            argument.number = *number;
+            break;
+        }
+    }
+    return argument;
+}
+
+/// A file of delays.
+struct Replay {
+    std::string path;
+    std::vector<std::vector<Delay>> lines;
+    std::vector<std::size_t> line_numbers;  // of `lines` in the file, from 1
+};
+
+[[noreturn]] void reject_file(const std::string& path, std::string_view reason) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("arrival pattern {}: {}", quote("file:" + path), reason));
+}
+
+std::vector<std::string_view> file_fields(std::string_view line) {
+    line = line.substr(0, line.find('#'));
+    const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
+    const auto is_mark = [](char c) { return c == ',' || c == ';'; };
+    std::vector<std::string_view> fields;
+    std::size_t i = 0;
+    bool field_due =
+        false;  // a comma was seen: "1,,2" and "1," have an empty field, which must not be skipped silently
+    for (;;) {
+        while (i < line.size() && is_blank(line[i])) ++i;
+        if (i == line.size()) break;
+        if (is_mark(line[i])) {
+            if (field_due || fields.empty()) fields.emplace_back();
+            field_due = true;
+            ++i;
+            continue;
+        }
+        const std::size_t begin = i;
+        while (i < line.size() && !is_blank(line[i]) && !is_mark(line[i])) ++i;
+        fields.push_back(line.substr(begin, i - begin));
+        field_due = false;
+    }
+    if (field_due) fields.emplace_back();
+    return fields;
+}
+
+Replay read_replay(std::string path) {
+    Replay replay;
+    replay.path = std::move(path);
+    std::ifstream file(replay.path);
+    if (!file) reject_file(replay.path, "the file cannot be read");
+    std::string line;
+    for (std::size_t number = 1; std::getline(file, line); ++number) {
+        const auto fields = file_fields(line);
+        if (fields.empty()) continue;
+        const auto is_word = [](std::string_view field) {
+            return !field.empty() && (std::isalpha(static_cast<unsigned char>(field[0])) || field[0] == '"');
+        };
+        if (number == 1 && std::all_of(fields.begin(), fields.end(), is_word)) continue;
+        std::vector<Delay> delays;
+        for (const auto field : fields) {
+            const auto seconds = to_number(field);
+            const auto delay = seconds && *seconds >= 0 ? Delay{false, 0, bounded(*seconds * 1e9)} : to_delay(field);
+            if (!delay)
+                reject_file(replay.path, fmt::format("line {}: {} is no delay (seconds, or a number with a unit)",
+                                                     number, quote(field)));
+            delays.push_back(*delay);
+        }
+        if (!replay.lines.empty() && delays.size() != replay.lines.front().size())
+            reject_file(replay.path, fmt::format("line {} has {} delays, but line {} has {}", number, delays.size(),
+                                                 replay.line_numbers.front(), replay.lines.front().size()));
+        replay.lines.push_back(std::move(delays));
+        replay.line_numbers.push_back(number);
+    }
+    if (file.bad()) reject_file(replay.path, "the file cannot be read");  // a directory opens, and then fails
+    if (replay.lines.empty()) reject_file(replay.path, "the file has no line with delays");
+    return replay;
+}
+
+}  // namespace
+
+struct Pattern::Parsed {
+    const Row* row;
+    std::vector<Argument> arguments;
+    Replay replay;
+};
+
+std::vector<PatternForm> pattern_forms() { return {registry().begin(), registry().end()}; }
+
+std::string pattern_forms_line() {
+    std::string line;
+    for (const Row& row : registry()) line += fmt::format("{}{}", line.empty() ? "" : ", ", row.form);
+    return line;
+}
+
+std::string pattern_help() {
+    std::size_t width = 0;
+    for (const Row& row : registry()) width = std::max(width, row.form.size());
+    std::string help;
+    for (const Row& row : registry()) help += fmt::format("  {:<{}}  {}\n", row.form, width, row.meaning);
+    return help +
+           "Durations are numbers with a unit (50ms, 1.5s, 20us), or message times: 16T is 16 times the time in which "
+           "the\n"
+           "message goes from one process to another.\n";
+}
+
+Pattern::Pattern() : parsed_(std::make_shared<Parsed>(Parsed{&registry().front(), {}, {}})) {}
+
+Pattern Pattern::parse(std::string_view text, std::uint64_t seed) {
+    // They could only be in a path, and a line break there would break every line the pattern is printed in.
+    if (std::any_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }))
+        reject(text, "it has a control character");
+    const auto colon = text.find(':');
+    const std::string_view name = text.substr(0, colon);
+    const auto& rows = registry();
+    const auto row =
+        std::find_if(rows.begin(), rows.end(), [&](const Row& candidate) { return candidate.name == name; });
+    if (row == rows.end()) reject(text, "unknown");
+
+    auto parsed = std::make_shared<Parsed>(Parsed{&*row, {}, {}});
+    if (row->delay == nullptr) {
+        if (colon == std::string_view::npos || colon + 1 == text.size()) reject(text, "the path is missing");
+        parsed->replay = read_replay(std::string(text.substr(colon + 1)));
+    } else {
+        const auto fields =
+            colon == std::string_view::npos ? std::vector<std::string_view>{} : split(text.substr(colon + 1), ":");
+        if (fields.size() < row->required || fields.size() > row->kinds.size())
+            reject(text, fmt::format("{} is written {}", row->name, row->form));
+        for (std::size_t i = 0; i < fields.size(); ++i)
+            parsed->arguments.push_back(parse_argument(text, row->kinds[i], fields[i]));
+    }
+    Pattern pattern;
+    pattern.parsed_ = std::move(parsed);
+    pattern.seed_ = seed;
+    return pattern;
+}
+
+std::vector<Nanoseconds> Pattern::delays(int ranks, int root, std::uint64_t iteration, Nanoseconds message_time) const {
+    const auto reject_call = [&](std::string_view reason) {
+        throw Error(ErrorCode::invalid_argument, fmt::format("arrival pattern {}: {}", quote(describe()), reason));
+    };
+    if (ranks < 1) reject_call(fmt::format("{} ranks; at least one is needed", ranks));
+    if (root < 0 || root >= ranks) reject_call(fmt::format("root {} is out of range for {} ranks", root, ranks));
+    if (message_time < 0) reject_call(fmt::format("the message time is negative ({} ns)", message_time));
+
+    std::vector<Nanoseconds> delays(static_cast<std::size_t>(ranks));
+    const Row& row = *parsed_->row;
+    if (row.delay == nullptr) {
+        const Replay& replay = parsed_->replay;
+        const std::size_t line = iteration % replay.lines.size();
+        if (replay.lines[line].size() != delays.size())
+            reject_call(fmt::format("line {} has {} delays, but there are {} ranks", replay.line_numbers[line],
+                                    replay.lines[line].size(), ranks));
+        for (std::size_t i = 0; i < delays.size(); ++i) delays[i] = replay.lines[line][i].at(message_time);
+        return delays;
+    }
+    if (row.delay == last && parsed_->arguments[0].count > static_cast<std::uint64_t>(ranks))
+        reject_call(fmt::format("there are only {} ranks", ranks));
+    for (int rank = 0; rank < ranks; ++rank)
+        delays[static_cast<std::size_t>(rank)] =
+            row.delay(parsed_->arguments, Place{rank, ranks, root, iteration, seed_, message_time});
+    return delays;
+}
+
+std::string Pattern::describe() const {
+    std::string text(parsed_->row->name);
+    if (parsed_->row->delay == nullptr) return text + ":" + parsed_->replay.path;
+    for (const Argument& argument : parsed_->arguments) text += ":" + argument.text();
+    return text;
+}
+
+bool Pattern::needs_message_time() const {
+    if (parsed_->row->delay == max_if) return true;
+    for (const Argument& argument : parsed_->arguments)
+        if (argument.delay.relative || argument.high.relative) return true;
+    for (const auto& line : parsed_->replay.lines)
+        for (const Delay& delay : line)
+            if (delay.relative) return true;
+    return false;
+}
+
+}  // namespace rollcall::bench

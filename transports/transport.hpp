@@ -55,7 +55,6 @@ enum class Started : std::uint8_t { done, pending, failed };
 /// A payload that waits at its sender. Each must be fetched or declined exactly once.
 struct Offer {
     void* handle = nullptr;  ///< The transport's own.
-    int peer = -1;
     std::uint64_t size = 0;
     bool phantom = false;  ///< No data will be moved; see ConstBytes.
 };
@@ -75,8 +74,9 @@ class Sink {
     virtual void on_offer(std::span<const std::byte> header, const Offer& offer) noexcept = 0;
     /// A peer became unreachable. Its pending transfers are completed as failed, before or after this call.
     virtual void on_peer_unreachable(int peer, std::string_view why) noexcept = 0;
-    /// A put may have changed this process's board. Only transports that can tell call it; see Transport::tells_of_puts().
-    virtual void on_board_changed() noexcept = 0;
+    /// A put has changed these bytes of this process's board. Only transports that can tell call it; see
+    /// Transport::tells_of_puts().
+    virtual void on_board_changed(std::uint64_t offset, std::uint64_t size) noexcept = 0;
 
   protected:
     ~Sink() = default;
@@ -116,6 +116,8 @@ class Transport {
     virtual Started fetch(const Offer& offer, Bytes into, Completion& completion) = 0;
     /// Lets an offered payload go; the sender's transfer ends as done.
     virtual void decline(const Offer& offer) = 0;
+    /// Copies inside this process (both of the same size; phantoms are only timed).
+    virtual Started copy(Bytes into, ConstBytes from, Completion& completion) = 0;
     /// Ends the connection to a peer at once: everything pending with it ends as failed. Later sends to it fail.
     virtual void disconnect(int peer) = 0;
 
@@ -139,9 +141,10 @@ class Transport {
     /// The clock of this transport: CLOCK_MONOTONIC or virtual.
     virtual Nanoseconds now() const = 0;
 
-    /// Ends all connections in good order, once every process has ended its operations. `meanwhile_done` is polled:
-    /// progress continues until it returns true (a barrier outside the transport).
-    virtual void flush() = 0;
+    /// Ends all connections in good order, once every process has ended its operations: begins at the first call, true
+    /// when it is done. Call it and progress() in turn, and keep the worker progressing until every process is done
+    /// (a barrier outside the transport), then destroy.
+    virtual bool close() = 0;
 };
 
 }  // namespace rollcall::transport

@@ -1,0 +1,23 @@
+#include "runtime/group/call.hpp"
+
+#include <fmt/format.h>
+
+namespace rollcall::runtime {
+
+std::string_view name(OperationKind kind) noexcept {
+    switch (kind) {
+        case OperationKind::point_to_point: return "send/receive";
+        case OperationKind::broadcast: return "broadcast";
+        case OperationKind::barrier: return "barrier";
+        case OperationKind::split: return "split";
+        case OperationKind::duplicate: return "duplicate";
+    }
+    return "an unknown operation";
+}
+
+std::string to_string(const Call& call) {
+    if (call.root < 0) return fmt::format("{}()", name(call.kind));
+    return fmt::format("{}(root={}, {} bytes)", name(call.kind), call.root, call.bytes);
+}
+
+}  // namespace rollcall::runtime

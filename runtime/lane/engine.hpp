@@ -1,0 +1,205 @@
+/// \file
+/// The machine of a lane: a transport, the matching of messages, early data, credits, and the tasks. One screen of state;
+/// everything here may be called only by the owner of the lane (lane.hpp), and nothing here knows threads.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/landing/landing.hpp"
+#include "runtime/lane/frame_arena.hpp"
+#include "runtime/lane/match_table.hpp"
+#include "runtime/lane/operation.hpp"
+#include "runtime/lane/peer_table.hpp"
+#include "runtime/lane/transfer.hpp"
+#include "transports/transport.hpp"
+
+namespace rollcall::runtime {
+
+/// A message that no receive had been posted for. Bounded: eager ones by credits, landed ones by the budget; an offered
+/// one costs a few hundred bytes and its data stays at the sender.
+struct EarlyMessage final : transport::Completion {
+    enum class Stage : std::uint8_t { held, offered, landing, landed };
+
+    void complete(transport::Outcome outcome) noexcept override;
+
+    MatchKey key;
+    EarlyMessage* match_next = nullptr;
+    Engine* engine = nullptr;
+    CommunicatorState* communicator = nullptr;  ///< Null: point to point, or a communicator not known yet.
+    EarlyMessage* next = nullptr;               ///< Of the communicator, or of the unknown ones.
+    EarlyMessage* previous = nullptr;
+    Transfer* claimed = nullptr;                ///< A receive that waits for the landing to end.
+    transport::Offer offer;
+    transport::Bytes buffer;
+    Call call;
+    std::uint64_t size = 0;
+    std::uint32_t charge = 0;                   ///< Eager allowance to give back.
+    std::uint32_t ordinal = 0;
+    Stage stage = Stage::held;
+    bool dropped = false;                       ///< Nobody wants it any more; freed when the landing ends.
+    bool from_landing = false;                  ///< The buffer counts in the budget; else it is of the heap.
+    bool waits_for_landing = false;
+};
+
+class Engine final : public transport::Sink {
+  public:
+    struct Options {
+        int rank = 0;  ///< Of the world communicator.
+        int size = 1;
+        std::uint64_t landing_bytes = 0;
+        std::uint64_t eager_bytes = 0;
+        Nanoseconds mismatch_probe = 50'000'000;
+        /// Names of hosts by rank, for messages; empty: unnamed.
+        std::vector<std::string> hosts;
+        bool trace = false;  ///< Note when first data came (costs a look at the clock).
+    };
+    /// The transport and the arena must outlive the engine.
+    Engine(transport::Transport& transport, FrameArena& arena, Options options);
+    ~Engine();
+    Engine(const Engine&) = delete;
+    Engine& operator=(const Engine&) = delete;
+
+    /// Eager allowance that this process grants each peer, and whether eager messages may carry data. All ranks' go
+    /// round with the addresses; the defaults are this process's own.
+    std::uint32_t granted_allowance() const noexcept { return granted_; }
+    bool accepts_eager_data() const noexcept { return options_.landing_bytes > 0; }
+    void set_allowance(int peer, std::uint32_t allowance, bool accepts_data);
+
+    void add(CommunicatorState& communicator);
+    /// No operation of it may be active. Its early messages are let go.
+    void remove(CommunicatorState& communicator);
+
+    void start(Operation& operation);
+    void send(Transfer& transfer);
+    void receive(Transfer& transfer);
+    /// Whether a point-to-point message for this receive has come already.
+    const EarlyMessage* find_early(const MatchKey& key) const { return early_.find(key); }
+
+    void abandon(Operation& operation, const Error& error);
+    void abandon(Transfer& transfer, const Error& error);
+
+    /// Moves everything that can move. Returns the number of things that happened.
+    unsigned progress() {
+        unsigned happened = transport_.progress();
+        if (!watching_.empty() && !transport_.tells_of_puts()) happened += look_at_board();
+        if (ready_head_) happened += run_ready();
+        return happened;
+    }
+    /// Resumes what became ready. progress() does it; simulations call it themselves.
+    unsigned run_ready();
+    /// Time-driven work: questions to ranks that keep a call waiting, buffers to be got back by force. Returns when it
+    /// wants to be called next.
+    Nanoseconds tick(Nanoseconds now);
+
+    /// A process is known to be dead: everything that depends on it fails, now and later.
+    void on_death(int rank, const std::string& how);
+    /// Everything fails, now and later.
+    void on_job_ended(const std::string& why);
+
+    transport::Transport& transport() noexcept { return transport_; }
+    FrameArena& arena() noexcept { return arena_; }
+    Landing& landing() noexcept { return landing_; }
+    int rank() const noexcept { return options_.rank; }
+    /// Grows by one whenever a Waitable is done.
+    std::uint64_t finished() const noexcept { return finished_; }
+    std::uint64_t early_messages() const noexcept { return early_.size(); }
+    /// Whether tick() has anything to look after.
+    bool busy() const noexcept { return active_operations_ > 0 || !withdrawn_.empty() || !unreachable_.empty(); }
+    std::string name_of(int rank) const;  ///< "rank 3 on host a"
+    /// Peers may leave from now on: their going is no failure.
+    void expect_departures() noexcept { closing_ = true; }
+
+    // transport::Sink
+    void on_message(std::span<const std::byte> header, transport::ConstBytes payload) noexcept override;
+    void on_offer(std::span<const std::byte> header, const transport::Offer& offer) noexcept override;
+    void on_peer_unreachable(int peer, std::string_view why) noexcept override;
+    void on_board_changed(std::uint64_t offset, std::uint64_t size) noexcept override;
+
+  private:
+    friend class Operation;
+    friend class Transfer;
+    friend class Pending;
+    friend struct EarlyMessage;
+    struct Incoming;  ///< A message being delivered: eager or offered.
+
+    // matching
+    void deliver(const Incoming& message);
+    void receive_message(Incoming& message, std::span<const std::byte> header) noexcept;
+    void deliver_overtaking(PeerState& peer);
+    EarlyMessage& keep(const Incoming& message);
+    void discard(const Incoming& message);
+    void match(Transfer& transfer, EarlyMessage& early);
+    void accept(Transfer& transfer, const Incoming& message);
+    bool fits(Transfer& transfer, const Call& call, std::uint64_t size);
+    void fetch(Transfer& transfer, const transport::Offer& offer, std::uint64_t size);
+    void let_go(EarlyMessage& early);
+    void forget(EarlyMessage& early);
+    void free_early(EarlyMessage& early);
+    bool land(EarlyMessage& early);
+    void land_waiting();
+    void after_landing(EarlyMessage& early, transport::Outcome outcome);
+    void copy_out(Transfer& transfer, EarlyMessage& early);
+    static void link(EarlyMessage*& list, EarlyMessage& early) noexcept;
+    static void unlink(EarlyMessage*& list, EarlyMessage& early) noexcept;
+
+    // transfers and operations
+    Transfer& new_transfer(Operation& operation, Transfer::Direction direction, int peer, transport::Bytes buffer,
+                           std::uint64_t step);
+    void finish(Transfer& transfer);
+    void finish_failed(Transfer& transfer, const Error& error);
+    void free_transfer(Transfer& transfer);
+    void touch(Operation& operation);
+    void run(Operation& operation);
+    void finish(Operation& operation);
+    void fail(Operation& operation, const Error& error);
+    void withdraw(Transfer& transfer);
+
+    // control
+    void give_credit(int peer, std::uint32_t charge);
+    void send_control(int peer, MessageKind kind, const CollectiveHeader& header, std::string_view text = {});
+    void on_control(const CollectiveHeader& header, transport::ConstBytes payload);
+    void mismatch(CommunicatorState& communicator, std::uint64_t sequence, const Call& mine, const Call& other, int source);
+    void break_communicator(CommunicatorState& communicator, const Error& error, bool tell);
+    bool check_call(CommunicatorState& communicator, std::uint64_t sequence, const Call& call, int source);
+    void probe(Operation& operation);
+    unsigned look_at_board();
+    void see(Operation& operation, int rank);
+    CommunicatorState* find(std::uint64_t id) const;
+    Operation* find_active(CommunicatorState& communicator, std::uint64_t sequence) const;
+    Error dead(int rank) const;
+    static int rank_in(const Group& group, int world_rank) noexcept;
+
+    transport::Transport& transport_;
+    FrameArena& arena_;
+    Options options_;
+    Landing landing_;
+    std::uint32_t granted_;
+    PeerTable peers_;
+    MatchTable<Transfer> posted_;
+    MatchTable<EarlyMessage> early_;
+    std::unordered_map<std::uint64_t, CommunicatorState*> communicators_;
+    EarlyMessage* unknown_early_ = nullptr;            ///< For communicators that are not known here yet.
+    std::deque<EarlyMessage*> waiting_for_landing_;    ///< First in, first out.
+    std::vector<Operation*> watching_;                 ///< Operations that watch the board.
+    std::vector<Transfer*> withdrawn_;                 ///< Abandoned, but their buffers are still in use.
+    std::unordered_map<int, std::string> dead_;        ///< And how they died.
+    std::unique_ptr<Error> ended_;                     ///< The whole job is over.
+    Operation* ready_head_ = nullptr;
+    Operation* ready_tail_ = nullptr;
+    std::uint64_t finished_ = 0;
+    bool closing_ = false;
+    std::uint64_t active_operations_ = 0;
+    struct Unreachable {
+        int peer;
+        Nanoseconds since;
+        std::string why;
+    };
+    std::vector<Unreachable> unreachable_;             ///< Reported by the transport; see tick().
+};
+
+}  // namespace rollcall::runtime

@@ -1,0 +1,33 @@
+#include "runtime/lane/event_descriptor.hpp"
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <rollcall/error.hpp>
+
+namespace rollcall::runtime {
+
+EventDescriptor::EventDescriptor() : descriptor_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    if (descriptor_ < 0)
+        throw Error(ErrorCode::state, fmt::format("cannot create an event descriptor: {}; raise the limit of open files (ulimit -n)",
+                                                  std::strerror(errno)));
+}
+
+EventDescriptor::~EventDescriptor() { close(descriptor_); }
+
+void EventDescriptor::signal() noexcept {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = write(descriptor_, &one, sizeof one);  // full: it is readable already
+}
+
+void EventDescriptor::clear() noexcept {
+    std::uint64_t count;
+    [[maybe_unused]] const auto got = read(descriptor_, &count, sizeof count);
+}
+
+}  // namespace rollcall::runtime

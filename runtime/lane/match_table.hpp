@@ -1,0 +1,101 @@
+/// \file
+/// An intrusive hash table from MatchKey to nodes, first in first out among equal keys.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "runtime/lane/message.hpp"
+
+namespace rollcall::runtime {
+
+/// Node must have members `MatchKey key` and `Node* match_next`. Owner-only. Nodes are not owned.
+template <class Node>
+class MatchTable {
+  public:
+    std::size_t size() const noexcept { return count_; }
+
+    void insert(Node& node) {
+        if (count_ >= 2 * buckets_.size()) grow();
+        Bucket& bucket = bucket_of(node.key);
+        append(bucket, node);
+        ++count_;
+    }
+
+    /// The oldest node with this key, or null; it stays in the table.
+    Node* find(const MatchKey& key) const noexcept {
+        if (count_ == 0) return nullptr;
+        for (Node* node = bucket_of(key).head; node; node = node->match_next)
+            if (node->key == key) return node;
+        return nullptr;
+    }
+
+    /// The oldest node with this key, or null; it leaves the table.
+    Node* take(const MatchKey& key) noexcept {
+        if (count_ == 0) return nullptr;
+        Bucket& bucket = bucket_of(key);
+        Node* previous = nullptr;
+        for (Node* node = bucket.head; node; previous = node, node = node->match_next)
+            if (node->key == key) return unlink(bucket, previous, node);
+        return nullptr;
+    }
+
+    /// Removes this very node if it is there.
+    bool remove(Node& wanted) noexcept {
+        if (count_ == 0) return false;
+        Bucket& bucket = bucket_of(wanted.key);
+        Node* previous = nullptr;
+        for (Node* node = bucket.head; node; previous = node, node = node->match_next)
+            if (node == &wanted) return unlink(bucket, previous, node) != nullptr;
+        return false;
+    }
+
+    template <class F>
+    void for_each(F&& visit) const {
+        for (const Bucket& bucket : buckets_)
+            for (Node* node = bucket.head; node;) {
+                Node* next = node->match_next;
+                visit(*node);
+                node = next;
+            }
+    }
+
+  private:
+    struct Bucket {
+        Node* head = nullptr;
+        Node* tail = nullptr;
+    };
+
+    const Bucket& bucket_of(const MatchKey& key) const noexcept { return buckets_[key.hash() & (buckets_.size() - 1)]; }
+    Bucket& bucket_of(const MatchKey& key) noexcept { return buckets_[key.hash() & (buckets_.size() - 1)]; }
+
+    static void append(Bucket& bucket, Node& node) noexcept {
+        node.match_next = nullptr;
+        (bucket.tail ? bucket.tail->match_next : bucket.head) = &node;
+        bucket.tail = &node;
+    }
+
+    Node* unlink(Bucket& bucket, Node* previous, Node* node) noexcept {
+        (previous ? previous->match_next : bucket.head) = node->match_next;
+        if (bucket.tail == node) bucket.tail = previous;
+        node->match_next = nullptr;
+        --count_;
+        return node;
+    }
+
+    void grow() {
+        std::vector<Bucket> old(buckets_.empty() ? 4 : 4 * buckets_.size());
+        old.swap(buckets_);
+        for (Bucket& bucket : old)
+            for (Node* node = bucket.head; node;) {
+                Node* next = node->match_next;
+                append(bucket_of(node->key), *node);
+                node = next;
+            }
+    }
+
+    std::vector<Bucket> buckets_;
+    std::size_t count_ = 0;
+};
+
+}  // namespace rollcall::runtime

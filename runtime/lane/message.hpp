@@ -1,0 +1,61 @@
+/// \file
+/// The headers of messages, and the key by which they are matched.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/group/call.hpp"
+
+namespace rollcall::runtime {
+
+enum class MessageKind : std::uint8_t {
+    point_to_point,
+    collective,
+    credit,   ///< Only gives eager allowance back.
+    nudge,    ///< Only wakes a sleeping owner: its board was written.
+    retract,  ///< The sender of an offered message gave up: let the offer go.
+    probe,    ///< "I wait for you in this call": compared with the receiver's own call.
+    failed,   ///< An operation failed at the source; the payload is the sentence.
+};
+
+inline constexpr std::uint8_t kEmptyPayload = 1;  ///< Flag: the large path carries one byte that stands for none.
+
+/// Every message begins with this. `source` is a rank of the world communicator.
+struct MessageHeader {
+    std::uint64_t communicator = 0;
+    std::uint64_t tag = 0;  ///< The user's tag, or the step of a collective.
+    std::uint32_t ordinal = 0;  ///< Point to point: position in the stream from source to target.
+    std::uint32_t credit = 0;   ///< Bytes of eager allowance given back to the target.
+    std::int32_t source = -1;
+    MessageKind kind = MessageKind::point_to_point;
+    std::uint8_t flags = 0;
+    std::uint8_t code = 0;  ///< failed: the ErrorCode.
+    std::uint8_t reserved = 0;
+};
+
+/// Collective messages (and probe, retract, failed) go on with this.
+struct CollectiveHeader {
+    MessageHeader base;
+    std::uint64_t sequence = 0;
+    Call call;
+};
+static_assert(sizeof(MessageHeader) == 32 && sizeof(CollectiveHeader) == 56);
+
+/// A message matches exactly one receive: the one with the same key. Point to point has sequence 0.
+struct MatchKey {
+    std::uint64_t communicator = 0;
+    std::uint64_t sequence = 0;
+    std::uint64_t tag = 0;
+    std::int32_t source = -1;
+
+    bool operator==(const MatchKey&) const = default;
+    std::uint64_t hash() const noexcept {
+        std::uint64_t h = communicator ^ (sequence * 0x9e3779b97f4a7c15ull) ^ (tag * 0xc2b2ae3d27d4eb4full) ^
+                          (static_cast<std::uint64_t>(source) * 0x165667b19e3779f9ull);
+        h ^= h >> 29;
+        h *= 0xbf58476d1ce4e5b9ull;
+        return h ^ (h >> 32);
+    }
+};
+
+}  // namespace rollcall::runtime

@@ -1,0 +1,220 @@
+/// \file
+/// One collective operation on one rank, and the vocabulary its algorithm is written in.
+///
+/// An algorithm is a coroutine `Task algorithm(Operation& op)`. What it can say:
+///   op.send(to, bytes, step), op.receive(from, bytes, step)   start a transfer; `co_await` it, or let it run
+///   op.all_of(transfers), op.any_of(predicate)                wait for several
+///   op.is_here(from, step)                                    is this peer's data already here?
+///   op.announce_arrival(at), op.arrivals()                    notices through the board
+///   op.now(), op.copy(into, from)
+/// Ranks are those of the communicator. Every receive names its source. An operation ends when its coroutine has
+/// returned and all transfers it started have ended.
+#pragma once
+
+#include <coroutine>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "runtime/arrivals/board.hpp"
+#include "runtime/group/group.hpp"
+#include "runtime/lane/task.hpp"
+#include "runtime/lane/transfer.hpp"
+#include "runtime/lane/waitable.hpp"
+
+namespace rollcall::runtime {
+
+/// What an algorithm is given. The spans and buffers stay the caller's.
+struct Arguments {
+    transport::Bytes data;                       ///< Broadcast: the message. Exchange: what is gathered, rank by rank.
+    transport::ConstBytes contribution;          ///< Exchange: this rank's part.
+    std::uint64_t segment_bytes = 0;             ///< Piece of a pipelined transfer; 0: whole.
+    std::span<const Nanoseconds> oracle;         ///< All arrival times, known beforehand (simulation only).
+};
+
+using Algorithm = Task (*)(Operation&);
+
+/// Where a suspended coroutine waits. Asked again whenever something of its operation has ended or arrived.
+class WaitPoint {
+  public:
+    virtual bool ready() = 0;
+
+  protected:
+    ~WaitPoint() = default;
+};
+
+/// A transfer an algorithm has started. Awaiting it waits for its end; dropping it lets it run on.
+class Pending {
+  public:
+    Pending() = default;
+    explicit Pending(Transfer& transfer) : transfer_(&transfer) {}
+    Pending(Pending&& other) noexcept : transfer_(std::exchange(other.transfer_, nullptr)) {}
+    Pending& operator=(Pending&& other) noexcept {
+        std::swap(transfer_, other.transfer_);
+        return *this;
+    }
+    ~Pending() { drop(); }
+    void drop();
+
+    bool done() const noexcept { return !transfer_ || transfer_->stage == Transfer::Stage::done; }
+
+    class Awaiter;
+    Awaiter operator co_await() const noexcept;
+
+  private:
+    Transfer* transfer_ = nullptr;
+};
+
+/// Which ranks have arrived at this operation, as far as this rank's board shows. Filled while the operation runs.
+class Arrivals {
+  public:
+    /// Ranks that have arrived and were not taken yet, in the order in which they were seen.
+    std::vector<int> take() { return std::exchange(fresh_, {}); }
+    bool any() const noexcept { return !fresh_.empty(); }
+
+  private:
+    friend class Operation;
+    friend class Engine;
+    void see(int rank, bool& anew) {
+        if (seen_[static_cast<std::size_t>(rank)]) return;
+        seen_[static_cast<std::size_t>(rank)] = true;
+        fresh_.push_back(rank);
+        anew = true;
+    }
+    std::vector<int> fresh_;
+    std::vector<bool> seen_;
+    std::vector<int> unseen_;       ///< Where the board must be looked at: who is still to be looked for.
+    std::vector<Pending> notices_;  ///< Where there is no board: the receives that stand for it.
+    bool watched_ = false;
+};
+
+class Operation final : public Waitable {
+  public:
+    /// The state must outlive the operation. `arguments` as above.
+    Operation(CommunicatorState& communicator, std::uint64_t sequence, const Call& call, Algorithm algorithm,
+              const Arguments& arguments);
+    ~Operation();
+
+    // --- the vocabulary -------------------------------------------------------------------------------------------
+    int rank() const noexcept { return communicator_.rank; }
+    int size() const noexcept { return communicator_.group->size; }
+    int root() const noexcept { return call_.root; }
+    const Arguments& arguments() const noexcept { return arguments_; }
+
+    Pending send(int to, transport::ConstBytes bytes, std::uint64_t step);
+    Pending receive(int from, transport::Bytes bytes, std::uint64_t step);
+    /// Whether the message of this step has come, or has begun to come.
+    bool is_here(int from, std::uint64_t step) const;
+
+    /// Writes this rank's notice on the board of rank `at`.
+    void announce_arrival(int at);
+    /// The arrivals at this rank's board; watched from the first call on.
+    Arrivals& arrivals();
+
+    /// Suspends until `predicate()` is true. It is asked whenever a transfer of this operation ended or a rank arrived.
+    template <class Predicate>
+    auto until(Predicate predicate) {
+        return Until<Predicate>(*this, std::move(predicate));
+    }
+    /// Waits for all transfers of a range of Pending.
+    template <class Range>
+    auto all_of(Range& transfers) {
+        return until([position = transfers.begin(), end = transfers.end()]() mutable {
+            while (position != end && position->done()) ++position;
+            return position == end;
+        });
+    }
+    /// Copies inside this rank; takes the model's time in a simulation.
+    Pending copy(transport::Bytes into, transport::ConstBytes from);
+    Nanoseconds now() const;
+
+    // --- for the engine and for who started it --------------------------------------------------------------------
+    void begin(Engine& engine) override;
+    void abandon(Engine& engine, const Error& error) override;
+
+    const Call& call() const noexcept { return call_; }
+    std::uint64_t sequence() const noexcept { return sequence_; }
+    CommunicatorState& communicator() noexcept { return communicator_; }
+    Engine& engine() noexcept { return *engine_; }
+    /// "broadcast(root=0, 8 bytes) #12 on world"
+    std::string describe() const;
+    /// When the first data of another rank began to come in, or 0 (only where Engine::Options::trace is set).
+    Nanoseconds first_data() const noexcept { return first_data_; }
+
+    /// Told when it is done, instead of a waiting caller (simulation). Called by the owner, last of all.
+    void (*on_done)(Operation&, void*) = nullptr;
+    void* on_done_context = nullptr;
+
+    template <class Predicate>
+    class Until final : public WaitPoint {
+      public:
+        Until(Operation& operation, Predicate predicate) : operation_(operation), predicate_(std::move(predicate)) {}
+        bool ready() override { return predicate_(); }
+        bool await_ready() { return !operation_.abandoned() && predicate_(); }
+        void await_suspend(std::coroutine_handle<> handle) { operation_.wait_at(*this, handle); }
+        void await_resume() const noexcept {}
+
+      private:
+        Operation& operation_;
+        Predicate predicate_;
+    };
+
+  private:
+    friend class Engine;
+    friend class Transfer;
+    friend class Pending;
+    friend FrameArena& arena_of(Operation& operation) noexcept;
+
+    bool abandoned() const noexcept { return failed(); }
+    void wait_at(WaitPoint& point, std::coroutine_handle<> handle) noexcept {
+        wait_point_ = &point;
+        handle_ = handle;
+    }
+
+    CommunicatorState& communicator_;
+    Engine* engine_ = nullptr;
+    std::uint64_t sequence_;
+    Call call_;
+    Algorithm algorithm_;
+    Arguments arguments_;
+    Task task_;
+    WaitPoint* wait_point_ = nullptr;
+    std::coroutine_handle<> handle_;
+    Transfer* transfers_ = nullptr;     ///< Unfinished ones.
+    Operation* next_active_ = nullptr;  ///< Of the communicator.
+    Operation* next_ready_ = nullptr;
+    std::unique_ptr<Arrivals> arrivals_;
+    Nanoseconds begun_at_ = 0;
+    Nanoseconds first_data_ = 0;
+    Nanoseconds probed_at_ = 0;
+    bool ready_ = false;    ///< In the engine's list of operations to look at.
+    bool running_ = false;  ///< Its coroutine is on the stack.
+};
+
+class Pending::Awaiter final : public WaitPoint {
+  public:
+    explicit Awaiter(Transfer* transfer) : transfer_(transfer) {}
+    bool ready() override { return transfer_->stage == Transfer::Stage::done; }
+    bool await_ready() const noexcept {
+        return !transfer_ || (transfer_->stage == Transfer::Stage::done && !transfer_->operation->abandoned());
+    }
+    void await_suspend(std::coroutine_handle<> handle) { transfer_->operation->wait_at(*this, handle); }
+    /// The bytes that came.
+    std::uint64_t await_resume() const noexcept { return transfer_ ? transfer_->received : 0; }
+
+  private:
+    Transfer* transfer_;
+};
+
+inline Pending::Awaiter Pending::operator co_await() const noexcept { return Awaiter(transfer_); }
+
+/// `bytes` from `offset`, `size` long; a phantom's slice is a phantom.
+inline transport::Bytes slice(transport::Bytes bytes, std::uint64_t offset, std::uint64_t size) {
+    return {bytes.data ? static_cast<std::byte*>(bytes.data) + offset : nullptr, size};
+}
+inline transport::ConstBytes slice(transport::ConstBytes bytes, std::uint64_t offset, std::uint64_t size) {
+    return {bytes.data ? static_cast<const std::byte*>(bytes.data) + offset : nullptr, size};
+}
+
+}  // namespace rollcall::runtime

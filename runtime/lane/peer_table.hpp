@@ -1,0 +1,51 @@
+/// \file
+/// What a lane keeps for each peer: eager allowance and the order of point-to-point messages.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+namespace rollcall::runtime {
+
+struct EarlyMessage;
+
+struct PeerState {
+    std::uint32_t allowance = 0;      ///< Eager bytes this rank may still send to the peer.
+    std::uint32_t owed = 0;           ///< Eager bytes of the peer that were consumed here, to be given back.
+    std::uint32_t sent = 0;           ///< Point-to-point messages sent to the peer.
+    std::uint32_t expected = 0;       ///< Point-to-point messages taken in order from the peer.
+    EarlyMessage* overtaking = nullptr;  ///< Point-to-point messages that came before an earlier one.
+    bool accepts_data = true;         ///< Whether eager messages to it may carry data.
+};
+
+/// Dense for jobs of the usual size; sparse where a process of a very large job (or of a simulation) talks to few.
+class PeerTable {
+  public:
+    PeerTable(int size, const PeerState& initial) : initial_(initial) {
+        if (size <= kDense) dense_.assign(static_cast<std::size_t>(size), initial);
+    }
+    PeerState& operator[](int peer) {
+        if (!dense_.empty()) return dense_[static_cast<std::size_t>(peer)];
+        if (peer == last_) return *last_state_;
+        last_state_ = &sparse_.try_emplace(peer, initial_).first->second;
+        last_ = peer;
+        return *last_state_;
+    }
+    template <class F>
+    void for_each(F&& visit) {
+        for (std::size_t i = 0; i < dense_.size(); ++i) visit(static_cast<int>(i), dense_[i]);
+        for (auto& [peer, state] : sparse_) visit(peer, state);
+    }
+
+  private:
+    static constexpr int kDense = 1024;
+    PeerState initial_;
+    std::vector<PeerState> dense_;
+    std::unordered_map<int, PeerState> sparse_;  ///< References stay valid when it grows.
+    int last_ = -1;
+    PeerState* last_state_ = nullptr;
+};
+
+}  // namespace rollcall::runtime

@@ -1,0 +1,45 @@
+/// \file
+/// What a caller can wait for: an operation or a transfer.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include <rollcall/error.hpp>
+
+namespace rollcall::runtime {
+
+class Engine;
+
+/// Done once. The owner of the lane finishes it; any thread may ask done() (acquire: what the transfer wrote is visible
+/// after it returned true). After that the engine does not touch the object again.
+class Waitable {
+  public:
+    Waitable() = default;
+    Waitable(const Waitable&) = delete;
+    Waitable& operator=(const Waitable&) = delete;
+
+    bool done() const noexcept { return done_.load(std::memory_order_acquire); }
+    /// Valid after done(). Null when it went well.
+    const Error* error() const noexcept { return error_.get(); }
+
+    /// Starts it, as the owner of the lane.
+    virtual void begin(Engine& engine) = 0;
+    /// Ends it early, as the owner of the lane; it becomes done, with this error, once its buffers are free.
+    virtual void abandon(Engine& engine, const Error& error) = 0;
+
+  protected:
+    virtual ~Waitable() = default;
+    void set_error(const Error& error) {
+        if (!error_) error_ = std::make_unique<Error>(error);
+    }
+    bool failed() const noexcept { return error_ != nullptr; }
+    void set_done() noexcept { done_.store(true, std::memory_order_release); }
+    void rearm() noexcept { done_.store(false, std::memory_order_relaxed); }
+
+  private:
+    std::atomic<bool> done_{false};
+    std::unique_ptr<Error> error_;
+};
+
+}  // namespace rollcall::runtime

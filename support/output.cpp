@@ -1,6 +1,7 @@
 #include "support/output.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <stdexcept>
@@ -24,6 +25,21 @@ Overload(Functions...) -> Overload<Functions...>;
 /// A number that reads back as itself; empty when there is none.
 std::string exact(double number) { return std::isfinite(number) ? fmt::format("{}", number) : std::string(); }
 
+std::string short_size(std::uint64_t bytes) {
+    constexpr std::size_t kShort = 6;  // "1023Ti"
+    if (auto text = runtime::format_bytes(bytes); text.size() <= kShort) return text;
+    static constexpr std::array kUnits = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
+    constexpr double kStep = 1024;
+    double value = static_cast<double>(bytes);
+    std::size_t unit = 0;
+    // 1023.95 would be written as 1024.0: the next unit's turn.
+    while (value >= kStep - 0.05 && unit + 1 < kUnits.size()) {
+        value /= kStep;
+        ++unit;
+    }
+    return fmt::format("{:.1f}{}", value, kUnits[unit]);
+}
+
 std::string as_text(const Value& value) {
     return std::visit(
         Overload{
@@ -31,7 +47,7 @@ std::string as_text(const Value& value) {
             [](std::int64_t number) { return fmt::to_string(number); },
             [](std::uint64_t number) { return fmt::to_string(number); },
             [](double number) { return std::isfinite(number) ? fmt::format("{:.4g}", number) : std::string("-"); },
-            [](const std::string& text) { return text; },
+            [](const std::string& text) { return text; }, [](Bytes size) { return short_size(size.bytes); },
             [](Seconds duration) { return runtime::format_duration(duration.seconds); },
             [](const Interval& interval) {
                 return fmt::format("{} [{}, {}]", runtime::format_duration(interval.median),
@@ -60,6 +76,7 @@ std::string as_csv(const Value& value) {
     return std::visit(
         Overload{[](bool truth) { return std::string(truth ? "true" : "false"); },
                  [](double number) { return exact(number); }, [](const std::string& text) { return csv_quoted(text); },
+                 [](Bytes size) { return fmt::to_string(size.bytes); },
                  [](Seconds duration) { return exact(duration.seconds); },
                  [](const Interval& interval) {
                      return fmt::format("{},{},{}", exact(interval.median), exact(interval.low), exact(interval.high));
@@ -72,7 +89,8 @@ using Json = nlohmann::ordered_json;
 
 Json as_json(const Value& value) {
     return std::visit(
-        Overload{[](std::monostate) { return Json(); }, [](Seconds duration) { return Json(duration.seconds); },
+        Overload{[](std::monostate) { return Json(); }, [](Bytes size) { return Json(size.bytes); },
+                 [](Seconds duration) { return Json(duration.seconds); },
                  [](const Interval& interval) {
                      return Json{{"median", interval.median}, {"low", interval.low}, {"high", interval.high}};
                  },

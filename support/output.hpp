@@ -31,6 +31,12 @@ struct Seconds {
     bool operator==(const Seconds&) const = default;
 };
 
+/// A size. Text shows it short ("64Ki", "23.5Gi": exact where that is short); CSV and JSON give bytes.
+struct Bytes {
+    std::uint64_t bytes = 0;
+    bool operator==(const Bytes&) const = default;
+};
+
 /// A measured duration with its confidence interval, in seconds. JSON gives {"median", "low", "high"}; CSV makes three
 /// columns of it, NAME_median, NAME_low and NAME_high; text shows "12.3 us [12.0 us, 13.1 us]".
 struct Interval {
@@ -38,11 +44,11 @@ struct Interval {
     bool operator==(const Interval&) const = default;
 };
 
-/// What stands in a cell: nothing, a truth value, a number, a text, or a duration.
+/// What stands in a cell: nothing, a truth value, a number, a text, a size, or a duration.
 class Value {
   public:
     using Held =
-        std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string, Seconds, Interval>;
+        std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string, Bytes, Seconds, Interval>;
 
     Value() = default;
     Value(bool value) : held_(value) {}
@@ -58,6 +64,7 @@ class Value {
     Value(const char* text) : held_(std::string(text)) {}
     Value(std::string text) : held_(std::move(text)) {}
     Value(std::string_view text) : held_(std::string(text)) {}
+    Value(Bytes value) : held_(value) {}
     Value(Seconds value) : held_(value) {}
     Value(Interval value) : held_(value) {}
 

@@ -4,6 +4,6 @@
 
 namespace rollcall::transport {
 
-std::vector<TransportInfo> transport_catalogue(std::string_view net_devices) { return {ucx_info(net_devices)}; }
+std::vector<TransportInfo> transport_catalogue() { return {ucx_info()}; }
 
 }  // namespace rollcall::transport

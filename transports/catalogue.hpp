@@ -4,7 +4,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace rollcall::transport {
@@ -13,8 +12,7 @@ namespace rollcall::transport {
 struct TransportDevice {
     std::string transport;  ///< The transport's own name for the way: "posix", "tcp".
     std::string device;     ///< "memory", "eth0".
-    bool network = false;   ///< Reaches other hosts.
-    bool used = false;      ///< Not a network device, or one of those asked for.
+    bool network = false;   ///< A network device: one that ROLLCALL_NET decides about.
 };
 
 struct TransportInfo {
@@ -25,8 +23,7 @@ struct TransportInfo {
     std::string note;  ///< Why it is not available, or what else is worth knowing.
 };
 
-/// Every transport of this build. `net_devices` is the comma list of the network devices a job would use (see
-/// runtime/topology/interfaces.hpp). Never throws for a transport that cannot be used: its note says why.
-std::vector<TransportInfo> transport_catalogue(std::string_view net_devices);
+/// Every transport of this build. Never throws for a transport that cannot be used: its note says why.
+std::vector<TransportInfo> transport_catalogue();
 
 }  // namespace rollcall::transport

@@ -1,6 +1,5 @@
 #include "transports/ucx/info.hpp"
 
-#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <span>
@@ -12,18 +11,8 @@
 namespace rollcall::transport {
 namespace {
 
-bool in_comma_list(std::string_view list, std::string_view word) {
-    while (!list.empty()) {
-        const auto comma = std::min(list.find(','), list.size());
-        if (list.substr(0, comma) == word) return true;
-        list.remove_prefix(std::min(comma + 1, list.size()));
-    }
-    return false;
-}
-
 /// Appends what one memory domain offers. A domain that cannot be opened (no permission, no device) offers nothing.
-void append_devices(uct_component_h component, const char* domain_name, std::string_view net_devices,
-                    std::vector<TransportDevice>& devices) {
+void append_devices(uct_component_h component, const char* domain_name, std::vector<TransportDevice>& devices) {
     uct_md_config_t* raw_config = nullptr;
     if (uct_md_config_read(component, nullptr, nullptr, &raw_config) != UCS_OK) return;
     const std::unique_ptr<uct_md_config_t, decltype(&uct_config_release)> config(raw_config, uct_config_release);
@@ -36,15 +25,13 @@ void append_devices(uct_component_h component, const char* domain_name, std::str
     const std::unique_ptr<uct_tl_resource_desc_t, decltype(&uct_release_tl_resource_list)> resources(
         raw_resources, uct_release_tl_resource_list);
     for (const auto& resource : std::span(resources.get(), count)) {
-        const bool network = resource.dev_type == UCT_DEVICE_TYPE_NET;
         devices.push_back({.transport = resource.tl_name,
                            .device = resource.dev_name,
-                           .network = network,
-                           .used = !network || in_comma_list(net_devices, resource.dev_name)});
+                           .network = resource.dev_type == UCT_DEVICE_TYPE_NET});
     }
 }
 
-void append_component(uct_component_h component, std::string_view net_devices, std::vector<TransportDevice>& devices) {
+void append_component(uct_component_h component, std::vector<TransportDevice>& devices) {
     // UCX asks twice: first for the number of domains, then for their names into an array of that size.
     uct_component_attr_t attributes{};
     attributes.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT;
@@ -53,12 +40,12 @@ void append_component(uct_component_h component, std::string_view net_devices, s
     attributes.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCES;
     attributes.md_resources = domains.data();
     if (domains.empty() || uct_component_query(component, &attributes) != UCS_OK) return;
-    for (const auto& domain : domains) append_devices(component, domain.md_name, net_devices, devices);
+    for (const auto& domain : domains) append_devices(component, domain.md_name, devices);
 }
 
 }  // namespace
 
-TransportInfo ucx_info(std::string_view net_devices) {
+TransportInfo ucx_info() {
     TransportInfo info;
     info.name = "ucx";
     info.version = ucp_get_version_string();
@@ -71,8 +58,7 @@ TransportInfo ucx_info(std::string_view net_devices) {
     }
     const std::unique_ptr<uct_component_h, decltype(&uct_release_component_list)> components(
         raw_components, uct_release_component_list);
-    for (const auto component : std::span(components.get(), count))
-        append_component(component, net_devices, info.devices);
+    for (const auto component : std::span(components.get(), count)) append_component(component, info.devices);
     info.available = !info.devices.empty();
     if (!info.available) info.note = "it finds no device on this host";
     // UCX's own variables narrow what a job may use of this list.

@@ -7,6 +7,6 @@
 namespace rollcall::transport {
 
 /// The row of UCX in transport_catalogue().
-TransportInfo ucx_info(std::string_view net_devices);
+TransportInfo ucx_info();
 
 }  // namespace rollcall::transport

@@ -1,0 +1,185 @@
+#include "command/info.hpp"
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/utsname.h>
+#include <CLI/CLI.hpp>
+#include <rollcall/error.hpp>
+
+#include "command/limits.hpp"
+#include "runtime/settings/settings.hpp"
+#include "runtime/topology/interfaces.hpp"
+#include "runtime/topology/topology.hpp"
+#include "support/output.hpp"
+#include "transports/catalogue.hpp"
+
+namespace rollcall::command {
+namespace {
+
+using output::Format;
+using output::Row;
+
+/// The columns of everything `info` prints; CSV has them all, text those that a section fills.
+const std::vector<std::string> kColumns = {"section",  "name",          "value",   "source",
+                                           "one_host", "several_hosts", "allowed", "note"};
+
+/// A heading and what is under it.
+struct Section {
+    std::string name;
+    std::vector<Row> rows;
+};
+
+/// A choice of interfaces, or why there is none.
+struct Chosen {
+    std::optional<runtime::Choice> choice;
+    std::string failure;
+
+    bool uses(const std::string& device) const {
+        if (!choice) return false;
+        const auto names = choice->chosen();
+        return std::find(names.begin(), names.end(), device) != names.end();
+    }
+    std::string devices() const { return choice ? choice->devices() : "none"; }
+    std::string verdict(std::size_t interface) const {
+        if (!choice) return "no";
+        const auto& verdict = choice->verdicts[interface];
+        return fmt::format("{}: {}", verdict.chosen ? "yes" : "no", verdict.reason);
+    }
+};
+
+Section host_section(const runtime::Topology& topology) {
+    Section section{"host", {}};
+    const auto add = [&](std::string name, output::Value value, std::string note = {}) {
+        section.rows.push_back({{"name", std::move(name)}, {"value", std::move(value)}});
+        if (!note.empty()) section.rows.back().push_back({"note", std::move(note)});
+    };
+    add("rollcall", ROLLCALL_VERSION);
+    add("name", topology.host);
+    if (utsname system{}; uname(&system) == 0)
+        add("system", fmt::format("{} {} {}", system.sysname, system.release, system.machine));
+    add("packages", topology.packages);
+    add("cores", topology.cores, "that this process may use");
+    add("CPUs", topology.cpus.size(),
+        fmt::format("that this process may use: {}; {} are online", runtime::format_cpus(topology.cpus),
+                    topology.cpus_online));
+    add("memory", output::Bytes{topology.memory_bytes});
+    for (const auto& node : topology.numa_nodes) {
+        add(fmt::format("NUMA node {}", node.number), output::Bytes{node.memory_bytes},
+            fmt::format("CPUs {}", runtime::format_cpus(node.cpus)));
+    }
+    for (const auto& cache : topology.caches)
+        add(cache.name + " cache", output::Bytes{cache.bytes}, fmt::format("{} of them", cache.count));
+    return section;
+}
+
+Section limit_section() {
+    Section section{"limits", {}};
+    for (const auto& limit : limits()) {
+        section.rows.push_back({{"name", limit.name}, {"value", limit.value}});
+        if (!limit.note.empty()) section.rows.back().push_back({"note", limit.note});
+    }
+    return section;
+}
+
+Section interface_section(const std::vector<runtime::Interface>& interfaces, const Chosen& one_host,
+                          const Chosen& several_hosts) {
+    Section section{"interfaces", {}};
+    section.rows.push_back(
+        {{"name", "chosen"}, {"one_host", one_host.devices()}, {"several_hosts", several_hosts.devices()}});
+    for (std::size_t i = 0; i < interfaces.size(); ++i) {
+        const auto& interface = interfaces[i];
+        std::vector<std::string> addresses;
+        for (const auto& address : interface.addresses) addresses.push_back(address.text());
+        const auto speed =
+            interface.speed_megabits > 0 ? fmt::format("{} Mbit/s", interface.speed_megabits) : std::string();
+        section.rows.push_back({{"name", interface.name},
+                                {"value", fmt::format("{}", fmt::join(addresses, " "))},
+                                {"one_host", one_host.verdict(i)},
+                                {"several_hosts", several_hosts.verdict(i)},
+                                {"note", interface.rdma ? fmt::format("RDMA {}", speed) : speed}});
+    }
+    if (one_host.choice) {
+        for (const auto& pattern : one_host.choice->unmatched) {
+            section.rows.push_back({{"name", pattern}, {"note", "in ROLLCALL_NET, but matches no interface"}});
+        }
+    }
+    if (!several_hosts.choice) section.rows.push_back({{"name", "several hosts"}, {"note", several_hosts.failure}});
+    return section;
+}
+
+Section transport_section(const Chosen& one_host, const Chosen& several_hosts) {
+    Section section{"transports", {}};
+    for (const auto& transport : transport::transport_catalogue()) {
+        section.rows.push_back({{"name", transport.name},
+                                {"value", transport.version},
+                                {"one_host", transport.available},
+                                {"several_hosts", transport.available},
+                                {"note", transport.note}});
+        for (const auto& device : transport.devices) {
+            section.rows.push_back({{"name", transport.name + " " + device.transport},
+                                    {"value", device.device},
+                                    {"one_host", !device.network || one_host.uses(device.device)},
+                                    {"several_hosts", !device.network || several_hosts.uses(device.device)}});
+        }
+    }
+    return section;
+}
+
+Section setting_section(const runtime::Settings& settings, Format format) {
+    Section section{"settings", {}};
+    for (const auto& row : runtime::describe(settings)) {
+        section.rows.push_back(
+            {{"name", row.variable}, {"value", row.value}, {"source", row.source}, {"note", row.meaning}});
+        // Too wide for a screen, and every error about a setting says it.
+        if (format != Format::text) section.rows.back().push_back({"allowed", row.allowed});
+    }
+    return section;
+}
+
+void print(const std::vector<Section>& sections, Format format) {
+    output::Table all(std::cout, format, kColumns);
+    for (const auto& section : sections) {
+        if (format == Format::text) std::cout << (&section == &sections.front() ? "" : "\n") << section.name << ":\n";
+        for (const auto& row : section.rows) {
+            Row full;
+            if (format != Format::text) full.push_back({"section", section.name});
+            full.insert(full.end(), row.begin(), row.end());
+            all.add(full);
+        }
+        all.finish();
+    }
+}
+
+void info(Format format) {
+    const auto settings = runtime::Settings::from_environment();
+    const auto interfaces = runtime::list_interfaces();
+    // A wrong ROLLCALL_NET is an error; one that cannot reach other hosts is a fact about this host.
+    const Chosen one_host{runtime::choose_interfaces(interfaces, settings.net, 1), {}};
+    Chosen several_hosts;
+    try {
+        several_hosts.choice = runtime::choose_interfaces(interfaces, settings.net, 2);
+    } catch (const Error& error) {
+        several_hosts.failure = error.what();
+    }
+    print({host_section(runtime::topology()), limit_section(), interface_section(interfaces, one_host, several_hosts),
+           transport_section(one_host, several_hosts), setting_section(settings, format)},
+          format);
+}
+
+}  // namespace
+
+void add_info_command(CLI::App& root) {
+    auto* command = root.add_subcommand(
+        "info", "Show this host: cores, limits, interfaces and transports and which are used, settings");
+    const auto format = std::make_shared<Format>(Format::text);
+    output::add_format_option(*command, *format);
+    command->callback([format] { info(*format); });
+}
+
+}  // namespace rollcall::command

@@ -1,0 +1,87 @@
+#include "command/limits.hpp"
+
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+
+#include "runtime/topology/file.hpp"
+
+namespace rollcall::command {
+namespace {
+
+using runtime::read_line;
+
+output::Value value_of(rlim_t limit, bool bytes) {
+    if (limit == RLIM_INFINITY) return "unlimited";
+    if (bytes) return output::Bytes{limit};
+    return limit;
+}
+
+/// CPUs' worth of time that the control group of this process may use; none when it is not limited.
+std::optional<double> cpu_quota() {
+    const auto number = [](std::string_view text) {
+        long long value = 0;
+        std::from_chars(text.data(), text.data() + text.size(), value);
+        return static_cast<double>(value);
+    };
+    std::string quota;
+    std::string period;
+    if (const auto both = read_line("/sys/fs/cgroup/cpu.max"); !both.empty()) {
+        const auto blank = both.find(' ');
+        quota = both.substr(0, blank);
+        period = blank == std::string::npos ? "" : both.substr(blank + 1);
+    } else {
+        quota = read_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
+        period = read_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
+    }
+    // "max", "-1" and a file that is not there mean: no limit.
+    if (number(quota) <= 0 || number(period) <= 0) return std::nullopt;
+    return number(quota) / number(period);
+}
+
+}  // namespace
+
+std::vector<Limit> limits() {
+    struct Resource {
+        decltype(RLIMIT_NOFILE) resource;
+        const char* name;
+        bool bytes;
+        const char* note;
+    };
+    static constexpr std::array kResources = {
+        Resource{RLIMIT_NOFILE, "open files (RLIMIT_NOFILE)", false,
+                 "a few for each peer reached over tcp, and for each local rank of a launcher"},
+        Resource{RLIMIT_MEMLOCK, "locked memory (RLIMIT_MEMLOCK)", true, "RDMA registers memory by locking it"},
+        Resource{RLIMIT_NPROC, "processes (RLIMIT_NPROC)", false, "each rank has one background thread, which counts"}};
+
+    std::vector<Limit> found;
+    for (const auto& resource : kResources) {
+        rlimit limit{};
+        if (getrlimit(resource.resource, &limit) != 0) continue;
+        found.push_back({resource.name, value_of(limit.rlim_cur, resource.bytes), resource.note});
+    }
+    if (struct statvfs shared{}; statvfs("/dev/shm", &shared) == 0) {
+        const auto block = static_cast<std::uint64_t>(shared.f_frsize);
+        found.push_back({"shared memory (/dev/shm)", output::Bytes{shared.f_blocks * block},
+                         "ranks on one host exchange data through it"});
+        found.push_back({"shared memory free", output::Bytes{shared.f_bavail * block}, ""});
+    }
+    if (const auto quota = cpu_quota()) {
+        found.push_back({"CPUs of time (control group)", *quota, "ranks that poll are paused when it is used up"});
+    }
+    if (const auto pages = read_line("/sys/kernel/mm/transparent_hugepage/enabled"); !pages.empty()) {
+        const auto begin = pages.find('[');
+        const auto end = pages.find(']');
+        const bool marked = begin != std::string::npos && end != std::string::npos && begin < end;
+        found.push_back({"transparent huge pages", marked ? pages.substr(begin + 1, end - begin - 1) : pages,
+                         "large buffers are touched and registered faster with them"});
+    }
+    return found;
+}
+
+}  // namespace rollcall::command

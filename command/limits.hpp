@@ -1,0 +1,21 @@
+/// \file
+/// The limits of the operating system that a job may run into.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "support/output.hpp"
+
+namespace rollcall::command {
+
+struct Limit {
+    std::string name;
+    output::Value value;
+    std::string note;  ///< What needs it.
+};
+
+/// As they are now for this process. What this kernel does not tell is left out.
+std::vector<Limit> limits();
+
+}  // namespace rollcall::command

@@ -1,0 +1,58 @@
+/// \file
+/// The command `rollcall` and its one rule of errors: one line on stderr; 2 for wrong usage, 1 for what went wrong.
+#include <exception>
+#include <iostream>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <rollcall/error.hpp>
+
+#include "command/info.hpp"
+#include "launcher/command.hpp"
+#include "support/usage.hpp"
+
+namespace {
+
+constexpr int kFailed = 1;
+constexpr int kWrongUsage = 2;
+
+int fail(int exit_code, std::string_view sentence) {
+    std::cout.flush();
+    std::cerr << "rollcall: " << rollcall::usage::one_line(sentence) << std::endl;
+    return exit_code;
+}
+
+int exit_code_of(rollcall::ErrorCode code) {
+    using rollcall::ErrorCode;
+    return code == ErrorCode::invalid_argument || code == ErrorCode::invalid_setting ? kWrongUsage : kFailed;
+}
+
+int run(int argc, char** argv) {
+    CLI::App root("Runs parallel programs that know who has already arrived.", "rollcall");
+    root.set_version_flag("--version", "rollcall " ROLLCALL_VERSION);
+    root.require_subcommand(1);
+    int exit_code = 0;
+    rollcall::launcher::add_run_command(root, exit_code);
+    rollcall::command::add_info_command(root);
+    try {
+        root.parse(argc, argv);
+    } catch (const CLI::Success& help_or_version) {
+        exit_code = root.exit(help_or_version);
+    } catch (const CLI::ParseError& error) {
+        return fail(kWrongUsage, rollcall::usage::describe(root, error));
+    }
+    if (!std::cout.flush()) return fail(kFailed, "the output cannot be written");
+    return exit_code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        return run(argc, argv);
+    } catch (const rollcall::Error& error) {
+        return fail(exit_code_of(error.code()), error.what());
+    } catch (const std::exception& error) {
+        return fail(kFailed, error.what());
+    }
+}

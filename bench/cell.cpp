@@ -4,12 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <ostream>
 #include <rollcall/error.hpp>
 
-#include "bench/csv.hpp"
-#include "runtime/settings/quote.hpp"
 #include "runtime/settings/settings.hpp"
 
 namespace rollcall::bench {
@@ -37,6 +34,8 @@ constexpr Measure kMeasures[] = {
 
 /// Beyond this an interval is shown as a multiple of the median instead of as a percentage.
 constexpr double kLargestPercentage = 999;
+/// What the division may have added to a whole percentage, which must not become the next one.
+constexpr double kRounding = 1e-6;
 
 std::string human(Unit unit, double value) {
     if (!std::isfinite(value)) return "-";
@@ -63,52 +62,44 @@ std::string human(const Metric& metric) {
     if (!std::isfinite(half) || half == 0 || value.median == 0) return text;
     const double percent = 100 * half / std::abs(value.median);
     if (percent > kLargestPercentage) return text + fmt::format(" ±{:.0f}x", percent / 100);
-    return text + fmt::format(" ±{:.0f}%", std::ceil(percent));
+    return text + fmt::format(" ±{:.0f}%", std::ceil(percent - kRounding));
 }
 
-/// Columns a text takes on a terminal, for UTF-8 without wide characters.
-std::size_t display_width(std::string_view text) {
-    return static_cast<std::size_t>(
-        std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+/// What a row of the table says once, above it, when all rows agree.
+constexpr std::string_view kCommon[] = {"operation", "transport", "ranks", "iterations", "model"};
+
+output::Row file_row(const Cell& cell) {
+    const CellIdentity& identity = cell.identity;
+    output::Row row{{"operation", identity.operation},  {"algorithm", identity.algorithm},
+                    {"transport", identity.transport},  {"ranks", identity.ranks},
+                    {"bytes", identity.bytes},          {"pattern", identity.pattern},
+                    {"iterations", identity.iterations}};
+    for (const Metric& metric : cell.metrics)
+        row.emplace_back(metric.name, output::Interval{metric.value.median, metric.value.low, metric.value.high});
+    for (const auto& [key, note] : cell.notes) row.emplace_back(key, note);
+    return row;
 }
 
-std::string exact(double value) { return std::isfinite(value) ? fmt::format("{}", value) : std::string(); }
-
-bool same_columns(const Cell& one, const Cell& other) {
-    return std::equal(one.metrics.begin(), one.metrics.end(), other.metrics.begin(), other.metrics.end(),
-                      [](const Metric& a, const Metric& b) { return a.name == b.name; }) &&
-           std::equal(one.notes.begin(), one.notes.end(), other.notes.begin(), other.notes.end(),
-                      [](const auto& a, const auto& b) { return a.first == b.first; });
+/// Everything as a text: output::Interval would show ratios as durations.
+output::Row text_row(const Cell& cell) {
+    const CellIdentity& identity = cell.identity;
+    output::Row row{{"operation", identity.operation},
+                    {"transport", identity.transport},
+                    {"ranks", std::to_string(identity.ranks)},
+                    {"iterations", std::to_string(identity.iterations)}};
+    for (const auto& [key, note] : cell.notes) row.emplace_back(key, note);
+    row.emplace_back("algorithm", identity.algorithm);
+    row.emplace_back("bytes", runtime::format_bytes(identity.bytes));
+    row.emplace_back("pattern", identity.pattern);
+    for (const Metric& metric : cell.metrics)
+        if (metric.in_table) row.emplace_back(metric.name, human(metric));
+    return row;
 }
 
-struct Column {
-    std::string heading;
-    std::vector<std::string> texts;
-    bool is_number = true;   // aligned to the right
-    bool may_hoist = false;  // moves above the table when it is the same in every row
-};
-
-std::vector<Column> table_columns(const std::vector<Cell>& cells) {
-    std::vector<Column> columns;
-    const auto column = [&](std::string heading, bool is_number, bool may_hoist, auto&& text_of) {
-        Column result{std::move(heading), {}, is_number, may_hoist};
-        for (const Cell& cell : cells) result.texts.push_back(text_of(cell));
-        columns.push_back(std::move(result));
-    };
-    column("operation", false, true, [](const Cell& cell) { return cell.identity.operation; });
-    column("transport", false, true, [](const Cell& cell) { return cell.identity.transport; });
-    column("ranks", true, true, [](const Cell& cell) { return std::to_string(cell.identity.ranks); });
-    column("iterations", true, true, [](const Cell& cell) { return std::to_string(cell.identity.iterations); });
-    for (std::size_t i = 0; i < cells.front().notes.size(); ++i)
-        column(cells.front().notes[i].first, false, true, [i](const Cell& cell) { return cell.notes[i].second; });
-    column("algorithm", false, false, [](const Cell& cell) { return cell.identity.algorithm; });
-    column("bytes", true, false, [](const Cell& cell) { return runtime::format_bytes(cell.identity.bytes); });
-    column("pattern", false, false, [](const Cell& cell) { return cell.identity.pattern; });
-    for (std::size_t i = 0; i < cells.front().metrics.size(); ++i)
-        if (cells.front().metrics[i].in_table)
-            column(cells.front().metrics[i].name, true, false,
-                   [i](const Cell& cell) { return human(cell.metrics[i]); });
-    return columns;
+/// The text of a column; none when the row has no such column.
+const std::string* text_of(const output::Row& row, std::string_view column) {
+    const auto found = std::find_if(row.begin(), row.end(), [&](const auto& entry) { return entry.first == column; });
+    return found == row.end() ? nullptr : std::get_if<std::string>(&found->second.held());
 }
 
 }  // namespace
@@ -152,103 +143,33 @@ Cell collective_cell(CellIdentity identity, const CallSetup& setup, std::span<co
     return cell;
 }
 
-Format parse_format(std::string_view text) {
-    if (text == "text") return Format::text;
-    if (text == "csv") return Format::csv;
-    if (text == "json") return Format::json;
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("unknown format {}; allowed: text, csv, json", runtime::quote(text)));
-}
-
-CellPrinter::CellPrinter(std::ostream& out, Format format) : out_(out), format_(format) {}
+CellPrinter::CellPrinter(std::ostream& out, output::Format format) : out_(out), format_(format), table_(out, format) {}
 
 void CellPrinter::add(const Cell& cell) {
-    if (!cells_.empty() && !same_columns(cells_.front(), cell))
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("the metrics of {} {} are not those of the cell before it, {} {}: print them apart",
-                                cell.identity.operation, cell.identity.algorithm, cells_.front().identity.operation,
-                                cells_.front().identity.algorithm));
-    const bool is_first = cells_.empty();
-    if (format_ == Format::text || is_first) cells_.push_back(cell);
-    if (format_ == Format::text) return;
-    if (format_ == Format::csv && is_first) {
-        std::vector<std::string> heading{"operation", "algorithm", "transport", "ranks",
-                                         "bytes",     "pattern",   "iterations"};
-        for (const Metric& metric : cell.metrics)
-            for (const char* part : {"median", "low", "high"})
-                heading.push_back(fmt::format("{}_{}", metric.name, part));
-        for (const auto& note : cell.notes) heading.push_back(note.first);
-        out_ << csv_line(heading) << '\n';
+    if (format_ == output::Format::text) {
+        rows_.push_back(text_row(cell));
+    } else {
+        table_.add(file_row(cell));
     }
-    if (format_ == Format::csv) print_csv(cell);
-    if (format_ == Format::json) print_json(cell);
-    out_.flush();  // whoever reads along sees each cell when it is done
 }
 
 void CellPrinter::finish() {
-    if (format_ == Format::text && !cells_.empty()) print_table();
-    out_.flush();
-}
-
-void CellPrinter::print_csv(const Cell& cell) {
-    const CellIdentity& identity = cell.identity;
-    std::vector<std::string> fields{identity.operation,
-                                    identity.algorithm,
-                                    identity.transport,
-                                    std::to_string(identity.ranks),
-                                    std::to_string(identity.bytes),
-                                    identity.pattern,
-                                    std::to_string(identity.iterations)};
-    for (const Metric& metric : cell.metrics)
-        for (const double value : {metric.value.median, metric.value.low, metric.value.high})
-            fields.push_back(exact(value));
-    for (const auto& note : cell.notes) fields.push_back(note.second);
-    out_ << csv_line(fields) << '\n';
-}
-
-void CellPrinter::print_json(const Cell& cell) {
-    const CellIdentity& identity = cell.identity;
-    nlohmann::ordered_json object{{"operation", identity.operation},  {"algorithm", identity.algorithm},
-                                  {"transport", identity.transport},  {"ranks", identity.ranks},
-                                  {"bytes", identity.bytes},          {"pattern", identity.pattern},
-                                  {"iterations", identity.iterations}};
-    for (const Metric& metric : cell.metrics)
-        object[metric.name] = {{"median", metric.value.median}, {"low", metric.value.low}, {"high", metric.value.high}};
-    for (const auto& note : cell.notes) object[note.first] = note.second;
-    // A path in a pattern may hold bytes that are no UTF-8: replaced, rather than losing the results.
-    out_ << object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
-}
-
-void CellPrinter::print_table() {
-    std::vector<Column> columns = table_columns(cells_);
     std::string heading;
-    std::erase_if(columns, [&](const Column& column) {
-        const bool is_constant = std::all_of(column.texts.begin(), column.texts.end(),
-                                             [&](const std::string& text) { return text == column.texts.front(); });
-        if (!column.may_hoist || !is_constant) return false;
-        heading += fmt::format("{}{}: {}", heading.empty() ? "" : ", ", column.heading, column.texts.front());
-        return true;
-    });
-    if (!heading.empty()) out_ << heading << '\n';
-
-    std::vector<std::size_t> widths;
-    for (const Column& column : columns) {
-        widths.push_back(column.heading.size());
-        for (const std::string& text : column.texts) widths.back() = std::max(widths.back(), display_width(text));
+    for (const std::string_view column : kCommon) {
+        if (rows_.empty()) break;
+        const std::string* text = text_of(rows_.front(), column);
+        const bool is_common = text != nullptr && std::all_of(rows_.begin(), rows_.end(), [&](const output::Row& row) {
+                                   const std::string* other = text_of(row, column);
+                                   return other != nullptr && *other == *text;
+                               });
+        if (!is_common) continue;
+        heading += fmt::format("{}{}: {}", heading.empty() ? "" : ", ", column, *text);
+        for (output::Row& row : rows_) std::erase_if(row, [&](const auto& entry) { return entry.first == column; });
     }
-    const auto print_row = [&](auto&& text_of) {
-        std::string line;
-        for (std::size_t i = 0; i < columns.size(); ++i) {
-            const std::string& text = text_of(columns[i]);
-            const std::string padding(widths[i] - display_width(text), ' ');
-            line += (i > 0 ? "  " : "") + (columns[i].is_number ? padding + text : text + padding);
-        }
-        line.erase(line.find_last_not_of(' ') + 1);
-        out_ << line << '\n';
-    };
-    print_row([](const Column& column) -> const std::string& { return column.heading; });
-    for (std::size_t row = 0; row < cells_.size(); ++row)
-        print_row([row](const Column& column) -> const std::string& { return column.texts[row]; });
+    if (!heading.empty()) out_ << heading << '\n';
+    for (const output::Row& row : rows_) table_.add(row);
+    rows_.clear();
+    table_.finish();
 }
 
 }  // namespace rollcall::bench

@@ -14,6 +14,7 @@
 
 #include "bench/metrics.hpp"
 #include "bench/statistics.hpp"
+#include "support/output.hpp"
 
 namespace rollcall::bench {
 
@@ -41,7 +42,7 @@ struct Metric {
 };
 
 /// One row of results: identity, metrics in the order in which they are printed, and notes ("model": "blocking").
-/// All cells that go through one printer have the same metrics and notes, so that csv has columns.
+/// All cells that go through one printer have the same metrics and notes, so that there are columns.
 struct Cell {
     CellIdentity identity;
     std::vector<Metric> metrics;
@@ -69,30 +70,23 @@ Cell collective_cell(CellIdentity identity, const CallSetup& setup, std::span<co
 /// A metric from one number per iteration: `collective_cell` for what is not a collective (pingpong, overlap, idle).
 Metric metric(std::string name, Unit unit, std::span<const double> samples, bool in_table = true);
 
-enum class Format { text, csv, json };
-/// Throws Error{invalid_argument} naming the text and what is allowed.
-Format parse_format(std::string_view text);
-
-/// Prints cells: json and csv at once, a line per cell; text as one aligned table when finish() is called, with a
-/// heading for what is the same in all rows. In text, a number is the median in a unit that suits it, and behind ± the
+/// Prints cells: json and csv at once, a line per cell; text as one aligned table when finish() is called, under a
+/// heading with what is the same in all rows. In text, a number is the median in a unit that suits it, and behind ± the
 /// larger half of its 95 % interval relative to the median. A number that is not defined (NaN) is `-` in text, empty in
-/// csv, null in json.
+/// csv, and null in json.
 class CellPrinter {
   public:
-    CellPrinter(std::ostream& out, Format format);
-    /// Throws Error{invalid_argument} when the cell's metrics or notes are not those of the first cell.
+    CellPrinter(std::ostream& out, output::Format format);
+    /// Throws std::invalid_argument when the cell has a metric or note that the first cell has not.
     void add(const Cell& cell);
     /// Prints what is left; to be called once.
     void finish();
 
   private:
-    void print_csv(const Cell& cell);
-    void print_json(const Cell& cell);
-    void print_table();
-
     std::ostream& out_;
-    Format format_;
-    std::vector<Cell> cells_;  // text: all; else: the first, for comparison
+    output::Format format_;
+    output::Table table_;
+    std::vector<output::Row> rows_;  // text: kept until all are known
 };
 
 }  // namespace rollcall::bench

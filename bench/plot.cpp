@@ -32,11 +32,14 @@ constexpr const char* kBeforeColour = "#D0D0D0";
 constexpr int kWidth = 1000;
 constexpr int kLeftMargin = 115;
 constexpr int kLegendWidth = 245;
-constexpr int kTopMargin = 60, kBottomMargin = 75;
+constexpr int kTopMargin = 60, kBottomMargin = 85;
 constexpr int kLineChartHeight = 540;
 constexpr int kRowHeight = 28;
-constexpr int kGanttFrame = kTopMargin + kBottomMargin;  // title, axis and its label
-constexpr int kSmallestGantt = 240, kLargestGantt = 1400;
+constexpr int kFrame = kTopMargin + kBottomMargin;  // title, axis and its label
+constexpr int kLargestGantt = 1400;
+/// One entry of a legend. A chart lower than its legend would break it into columns, outside the picture.
+constexpr int kLegendEntry = 28;
+constexpr int kGanttLegend = 5;  // entries
 
 /// Where the positive values of an axis span more than this, a linear axis would press most of them together.
 constexpr double kLogarithmicSpan = 20;
@@ -121,7 +124,7 @@ std::string logarithmic_marks(const Scale& scale) {
     if (std::log10(scale.high / scale.low) < kMostDecadesWithSteps) steps = {1, 2, 5};
     std::string marks;
     const auto add = [&](std::string_view label, double at) {
-        marks += fmt::format("{}{} {}", marks.empty() ? "" : ", ", gnuplot_string(label), at);
+        marks += fmt::format("{}{} {:.10g}", marks.empty() ? "" : ", ", gnuplot_string(label), at);
     };
     const double first_real = scale.zero_at > 0 ? scale.zero_at * 2 : scale.low;
     if (scale.zero_at > 0) add("0", scale.zero_at);
@@ -166,7 +169,7 @@ struct Area {
                    across(kLeftMargin), across(kWidth - kLegendWidth), up(top + kTopMargin),
                    up(top + height - kBottomMargin)) +
                fmt::format(
-                   "set key at screen {},{} left center vertical Left reverse samplen 2.5 spacing 1.5\n"
+                   "set key at screen {},{} left center vertical Left reverse samplen 2.5 spacing 1.25\n"
                    "set border 3\nset tics out nomirror\nset grid xtics ytics linecolor rgb '#E4E4E4' linetype 1\n",
                    across(kWidth - kLegendWidth + 10), up(top + (kTopMargin + height - kBottomMargin) / 2));
     }
@@ -214,8 +217,9 @@ std::string line_chart(const LineChart& chart, const Area& area) {
     for (std::size_t position = 0; position < order.size(); ++position) {
         script += fmt::format("$line{} << EOD\n", order[position]);
         for (const LineChart::Point& point : series[order[position]].points)
-            script += fmt::format("{} {} {} {}\n", has_lines ? x.place(point.x) : static_cast<double>(position),
-                                  y.place(point.y.median), y.place(point.y.low), y.place(point.y.high));
+            script += fmt::format("{:.10g} {:.10g} {:.10g} {:.10g}\n",
+                                  has_lines ? x.place(point.x) : static_cast<double>(position), y.place(point.y.median),
+                                  y.place(point.y.low), y.place(point.y.high));
         script += "EOD\n";
     }
 
@@ -265,15 +269,15 @@ std::string gantt_chart(const GanttChart& chart, const Area& area) {
     for (std::size_t i = 0; i < rows; ++i) {
         const GanttChart::Row& row = chart.rows[i];
         const auto box = [&](Nanoseconds from, Nanoseconds to, double half_height) {
-            return fmt::format("{} {} {} {} {} {}\n", place(from), i, place(from), place(to),
+            return fmt::format("{:.10g} {} {:.10g} {:.10g} {:.10g} {:.10g}\n", place(from), i, place(from), place(to),
                                static_cast<double>(i) - half_height, static_cast<double>(i) + half_height);
         };
         before += box(begin, row.arrival, 0.10);
         wait += box(row.arrival, row.exit, 0.36);
         for (const GanttChart::Interval& part : row.transfers) transfer += box(part.begin, part.end, 0.36);
         // The one at the upper edge and the other at the lower, so that both are seen when they are at the same place.
-        arrivals += fmt::format("{} {}\n", place(row.arrival), static_cast<double>(i) - kMarkOffset);
-        exits += fmt::format("{} {}\n", place(row.exit), static_cast<double>(i) + kMarkOffset);
+        arrivals += fmt::format("{:.10g} {:.10g}\n", place(row.arrival), static_cast<double>(i) - kMarkOffset);
+        exits += fmt::format("{:.10g} {:.10g}\n", place(row.exit), static_cast<double>(i) + kMarkOffset);
     }
 
     std::string marks;
@@ -284,8 +288,8 @@ std::string gantt_chart(const GanttChart& chart, const Area& area) {
     std::string script = area.commands();
     script += fmt::format("set title {} font ',17'\n", gnuplot_string(chart.title));
     script += fmt::format(
-        "unset logscale\nset xlabel 'time since the first event [{}]'\nset xrange [{}:{}]\nset xtics nomirror "
-        "autofreq\n",
+        "unset logscale\nset xlabel 'time since the first event [{}]'\nset xrange [{}:{}]\n"
+        "set xtics autofreq\n",
         unit.name, -0.015 * width, 1.015 * width);
     script += fmt::format("set ylabel 'rank'\nset yrange [{}:-0.7]\nset ytics scale 0 ({})\n",
                           static_cast<double>(rows) - 0.3, marks);
@@ -350,10 +354,13 @@ std::string gnuplot_script(const std::optional<LineChart>& lines, const std::opt
     if (!lines && !gantt) throw Error(ErrorCode::invalid_argument, "there is nothing to draw: no chart");
     if (gantt && gantt->rows.empty())
         throw Error(ErrorCode::invalid_argument, "there is nothing to draw: no rank took part in the call");
-    const int line_height = lines ? kLineChartHeight : 0;
-    const int gantt_height = gantt ? static_cast<int>(std::clamp<std::size_t>(
-                                         kGanttFrame + gantt->rows.size() * kRowHeight, kSmallestGantt, kLargestGantt))
-                                   : 0;
+    const auto tall_enough = [](std::size_t rows, int row_height, std::size_t legend_entries) {
+        return kFrame +
+               static_cast<int>(std::max(rows * static_cast<std::size_t>(row_height), legend_entries * kLegendEntry));
+    };
+    const int line_height = lines ? std::max(kLineChartHeight, tall_enough(0, 0, lines->series.size())) : 0;
+    const int gantt_height =
+        gantt ? std::min(kLargestGantt, tall_enough(gantt->rows.size(), kRowHeight, kGanttLegend)) : 0;
     const int height = line_height + gantt_height;
     std::string script = fmt::format(
         "set encoding utf8\n"

@@ -1,0 +1,57 @@
+// Lists of sizes, counts and names as they stand on a command line.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <rollcall/error.hpp>
+
+#include "bench/lists.hpp"
+
+namespace rollcall::bench {
+namespace {
+
+const std::vector<Choice> kAlgorithms{{"linear", {"flat"}}, {"binomial"}, {"arrival_nonblocking", {"arrival_nb"}}};
+
+std::string refusal(const std::function<void()>& parse) {
+    try {
+        parse();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+        EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
+        return error.what();
+    }
+    ADD_FAILURE() << "nothing was refused";
+    return {};
+}
+
+bool mentions(const std::string& sentence, std::string_view part) { return sentence.find(part) != std::string::npos; }
+
+TEST(BenchLists, Sizes) {
+    EXPECT_EQ(parse_sizes("8,64Ki,8Mi"), (std::vector<std::uint64_t>{8, 65'536, 8'388'608}));
+    EXPECT_EQ(parse_sizes("0, 1k"), (std::vector<std::uint64_t>{0, 1'000}));
+    for (const char* text : {"", "8,", ",8", "8,,9", "8;9", "8Qi", "-1", "1.5"})
+        EXPECT_TRUE(mentions(refusal([&] { parse_sizes(text); }), "'" + std::string(text) + "'; allowed:")) << text;
+    EXPECT_TRUE(mentions(refusal([] { parse_sizes("8,9Qi"); }), "'9Qi' in '8,9Qi'"));
+    EXPECT_TRUE(mentions(refusal([] { parse_sizes("8\n,9"); }), "\\x0a"));
+}
+
+TEST(BenchLists, Counts) {
+    EXPECT_EQ(parse_counts("2,4,8", "ranks", 1, 64), (std::vector<std::uint64_t>{2, 4, 8}));
+    for (const char* text : {"", "0", "65", "2,x", "2.5", "99999999999999999999"})
+        EXPECT_TRUE(mentions(refusal([&] { parse_counts(text, "ranks", 1, 64); }), "whole numbers from 1 to 64"))
+            << text;
+}
+
+TEST(BenchLists, Names) {
+    const auto names = [](std::string_view text) { return parse_names(text, "algorithm", kAlgorithms); };
+    EXPECT_EQ(names("binomial,linear"), (std::vector<std::string>{"binomial", "linear"}));
+    EXPECT_EQ(names("arrival_nb, flat"), (std::vector<std::string>{"arrival_nonblocking", "linear"}));
+    EXPECT_EQ(names("flat,linear,flat"), (std::vector<std::string>{"linear"}));
+    EXPECT_EQ(names("all"), (std::vector<std::string>{"linear", "binomial", "arrival_nonblocking"}));
+    EXPECT_EQ(names("binomial,all"), (std::vector<std::string>{"binomial", "linear", "arrival_nonblocking"}));
+    EXPECT_EQ(refusal([&] { names("linear,ring"); }),
+              "unknown algorithm 'ring'; allowed: all, linear, binomial, arrival_nonblocking");
+    EXPECT_TRUE(mentions(refusal([&] { names(""); }), "unknown algorithm ''"));
+}
+
+}  // namespace
+}  // namespace rollcall::bench

@@ -1,0 +1,185 @@
+// Plots: the script gnuplot is given, the child process that draws it, and what is said when it cannot.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <rollcall/error.hpp>
+#include <sstream>
+
+#include "bench/child.hpp"
+#include "bench/plot.hpp"
+
+namespace rollcall::bench {
+namespace {
+
+LineChart lines(std::vector<std::pair<double, double>> points) {
+    LineChart chart{"broadcast, 8 ranks", {"imbalance factor"}, {"mean elapsed time", true}, {{"binomial", {}}}};
+    for (const auto& [x, y] : points) chart.series[0].points.push_back({x, {y, 0.9 * y, 1.1 * y}});
+    return chart;
+}
+
+const LineChart kLines = lines({{1, 0.004}, {0, 0.002}, {4, 0.010}});
+const GanttChart kGantt{"one call",
+                        {{"0 (root)", 1'000, 9'000, {{1'000, 8'000}}}, {"1", 6'000, 7'000, {{2'000, 3'000}}}}};
+
+bool mentions(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+template <class Function>
+std::string failure(Function function) {
+    try {
+        function();
+    } catch (const Error& error) {
+        return error.what();
+    }
+    ADD_FAILURE() << "nothing was thrown";
+    return {};
+}
+
+/// A folder that is gone at the end of the test.
+class BenchPlot : public testing::Test {
+  protected:
+    void SetUp() override { std::filesystem::create_directory(folder_); }
+    void TearDown() override { std::filesystem::remove_all(folder_); }
+    std::string program(std::string_view text) {
+        const auto path = folder_ / "gnuplot";
+        std::ofstream(path) << "#!/bin/sh\n" << text;
+        std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+        return path.string();
+    }
+    std::string picture() {
+        std::ifstream file(svg_);
+        return (std::ostringstream() << file.rdbuf()).str();
+    }
+
+    const std::filesystem::path folder_ =
+        std::filesystem::temp_directory_path() / ("rollcall_plot_" + std::to_string(::getpid()));
+    const std::filesystem::path svg_ = folder_ / "out.svg";
+};
+
+TEST(BenchPlotScript, TimesAreInAUnitThatSuitsThemAndPointsInOrder) {
+    const std::string script = gnuplot_script(kLines, std::nullopt);
+    EXPECT_TRUE(mentions(script, "set ylabel 'mean elapsed time [ms]'")) << script;
+    EXPECT_TRUE(mentions(script, "set xlabel 'imbalance factor'"));
+    EXPECT_TRUE(mentions(script, "$line0 << EOD\n0 2 1.8 2.2\n1 4 3.6 4.4\n4 10 9 11\nEOD\n"));
+    EXPECT_TRUE(mentions(script, "title 'binomial'"));
+    EXPECT_FALSE(mentions(script, "\nset logscale"));
+    EXPECT_FALSE(mentions(script, "$wait"));
+}
+
+TEST(BenchPlotScript, WideRangesAreLogarithmicWithZeroAtTheLeft) {
+    const std::string script = gnuplot_script(lines({{0, 0.001}, {3, 0.010}, {300, 0.100}}), std::nullopt);
+    EXPECT_TRUE(mentions(script, "\nset logscale x")) << script;
+    EXPECT_TRUE(mentions(script, "\nset logscale y"));
+    EXPECT_TRUE(mentions(script, "set xtics ('0' 1, '2' 2, '5' 5, '10' 10")) << "0 stands where 1 would be";
+    EXPECT_TRUE(mentions(script, "$line0 << EOD\n1 1 0.9 1.1\n3 10 9 11\n300 100 90 110\nEOD"));
+    EXPECT_FALSE(mentions(gnuplot_script(lines({{0, 0}, {1, 0.001}, {2, 0.100}}), std::nullopt), "\nset logscale"))
+        << "a time of 0 has no place on a logarithmic axis";
+}
+
+TEST(BenchPlotScript, PointsThatAreNotFiniteAreLeftOut) {
+    LineChart chart = kLines;
+    chart.series[0].points[1].y.low = std::numeric_limits<double>::quiet_NaN();
+    EXPECT_TRUE(mentions(gnuplot_script(chart, std::nullopt), "$line0 << EOD\n1 4 3.6 4.4\n4 10 9 11\nEOD"));
+    chart.series.clear();
+    EXPECT_TRUE(mentions(failure([&] { gnuplot_script(chart, std::nullopt); }), "nothing to draw"));
+}
+
+TEST(BenchPlotScript, SeriesOfOnePointStandSideBySide) {
+    LineChart chart = lines({{18.6, 0.004}});
+    chart.series.push_back({"linear", {{18.9, {0.006, 0.005, 0.007}}}});
+    const std::string script = gnuplot_script(chart, std::nullopt);
+    EXPECT_TRUE(mentions(script, "set xlabel 'imbalance factor: 18.6 to 18.9'")) << script;
+    EXPECT_TRUE(mentions(script, "$line1 << EOD\n0 6 5 7\n"));
+    EXPECT_TRUE(mentions(script, "$line0 << EOD\n1 4 3.6 4.4\n"));
+    EXPECT_TRUE(mentions(script, "yerrorbars"));
+}
+
+TEST(BenchPlotScript, NamesCannotBecomeCommands) {
+    LineChart chart = kLines;
+    chart.series[0].name = "it's\n`reboot`";
+    chart.title = "'; system('reboot')";
+    const std::string script = gnuplot_script(chart, std::nullopt);
+    EXPECT_TRUE(mentions(script, "title 'it''s `reboot`'")) << script;
+    EXPECT_TRUE(mentions(script, "set title '''; system(''reboot'')'"));
+}
+
+TEST(BenchPlotScript, GanttRowsBeginWithTheEarliestEvent) {
+    const std::string script = gnuplot_script(std::nullopt, kGantt);
+    EXPECT_TRUE(mentions(script, "time since the first event [µs]")) << script;
+    EXPECT_TRUE(mentions(script, "('0 (root)' 0, '1' 1)"));
+    EXPECT_TRUE(mentions(script, "$wait << EOD\n0 0 0 8 -0.36 0.36\n5 1 5 6 0.64 1.36\nEOD"));
+    EXPECT_TRUE(mentions(script, "$transfer << EOD\n0 0 0 7 -0.36 0.36\n1 1 1 2 0.64 1.36\nEOD"))
+        << "before the arrival too";
+    EXPECT_TRUE(mentions(failure([] { gnuplot_script(std::nullopt, GanttChart{}); }), "nothing to draw"));
+    EXPECT_TRUE(mentions(failure([] { gnuplot_script(std::nullopt, std::nullopt); }), "nothing to draw"));
+}
+
+TEST_F(BenchPlot, MissingProgramNamesThePackage) {
+    const std::string missing = (folder_ / "no_such_program").string();
+    EXPECT_TRUE(mentions(failure([&] { require_gnuplot(missing); }), "gnuplot-nox"));
+    EXPECT_TRUE(mentions(failure([&] { write_svg(svg_, kLines, kGantt, missing); }), "gnuplot-nox"));
+    EXPECT_FALSE(std::filesystem::exists(svg_));
+}
+
+TEST_F(BenchPlot, FailureShowsWhatTheProgramSaid) {
+    std::ofstream(svg_) << "the picture of yesterday";
+    // It reads nothing: that must not raise a signal here.
+    const std::string broken = program("printf '\\n  line 3:\\tno such terminal\\n' >&2; exit 7\n");
+    const std::string sentence = failure([&] { write_svg(svg_, kLines, std::nullopt, broken); });
+    EXPECT_TRUE(mentions(sentence, "exit code 7: line 3: no such terminal")) << sentence;
+    EXPECT_EQ(picture(), "the picture of yesterday");
+    const std::string silent = program("cat >/dev/null; echo odd >&2\n");
+    EXPECT_TRUE(mentions(failure([&] { write_svg(svg_, kLines, std::nullopt, silent); }), "drew no picture: odd"));
+    const std::string killed = program("kill -9 $$\n");
+    EXPECT_TRUE(mentions(failure([&] { require_gnuplot(killed); }), "exit code 137"));
+}
+
+TEST_F(BenchPlot, ScriptIsPassedWholeAndPictureIsTheOutput) {
+    const std::string copy = (folder_ / "script").string();
+    const std::string fake = program("cat > " + copy + "; echo '<svg></svg>'\n");
+    write_svg(svg_, kLines, kGantt, fake);
+    std::ifstream file(copy);
+    EXPECT_EQ((std::ostringstream() << file.rdbuf()).str(), gnuplot_script(kLines, kGantt));
+    EXPECT_EQ(picture(), "<svg></svg>\n");
+    EXPECT_TRUE(mentions(failure([&] { write_svg("/nonexistent/out.svg", kLines, kGantt, fake); }), "No such file"));
+}
+
+TEST(BenchChild, LongInputAndOutputDoNotBlockEachOther) {
+    const std::string input(8 << 20, 'x');
+    const ChildResult result = run_child({"cat"}, input);
+    EXPECT_TRUE(result.found);
+    EXPECT_EQ(result.exit_code, 0);
+    EXPECT_TRUE(result.output == input);
+    EXPECT_EQ(result.errors, "");
+}
+
+TEST_F(BenchPlot, GnuplotDrawsEveryKindOfChart) {
+    if (!run_child({"gnuplot", "--version"}, {}).found)
+        GTEST_SKIP() << "gnuplot is not installed (package gnuplot-nox)";
+    const auto draw = [&](const std::optional<LineChart>& chart, const std::optional<GanttChart>& gantt) {
+        write_svg(svg_, chart, gantt);
+        return picture();
+    };
+    const std::string both = draw(kLines, kGantt);
+    for (const char* text : {"broadcast, 8 ranks", "imbalance factor", "mean elapsed time [ms]", ">binomial<",
+                             "one call", "0 (root)", ">wait<", ">transfer<", ">arrival<", ">exit<", "[µs]"})
+        EXPECT_TRUE(mentions(both, text)) << text;
+    EXPECT_FALSE(mentions(draw(kLines, std::nullopt), ">wait<"));
+    EXPECT_FALSE(mentions(draw(std::nullopt, kGantt), ">binomial<"));
+    draw(lines({{0, 0.001}, {3, 0.010}, {300, 0.100}}), std::nullopt);
+    draw(lines({{5, 0.001}}), std::nullopt);
+    draw(lines({{0, 0}}), std::nullopt);
+    draw(lines({{0, 0}, {1, 0}}), std::nullopt);
+    draw(std::nullopt, GanttChart{"nothing happened", {{"0", 5, 5, {}}}});
+    GanttChart large{"many ranks", {}};
+    for (int rank = 0; rank < 3'000; ++rank)
+        large.rows.push_back({std::to_string(rank), rank, 10'000, {{5'000, 6'000 + rank}}});
+    draw(std::nullopt, large);
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), std::filesystem::directory_iterator()), 1)
+        << "nothing but the picture is left";
+}
+
+}  // namespace
+}  // namespace rollcall::bench

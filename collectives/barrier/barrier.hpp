@@ -1,0 +1,12 @@
+/// \file
+/// The barrier algorithms.
+#pragma once
+
+#include "runtime/lane/operation.hpp"
+
+namespace rollcall::collectives {
+
+runtime::Task barrier_linear(runtime::Operation& op);
+runtime::Task barrier_dissemination(runtime::Operation& op);
+
+}  // namespace rollcall::collectives

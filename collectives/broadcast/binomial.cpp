@@ -1,0 +1,21 @@
+// Binomial-tree broadcast. P. Patarasuk and X. Yuan, "Efficient MPI_Bcast across different process arrival patterns",
+// section 3.3, Figure 3 (b).
+//
+// Idea: in step i every rank that has the message sends it to one that has not, so that the number of ranks that have it
+// doubles: ceil(log2 n) steps. Ranks forward, so one late rank delays its whole subtree (Theorem 2: the competitive
+// ratio is unbounded in the non-blocking model, Omega(n) in the blocking one).
+//
+// Example, n = 8, root 0, T = 1, all arrive at 0: step 1: 0->1; step 2: 0->2, 1->3; step 3: 0->4, 1->5, 2->6, 3->7; all
+// have it at 3. With a segment size the message runs down the same tree piece by piece.
+#include "collectives/broadcast/broadcast.hpp"
+#include "collectives/relay.hpp"
+#include "collectives/trees/binomial.hpp"
+
+namespace rollcall::collectives {
+
+Task broadcast_binomial(Operation& op) {
+    TreePlace place = binomial_tree(op.size(), op.root(), op.rank());
+    co_await relay(op, op.arguments().data, place.parent, std::move(place.children), op.arguments().segment_bytes, 0);
+}
+
+}  // namespace rollcall::collectives

@@ -1,0 +1,24 @@
+// Pipelined linear-tree broadcast (linear-p). P. Patarasuk and X. Yuan, "Efficient MPI_Bcast across different process
+// arrival patterns", section 3.3, Figure 3 (c).
+//
+// Idea: the ranks form a chain from the root; the message is cut into X segments, and each rank passes a segment on as
+// soon as it is here. For large messages the time comes close to T, whatever n is: (X + n - 2) segment times. One late
+// rank stops everything behind it (Theorem 3: unbounded in the non-blocking model, Omega(n) in the blocking one).
+//
+// Example, n = 4, root 0, X = 3 segments of time 1, all arrive at 0: rank 1 has them at 1, 2, 3; rank 2 at 2, 3, 4; rank 3
+// at 3, 4, 5 = X + n - 2.
+#include "collectives/broadcast/broadcast.hpp"
+#include "collectives/relay.hpp"
+
+namespace rollcall::collectives {
+
+Task broadcast_pipelined(Operation& op) {
+    const int n = op.size();
+    const int v = (op.rank() - op.root() + n) % n;
+    const int before = v > 0 ? (op.rank() - 1 + n) % n : -1;
+    std::vector<int> after;
+    if (v + 1 < n) after.push_back((op.rank() + 1) % n);
+    co_await relay(op, op.arguments().data, before, std::move(after), op.arguments().segment_bytes, 0);
+}
+
+}  // namespace rollcall::collectives

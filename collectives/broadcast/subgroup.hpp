@@ -1,0 +1,45 @@
+/// \file
+/// The sub-group broadcast of the arrival-aware algorithms: the root alone knows who takes part, and tells them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "collectives/relay.hpp"
+
+namespace rollcall::collectives {
+
+/// What the root tells each member before the message comes.
+struct SubgroupHeader {
+    std::uint64_t segment_bytes = 0;  ///< The root's choice holds for all; a chain of one is not cut.
+    std::int32_t predecessor = -1;
+    std::int32_t successor = -1;  ///< -1: the end of the chain.
+};
+
+/// Root's side of one sub-group broadcast (Patarasuk and Yuan, section 4): tells each member its neighbours, then sends
+/// the message down the chain root -> members[0] -> members[1] -> ... Ends when the root's part has left.
+///
+/// The header goes from the root to each member and lists, of the group, the members it has to do with: its predecessor
+/// and its successor. The whole list for everybody would cost k^2 numbers for k members (40 GB for 100,000), and passed
+/// along the chain it would come from a rank that its receiver cannot name.
+Task subgroup_root(Operation& op, std::vector<int> members);
+
+/// A receiver's side: learns its neighbours, takes the message from its predecessor and passes it on to its successor.
+Task subgroup_member(Operation& op);
+
+/// Whether the root has already turned to this rank.
+bool subgroup_called(Operation& op);
+
+/// Root's side of a message to one rank that has not arrived: it goes its own way while the root does other things.
+/// Must live until done().
+class MessageAhead {
+  public:
+    void start(Operation& op, int rank);
+    bool done() const { return header_sent_.done() && data_sent_.done(); }
+
+  private:
+    SubgroupHeader header_;
+    Pending header_sent_, data_sent_;
+};
+
+}  // namespace rollcall::collectives

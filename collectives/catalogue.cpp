@@ -1,0 +1,116 @@
+#include "collectives/catalogue.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <rollcall/error.hpp>
+
+#include "collectives/barrier/barrier.hpp"
+#include "collectives/broadcast/broadcast.hpp"
+
+namespace rollcall::collectives {
+namespace {
+
+using runtime::OperationKind;
+
+constexpr std::string_view kPatarasukYuan = "Patarasuk, Yuan: Efficient MPI_Bcast across different process arrival patterns";
+
+const std::vector<AlgorithmEntry>& entries() {
+    static const std::vector<AlgorithmEntry> all = {
+        {.operation = OperationKind::broadcast,
+         .name = "linear",
+         .aliases = {"flat"},
+         .algorithm = &broadcast_linear,
+         .summary = "the root sends to each rank in turn",
+         .paper = kPatarasukYuan,
+         .limits = ""},
+        {.operation = OperationKind::broadcast,
+         .name = "binomial",
+         .aliases = {"bnom"},
+         .algorithm = &broadcast_binomial,
+         .summary = "binomial tree; cut into segments only on request",
+         .paper = kPatarasukYuan,
+         .limits = "",
+         .segmented = true},
+        {.operation = OperationKind::broadcast,
+         .name = "pipelined",
+         .aliases = {"linear-p", "linear_p", "chain"},
+         .algorithm = &broadcast_pipelined,
+         .summary = "a chain of ranks that passes segments on",
+         .paper = kPatarasukYuan,
+         .limits = "",
+         .segmented = true},
+        {.operation = OperationKind::broadcast,
+         .name = "scatter_allgather",
+         .aliases = {"sca-all", "scatter-allgather"},
+         .algorithm = &broadcast_scatter_allgather,
+         .summary = "binomial scatter, then ring all-gather",
+         .paper = "Thakur, Rabenseifner, Gropp: ANL/MCS-P1140-0304",
+         .limits = "waits for all ranks, by its nature"},
+        {.operation = OperationKind::broadcast,
+         .name = "arrival_blocking",
+         .aliases = {"arrival_b"},
+         .algorithm = &broadcast_arrival_blocking,
+         .summary = "the root serves, with sub-group broadcasts, those who have arrived",
+         .paper = kPatarasukYuan,
+         .limits = "",
+         .segmented = true},
+        {.operation = OperationKind::broadcast,
+         .name = "arrival_nonblocking",
+         .aliases = {"arrival_nb"},
+         .algorithm = &broadcast_arrival_nonblocking,
+         .summary = "as arrival_blocking; while nobody has arrived, sends ahead to those who have not",
+         .paper = kPatarasukYuan,
+         .limits = "sends ahead within the landing budget of the receivers",
+         .segmented = true},
+        {.operation = OperationKind::broadcast,
+         .name = "near_optimal",
+         .aliases = {"nearopt"},
+         .algorithm = &broadcast_near_optimal,
+         .summary = "a chain in the order of arrival, which is known beforehand",
+         .paper = kPatarasukYuan,
+         .limits = "simulation only: it is told all arrival times",
+         .simulated_only = true},
+        {.operation = OperationKind::barrier,
+         .name = "linear",
+         .aliases = {"central"},
+         .algorithm = &barrier_linear,
+         .summary = "everybody tells rank 0, which tells everybody",
+         .paper = "",
+         .limits = ""},
+        {.operation = OperationKind::barrier,
+         .name = "dissemination",
+         .aliases = {},
+         .algorithm = &barrier_dissemination,
+         .summary = "log2 n rounds, each rank tells one other",
+         .paper = "Hensgen, Finkel, Manber: Two algorithms for barrier synchronization, 1988",
+         .limits = ""},
+    };
+    return all;
+}
+
+}  // namespace
+
+std::span<const AlgorithmEntry> catalogue() { return entries(); }
+
+std::vector<std::string_view> algorithm_names(OperationKind operation, bool simulated) {
+    std::vector<std::string_view> names;
+    for (const AlgorithmEntry& entry : entries())
+        if (entry.operation == operation && (simulated || !entry.simulated_only)) names.push_back(entry.name);
+    return names;
+}
+
+const AlgorithmEntry& find_algorithm(OperationKind operation, std::string_view name, bool simulated) {
+    for (const AlgorithmEntry& entry : entries()) {
+        if (entry.operation != operation) continue;
+        if (entry.name != name && std::find(entry.aliases.begin(), entry.aliases.end(), name) == entry.aliases.end()) continue;
+        if (!entry.simulated_only || simulated) return entry;
+        throw Error(ErrorCode::invalid_argument, fmt::format("{} algorithm '{}' runs in simulations only (rollcall simulate); allowed: {}",
+                                                             runtime::name(operation), name, fmt::join(algorithm_names(operation), ", ")));
+    }
+    throw Error(ErrorCode::invalid_argument, fmt::format("unknown {} algorithm '{}'; allowed: {}", runtime::name(operation), name,
+                                                         fmt::join(algorithm_names(operation, simulated), ", ")));
+}
+
+}  // namespace rollcall::collectives

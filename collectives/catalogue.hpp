@@ -1,0 +1,37 @@
+/// \file
+/// Every algorithm by name: what it is, where it comes from, and what its limits are. `rollcall info --algorithms`, name
+/// look-up, selection, benchmarks and tests are all made from this one list.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/group/call.hpp"
+#include "runtime/lane/operation.hpp"
+
+namespace rollcall::collectives {
+
+struct AlgorithmEntry {
+    runtime::OperationKind operation;
+    std::string_view name;
+    std::vector<std::string_view> aliases;  ///< The papers' short names, for the command line.
+    runtime::Algorithm algorithm;
+    std::string_view summary;
+    std::string_view paper;
+    std::string_view limits;       ///< In words; empty: none.
+    bool segmented = false;        ///< Uses the segment size.
+    bool simulated_only = false;   ///< Needs an oracle.
+};
+
+/// All entries, grouped by operation.
+std::span<const AlgorithmEntry> catalogue();
+
+/// The entry of this name or alias. Throws Error{invalid_argument} that lists the names there are ("auto" is not one).
+const AlgorithmEntry& find_algorithm(runtime::OperationKind operation, std::string_view name, bool simulated = false);
+
+/// The names of an operation's algorithms, in the order of the catalogue.
+std::vector<std::string_view> algorithm_names(runtime::OperationKind operation, bool simulated = false);
+
+}  // namespace rollcall::collectives

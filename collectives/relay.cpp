@@ -1,0 +1,35 @@
+#include "collectives/relay.hpp"
+
+namespace rollcall::collectives {
+namespace {
+// Pieces in flight from and to each neighbour: one that moves, one that is offered, and two to cover a neighbour that is
+// scheduled away for a moment.
+constexpr std::uint64_t kInFlight = 4;
+}  // namespace
+
+Task relay(Operation& op, transport::Bytes data, int from, std::vector<int> to, std::uint64_t segment, std::uint64_t step) {
+    const std::uint64_t pieces = segment_count(data.size, segment);
+    const auto piece = [&](std::uint64_t number) {
+        const std::uint64_t offset = pieces == 1 ? 0 : number * segment;
+        return runtime::slice(data, offset, pieces == 1 ? data.size : std::min(segment, data.size - offset));
+    };
+    const std::uint64_t window = std::min(pieces, kInFlight);
+    std::vector<Pending> incoming(from >= 0 ? window : 0);
+    std::vector<Pending> outgoing(pieces == 1 ? 1 : window * to.size());
+    std::uint64_t posted = 0, sent = 0;
+    for (std::uint64_t number = 0; number < pieces; ++number) {
+        if (from >= 0) {
+            for (; posted < std::min(pieces, number + window); ++posted)
+                incoming[posted % window] = op.receive(from, piece(posted), step + posted);
+            co_await incoming[number % window];
+        }
+        for (const int child : to) {
+            Pending& oldest = outgoing[sent++ % outgoing.size()];
+            co_await oldest;
+            oldest = op.send(child, piece(number), step + number);
+        }
+    }
+    for (Pending& pending : outgoing) co_await pending;
+}
+
+}  // namespace rollcall::collectives

@@ -1,0 +1,21 @@
+/// \file
+/// The binomial tree. A pure function of sizes.
+#pragma once
+
+#include <vector>
+
+namespace rollcall::collectives {
+
+/// One rank's place in a tree.
+struct TreePlace {
+    int parent = -1;            ///< -1 at the root.
+    std::vector<int> children;  ///< In the order in which they are served.
+};
+
+/// The binomial tree of Patarasuk and Yuan, section 3.3: with ranks counted from the root, in step i (from 1) each rank
+/// v < 2^(i-1) sends to v + 2^(i-1). So v's parent is v without its highest bit, and its children, in order, are
+/// v + 2^k for every 2^k > v that stays below n. Any root and any n >= 1; ranks of the communicator come back.
+/// Example: n = 8, root 0: 0 -> 1, 2, 4; 1 -> 3, 5; 2 -> 6; 3 -> 7.
+TreePlace binomial_tree(int n, int root, int rank);
+
+}  // namespace rollcall::collectives

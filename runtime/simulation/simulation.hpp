@@ -1,0 +1,71 @@
+/// \file
+/// A job whose ranks are all simulated: an engine for each over the simulated network. What runs in it is the same code
+/// that runs over a real transport.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "runtime/lane/engine.hpp"
+#include "transports/simulated/simulated_network.hpp"
+
+namespace rollcall::runtime {
+
+class Simulation {
+  public:
+    struct Options {
+        int ranks = 2;
+        transport::Model model;
+        std::uint64_t landing_bytes = std::uint64_t{1} << 62;  ///< Sufficient: the non-blocking model. 0: the blocking one.
+        std::uint64_t eager_bytes = 64;  ///< Small control messages travel whole; all data is offered and fetched.
+        bool board = true;               ///< Else notices go by message.
+    };
+    explicit Simulation(const Options& options);
+    ~Simulation();
+
+    /// What one collective call did, by rank, in virtual time.
+    struct Outcome {
+        std::vector<Nanoseconds> arrivals, first_data, exits;
+        std::vector<std::unique_ptr<Error>> errors;  ///< Null where it went well.
+        std::uint64_t messages = 0, bytes = 0, events = 0;
+        std::uint64_t landing_peak = 0;  ///< Most early data that any rank held.
+    };
+    /// What one rank calls.
+    struct RankCall {
+        Call call;
+        Algorithm algorithm = nullptr;
+        Arguments arguments;
+    };
+    /// Every rank makes its call when it arrives (times relative to now); runs until nothing happens any more. A rank
+    /// that is still in its call then hangs: that is Error{state} naming it. `call_of(rank)` is asked once for each.
+    Outcome run(const std::function<RankCall(int)>& call_of, std::span<const Nanoseconds> arrivals);
+
+    Engine& engine(int rank) { return *ranks_[static_cast<std::size_t>(rank)]->engine; }
+    CommunicatorState& world(int rank) { return ranks_[static_cast<std::size_t>(rank)]->world; }
+    transport::SimulatedNetwork& network() { return network_; }
+    int size() const { return static_cast<int>(ranks_.size()); }
+
+  private:
+    struct Rank {
+        Rank(transport::SimulatedNetwork& network, FrameArena& arena, const std::shared_ptr<const Group>& group,
+             const Options& options, int rank);
+        std::optional<Engine> engine;
+        CommunicatorState world;
+        std::unique_ptr<Operation> operation;
+        RankCall call;
+        Nanoseconds exit = -1;
+    };
+    static void arrive(void* self, int rank);
+    static void settle(void* self, int rank);
+    static void done(Operation& operation, void* self);
+
+    Options options_;
+    transport::SimulatedNetwork network_;
+    FrameArena arena_;
+    std::vector<std::unique_ptr<Rank>> ranks_;
+};
+
+}  // namespace rollcall::runtime

@@ -1,0 +1,293 @@
+#include "transports/simulated/simulated_network.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+
+namespace rollcall::transport {
+
+// A message or notice on its way.
+struct SimulatedNetwork::Flight {
+    Flight* next_free = nullptr;
+    ConstBytes payload;
+    Bytes into;
+    Completion* sender = nullptr;
+    Completion* receiver = nullptr;
+    void* kept = nullptr;  ///< The copy of an eager payload.
+    std::uint64_t offset = 0;
+    int from = 0, to = 0;
+    std::uint8_t header_size = 0;
+    bool in_use = false;
+    bool fetched = false;
+    std::byte header[kMaximumHeader];
+};
+
+class SimulatedNetwork::Endpoint final : public Transport {
+  public:
+    Endpoint(SimulatedNetwork& network, int rank) : network_(network), rank_(rank) {}
+
+    std::string_view name() const override { return "simulated"; }
+    std::string description() const override { return "simulated network in virtual time"; }
+    std::vector<std::byte> address() const override { return {}; }
+    void connect(std::vector<std::vector<std::byte>>) override {}
+    void attach(Sink& sink) override { sink_ = &sink; }
+    unsigned progress() override { return 0; }
+
+    Started send(int peer, std::span<const std::byte> header, ConstBytes payload, Path path, Completion& completion) override {
+        Flight* flight = network_.new_flight();
+        flight->from = rank_;
+        flight->to = peer;
+        flight->payload = payload;
+        flight->sender = &completion;
+        flight->header_size = static_cast<std::uint8_t>(header.size());
+        std::memcpy(flight->header, header.data(), header.size());
+        ++network_.messages_;
+        network_.bytes_ += payload.size;
+        if (path == Path::large) {
+            network_.post(network_.now_, Kind::offer, flight);
+            return Started::pending;
+        }
+        if (payload.data && payload.size) {
+            flight->kept = std::malloc(payload.size);
+            std::memcpy(flight->kept, payload.data, payload.size);
+            flight->payload.data = flight->kept;
+        }
+        const Nanoseconds start = network_.occupy(rank_, peer, payload.size);
+        network_.post(start + network_.model_.message_time(payload.size), Kind::eager_end, flight);
+        return Started::pending;
+    }
+
+    Started fetch(const Offer& offer, Bytes into, Completion& completion) override {
+        auto* flight = static_cast<Flight*>(offer.handle);
+        flight->into = into;
+        flight->receiver = &completion;
+        flight->fetched = true;
+        const Nanoseconds start = network_.occupy(flight->from, flight->to, flight->payload.size);
+        const Nanoseconds end = start + network_.model_.message_time(flight->payload.size);
+        if (network_.model_.cut_through) {
+            network_.post(start + network_.model_.message_time(0), Kind::first_bit, flight);
+            Nanoseconds& last = network_.last_bit_[static_cast<std::size_t>(flight->to)];
+            last = std::max(last, end);
+        }
+        network_.post(end, Kind::last_bit, flight);
+        return Started::pending;
+    }
+
+    void decline(const Offer& offer) override {
+        auto* flight = static_cast<Flight*>(offer.handle);
+        flight->fetched = true;
+        flight->receiver = nullptr;
+        network_.post(network_.now_, Kind::last_bit, flight);
+    }
+
+    Started copy(Bytes into, ConstBytes from, Completion& completion) override {
+        if (into.data && from.data && from.size) std::memcpy(into.data, from.data, from.size);
+        const auto time = static_cast<Nanoseconds>(std::llround(network_.model_.gamma * static_cast<double>(from.size)));
+        if (time == 0) return Started::done;
+        network_.post(network_.now_ + time, Kind::copy_end, &completion, rank_);
+        return Started::pending;
+    }
+
+    void disconnect(int peer) override {
+        for (auto& chunk : network_.flight_chunks_)
+            for (std::size_t i = 0; i < kFlightsPerChunk; ++i) {
+                Flight& flight = chunk[i];
+                // What has been fetched ends by itself; what was only offered would wait for ever.
+                if (!flight.in_use || flight.fetched || flight.from != rank_ || flight.to != peer || flight.kept) continue;
+                if (Completion* sender = std::exchange(flight.sender, nullptr)) sender->complete(Outcome::failed);
+            }
+    }
+
+    std::span<std::byte> board() override {
+        if (!board_) board_.reset(static_cast<std::byte*>(std::calloc(1, network_.board_bytes_)));
+        return {board_.get(), network_.board_bytes_};
+    }
+    void put(int peer, std::uint64_t offset, std::span<const std::byte> bytes) override {
+        Flight* flight = network_.new_flight();
+        flight->from = rank_;
+        flight->to = peer;
+        flight->offset = offset;
+        flight->header_size = static_cast<std::uint8_t>(bytes.size());
+        std::memcpy(flight->header, bytes.data(), bytes.size());
+        network_.post(network_.now_ + static_cast<Nanoseconds>(std::llround(network_.model_.notice)), Kind::put, flight);
+    }
+    PutWake put_wake(int) override { return PutWake::wakes; }
+    const std::byte* peer_board(int) override { return nullptr; }
+    bool tells_of_puts() const override { return true; }
+    int descriptor() const override { return -1; }
+    bool arm() override { return true; }
+    Nanoseconds now() const override { return network_.now_; }
+    bool close() override { return true; }
+
+    Sink& sink() { return *sink_; }
+    static constexpr std::size_t kFlightsPerChunk = 256;
+
+  private:
+    struct Free {
+        void operator()(std::byte* memory) const { std::free(memory); }
+    };
+    SimulatedNetwork& network_;
+    int rank_;
+    Sink* sink_ = nullptr;
+    std::unique_ptr<std::byte, Free> board_;  ///< Made at its first use: most ranks of a large job never use it.
+};
+
+Nanoseconds Model::message_time(std::uint64_t bytes) const {
+    return static_cast<Nanoseconds>(std::llround(alpha + beta * static_cast<double>(bytes)));
+}
+
+SimulatedNetwork::SimulatedNetwork(int ranks, const Model& model, std::uint64_t board_bytes)
+    : ranks_(ranks), model_(model), board_bytes_(board_bytes) {
+    const std::size_t ports = static_cast<std::size_t>(ranks) * static_cast<std::size_t>(model.ports);
+    sending_.assign(ports, 0);
+    if (model.full_duplex) receiving_.assign(ports, 0);
+    if (model.cut_through) last_bit_.assign(static_cast<std::size_t>(ranks), 0);
+    endpoints_.reserve(static_cast<std::size_t>(ranks));
+    for (int rank = 0; rank < ranks; ++rank) endpoints_.emplace_back(*this, rank);
+}
+
+SimulatedNetwork::~SimulatedNetwork() {
+    for (auto& chunk : flight_chunks_)
+        for (std::size_t i = 0; i < Endpoint::kFlightsPerChunk; ++i)
+            if (chunk[i].in_use) std::free(chunk[i].kept);
+}
+
+Transport& SimulatedNetwork::at(int rank) { return endpoints_[static_cast<std::size_t>(rank)]; }
+
+void SimulatedNetwork::schedule(Nanoseconds when, void (*action)(void*, int), void* context, int rank) {
+    post(std::max(when, now_), Kind::action, context, rank, action);
+}
+
+void SimulatedNetwork::post(Nanoseconds when, Kind kind, void* subject, int rank, void (*action)(void*, int)) {
+    const Event event{when, order_++, subject, action, rank, kind};
+    if (when == now_)
+        now_events_.push_back(event);
+    else
+        later_.push(event);
+}
+
+void SimulatedNetwork::run() {
+    for (;;) {
+        // Events of an instant happen in the order in which they were posted: those that were known before it come first.
+        while (!later_.empty() && later_.top().time == now_) {
+            const Event event = later_.top();
+            later_.pop();
+            handle(event);
+        }
+        if (now_head_ < now_events_.size()) {
+            const Event event = now_events_[now_head_++];
+            if (now_head_ == now_events_.size()) {
+                now_events_.clear();
+                now_head_ = 0;
+            }
+            handle(event);
+            continue;
+        }
+        if (later_.empty()) return;
+        now_ = later_.top().time;
+    }
+}
+
+void SimulatedNetwork::handle(const Event& event) {
+    ++events_;
+    auto* flight = static_cast<Flight*>(event.subject);
+    switch (event.kind) {
+        case Kind::offer: {
+            const int to = flight->to;
+            endpoints_[static_cast<std::size_t>(to)].sink().on_offer(
+                {flight->header, flight->header_size},
+                Offer{.handle = flight, .size = flight->payload.size, .phantom = flight->payload.data == nullptr});
+            settle(to);
+            return;
+        }
+        case Kind::eager_end: {
+            const int from = flight->from, to = flight->to;
+            if (flight->sender) flight->sender->complete(Outcome::ok);
+            endpoints_[static_cast<std::size_t>(to)].sink().on_message({flight->header, flight->header_size}, flight->payload);
+            free(flight);
+            settle(to);
+            settle(from);
+            return;
+        }
+        case Kind::first_bit: {
+            // The sender's buffer holds what it forwards by now: its own receive has ended for it in the same way.
+            if (flight->into.data && flight->payload.data) std::memcpy(flight->into.data, flight->payload.data, flight->payload.size);
+            std::exchange(flight->receiver, nullptr)->complete(Outcome::ok);
+            settle(flight->to);
+            return;
+        }
+        case Kind::last_bit: {
+            const int from = flight->from, to = flight->to;
+            if (flight->receiver) {
+                if (flight->into.data && flight->payload.data) std::memcpy(flight->into.data, flight->payload.data, flight->payload.size);
+                flight->receiver->complete(Outcome::ok);
+            }
+            if (flight->sender) flight->sender->complete(Outcome::ok);
+            free(flight);
+            settle(to);
+            settle(from);
+            return;
+        }
+        case Kind::put: {
+            const int to = flight->to;
+            Endpoint& target = endpoints_[static_cast<std::size_t>(to)];
+            const std::uint64_t offset = flight->offset, size = flight->header_size;
+            std::memcpy(target.board().data() + offset, flight->header, size);
+            free(flight);
+            target.sink().on_board_changed(offset, size);
+            settle(to);
+            return;
+        }
+        case Kind::copy_end:
+            static_cast<Completion*>(event.subject)->complete(Outcome::ok);
+            settle(event.rank);
+            return;
+        case Kind::action:
+            event.action(event.subject, event.rank);
+            settle(event.rank);
+            return;
+    }
+}
+
+Nanoseconds& SimulatedNetwork::earliest_port(std::vector<Nanoseconds>& ports, int rank) {
+    const auto first = ports.begin() + static_cast<std::ptrdiff_t>(rank) * model_.ports;
+    return *std::min_element(first, first + model_.ports);
+}
+
+// Gives both ends a port for the time of a message; returns when it starts.
+Nanoseconds SimulatedNetwork::occupy(int from, int to, std::uint64_t bytes) {
+    Nanoseconds& source = earliest_port(sending_, from);
+    Nanoseconds& target = earliest_port(model_.full_duplex ? receiving_ : sending_, to);
+    const Nanoseconds start = std::max({now_, source, target});
+    source = target = start + model_.message_time(bytes);
+    return start;
+}
+
+SimulatedNetwork::Flight* SimulatedNetwork::new_flight() {
+    if (!free_flights_) {
+        flight_chunks_.push_back(std::make_unique<Flight[]>(Endpoint::kFlightsPerChunk));
+        for (std::size_t i = 0; i < Endpoint::kFlightsPerChunk; ++i) {
+            Flight& flight = flight_chunks_.back()[i];
+            flight.next_free = free_flights_;
+            free_flights_ = &flight;
+        }
+    }
+    Flight* flight = free_flights_;
+    free_flights_ = flight->next_free;
+    flight->in_use = true;
+    return flight;
+}
+
+void SimulatedNetwork::free(Flight* flight) noexcept {
+    std::free(flight->kept);
+    flight->kept = nullptr;
+    flight->payload = {};
+    flight->into = {};
+    flight->sender = flight->receiver = nullptr;
+    flight->in_use = flight->fetched = false;
+    flight->next_free = free_flights_;
+    free_flights_ = flight;
+}
+
+}  // namespace rollcall::transport

@@ -1,0 +1,111 @@
+/// \file
+/// The simulated transport: all ranks in one process, a discrete-event queue, and a virtual clock.
+///
+/// A message of m bytes takes alpha + beta*m (Hockney), during which it occupies a sending port of its source and a
+/// receiving port of its target. Large messages are offered at no cost and begin to move when their receiver fetches
+/// them: with a landing budget of zero that is when it is ready (the *blocking* model of Patarasuk and Yuan, section
+/// 3.1), with a sufficient one it is when they are sent (the *non-blocking* model). Ports are given first come, first served,
+/// in the order in which transfers begin; ties in time are broken by the order of events: runs are deterministic.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <queue>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "transports/transport.hpp"
+
+namespace rollcall::transport {
+
+/// The cost model. Times in nanoseconds, sizes in bytes.
+struct Model {
+    double alpha = 0;          ///< Per message.
+    double beta = 1;           ///< Per byte.
+    double gamma = 0;          ///< Per byte of a copy inside a rank.
+    double notice = 0;         ///< From a put until it is seen.
+    int ports = 1;             ///< Messages a rank can send (and receive) at a time.
+    bool full_duplex = true;   ///< A rank can send and receive together; else a port does one of the two.
+    /// A receiver can forward a message from its first bit on (section 3.1, third assumption): a receive ends for its
+    /// algorithm after alpha; the rank's last bit is noted, and an operation does not end before it.
+    bool cut_through = false;
+
+    /// T(m): the time of one message.
+    Nanoseconds message_time(std::uint64_t bytes) const;
+};
+
+class SimulatedNetwork {
+  public:
+    SimulatedNetwork(int ranks, const Model& model, std::uint64_t board_bytes);
+    ~SimulatedNetwork();
+    SimulatedNetwork(const SimulatedNetwork&) = delete;
+    SimulatedNetwork& operator=(const SimulatedNetwork&) = delete;
+
+    Transport& at(int rank);
+    Nanoseconds now() const noexcept { return now_; }
+    const Model& model() const noexcept { return model_; }
+
+    /// Calls `action(context, rank)` at this time of the virtual clock (not before now).
+    void schedule(Nanoseconds when, void (*action)(void* context, int rank), void* context, int rank);
+    /// Told after every event for each rank that it concerned: resumes what became ready there.
+    void set_settle(void (*settle)(void* context, int rank), void* context) {
+        settle_ = settle;
+        settle_context_ = context;
+    }
+    /// Lets events happen until there are none.
+    void run();
+
+    /// When the last bit of all that was sent to this rank so far has come in (cut-through only, else 0).
+    Nanoseconds last_bit(int rank) const { return last_bit_.empty() ? 0 : last_bit_[static_cast<std::size_t>(rank)]; }
+    std::uint64_t messages() const noexcept { return messages_; }  ///< Sent so far, without notices.
+    std::uint64_t bytes() const noexcept { return bytes_; }
+    std::uint64_t events() const noexcept { return events_; }
+
+  private:
+    class Endpoint;
+    struct Flight;
+    enum class Kind : std::uint8_t { offer, eager_end, first_bit, last_bit, put, copy_end, action };
+    struct Event {
+        Nanoseconds time;
+        std::uint64_t order;
+        void* subject;
+        void (*action)(void*, int);
+        int rank;
+        Kind kind;
+        bool operator>(const Event& other) const noexcept {
+            return time != other.time ? time > other.time : order > other.order;
+        }
+    };
+
+    void post(Nanoseconds when, Kind kind, void* subject, int rank = 0, void (*action)(void*, int) = nullptr);
+    void handle(const Event& event);
+    void settle(int rank) {
+        if (settle_) settle_(settle_context_, rank);
+    }
+    Nanoseconds& earliest_port(std::vector<Nanoseconds>& ports, int rank);
+    Nanoseconds occupy(int from, int to, std::uint64_t bytes);
+    Flight* new_flight();
+    void free(Flight* flight) noexcept;
+
+    int ranks_;
+    Model model_;
+    std::uint64_t board_bytes_;
+    Nanoseconds now_ = 0;
+    std::uint64_t order_ = 0;
+    std::uint64_t messages_ = 0;
+    std::uint64_t bytes_ = 0;
+    std::uint64_t events_ = 0;
+    std::priority_queue<Event, std::vector<Event>, std::greater<>> later_;
+    std::vector<Event> now_events_;  ///< What happens at this instant, first in, first out.
+    std::size_t now_head_ = 0;
+    std::vector<Nanoseconds> sending_, receiving_;  ///< When each port is free; receiving_ is empty for half duplex.
+    std::vector<Nanoseconds> last_bit_;
+    std::vector<Endpoint> endpoints_;
+    std::vector<std::unique_ptr<Flight[]>> flight_chunks_;
+    Flight* free_flights_ = nullptr;
+    void (*settle_)(void*, int) = nullptr;
+    void* settle_context_ = nullptr;
+};
+
+}  // namespace rollcall::transport

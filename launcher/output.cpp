@@ -1,0 +1,329 @@
+#include "launcher/output.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+
+#include "launcher/clock.hpp"
+
+namespace rollcall::launcher {
+namespace {
+
+/// An unfinished line is passed on after this silence: long for a program that writes a line in pieces, short for a
+/// person who waits for a prompt.
+constexpr Nanoseconds kMoment = 300 * kMillisecond;
+/// A line that is longer is passed on in pieces; this much is held for each stream of each rank at most.
+constexpr std::size_t kLongestHeldLine = std::size_t{64} << 10;
+/// The ranks' pipes are not read while this much waits to be written.
+constexpr std::size_t kMostWaiting = std::size_t{1} << 20;
+
+}  // namespace
+
+struct Output::Sink {
+    int descriptor = -1;
+    bootstrap::Descriptor own;  // a description of our own, non-blocking, where one can be had
+    enum { file, socket, stream, shared_stream } kind = file;
+    bool polled = false;  // in the poller
+    bool armed = false;   // waiting for room
+    bool broken = false;
+    std::string waiting;
+    std::size_t written = 0;        // of waiting
+    const Source* open = nullptr;   // whose unfinished line was written last
+    const Source* owner = nullptr;  // whose unfinished line nobody may follow yet
+    bool mid_line = false;
+
+    std::size_t size() const { return waiting.size() - written; }
+    bool full() const { return size() >= kMostWaiting; }
+};
+
+struct Output::Source {
+    int rank;
+    Sink* sink;
+    bootstrap::Descriptor pipe;
+    std::string held;
+    Nanoseconds heard = 0;
+    bool watched = false;
+};
+
+Output::Output(Poller& poller, int out, int error, bool tag) : poller_(poller), tag_(tag) {
+    struct stat first {};
+    struct stat second {};
+    const bool same = ::fstat(out, &first) == 0 && ::fstat(error, &second) == 0 && first.st_dev == second.st_dev &&
+                      first.st_ino == second.st_ino && first.st_rdev == second.st_rdev;
+    sinks_.push_back(std::make_unique<Sink>());
+    out_ = sinks_.back().get();
+    open(*out_, out);
+    if (same) {
+        error_ = out_;
+    } else {
+        sinks_.push_back(std::make_unique<Sink>());
+        error_ = sinks_.back().get();
+        open(*error_, error);
+    }
+}
+
+Output::~Output() = default;
+
+void Output::open(Sink& sink, int descriptor) {
+    sink.descriptor = descriptor;
+    struct stat status {};
+    if (::fstat(descriptor, &status) != 0) {
+        sink.broken = true;  // closed when we were started
+        return;
+    }
+    if (S_ISSOCK(status.st_mode)) {
+        sink.kind = Sink::socket;
+    } else if (S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode)) {
+        // Whether a description is non-blocking is a matter of all its holders, and the shell holds this one too. So
+        // one of our own; where that is not allowed, small writes after a poll.
+        sink.own.reset(
+            ::open(fmt::format("/proc/self/fd/{}", descriptor).c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+        sink.kind = sink.own ? Sink::stream : Sink::shared_stream;
+        if (sink.own) sink.descriptor = sink.own.get();
+    } else {
+        sink.kind = Sink::file;
+        return;
+    }
+    sink.polled = poller_.add(sink.descriptor, 0, [this, &sink](std::uint32_t events) {
+        // The reader of a pipe is gone: told at once, so that ranks which write without end do not go on until the end.
+        if ((events & (EPOLLERR | EPOLLHUP)) != 0) {
+            broken(sink, EPIPE);
+        } else if (sink.armed) {
+            flush(sink);
+        }
+    });
+    if (!sink.polled && sink.kind == Sink::shared_stream) sink.kind = Sink::file;
+}
+
+void Output::add(int rank, bool error, bootstrap::Descriptor pipe) {
+    auto source = std::make_unique<Source>();
+    source->rank = rank;
+    source->sink = error ? error_ : out_;
+    source->pipe = std::move(pipe);
+    Source& added = *source;
+    sources_.push_back(std::move(source));
+    if (added.sink->broken) {
+        added.pipe.reset();
+        return;
+    }
+    added.watched = true;
+    poller_.add(added.pipe.get(), EPOLLIN, [this, &added](std::uint32_t) { readable(added); });
+}
+
+void Output::close(Source& source) {
+    if (!source.pipe) return;
+    poller_.remove(source.pipe.get());
+    source.pipe.reset();
+    source.watched = false;
+}
+
+void Output::watch(Source& source) {
+    if (!source.pipe) return;
+    const Sink& sink = *source.sink;
+    const bool waits_for_other =
+        sink.owner != nullptr && sink.owner != &source && source.held.size() >= kLongestHeldLine;
+    const bool wanted = !sink.full() && !waits_for_other;
+    if (wanted == source.watched) return;
+    source.watched = wanted;
+    if (wanted) source.heard = now();  // its silence was ours
+    // Without interest epoll still reports a hang-up, again and again; so the descriptor leaves the set.
+    if (wanted) {
+        poller_.add(source.pipe.get(), EPOLLIN, [this, &source](std::uint32_t) { readable(source); });
+    } else {
+        poller_.remove(source.pipe.get());
+    }
+}
+
+void Output::watch_all(Sink& sink) {
+    for (const auto& source : sources_) {
+        if (source->sink == &sink) watch(*source);
+    }
+}
+
+void Output::readable(Source& source) {
+    if (!source.pipe || !source.watched) return;
+    std::array<char, 65536> chunk;
+    const ssize_t count = ::read(source.pipe.get(), chunk.data(), chunk.size());
+    if (count > 0) {
+        source.held.append(chunk.data(), static_cast<std::size_t>(count));
+        source.heard = now();
+        pump(source, false);
+    } else if (count == 0 || (errno != EAGAIN && errno != EINTR) || (finishing_ && errno == EAGAIN)) {
+        close(source);
+        pump(source, true);
+    }
+    watch(source);
+}
+
+void Output::pump(Source& source, bool all) {
+    Sink& sink = *source.sink;
+    if (sink.broken) {
+        source.held.clear();
+        return;
+    }
+    if (sink.owner != nullptr && sink.owner != &source) return;  // its turn comes when the owner's line has ended
+    all = all || !source.pipe;
+    const auto newline = source.held.rfind('\n');
+    const std::size_t lines = newline == std::string::npos ? 0 : newline + 1;
+    const std::size_t partial = source.held.size() - lines;
+    const bool goes_on = partial > kLongestHeldLine || (sink.owner == &source && lines == 0);
+    const std::size_t take = all || goes_on ? source.held.size() : lines;
+    const bool finished = take == lines;
+    if (take > 0) {
+        emit(source, std::string_view(source.held).substr(0, take));
+        source.held.erase(0, take);
+    }
+    if (!finished && !all) {
+        sink.owner = &source;
+    } else if (sink.owner == &source && (all || take > 0)) {
+        sink.owner = nullptr;
+        pump_others(sink);
+    }
+}
+
+void Output::pump_others(Sink& sink) {
+    for (const auto& source : sources_) {
+        if (sink.owner != nullptr) break;
+        if (source->sink != &sink || source->held.empty()) continue;
+        pump(*source, false);
+    }
+    watch_all(sink);
+}
+
+void Output::emit(Source& source, std::string_view bytes) {
+    Sink& sink = *source.sink;
+    if (!tag_) {
+        sink.waiting.append(bytes);
+    } else {
+        const std::string tag = fmt::format("[{}] ", source.rank);
+        bool tagged = sink.mid_line && sink.open == &source;
+        if (sink.mid_line && !tagged) sink.waiting.push_back('\n');
+        for (std::size_t begin = 0; begin < bytes.size();) {
+            const auto newline = bytes.find('\n', begin);
+            const std::size_t end = newline == std::string_view::npos ? bytes.size() : newline + 1;
+            if (!tagged) sink.waiting.append(tag);
+            sink.waiting.append(bytes.substr(begin, end - begin));
+            tagged = false;
+            begin = end;
+        }
+    }
+    sink.open = &source;
+    sink.mid_line = bytes.back() != '\n';
+    flush(sink);
+}
+
+void Output::say(std::string_view sentence) {
+    Sink& sink = *error_;
+    if (sink.broken) return;
+    if (sink.mid_line) sink.waiting.push_back('\n');
+    sink.waiting.append(sentence).push_back('\n');
+    sink.mid_line = false;
+    flush(sink);
+}
+
+void Output::flush(Sink& sink) {
+    const bool was_full = sink.full();
+    while (sink.size() > 0 && !sink.broken) {
+        const char* const data = sink.waiting.data() + sink.written;
+        ssize_t count = 0;
+        if (sink.kind == Sink::socket) {
+            count = ::send(sink.descriptor, data, sink.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+        } else if (sink.kind == Sink::shared_stream) {
+            pollfd room{sink.descriptor, POLLOUT, 0};
+            if (::poll(&room, 1, 0) == 0) {
+                errno = EAGAIN;
+                count = -1;
+            } else {
+                count = ::write(sink.descriptor, data, std::min<std::size_t>(sink.size(), PIPE_BUF));
+            }
+        } else {
+            count = ::write(sink.descriptor, data, sink.size());
+        }
+        if (count >= 0) {
+            sink.written += static_cast<std::size_t>(count);
+        } else if (errno == EAGAIN && sink.polled) {
+            break;
+        } else if (errno != EINTR) {
+            broken(sink, errno);
+            return;
+        }
+    }
+    if (sink.size() == 0) {
+        sink.waiting.clear();
+        sink.written = 0;
+    } else if (sink.written > sink.waiting.size() / 2) {
+        sink.waiting.erase(0, sink.written);
+        sink.written = 0;
+    }
+    const bool arm = sink.size() > 0;
+    if (sink.polled && arm != sink.armed) poller_.change(sink.descriptor, arm ? EPOLLOUT : 0u);
+    sink.armed = arm;
+    if (was_full != sink.full()) watch_all(sink);
+}
+
+void Output::broken(Sink& sink, int error) {
+    if (sink.broken) return;
+    sink.broken = true;
+    sink.waiting.clear();
+    sink.written = 0;
+    sink.owner = nullptr;
+    if (sink.polled) poller_.remove(sink.descriptor);
+    if (error != EPIPE && failure_.empty()) {
+        failure_ =
+            fmt::format("standard {} cannot be written: {}", &sink == out_ ? "output" : "error", std::strerror(error));
+    }
+    for (const auto& source : sources_) {
+        if (source->sink != &sink) continue;
+        close(*source);
+        source->held.clear();
+    }
+}
+
+Nanoseconds Output::tick_at() const {
+    Nanoseconds due = kNever;
+    for (const auto& source : sources_) {
+        if (!source->watched) continue;
+        if (!source->held.empty() || source->sink->owner == source.get()) due = std::min(due, source->heard + kMoment);
+    }
+    return due;
+}
+
+void Output::tick() {
+    const Nanoseconds moment = now() - kMoment;
+    for (const auto& source : sources_) {
+        if (!source->watched || source->heard > moment) continue;
+        Sink& sink = *source->sink;
+        if (sink.owner != nullptr && sink.owner != source.get()) {
+            source->heard = now();  // waits for the owner's turn to end, for another moment
+        } else if (!source->held.empty() || sink.owner == source.get()) {
+            pump(*source, true);
+        }
+    }
+}
+
+void Output::finish() {
+    finishing_ = true;
+    for (const auto& source : sources_) {
+        // Until the pipe is empty, or its sink takes no more and the poller must go on.
+        while (source->pipe && source->watched) readable(*source);
+    }
+}
+
+bool Output::idle() const {
+    for (const auto& source : sources_) {
+        if (source->pipe || !source->held.empty()) return false;
+    }
+    return std::all_of(sinks_.begin(), sinks_.end(), [](const auto& sink) { return sink->size() == 0; });
+}
+
+}  // namespace rollcall::launcher

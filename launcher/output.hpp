@@ -1,0 +1,73 @@
+/// \file
+/// What the ranks write, on its way to the launcher's own standard output and error.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <rollcall/time.hpp>
+
+#include "launcher/poller.hpp"
+#include "runtime/bootstrap/descriptor.hpp"
+
+namespace rollcall::launcher {
+
+/// Passes the ranks' output on: every byte, in each stream's order, and no line of one rank within a line of another.
+///
+/// A line is held until its end has come. An unfinished line is passed on when its rank exits, or when nothing more of
+/// it has come for a moment (a prompt); one that is very long is passed on in pieces, while the others wait, until it
+/// ends or pauses for a moment. With tags, a line that nevertheless comes after somebody's unfinished one begins on a
+/// line of its own.
+///
+/// Memory is bounded: when the output is not taken, the ranks' pipes are not read, and the ranks block as they would
+/// without a launcher. When the output is closed, so are the pipes: a rank that writes then gets SIGPIPE, as it would
+/// without one.
+class Output {
+  public:
+    /// `out` and `error` are the descriptors written to; when they are the same file, both streams share one order.
+    Output(Poller& poller, int out, int error, bool tag);
+    ~Output();
+
+    /// Takes over the reading end of a rank's pipe.
+    void add(int rank, bool error, bootstrap::Descriptor pipe);
+    /// A line of the launcher's own, on standard error.
+    void say(std::string_view sentence);
+    /// When tick() is due.
+    Nanoseconds tick_at() const;
+    /// Passes on what has waited long enough.
+    void tick();
+    /// All writers are gone: what the pipes hold now is all there is.
+    void finish();
+    /// True when nothing is on its way any more.
+    bool idle() const;
+    /// Not empty when the output could not be written, other than because its reader is gone.
+    const std::string& failure() const { return failure_; }
+
+  private:
+    struct Sink;
+    struct Source;
+
+    void readable(Source& source);
+    void pump(Source& source, bool all);
+    void pump_others(Sink& sink);
+    void emit(Source& source, std::string_view bytes);
+    void flush(Sink& sink);
+    void broken(Sink& sink, int error);
+    void watch(Source& source);
+    void watch_all(Sink& sink);
+    void close(Source& source);
+    void open(Sink& sink, int descriptor);
+
+    Poller& poller_;
+    bool tag_;
+    bool finishing_ = false;
+    std::string failure_;
+    std::vector<std::unique_ptr<Sink>> sinks_;  // one or two
+    Sink* out_ = nullptr;
+    Sink* error_ = nullptr;
+    std::vector<std::unique_ptr<Source>> sources_;
+};
+
+}  // namespace rollcall::launcher

@@ -70,10 +70,14 @@ constexpr std::string_view kCommon[] = {"operation", "transport", "ranks", "iter
 
 output::Row file_row(const Cell& cell) {
     const CellIdentity& identity = cell.identity;
-    output::Row row{{"operation", identity.operation},  {"algorithm", identity.algorithm},
-                    {"transport", identity.transport},  {"ranks", identity.ranks},
-                    {"bytes", identity.bytes},          {"pattern", identity.pattern},
-                    {"iterations", identity.iterations}};
+    output::Row row;
+    row.emplace_back("operation", identity.operation);
+    row.emplace_back("algorithm", identity.algorithm);
+    row.emplace_back("transport", identity.transport);
+    row.emplace_back("ranks", identity.ranks);
+    row.emplace_back("bytes", identity.bytes);
+    row.emplace_back("pattern", identity.pattern);
+    row.emplace_back("iterations", identity.iterations);
     for (const Metric& metric : cell.metrics)
         row.emplace_back(metric.name, output::Interval{metric.value.median, metric.value.low, metric.value.high});
     for (const auto& [key, note] : cell.notes) row.emplace_back(key, note);
@@ -83,10 +87,11 @@ output::Row file_row(const Cell& cell) {
 /// Everything as a text: output::Interval would show ratios as durations.
 output::Row text_row(const Cell& cell) {
     const CellIdentity& identity = cell.identity;
-    output::Row row{{"operation", identity.operation},
-                    {"transport", identity.transport},
-                    {"ranks", std::to_string(identity.ranks)},
-                    {"iterations", std::to_string(identity.iterations)}};
+    output::Row row;
+    row.emplace_back("operation", identity.operation);
+    row.emplace_back("transport", identity.transport);
+    row.emplace_back("ranks", std::to_string(identity.ranks));
+    row.emplace_back("iterations", std::to_string(identity.iterations));
     for (const auto& [key, note] : cell.notes) row.emplace_back(key, note);
     row.emplace_back("algorithm", identity.algorithm);
     row.emplace_back("bytes", runtime::format_bytes(identity.bytes));

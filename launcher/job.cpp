@@ -149,7 +149,6 @@ void Job::start() {
     report_write_ = std::move(report.second);
 
     poller_.add(deaths_.get(), EPOLLIN, [this](std::uint32_t) { reap(); });
-    unblock(guarded_.commands);
     poller_.add(guarded_.commands.get(), EPOLLIN, [this](std::uint32_t) {
         std::uint8_t signal = 0;
         while (::read(guarded_.commands.get(), &signal, 1) == 1) signalled(signal);

@@ -6,10 +6,12 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -127,9 +129,9 @@ int run(const LaunchOptions& options) {
     const auto others = children();
     Leftovers leftovers;
     guarded.front = open_process(::getpid());
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
-        throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot make a pipe: {}", std::strerror(errno)));
+    int ends[2];  // sockets: writing to a guard that is gone must not be a SIGPIPE
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
+        throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot make a socket: {}", std::strerror(errno)));
     }
     guarded.commands.reset(ends[0]);
     Descriptor commands(ends[1]);
@@ -159,7 +161,7 @@ int run(const LaunchOptions& options) {
         signalfd_siginfo signal;
         while (::read(signals.get(), &signal, sizeof signal) == sizeof signal) {
             const auto number = static_cast<std::uint8_t>(signal.ssi_signo);
-            [[maybe_unused]] const auto written = ::write(commands.get(), &number, 1);
+            ::send(commands.get(), &number, 1, MSG_NOSIGNAL);
         }
         if ((entries[2].revents & POLLIN) != 0) leftovers.noticed();
         if (leftovers.look_at() <= now()) leftovers.look();

@@ -1,0 +1,738 @@
+/// \file
+/// `rollcall run` with real processes: exit codes, output, notices, and that nothing remains whatever dies.
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Words = std::vector<std::string>;
+
+const std::string kProbe = ROLLCALL_LAUNCHER_PROBE;
+/// No test waits longer for anything; only a failing one waits that long.
+constexpr auto kLimit = seconds(60);
+
+bool eventually(const std::function<bool()>& what, Clock::duration limit = kLimit) {
+    for (const auto deadline = Clock::now() + limit; Clock::now() < deadline;) {
+        if (what()) return true;
+        std::this_thread::sleep_for(milliseconds(2));
+    }
+    return what();
+}
+
+std::string contents(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+}
+
+std::vector<pid_t> processes() {
+    std::vector<pid_t> all;
+    DIR* const directory = ::opendir("/proc");
+    while (const dirent* entry = ::readdir(directory)) {
+        if (const int id = std::atoi(entry->d_name); id > 0) all.push_back(id);
+    }
+    ::closedir(directory);
+    return all;
+}
+
+/// State and parent of a process; 0 when it is gone.
+std::pair<char, pid_t> status_of(pid_t process) {
+    const std::string text = contents(fmt::format("/proc/{}/stat", process));
+    const auto end = text.rfind(')');
+    if (end == std::string::npos) return {'\0', 0};
+    char state = '\0';
+    int parent = 0;
+    std::istringstream(text.substr(end + 1)) >> state >> parent;
+    return {state, parent};
+}
+
+std::vector<pid_t> children_of(pid_t parent) {
+    std::vector<pid_t> found;
+    for (const pid_t process : processes()) {
+        const auto [state, its] = status_of(process);
+        if (its == parent && state != 'Z') found.push_back(process);
+    }
+    return found;
+}
+
+std::set<std::string> shared_memory() {
+    std::set<std::string> names;
+    if (DIR* const directory = ::opendir("/dev/shm")) {
+        while (const dirent* entry = ::readdir(directory)) names.insert(entry->d_name);
+        ::closedir(directory);
+    }
+    return names;
+}
+
+int count(const std::string& text, const std::string& part) {
+    int found = 0;
+    for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++found;
+    return found;
+}
+
+Words lines_of(const std::string& text) {
+    Words lines;
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+    return lines;
+}
+
+struct Result {
+    int code = -1;  ///< As a shell gives it.
+    std::string out;
+    std::string error;
+};
+
+/// One `rollcall run`, with a mark in its environment that everything it starts inherits.
+class Launched {
+  public:
+    struct Given {
+        int input = -1;   ///< /dev/null unless given.
+        int output = -1;  ///< Captured unless given.
+        bool closed_output = false;
+    };
+
+    explicit Launched(const Words& arguments) : Launched(arguments, Given()) {}
+    Launched(const Words& arguments, Given given) {
+        static int number = 0;
+        mark_ = fmt::format("ROLLCALL_TEST_MARK={}-{}", ::getpid(), ++number);
+        int out[2];
+        int error[2];
+        if (::pipe2(out, O_CLOEXEC) != 0 || ::pipe2(error, O_CLOEXEC) != 0) throw std::runtime_error("no pipes");
+        Words words{ROLLCALL_COMMAND, "run"};
+        words.insert(words.end(), arguments.begin(), arguments.end());
+        std::vector<char*> argv;
+        for (std::string& word : words) argv.push_back(word.data());
+        argv.push_back(nullptr);
+        process_ = ::fork();
+        if (process_ == 0) {
+            ::putenv(mark_.data());
+            const int input = given.input >= 0 ? given.input : ::open("/dev/null", O_RDONLY);
+            ::dup2(input, 0);
+            ::dup2(given.output >= 0 ? given.output : out[1], 1);
+            ::dup2(error[1], 2);
+            if (given.closed_output) ::close(1);
+            ::execv(argv[0], argv.data());
+            ::_exit(99);
+        }
+        ::close(out[1]);
+        ::close(error[1]);
+        out_ = out[0];
+        error_ = error[0];
+    }
+    ~Launched() {
+        if (process_ > 0) {
+            ::kill(process_, SIGKILL);
+            ::waitpid(process_, nullptr, 0);
+        }
+        ::close(out_);
+        ::close(error_);
+        EXPECT_TRUE(eventually([this] { return left().empty(); })) << "left: " << fmt::format("{}", left().size());
+    }
+    Launched(const Launched&) = delete;
+    Launched& operator=(const Launched&) = delete;
+
+    pid_t process() const { return process_; }
+    void signal(int number) const { ::kill(process_, number); }
+
+    /// The guard: the only child of the command.
+    pid_t guard() const {
+        pid_t found = -1;
+        eventually([&] {
+            const auto all = children_of(process_);
+            if (all.size() == 1) found = all[0];
+            return found > 0;
+        });
+        return found;
+    }
+
+    /// Reads until `text` has come `times` times on standard output.
+    bool saw(const std::string& text, int times = 1) {
+        const auto deadline = Clock::now() + kLimit;
+        while (count(result_.out, text) < times) {
+            if (Clock::now() > deadline || !read(milliseconds(100))) return count(result_.out, text) >= times;
+        }
+        return true;
+    }
+
+    Result finish() {
+        const auto deadline = Clock::now() + kLimit;
+        while (Clock::now() < deadline && read(milliseconds(100))) {
+        }
+        int status = 0;
+        const bool ended = eventually([&] { return ::waitpid(process_, &status, WNOHANG) == process_; });
+        EXPECT_TRUE(ended) << "the launcher did not end; so far: " << result_.out << result_.error;
+        if (ended) {
+            process_ = -1;
+            result_.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+        }
+        return result_;
+    }
+
+    /// Processes that carry the mark.
+    std::vector<pid_t> left() const {
+        std::vector<pid_t> found;
+        for (const pid_t process : processes()) {
+            const char state = status_of(process).first;
+            if (state == 'Z' || state == '\0') continue;
+            const std::string environment = contents(fmt::format("/proc/{}/environ", process));
+            if (contains_mark(environment)) found.push_back(process);
+        }
+        return found;
+    }
+
+  private:
+    bool contains_mark(const std::string& environment) const {
+        std::istringstream stream(environment);
+        for (std::string one; std::getline(stream, one, '\0');) {
+            if (one == mark_) return true;
+        }
+        return false;
+    }
+
+    /// False when both streams have ended.
+    bool read(milliseconds limit) {
+        pollfd entries[2] = {{out_open_ ? out_ : -1, POLLIN, 0}, {error_open_ ? error_ : -1, POLLIN, 0}};
+        if (!out_open_ && !error_open_) return false;
+        ::poll(entries, 2, static_cast<int>(limit.count()));
+        char chunk[65536];
+        if (entries[0].revents != 0) {
+            const ssize_t bytes = ::read(out_, chunk, sizeof chunk);
+            if (bytes > 0) result_.out.append(chunk, static_cast<std::size_t>(bytes));
+            out_open_ = bytes > 0;
+        }
+        if (entries[1].revents != 0) {
+            const ssize_t bytes = ::read(error_, chunk, sizeof chunk);
+            if (bytes > 0) result_.error.append(chunk, static_cast<std::size_t>(bytes));
+            error_open_ = bytes > 0;
+        }
+        return out_open_ || error_open_;
+    }
+
+    std::string mark_;
+    pid_t process_ = -1;
+    int out_ = -1;
+    int error_ = -1;
+    bool out_open_ = true;
+    bool error_open_ = true;
+    Result result_;
+};
+
+Result run(const Words& arguments) { return Launched(arguments).finish(); }
+
+/// `rollcall run -n ranks probe steps...`
+Words probe(int ranks, const Words& steps, const Words& options = {}) {
+    Words words{"-n", std::to_string(ranks)};
+    words.insert(words.end(), options.begin(), options.end());
+    words.push_back(kProbe);
+    words.insert(words.end(), steps.begin(), steps.end());
+    return words;
+}
+
+testing::AssertionResult has(const std::string& text, const std::string& part) {
+    if (text.find(part) != std::string::npos) return testing::AssertionSuccess();
+    return testing::AssertionFailure() << "'" << part << "' is not in: " << text;
+}
+
+TEST(Launcher, RunsOrdinaryPrograms) {
+    const Result result = run({"-n", "3", "echo", "-n", "a", "b"});
+    EXPECT_EQ(result.code, 0);
+    EXPECT_EQ(result.out, "a ba ba b");
+    EXPECT_EQ(result.error, "");
+}
+
+TEST(Launcher, TheFirstBadExitIsTheJobsCode) {
+    EXPECT_EQ(run({"-n", "3", "sh", "-c", "exit 0"}).code, 0);
+    const Result coded = run({"-n", "1", "sh", "-c", "exit 7", ":", "-n", "2", "sleep", "1000"});
+    EXPECT_EQ(coded.code, 7);
+    EXPECT_TRUE(has(coded.error, "rank 0 on host"));
+    EXPECT_TRUE(has(coded.error, "exited with code 7"));
+    const Result killed = run({"-n", "2", "sleep", "1000", ":", "-n", "1", "sh", "-c", "kill -TERM $$"});
+    EXPECT_EQ(killed.code, 128 + SIGTERM);
+    EXPECT_TRUE(has(killed.error, "rank 2 on host"));
+    EXPECT_TRUE(has(killed.error, "was killed by signal 15 (Terminated)"));
+}
+
+TEST(Launcher, WrongUsageIsOneLineAndTwo) {
+    const std::vector<std::pair<Words, std::string>> cases = {
+        {{}, "program is missing"},
+        {{"-n", "2"}, "program is missing"},
+        {{"true"}, "-n N is missing"},
+        {{"-n", "0", "true"}, "from 1 to"},
+        {{"-n", "-3", "true"}, "from 1 to"},
+        {{"-n", "2x", "true"}, "'2x'"},
+        {{"-n", "99999999999", "true"}, "from 1 to"},
+        {{"--foo", "-n", "1", "true"}, "'--foo'"},
+        {{"-n", "1", "--bind", "socket", "true"}, "core or none"},
+        {{"-n", "1", "--timeout", "soon", "true"}, "'soon'"},
+        {{"-n", "1", "--timeout", "0", "true"}, "--timeout"},
+        {{"-n", "1", "--env", "NAME", "true"}, "NAME=VALUE"},
+        {{"-n", "1", "--env", "=x", "true"}, "NAME=VALUE"},
+        {{"-n", "1", "true", ":"}, "program is missing"},
+        {{"-n", "1", ":", "-n", "1", "true"}, "program is missing"},
+        {{"-n", "1", "true", ":", "true"}, "-n N is missing"},
+        {{"-n", "1", "true", ":", "--bind", "core", "-n", "1", "true"}, "'--bind'"},
+        {{"-n", "1", "true", ":", "-n"}, "after ':'"},
+        {{"-n", "40000", "true", ":", "-n", "40000", "true"}, "together"},
+    };
+    for (const auto& [arguments, part] : cases) {
+        const Result result = run(arguments);
+        EXPECT_EQ(result.code, 2) << fmt::format("{}", arguments.size());
+        EXPECT_EQ(result.out, "");
+        EXPECT_EQ(lines_of(result.error).size(), 1u) << result.error;
+        EXPECT_TRUE(has(result.error, part));
+    }
+    const Result help = run({"--help"});
+    EXPECT_EQ(help.code, 0);
+    EXPECT_TRUE(has(help.out, "Examples:"));
+}
+
+TEST(Launcher, AProgramThatCannotBeStartedIsOneSentence) {
+    for (const Words& arguments : {Words{"-n", "4", "rollcall-no-such-program"}, Words{"-n", "1", "./no/such/program"},
+                                   Words{"-n", "1", "true", ":", "-n", "1", "rollcall-no-such-program"}}) {
+        const Result result = run(arguments);
+        EXPECT_EQ(result.code, 127);
+        EXPECT_EQ(lines_of(result.error).size(), 1u) << result.error;
+        EXPECT_TRUE(has(result.error, "no"));
+    }
+    EXPECT_EQ(run({"-n", "1", "/etc/passwd"}).code, 126);
+    EXPECT_EQ(run({"-n", "1", "/"}).code, 126);
+
+    // Found, but the kernel refuses it.
+    const std::string broken = fmt::format("{}/rollcall-launcher-test-{}", testing::TempDir(), ::getpid());
+    std::ofstream(broken) << "#!/no/such/interpreter\n";
+    ::chmod(broken.c_str(), 0755);
+    const Result result = run({"-n", "2", broken});
+    ::unlink(broken.c_str());
+    EXPECT_EQ(result.code, 127);
+    EXPECT_TRUE(has(result.error, "could not start"));
+}
+
+TEST(Launcher, TheWordsOfAProgramAreItsOwn) {
+    EXPECT_EQ(run({"-n", "1", "printf", "%s|", "-n", "3", "--help", "--", "", "[1,2]", "a b", "{x}"}).out,
+              "-n|3|--help|--||[1,2]|a b|{x}|");
+    EXPECT_EQ(run({"-n", "1", "--", "printf", "%s|", "--env"}).out, "--env|");
+    // A program called like another subcommand of ours is a program.
+    EXPECT_EQ(run({"-n", "1", "info"}).code,
+              run({"-n", "1", "sh", "-c", "command -v info >/dev/null || exit 127"}).code);
+}
+
+TEST(Launcher, SeveralProgramsAreOneJob) {
+    const Result result = run({"-n",          "1",
+                               "--env",       "A=all",
+                               kProbe,        "exchange:10",
+                               "ready",       "leave",
+                               ":",           "-n",
+                               "2",           "--env",
+                               "B=one",       kProbe,
+                               "exchange:10", "ready",
+                               "leave",       ":",
+                               "-n1",         "sh",
+                               "-c",          "exec " + kProbe + " exchange:10 print:$A$B leave"});
+    EXPECT_EQ(result.code, 0) << result.error;
+    for (int rank = 0; rank < 3; ++rank) EXPECT_TRUE(has(result.out, fmt::format("rank {} of 4", rank)));
+    EXPECT_TRUE(has(result.out, "all\n"));
+}
+
+TEST(Launcher, SetsTheEnvironmentAndNothingSecret) {
+    const Result result = run({"-n", "2", "--tag-output", "--env", "X=1=2", "--env", "Y=", "sh", "-c",
+                               "echo \"$X,$Y,$ROLLCALL_BOOTSTRAP_RANK/$ROLLCALL_BOOTSTRAP_SIZE\""});
+    EXPECT_EQ(count(result.out, "[0] 1=2,,0/2\n"), 1) << result.out;
+    EXPECT_EQ(count(result.out, "[1] 1=2,,1/2\n"), 1) << result.out;
+    std::set<std::string> names;
+    for (const auto& line : lines_of(run({"-n", "1", "env"}).out)) {
+        if (line.starts_with("ROLLCALL_BOOTSTRAP")) names.insert(line.substr(0, line.find('=')));
+    }
+    EXPECT_EQ(names, (std::set<std::string>{"ROLLCALL_BOOTSTRAP_FD", "ROLLCALL_BOOTSTRAP_JOB",
+                                            "ROLLCALL_BOOTSTRAP_RANK", "ROLLCALL_BOOTSTRAP_SIZE"}));
+}
+
+TEST(Launcher, BindsRanksToProcessorsInTurn) {
+    const std::string allowed = run({"-n", "1", "nproc"}).out;
+    const int processors = std::stoi(allowed);
+    const Result result =
+        run({"-n", std::to_string(processors + 1), "--bind", "core", "sh", "-c", "taskset -cp $$ | sed 's/.*: //'"});
+    std::map<std::string, int> used;
+    for (const auto& line : lines_of(result.out)) ++used[line];
+    EXPECT_EQ(used.size(), static_cast<std::size_t>(processors)) << result.out;
+    for (const auto& [processor, ranks] : used) {
+        EXPECT_EQ(processor.find_first_not_of("0123456789"), std::string::npos) << processor;
+        EXPECT_LE(ranks, 2);
+    }
+    EXPECT_EQ(run({"-n", "1", "--bind", "none", "nproc"}).out, allowed);
+}
+
+TEST(Launcher, RanksExchangeAndMeet) {
+    for (const int ranks : {1, 2, 8}) {
+        const Result result = run(probe(
+            ranks, {"exchange:0", "exchange:500:20", "exchange:100000:2", "barrier", "barrier", "leave", "ready"}));
+        EXPECT_EQ(result.code, 0) << result.out << result.error;
+        EXPECT_EQ(count(result.out, fmt::format("of {} pid", ranks)), ranks);
+    }
+}
+
+TEST(Launcher, LongBlobsFit) {
+    const Result result = run(probe(4, {"exchange:1048000", "exchange:1048000", "leave"}));
+    EXPECT_EQ(result.code, 0) << result.out << result.error;
+}
+
+TEST(Launcher, WhatAProgramStartsIsNoRank) {
+    const Result result = run(probe(1, {"again"}));
+    EXPECT_EQ(result.out, "again: state\nvariable: gone\n");
+    const Result second = run({"-n", "1", "sh", "-c", kProbe + " leave; " + kProbe + " ready"});
+    EXPECT_EQ(second.code, 5);
+    EXPECT_TRUE(has(second.out, "has already joined"));
+    // A wrapper that closes what it inherits: an error, not a job of one.
+    const Result closed =
+        run({"-n", "1", "bash", "-c", "eval \"exec $ROLLCALL_BOOTSTRAP_FD>&-\"; exec " + kProbe + " ready"});
+    EXPECT_EQ(closed.code, 5);
+    EXPECT_TRUE(has(closed.out, "not open"));
+}
+
+TEST(Launcher, AJobWithinAJobIsItsOwn) {
+    const Result result = run({"-n", "2", ROLLCALL_COMMAND, "run", "-n", "3", kProbe, "exchange:10", "ready", "leave"});
+    EXPECT_EQ(result.code, 0) << result.error;
+    EXPECT_EQ(count(result.out, "of 3 pid"), 6);
+}
+
+TEST(Launcher, EverySurvivorIsToldWhoWasKilled) {
+    Launched job(probe(4, {"barrier", "ready", "wait@2", "notice", "exit:5"}));
+    ASSERT_TRUE(job.saw("ready", 4));
+    pid_t victim = -1;
+    for (const pid_t process : job.left()) {
+        if (contents(fmt::format("/proc/{}/environ", process)).find(std::string("ROLLCALL_BOOTSTRAP_RANK=2") + '\0') !=
+            std::string::npos) {
+            victim = process;
+        }
+    }
+    ASSERT_GT(victim, 0);
+    const auto start = Clock::now();
+    ::kill(victim, SIGKILL);
+    EXPECT_TRUE(job.saw("notice 2: was killed by signal 9 (Killed)", 3));
+    // What is promised is a second; the test machine may be busy, so more fails here only when notices are lost.
+    RecordProperty("notice_ms",
+                   static_cast<int>(std::chrono::duration_cast<milliseconds>(Clock::now() - start).count()));
+    const Result result = job.finish();
+    EXPECT_EQ(result.code, 128 + SIGKILL);  // not the survivors' 5
+    EXPECT_EQ(count(result.error, "\n"), 1) << result.error;
+    EXPECT_TRUE(has(result.error, "rank 2 on host"));
+}
+
+TEST(Launcher, WhoWaitsForADeadRankIsTold) {
+    const Result result = run(probe(4, {"barrier", "kill:9@1", "exchange:100"}));
+    EXPECT_EQ(result.code, 137);
+    EXPECT_EQ(count(result.out, "error peer_failed 1:"), 3) << result.out;
+    EXPECT_EQ(count(result.out, "was killed by signal 9 (Killed)"), 3) << result.out;
+    EXPECT_EQ(count(result.out, "exchange (sequence 2)"), 3) << result.out;
+}
+
+TEST(Launcher, AnEarlyExitIsNewsToThoseWhoWaitAndToTheOthers) {
+    const Result waiting = run(probe(3, {"barrier", "exit:0@2", "barrier"}));
+    EXPECT_EQ(waiting.code, 5);
+    EXPECT_EQ(count(waiting.out, "error peer_failed 2:"), 2) << waiting.out;
+    EXPECT_EQ(count(waiting.out, "exited with code 0 before it left the job"), 2) << waiting.out;
+    EXPECT_TRUE(has(waiting.error, "rank 2 on host"));
+
+    const Result noticed = run(probe(3, {"barrier", "exit:0@2", "notice", "leave"}));
+    EXPECT_EQ(noticed.code, 0) << noticed.error;
+    EXPECT_EQ(count(noticed.out, "notice 2: exited with code 0 before it left the job"), 2) << noticed.out;
+
+    const Result never = run({"-n", "1", "true", ":", "-n", "2", kProbe, "exchange:10"});
+    EXPECT_EQ(never.code, 5);
+    EXPECT_EQ(count(never.out, "exited with code 0 before it joined the job"), 2) << never.out;
+
+    const Result left = run(probe(3, {"leave@0", "exit:0@0", "exchange:10"}));
+    EXPECT_EQ(left.code, 5);
+    EXPECT_EQ(count(left.out, "has left the job"), 2) << left.out;
+
+    const Result closed = run(probe(3, {"barrier", "close@0", "wait@0", "barrier"}, {"--grace", "100ms"}));
+    EXPECT_EQ(closed.code, 5);
+    EXPECT_EQ(count(closed.out, "closed its connection to the launcher before it left the job"), 2) << closed.out;
+}
+
+TEST(Launcher, DifferentCallsAreToldToAll) {
+    const Result result = run(probe(3, {"barrier", "exchange:4@1", "barrier@!1"}));
+    EXPECT_EQ(result.code, 5);
+    EXPECT_EQ(count(result.out, "error mismatch"), 3) << result.out;
+}
+
+TEST(Launcher, NoiseOnTheSocketEndsOnlyThatRanksConnection) {
+    const Result result = run(probe(2, {"barrier", "garbage@0", "barrier"}));
+    EXPECT_EQ(result.code, 5);
+    EXPECT_TRUE(has(result.error, "not Rollcall's protocol")) << result.error;
+    EXPECT_EQ(count(result.out, "error "), 2) << result.out;
+}
+
+TEST(Launcher, AbortEndsTheJobWithItsCodeAndSaysWhy) {
+    const Result result = run(probe(3, {"barrier", "abort:42:out of luck@1", "wait"}));
+    EXPECT_EQ(result.code, 42);
+    EXPECT_TRUE(has(result.error, "rank 1 on host"));
+    EXPECT_TRUE(has(result.error, "out of luck"));
+    // The code stays, though the aborting rank exits with another one at once.
+    EXPECT_EQ(run(probe(2, {"barrier", "abort:43:so@0", "exit:1@0", "wait"})).code, 43);
+}
+
+TEST(Launcher, OutputArrivesByteForByteAndLineByLine) {
+    constexpr int kRanks = 4;
+    constexpr std::size_t kBytes = 4'000'000;
+    const Result result = run(probe(kRanks, {fmt::format("spam:{}", kBytes)}));
+    EXPECT_EQ(result.code, 0);
+    std::map<std::string, int> seen;
+    for (const auto& line : lines_of(result.out)) ++seen[line];
+    EXPECT_EQ(seen.size(), static_cast<std::size_t>(kRanks));
+    for (const auto& [line, times] : seen) {
+        EXPECT_EQ(line.size(), 97u) << line;
+        EXPECT_EQ(times, seen.begin()->second);
+    }
+    EXPECT_GE(result.out.size(), kRanks * kBytes);
+
+    const std::string binary = "head -c 3000000 /dev/zero | tr '\\0' '\\377'; printf 'end'";
+    const Result bytes = run({"-n", "1", "sh", "-c", binary});
+    EXPECT_EQ(bytes.out, std::string(3000000, '\377') + "end");
+}
+
+TEST(Launcher, TagsBeginEveryLine) {
+    const Result result = run({"-n", "3", "--tag-output", "sh", "-c", "echo a; echo; echo b >&2; printf c"});
+    EXPECT_EQ(result.code, 0);
+    for (int rank = 0; rank < 3; ++rank) {
+        EXPECT_TRUE(has(result.out, fmt::format("[{}] a\n", rank)));
+        EXPECT_TRUE(has(result.out, fmt::format("[{}] \n", rank)));
+        EXPECT_TRUE(has(result.out, fmt::format("[{}] c", rank)));
+        EXPECT_TRUE(has(result.error, fmt::format("[{}] b\n", rank)));
+    }
+    for (const auto& line : lines_of(result.out)) EXPECT_TRUE(line.starts_with("[")) << line;
+}
+
+TEST(Launcher, AnUnfinishedLineIsShownAfterAMoment) {
+    const std::string file = fmt::format("{}/rollcall-launcher-test-go-{}", testing::TempDir(), ::getpid());
+    Launched job(probe(2, {"part:prompt", "await:" + file}));
+    EXPECT_TRUE(job.saw("promptprompt"));  // while both still run
+    EXPECT_GE(job.left().size(), 4u);
+    std::ofstream(file) << "go";
+    EXPECT_EQ(job.finish().code, 0);
+    ::unlink(file.c_str());
+}
+
+TEST(Launcher, ALineInPiecesStaysWhole) {
+    const Result result = run({"-n", "1", "sh", "-c", "printf one; sleep 0.1; printf two; sleep 0.1; echo three", ":",
+                               "-n", "3", "sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do echo line; sleep 0.02; done"});
+    int whole = 0;
+    for (const auto& line : lines_of(result.out)) {
+        whole += line == "onetwothree" ? 1 : 0;
+        EXPECT_TRUE(line == "onetwothree" || line == "line") << line;
+    }
+    EXPECT_EQ(whole, 1);
+}
+
+TEST(Launcher, AReaderThatIsGoneEndsTheWriters) {
+    int pipe[2];
+    ASSERT_EQ(::pipe2(pipe, O_CLOEXEC), 0);
+    Launched::Given given;
+    given.output = pipe[1];
+    Launched job({"-n", "3", "yes"}, given);
+    ::close(pipe[1]);
+    char chunk[100];
+    EXPECT_GT(::read(pipe[0], chunk, sizeof chunk), 0);
+    ::close(pipe[0]);
+    EXPECT_EQ(job.finish().code, 128 + SIGPIPE);
+
+    Launched::Given closed;
+    closed.closed_output = true;
+    EXPECT_EQ(Launched({"-n", "2", "echo", "x"}, closed).finish().code, 0);
+
+    const int full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
+    Launched::Given to_full;
+    to_full.output = full;
+    const Result result = Launched({"-n", "1", "echo", "x"}, to_full).finish();
+    ::close(full);
+    EXPECT_EQ(result.code, 1);
+    EXPECT_TRUE(has(result.error, "No space left"));
+}
+
+TEST(Launcher, OutputThatNobodyTakesHoldsTheRanksAndNotMemory) {
+    int pipe[2];
+    ASSERT_EQ(::pipe2(pipe, O_CLOEXEC), 0);
+    Launched::Given given;
+    given.output = pipe[1];
+    Launched job(probe(2, {"barrier", "notice@1", "spam:200000000@0", "kill:9@0"}), given);
+    ::close(pipe[1]);
+    const pid_t guard = job.guard();
+    const auto kilobytes = [&] {
+        std::istringstream status(contents(fmt::format("/proc/{}/status", guard)));
+        for (std::string line; std::getline(status, line);) {
+            if (line.starts_with("RssAnon:")) return std::stol(line.substr(8));
+        }
+        return 0L;
+    };
+    // The rank stands when its pipe is full: it sleeps in a write, and goes on sleeping.
+    long most = 0;
+    for (int i = 0; i < 100; ++i) {
+        most = std::max(most, kilobytes());
+        std::this_thread::sleep_for(milliseconds(5));
+    }
+    // A whole spam would be 200 MB. (The sanitizers' own memory is in this number too.)
+    EXPECT_LT(most, 100'000);
+    // Deaths are seen nevertheless.
+    std::size_t total = 0;
+    char chunk[65536];
+    for (ssize_t bytes; (bytes = ::read(pipe[0], chunk, sizeof chunk)) > 0;) total += static_cast<std::size_t>(bytes);
+    EXPECT_GE(total, 200'000'000u);
+    ::close(pipe[0]);
+    EXPECT_EQ(job.finish().code, 137);
+}
+
+TEST(Launcher, StandardInputGoesToRankZero) {
+    int pipe[2];
+    ASSERT_EQ(::pipe2(pipe, O_CLOEXEC), 0);
+    Launched::Given given;
+    given.input = pipe[0];
+    Launched job({"-n", "3", "--tag-output", "cat"}, given);
+    ::close(pipe[0]);
+    ASSERT_EQ(::write(pipe[1], "hello\nyou\n", 10), 10);
+    EXPECT_TRUE(job.saw("[0] you"));
+    ::close(pipe[1]);
+    const Result result = job.finish();
+    EXPECT_EQ(result.code, 0);
+    EXPECT_EQ(result.out, "[0] hello\n[0] you\n");
+}
+
+TEST(Launcher, TheTimeLimitEndsTheJob) {
+    const Result result = run({"-n", "2", "--timeout", "200ms", "sleep", "1000"});
+    EXPECT_EQ(result.code, 124);
+    EXPECT_EQ(lines_of(result.error).size(), 1u) << result.error;
+    EXPECT_TRUE(has(result.error, "0.2 s"));
+    // Who does not listen is killed.
+    EXPECT_EQ(run({"-n", "2", "--timeout", "200ms", "--grace", "100ms", "sh", "-c",
+                   "trap '' TERM; while :; do sleep 1000; done"})
+                  .code,
+              124);
+    // Who is stopped, too.
+    EXPECT_EQ(run({"-n", "1", "--timeout", "200ms", "--grace", "100ms", "sh", "-c", "kill -STOP $$"}).code, 124);
+    EXPECT_EQ(run({"-n", "2", "--timeout", "60s", "true"}).code, 0);
+}
+
+TEST(Launcher, SignalsEndTheJob) {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+        Launched job(probe(3, {"orphan@1", "barrier", "ready", "wait"}));
+        ASSERT_TRUE(job.saw("ready", 3));
+        job.signal(signal);
+        const Result result = job.finish();
+        EXPECT_EQ(result.code, 128 + signal);
+        EXPECT_TRUE(has(result.error, "ended by signal"));
+        EXPECT_TRUE(job.left().empty());
+    }
+}
+
+TEST(Launcher, ASecondSignalKillsAtOnce) {
+    Launched job(
+        {"-n", "2", "--grace", "1000s", "sh", "-c", "trap '' INT TERM; echo ready; while :; do sleep 1000; done"});
+    ASSERT_TRUE(job.saw("ready", 2));
+    job.signal(SIGINT);
+    // Not one signal swallowed with the first: repeat until the job ends.
+    EXPECT_TRUE(eventually([&] {
+        job.signal(SIGINT);
+        return status_of(job.process()).first == 'Z';
+    }));
+    EXPECT_EQ(job.finish().code, 128 + SIGINT);
+}
+
+TEST(Launcher, SurvivorsThatDoNotReportAreEndedAfterTheirGrace) {
+    const auto start = Clock::now();
+    const Result result = run(probe(3, {"barrier", "exit:3@0", "wait"}, {"--grace", "100ms"}));
+    EXPECT_EQ(result.code, 3);
+    EXPECT_GE(Clock::now() - start, milliseconds(100));
+}
+
+TEST(Launcher, NothingRemainsWhenTheCommandIsKilled) {
+    const std::string name = fmt::format("/rollcall-launcher-test-{}", ::getpid());
+    Launched job(probe(3, {"orphan", "shm:" + name + "@1", "barrier", "ready", "wait"}));
+    ASSERT_TRUE(job.saw("ready", 3));
+    EXPECT_GE(job.left().size(), 8u);  // command, guard, ranks, orphans
+    // The launcher notes the file within milliseconds; without that this would race with it.
+    std::this_thread::sleep_for(milliseconds(200));
+    job.signal(SIGKILL);
+    EXPECT_EQ(job.finish().code, 137);
+    EXPECT_TRUE(eventually([&] { return job.left().empty(); }));
+    EXPECT_TRUE(eventually([&] { return !shared_memory().contains(name.substr(1)); }));
+    ::unlink(("/dev/shm" + name).c_str());
+}
+
+TEST(Launcher, NothingRemainsWhenTheGuardIsKilled) {
+    const std::string name = fmt::format("/rollcall-launcher-test-{}", ::getpid());
+    Launched job(probe(3, {"orphan", "shm:" + name + "@1", "barrier", "ready", "wait"}));
+    ASSERT_TRUE(job.saw("ready", 3));
+    std::this_thread::sleep_for(milliseconds(200));
+    ::kill(job.guard(), SIGKILL);
+    const Result result = job.finish();
+    EXPECT_EQ(result.code, 137);
+    EXPECT_TRUE(has(result.error, "guard"));
+    EXPECT_TRUE(job.left().empty());  // before the command has returned
+    EXPECT_FALSE(shared_memory().contains(name.substr(1)));
+    ::unlink(("/dev/shm" + name).c_str());
+}
+
+TEST(Launcher, NothingRemainsAtAnyEnd) {
+    const std::vector<std::pair<Words, int>> ends = {{{"orphan", "barrier", "leave"}, 0},
+                                                     {{"orphan", "barrier", "exit:4@1", "wait"}, 4},
+                                                     {{"orphan", "barrier", "kill:11@0", "notice"}, 139},
+                                                     {{"orphan", "barrier", "abort:6:x@2", "wait"}, 6}};
+    for (const auto& [steps, code] : ends) {
+        Launched job(probe(3, steps, {"--grace", "100ms"}));
+        EXPECT_EQ(job.finish().code, code);
+        EXPECT_TRUE(job.left().empty());
+    }
+}
+
+TEST(Launcher, OnlyTheJobsOwnSharedMemoryIsRemoved) {
+    const std::string ours = fmt::format("/rollcall-launcher-test-ours-{}", ::getpid());
+    const std::string others = fmt::format("/dev/shm/rollcall-launcher-test-others-{}", ::getpid());
+    const std::string go = fmt::format("{}/rollcall-launcher-test-go-{}", testing::TempDir(), ::getpid());
+    {
+        Launched job(probe(2, {"shm:" + ours + "@0", "barrier", "ready", "await:" + go, "kill:9@0", "wait"},
+                           {"--grace", "100ms"}));
+        ASSERT_TRUE(job.saw("ready", 2));
+        std::ofstream(others) << "not the job's";
+        std::this_thread::sleep_for(milliseconds(200));
+        std::ofstream(go) << "go";
+        EXPECT_EQ(job.finish().code, 137);
+    }
+    EXPECT_FALSE(shared_memory().contains(ours.substr(1)));
+    EXPECT_EQ(contents(others), "not the job's");
+    ::unlink(others.c_str());
+
+    // What a job leaves that ends well, it leaves on purpose.
+    EXPECT_EQ(run(probe(1, {"shm:" + ours})).code, 0);
+    EXPECT_TRUE(shared_memory().contains(ours.substr(1)));
+    ::unlink(("/dev/shm" + ours).c_str());
+    ::unlink(go.c_str());
+}
+
+TEST(Launcher, ManyRanks) {
+    const Result result = run(probe(100, {"exchange:500", "barrier", "leave"}));
+    EXPECT_EQ(result.code, 0) << result.out << result.error;
+}
+
+}  // namespace

@@ -1,0 +1,507 @@
+/// \file
+/// The pure parts of the bootstrap: frames, rounds, being alone, and how a process finds out who started it.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <map>
+#include <random>
+#include <string>
+
+#include <rollcall/error.hpp>
+
+#include "launcher/rounds.hpp"
+#include "runtime/bootstrap/alone.hpp"
+#include "runtime/bootstrap/descriptor.hpp"
+#include "runtime/bootstrap/frames.hpp"
+#include "runtime/bootstrap/launched.hpp"
+
+namespace rollcall::bootstrap {
+namespace {
+
+using launcher::Rounds;
+
+Blob blob(std::size_t bytes, int seed = 1) {
+    Blob result(bytes);
+    for (std::size_t i = 0; i < bytes; ++i) result[i] = static_cast<std::byte>(i * 13 + static_cast<std::size_t>(seed));
+    return result;
+}
+
+template <typename Call>
+Error error_of(Call call) {
+    try {
+        call();
+    } catch (const Error& error) {
+        return error;
+    }
+    ADD_FAILURE() << "no Error was thrown";
+    return Error(ErrorCode::state, "none");
+}
+
+testing::AssertionResult contains(const std::string& text, const std::string& part) {
+    if (text.find(part) != std::string::npos) return testing::AssertionSuccess();
+    return testing::AssertionFailure() << "'" << part << "' is not in: " << text;
+}
+
+TEST(Frames, CarryWhatWasWritten) {
+    const Blob payload = blob(1000);
+    Inbox inbox(kLongestRequest);
+    inbox.append(FrameWriter(FrameType::exchange).u64(0x0123456789abcdefu).i32(-7).text("why").blob(payload).finish());
+    const auto frame = inbox.next();
+    ASSERT_TRUE(frame);
+    EXPECT_EQ(frame->type, FrameType::exchange);
+    FrameReader reader(frame->body);
+    EXPECT_EQ(reader.u64(), 0x0123456789abcdefu);
+    EXPECT_EQ(reader.i32(), -7);
+    EXPECT_EQ(reader.text(), "why");
+    const auto read = reader.blob();
+    EXPECT_EQ(Blob(read.begin(), read.end()), payload);
+    reader.end();
+    EXPECT_FALSE(inbox.next());
+}
+
+TEST(Frames, AreLittleEndianOnTheWire) {
+    const Blob frame = FrameWriter(FrameType::barrier).u32(0x01020304).finish();
+    const unsigned char expected[] = {0x52, 0x43, 4, 0, 4, 0, 0, 0, 4, 3, 2, 1};
+    ASSERT_EQ(frame.size(), sizeof expected);
+    for (std::size_t i = 0; i < frame.size(); ++i) EXPECT_EQ(std::to_integer<int>(frame[i]), expected[i]) << i;
+}
+
+TEST(Frames, ComeOutWholeHoweverTheyAreCut) {
+    const char* given = std::getenv("ROLLCALL_TEST_SEED");
+    const unsigned seed = given != nullptr ? static_cast<unsigned>(std::stoul(given)) : std::random_device{}();
+    SCOPED_TRACE("ROLLCALL_TEST_SEED=" + std::to_string(seed));
+    std::mt19937 random(seed);
+    Blob stream;
+    std::vector<Blob> bodies;
+    for (int i = 0; i < 200; ++i) {
+        bodies.push_back(blob(random() % 700, i));
+        const Blob frame = FrameWriter(FrameType::exchange).blob(bodies.back()).finish();
+        stream.insert(stream.end(), frame.begin(), frame.end());
+    }
+    Inbox inbox(1000);
+    std::size_t seen = 0;
+    for (std::size_t begin = 0; begin < stream.size();) {
+        const std::size_t piece = std::min<std::size_t>(1 + random() % 900, stream.size() - begin);
+        inbox.append(std::span(stream).subspan(begin, piece));
+        begin += piece;
+        while (const auto frame = inbox.next()) {
+            FrameReader reader(frame->body);
+            const auto read = reader.blob();
+            ASSERT_LT(seen, bodies.size());
+            EXPECT_EQ(Blob(read.begin(), read.end()), bodies[seen++]);
+        }
+    }
+    EXPECT_EQ(seen, bodies.size());
+}
+
+TEST(Frames, RefuseWhatIsNotTheProtocol) {
+    Inbox noise(1000);
+    noise.append(std::as_bytes(std::span(std::string_view("GET / HTTP/1.1\r\n"))));
+    EXPECT_EQ(error_of([&] { noise.next(); }).code(), ErrorCode::bootstrap);
+
+    for (const int type : {0, 11, 255, 65535}) {
+        Blob frame = FrameWriter(FrameType::join).finish();
+        frame[2] = static_cast<std::byte>(type & 0xff);
+        frame[3] = static_cast<std::byte>(type >> 8);
+        Inbox inbox(1000);
+        inbox.append(frame);
+        EXPECT_TRUE(contains(error_of([&] { inbox.next(); }).what(), "no frame of type"));
+    }
+}
+
+TEST(Frames, LongerThanTheLimitAreRefusedBeforeTheyCome) {
+    Inbox inbox(100);
+    inbox.append(FrameWriter(FrameType::exchange).blob(blob(96)).finish());
+    EXPECT_TRUE(inbox.next());
+    Blob header = FrameWriter(FrameType::exchange).blob(blob(97)).finish();
+    header.resize(kHeaderBytes);
+    inbox.append(header);
+    EXPECT_TRUE(contains(error_of([&] { inbox.next(); }).what(), "the longest has 100"));
+}
+
+TEST(Frames, ThatEndTooEarlyOrTooLateAreRefused) {
+    for (std::size_t bytes = 0; bytes < 4; ++bytes) {
+        const Blob body = blob(bytes);
+        EXPECT_EQ(error_of([&] { FrameReader(body).u32(); }).code(), ErrorCode::bootstrap);
+    }
+    // A length inside the body that reaches beyond it.
+    const Blob frame = FrameWriter(FrameType::exchange).u32(0xffffffffu).finish();
+    EXPECT_EQ(error_of([&] { FrameReader(std::span(frame).subspan(kHeaderBytes)).blob(); }).code(),
+              ErrorCode::bootstrap);
+    const Blob more = blob(5);
+    FrameReader reader(more);
+    reader.u32();
+    EXPECT_EQ(error_of([&] { reader.end(); }).code(), ErrorCode::bootstrap);
+}
+
+TEST(Frames, LongTextsAreCut) {
+    const Blob frame = encode_notice({3, std::string(100000, 'a')});
+    EXPECT_LE(frame.size(), kLongestWelcome);
+    EXPECT_EQ(decode_notice(std::span(frame).subspan(kHeaderBytes)).how, std::string(kLongestText, 'a'));
+}
+
+TEST(Frames, TheWelcomeSurvivesAndIsChecked) {
+    Place place;
+    place.rank = 3;
+    place.size = 8;
+    place.local_rank = 1;
+    place.local_size = 4;
+    place.hosts = 2;
+    place.job = "job";
+    place.host = "h";
+    const Blob good = encode_welcome(place);
+    const Place read = decode_welcome(std::span(good).subspan(kHeaderBytes));
+    EXPECT_EQ(read.rank, 3);
+    EXPECT_EQ(read.size, 8);
+    EXPECT_EQ(read.local_rank, 1);
+    EXPECT_EQ(read.local_size, 4);
+    EXPECT_EQ(read.hosts, 2);
+    EXPECT_EQ(read.job, "job");
+    EXPECT_EQ(read.host, "h");
+
+    place.rank = 8;
+    const Blob wrong = encode_welcome(place);
+    EXPECT_TRUE(
+        contains(error_of([&] { decode_welcome(std::span(wrong).subspan(kHeaderBytes)); }).what(), "rank 8 of 8"));
+    Blob other = good;
+    other[kHeaderBytes] = std::byte{99};
+    EXPECT_TRUE(
+        contains(error_of([&] { decode_welcome(std::span(other).subspan(kHeaderBytes)); }).what(), "version 99"));
+}
+
+TEST(Outbox, SendsWhatTheSocketTakesAndTheRestLater) {
+    int ends[2];
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    const Descriptor left(ends[0]);
+    Descriptor right(ends[1]);
+    const Blob payload = blob(kLongestBlob);
+    Outbox outbox;
+    for (int i = 0; i < 3; ++i) outbox.add(FrameWriter(FrameType::exchange).blob(payload).finish());
+    Inbox inbox(kLongestRequest);
+    int seen = 0;
+    for (int turn = 0; turn < 100000 && seen < 3; ++turn) {
+        ASSERT_TRUE(outbox.send(left.get()));
+        EXPECT_EQ(inbox.receive(right.get()), Inbox::State::open);
+        while (inbox.next()) ++seen;
+    }
+    EXPECT_EQ(seen, 3);
+    EXPECT_TRUE(outbox.empty());
+    right.reset();
+    outbox.add(FrameWriter(FrameType::leave).finish());
+    EXPECT_FALSE(outbox.send(left.get()));
+    EXPECT_TRUE(outbox.empty());
+}
+
+/// What each rank was answered: the type, and the failed rank of a failure.
+std::map<int, std::pair<FrameType, int>> answered(const std::vector<Rounds::Answer>& answers) {
+    std::map<int, std::pair<FrameType, int>> result;
+    for (const auto& answer : answers) {
+        Inbox inbox(kLongestAnswer);
+        inbox.append(*answer.frame);
+        const auto frame = inbox.next();
+        FrameReader reader(frame->body);
+        reader.u64();
+        int rank = -1;
+        if (frame->type == FrameType::failed) {
+            reader.u32();
+            rank = reader.i32();
+        }
+        EXPECT_FALSE(result.contains(answer.rank)) << "answered twice";
+        result[answer.rank] = {frame->type, rank};
+    }
+    return result;
+}
+
+using Answers = std::map<int, std::pair<FrameType, int>>;
+
+TEST(RoundsOfAJob, AnswerWhenTheLastRankHasCome) {
+    Rounds rounds(3);
+    EXPECT_TRUE(rounds.arrive(2, Rounds::Kind::exchange, 1, blob(2)).empty());
+    EXPECT_TRUE(rounds.arrive(0, Rounds::Kind::exchange, 1, blob(0)).empty());
+    const auto answers = rounds.arrive(1, Rounds::Kind::exchange, 1, blob(1));
+    const std::pair gathered(FrameType::gathered, -1);
+    EXPECT_EQ(answered(answers), (Answers{{0, gathered}, {1, gathered}, {2, gathered}}));
+    Inbox inbox(kLongestAnswer);
+    inbox.append(*answers[0].frame);
+    const auto frame = inbox.next();
+    FrameReader reader(frame->body);
+    EXPECT_EQ(reader.u64(), 1u);
+    EXPECT_EQ(reader.u32(), 3u);
+    for (std::size_t rank = 0; rank < 3; ++rank) EXPECT_EQ(reader.blob().size(), rank);
+    reader.end();
+}
+
+TEST(RoundsOfAJob, FailForWhoeverWaitsForALostRankAndOnlyThem) {
+    Rounds rounds(3);
+    rounds.arrive(2, Rounds::Kind::barrier, 1, {});  // rank 2 was in this one before it died
+    rounds.arrive(0, Rounds::Kind::barrier, 1, {});
+    EXPECT_TRUE(rounds.lose(2, "rank 2 died").empty());
+    const std::pair released(FrameType::released, -1);
+    EXPECT_EQ(answered(rounds.arrive(1, Rounds::Kind::barrier, 1, {})),
+              (Answers{{0, released}, {1, released}, {2, released}}));
+    const std::pair failed(FrameType::failed, 2);
+    EXPECT_EQ(answered(rounds.arrive(0, Rounds::Kind::exchange, 2, {})), (Answers{{0, failed}}));
+    EXPECT_EQ(answered(rounds.arrive(1, Rounds::Kind::exchange, 2, {})), (Answers{{1, failed}}));
+    // Survivors that go on do not fill the table of open rounds.
+    for (std::uint64_t sequence = 3; sequence < 1000; ++sequence) {
+        EXPECT_EQ(answered(rounds.arrive(0, Rounds::Kind::exchange, sequence, {})), (Answers{{0, failed}}));
+        EXPECT_EQ(answered(rounds.arrive(1, Rounds::Kind::exchange, sequence, {})), (Answers{{1, failed}}));
+    }
+}
+
+TEST(RoundsOfAJob, ALossIsToldToThoseWhoWait) {
+    Rounds rounds(4);
+    rounds.arrive(0, Rounds::Kind::exchange, 1, {});
+    rounds.arrive(3, Rounds::Kind::exchange, 1, {});
+    const std::pair failed(FrameType::failed, 1);
+    EXPECT_EQ(answered(rounds.lose(1, "rank 1 died")), (Answers{{0, failed}, {3, failed}}));
+    EXPECT_TRUE(rounds.lose(1, "again").empty());
+    EXPECT_EQ(answered(rounds.arrive(2, Rounds::Kind::exchange, 1, {})), (Answers{{2, failed}}));
+}
+
+TEST(RoundsOfAJob, DifferentCallsOfOneSequenceAreToldToAll) {
+    Rounds rounds(3);
+    rounds.arrive(0, Rounds::Kind::exchange, 1, {});
+    const std::pair failed(FrameType::failed, -1);
+    EXPECT_EQ(answered(rounds.arrive(1, Rounds::Kind::barrier, 1, {})), (Answers{{0, failed}, {1, failed}}));
+    EXPECT_EQ(answered(rounds.arrive(2, Rounds::Kind::exchange, 1, {})), (Answers{{2, failed}}));
+}
+
+TEST(RoundsOfAJob, RefuseACallerWithoutEnd) {
+    Rounds rounds(2);
+    rounds.arrive(0, Rounds::Kind::barrier, 1, {});
+    EXPECT_EQ(error_of([&] { rounds.arrive(0, Rounds::Kind::barrier, 1, {}); }).code(), ErrorCode::bootstrap);
+    EXPECT_EQ(error_of([&] {
+                  for (std::uint64_t i = 2; i < 10000; ++i) rounds.arrive(0, Rounds::Kind::barrier, i, {});
+              }).code(),
+              ErrorCode::bootstrap);
+}
+
+TEST(AloneInItsJob, AnswersItself) {
+    Alone alone;
+    EXPECT_EQ(alone.name(), "alone");
+    EXPECT_EQ(alone.place().rank, 0);
+    EXPECT_EQ(alone.place().size, 1);
+    EXPECT_EQ(alone.place().local_size, 1);
+    EXPECT_EQ(alone.place().hosts, 1);
+    EXPECT_FALSE(alone.place().host.empty());
+    const Blob mine = blob(10);
+    EXPECT_EQ(alone.exchange(mine, {}, kForever), std::vector<Blob>{mine});
+    EXPECT_EQ(alone.exchange({}, {}, kForever), std::vector<Blob>{Blob{}});
+    alone.barrier({}, kForever);
+    EXPECT_EQ(alone.notice_descriptor(), -1);
+    EXPECT_FALSE(alone.take_notice());
+    alone.leave();
+}
+
+/// A clean environment for each test: nothing of a launcher that happens to run the tests.
+class FindBootstrap : public testing::Test {
+  protected:
+    void SetUp() override {
+        for (const char* variable : kVariables) {
+            if (const char* value = std::getenv(variable)) saved_[variable] = value;
+            ::unsetenv(variable);
+        }
+    }
+    void TearDown() override {
+        for (const char* variable : kVariables) ::unsetenv(variable);
+        for (const auto& [variable, value] : saved_) ::setenv(variable.c_str(), value.c_str(), 1);
+    }
+    static Error failure() {
+        return error_of([] { find_bootstrap(); });
+    }
+    static void expect_unusable(const std::string& number, const std::string& why) {
+        ::setenv(kDescriptorVariable, number.c_str(), 1);
+        const Error error = failure();
+        EXPECT_EQ(error.code(), ErrorCode::bootstrap);
+        EXPECT_TRUE(contains(error.what(), why));
+        EXPECT_TRUE(contains(error.what(), "ROLLCALL_BOOTSTRAP_FD=" + number));
+    }
+
+  private:
+    static constexpr const char* kVariables[] = {
+        kDescriptorVariable, "SLURM_PROCID", "SLURM_STEP_ID", "SLURM_NTASKS",         "SLURM_STEP_NUM_TASKS",
+        "PMI_RANK",          "PMI_FD",       "PMI_SIZE",      "OMPI_COMM_WORLD_SIZE", "PMIX_RANK"};
+    std::map<std::string, std::string> saved_;
+};
+
+TEST_F(FindBootstrap, WithoutALauncherTheJobIsOne) {
+    const auto bootstrap = find_bootstrap();
+    EXPECT_EQ(bootstrap->name(), "alone");
+    EXPECT_EQ(bootstrap->place().size, 1);
+}
+
+TEST_F(FindBootstrap, AnUnusableDescriptorIsAnErrorAndNotAJobOfOne) {
+    expect_unusable("", "not a descriptor number");
+    expect_unusable("x", "not a descriptor number");
+    expect_unusable("-1", "not a descriptor number");
+    expect_unusable("5x", "not a descriptor number");
+    expect_unusable("99999999999999", "not a descriptor number");
+    expect_unusable("987654", "not open");
+
+    const Descriptor file(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    expect_unusable(std::to_string(file.get()), "not the launcher's socket");
+
+    int ends[2];
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    const Descriptor mine(ends[0]);
+    Descriptor other(ends[1]);
+    expect_unusable(std::to_string(mine.get()), "no welcome");
+    ASSERT_EQ(::send(other.get(), "something else", 14, 0), 14);
+    expect_unusable(std::to_string(mine.get()), "not Rollcall's protocol");
+    // It looked, and took nothing of what belongs to somebody else.
+    char text[32];
+    EXPECT_EQ(::recv(mine.get(), text, sizeof text, MSG_DONTWAIT), 14);
+    other.reset();
+    expect_unusable(std::to_string(mine.get()), "the launcher is gone");
+}
+
+TEST_F(FindBootstrap, LaunchersThatAreNotSupportedAreNamed) {
+    const std::vector<std::pair<std::map<std::string, std::string>, std::string>> cases = {
+        {{{"SLURM_PROCID", "0"}, {"SLURM_STEP_ID", "0"}, {"SLURM_NTASKS", "4"}}, "srun"},
+        {{{"SLURM_PROCID", "0"}, {"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_NTASKS", "1"}}, "srun"},
+        {{{"PMI_RANK", "0"}}, "PMI"},
+        {{{"PMI_FD", "7"}, {"PMI_SIZE", "4"}}, "PMI"},
+        {{{"OMPI_COMM_WORLD_SIZE", "2"}, {"PMIX_RANK", "1"}}, "mpirun"},
+        {{{"PMIX_RANK", "1"}}, "PMIx"},
+    };
+    for (const auto& [environment, launcher] : cases) {
+        for (const auto& [variable, value] : environment) ::setenv(variable.c_str(), value.c_str(), 1);
+        const Error error = failure();
+        EXPECT_EQ(error.code(), ErrorCode::bootstrap);
+        EXPECT_TRUE(contains(error.what(), launcher));
+        EXPECT_TRUE(contains(error.what(), "rollcall run"));
+        for (const auto& [variable, value] : environment) ::unsetenv(variable.c_str());
+    }
+}
+
+TEST_F(FindBootstrap, OneTaskOfAnotherLauncherIsAlone) {
+    const std::vector<std::map<std::string, std::string>> cases = {
+        {{"SLURM_PROCID", "0"}, {"SLURM_STEP_ID", "0"}, {"SLURM_NTASKS", "1"}},
+        {{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}},  // a batch script, outside of any step
+        {{"OMPI_COMM_WORLD_SIZE", "1"}, {"PMIX_RANK", "0"}},
+        {{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}},
+    };
+    for (const auto& environment : cases) {
+        for (const auto& [variable, value] : environment) ::setenv(variable.c_str(), value.c_str(), 1);
+        EXPECT_EQ(find_bootstrap()->name(), "alone");
+        for (const auto& [variable, value] : environment) ::unsetenv(variable.c_str());
+    }
+}
+
+/// The launcher's side of one rank, by hand.
+struct LauncherEnd {
+    Descriptor control;
+    Descriptor notices;
+    std::unique_ptr<Launched> rank;
+
+    LauncherEnd() {
+        int ends[2];
+        EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+        control.reset(ends[0]);
+        const int inherited = ends[1];
+        EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+        notices.reset(ends[0]);
+        const Descriptor passed(ends[1]);
+        Place place;
+        place.rank = 1;
+        place.size = place.local_size = 2;
+        place.local_rank = 1;
+        place.host = "h";
+        Blob frame = encode_welcome(place);
+        iovec vector{frame.data(), frame.size()};
+        alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> space{};
+        msghdr message{};
+        message.msg_iov = &vector;
+        message.msg_iovlen = 1;
+        message.msg_control = space.data();
+        message.msg_controllen = space.size();
+        cmsghdr* const rights = CMSG_FIRSTHDR(&message);
+        rights->cmsg_level = SOL_SOCKET;
+        rights->cmsg_type = SCM_RIGHTS;
+        rights->cmsg_len = CMSG_LEN(sizeof(int));
+        const int number = passed.get();
+        std::copy_n(reinterpret_cast<const unsigned char*>(&number), sizeof number, CMSG_DATA(rights));
+        EXPECT_GT(::sendmsg(control.get(), &message, 0), 0);
+        rank = std::make_unique<Launched>(std::to_string(inherited));
+        EXPECT_NE(::fcntl(inherited, F_GETFD) & FD_CLOEXEC, 0);
+    }
+    void send(const Blob& frame) const {
+        ASSERT_EQ(::send(control.get(), frame.data(), frame.size(), 0), static_cast<ssize_t>(frame.size()));
+    }
+};
+
+TEST(LaunchedRank, GivesUpAtItsDeadlineAndDropsTheLateAnswer) {
+    LauncherEnd end;
+    int turns = 0;
+    EXPECT_EQ(error_of([&] { end.rank->barrier([&] { ++turns; }, std::chrono::milliseconds(20)); }).code(),
+              ErrorCode::timeout);
+    EXPECT_GT(turns, 0);
+    EXPECT_EQ(error_of([&] { end.rank->barrier({}, Timeout::zero()); }).code(), ErrorCode::timeout);
+    for (std::uint64_t sequence = 1; sequence <= 3; ++sequence) {
+        end.send(FrameWriter(FrameType::released).u64(sequence).finish());
+    }
+    end.rank->barrier({}, kForever);
+}
+
+TEST(LaunchedRank, RefusesABlobThatIsTooLongBeforeSendingIt) {
+    LauncherEnd end;
+    const Blob long_one(kLongestBlob + 1);
+    EXPECT_EQ(error_of([&] { end.rank->exchange(long_one, {}, kForever); }).code(), ErrorCode::invalid_argument);
+}
+
+TEST(LaunchedRank, AFailureNamesTheRank) {
+    LauncherEnd end;
+    end.send(FrameWriter(FrameType::failed)
+                 .u64(1)
+                 .u32(static_cast<std::uint32_t>(ErrorCode::peer_failed))
+                 .i32(0)
+                 .text("rank 0 on host h died")
+                 .finish());
+    const Error error = error_of([&] { end.rank->barrier({}, kForever); });
+    EXPECT_EQ(error.code(), ErrorCode::peer_failed);
+    EXPECT_EQ(error.failed_rank(), 0);
+    EXPECT_TRUE(contains(error.what(), "rank 0 on host h died"));
+}
+
+TEST(LaunchedRank, ADeadLauncherIsToldOnceAndThenSilent) {
+    LauncherEnd end;
+    const auto readable = [&] {
+        pollfd entry{end.rank->notice_descriptor(), POLLIN, 0};
+        return ::poll(&entry, 1, 0) == 1;
+    };
+    EXPECT_FALSE(readable());
+    EXPECT_FALSE(end.rank->take_notice());
+    const Blob record = encode_notice({0, "exited with code 3"});
+    ASSERT_GT(::send(end.notices.get(), record.data(), record.size(), 0), 0);
+    EXPECT_TRUE(readable());
+    const auto notice = end.rank->take_notice();
+    ASSERT_TRUE(notice);
+    EXPECT_EQ(notice->rank, 0);
+    EXPECT_EQ(notice->how, "exited with code 3");
+    EXPECT_FALSE(readable());
+
+    end.notices.reset();
+    end.control.reset();
+    EXPECT_TRUE(readable());
+    const auto last = end.rank->take_notice();
+    ASSERT_TRUE(last);
+    EXPECT_EQ(last->rank, -1);
+    EXPECT_TRUE(contains(last->how, "rollcall run"));
+    EXPECT_FALSE(readable());
+    EXPECT_FALSE(end.rank->take_notice());
+    const Error error = error_of([&] { end.rank->exchange({}, {}, kForever); });
+    EXPECT_EQ(error.code(), ErrorCode::bootstrap);
+    EXPECT_TRUE(contains(error.what(), "rollcall run"));
+    end.rank->leave();
+    end.rank->abort(3, "nobody hears it");
+}
+
+}  // namespace
+}  // namespace rollcall::bootstrap

@@ -22,6 +22,7 @@ struct AlgorithmEntry {
     std::string_view paper;
     std::string_view limits;       ///< In words; empty: none.
     bool segmented = false;        ///< Uses the segment size.
+    bool whole_by_default = false; ///< And takes 0 where none is given.
     bool simulated_only = false;   ///< Needs an oracle.
 };
 

@@ -1,6 +1,7 @@
 #include "collectives/selection.hpp"
 
 #include <limits>
+#include <vector>
 
 #include <fmt/format.h>
 #include <rollcall/error.hpp>
@@ -20,6 +21,7 @@ struct Rule {
     int up_to_ranks;
     std::string_view algorithm;
     std::string_view why;
+    bool needs_landing = false;
 };
 
 constexpr Rule kRules[] = {
@@ -28,26 +30,39 @@ constexpr Rule kRules[] = {
      "the message is carried along with its header: the root is done at once, and nobody waits for a rank that forwards"},
     {OperationKind::broadcast, 8192, kAnyRanks, "binomial", "a short message to many: log2 n steps, each as cheap as a header"},
     {OperationKind::broadcast, kAnyBytes, kAnyRanks, "arrival_nonblocking",
-     "a long message: at most three times the optimum for any arrival pattern, where the others have no bound"},
+     "a long message: at most three times the optimum for any arrival pattern, where the others have no bound", true},
+    {OperationKind::broadcast, kAnyBytes, kAnyRanks, "arrival_blocking",
+     "a long message and no landing budget: nothing can be sent ahead, so the root serves those who have arrived"},
     {OperationKind::barrier, kAnyBytes, 16, "linear", "few ranks: two steps whatever they are"},
     {OperationKind::barrier, kAnyBytes, kAnyRanks, "dissemination", "many ranks: log2 n steps, and no rank gets more than log2 n messages"},
 };
 
+/// Rules with their names looked up, once.
+const std::vector<const AlgorithmEntry*>& rule_entries() {
+    static const std::vector<const AlgorithmEntry*> entries = [] {
+        std::vector<const AlgorithmEntry*> found;
+        for (const Rule& rule : kRules) found.push_back(&find_algorithm(rule.operation, rule.algorithm));
+        return found;
+    }();
+    return entries;
+}
+
 }  // namespace
 
 Selection select(OperationKind operation, const Situation& situation) {
+    std::size_t number = 0;
     for (const Rule& rule : kRules) {
+        const AlgorithmEntry* entry = rule_entries()[number++];
         if (rule.operation != operation || situation.bytes > rule.up_to_bytes || situation.ranks > rule.up_to_ranks) continue;
-        std::string_view algorithm = rule.algorithm;
-        std::string_view why = rule.why;
-        if (algorithm == "arrival_nonblocking" && !situation.landing) {
-            algorithm = "arrival_blocking";
-            why = "a long message and no landing budget: nothing can be sent ahead, so the root serves those who have arrived";
-        }
-        return {&find_algorithm(operation, algorithm),
-                fmt::format("{} of {} bytes to {} ranks: {}, because: {}", runtime::name(operation), situation.bytes, situation.ranks, algorithm, why)};
+        if (rule.needs_landing && !situation.landing) continue;
+        return {entry, rule.why};
     }
     throw Error(ErrorCode::state, fmt::format("no rule for {}", runtime::name(operation)));
+}
+
+std::string explain(OperationKind operation, const Situation& situation, const Selection& selection) {
+    return fmt::format("{} of {} bytes to {} ranks: {}, because: {}", runtime::name(operation), situation.bytes, situation.ranks,
+                       selection.entry->name, selection.why);
 }
 
 }  // namespace rollcall::collectives

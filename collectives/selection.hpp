@@ -17,10 +17,13 @@ struct Situation {
 
 struct Selection {
     const AlgorithmEntry* entry;
-    std::string reason;  ///< A sentence, for `--explain` and the log.
+    std::string_view why;  ///< What was measured or proved.
 };
 
 /// The same on all ranks for the same situation: only what all ranks know goes in.
 Selection select(runtime::OperationKind operation, const Situation& situation);
+
+/// "broadcast of 8 bytes to 8 ranks: linear, because ..."
+std::string explain(runtime::OperationKind operation, const Situation& situation, const Selection& selection);
 
 }  // namespace rollcall::collectives

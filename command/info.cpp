@@ -12,6 +12,7 @@
 #include <CLI/CLI.hpp>
 #include <rollcall/error.hpp>
 
+#include "command/algorithms.hpp"
 #include "command/limits.hpp"
 #include "runtime/settings/settings.hpp"
 #include "runtime/topology/interfaces.hpp"
@@ -45,7 +46,10 @@ struct Chosen {
         const auto names = choice->chosen();
         return std::find(names.begin(), names.end(), device) != names.end();
     }
-    std::string devices() const { return choice ? choice->devices() : "none"; }
+    std::string devices() const {
+        const auto names = choice ? choice->devices() : std::string();
+        return names.empty() ? "none" : names;
+    }
     std::string verdict(std::size_t interface) const {
         if (!choice) return "no";
         const auto& verdict = choice->verdicts[interface];
@@ -101,8 +105,10 @@ Section interface_section(const std::vector<runtime::Interface>& interfaces, con
         section.rows.push_back({{"name", interface.name},
                                 {"value", fmt::format("{}", fmt::join(addresses, " "))},
                                 {"one_host", one_host.verdict(i)},
-                                {"several_hosts", several_hosts.verdict(i)},
-                                {"note", interface.rdma ? fmt::format("RDMA {}", speed) : speed}});
+                                {"several_hosts", several_hosts.verdict(i)}});
+        if (interface.rdma || !speed.empty()) {
+            section.rows.back().push_back({"note", interface.rdma ? fmt::format("RDMA {}", speed) : speed});
+        }
     }
     if (one_host.choice) {
         for (const auto& pattern : one_host.choice->unmatched) {
@@ -119,8 +125,8 @@ Section transport_section(const Chosen& one_host, const Chosen& several_hosts) {
         section.rows.push_back({{"name", transport.name},
                                 {"value", transport.version},
                                 {"one_host", transport.available},
-                                {"several_hosts", transport.available},
-                                {"note", transport.note}});
+                                {"several_hosts", transport.available}});
+        if (!transport.note.empty()) section.rows.back().push_back({"note", transport.note});
         for (const auto& device : transport.devices) {
             section.rows.push_back({{"name", transport.name + " " + device.transport},
                                     {"value", device.device},
@@ -177,9 +183,14 @@ void info(Format format) {
 void add_info_command(CLI::App& root) {
     auto* command = root.add_subcommand(
         "info", "Show this host: cores, limits, interfaces and transports and which are used, settings");
-    const auto format = std::make_shared<Format>(Format::text);
-    output::add_format_option(*command, *format);
-    command->callback([format] { info(*format); });
+    struct Words {
+        Format format = Format::text;
+        bool algorithms = false;
+    };
+    const auto words = std::make_shared<Words>();
+    output::add_format_option(*command, words->format);
+    command->add_flag("--algorithms", words->algorithms, "List the algorithms of the collectives instead");
+    command->callback([words] { words->algorithms ? print_algorithms(words->format) : info(words->format); });
 }
 
 }  // namespace rollcall::command

@@ -21,7 +21,8 @@ Task subgroup_root(Operation& op, std::vector<int> members) {
         headers[i] = {segment, i == 0 ? op.rank() : members[i - 1], i + 1 < members.size() ? members[i + 1] : -1};
         told.push_back(op.send(members[i], {&headers[i], sizeof(SubgroupHeader)}, kHeader));
     }
-    co_await relay(op, op.arguments().data, -1, {members.front()}, segment, kData);
+    std::vector<int> first(1, members.front());
+    co_await relay(op, op.arguments().data, -1, std::move(first), segment, kData);
     co_await op.all_of(told);  // the headers live here
 }
 

@@ -13,21 +13,22 @@
 namespace rollcall::runtime {
 
 /// One rank's notice on another rank's board: written by one put, without a fence, and read while it may be being
-/// written. `check` ties the words together, so that a torn notice is recognised as not there yet.
+/// written. `check` ties the words together and to the communicator, so that a torn notice, or one that was meant for a
+/// communicator that had this slot before, is recognised as not there.
 struct BoardSlot {
     std::uint64_t sequence = 0;   ///< The latest operation of the communicator at which the writer has arrived; 0: none.
     Nanoseconds arrival = 0;      ///< When it arrived.
     Nanoseconds predicted = 0;    ///< When it expected to arrive, or 0.
     std::uint64_t check = 0;
 
-    std::uint64_t expected_check() const noexcept {
-        std::uint64_t h = sequence * 0x9e3779b97f4a7c15ull;
+    std::uint64_t expected_check(std::uint64_t communicator) const noexcept {
+        std::uint64_t h = (sequence ^ (communicator << 1)) * 0x9e3779b97f4a7c15ull + communicator;
         h = (h ^ static_cast<std::uint64_t>(arrival)) * 0xbf58476d1ce4e5b9ull;
         h = (h ^ static_cast<std::uint64_t>(predicted)) * 0x94d049bb133111ebull;
         return h ^ (h >> 31) ^ 1;
     }
-    void seal() noexcept { check = expected_check(); }
-    bool whole() const noexcept { return check == expected_check(); }
+    void seal(std::uint64_t communicator) noexcept { check = expected_check(communicator); }
+    bool whole(std::uint64_t communicator) const noexcept { return check == expected_check(communicator); }
 };
 static_assert(sizeof(BoardSlot) == 32);
 

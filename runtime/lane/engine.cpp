@@ -131,7 +131,7 @@ void Operation::announce_arrival(int at) {
     transport::Transport& transport = engine_->transport_;
     const int peer = group.world_rank(at);
     BoardSlot slot{sequence_, now(), 0, 0};
-    slot.seal();
+    slot.seal(group.id);
     transport.put(peer, slot_offset(group.slot_of(at, rank())), std::as_bytes(std::span(&slot, 1)));
     switch (transport.put_wake(peer)) {
         case transport::PutWake::wakes: return;
@@ -287,6 +287,7 @@ void Engine::remove(CommunicatorState& communicator) {
         let_go(*early);
     }
     communicators_.erase(communicator.group->id);
+    removed_.insert(communicator.group->id);
 }
 
 // --- sending ---------------------------------------------------------------------------------------------------------
@@ -455,6 +456,7 @@ void Engine::deliver(const Incoming& message) {
         return;
     }
     CommunicatorState* communicator = find(key.communicator);
+    if (!communicator && removed_.contains(key.communicator)) return discard(message);
     if (communicator) {
         if (communicator->broken) return discard(message);
         if (!check_call(*communicator, key.sequence, message.header.call, key.source)) return discard(message);
@@ -891,14 +893,17 @@ void Engine::mismatch(CommunicatorState& communicator, std::uint64_t sequence, c
         std::swap(first, second);
         std::swap(first_call, second_call);
     }
-    break_communicator(
-        communicator,
-        Error(ErrorCode::mismatch,
-              fmt::format("the calls at sequence {} of communicator {} do not match: rank {} called {}, rank {} called {}. All "
-                          "ranks of a communicator must call the same operations in the same order, with the same root and size",
-                          sequence, group.name, first, to_string(*first_call), second, to_string(*second_call)),
-              source),
-        true);
+    const char* const advice =
+        mine.same_request(other)
+            ? "with different algorithms or segment sizes. Give all ranks the same ROLLCALL_ settings"
+            : "All ranks of a communicator must call the same operations in the same order, with the same root and size";
+    break_communicator(communicator,
+                       Error(ErrorCode::mismatch,
+                             fmt::format("the calls at sequence {} of communicator {} do not match: rank {} called {}, rank {} called {}{}{}",
+                                         sequence, group.name, first, to_string(*first_call), second, to_string(*second_call),
+                                         mine.same_request(other) ? ", " : ". ", advice),
+                             source),
+                       true);
 }
 
 bool Engine::check_call(CommunicatorState& communicator, std::uint64_t sequence, const Call& call, int source) {
@@ -1051,7 +1056,7 @@ unsigned Engine::look_at_board() {
         const Group& group = *operation->communicator_.group;
         for (std::size_t i = 0; i < unseen.size();) {
             const BoardSlot slot = read_slot(board, group.slot_of(operation->rank(), unseen[i]));
-            if (slot.sequence < operation->sequence_ || !slot.whole()) {
+            if (slot.sequence < operation->sequence_ || !slot.whole(group.id)) {
                 ++i;
                 continue;
             }
@@ -1068,12 +1073,11 @@ void Engine::on_board_changed(std::uint64_t offset, std::uint64_t) noexcept {
     if (watching_.empty()) return;
     const std::uint64_t slot_number = (offset - kBoardHead) / sizeof(BoardSlot);
     const BoardSlot slot = read_slot(transport_.board(), slot_number);
-    if (!slot.whole()) return;
     for (Operation* operation : watching_) {
         const Group& group = *operation->communicator_.group;
         const std::uint64_t first = group.slot_of(operation->rank(), 0);
         if (slot_number < first || slot_number >= first + static_cast<std::uint64_t>(group.size)) continue;
-        if (slot.sequence >= operation->sequence_) see(*operation, static_cast<int>(slot_number - first));
+        if (slot.sequence >= operation->sequence_ && slot.whole(group.id)) see(*operation, static_cast<int>(slot_number - first));
     }
 }
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "runtime/landing/landing.hpp"
@@ -68,6 +69,8 @@ class Engine final : public transport::Sink {
     /// round with the addresses; the defaults are this process's own.
     std::uint32_t granted_allowance() const noexcept { return granted_; }
     bool accepts_eager_data() const noexcept { return options_.landing_bytes > 0; }
+    void set_hosts(std::vector<std::string> hosts) { options_.hosts = std::move(hosts); }
+    bool someone_died() const noexcept { return ended_ || !dead_.empty() || !unreachable_.empty(); }
     void set_allowance(int peer, std::uint32_t allowance, bool accepts_data);
 
     void add(CommunicatorState& communicator);
@@ -183,6 +186,7 @@ class Engine final : public transport::Sink {
     MatchTable<Transfer> posted_;
     MatchTable<EarlyMessage> early_;
     std::unordered_map<std::uint64_t, CommunicatorState*> communicators_;
+    std::unordered_set<std::uint64_t> removed_;        ///< Communicators that were: late messages for them are let go.
     EarlyMessage* unknown_early_ = nullptr;            ///< For communicators that are not known here yet.
     std::deque<EarlyMessage*> waiting_for_landing_;    ///< First in, first out.
     std::vector<Operation*> watching_;                 ///< Operations that watch the board.

@@ -208,42 +208,9 @@ void Lane::start(Waitable& waitable) {
     }
 }
 
-bool Lane::run(Waitable& waitable, Timeout timeout) {
-    if (!try_take()) {
-        start(waitable);
-        return wait(waitable, timeout);
-    }
-    note_call();
-    waitable.begin(engine_);
-    if (waitable.done()) {
-        release();
-        return true;
-    }
-    const Nanoseconds deadline = deadline_of(timeout);
-    const Drove drove = drive(waitable, deadline);
-    release();
-    if (drove != Drove::wanted) return drove == Drove::done;
-    return wait(waitable, deadline == kNever ? kForever : Timeout(std::max<Nanoseconds>(0, deadline - monotonic_now())));
-}
-
-bool Lane::wait(Waitable& waitable, Timeout timeout) {
-    const Nanoseconds deadline = waitable.done() ? 0 : deadline_of(timeout);
-    while (!waitable.done()) {
-        if (!try_take()) {
-            if (!follow(waitable, deadline)) return waitable.done();
-            continue;
-        }
-        note_call();
-        const Drove drove = waitable.done() ? Drove::done : drive(waitable, deadline);
-        release();
-        if (drove != Drove::wanted) return drove == Drove::done;
-        for (int i = 0; i < kFollowerYields && wanted_.load(std::memory_order_relaxed); ++i) sched_yield();
-    }
-    return true;
-}
-
 // Waits while somebody else drives. True: done, or the baton may be free; false: the time is over.
-bool Lane::follow(Waitable& waitable, Nanoseconds deadline) {
+template <class Goal>
+bool Lane::follow(const Goal& waitable, Nanoseconds deadline) {
     followers_.fetch_add(1, std::memory_order_seq_cst);
     bool in_time = true;
     for (int i = 0; i < kFollowerYields && !waitable.done() && baton_.load(std::memory_order_seq_cst); ++i) sched_yield();
@@ -267,7 +234,8 @@ bool Lane::follow(Waitable& waitable, Nanoseconds deadline) {
 }
 
 // Polls until it is done, the time is over, or another thread needs the baton for something that cannot be queued.
-Lane::Drove Lane::drive(Waitable& waitable, Nanoseconds deadline) {
+template <class Goal>
+Lane::Drove Lane::drive(const Goal& waitable, Nanoseconds deadline) {
     unsigned empty = 0;
     bool slept = false;
     Nanoseconds empty_since = 0;
@@ -324,6 +292,58 @@ Lane::Drove Lane::drive(Waitable& waitable, Nanoseconds deadline) {
         if (dormant_.exchange(false)) background_wake_.signal();
     }
     return result;
+}
+
+template <class Goal>
+bool Lane::wait_for(const Goal& waitable, Timeout timeout) {
+    const Nanoseconds deadline = waitable.done() ? 0 : deadline_of(timeout);
+    while (!waitable.done()) {
+        if (!try_take()) {
+            if (!follow(waitable, deadline)) return waitable.done();
+            continue;
+        }
+        note_call();
+        const Drove drove = waitable.done() ? Drove::done : drive(waitable, deadline);
+        release();
+        if (drove != Drove::wanted) return drove == Drove::done;
+        for (int i = 0; i < kFollowerYields && wanted_.load(std::memory_order_relaxed); ++i) sched_yield();
+    }
+    return true;
+}
+
+bool Lane::run(Waitable& waitable, Timeout timeout) {
+    if (!try_take()) {
+        start(waitable);
+        return wait(waitable, timeout);
+    }
+    note_call();
+    waitable.begin(engine_);
+    if (waitable.done()) {
+        release();
+        return true;
+    }
+    const Nanoseconds deadline = deadline_of(timeout);
+    const Drove drove = drive(waitable, deadline);
+    release();
+    if (drove != Drove::wanted) return drove == Drove::done;
+    return wait(waitable, deadline == kNever ? kForever : Timeout(std::max<Nanoseconds>(0, deadline - monotonic_now())));
+}
+
+bool Lane::wait(Waitable& waitable, Timeout timeout) { return wait_for(waitable, timeout); }
+
+int Lane::wait_any(std::span<Waitable* const> waitables, Timeout timeout) {
+    struct AnyOf {
+        std::span<Waitable* const> waitables;
+        int first() const {
+            for (std::size_t i = 0; i < waitables.size(); ++i)
+                if (waitables[i]->done()) return static_cast<int>(i);
+            return -1;
+        }
+        bool done() const { return first() >= 0; }
+    };
+    const AnyOf any{waitables};
+    wait_for(any, timeout);
+    return any.first();
 }
 
 // The owner sleeps on the transport's descriptor, with the baton in its hand.

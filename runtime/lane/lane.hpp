@@ -17,7 +17,7 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
-#include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -61,6 +61,8 @@ class Lane {
     void start(Waitable& waitable);
     /// Waits until it is done; any thread. False when the time is over first (it goes on). Throws nothing.
     bool wait(Waitable& waitable, Timeout timeout);
+    /// Waits until one of them is done and gives its index, or -1 when the time is over first. None may be null.
+    int wait_any(std::span<Waitable* const> waitables, Timeout timeout);
     /// start() and wait() in one, without giving the baton back in between.
     bool run(Waitable& waitable, Timeout timeout);
     /// Ends it with this error and waits until its buffers are free. Bounded by the engine's grace.
@@ -102,8 +104,13 @@ class Lane {
     void release() noexcept;
     void unpark() noexcept;
     bool park();
-    Drove drive(Waitable& waitable, Nanoseconds deadline);
-    bool follow(Waitable& waitable, Nanoseconds deadline);
+    // `Goal` is a Waitable, or anything else with done().
+    template <class Goal>
+    Drove drive(const Goal& goal, Nanoseconds deadline);
+    template <class Goal>
+    bool follow(const Goal& goal, Nanoseconds deadline);
+    template <class Goal>
+    bool wait_for(const Goal& goal, Timeout timeout);
     unsigned drain();
     void look_at_notices();
     void handle_notices();

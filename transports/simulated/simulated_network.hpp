@@ -49,8 +49,8 @@ class SimulatedNetwork {
     /// Calls `action(context, rank)` at this time of the virtual clock (not before now).
     void schedule(Nanoseconds when, void (*action)(void* context, int rank), void* context, int rank);
     /// Told after every event for each rank that it concerned: resumes what became ready there.
-    void set_settle(void (*settle)(void* context, int rank), void* context) {
-        settle_ = settle;
+    void set_settle(void (*action)(void* context, int rank), void* context) {
+        settle_ = action;
         settle_context_ = context;
     }
     /// Lets events happen until there are none.

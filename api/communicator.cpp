@@ -1,0 +1,311 @@
+#include <rollcall/communicator.hpp>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <rollcall/error.hpp>
+#include <spdlog/spdlog.h>
+
+#include "api/communicator_implementation.hpp"
+#include "collectives/exchange.hpp"
+
+namespace rollcall {
+namespace {
+
+using runtime::Call;
+using runtime::Operation;
+using runtime::OperationKind;
+using runtime::Transfer;
+
+Call call_of(OperationKind kind, int root, std::uint64_t bytes, const Communicator::Implementation::Method& method) {
+    Call call;
+    call.kind = kind;
+    call.root = root;
+    call.bytes = bytes;
+    call.method = runtime::method_of(method.entry->name, method.segment_bytes);
+    return call;
+}
+
+// The same on all members, different for every communicator that a job ever makes.
+std::uint64_t derived_id(std::uint64_t parent, std::uint64_t sequence, int color) {
+    std::uint64_t h = parent * 0x9e3779b97f4a7c15ull ^ sequence * 0xc2b2ae3d27d4eb4full ^ static_cast<std::uint64_t>(color + 2) * 0x165667b19e3779f9ull;
+    h ^= h >> 31;
+    h *= 0xbf58476d1ce4e5b9ull;
+    h ^= h >> 29;
+    return h | 2;  // never the world's
+}
+
+}  // namespace
+
+Communicator::Implementation::Implementation(std::shared_ptr<runtime::Process> its_process, std::shared_ptr<const runtime::Group> group,
+                                             int rank, std::uint64_t its_first_slot, const ChosenAlgorithms& its_algorithms)
+    : process(std::move(its_process)), first_slot(its_first_slot), algorithms(its_algorithms), state(std::move(group), rank) {
+    process->lane().as_owner([&](runtime::Engine& engine) { engine.add(state); });
+}
+
+Communicator::Implementation::~Implementation() {
+    process->lane().as_owner([&](runtime::Engine& engine) { engine.remove(state); });
+    if (first_slot != runtime::kNoSlots) process->slots().give_back(first_slot);
+}
+
+collectives::Situation Communicator::Implementation::situation(std::uint64_t bytes) const {
+    return {.bytes = bytes, .ranks = state.group->size, .landing = process->settings().landing_bytes > 0};
+}
+
+Communicator::Implementation::Method Communicator::Implementation::broadcast_method(std::uint64_t bytes, const BroadcastOptions& options) const {
+    Method method{algorithms.broadcast, "it was asked for by ROLLCALL_BROADCAST", 0};
+    if (!options.algorithm.empty() && options.algorithm != "auto") {
+        method.entry = &collectives::find_algorithm(OperationKind::broadcast, options.algorithm);
+        method.why = "it was asked for";
+    } else if (!method.entry || options.algorithm == "auto") {
+        const auto selection = collectives::select(OperationKind::broadcast, situation(bytes));
+        method.entry = selection.entry;
+        method.why = selection.why;
+    }
+    if (options.segment_bytes)
+        method.segment_bytes = *options.segment_bytes;
+    else if (!method.entry->whole_by_default)
+        method.segment_bytes = process->settings().segment_bytes;
+    return method;
+}
+
+Communicator::Implementation::Method Communicator::Implementation::barrier_method() const {
+    if (algorithms.barrier) return {algorithms.barrier, "it was asked for by ROLLCALL_BARRIER", 0};
+    const auto selection = collectives::select(OperationKind::barrier, situation(0));
+    return {selection.entry, selection.why, 0};
+}
+
+void Communicator::Implementation::check_alive() const {
+    if (process->finalized()) throw Error(ErrorCode::state, "the job was finalized: communicate before Job::finalize()");
+}
+
+void Communicator::Implementation::check_rank(int rank, const char* operation, const char* role) const {
+    if (rank >= 0 && rank < state.group->size) return;
+    throw Error(ErrorCode::invalid_argument, fmt::format("{} on {}: {} {} is out of range: the communicator has ranks 0 to {}", operation,
+                                                         state.group->name, role, rank, state.group->size - 1));
+}
+
+void Communicator::Implementation::check_buffer(const void* data, std::uint64_t bytes, const char* operation) {
+    if (data || bytes == 0) return;
+    throw Error(ErrorCode::invalid_argument, fmt::format("{}: the buffer of {} bytes is a null pointer", operation, bytes));
+}
+
+Timeout Communicator::Implementation::deadline(const std::optional<Timeout>& timeout) const {
+    if (timeout) return *timeout;
+    return process->settings().timeout ? Timeout(process->settings().timeout) : kForever;
+}
+
+std::string Communicator::Implementation::describe(const Transfer& transfer) const {
+    const bool sends = transfer.direction == Transfer::Direction::send;
+    const runtime::Group& group = *state.group;
+    int peer = transfer.peer;
+    if (!group.world.empty()) peer = static_cast<int>(std::find(group.world.begin(), group.world.end(), peer) - group.world.begin());
+    return fmt::format("{} {} bytes with tag {} {} rank {} of {}", sends ? "send of" : "receive of", transfer.buffer.size,
+                       transfer.key.tag, sends ? "to" : "from", peer, group.name);
+}
+
+Error timeout_error(const runtime::Process& process, const std::string& what, Timeout timeout) {
+    return Error(ErrorCode::timeout, fmt::format("{}: {} did not end within its deadline of {}", process.name_of(process.place().rank), what,
+                                                 runtime::format_duration(static_cast<double>(timeout.count()) * 1e-9)));
+}
+
+void Communicator::Implementation::run(Operation& operation, Timeout timeout) const {
+    runtime::Lane& lane = process->lane();
+    if (!lane.run(operation, timeout)) lane.abandon(operation, timeout_error(*process, operation.describe(), timeout));
+    if (operation.error()) throw Error(*operation.error());
+}
+
+void Communicator::Implementation::run(Transfer& transfer, Timeout timeout) const {
+    runtime::Lane& lane = process->lane();
+    if (!lane.run(transfer, timeout)) lane.abandon(transfer, timeout_error(*process, describe(transfer), timeout));
+    if (!transfer.error()) return;
+    const Error& error = *transfer.error();
+    if (error.code() == ErrorCode::timeout) throw Error(error);
+    throw Error(error.code(), fmt::format("{}: {}", describe(transfer), error.what()), error.failed_rank());
+}
+
+template <class Record>
+std::vector<Record> Communicator::Implementation::exchange(const Record& mine, OperationKind kind) const {
+    std::vector<Record> all(static_cast<std::size_t>(state.group->size));
+    runtime::Arguments arguments;
+    arguments.data = {all.data(), all.size() * sizeof(Record)};
+    arguments.contribution = {&mine, sizeof mine};
+    Call call;
+    call.kind = kind;
+    call.bytes = sizeof mine;
+    Operation operation(state, next_sequence(), call, &collectives::exchange, arguments);
+    run(operation, deadline({}));
+    return all;
+}
+
+// --- the handle ------------------------------------------------------------------------------------------------------
+
+Communicator::Communicator() = default;
+Communicator::~Communicator() = default;
+Communicator::Communicator(const Communicator&) = default;
+Communicator::Communicator(Communicator&&) noexcept = default;
+Communicator& Communicator::operator=(const Communicator&) = default;
+Communicator& Communicator::operator=(Communicator&&) noexcept = default;
+Communicator::Communicator(std::shared_ptr<Implementation> implementation) noexcept : implementation_(std::move(implementation)) {}
+
+const Communicator::Implementation& Communicator::checked() const {
+    if (!implementation_) throw Error(ErrorCode::state, "this communicator is null: the rank has no part in it");
+    return *implementation_;
+}
+
+int Communicator::rank() const { return checked().state.rank; }
+int Communicator::size() const { return checked().state.group->size; }
+const std::string& Communicator::name() const { return checked().state.group->name; }
+int Communicator::world_rank(int rank) const {
+    checked().check_rank(rank, "world_rank", "rank");
+    return implementation_->state.group->world_rank(rank);
+}
+
+void Communicator::send(const void* data, std::uint64_t bytes, int to, Tag tag, std::optional<Timeout> timeout) const {
+    const Implementation& here = checked();
+    here.check_alive();
+    here.check_rank(to, "send", "target");
+    Implementation::check_buffer(data, bytes, "send");
+    Transfer transfer(Transfer::Direction::send, here.state.group->world_rank(to), here.state.group->id, tag, {const_cast<void*>(data), bytes});
+    here.run(transfer, here.deadline(timeout));
+}
+
+Received Communicator::receive(void* data, std::uint64_t bytes, int from, Tag tag, std::optional<Timeout> timeout) const {
+    const Implementation& here = checked();
+    here.check_alive();
+    here.check_rank(from, "receive", "source");
+    Implementation::check_buffer(data, bytes, "receive");
+    Transfer transfer(Transfer::Direction::receive, here.state.group->world_rank(from), here.state.group->id, tag, {data, bytes});
+    here.run(transfer, here.deadline(timeout));
+    return {transfer.received};
+}
+
+Request Communicator::start_send(const void* data, std::uint64_t bytes, int to, Tag tag) const {
+    checked().check_alive();
+    implementation_->check_rank(to, "start_send", "target");
+    Implementation::check_buffer(data, bytes, "start_send");
+    auto request = std::make_unique<Request::Implementation>(implementation_);
+    const runtime::Group& group = *implementation_->state.group;
+    request->transfer.emplace(Transfer::Direction::send, group.world_rank(to), group.id, tag, transport::Bytes{const_cast<void*>(data), bytes});
+    request->lane().start(*request->transfer);
+    return Request(std::move(request));
+}
+
+Request Communicator::start_receive(void* data, std::uint64_t bytes, int from, Tag tag) const {
+    checked().check_alive();
+    implementation_->check_rank(from, "start_receive", "source");
+    Implementation::check_buffer(data, bytes, "start_receive");
+    auto request = std::make_unique<Request::Implementation>(implementation_);
+    const runtime::Group& group = *implementation_->state.group;
+    request->transfer.emplace(Transfer::Direction::receive, group.world_rank(from), group.id, tag, transport::Bytes{data, bytes});
+    request->lane().start(*request->transfer);
+    return Request(std::move(request));
+}
+
+void Communicator::barrier(std::optional<Timeout> timeout) const {
+    const Implementation& here = checked();
+    here.check_alive();
+    const auto method = here.barrier_method();
+    Operation operation(here.state, here.next_sequence(), call_of(OperationKind::barrier, -1, 0, method), method.entry->algorithm, {});
+    here.run(operation, here.deadline(timeout));
+}
+
+Request Communicator::start_barrier() const {
+    const Implementation& here = checked();
+    here.check_alive();
+    const auto method = here.barrier_method();
+    auto request = std::make_unique<Request::Implementation>(implementation_);
+    request->operation.emplace(here.state, here.next_sequence(), call_of(OperationKind::barrier, -1, 0, method), method.entry->algorithm,
+                               runtime::Arguments{});
+    request->lane().start(*request->operation);
+    return Request(std::move(request));
+}
+
+void Communicator::broadcast(void* data, std::uint64_t bytes, int root, const BroadcastOptions& options) const {
+    const Implementation& here = checked();
+    here.check_alive();
+    here.check_rank(root, "broadcast", "root");
+    Implementation::check_buffer(data, bytes, "broadcast");
+    const auto method = here.broadcast_method(bytes, options);
+    runtime::Arguments arguments;
+    arguments.data = {data, bytes};
+    arguments.segment_bytes = method.segment_bytes;
+    if (options.record) options.record->arrival = runtime::monotonic_now();
+    Operation operation(here.state, here.next_sequence(), call_of(OperationKind::broadcast, root, bytes, method), method.entry->algorithm, arguments);
+    here.run(operation, here.deadline(options.timeout));
+    if (options.record) {
+        options.record->exit = runtime::monotonic_now();
+        options.record->first_data = operation.first_data();
+    }
+}
+
+Request Communicator::start_broadcast(void* data, std::uint64_t bytes, int root, const BroadcastOptions& options) const {
+    const Implementation& here = checked();
+    here.check_alive();
+    here.check_rank(root, "start_broadcast", "root");
+    Implementation::check_buffer(data, bytes, "start_broadcast");
+    const auto method = here.broadcast_method(bytes, options);
+    runtime::Arguments arguments;
+    arguments.data = {data, bytes};
+    arguments.segment_bytes = method.segment_bytes;
+    auto request = std::make_unique<Request::Implementation>(implementation_);
+    request->operation.emplace(here.state, here.next_sequence(), call_of(OperationKind::broadcast, root, bytes, method),
+                               method.entry->algorithm, arguments);
+    request->lane().start(*request->operation);
+    return Request(std::move(request));
+}
+
+std::string Communicator::explain_broadcast(std::uint64_t bytes, const BroadcastOptions& options) const {
+    const auto method = checked().broadcast_method(bytes, options);
+    return collectives::explain(OperationKind::broadcast, implementation_->situation(bytes), {method.entry, method.why});
+}
+
+// --- making communicators ----------------------------------------------------------------------------------------------
+
+Communicator Communicator::split(int color, int key) const {
+    const Implementation& here = checked();
+    here.check_alive();
+    if (color < 0 && color != kNoColor)
+        throw Error(ErrorCode::invalid_argument, fmt::format("split on {}: the colour {} is negative: use 0 or more, or kNoColor to have no part",
+                                                             name(), color));
+    struct Choice {
+        std::int32_t color, key;
+    };
+    const std::uint64_t sequence = here.state.next_sequence.load(std::memory_order_relaxed);
+    const auto choices = here.exchange(Choice{color, key}, OperationKind::split);
+
+    std::vector<int> members;  // ranks of this communicator
+    for (int rank = 0; rank < size(); ++rank)
+        if (choices[static_cast<std::size_t>(rank)].color == color) members.push_back(rank);
+    std::stable_sort(members.begin(), members.end(), [&](int left, int right) {
+        return choices[static_cast<std::size_t>(left)].key < choices[static_cast<std::size_t>(right)].key;
+    });
+
+    runtime::SlotAllocator& slots = here.process->slots();
+    const std::uint64_t first_slot = color == kNoColor ? runtime::kNoSlots : slots.take(members.size());
+    std::vector<std::uint64_t> first_slots;
+    try {
+        first_slots = here.exchange(first_slot, OperationKind::split);
+    } catch (...) {
+        if (first_slot != runtime::kNoSlots) slots.give_back(first_slot);
+        throw;
+    }
+    if (color == kNoColor) return {};
+
+    auto group = std::make_shared<runtime::Group>();
+    group->id = derived_id(here.state.group->id, sequence, color);
+    group->name = fmt::format("{}/{}.{}", name(), sequence, color);
+    group->size = static_cast<int>(members.size());
+    int rank = -1;
+    for (const int member : members) {
+        if (member == here.state.rank) rank = static_cast<int>(group->world.size());
+        group->world.push_back(here.state.group->world_rank(member));
+        group->first_slot.push_back(first_slots[static_cast<std::size_t>(member)]);
+        if (group->first_slot.back() == runtime::kNoSlots) group->has_slots = false;
+    }
+    return Communicator(std::make_shared<Implementation>(here.process, std::move(group), rank, first_slot, here.algorithms));
+}
+
+Communicator Communicator::duplicate() const { return split(0, rank()); }
+
+}  // namespace rollcall

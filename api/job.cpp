@@ -1,0 +1,82 @@
+#include <rollcall/job.hpp>
+
+#include <cstdlib>
+#include <exception>
+
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include "api/communicator_implementation.hpp"
+#include "runtime/process.hpp"
+
+namespace rollcall {
+
+struct Job::Implementation {
+    std::shared_ptr<runtime::Process> process;
+    Communicator world;
+    int exceptions_before = std::uncaught_exceptions();
+};
+
+namespace {
+
+ChosenAlgorithms algorithms_of(const runtime::Settings& settings) {
+    ChosenAlgorithms chosen;
+    if (settings.broadcast != "auto") chosen.broadcast = &collectives::find_algorithm(runtime::OperationKind::broadcast, settings.broadcast);
+    if (settings.barrier != "auto") chosen.barrier = &collectives::find_algorithm(runtime::OperationKind::barrier, settings.barrier);
+    return chosen;
+}
+
+}  // namespace
+
+Job::Job() : implementation_(std::make_unique<Implementation>()) {
+    runtime::Settings settings = runtime::Settings::from_environment();
+    const ChosenAlgorithms algorithms = algorithms_of(settings);
+    if (!spdlog::get("rollcall")) {
+        auto logger = spdlog::stderr_logger_mt("rollcall");
+        logger->set_pattern("rollcall %P %l: %v");
+        logger->set_level(spdlog::level::from_str(settings.log));
+    }
+    implementation_->process = std::make_shared<runtime::Process>(bootstrap::find_bootstrap(), std::move(settings));
+    runtime::Process& process = *implementation_->process;
+    implementation_->world = Communicator(std::make_shared<Communicator::Implementation>(implementation_->process, process.world(),
+                                                                                         process.place().rank, runtime::kNoSlots, algorithms));
+}
+
+Job::~Job() {
+    if (std::uncaught_exceptions() > implementation_->exceptions_before) return;
+    finalize();
+}
+
+const Communicator& Job::world() const { return implementation_->world; }
+int Job::rank() const { return implementation_->process->place().rank; }
+int Job::size() const { return implementation_->process->place().size; }
+std::string Job::started_by() const { return std::string(implementation_->process->bootstrap().name()); }
+std::string Job::transport_description() const { return implementation_->process->transport().description(); }
+
+void Job::finalize() { implementation_->process->finalize(); }
+
+void Job::abort(int code, std::string_view why) {
+    implementation_->process->bootstrap().abort(code, why);
+    std::_Exit(code);
+}
+
+bool Job::progress() { return implementation_->process->lane().progress(); }
+int Job::progress_descriptor() const { return implementation_->process->lane().descriptor(); }
+bool Job::prepare_to_sleep() { return implementation_->process->lane().prepare_to_sleep(); }
+void Job::pause_background() { implementation_->process->lane().pause_background(); }
+void Job::resume_background() { implementation_->process->lane().resume_background(); }
+
+ProgressStatistics Job::progress_statistics() const {
+    runtime::Lane& lane = implementation_->process->lane();
+    ProgressStatistics statistics;
+    statistics.background_cpu_time = lane.background_cpu_time();
+    statistics.background_looks = lane.counters().background_looks.load();
+    statistics.background_takeovers = lane.counters().background_takeovers.load();
+    statistics.background_parks = lane.counters().background_parks.load();
+    statistics.caller_sleeps = lane.counters().caller_sleeps.load();
+    lane.as_owner([&](runtime::Engine& engine) { statistics.landing_peak_bytes = engine.landing().peak(); });
+    return statistics;
+}
+
+}  // namespace rollcall

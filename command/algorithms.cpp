@@ -1,0 +1,27 @@
+#include "command/algorithms.hpp"
+
+#include <iostream>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "collectives/catalogue.hpp"
+
+namespace rollcall::command {
+
+void print_algorithms(output::Format format) {
+    output::Table table(std::cout, format);
+    for (const auto& entry : collectives::catalogue()) {
+        table.add({{"operation", runtime::name(entry.operation)},
+                   {"name", entry.name},
+                   {"aliases", fmt::format("{}", fmt::join(entry.aliases, " "))},
+                   {"segmented", entry.segmented},
+                   {"simulated_only", entry.simulated_only},
+                   {"summary", entry.summary},
+                   {"limits", entry.limits},
+                   {"paper", entry.paper}});
+    }
+    table.finish();
+}
+
+}  // namespace rollcall::command

@@ -1,0 +1,12 @@
+/// \file
+/// `rollcall info --algorithms`: the catalogue of collective algorithms.
+#pragma once
+
+#include "support/output.hpp"
+
+namespace rollcall::command {
+
+/// Prints every algorithm on standard output, a row for each.
+void print_algorithms(output::Format format);
+
+}  // namespace rollcall::command

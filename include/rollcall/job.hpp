@@ -1,0 +1,72 @@
+/// \file
+/// The job: this process's membership in it, from its start to its end.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <rollcall/communicator.hpp>
+#include <rollcall/time.hpp>
+
+namespace rollcall {
+
+/// What a background thread has done, for those who want to know what it costs.
+struct ProgressStatistics {
+    Nanoseconds background_cpu_time = 0;   ///< CPU time of the background thread.
+    std::uint64_t background_looks = 0;    ///< Times it woke.
+    std::uint64_t background_takeovers = 0;///< Times it found something to do while the application did not look.
+    std::uint64_t background_parks = 0;    ///< Times it went to sleep until something comes.
+    std::uint64_t caller_sleeps = 0;       ///< Times a waiting caller went to sleep.
+    std::uint64_t landing_peak_bytes = 0;  ///< Most early data held at a time.
+};
+
+/// Joins the job this process was started for, and leaves it when destroyed. A process that was started by no launcher
+/// is a job of one rank. Settings come from the environment (`rollcall info` lists them).
+///
+/// Construction and finalize() are collective over the job. Throws Error{bootstrap, transport, invalid_setting}.
+class Job {
+  public:
+    Job();
+    /// finalize(), unless an exception is being thrown: then the job is left at once, and the other ranks are told that
+    /// this one died. Failures are logged.
+    ~Job();
+    Job(const Job&) = delete;
+    Job& operator=(const Job&) = delete;
+
+    /// All ranks of the job.
+    const Communicator& world() const;
+    int rank() const;
+    int size() const;
+    /// What started this process: "rollcall run", "alone".
+    std::string started_by() const;
+    /// What data moves over, for people.
+    std::string transport_description() const;
+
+    /// Ends communication in good order: waits for all ranks, then closes connections. Requests must be done. Called by
+    /// the destructor if the program does not.
+    void finalize();
+    /// Ends the whole job with this exit code; `why` is printed by who started it. Does not return.
+    [[noreturn]] void abort(int code, std::string_view why);
+
+    // --- progress -----------------------------------------------------------------------------------------------------
+    // By default a background thread moves data while the application does not call. With ROLLCALL_PROGRESS=host there is
+    // none, and the program calls progress() from its own loop.
+
+    /// Moves what can move, without waiting. Returns whether anything happened. Any thread.
+    bool progress();
+    /// For an event loop: a descriptor to poll for reading after prepare_to_sleep() returned true; then call progress().
+    int progress_descriptor() const;
+    bool prepare_to_sleep();
+    /// The background thread keeps away until resumed. Calls nest.
+    void pause_background();
+    void resume_background();
+    ProgressStatistics progress_statistics() const;
+
+    struct Implementation;
+
+  private:
+    std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace rollcall

@@ -1,0 +1,75 @@
+/// \file
+/// What one process of a job is: its place, its transport, its lane, and its arrival slots.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "runtime/bootstrap/bootstrap.hpp"
+#include "runtime/group/group.hpp"
+#include "runtime/lane/engine.hpp"
+#include "runtime/lane/lane.hpp"
+#include "runtime/settings/settings.hpp"
+#include "transports/transport.hpp"
+
+namespace rollcall::runtime {
+
+/// Arrival slots of a board, given to communicators as ranges. Any thread.
+class SlotAllocator {
+  public:
+    explicit SlotAllocator(std::uint64_t slots) : slots_(slots) {}
+    /// The first of `count` free slots, or kNoSlots.
+    std::uint64_t take(std::uint64_t count);
+    void give_back(std::uint64_t first);
+
+  private:
+    struct Range {
+        std::uint64_t first, count;
+    };
+    std::mutex mutex_;
+    std::uint64_t slots_;
+    std::vector<Range> taken_;  ///< In order.
+};
+
+class Process {
+  public:
+    /// Joins the job: collective over it. Throws Error.
+    Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings settings);
+    ~Process();
+    Process(const Process&) = delete;
+    Process& operator=(const Process&) = delete;
+
+    const bootstrap::Place& place() const { return bootstrap_->place(); }
+    bootstrap::Bootstrap& bootstrap() { return *bootstrap_; }
+    const Settings& settings() const { return settings_; }
+    transport::Transport& transport() { return *transport_; }
+    Engine& engine() { return *engine_; }
+    Lane& lane() { return *lane_; }
+    SlotAllocator& slots() { return slots_; }
+    /// The group of all ranks of the job.
+    std::shared_ptr<const Group> world() const { return world_; }
+    /// "rank 3 on host a"
+    std::string name_of(int world_rank) const { return engine_->name_of(world_rank); }
+
+    /// Leaves in good order: all ranks come together, connections are closed. Collective. A job in which a rank died is
+    /// left at once. Only the first call does anything.
+    void finalize();
+    bool finalized() const { return finalized_; }
+
+  private:
+    static constexpr std::uint64_t kWorldId = 1;
+
+    Settings settings_;
+    std::unique_ptr<bootstrap::Bootstrap> bootstrap_;
+    SlotAllocator slots_;
+    std::unique_ptr<transport::Transport> transport_;
+    FrameArena arena_;
+    std::unique_ptr<Engine> engine_;
+    std::unique_ptr<Lane> lane_;
+    std::shared_ptr<const Group> world_;
+    bool finalized_ = false;
+};
+
+}  // namespace rollcall::runtime

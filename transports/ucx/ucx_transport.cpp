@@ -40,13 +40,23 @@ void set_unless_given(ucp_config_t* config, const char* name, const char* value)
     check(fmt::format("setting {}={}", name, value).c_str(), ucp_config_modify(config, name, value));
 }
 
+// Whether UCX_TLS leaves shared memory in.
+bool uses_shared_memory() {
+    const char* tls = std::getenv("UCX_TLS");
+    if (!tls || *tls == '^') return true;
+    const std::string_view text(tls);
+    for (const std::string_view word : {"posix", "sysv", "shm", "sm", "mm", "all"})
+        if (text.find(word) != std::string_view::npos) return true;
+    return false;
+}
+
 Config read_config(const UcxOptions& options) {
     ucp_config_t* raw = nullptr;
     check("reading its configuration", ucp_config_read(nullptr, nullptr, &raw));
     Config config(raw);
     // With error handling by peer, UCX uses shared memory only where it is told that errors need not be noticed there.
-    // Deaths on the same host are noticed by whoever started the processes.
-    set_unless_given(raw, "POSIX_ERROR_HANDLING", "y");
+    // Deaths on the same host are noticed by whoever started the processes. (UCX warns of settings that nothing uses.)
+    if (uses_shared_memory() && !std::getenv("UCX_POSIX_ERROR_HANDLING")) set_unless_given(raw, "MM_ERROR_HANDLING", "y");
     // System V segments can outlive a killed process; POSIX ones are unlinked as soon as they are made.
     set_unless_given(raw, "TLS", "^sysv");
     if (!options.net_devices.empty()) check("choosing network devices", ucp_config_modify(raw, "NET_DEVICES", options.net_devices.c_str()));

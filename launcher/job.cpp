@@ -457,8 +457,10 @@ void Job::lose(Rank& rank, const std::string& how) {
 std::string Job::who(const Rank& rank) const { return fmt::format("rank {} on host {}", rank.rank, host_); }
 
 bool Job::anyone_to_report() const {
-    return std::any_of(ranks_.begin(), ranks_.end(),
-                       [](const auto& rank) { return rank->alive && rank->joined && !rank->left; });
+    // One that has not joined yet may be about to, where others have; ordinary programs have nothing to report.
+    const bool any_joined = std::any_of(ranks_.begin(), ranks_.end(), [](const auto& rank) { return rank->joined; });
+    return any_joined &&
+           std::any_of(ranks_.begin(), ranks_.end(), [](const auto& rank) { return rank->alive && !rank->left; });
 }
 
 void Job::limit_flush() {

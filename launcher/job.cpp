@@ -106,6 +106,7 @@ Job::Job(Guarded guarded)
       host_(host_name()),
       job_(fmt::format("{}-{}-{:x}", host_, ::getpid(), now())),
       output_(poller_, STDOUT_FILENO, STDERR_FILENO, options_.tag_output),
+      leftovers_(true),
       rounds_(std::accumulate(options_.applications.begin(), options_.applications.end(), 0,
                               [](int sum, const Application& application) { return sum + application.ranks; })),
       stage_until_(kNever),
@@ -272,7 +273,7 @@ void Job::step() {
 
     const Nanoseconds time = now();
     if (output_.tick_at() <= time) output_.tick();
-    if (leftovers_.look_at() <= time) leftovers_.look();
+    if (leftovers_.look_at() <= time) look_for_leftovers();
     if (terminal_ && terminal_->retry_at() <= time) terminal_->retry();
     if (living_ == 0) return;
     for (const auto& rank : ranks_) {
@@ -463,6 +464,13 @@ bool Job::anyone_to_report() const {
            std::any_of(ranks_.begin(), ranks_.end(), [](const auto& rank) { return rank->alive && !rank->left; });
 }
 
+void Job::look_for_leftovers() {
+    // The front removes them if this process cannot.
+    for (const auto& found : leftovers_.look()) {
+        ::send(guarded_.commands.get(), &found, sizeof found, MSG_DONTWAIT | MSG_NOSIGNAL);
+    }
+}
+
 void Job::limit_flush() {
     if (options_.grace < kForever / 4) flush_until_ = after(std::max<Timeout>(2 * options_.grace, kLeastFlush));
 }
@@ -491,7 +499,7 @@ void Job::end(int code, const std::string& sentence, int signal) {
 void Job::terminate(int signal) {
     stage_ = Stage::terminating;
     stage_until_ = after(options_.grace);
-    leftovers_.look();
+    look_for_leftovers();
     for (const pid_t process : descendants(::getpid())) {
         ::kill(process, signal);
         ::kill(process, SIGCONT);  // a stopped process would sleep through its grace
@@ -499,7 +507,7 @@ void Job::terminate(int signal) {
 }
 
 void Job::kill() {
-    if (stage_ != Stage::killing) leftovers_.look();
+    if (stage_ != Stage::killing) look_for_leftovers();
     stage_ = Stage::killing;
     stage_until_ = now() + kKillAgain;
     for (const pid_t process : descendants(::getpid())) ::kill(process, SIGKILL);

@@ -26,7 +26,7 @@ struct Guarded {
     const LaunchOptions* options = nullptr;
     std::vector<std::string> programs;  ///< The path of each application's program.
     Inherited inherited;
-    bootstrap::Descriptor commands;  ///< One byte for each signal the front got: its number.
+    bootstrap::Descriptor commands;  ///< From the front: a byte for each signal it got. To it: Leftovers::Found.
     bootstrap::Descriptor front;     ///< A pidfd: readable when the front is dead.
 };
 
@@ -68,6 +68,7 @@ class Job {
     std::string who(const Rank& rank) const;
     bool anyone_to_report() const;
     void limit_flush();
+    void look_for_leftovers();
 
     void fail(int code, const std::string& sentence);
     void end(int code, const std::string& sentence, int signal);

@@ -71,7 +71,8 @@ void add_used(pid_t process, std::set<Identity>& used) {
 
 }  // namespace
 
-Leftovers::Leftovers() : events_(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)), look_at_(kNever) {
+Leftovers::Leftovers(bool watch) : look_at_(kNever) {
+    if (watch) events_.reset(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
     if (events_ && ::inotify_add_watch(events_.get(), kDirectory, IN_CREATE | IN_MOVED_TO) < 0) events_.reset();
     before_ = listing();
 }
@@ -92,18 +93,23 @@ std::map<Identity, std::string> Leftovers::fresh() const {
     return found;
 }
 
-void Leftovers::look() {
+std::vector<Leftovers::Found> Leftovers::look() {
     const Nanoseconds start = now();
     look_at_ = kNever;
     auto candidates = fresh();
     std::erase_if(candidates, [&](const auto& entry) { return ours_.contains(entry.first); });
-    if (candidates.empty()) return;
+    std::vector<Found> found;
+    if (candidates.empty()) return found;
     std::set<Identity> used;
     for (const pid_t process : descendants(::getpid())) add_used(process, used);
     for (const auto& [identity, name] : candidates) {
-        if (used.contains(identity)) ours_.emplace(identity, name);
+        if (!used.contains(identity)) continue;
+        ours_.emplace(identity, name);
+        Found& one = found.emplace_back(Found{identity.first, identity.second, {}});
+        name.copy(one.name, sizeof one.name - 1);
     }
     rest_until_ = now() + kRestPerLook * (now() - start);
+    return found;
 }
 
 void Leftovers::remove() {

@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <rollcall/time.hpp>
 
@@ -18,7 +19,15 @@ namespace rollcall::launcher {
 /// belongs to this user, and is open in or mapped by a process below this one. A name alone proves nothing.
 class Leftovers {
   public:
-    Leftovers();
+    /// One file that a process of the job made. Plain bytes: the guard sends it to the front process.
+    struct Found {
+        dev_t device;
+        ino_t inode;
+        char name[256];
+    };
+
+    /// Notes what is there now. Only the guard watches: to end a watch takes the kernel 8 ms.
+    explicit Leftovers(bool watch);
 
     /// Readable when something has appeared in /dev/shm; -1 when that cannot be watched.
     int descriptor() const { return events_.get(); }
@@ -26,8 +35,10 @@ class Leftovers {
     void noticed();
     /// When look() is due; kNever when nothing has appeared.
     Nanoseconds look_at() const { return look_at_; }
-    /// Looks for owners of what has appeared.
-    void look();
+    /// Looks for owners of what has appeared. Gives the files of the job that were not known yet.
+    std::vector<Found> look();
+    /// A file that another process's look has found.
+    void add(const Found& found) { ours_.emplace(Identity{found.device, found.inode}, found.name); }
     /// Removes the job's files that no living process uses. Called when the job's processes are gone.
     void remove();
 

@@ -127,7 +127,7 @@ int run(const LaunchOptions& options) {
     const Changes changes;
     guarded.inherited = changes.inherited;
     const auto others = children();
-    Leftovers leftovers;
+    Leftovers leftovers(false);
     guarded.front = open_process(::getpid());
     int ends[2];  // sockets: writing to a guard that is gone must not be a SIGPIPE
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
@@ -149,23 +149,25 @@ int run(const LaunchOptions& options) {
     guarded.front.reset();
     const Descriptor ended = open_process(process);
 
-    for (;;) {
+    for (bool ended_now = false; !ended_now;) {
         std::array<pollfd, 3> entries{
-            {{ended.get(), POLLIN, 0}, {signals.get(), POLLIN, 0}, {leftovers.descriptor(), POLLIN, 0}}};
-        int limit = -1;
-        if (leftovers.look_at() != kNever) {
-            limit = static_cast<int>((std::max<Nanoseconds>(0, leftovers.look_at() - now()) + kMillisecond - 1) /
-                                     kMillisecond);
-        }
-        ::poll(entries.data(), entries.size(), limit);
+            {{ended.get(), POLLIN, 0}, {signals.get(), POLLIN, 0}, {commands.get(), POLLIN, 0}}};
+        ::poll(entries.data(), entries.size(), -1);
+        ended_now = entries[0].revents != 0;
         signalfd_siginfo signal;
         while (::read(signals.get(), &signal, sizeof signal) == sizeof signal) {
             const auto number = static_cast<std::uint8_t>(signal.ssi_signo);
             ::send(commands.get(), &number, 1, MSG_NOSIGNAL);
         }
-        if ((entries[2].revents & POLLIN) != 0) leftovers.noticed();
-        if (leftovers.look_at() <= now()) leftovers.look();
-        if ((entries[0].revents & POLLIN) != 0) break;
+        Leftovers::Found found;
+        while (::recv(commands.get(), &found, sizeof found, 0) == sizeof found) leftovers.add(found);
+        // The guard's end closes some moments before the guard can be reaped.
+        if ((entries[2].revents & POLLHUP) != 0) {
+            pollfd last{ended.get(), POLLIN, 0};
+            while (::poll(&last, 1, -1) < 0 && errno == EINTR) {
+            }
+            ended_now = true;
+        }
     }
 
     int status = 0;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,9 +19,11 @@ namespace rollcall {
 /// Distinguishes messages between two ranks. All 64 bits are the user's.
 using Tag = std::uint64_t;
 
-/// What can be sent as it lies in memory.
+/// What can be sent as it lies in memory. Not what only refers to data elsewhere (pointers, spans, string views), and not
+/// plain arrays, which would make send(array, bytes, rank) mean send(value, rank, tag): use a std::span of them.
 template <class T>
-concept Transferable = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>;
+concept Transferable = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> && !std::is_null_pointer_v<T> && !std::is_array_v<T> &&
+                       !std::ranges::borrowed_range<T>;
 
 /// The times of one call on this rank (CLOCK_MONOTONIC).
 struct CallRecord {
@@ -78,8 +81,9 @@ class Communicator {
     Request start_send(const void* data, std::uint64_t bytes, int to, Tag tag = 0) const;
     Request start_receive(void* data, std::uint64_t bytes, int from, Tag tag = 0) const;
 
-    template <Transferable T, std::size_t N>
-    void send(std::span<const T, N> data, int to, Tag tag = 0, std::optional<Timeout> timeout = {}) const {
+    template <class T, std::size_t N>
+        requires Transferable<std::remove_const_t<T>>
+    void send(std::span<T, N> data, int to, Tag tag = 0, std::optional<Timeout> timeout = {}) const {
         send(data.data(), data.size_bytes(), to, tag, timeout);
     }
     template <Transferable T>
@@ -97,8 +101,9 @@ class Communicator {
         receive(&value, sizeof(T), from, tag);
         return value;
     }
-    template <Transferable T, std::size_t N>
-    Request start_send(std::span<const T, N> data, int to, Tag tag = 0) const {
+    template <class T, std::size_t N>
+        requires Transferable<std::remove_const_t<T>>
+    Request start_send(std::span<T, N> data, int to, Tag tag = 0) const {
         return start_send(data.data(), data.size_bytes(), to, tag);
     }
     template <Transferable T, std::size_t N>

@@ -26,15 +26,6 @@ Call call_of(OperationKind kind, int root, std::uint64_t bytes, const Communicat
     return call;
 }
 
-// The same on all members, different for every communicator that a job ever makes.
-std::uint64_t derived_id(std::uint64_t parent, std::uint64_t sequence, int color) {
-    std::uint64_t h = parent * 0x9e3779b97f4a7c15ull ^ sequence * 0xc2b2ae3d27d4eb4full ^ static_cast<std::uint64_t>(color + 2) * 0x165667b19e3779f9ull;
-    h ^= h >> 31;
-    h *= 0xbf58476d1ce4e5b9ull;
-    h ^= h >> 29;
-    return h | 2;  // never the world's
-}
-
 }  // namespace
 
 Communicator::Implementation::Implementation(std::shared_ptr<runtime::Process> its_process, std::shared_ptr<const runtime::Group> group,
@@ -270,9 +261,18 @@ Communicator Communicator::split(int color, int key) const {
                                                              name(), color));
     struct Choice {
         std::int32_t color, key;
+        std::uint32_t next_id;
     };
     const std::uint64_t sequence = here.state.next_sequence.load(std::memory_order_relaxed);
-    const auto choices = here.exchange(Choice{color, key}, OperationKind::split);
+    // Every member takes part with the number it would give next; the greatest is new to all. Communicators of different
+    // colours share it: no rank is in two of them. The number is reserved before the exchange, so that another thread
+    // that makes a communicator meanwhile proposes a greater one.
+    std::atomic<std::uint32_t>& next_id = here.process->next_communicator_id();
+    const auto choices = here.exchange(Choice{color, key, next_id.fetch_add(1)}, OperationKind::split);
+    std::uint32_t id = 0;
+    for (const Choice& choice : choices) id = std::max(id, choice.next_id);
+    for (std::uint32_t seen = next_id.load(); seen <= id && !next_id.compare_exchange_weak(seen, id + 1);) {
+    }
 
     std::vector<int> members;  // ranks of this communicator
     for (int rank = 0; rank < size(); ++rank)
@@ -293,7 +293,7 @@ Communicator Communicator::split(int color, int key) const {
     if (color == kNoColor) return {};
 
     auto group = std::make_shared<runtime::Group>();
-    group->id = derived_id(here.state.group->id, sequence, color);
+    group->id = id;
     group->name = fmt::format("{}/{}.{}", name(), sequence, color);
     group->size = static_cast<int>(members.size());
     int rank = -1;

@@ -2,6 +2,7 @@
 /// What one process of a job is: its place, its transport, its lane, and its arrival slots.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -48,6 +49,8 @@ class Process {
     Engine& engine() { return *engine_; }
     Lane& lane() { return *lane_; }
     SlotAllocator& slots() { return slots_; }
+    /// Numbers of communicators: a new one takes the greatest that its members would take next.
+    std::atomic<std::uint32_t>& next_communicator_id() { return next_communicator_id_; }
     /// The group of all ranks of the job.
     std::shared_ptr<const Group> world() const { return world_; }
     /// "rank 3 on host a"
@@ -59,7 +62,7 @@ class Process {
     bool finalized() const { return finalized_; }
 
   private:
-    static constexpr std::uint64_t kWorldId = 1;
+    static constexpr std::uint32_t kWorldId = 1;
 
     Settings settings_;
     std::unique_ptr<bootstrap::Bootstrap> bootstrap_;
@@ -69,6 +72,7 @@ class Process {
     std::unique_ptr<Engine> engine_;
     std::unique_ptr<Lane> lane_;
     std::shared_ptr<const Group> world_;
+    std::atomic<std::uint32_t> next_communicator_id_{kWorldId + 1};
     bool finalized_ = false;
 };
 

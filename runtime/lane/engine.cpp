@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -55,6 +56,11 @@ std::uint32_t allowance_for(std::uint64_t landing_bytes, int size) {
 std::uint64_t budget_for(std::uint64_t landing_bytes, int size) {
     const std::uint64_t reserved = std::uint64_t{allowance_for(landing_bytes, size)} * static_cast<std::uint64_t>(std::max(0, size - 1));
     return landing_bytes - std::min(reserved, landing_bytes / kEagerShare);
+}
+
+bool fits_compact(const MessageHeader& header) {
+    return header.kind == MessageKind::point_to_point && header.source <= std::numeric_limits<std::uint16_t>::max() &&
+           header.communicator <= std::numeric_limits<std::uint32_t>::max() && header.tag <= std::numeric_limits<std::uint32_t>::max();
 }
 
 void move_bytes(transport::Bytes into, ConstBytes from) {
@@ -282,10 +288,7 @@ void Engine::add(CommunicatorState& communicator) {
 }
 
 void Engine::remove(CommunicatorState& communicator) {
-    while (EarlyMessage* early = communicator.early) {
-        forget(*early);
-        let_go(*early);
-    }
+    let_go_if(communicator, [](const EarlyMessage&) { return true; });
     communicators_.erase(communicator.group->id);
     removed_.insert(communicator.group->id);
 }
@@ -315,7 +318,6 @@ void Engine::send(Transfer& transfer) {
     header.base.communicator = transfer.key.communicator;
     header.base.tag = transfer.key.tag;
     header.base.source = options_.rank;
-    header.base.credit = std::exchange(peer.owed, 0);
     std::size_t header_size = sizeof(MessageHeader);
     if (transfer.operation) {
         header.base.kind = MessageKind::collective;
@@ -339,7 +341,20 @@ void Engine::send(Transfer& transfer) {
         }
     }
     transfer.stage = Transfer::Stage::moving;
-    const auto bytes = std::span(reinterpret_cast<const std::byte*>(&header), header_size);
+    auto bytes = std::span(reinterpret_cast<const std::byte*>(&header), header_size);
+    CompactHeader compact;
+    if (eager && fits_compact(header.base)) {
+        const std::uint32_t units = std::min<std::uint32_t>(peer.owed / kCreditUnit, 255);
+        peer.owed -= units * kCreditUnit;
+        compact.credit = static_cast<std::uint8_t>(units);
+        compact.source = static_cast<std::uint16_t>(header.base.source);
+        compact.communicator = static_cast<std::uint32_t>(header.base.communicator);
+        compact.tag = static_cast<std::uint32_t>(header.base.tag);
+        compact.ordinal = header.base.ordinal;
+        bytes = std::as_bytes(std::span(&compact, 1));
+    } else {
+        header.base.credit = std::exchange(peer.owed, 0);
+    }
     switch (transport_.send(transfer.peer, bytes, payload, eager ? Path::eager : Path::large, transfer)) {
         case Started::done: return finish(transfer);
         case Started::failed: return finish_failed(transfer, dead(transfer.peer));
@@ -399,8 +414,19 @@ void Engine::on_offer(std::span<const std::byte> header, const Offer& offer) noe
 }
 
 void Engine::receive_message(Incoming& message, std::span<const std::byte> header) noexcept {
-    std::memcpy(&message.header, header.data(), std::min(header.size(), sizeof message.header));
-    const MessageHeader& base = message.header.base;
+    MessageHeader& base = message.header.base;
+    if (header.size() == sizeof(CompactHeader)) {
+        CompactHeader compact;
+        std::memcpy(&compact, header.data(), sizeof compact);
+        base.source = compact.source;
+        base.communicator = compact.communicator;
+        base.tag = compact.tag;
+        base.ordinal = compact.ordinal;
+        base.credit = compact.credit * kCreditUnit;
+        header = std::as_bytes(std::span(&base, 1));
+    } else {
+        std::memcpy(&message.header, header.data(), std::min(header.size(), sizeof message.header));
+    }
     const bool direct = base.kind == MessageKind::point_to_point;
     // Not one of ours: never from a Rollcall process, so there is nobody to tell.
     if (header.size() < (direct ? sizeof(MessageHeader) : sizeof(CollectiveHeader)) || base.source < 0 || base.source >= options_.size) {
@@ -436,7 +462,9 @@ void Engine::deliver_overtaking(PeerState& peer) {
         *link_to = early.next;
         early.next = nullptr;
         ++peer.expected;
-        if (Transfer* transfer = posted_.take(early.key)) {
+        if (early.dropped) {
+            free_early(early);
+        } else if (Transfer* transfer = posted_.take(early.key)) {
             match(*transfer, early);
         } else {
             early_.insert(early);
@@ -523,6 +551,26 @@ void Engine::forget(EarlyMessage& early) {
     }
 }
 
+template <class Predicate>
+void Engine::let_go_if(CommunicatorState& communicator, Predicate predicate) {
+    // All are forgotten before the first is let go: room that comes free must not go to one of them.
+    EarlyMessage* unwanted = nullptr;
+    for (EarlyMessage* early = communicator.early; early;) {
+        EarlyMessage* next = early->next;
+        if (predicate(*early)) {
+            forget(*early);
+            early->next = unwanted;
+            unwanted = early;
+        }
+        early = next;
+    }
+    while (unwanted) {
+        EarlyMessage* early = std::exchange(unwanted, unwanted->next);
+        early->next = nullptr;
+        let_go(*early);
+    }
+}
+
 void Engine::let_go(EarlyMessage& early) {
     switch (early.stage) {
         case EarlyMessage::Stage::held: give_credit(early.key.source, early.charge); break;
@@ -544,15 +592,18 @@ void Engine::free_early(EarlyMessage& early) {
     if (landed && !waiting_for_landing_.empty()) land_waiting();
 }
 
-bool Engine::land(EarlyMessage& early) {
+void Engine::land(EarlyMessage& early) {
     // A message without data is not landed: its sender's waiting is what bounds the number of such messages.
-    if (early.size == 0 || !landing_.could_hold(early.size)) return true;
+    if (early.size == 0 || !landing_.could_hold(early.size)) return;
+    // None overtakes one that waits: a large message is not starved by small ones.
+    if (waiting_for_landing_.empty() && land_now(early)) return;
+    waiting_for_landing_.push_back(&early);
+    early.waits_for_landing = true;
+}
+
+bool Engine::land_now(EarlyMessage& early) {
     const auto buffer = landing_.take(early.size, early.offer.phantom);
-    if (!buffer) {
-        waiting_for_landing_.push_back(&early);
-        early.waits_for_landing = true;
-        return false;
-    }
+    if (!buffer) return false;
     early.buffer = *buffer;
     early.from_landing = true;
     early.stage = EarlyMessage::Stage::landing;
@@ -565,13 +616,16 @@ bool Engine::land(EarlyMessage& early) {
 }
 
 void Engine::land_waiting() {
-    // Oldest first, and none overtakes one that does not fit: a large message is not starved by small ones.
     while (!waiting_for_landing_.empty()) {
         EarlyMessage& early = *waiting_for_landing_.front();
         if (!landing_.fits_now(early.size)) return;
+        // Out of the queue first: what ends at once may come back here.
         waiting_for_landing_.pop_front();
         early.waits_for_landing = false;
-        if (!land(early)) return;
+        if (land_now(early)) continue;
+        waiting_for_landing_.push_front(&early);  // no memory: when something is given back
+        early.waits_for_landing = true;
+        return;
     }
 }
 
@@ -693,8 +747,14 @@ void Engine::finish(Transfer& transfer) {
 void Engine::finish_failed(Transfer& transfer, const Error& error) {
     Operation* operation = transfer.operation;
     if (operation) {
-        if (!operation->failed())
-            fail(*operation, Error(error.code(), fmt::format("{}: {}", operation->describe(), error.what()), error.failed_rank()));
+        if (!operation->failed()) {
+            const Error named(error.code(), fmt::format("{}: {}", operation->describe(), error.what()), error.failed_rank());
+            // Of a lost peer the others learn in their own ways, and from whoever knows best how it was lost.
+            if (error.code() == ErrorCode::peer_failed)
+                fail(*operation, named);
+            else
+                break_communicator(operation->communicator_, named, true);
+        }
     } else {
         transfer.set_error(error);
     }
@@ -786,22 +846,22 @@ void Engine::run(Operation& operation) {
             operation.wait_point_ = nullptr;
             handle = operation.handle_;
         }
-        operation.running_ = true;
         handle.resume();
-        operation.running_ = false;
         if (operation.task_.done() && operation.task_.exception()) {
             try {
                 std::rethrow_exception(operation.task_.exception());
             } catch (const Error& error) {
-                fail(operation, error);
+                break_communicator(operation.communicator_, error, true);
             } catch (const std::exception& error) {
-                fail(operation, Error(ErrorCode::state, fmt::format("{}: {}", operation.describe(), error.what())));
+                break_communicator(operation.communicator_,
+                                   Error(ErrorCode::state, fmt::format("{}: {}", operation.describe(), error.what())), true);
             }
         }
     }
     if (operation.failed()) {
+        // Its frames stay until the last transfer has ended: buffers of transfers may live in them.
         operation.wait_point_ = nullptr;
-        operation.task_.reset();
+        if (operation.arrivals_) std::erase(watching_, &operation);
         operation.arrivals_.reset();
         for (Transfer* transfer = operation.transfers_; transfer;) {
             Transfer* next = transfer->next;
@@ -842,14 +902,7 @@ void Engine::finish(Operation& operation) {
     while (*link_to != &operation) link_to = &(*link_to)->next_active_;
     *link_to = operation.next_active_;
     --active_operations_;
-    for (EarlyMessage* early = communicator.early; early;) {
-        EarlyMessage* next = early->next;
-        if (early->key.sequence == operation.sequence_) {
-            forget(*early);
-            let_go(*early);
-        }
-        early = next;
-    }
+    let_go_if(communicator, [&](const EarlyMessage& early) { return early.key.sequence == operation.sequence_; });
     ++finished_;
     const auto on_done = operation.on_done;
     void* const context = operation.on_done_context;
@@ -876,13 +929,19 @@ void Engine::break_communicator(CommunicatorState& communicator, const Error& er
     communicator.broken = std::make_unique<Error>(error);
     for (Operation* operation = communicator.active; operation; operation = operation->next_active_)
         if (!operation->failed()) fail(*operation, error);
+    // Nobody will ever want what came early for it, and its senders wait.
+    let_go_if(communicator, [](const EarlyMessage&) { return true; });
     if (!tell) return;
+    for (int member = 0; member < communicator.group->size; ++member)
+        if (member != communicator.rank) tell_broken(communicator, communicator.group->world_rank(member));
+}
+
+void Engine::tell_broken(const CommunicatorState& communicator, int peer) {
     CollectiveHeader header;
     header.base.communicator = communicator.group->id;
-    header.base.code = static_cast<std::uint8_t>(error.code());
-    for (int member = 0; member < communicator.group->size; ++member)
-        if (member != communicator.rank)
-            send_control(communicator.group->world_rank(member), MessageKind::failed, header, error.what());
+    header.base.code = static_cast<std::uint8_t>(communicator.broken->code());
+    header.call.root = communicator.broken->failed_rank();
+    send_control(peer, MessageKind::failed, header, communicator.broken->what());
 }
 
 void Engine::mismatch(CommunicatorState& communicator, std::uint64_t sequence, const Call& mine, const Call& other, int source) {
@@ -918,29 +977,40 @@ void Engine::on_control(const CollectiveHeader& header, ConstBytes payload) {
     switch (header.base.kind) {
         case MessageKind::retract: {
             const MatchKey key{header.base.communicator, header.sequence, header.base.tag, header.base.source};
-            EarlyMessage* wanted = nullptr;
-            early_.for_each([&](EarlyMessage& early) {
-                if (early.key == key && early.ordinal == header.base.ordinal && early.stage == EarlyMessage::Stage::offered) wanted = &early;
-            });
-            if (wanted) {
-                forget(*wanted);
-                let_go(*wanted);
+            const auto is_it = [&](const EarlyMessage& early) {
+                return early.key == key && early.ordinal == header.base.ordinal && early.stage == EarlyMessage::Stage::offered;
+            };
+            if (EarlyMessage* early = early_.find_if(key, is_it)) {
+                forget(*early);
+                let_go(*early);
+                return;
             }
+            // Before its turn: only its place in the stream is kept.
+            for (EarlyMessage* early = peers_[key.source].overtaking; early; early = early->next)
+                if (is_it(*early)) {
+                    transport_.decline(early->offer);
+                    early->dropped = true;
+                    return;
+                }
             return;
         }
         case MessageKind::probe:
-            if (communicator && !communicator->broken) check_call(*communicator, header.sequence, header.call, header.base.source);
+            if (!communicator) return;
+            // The news may have come before the asking rank knew this communicator.
+            if (communicator->broken) return tell_broken(*communicator, header.base.source);
+            check_call(*communicator, header.sequence, header.call, header.base.source);
             return;
         case MessageKind::failed:
             if (communicator && payload.data)
                 break_communicator(*communicator,
                                    Error(static_cast<ErrorCode>(header.base.code),
-                                         std::string(static_cast<const char*>(payload.data), payload.size), header.base.source),
+                                         std::string(static_cast<const char*>(payload.data), payload.size), header.call.root),
                                    false);
             return;
         case MessageKind::nudge:   // the board is looked at anyway
         case MessageKind::credit:  // the header has done it
         case MessageKind::point_to_point:
+        case MessageKind::point_to_point_compact:
         case MessageKind::collective: return;
     }
 }

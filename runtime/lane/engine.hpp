@@ -141,9 +141,12 @@ class Engine final : public transport::Sink {
     bool fits(Transfer& transfer, const Call& call, std::uint64_t size);
     void fetch(Transfer& transfer, const transport::Offer& offer, std::uint64_t size);
     void let_go(EarlyMessage& early);
+    template <class Predicate>
+    void let_go_if(CommunicatorState& communicator, Predicate predicate);
     void forget(EarlyMessage& early);
     void free_early(EarlyMessage& early);
-    bool land(EarlyMessage& early);
+    void land(EarlyMessage& early);
+    bool land_now(EarlyMessage& early);
     void land_waiting();
     void after_landing(EarlyMessage& early, transport::Outcome outcome);
     void copy_out(Transfer& transfer, EarlyMessage& early);
@@ -168,6 +171,7 @@ class Engine final : public transport::Sink {
     void on_control(const CollectiveHeader& header, transport::ConstBytes payload);
     void mismatch(CommunicatorState& communicator, std::uint64_t sequence, const Call& mine, const Call& other, int source);
     void break_communicator(CommunicatorState& communicator, const Error& error, bool tell);
+    void tell_broken(const CommunicatorState& communicator, int peer);
     bool check_call(CommunicatorState& communicator, std::uint64_t sequence, const Call& call, int source);
     void probe(Operation& operation);
     unsigned look_at_board();

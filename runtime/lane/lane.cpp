@@ -32,14 +32,6 @@ constexpr Nanoseconds kTickInterval = 10'000'000;
 // And a sleeping one.
 constexpr Nanoseconds kSleepingTick = 50'000'000;
 
-void relax() noexcept {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#endif
-}
-
 Nanoseconds add(Nanoseconds time, Nanoseconds span) noexcept { return span > kNever - time ? kNever : time + span; }
 
 Nanoseconds deadline_of(Timeout timeout) noexcept {
@@ -257,10 +249,7 @@ Lane::Drove Lane::drive(const Goal& waitable, Nanoseconds deadline) {
             empty = 0;
             empty_since = 0;
         } else {
-            if (policy_.yield)
-                sched_yield();
-            else
-                relax();
+            if (policy_.yield) sched_yield();
         }
         if (++empty % looks_every != 0) continue;
 

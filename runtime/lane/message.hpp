@@ -10,28 +10,41 @@ namespace rollcall::runtime {
 
 enum class MessageKind : std::uint8_t {
     point_to_point,
+    point_to_point_compact,  ///< The same, with a CompactHeader.
     collective,
     credit,   ///< Only gives eager allowance back.
     nudge,    ///< Only wakes a sleeping owner: its board was written.
     retract,  ///< The sender of an offered message gave up: let the offer go.
     probe,    ///< "I wait for you in this call": compared with the receiver's own call.
-    failed,   ///< An operation failed at the source; the payload is the sentence.
+    failed,   ///< An operation failed at the source; the payload is the sentence, `call.root` the rank that caused it.
 };
 
 inline constexpr std::uint8_t kEmptyPayload = 1;  ///< Flag: the large path carries one byte that stands for none.
 
 /// Every message begins with this. `source` is a rank of the world communicator.
 struct MessageHeader {
-    std::uint64_t communicator = 0;
-    std::uint64_t tag = 0;  ///< The user's tag, or the step of a collective.
-    std::uint32_t ordinal = 0;  ///< Point to point: position in the stream from source to target.
-    std::uint32_t credit = 0;   ///< Bytes of eager allowance given back to the target.
-    std::int32_t source = -1;
     MessageKind kind = MessageKind::point_to_point;
     std::uint8_t flags = 0;
     std::uint8_t code = 0;  ///< failed: the ErrorCode.
     std::uint8_t reserved = 0;
+    std::int32_t source = -1;
+    std::uint64_t communicator = 0;
+    std::uint64_t tag = 0;      ///< The user's tag, or the step of a collective.
+    std::uint32_t ordinal = 0;  ///< Point to point: position in the stream from source to target.
+    std::uint32_t credit = 0;   ///< Bytes of eager allowance given back to the target.
 };
+
+/// What most point-to-point messages begin with instead: with it, 12 bytes of payload and UCX's own words a message is
+/// one cache line, and a second line costs 0.1 us over shared memory. Only where every field fits.
+struct CompactHeader {
+    MessageKind kind = MessageKind::point_to_point_compact;
+    std::uint8_t credit = 0;  ///< In units of kCreditUnit.
+    std::uint16_t source = 0;
+    std::uint32_t communicator = 0;
+    std::uint32_t tag = 0;
+    std::uint32_t ordinal = 0;
+};
+inline constexpr std::uint32_t kCreditUnit = 64;
 
 /// Collective messages (and probe, retract, failed) go on with this.
 struct CollectiveHeader {
@@ -39,7 +52,7 @@ struct CollectiveHeader {
     std::uint64_t sequence = 0;
     Call call;
 };
-static_assert(sizeof(MessageHeader) == 32 && sizeof(CollectiveHeader) == 56);
+static_assert(sizeof(CompactHeader) == 16 && sizeof(MessageHeader) == 32 && sizeof(CollectiveHeader) == 56);
 
 /// A message matches exactly one receive: the one with the same key. Point to point has sequence 0.
 struct MatchKey {

@@ -30,6 +30,15 @@ class MatchTable {
         return nullptr;
     }
 
+    /// The oldest node with this key for which `predicate` holds, or null; it stays in the table.
+    template <class Predicate>
+    Node* find_if(const MatchKey& key, Predicate predicate) const {
+        if (count_ == 0) return nullptr;
+        for (Node* node = bucket_of(key).head; node; node = node->match_next)
+            if (node->key == key && predicate(*node)) return node;
+        return nullptr;
+    }
+
     /// The oldest node with this key, or null; it leaves the table.
     Node* take(const MatchKey& key) noexcept {
         if (count_ == 0) return nullptr;

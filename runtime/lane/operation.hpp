@@ -189,7 +189,6 @@ class Operation final : public Waitable {
     Nanoseconds first_data_ = 0;
     Nanoseconds probed_at_ = 0;
     bool ready_ = false;    ///< In the engine's list of operations to look at.
-    bool running_ = false;  ///< Its coroutine is on the stack.
 };
 
 class Pending::Awaiter final : public WaitPoint {

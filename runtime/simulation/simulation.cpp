@@ -43,6 +43,38 @@ void Simulation::arrive(void* self, int rank) {
     here.operation->on_done = &Simulation::done;
     here.operation->on_done_context = &simulation;
     here.operation->begin(*here.engine);
+    if (simulation.options_.tick_for > 0) {
+        here.tick_until = simulation.network_.now() + simulation.options_.tick_for;
+        simulation.schedule_tick(here, rank, simulation.network_.now());
+    }
+}
+
+void Simulation::schedule_tick(Rank& here, int rank, Nanoseconds when) {
+    if (when >= here.tick_at || when > here.tick_until) return;
+    here.tick_at = when;
+    network_.schedule(when, &Simulation::tick, this, rank);
+}
+
+void Simulation::tick(void* self, int rank) {
+    auto& simulation = *static_cast<Simulation*>(self);
+    Rank& here = *simulation.ranks_[static_cast<std::size_t>(rank)];
+    if (here.tick_at != simulation.network_.now()) return;  // an earlier one was wanted since, and has been
+    here.tick_at = kNever;
+    if (!here.engine->busy()) return;
+    const Nanoseconds next = here.engine->tick(simulation.network_.now());
+    if (next != kNever) simulation.schedule_tick(here, rank, next);
+}
+
+void Simulation::kill(int rank, const std::string& how, const std::function<Nanoseconds(int)>& told_after) {
+    network_.kill(rank);
+    deaths_.push_back(std::make_unique<Death>(this, rank, how));
+    for (int other = 0; other < size(); ++other)
+        if (other != rank) network_.schedule(network_.now() + told_after(other), &Simulation::tell_death, deaths_.back().get(), other);
+}
+
+void Simulation::tell_death(void* death, int rank) {
+    const auto& [simulation, dead_rank, how] = *static_cast<Death*>(death);
+    simulation->engine(rank).on_death(dead_rank, how);
 }
 
 void Simulation::done(Operation& operation, void* self) {
@@ -65,13 +97,14 @@ Simulation::Outcome Simulation::run(const std::function<RankCall(int)>& call_of,
     Outcome outcome;
     for (int rank = 0; rank < size(); ++rank) {
         Rank& here = *ranks_[static_cast<std::size_t>(rank)];
-        if (here.exit < 0)
+        if (here.exit < 0 && !network_.dead(rank))
             throw Error(ErrorCode::state, fmt::format("simulation: rank {} never left {}: a defect of the algorithm", rank,
                                                       here.operation ? here.operation->describe() : "its call"), rank);
         outcome.arrivals.push_back(arrivals[static_cast<std::size_t>(rank)]);
-        outcome.exits.push_back(here.exit - start);
-        outcome.first_data.push_back(here.operation->first_data() ? here.operation->first_data() - start : 0);
-        outcome.errors.push_back(here.operation->error() ? std::make_unique<Error>(*here.operation->error()) : nullptr);
+        const Operation* operation = here.operation.get();  // null: it died before its call
+        outcome.exits.push_back(here.exit < 0 ? -1 : here.exit - start);
+        outcome.first_data.push_back(operation && operation->first_data() ? operation->first_data() - start : 0);
+        outcome.errors.push_back(operation && operation->error() ? std::make_unique<Error>(*operation->error()) : nullptr);
         outcome.landing_peak = std::max(outcome.landing_peak, here.engine->landing().peak());
         here.operation.reset();
     }

@@ -5,8 +5,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "runtime/lane/engine.hpp"
@@ -22,14 +25,17 @@ class Simulation {
         std::uint64_t landing_bytes = std::uint64_t{1} << 62;  ///< Sufficient: the non-blocking model. 0: the blocking one.
         std::uint64_t eager_bytes = 64;  ///< Small control messages travel whole; all data is offered and fetched.
         bool board = true;               ///< Else notices go by message.
+        /// For so long after a call (virtual time) its rank looks after what keeps it waiting, as a real lane does
+        /// (Engine::tick); 0: never, and no message is sent that the algorithm did not send.
+        Nanoseconds tick_for = 0;
     };
     explicit Simulation(const Options& options);
     ~Simulation();
 
     /// What one collective call did, by rank, in virtual time.
     struct Outcome {
-        std::vector<Nanoseconds> arrivals, first_data, exits;
-        std::vector<std::unique_ptr<Error>> errors;  ///< Null where it went well.
+        std::vector<Nanoseconds> arrivals, first_data, exits;  ///< exits: -1 for a rank that died.
+        std::vector<std::unique_ptr<Error>> errors;            ///< Null where it went well.
         std::uint64_t messages = 0, bytes = 0, events = 0;
         std::uint64_t landing_peak = 0;  ///< Most early data that any rank held.
     };
@@ -43,6 +49,11 @@ class Simulation {
     /// that is still in its call then hangs: that is Error{state} naming it. `call_of(rank)` is asked once for each.
     Outcome run(const std::function<RankCall(int)>& call_of, std::span<const Nanoseconds> arrivals);
 
+    /// The process of this rank ends now; every other rank is told so `told_after(rank)` later.
+    void kill(int rank, const std::string& how, const std::function<Nanoseconds(int)>& told_after);
+
+    /// What this rank is in, or null.
+    Operation* operation(int rank) { return ranks_[static_cast<std::size_t>(rank)]->operation.get(); }
     Engine& engine(int rank) { return *ranks_[static_cast<std::size_t>(rank)]->engine; }
     CommunicatorState& world(int rank) { return ranks_[static_cast<std::size_t>(rank)]->world; }
     transport::SimulatedNetwork& network() { return network_; }
@@ -57,8 +68,19 @@ class Simulation {
         std::unique_ptr<Operation> operation;
         RankCall call;
         Nanoseconds exit = -1;
+        Nanoseconds tick_until = 0;
+        Nanoseconds tick_at = kNever;  ///< When the next tick is due, if one is.
+    };
+    static constexpr Nanoseconds kNever = std::numeric_limits<Nanoseconds>::max();
+    struct Death {
+        Simulation* simulation;
+        int rank;
+        std::string how;
     };
     static void arrive(void* self, int rank);
+    static void tick(void* self, int rank);
+    void schedule_tick(Rank& here, int rank, Nanoseconds when);
+    static void tell_death(void* death, int rank);
     static void settle(void* self, int rank);
     static void done(Operation& operation, void* self);
 
@@ -66,6 +88,7 @@ class Simulation {
     transport::SimulatedNetwork network_;
     FrameArena arena_;
     std::vector<std::unique_ptr<Rank>> ranks_;
+    std::vector<std::unique_ptr<Death>> deaths_;
 };
 
 }  // namespace rollcall::runtime

@@ -20,6 +20,7 @@ struct SimulatedNetwork::Flight {
     int from = 0, to = 0;
     std::uint8_t header_size = 0;
     bool in_use = false;
+    bool eager = false;
     bool fetched = false;
     std::byte header[kMaximumHeader];
 };
@@ -36,6 +37,7 @@ class SimulatedNetwork::Endpoint final : public Transport {
     unsigned progress() override { return 0; }
 
     Started send(int peer, std::span<const std::byte> header, ConstBytes payload, Path path, Completion& completion) override {
+        if (network_.dead(rank_)) return Started::failed;
         Flight* flight = network_.new_flight();
         flight->from = rank_;
         flight->to = peer;
@@ -54,6 +56,7 @@ class SimulatedNetwork::Endpoint final : public Transport {
             std::memcpy(flight->kept, payload.data, payload.size);
             flight->payload.data = flight->kept;
         }
+        flight->eager = true;
         const Nanoseconds start = network_.occupy(rank_, peer, payload.size);
         network_.post(start + network_.model_.message_time(payload.size), Kind::eager_end, flight);
         return Started::pending;
@@ -61,6 +64,11 @@ class SimulatedNetwork::Endpoint final : public Transport {
 
     Started fetch(const Offer& offer, Bytes into, Completion& completion) override {
         auto* flight = static_cast<Flight*>(offer.handle);
+        if (network_.dead(flight->from) || network_.dead(rank_)) {
+            flight->fetched = true;
+            network_.post(network_.now_, Kind::last_bit, flight);
+            return Started::failed;
+        }
         flight->into = into;
         flight->receiver = &completion;
         flight->fetched = true;
@@ -91,13 +99,20 @@ class SimulatedNetwork::Endpoint final : public Transport {
     }
 
     void disconnect(int peer) override {
-        for (auto& chunk : network_.flight_chunks_)
-            for (std::size_t i = 0; i < kFlightsPerChunk; ++i) {
-                Flight& flight = chunk[i];
-                // What has been fetched ends by itself; what was only offered would wait for ever.
-                if (!flight.in_use || flight.fetched || flight.from != rank_ || flight.to != peer || flight.kept) continue;
-                if (Completion* sender = std::exchange(flight.sender, nullptr)) sender->complete(Outcome::failed);
-            }
+        // In two steps: what ends may start something else.
+        std::vector<Completion*> ended;
+        const auto end = [&](Completion*& completion) {
+            if (completion) ended.push_back(std::exchange(completion, nullptr));
+        };
+        network_.for_each_flight([&](Flight& flight) {
+            const bool between = (flight.from == rank_ && flight.to == peer) || (flight.from == peer && flight.to == rank_);
+            if (!between || flight.eager) return;  // eager: has left
+            end(flight.sender);
+            end(flight.receiver);
+            flight.payload.data = flight.into.data = nullptr;  // buffers are their owners' again
+        });
+        for (Completion* completion : ended) completion->complete(Outcome::failed);
+        network_.settle(peer);
     }
 
     std::span<std::byte> board() override {
@@ -105,9 +120,11 @@ class SimulatedNetwork::Endpoint final : public Transport {
         return {board_.get(), network_.board_bytes_};
     }
     void put(int peer, std::uint64_t offset, std::span<const std::byte> bytes) override {
+        if (network_.dead(rank_)) return;
         Flight* flight = network_.new_flight();
         flight->from = rank_;
         flight->to = peer;
+        flight->eager = true;
         flight->offset = offset;
         flight->header_size = static_cast<std::uint8_t>(bytes.size());
         std::memcpy(flight->header, bytes.data(), bytes.size());
@@ -196,6 +213,7 @@ void SimulatedNetwork::handle(const Event& event) {
     switch (event.kind) {
         case Kind::offer: {
             const int to = flight->to;
+            if (dead(to)) return;  // its sender waits until it is told
             endpoints_[static_cast<std::size_t>(to)].sink().on_offer(
                 {flight->header, flight->header_size},
                 Offer{.handle = flight, .size = flight->payload.size, .phantom = flight->payload.data == nullptr});
@@ -205,7 +223,7 @@ void SimulatedNetwork::handle(const Event& event) {
         case Kind::eager_end: {
             const int from = flight->from, to = flight->to;
             if (flight->sender) flight->sender->complete(Outcome::ok);
-            endpoints_[static_cast<std::size_t>(to)].sink().on_message({flight->header, flight->header_size}, flight->payload);
+            if (!dead(to)) endpoints_[static_cast<std::size_t>(to)].sink().on_message({flight->header, flight->header_size}, flight->payload);
             free(flight);
             settle(to);
             settle(from);
@@ -213,8 +231,10 @@ void SimulatedNetwork::handle(const Event& event) {
         }
         case Kind::first_bit: {
             // The sender's buffer holds what it forwards by now: its own receive has ended for it in the same way.
+            Completion* const receiver = std::exchange(flight->receiver, nullptr);
+            if (!receiver) return;  // cut off
             if (flight->into.data && flight->payload.data) std::memcpy(flight->into.data, flight->payload.data, flight->payload.size);
-            std::exchange(flight->receiver, nullptr)->complete(Outcome::ok);
+            receiver->complete(Outcome::ok);
             settle(flight->to);
             return;
         }
@@ -232,6 +252,7 @@ void SimulatedNetwork::handle(const Event& event) {
         }
         case Kind::put: {
             const int to = flight->to;
+            if (dead(to)) return free(flight);
             Endpoint& target = endpoints_[static_cast<std::size_t>(to)];
             const std::uint64_t offset = flight->offset, size = flight->header_size;
             std::memcpy(target.board().data() + offset, flight->header, size);
@@ -245,10 +266,27 @@ void SimulatedNetwork::handle(const Event& event) {
             settle(event.rank);
             return;
         case Kind::action:
+            if (dead(event.rank)) return;
             event.action(event.subject, event.rank);
             settle(event.rank);
             return;
     }
+}
+
+void SimulatedNetwork::kill(int rank) {
+    dead_.resize(static_cast<std::size_t>(ranks_));
+    dead_[static_cast<std::size_t>(rank)] = true;
+    for_each_flight([&](Flight& flight) {
+        // What moves into its memory ends there unseen; what it only offered never ends.
+        if (flight.from == rank && !flight.fetched && !flight.eager) flight.sender = nullptr;
+    });
+}
+
+template <class F>
+void SimulatedNetwork::for_each_flight(F&& visit) {
+    for (auto& chunk : flight_chunks_)
+        for (std::size_t i = 0; i < Endpoint::kFlightsPerChunk; ++i)
+            if (chunk[i].in_use) visit(chunk[i]);
 }
 
 Nanoseconds& SimulatedNetwork::earliest_port(std::vector<Nanoseconds>& ports, int rank) {
@@ -286,7 +324,7 @@ void SimulatedNetwork::free(Flight* flight) noexcept {
     flight->payload = {};
     flight->into = {};
     flight->sender = flight->receiver = nullptr;
-    flight->in_use = flight->fetched = false;
+    flight->in_use = flight->fetched = flight->eager = false;
     flight->next_free = free_flights_;
     free_flights_ = flight;
 }

@@ -56,6 +56,11 @@ class SimulatedNetwork {
     /// Lets events happen until there are none.
     void run();
 
+    /// The process of this rank is gone from now on: nothing reaches it, nothing leaves it, and what it had offered
+    /// cannot be fetched. Its peers notice when they are told and disconnect, as with a real transport.
+    void kill(int rank);
+    bool dead(int rank) const { return !dead_.empty() && dead_[static_cast<std::size_t>(rank)]; }
+
     /// When the last bit of all that was sent to this rank so far has come in (cut-through only, else 0).
     Nanoseconds last_bit(int rank) const { return last_bit_.empty() ? 0 : last_bit_[static_cast<std::size_t>(rank)]; }
     std::uint64_t messages() const noexcept { return messages_; }  ///< Sent so far, without notices.
@@ -81,8 +86,10 @@ class SimulatedNetwork {
     void post(Nanoseconds when, Kind kind, void* subject, int rank = 0, void (*action)(void*, int) = nullptr);
     void handle(const Event& event);
     void settle(int rank) {
-        if (settle_) settle_(settle_context_, rank);
+        if (settle_ && !dead(rank)) settle_(settle_context_, rank);
     }
+    template <class F>
+    void for_each_flight(F&& visit);
     Nanoseconds& earliest_port(std::vector<Nanoseconds>& ports, int rank);
     Nanoseconds occupy(int from, int to, std::uint64_t bytes);
     Flight* new_flight();
@@ -101,6 +108,7 @@ class SimulatedNetwork {
     std::size_t now_head_ = 0;
     std::vector<Nanoseconds> sending_, receiving_;  ///< When each port is free; receiving_ is empty for half duplex.
     std::vector<Nanoseconds> last_bit_;
+    std::vector<bool> dead_;  ///< Empty until somebody is.
     std::vector<Endpoint> endpoints_;
     std::vector<std::unique_ptr<Flight[]>> flight_chunks_;
     Flight* free_flights_ = nullptr;

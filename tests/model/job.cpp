@@ -1,0 +1,242 @@
+#include "tests/model/job.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+namespace rollcall::model_test {
+
+using runtime::Operation;
+using runtime::Simulation;
+
+namespace {
+
+constexpr std::size_t kGuard = 32;
+constexpr std::byte kPoison{0xDB};
+
+std::byte content(std::uint64_t number, std::uint64_t position) {
+    return static_cast<std::byte>((number * 131 + position * 7 + (position >> 8) * 13 + 1) & 0xFF);
+}
+
+}  // namespace
+
+std::uint64_t seed() {
+    static const std::uint64_t value = [] {
+        const char* given = std::getenv("ROLLCALL_TEST_SEED");
+        const std::uint64_t chosen = given ? std::strtoull(given, nullptr, 10) : std::random_device()() & 0xFFFFFF;
+        fmt::print("ROLLCALL_TEST_SEED={}\n", chosen);
+        std::fflush(stdout);
+        return chosen;
+    }();
+    return value;
+}
+
+std::vector<const collectives::AlgorithmEntry*> broadcasts() {
+    std::vector<const collectives::AlgorithmEntry*> found;
+    for (const auto& entry : collectives::catalogue())
+        if (entry.operation == runtime::OperationKind::broadcast) found.push_back(&entry);
+    return found;
+}
+
+const collectives::AlgorithmEntry& broadcast(std::string_view name) {
+    return collectives::find_algorithm(runtime::OperationKind::broadcast, name, true);
+}
+
+std::vector<std::uint64_t> threshold_sizes(int n, std::uint64_t eager, std::uint64_t segment) {
+    std::vector<std::uint64_t> sizes = {0, 1};
+    for (const std::uint64_t around : {eager, segment, 2 * segment, 5 * segment, static_cast<std::uint64_t>(n)})
+        for (const std::uint64_t size : {around - 1, around, around + 1})
+            if (around > 0) sizes.push_back(size);
+    std::sort(sizes.begin(), sizes.end());
+    sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+    return sizes;
+}
+
+Simulation::Options random_machine(Random& random, int ranks, std::uint64_t bytes) {
+    Simulation::Options options;
+    options.ranks = ranks;
+    options.model.alpha = random.pick(std::vector<double>{0, 1, 20, 300});
+    options.model.beta = random.pick(std::vector<double>{0, 0.37, 1, 4});
+    options.model.gamma = random.pick(std::vector<double>{0, 0, 0.3, 2});
+    options.model.notice = random.pick(std::vector<double>{0, 1, 500});
+    options.model.ports = static_cast<int>(random.pick(std::vector<int>{1, 1, 1, 2, 4}));
+    options.model.full_duplex = random.chance(0.7);
+    options.model.cut_through = random.chance(0.4);
+    options.eager_bytes = random.pick(std::vector<std::uint64_t>{0, 15, 16, 64, 200});
+    options.board = random.chance(0.6);
+    switch (random.below(4)) {
+        case 0: options.landing_bytes = 0; break;  // the blocking model
+        case 1: options.landing_bytes = 1 + random.below(1000); break;
+        case 2: options.landing_bytes = 1 + random.below(4 * bytes + 2); break;
+        default: break;  // sufficient: the non-blocking model
+    }
+    return options;
+}
+
+std::string describe(const Simulation::Options& options) {
+    const auto& m = options.model;
+    return fmt::format("ranks={} alpha={} beta={} gamma={} notice={} ports={} full_duplex={} cut_through={} landing={} eager={} board={}",
+                       options.ranks, m.alpha, m.beta, m.gamma, m.notice, m.ports, m.full_duplex, m.cut_through, options.landing_bytes,
+                       options.eager_bytes, options.board);
+}
+
+std::string describe(const Step& step) {
+    return fmt::format("{} root={} bytes={} segment={} at_once={}", step.entry->name, step.root, step.bytes, step.segment, step.at_once);
+}
+
+std::vector<Nanoseconds> random_delays(Random& random, int ranks, int root, Nanoseconds scale) {
+    std::vector<Nanoseconds> delays(static_cast<std::size_t>(ranks), 0);
+    const std::uint64_t shape = random.below(6);
+    for (int rank = 0; rank < ranks; ++rank) {
+        Nanoseconds& delay = delays[static_cast<std::size_t>(rank)];
+        switch (shape) {
+            case 0: break;
+            case 1: delay = random.between(0, scale); break;
+            case 2: delay = random.chance(0.2) ? scale : 0; break;
+            case 3: delay = scale * rank / ranks; break;
+            case 4: delay = scale * (ranks - rank) / ranks; break;
+            default: delay = rank == root ? scale : random.between(0, scale); break;
+        }
+    }
+    return delays;
+}
+
+// --- Job -------------------------------------------------------------------------------------------------------------
+
+Job::Job(Simulation& simulation, std::vector<Step> steps)
+    : simulation_(simulation), steps_(std::move(steps)), ranks_(static_cast<std::size_t>(simulation.size())) {
+    for (int rank = 0; rank < simulation_.size(); ++rank)
+        for (std::size_t number = 0; number < steps_.size(); ++number) {
+            const Step& step = steps_[number];
+            Cell& cell = ranks_[static_cast<std::size_t>(rank)].cells.emplace_back();
+            cell.job = this;
+            cell.step = number;
+            cell.memory.assign(step.bytes + 2 * kGuard, kPoison);
+            if (rank == step.root)
+                for (std::uint64_t i = 0; i < step.bytes; ++i) cell.memory[kGuard + i] = content(number, i);
+        }
+}
+
+void Job::deviate(int rank, std::size_t number, const runtime::Call& call, runtime::Algorithm algorithm) {
+    Cell& cell = ranks_[static_cast<std::size_t>(rank)].cells[number];
+    cell.call = call;
+    cell.algorithm = algorithm;
+    cell.memory.assign(call.bytes + 2 * kGuard, kPoison);
+}
+
+void Job::begin(void* context, int rank) {
+    auto& cell = *static_cast<Cell*>(context);
+    Job& job = *cell.job;
+    if (job.ranks_[static_cast<std::size_t>(rank)].stopped) return;
+    const Step& step = job.steps_[cell.step];
+    runtime::Call call{.bytes = step.bytes, .root = step.root, .kind = runtime::OperationKind::broadcast};
+    call.method = runtime::method_of(step.entry->name, step.segment);
+    if (cell.call) call = *cell.call;
+    runtime::Arguments arguments;
+    arguments.data = {cell.memory.data() + kGuard, call.bytes};
+    arguments.segment_bytes = step.segment;
+    arguments.oracle = step.delays;
+    auto& world = job.simulation_.world(rank);
+    cell.operation = std::make_unique<Operation>(world, world.next_sequence++, call, cell.call ? cell.algorithm : step.entry->algorithm, arguments);
+    cell.operation->on_done = &Job::done;
+    cell.operation->on_done_context = &cell;
+    job.schedule_after(rank, cell.step, false);
+    cell.operation->begin(job.simulation_.engine(rank));
+}
+
+void Job::done(Operation& operation, void* context) {
+    auto& cell = *static_cast<Cell*>(context);
+    cell.ended = true;
+    const auto& network = cell.job->simulation_.network();
+    cell.exit = std::max(network.now(), network.last_bit(operation.rank()));
+    cell.job->schedule_after(operation.rank(), cell.step, true);
+}
+
+// The step after this one is begun when this one has ended, or at once where it is meant so.
+void Job::schedule_after(int rank, std::size_t number, bool ended) {
+    if (number + 1 >= steps_.size() || steps_[number + 1].at_once == ended) return;
+    auto& network = simulation_.network();
+    network.schedule(network.now() + steps_[number + 1].delays[static_cast<std::size_t>(rank)], &Job::begin,
+                     &ranks_[static_cast<std::size_t>(rank)].cells[number + 1], rank);
+}
+
+void Job::run() {
+    auto& network = simulation_.network();
+    for (int rank = 0; rank < simulation_.size(); ++rank)
+        network.schedule(network.now() + steps_[0].delays[static_cast<std::size_t>(rank)], &Job::begin,
+                         &ranks_[static_cast<std::size_t>(rank)].cells[0], rank);
+    network.run();
+}
+
+std::vector<Operation*> Job::unfinished(int rank) {
+    std::vector<Operation*> found;
+    for (Cell& cell : ranks_[static_cast<std::size_t>(rank)].cells)
+        if (cell.operation && !cell.ended) found.push_back(cell.operation.get());
+    return found;
+}
+
+void Job::expect_success() {
+    for (int rank = 0; rank < simulation_.size(); ++rank)
+        for (const Cell& cell : ranks_[static_cast<std::size_t>(rank)].cells) {
+            const Step& step = steps_[cell.step];
+            ASSERT_TRUE(cell.ended) << "rank " << rank << " hangs in step " << cell.step << ": " << describe(step);
+            ASSERT_EQ(cell.operation->error(), nullptr) << "rank " << rank << ": " << cell.operation->error()->what();
+            for (std::size_t i = 0; i < cell.memory.size(); ++i) {
+                const bool guard = i < kGuard || i >= kGuard + step.bytes;
+                const std::byte wanted = guard ? kPoison : content(cell.step, i - kGuard);
+                ASSERT_EQ(cell.memory[i], wanted) << "rank " << rank << ", step " << cell.step << " (" << describe(step) << "), byte "
+                                                  << static_cast<std::int64_t>(i) - static_cast<std::int64_t>(kGuard);
+            }
+        }
+}
+
+void Job::expect_clean(int but) {
+    for (int rank = 0; rank < simulation_.size(); ++rank) {
+        if (rank == but) continue;
+        runtime::Engine& engine = simulation_.engine(rank);
+        EXPECT_EQ(engine.early_messages(), 0u) << "rank " << rank;
+        EXPECT_EQ(engine.landing().used(), 0u) << "rank " << rank;
+        EXPECT_FALSE(engine.busy()) << "rank " << rank;
+        EXPECT_LE(engine.landing().peak(), engine.landing().budget()) << "rank " << rank;
+        EXPECT_TRUE(unfinished(rank).empty()) << "rank " << rank << " hangs in " << unfinished(rank).front()->describe();
+    }
+}
+
+// --- Messages --------------------------------------------------------------------------------------------------------
+
+void Messages::begin(void* context, int rank) {
+    auto& post = *static_cast<Post*>(context);
+    post.transfer.begin(post.simulation.engine(rank));
+}
+
+runtime::Transfer& Messages::post(int rank, std::unique_ptr<Post> post, Nanoseconds when) {
+    auto& network = simulation_.network();
+    network.schedule(network.now() + when, &Messages::begin, post.get(), rank);
+    posts_.push_back(std::move(post));
+    return posts_.back()->transfer;
+}
+
+runtime::Transfer& Messages::send(int from, int to, std::uint64_t tag, std::uint64_t bytes, std::uint64_t number, Nanoseconds when) {
+    auto made = std::make_unique<Post>(simulation_, runtime::Transfer::Direction::send, to, tag, bytes);
+    for (std::uint64_t i = 0; i < bytes; ++i) made->memory[i] = content(number, i);
+    return post(from, std::move(made), when);
+}
+
+runtime::Transfer& Messages::receive(int at, int from, std::uint64_t tag, std::uint64_t bytes, Nanoseconds when) {
+    auto made = std::make_unique<Post>(simulation_, runtime::Transfer::Direction::receive, from, tag, bytes);
+    std::fill(made->memory.begin(), made->memory.end(), kPoison);
+    return post(at, std::move(made), when);
+}
+
+bool Messages::holds(const runtime::Transfer& received, std::uint64_t bytes, std::uint64_t number) {
+    if (!received.done() || received.error() || received.received != bytes) return false;
+    const auto* data = static_cast<const std::byte*>(received.buffer.data);
+    for (std::uint64_t i = 0; i < bytes; ++i)
+        if (data[i] != content(number, i)) return false;
+    return true;
+}
+
+}  // namespace rollcall::model_test

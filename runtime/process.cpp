@@ -30,6 +30,12 @@ struct CardHead {
     std::uint32_t address_length = 0;
 };
 
+// The logger that Job makes: its level is ROLLCALL_LOG and it writes to standard error. The default one is the program's.
+template <class... Values>
+void log(spdlog::level::level_enum level, fmt::format_string<Values...> format, Values&&... values) {
+    if (const auto logger = spdlog::get("rollcall")) logger->log(level, "{}", fmt::format(format, std::forward<Values>(values)...));
+}
+
 bootstrap::Blob make_card(const CardHead& head, std::string_view host, std::string_view cpus, std::span<const std::byte> address) {
     bootstrap::Blob card(sizeof head + host.size() + cpus.size() + address.size());
     std::byte* at = card.data();
@@ -142,7 +148,7 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
     world_ = world;
 
     lane_ = std::make_unique<Lane>(*engine_, *bootstrap_, policy_of(settings_, oversubscribed(neighbours)));
-    spdlog::debug("rank {} of {} on {}, started by {}, over {}", place.rank, place.size, place.host, bootstrap_->name(), transport_->description());
+    log(spdlog::level::debug, "rank {} of {} on {}, started by {}, over {}", place.rank, place.size, place.host, bootstrap_->name(), transport_->description());
 }
 
 void Process::finalize() {
@@ -161,7 +167,7 @@ void Process::finalize() {
             while (!transport_->close() && monotonic_now() < until) transport_->progress();
             bootstrap_->barrier([&] { transport_->progress(); }, kLeaveTimeout);
         } catch (const Error& error) {
-            spdlog::warn("leaving the job: {}", error.what());
+            log(spdlog::level::warn, "leaving the job: {}", error.what());
         }
     }
     lane_->stop_background();

@@ -1,0 +1,78 @@
+/// \file
+/// Broadcasts, barriers and communicators between real processes; the scenarios are in ranks/collectives.cpp.
+#include "tests/process/harness.hpp"
+
+namespace rollcall::test {
+namespace {
+
+const char* const kAlgorithms[] = {"linear", "binomial", "pipelined", "scatter_allgather", "arrival_blocking", "arrival_nonblocking"};
+
+std::string times(int count) { return std::to_string(std::max(1, count / kSlower)); }
+JobOptions with(Words environment) { return {.environment = std::move(environment), .launcher = {}}; }
+
+class Collectives : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Ranks, Collectives, testing::ValuesIn(rank_counts()), testing::PrintToStringParamName());
+
+TEST_P(Collectives, EveryBroadcast) {
+    Words scenarios = {"describes_itself"};
+    for (const char* algorithm : kAlgorithms) scenarios.push_back(std::string("broadcasts:") + algorithm);
+    expect_success(GetParam(), scenarios);
+}
+TEST_P(Collectives, BackToBack) {
+    const std::string seed_word = std::to_string(seed() % 1'000'000'000);
+    expect_success(GetParam(), {"storm:" + times(400) + ":" + seed_word, "barriers:" + times(200), "started", "storm:" + times(100) + ":" + seed_word + ":2000"});
+}
+TEST_P(Collectives, Communicators) { expect_success(GetParam(), {"splits", "separation", "recreate:" + times(200), "many_communicators:10"}); }
+TEST_P(Collectives, FromFourThreads) { expect_success(GetParam(), {"threads:4:" + times(60)}); }
+TEST_P(Collectives, WithHostDrivenProgress) {
+    expect_success(GetParam(), {"broadcasts:arrival_nonblocking", "storm:100:1", "barriers:40", "started", "splits", "recreate:20", "threads:3:20", "event_loop:50"}, with({"ROLLCALL_PROGRESS=host"}));
+}
+TEST_P(Collectives, AreWokenByNotices) {
+    expect_success(GetParam(), {"wakes:arrival_blocking:" + times(1000) + ":200", "wakes:arrival_nonblocking:" + times(200) + ":500", "barriers:100"}, with({"ROLLCALL_SPIN=0"}));
+}
+
+TEST(Progress, ParkedRootsServeThoseWhoArrive) {
+    for (const char* algorithm : {"arrival_blocking", "arrival_nonblocking", "linear"})
+        expect_success(3, {std::string("parked_root:") + algorithm + ":" + times(100)}, with({"ROLLCALL_PROGRESS_QUIET=0", "ROLLCALL_PROGRESS_TICK=20us"}));
+    expect_success(2, {"parked_root:arrival_blocking:" + times(100)});
+}
+TEST(Progress, SleepersAreWokenThousandsOfTimes) {
+    expect_success(3, {"wakes:arrival_blocking:" + times(4000) + ":100"}, with({"ROLLCALL_SPIN=0"}));
+    expect_success(4, {"wakes:arrival_blocking:" + times(2000) + ":300"}, with({"ROLLCALL_SPIN=20us", "ROLLCALL_PROGRESS_QUIET=0", "ROLLCALL_PROGRESS_TICK=20us"}));
+    expect_success(3, {"wakes:arrival_blocking:" + times(1000) + ":100"}, with({"ROLLCALL_SPIN=0", "ROLLCALL_PROGRESS=host"}));
+}
+TEST(Progress, ThreadsThatSleep) { expect_success(3, {"threads:4:" + times(60)}, with({"ROLLCALL_SPIN=0", "ROLLCALL_PROGRESS_QUIET=0"})); }
+TEST(Progress, InAnEventLoop) { expect_success(3, {"event_loop:" + times(200)}, with({"ROLLCALL_PROGRESS=host"})); }
+TEST(Progress, CanBePaused) { expect_success(2, {"pause"}); }
+
+TEST(Communicators, MoreThanSlots) { expect_success(3, {"many_communicators:20", "recreate:50", "splits"}, with({"ROLLCALL_BOARD_SLOTS=5"})); }
+TEST(Communicators, NoticesByMessageWakeSleepers) {
+    expect_success(3, {"many_communicators:20"}, with({"ROLLCALL_BOARD_SLOTS=5", "ROLLCALL_SPIN=0"}));
+}
+TEST(Communicators, OutliveTheirJobWithoutHarm) { expect_success(2, {"after_the_end"}); }
+
+TEST(Settings, ChooseTheAlgorithm) {
+    for (const char* algorithm : kAlgorithms) expect_success(3, {"mixed_defaults"}, with({std::string("ROLLCALL_BROADCAST=") + algorithm, "ROLLCALL_SEGMENT_BYTES=1000"}));
+    for (const char* barrier : {"linear", "dissemination"}) expect_success(3, {"barriers:" + times(100)}, with({std::string("ROLLCALL_BARRIER=") + barrier}));
+}
+TEST(Settings, ZeroLandingIsTheBlockingModel) {
+    Words scenarios = {"storm:200:9:500", "started", "splits"};
+    for (const char* algorithm : kAlgorithms) scenarios.push_back(std::string("broadcasts:") + algorithm);
+    expect_success(3, scenarios, with({"ROLLCALL_LANDING_BYTES=0"}));
+    expect_success(3, scenarios, with({"ROLLCALL_LANDING_BYTES=30000"}));
+}
+
+// Ten seconds here, ten over tcp, and some in the sanitizers.
+TEST(Soak, ARandomProgram) {
+    const std::uint64_t first = seed();
+    const auto part = [&](int ranks, std::uint64_t add, const Words& environment) {
+        expect_success(ranks, {"soak:" + std::to_string(first + add) + ":2500"}, with(environment));
+    };
+    part(2, 0, {});
+    part(3, 1, {"ROLLCALL_SPIN=0"});
+    part(5, 2, {"ROLLCALL_LANDING_BYTES=500000"});
+    part(8, 3, {});
+}
+
+}  // namespace
+}  // namespace rollcall::test

@@ -1,0 +1,136 @@
+/// \file
+/// Wrong calls, wrong settings and deaths: every rank is told, in words, soon; nothing hangs and nothing remains.
+#include <csignal>
+#include <random>
+
+#include <fmt/format.h>
+
+#include "tests/process/harness.hpp"
+
+namespace rollcall::test {
+namespace {
+
+JobOptions with(Words environment) { return {.environment = std::move(environment), .launcher = {}}; }
+
+// What "within a second" may be on a busy machine, under a sanitizer: only a hang or a transport's own timeout (20 s and
+// more) is longer.
+constexpr int kToldWithinMilliseconds = 10'000;
+
+void expect_told_soon(const Ended& ended, const std::string& how, int times) {
+    const Words lines = lines_with(ended.out, how);
+    EXPECT_EQ(static_cast<int>(lines.size()), times) << ended.out << ended.error;
+    for (const std::string& line : lines) {
+        const int took = std::atoi(line.c_str() + line.find(" after ") + 7);
+        EXPECT_LT(took, kToldWithinMilliseconds) << line;
+    }
+}
+
+TEST(BadInput, WrongArgumentsAreRefusedBeforeAnythingIsSent) {
+    for (const int ranks : rank_counts()) expect_success(ranks, {"bad_arguments"});
+}
+
+TEST(BadInput, WrongSettingsAreRefused) {
+    for (const auto& [setting, part] : std::vector<std::pair<std::string, std::string>>{{"ROLLCALL_BROADCAST=quick", "scatter_allgather"},
+                                                                                      {"ROLLCALL_BARRIER=binomial", "dissemination"},
+                                                                                      {"ROLLCALL_BROADCAST=near_optimal", "simulat"},
+                                                                                      {"ROLLCALL_BROADCASTS=linear", "ROLLCALL_BROADCAST,"},
+                                                                                      {"ROLLCALL_LANDING_BYTES=much", "64Ki"},
+                                                                                      {"ROLLCALL_PROGRESS=mine", "thread, host"},
+                                                                                      {"ROLLCALL_NET=no-such-interface", "no-such-interface"}}) {
+        const Ended ended = run_ranks(2, {"typed"}, with({setting}));
+        EXPECT_EQ(ended.code, 5) << setting << ended.out << ended.error;
+        EXPECT_TRUE(has(ended.out, setting.substr(setting.find('=') + 1))) << setting;
+        EXPECT_TRUE(has(ended.out, part)) << setting;
+        EXPECT_TRUE(has(ended.out, "error invalid_")) << setting;
+    }
+}
+
+struct Different {
+    const char* what;
+    const char* names;  ///< In the error.
+};
+
+class Mismatch : public testing::TestWithParam<Different> {};
+INSTANTIATE_TEST_SUITE_P(Calls, Mismatch,
+                         testing::Values(Different{"operation", "barrier"}, Different{"started", "barrier"}, Different{"split", "split"}, Different{"root", "root=1"},
+                                         Different{"bytes", "9 bytes"}, Different{"large", "99999 bytes"}, Different{"algorithm", "algorithm"},
+                                         Different{"segment", "segment"}),
+                         [](const auto& tested) { return std::string(tested.param.what); });
+
+TEST_P(Mismatch, IsToldToEveryRankWithBothCalls) {
+    std::mt19937_64 random(seed());
+    for (const int ranks : {2, 3, 5}) {
+        if (kSlower > 1 && ranks == 5) continue;
+        const char* const algorithms[] = {"binomial", "linear", "pipelined", "scatter_allgather", "arrival_blocking", "arrival_nonblocking"};
+        const std::string odd = std::to_string(random() % static_cast<unsigned>(ranks));
+        const std::string algorithm = algorithms[random() % std::size(algorithms)];
+        const std::string scenario = fmt::format("mismatch:{}:{}:{}:{}", GetParam().what, odd, random() % 5, algorithm);
+        const Ended ended = run_ranks(ranks, {scenario});
+        EXPECT_EQ(ended.code, 0) << scenario << " " << ranks << "\n" << ended.out << ended.error;
+        expect_told_soon(ended, " mismatch after", ranks);
+        EXPECT_EQ(count(ended.out, GetParam().names), ranks) << scenario << "\n" << ended.out;
+    }
+}
+
+TEST(Deadlines, OfACollectiveEndItOnEveryRank) { expect_success(3, {"collective_deadline"}); }
+
+TEST(Deadlines, OfAllCallsComeFromTheSetting) {
+    const Ended ended = run_ranks(2, {"stuck"}, with({"ROLLCALL_TIMEOUT=100ms"}));
+    EXPECT_EQ(ended.code, 5) << ended.out << ended.error;
+    EXPECT_TRUE(has(ended.out, "error timeout"));
+}
+
+struct Death {
+    std::string how;
+    int code;
+};
+
+class Deaths : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(While, Deaths,
+                         testing::Values("absent", "waiting_all", "computing", "barrier", "split", "messages", "linear", "binomial", "pipelined",
+                                         "scatter_allgather", "arrival_blocking", "arrival_nonblocking"),
+                         [](const auto& tested) { return tested.param; });
+
+void die(int ranks, const Death& death, const std::string& where, std::mt19937_64& random, const Words& environment) {
+    const int victim = static_cast<int>(random() % static_cast<unsigned>(ranks));
+    const std::string scenario = fmt::format("death:{}:{}:{}:{}", death.how, victim, where, random() % 30'000);
+    const Ended ended = run_ranks(ranks, {scenario}, with(environment));
+    EXPECT_EQ(ended.code, death.code) << scenario << " of " << ranks << "\n" << ended.out << ended.error;
+    expect_told_soon(ended, " told after", ranks - 1);
+    for (const std::string& line : lines_with(ended.out, " told after")) fmt::print("{}\n", line.substr(0, 160));
+}
+
+TEST_P(Deaths, AreToldToEveryRankWithTheName) {
+    std::mt19937_64 random(seed());
+    const Death all[] = {{"kill", 128 + SIGKILL}, {"exit7", 7}, {"exit0", 0}, {"abort", 128 + SIGABRT}};
+    for (std::size_t i = 0; i < std::size(all); ++i) {
+        if (kSlower > 1 && i >= 2) continue;
+        die(i % 2 ? 2 : 4, all[i], GetParam(), random, {});
+    }
+    die(3, all[0], GetParam(), random, {"ROLLCALL_SPIN=0"});
+    if (kSlower == 1) die(3, all[1], GetParam(), random, {"ROLLCALL_PROGRESS=host"});
+}
+
+TEST(Deaths, WhileTheOthersLeave) {
+    for (const auto& [how, code] : {Death{"exit7", 7}, Death{"kill", 128 + SIGKILL}})
+        for (const int ranks : {2, 4}) {
+            const Ended ended = run_ranks(ranks, {"death_at_the_end:" + how + ":1"});
+            EXPECT_EQ(ended.code, code) << ended.out << ended.error;
+            EXPECT_LT(ended.took.count(), 20'000) << ended.out << ended.error;
+        }
+}
+
+TEST(Deaths, ByAnExceptionThatLeavesTheScopeOfTheJob) {
+    const Ended ended = run_ranks(3, {"gives_up:1"});
+    EXPECT_EQ(ended.code, 3) << ended.out << ended.error;
+    EXPECT_EQ(count(ended.out, " done\n"), 2) << ended.out << ended.error;
+}
+
+TEST(Deaths, ByAbort) {
+    const Ended ended = run_ranks(3, {"aborts:2"});
+    EXPECT_EQ(ended.code, 43) << ended.out << ended.error;
+    EXPECT_TRUE(has(ended.error, "enough of this"));
+}
+
+}  // namespace
+}  // namespace rollcall::test

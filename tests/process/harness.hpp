@@ -1,0 +1,60 @@
+/// \file
+/// For the drivers: starts `rollcall run` with a rank program, collects its output, and checks that nothing remains.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sys/types.h>
+
+namespace rollcall::test {
+
+using Words = std::vector<std::string>;
+
+/// How a job ended.
+struct Ended {
+    int code = -1;  ///< As a shell gives it; -1: it had to be killed.
+    std::string out;
+    std::string error;
+    std::chrono::milliseconds took{0};
+};
+
+struct JobOptions {
+    Words environment;           ///< "NAME=VALUE"
+    Words launcher;              ///< Further words for `rollcall run`.
+    std::string limit = "120s";  ///< The launcher ends the job after this; no good job comes near it.
+};
+
+/// Runs `rollcall run -n ranks <ranks program> scenarios...` and waits for its end. Afterwards no process of the job and
+/// no new entry of this user in /dev/shm is left: that is expected here, for every job.
+Ended run_ranks(int ranks, const Words& scenarios, const JobOptions& options = {});
+
+/// The same, and expects that every rank succeeds.
+void expect_success(int ranks, const Words& scenarios, const JobOptions& options = {});
+
+/// Seed of random parts: ROLLCALL_TEST_SEED, or a new one. Printed.
+std::uint64_t seed();
+
+int count(const std::string& text, const std::string& part);
+Words lines_with(const std::string& text, const std::string& part);
+testing::AssertionResult has(const std::string& text, const std::string& part);
+
+/// Sanitizers make everything slower by this factor: repeat counts are divided by it.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr int kSlower = 8;
+#elif defined(__SANITIZE_ADDRESS__)
+inline constexpr int kSlower = 3;
+#else
+inline constexpr int kSlower = 1;
+#endif
+
+/// Numbers of ranks that every scenario is run with. The sanitizers look at code, not at numbers.
+inline std::vector<int> rank_counts() {
+    if (kSlower > 1) return {1, 3};
+    return {1, 2, 3, 5, 8};
+}
+
+}  // namespace rollcall::test

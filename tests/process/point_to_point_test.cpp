@@ -1,0 +1,65 @@
+/// \file
+/// Sends and receives between real processes; what each scenario checks is in ranks/point_to_point.cpp.
+#include <fstream>
+
+#include "tests/process/harness.hpp"
+
+namespace rollcall::test {
+namespace {
+
+const Words kPointToPoint = {"sizes", "typed", "order:300:1", "requests", "receive_deadline", "truncation"};
+
+class PointToPoint : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Ranks, PointToPoint, testing::ValuesIn(rank_counts()), testing::PrintToStringParamName());
+
+TEST_P(PointToPoint, Everything) { expect_success(GetParam(), kPointToPoint); }
+TEST_P(PointToPoint, WithHostDrivenProgress) { expect_success(GetParam(), {"sizes", "order:100:2", "requests", "many:500"}, {.environment = {"ROLLCALL_PROGRESS=host"}, .launcher = {}}); }
+TEST_P(PointToPoint, SleepingAtOnce) { expect_success(GetParam(), {"order:100:3", "requests", "typed"}, {.environment = {"ROLLCALL_SPIN=0"}, .launcher = {}}); }
+
+TEST(Messages, WithoutLanding) {
+    // To itself or in a ring every scenario keeps its receives posted, or starts its sends.
+    expect_success(3, {"no_landing", "sizes", "requests", "truncation", "send_deadline", "receive_deadline"}, {.environment = {"ROLLCALL_LANDING_BYTES=0"}, .launcher = {}});
+}
+TEST(Messages, WithoutEagerMessages) { expect_success(3, {"sizes", "order:100:4", "truncation"}, {.environment = {"ROLLCALL_EAGER_BYTES=0"}, .launcher = {}}); }
+TEST(Messages, WithLongEagerMessages) { expect_success(3, {"sizes", "order:100:5", "truncation"}, {.environment = {"ROLLCALL_EAGER_BYTES=1Mi"}, .launcher = {}}); }
+TEST(Messages, WithATinyBudget) { expect_success(3, {"sizes", "order:200:6", "truncation", "many:2000"}, {.environment = {"ROLLCALL_LANDING_BYTES=20000"}, .launcher = {}}); }
+TEST(Messages, OrderForManySeeds) {
+    const std::uint64_t first = seed() % 1'000'000;
+    Words scenarios;
+    for (std::uint64_t i = 0; i < 10 / kSlower + 1; ++i) scenarios.push_back("order:200:" + std::to_string(first + i));
+    expect_success(2, scenarios);
+}
+TEST(Messages, ManyOutstanding) { expect_success(2, {"many:" + std::to_string(10'000 / kSlower)}); }
+TEST(Messages, LandEarlyWhileTheReceiverComputes) { expect_success(2, {"early_large:" + std::to_string(20 / kSlower)}); }
+TEST(Messages, LandEarlyInParkedReceivers) {
+    expect_success(2, {"early_large:10"}, {.environment = {"ROLLCALL_PROGRESS_QUIET=0", "ROLLCALL_PROGRESS_TICK=10us"}, .launcher = {}});
+}
+TEST(Messages, LandWhenThereIsRoom) { expect_success(2, {"deferred_landing"}, {.environment = {"ROLLCALL_LANDING_BYTES=1Mi"}, .launcher = {}}); }
+
+// 160 MB that nobody asks for, into a budget of 16 MiB; then messages without data.
+TEST(Messages, FloodsAreHeldAtTheirSender) {
+    const std::string messages = std::to_string(20'000 / kSlower);
+    expect_success(2, {"flood:8000:" + messages + ":64"}, {.environment = {"ROLLCALL_LANDING_BYTES=16Mi"}, .launcher = {}});
+    expect_success(2, {"flood:0:" + messages + ":64"}, {.environment = {"ROLLCALL_LANDING_BYTES=16Mi"}, .launcher = {}});
+    expect_success(2, {"flood:100:" + messages + ":64"}, {.environment = {"ROLLCALL_LANDING_BYTES=1Mi"}, .launcher = {}});
+}
+
+TEST(Messages, MoreThanTwoGibibytes) {
+    if (kSlower > 1) GTEST_SKIP() << "the sanitizers' shadow of 3 GiB twice does not fit everywhere";
+    std::ifstream file("/proc/meminfo");
+    std::uint64_t available = 0;
+    for (std::string word; file >> word;)
+        if (word == "MemAvailable:") file >> available;
+    if (available < 10u << 20) GTEST_SKIP() << "less than 10 GiB of memory are available";
+    expect_success(2, {"huge"}, {.environment = {"ROLLCALL_LANDING_BYTES=64Mi"}, .launcher = {}});
+}
+
+TEST(Messages, FromFourThreads) {
+    const std::string rounds = std::to_string(200 / kSlower);
+    expect_success(2, {"threads_point_to_point:4:" + rounds});
+    expect_success(3, {"threads_point_to_point:3:" + rounds}, {.environment = {"ROLLCALL_PROGRESS=host"}, .launcher = {}});
+    expect_success(2, {"threads_point_to_point:4:" + rounds}, {.environment = {"ROLLCALL_SPIN=0"}, .launcher = {}});
+}
+
+}  // namespace
+}  // namespace rollcall::test

@@ -1,0 +1,254 @@
+/// \file
+/// Scenarios of wrong calls and of deaths.
+#include <cstdlib>
+
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/process/ranks/scene.hpp"
+
+namespace rollcall::test {
+namespace {
+
+Nanoseconds now() {
+    timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return Nanoseconds{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+constexpr std::size_t kTimeOfDeath = 100;
+constexpr std::size_t kEnded = 101;
+
+[[noreturn]] void die(const Scene& scene, const std::string& how) {
+    scene.at(kTimeOfDeath).store(static_cast<std::uint64_t>(now()));
+    if (how == "abort") std::abort();
+    if (how == "kill") ::kill(::getpid(), SIGKILL);
+    if (how == "exit0") ::_exit(0);
+    if (how == "exit7") ::_exit(7);
+    if (how == "return7") std::exit(7);  // runs destructors of statics, but not of the job
+    for (;;) ::pause();
+}
+
+}  // namespace
+
+ROLLCALL_SCENARIO(bad_arguments) {
+    const Communicator& world = scene.world;
+    const auto refused = [](const char* what, const std::function<void()>& call) { expect_error(ErrorCode::invalid_argument, what, call); };
+    void* const kNull = nullptr;
+    // One rank only makes the mistakes: were anything sent, the others would notice.
+    if (scene.rank == scene.size - 1) {
+        int value = 0;
+        for (const int rank : {-1, scene.size, 1 << 30, -(1 << 30)}) {
+            refused("broadcast with a wrong root", [&] { world.broadcast(value, rank); });
+            refused("start_broadcast with a wrong root", [&] { world.start_broadcast(&value, sizeof value, rank); });
+            refused("send to a wrong rank", [&] { world.send(value, rank); });
+            refused("start_send to a wrong rank", [&] { world.start_send(&value, sizeof value, rank); });
+            refused("receive from a wrong rank", [&] { world.receive<int>(rank); });
+            refused("start_receive from a wrong rank", [&] { world.start_receive(&value, sizeof value, rank); });
+            refused("world_rank of a wrong rank", [&] { world.world_rank(rank); });
+        }
+        refused("broadcast of null", [&] { world.broadcast(kNull, 8, 0); });
+        refused("start_broadcast of null", [&] { world.start_broadcast(kNull, 8, 0); });
+        refused("send of null", [&] { world.send(kNull, 8, 0); });
+        refused("start_send of null", [&] { world.start_send(kNull, 8, 0); });
+        refused("receive into null", [&] { world.receive(kNull, 8, 0); });
+        refused("start_receive into null", [&] { world.start_receive(kNull, 8, 0); });
+        refused("split by a negative colour", [&] { world.split(-2, 0); });
+        for (const char* name : {"fast", "near_optimal", "Linear", "binomial "})
+            for (const std::uint64_t bytes : {0, 8}) {
+                const Error error = expect_error(ErrorCode::invalid_argument, "an unknown algorithm", [&] { world.broadcast(&value, bytes % 5, 0, {.algorithm = name, .segment_bytes = {}, .timeout = {}}); });
+                check(std::string(error.what()).find(name) != std::string::npos && std::string(error.what()).find("scatter_allgather") != std::string::npos,
+                      "the error does not name it and what is allowed: {}", error.what());
+            }
+    }
+    world.broadcast(nullptr, 0, 0);
+    std::uint64_t value = scene.rank == 0 ? 42 : 0;
+    world.broadcast(value, 0, {.algorithm = "sca-all", .segment_bytes = {}, .timeout = {}});
+    check(value == 42, "a broadcast after wrong calls gave {}", value);
+    const Communicator copy = world.duplicate();
+    copy.barrier();
+    world.barrier();
+}
+
+// Words: what differs (operation, root, bytes, algorithm, segment, split), the rank that differs, how many good calls before.
+ROLLCALL_SCENARIO(mismatch) {
+    const std::string what = scene.word(0);
+    const bool odd = scene.rank == scene.number(1, 0);
+    const Communicator part = scene.world.duplicate();
+    for (int i = 0; i < scene.number(2, 3); ++i) {
+        std::uint64_t value = 1;
+        part.broadcast(value, i % scene.size);
+    }
+    std::vector<std::byte> data(100'000);
+    const std::string algorithm = scene.word(3, "binomial");
+    BroadcastOptions options;
+    options.algorithm = algorithm;
+    const Nanoseconds start = now();
+    const Error error = expect_error(ErrorCode::mismatch, what, [&] {
+        const std::uint64_t bytes = 8;
+        if (what == "operation" && odd) return part.barrier();
+        if (what == "started" && odd) return static_cast<void>(part.start_barrier().wait());
+        if (what == "split" && odd) return static_cast<void>(part.split(0, 0));
+        if (what == "algorithm" && odd) options.algorithm = algorithm == "linear" ? "pipelined" : "linear";
+        if (what == "segment") options.algorithm = "pipelined", options.segment_bytes = odd ? 64 : 128;
+        if (what == "large" && odd) return part.broadcast(data.data(), 99'999, 0, options);
+        if (what == "large") return part.broadcast(data.data(), 100'000, 0, options);
+        part.broadcast(data.data(), what == "bytes" && odd ? bytes + 1 : bytes, what == "root" && odd ? 1 : 0, options);
+        // A rank whose part was done may leave before the mistake is seen; its next call tells.
+        part.barrier();
+        part.barrier();
+    });
+    const std::string text = error.what();
+    fmt::print("rank {} mismatch after {} ms: {}\n", scene.rank, (now() - start) / 1'000'000, text);
+    check(text.find(" called ") != std::string::npos && text.find(" called ") != text.rfind(" called "), "both calls are not named: {}", text);
+    check(text.find(fmt::format("rank {} called", scene.number(1, 0))) != std::string::npos, "the one who differs is not named: {}", text);
+    check(text.find("sequence") != std::string::npos, "the sequence is not named: {}", text);
+    // At once from now on; other communicators and messages are as before.
+    expect_error(ErrorCode::mismatch, "the next call", [&] { part.barrier(); });
+    std::uint64_t value = scene.rank == 0 ? 7 : 0;
+    scene.world.broadcast(value, 0);
+    check(value == 7, "the world is broken, too");
+    Request send = part.start_send(std::span<const int, 1>(&scene.rank, 1), scene.next());
+    check(part.receive<int>(scene.previous()) == scene.previous(), "messages are broken, too");
+    send.wait();
+    scene.world.barrier();
+}
+
+// An operation that does not end in time on one rank ends with an error on all.
+ROLLCALL_SCENARIO(collective_deadline) {
+    if (scene.size < 2) return;
+    const Communicator part = scene.world.duplicate();
+    if (scene.rank == 0) {
+        expect_error(ErrorCode::timeout, "a barrier that one rank has not entered", [&] { part.barrier(std::chrono::milliseconds(30)); });
+        scene.raise(0);
+    } else {
+        if (scene.rank == 1) scene.await(0);
+        expect_error(ErrorCode::timeout, "a barrier that another rank has given up", [&] { part.barrier(); });
+    }
+    scene.world.barrier();
+}
+
+// Nobody sends what this waits for.
+ROLLCALL_SCENARIO(stuck) { scene.world.receive<int>(scene.next()); }
+
+// A rank dies, the others are told. Words: how, who, what the others do, microseconds before it.
+ROLLCALL_SCENARIO(death) {
+    const std::string how = scene.word(0);
+    const int victim = scene.number(1, 0) % scene.size;
+    const std::string where = scene.word(2);
+    const Communicator& world = scene.world;
+    const Communicator part = world.duplicate();
+    world.barrier();
+    const auto work = [&](const std::function<void(int)>& operation) {
+        for (int i = 0;; ++i) operation(i);
+    };
+    std::thread killer;
+    if (scene.rank == victim) {
+        const int after = scene.number(3, 1000);
+        if (where == "absent" || where == "computing" || where == "waiting_all") {
+            sleep_us(after);
+            die(scene, how);
+        }
+        killer = std::thread([&scene, how, after] {
+            sleep_us(after);
+            die(scene, how);
+        });
+        killer.detach();
+    }
+    std::vector<std::byte> data(300'000);
+    const Error error = expect_error(ErrorCode::peer_failed, where, [&] {
+        if (where == "absent") {  // it dies outside, the others wait inside
+            work([&](int) { world.barrier(); });
+        } else if (where == "waiting_all") {  // receives of a message that will never come
+            world.receive(data.data(), data.size(), victim, 3);
+        } else if (where == "computing") {  // the others do not call when it dies
+            while (scene.at(kTimeOfDeath).load() == 0) sleep_us(200);
+            sleep_us(50'000);
+            scene.at(kTimeOfDeath).store(static_cast<std::uint64_t>(now()));  // from now on they could know
+            work([&](int) { part.barrier(); });
+        } else if (where == "barrier") {
+            work([&](int) { world.barrier(); });
+        } else if (where == "split") {
+            work([&](int) { world.split(scene.rank % 2, 0).barrier(); });
+        } else if (where == "messages") {
+            work([&](int i) {
+                try {
+                    Request send = world.start_send(data.data(), i % 2 ? 8 : data.size(), scene.next());
+                    world.receive(data.data(), data.size(), scene.previous(), 0, std::chrono::milliseconds(200));
+                    send.wait(std::chrono::milliseconds(200));
+                } catch (const Error& late) {
+                    // A living neighbour that was told before this rank has ceased to send.
+                    if (late.code() != ErrorCode::timeout) throw;
+                    world.barrier();
+                }
+            });
+        } else {
+            work([&](int i) { part.broadcast(data.data(), i % 2 ? 8 : data.size(), i % scene.size, {.algorithm = where, .segment_bytes = {}, .timeout = {}}); });
+        }
+    });
+    if (scene.rank == victim) {  // its operations may have failed, by its own death's doing: never
+        throw Wrong(fmt::format("the victim lives and got: {}", error.what()));
+    }
+    const Nanoseconds took = now() - static_cast<Nanoseconds>(scene.at(kTimeOfDeath).load());
+    fmt::print("rank {} told after {} ms: {}\n", scene.rank, took / 1'000'000, error.what());
+    check(scene.at(kTimeOfDeath).load() != 0, "a death was told before it happened");
+    check(error.failed_rank() == victim, "{} was blamed: {}", error.failed_rank(), error.what());
+    check(std::string(error.what()).find(fmt::format("rank {} on host ", victim)) != std::string::npos, "rank and host are not named: {}", error.what());
+    // Everything with it fails at once from now on, everything else goes on.
+    expect_error(ErrorCode::peer_failed, "a barrier with the dead", [&] { world.barrier(); });
+    expect_error(ErrorCode::peer_failed, "a send to the dead", [&] { world.send(1, victim); });
+    expect_error(ErrorCode::peer_failed, "a receive from the dead", [&] { world.receive<int>(victim, 999); });
+    int left = -1, right = -1;
+    for (int i = 1; i < scene.size && right < 0; ++i)
+        if ((scene.rank + i) % scene.size != victim) right = (scene.rank + i) % scene.size;
+    for (int i = 1; i < scene.size && left < 0; ++i)
+        if ((scene.rank + scene.size - i) % scene.size != victim) left = (scene.rank + scene.size - i) % scene.size;
+    if (right >= 0 && right != scene.rank) {
+        Request send = world.start_send(std::span<const int, 1>(&scene.rank, 1), right, 1234);
+        check(world.receive<int>(left, 1234) == left, "the survivors do not hear each other");
+        send.wait();
+    }
+    // All have seen it before one leaves.
+    scene.at(kEnded).fetch_add(1);
+    scene.await(kEnded, static_cast<std::uint64_t>(scene.size - 1));
+}
+
+// One dies while the others leave in good order. They must come to an end.
+ROLLCALL_SCENARIO(death_at_the_end) {
+    scene.world.barrier();
+    if (scene.rank == scene.number(1, 0) % scene.size) {
+        sleep_us(20'000);
+        die(scene, scene.word(0));
+    }
+}
+
+// After finalize() nothing more is sent.
+ROLLCALL_SCENARIO(after_the_end) {
+    const Communicator kept = scene.world;
+    const Communicator copy = scene.world.duplicate();
+    scene.job.finalize();
+    scene.job.finalize();
+    int value = 0;
+    expect_error(ErrorCode::state, "a barrier after finalize", [&] { kept.barrier(); });
+    expect_error(ErrorCode::state, "a broadcast after finalize", [&] { copy.broadcast(value, 0); });
+    expect_error(ErrorCode::state, "a send after finalize", [&] { kept.send(value, 0); });
+    expect_error(ErrorCode::state, "a receive after finalize", [&] { kept.receive<int>(0); });
+    expect_error(ErrorCode::state, "a split after finalize", [&] { kept.split(0, 0); });
+    check(kept.size() == scene.size && kept.rank() == scene.rank, "a communicator has forgotten its ranks");
+}
+
+// An exception that leaves main's scope while others wait.
+ROLLCALL_SCENARIO(gives_up) {
+    if (scene.rank == scene.number(0, 0)) throw Wrong("giving up, as asked");
+    const Error error = expect_error(ErrorCode::peer_failed, "a barrier", [&] { scene.world.barrier(); });
+    check(error.failed_rank() == scene.number(0, 0), "{} was blamed", error.failed_rank());
+}
+
+ROLLCALL_SCENARIO(aborts) {
+    scene.world.barrier();
+    if (scene.rank == scene.number(0, 0)) scene.job.abort(43, "enough of this");
+    scene.world.receive<int>(scene.number(0, 0));
+}
+
+}  // namespace rollcall::test

@@ -1,0 +1,117 @@
+/// \file
+/// The rank program of the process tests: joins its job and plays the scenarios that its arguments name, "name:a:b".
+/// A rank that finds something wrong says so in a sentence and exits with 3; an Error that nobody expected gives 5.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <sstream>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tests/process/ranks/scene.hpp"
+
+namespace rollcall::test {
+namespace {
+
+std::map<std::string, Scenario>& scenarios() {
+    static std::map<std::string, Scenario> all;
+    return all;
+}
+
+// One write per line: the ranks' lines do not mix.
+void say(int rank, const std::string& text) {
+    const std::string line = fmt::format("rank {} {}\n", rank, text);
+    if (::write(STDOUT_FILENO, line.data(), line.size()) < 0) std::_Exit(9);
+}
+
+int play(int argc, char** argv) {
+    const char* given = std::getenv("ROLLCALL_BOOTSTRAP_RANK");
+    const int rank = given ? std::atoi(given) : 0;
+    std::string now = "the start";
+    try {
+        Job job;
+        for (int i = 1; i < argc; ++i) {
+            now = argv[i];
+            std::vector<std::string> words;
+            std::istringstream stream(now);
+            for (std::string word; std::getline(stream, word, ':');) words.push_back(word);
+            const auto found = scenarios().find(words.at(0));
+            check(found != scenarios().end(), "there is no such scenario");
+            words.erase(words.begin());
+            Scene scene{job, job.world(), job.rank(), job.size(), words, static_cast<std::size_t>(i - 1) * kWordsEach % kSharedWords};
+            found->second(scene);
+        }
+        now = "finalize";
+        job.finalize();
+    } catch (const Wrong& wrong) {
+        say(rank, fmt::format("in {}: wrong: {}", now, wrong.what()));
+        return 3;
+    } catch (const Error& error) {
+        say(rank, fmt::format("in {}: error {} {}: {}", now, name(error.code()), error.failed_rank(), error.what()));
+        return 5;
+    } catch (const std::exception& error) {
+        say(rank, fmt::format("in {}: {}", now, error.what()));
+        return 4;
+    }
+    say(rank, "done");
+    return 0;
+}
+
+}  // namespace
+
+Register::Register(const char* name, Scenario scenario) { scenarios().emplace(name, scenario); }
+
+std::atomic<std::uint64_t>& shared(std::size_t index) {
+    static std::atomic<std::uint64_t>* const words = [] {
+        const char* path = std::getenv("ROLLCALL_TEST_SHARED");
+        const int file = path ? ::open(path, O_RDWR | O_CLOEXEC) : -1;
+        void* memory = file < 0 ? MAP_FAILED : ::mmap(nullptr, 64 * 1024, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        if (memory == MAP_FAILED) throw Wrong("ROLLCALL_TEST_SHARED cannot be mapped");
+        ::close(file);
+        return static_cast<std::atomic<std::uint64_t>*>(memory);
+    }();
+    return words[index];
+}
+
+std::vector<std::byte> pattern(std::uint64_t bytes, std::uint64_t which) {
+    std::vector<std::byte> data(bytes);
+    const std::uint64_t base = which * 0x9e3779b97f4a7c15ull;
+    std::uint64_t i = 0;
+    for (; i + 8 <= bytes; i += 8) {
+        const std::uint64_t word = base + i * 0xbf58476d1ce4e5b9ull;
+        std::memcpy(data.data() + i, &word, 8);
+    }
+    for (; i < bytes; ++i) data[i] = static_cast<std::byte>(base + i);
+    return data;
+}
+
+void check_pattern(const void* data, std::uint64_t bytes, std::uint64_t which, const std::string& what) {
+    const auto right = pattern(bytes, which);
+    if (bytes == 0 || std::memcmp(data, right.data(), bytes) == 0) return;
+    const auto* got = static_cast<const std::byte*>(data);
+    std::uint64_t at = 0;
+    while (got[at] == right[at]) ++at;
+    throw Wrong(fmt::format("{}: byte {} of {} is {:#x}, not {:#x}", what, at, bytes, static_cast<int>(got[at]), static_cast<int>(right[at])));
+}
+
+Error expect_error(ErrorCode code, const std::string& what, const std::function<void()>& call) {
+    try {
+        call();
+    } catch (const Error& error) {
+        check(error.code() == code, "{} failed with {} instead of {}: {}", what, name(error.code()), name(code), error.what());
+        return error;
+    }
+    throw Wrong(fmt::format("{} did not fail with {}", what, name(code)));
+}
+
+const std::vector<std::string>& broadcast_algorithms() {
+    static const std::vector<std::string> all = {"linear", "binomial", "pipelined", "scatter_allgather", "arrival_blocking", "arrival_nonblocking"};
+    return all;
+}
+
+}  // namespace rollcall::test
+
+int main(int argc, char** argv) { return rollcall::test::play(argc, argv); }

@@ -3,13 +3,16 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <rollcall/error.hpp>
 #include <system_error>
 #include <utility>
@@ -62,7 +65,10 @@ bool read_some(Descriptor& from, std::string& into) {
 
 }  // namespace
 
-ChildResult run_child(const std::vector<std::string>& arguments, std::string_view input) {
+ChildResult run_child(const std::vector<std::string>& arguments, std::string_view input, const ChildOptions& options) {
+    using Clock = std::chrono::steady_clock;
+    const bool limited = options.timeout != kForever;
+    auto deadline = limited ? Clock::now() + options.timeout : Clock::time_point::max();
     const std::string& program = arguments.at(0);
     Pipe in, out, errors;
     open(in, program);
@@ -73,13 +79,25 @@ ChildResult run_child(const std::vector<std::string>& arguments, std::string_vie
     for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
     argv.push_back(nullptr);
 
+    std::vector<std::string> assignments = options.environment;
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+        const std::string_view own(*entry);
+        const auto is_given = [&](const std::string& given) {
+            return own.substr(0, own.find('=')) == std::string_view(given).substr(0, given.find('='));
+        };
+        if (std::none_of(options.environment.begin(), options.environment.end(), is_given)) assignments.emplace_back(own);
+    }
+    std::vector<char*> environment;
+    for (const std::string& assignment : assignments) environment.push_back(const_cast<char*>(assignment.c_str()));
+    environment.push_back(nullptr);
+
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, in.childs.get(), STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&actions, out.childs.get(), STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, errors.childs.get(), STDERR_FILENO);
     pid_t child = -1;
-    const int refused = ::posix_spawnp(&child, program.c_str(), &actions, nullptr, argv.data(), environ);
+    const int refused = ::posix_spawnp(&child, program.c_str(), &actions, nullptr, argv.data(), environment.data());
     posix_spawn_file_actions_destroy(&actions);
     ChildResult result;
     if (refused == ENOENT) return result;
@@ -95,7 +113,18 @@ ChildResult run_child(const std::vector<std::string>& arguments, std::string_vie
         std::array<pollfd, 3> descriptors{
             {{in.ours.get(), POLLOUT, 0}, {out.ours.get(), POLLIN, 0}, {errors.ours.get(), POLLIN, 0}}};
         if (out.ours.get() < 0 && errors.ours.get() < 0) break;
-        if (::poll(descriptors.data(), descriptors.size(), -1) < 0 && errno != EINTR) break;
+        int limit = -1;
+        if (limited) {
+            const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+            limit = static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
+            if (left <= 0) {
+                ::kill(child, result.timed_out ? SIGKILL : SIGTERM);
+                if (std::exchange(result.timed_out, true)) break;
+                deadline = Clock::now() + kChildGrace;
+                continue;
+            }
+        }
+        if (::poll(descriptors.data(), descriptors.size(), limit) < 0 && errno != EINTR) break;
         if (descriptors[0].revents != 0) {
             const ssize_t count = ::send(in.ours.get(), input.data(), input.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
             if (count > 0) input.remove_prefix(static_cast<std::size_t>(count));

@@ -65,6 +65,15 @@ std::vector<std::uint64_t> parse_counts(std::string_view text, std::string_view 
     return counts;
 }
 
+std::uint64_t parse_count(std::string_view text, std::string_view what, std::uint64_t low, std::uint64_t high) {
+    std::uint64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end != text.data() + text.size() || value < low || value > high)
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("{} {}; allowed: a whole number from {} to {}", what, quote(text), low, high));
+    return value;
+}
+
 std::vector<std::string> parse_names(std::string_view text, std::string_view what, std::span<const Choice> choices) {
     std::vector<std::string> names;
     const auto add = [&](const std::string& name) {
@@ -72,7 +81,8 @@ std::vector<std::string> parse_names(std::string_view text, std::string_view wha
     };
     for (const auto entry : entries(text)) {
         if (entry == kAll) {
-            for (const Choice& choice : choices) add(choice.name);
+            for (const Choice& choice : choices)
+                if (choice.in_all) add(choice.name);
             continue;
         }
         const auto found = std::find_if(choices.begin(), choices.end(), [&](const Choice& choice) {

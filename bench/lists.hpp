@@ -14,6 +14,7 @@ namespace rollcall::bench {
 struct Choice {
     std::string name;
     std::vector<std::string> aliases = {};
+    bool in_all = true;  ///< Whether "all" means it too.
 };
 
 /// "8,64Ki,8Mi" to bytes, in the order given. Throws Error{invalid_argument} in one line that names the list and the
@@ -25,8 +26,11 @@ std::vector<std::uint64_t> parse_sizes(std::string_view text);
 std::vector<std::uint64_t> parse_counts(std::string_view text, std::string_view what, std::uint64_t low,
                                         std::uint64_t high);
 
+/// One such number. Throws the same.
+std::uint64_t parse_count(std::string_view text, std::string_view what, std::uint64_t low, std::uint64_t high);
+
 /// "binomial,flat" to names out of `choices`, in the order given, aliases replaced by their names, each once. "all"
-/// stands for every choice. `what` names them in the error ("algorithm"). Throws Error{invalid_argument} in one line
+/// stands for every choice that is in_all. `what` names them in the error ("algorithm"). Throws Error{invalid_argument} in one line
 /// that names the unknown entry and lists what is allowed.
 std::vector<std::string> parse_names(std::string_view text, std::string_view what, std::span<const Choice> choices);
 

@@ -7,6 +7,8 @@
 #include <CLI/CLI.hpp>
 #include <rollcall/error.hpp>
 
+#include "bench/command.hpp"
+#include "bench/simulate.hpp"
 #include "command/info.hpp"
 #include "launcher/command.hpp"
 #include "support/usage.hpp"
@@ -33,6 +35,8 @@ int run(int argc, char** argv) {
     root.require_subcommand(1);
     int exit_code = 0;
     rollcall::launcher::add_run_command(root, exit_code);
+    rollcall::bench::add_bench_command(root, exit_code);
+    rollcall::bench::add_simulate_command(root);
     rollcall::command::add_info_command(root);
     try {
         root.parse(argc, argv);

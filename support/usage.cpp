@@ -37,7 +37,8 @@ std::string subcommands(const CLI::App& command) {
 
 std::string options(const CLI::App& command) {
     std::vector<std::string> names;
-    for (const auto* option : command.get_options()) names.push_back(option->get_name(!option->nonpositional(), true));
+    for (const auto* option : command.get_options())
+        if (!option->get_group().empty()) names.push_back(option->get_name(!option->nonpositional(), true));  // not hidden
     return fmt::format("{}", fmt::join(names, ", "));
 }
 

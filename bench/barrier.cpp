@@ -1,0 +1,205 @@
+#include "bench/barrier.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <rollcall/rollcall.hpp>
+#include <sstream>
+
+#include "bench/child.hpp"
+#include "bench/clock.hpp"
+#include "bench/lists.hpp"
+#include "bench/rounds.hpp"
+
+namespace rollcall::bench {
+namespace {
+
+constexpr int kDefaultRanks = 8;
+constexpr std::uint64_t kDefaultIterations = 10, kDefaultRounds = 5, kDefaultBatch = 500, kMost = 1'000'000;
+constexpr const char* kKey = "barrier";
+constexpr auto kPeerLimit = std::chrono::seconds(120);
+
+/// An MPI library to compare with: how its program is started, with {n}, and what must be there.
+struct Peer {
+    const char* name;
+    const char* program;
+    std::vector<std::string> launcher;
+    std::vector<std::string> environment;
+    const char* preload;  ///< A library beside the program, or null.
+    const char* packages;
+};
+
+const std::vector<Peer>& peers() {
+    static const std::vector<Peer> all = {
+        {.name = "openmpi",
+         .program = "barrier-openmpi",
+         .launcher = {"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "-n"},
+         .environment = {},
+         .preload = nullptr,
+         .packages = "openmpi-bin libopenmpi-dev"},
+        // MPICH 4.0 polls without yielding: where ranks share cores each step would take a time slice.
+        {.name = "mpich",
+         .program = "barrier-mpich",
+         .launcher = {"mpiexec.hydra", "-n"},
+         .environment = {},
+         .preload = "librollcall-peer-yield.so",
+         .packages = "mpich libmpich-dev"},
+    };
+    return all;
+}
+
+struct Words {
+    StartWords start;
+    Inherited inherited;
+    std::vector<std::string> peers;
+    std::string transports = "default";
+    std::string iterations, rounds, batch;
+    output::Format format = output::Format::text;
+};
+
+struct Plan {
+    std::vector<const Peer*> peers;
+    std::vector<TransportChoice> transports;
+    std::uint64_t iterations = kDefaultIterations, rounds = kDefaultRounds, batch = kDefaultBatch;
+};
+
+/// The file of a peer: in the build tree beside the command, installed in libexec.
+std::string peer_file(const Peer& peer, const std::string& name) {
+    const auto here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+    for (const auto& directory : {here / "peers", here.parent_path() / "libexec" / "rollcall"})
+        if (std::filesystem::exists(directory / name)) return (directory / name).string();
+    throw Error(ErrorCode::state, fmt::format("the peer {} was not built: install {} and configure and build again", peer.name, peer.packages));
+}
+
+std::vector<double> run_peer(const Peer& peer, int ranks, const Plan& plan) {
+    std::vector<std::string> words = peer.launcher;
+    words.insert(words.end(), {std::to_string(ranks)});
+    if (peer.preload != nullptr) words.insert(words.end(), {"-genv", "LD_PRELOAD", peer_file(peer, peer.preload)});
+    words.insert(words.end(), {peer_file(peer, peer.program), std::to_string(plan.iterations), std::to_string(plan.batch)});
+    const ChildResult result = run_child(words, {}, {peer.environment, kPeerLimit});
+    if (!result.found)
+        throw Error(ErrorCode::state, fmt::format("{} is not there: install {}", words.front(), peer.packages));
+    if (result.exit_code != 0 || result.timed_out)
+        throw Error(ErrorCode::state, fmt::format("the peer {} {} (exit code {}): {}", peer.name, result.timed_out ? "did not end in time" : "failed",
+                                                  result.exit_code, result.errors));
+    std::vector<double> samples;
+    std::istringstream lines(result.output);
+    for (double value = 0; lines >> value;) samples.push_back(value);
+    if (samples.size() != plan.iterations)
+        throw Error(ErrorCode::state, fmt::format("the peer {} printed {} samples instead of {}", peer.name, samples.size(), plan.iterations));
+    return samples;
+}
+
+Samples measure_in(Job& job, const Plan& plan) {
+    const Communicator& world = job.world();
+    Samples samples;
+    samples.transport = transport_name();
+    for (std::uint64_t i = 0; i < plan.batch / 10 + 1; ++i) world.barrier();
+    for (std::uint64_t iteration = 0; iteration < plan.iterations; ++iteration) {
+        const Nanoseconds begin = now();
+        for (std::uint64_t i = 0; i < plan.batch; ++i) world.barrier();
+        samples.values[kKey].push_back(static_cast<double>(now() - begin) * 1e-9 / static_cast<double>(plan.batch));
+    }
+    return samples;
+}
+
+Plan plan_of(const Words& words) {
+    Plan plan;
+    plan.transports = parse_transports(words.transports);
+    if (!words.iterations.empty()) plan.iterations = parse_count(words.iterations, "--iterations", 1, kMost);
+    if (!words.rounds.empty()) plan.rounds = parse_count(words.rounds, "--rounds", 1, kMost);
+    if (!words.batch.empty()) plan.batch = parse_count(words.batch, "--batch", 1, kMost);
+    std::vector<Choice> choices;
+    for (const Peer& peer : peers()) choices.push_back({.name = peer.name});
+    for (const std::string& text : words.peers)
+        for (const std::string& name : parse_names(text, "peer", choices))
+            for (const Peer& peer : peers())
+                if (peer.name == name) plan.peers.push_back(&peer);
+    for (const TransportChoice& transport : plan.transports)
+        if (!plan.peers.empty() && transport.name == "tcp")
+            throw Error(ErrorCode::invalid_argument, "--peer with --transport tcp; allowed: default, shm, which is what the peers use");
+    return plan;
+}
+
+int run(const Words& words) {
+    const Start start = checked(words.start, kDefaultRanks, 1);
+    const Plan plan = plan_of(words);
+    CellPrinter printer(std::cout, words.format);
+    const auto identity = [&](const std::string& who, const std::string& transport) {
+        return CellIdentity{.operation = "barrier", .algorithm = who, .transport = transport, .ranks = start.ranks};
+    };
+
+    if (inside_job()) {
+        if (!plan.peers.empty() && words.inherited.samples < 0)
+            throw Error(ErrorCode::invalid_argument, "--peer in a job that is already running; allowed: outside of one");
+        Job job;
+        const Samples samples = measure_in(job, plan);
+        if (job.rank() != 0) return 0;
+        if (words.inherited.samples >= 0) {
+            leave(words.inherited, samples);
+            return 0;
+        }
+        printer.add(plain_cell(identity("rollcall", samples.transport), samples.values.at(kKey)));
+        printer.finish();
+        return 0;
+    }
+
+    for (const Peer* peer : plan.peers) {
+        peer_file(*peer, peer->program);
+        if (peer->preload != nullptr) peer_file(*peer, peer->preload);
+    }
+    for (const TransportChoice& transport : plan.transports) {
+        Rounds ours;
+        std::vector<Rounds> theirs(plan.peers.size());
+        std::string name;
+        for (std::uint64_t round = 0; round < plan.rounds; ++round) {
+            const Samples samples = collect(start, transport.environment, {"--transport", "default"});
+            if (samples.exit_code != 0) return samples.exit_code;
+            name = samples.transport;
+            ours.push_back(samples.values.at(kKey));
+            for (std::size_t peer = 0; peer < plan.peers.size(); ++peer)
+                theirs[peer].push_back(run_peer(*plan.peers[peer], start.ranks, plan));
+        }
+        Cell cell = plain_cell(identity("rollcall", name), together(ours));
+        if (!plan.peers.empty()) cell.metrics.push_back(undefined("rollcall_ratio", Unit::ratio));
+        printer.add(cell);
+        for (std::size_t peer = 0; peer < plan.peers.size(); ++peer) {
+            cell = plain_cell(identity(plan.peers[peer]->name, "its own choice"), together(theirs[peer]));
+            cell.metrics.push_back(metric("rollcall_ratio", Unit::ratio, ratios(ours, theirs[peer])));
+            printer.add(cell);
+        }
+    }
+    printer.finish();
+    return 0;
+}
+
+}  // namespace
+
+void add_barrier_command(CLI::App& bench, int& exit_code) {
+    CLI::App* const command = bench.add_subcommand("barrier", "The time of a barrier, beside those of MPI libraries");
+    const auto words = std::make_shared<Words>();
+    add_start_options(*command, words->start, kDefaultRanks);
+    command->add_option("--peer", words->peers, "Run this MPI library in each round, and compare: openmpi, mpich, all; may be given again")
+        ->type_name("NAMES")
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    command->add_option("--transport", words->transports, kTransportHelp)->type_name("NAMES")->capture_default_str()
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    command->add_option("--iterations", words->iterations, "Batches in each round")->type_name("N")->default_str(std::to_string(kDefaultIterations));
+    command->add_option("--batch", words->batch, "Barriers in a batch, whose mean is a sample")->type_name("N")->default_str(std::to_string(kDefaultBatch));
+    command->add_option("--rounds", words->rounds, "Jobs that are started, one after the other")->type_name("N")->default_str(std::to_string(kDefaultRounds));
+    output::add_format_option(*command, words->format);
+    add_inherited_options(*command, words->inherited);
+    command->footer(R"(
+run_time is the time of one barrier. rollcall_ratio, in the row of a peer, is the time of Rollcall over that of the
+peer: the median of a round each. Peers yield while they poll, where ranks may share cores: Open MPI by its
+mpi_yield_when_idle, MPICH by a small library that is loaded before it.)");
+    command->callback([words, &exit_code] { exit_code = run(*words); });
+}
+
+}  // namespace rollcall::bench

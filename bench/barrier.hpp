@@ -1,0 +1,14 @@
+/// \file
+/// `rollcall bench barrier`: the time of a barrier, beside those of MPI libraries.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace rollcall::bench {
+
+/// Adds the subcommand to `rollcall bench`. Errors as add_bench_command().
+void add_barrier_command(CLI::App& bench, int& exit_code);
+
+}  // namespace rollcall::bench

@@ -1,0 +1,38 @@
+#include "bench/clock.hpp"
+
+#include <sched.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+namespace rollcall::bench {
+namespace {
+
+constexpr Nanoseconds kSecond = 1'000'000'000;
+/// A sleeping thread is woken within this on an idle core.
+constexpr Nanoseconds kPolled = 60'000;
+
+}  // namespace
+
+Nanoseconds now() {
+    timespec time{};
+    ::clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * kSecond + time.tv_nsec;
+}
+
+void make_sleep_exact() { ::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL); }
+
+void wait_until(Nanoseconds moment, Compute how) {
+    if (how == Compute::spin) {
+        while (now() < moment) {
+        }
+        return;
+    }
+    const Nanoseconds wake = moment - kPolled;
+    const timespec time{wake / kSecond, wake % kSecond};
+    if (now() < wake)
+        while (::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nullptr) != 0) {
+        }
+    while (now() < moment) ::sched_yield();
+}
+
+}  // namespace rollcall::bench

@@ -1,0 +1,27 @@
+#include "bench/command.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "bench/barrier.hpp"
+#include "bench/broadcast.hpp"
+#include "bench/idle.hpp"
+#include "bench/overlap.hpp"
+#include "bench/pingpong.hpp"
+
+namespace rollcall::bench {
+
+void add_bench_command(CLI::App& root, int& exit_code) {
+    CLI::App* const bench = root.add_subcommand("bench", "Measure operations with real ranks");
+    bench->require_subcommand(1);
+    bench->footer(R"(
+A benchmark starts its ranks itself; called by `rollcall run -n N rollcall bench ...` it uses that job.
+csv and json: a line for each cell, with operation, algorithm, transport, ranks, bytes, pattern, iterations, and the
+medians with their 95 % intervals, in seconds.)");
+    add_broadcast_command(*bench, exit_code);
+    add_pingpong_command(*bench, exit_code);
+    add_barrier_command(*bench, exit_code);
+    add_overlap_command(*bench, exit_code);
+    add_idle_command(*bench, exit_code);
+}
+
+}  // namespace rollcall::bench

@@ -1,0 +1,197 @@
+#include "bench/overlap.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+#include <rollcall/rollcall.hpp>
+
+#include "bench/clock.hpp"
+#include "bench/lists.hpp"
+#include "bench/payload.hpp"
+#include "bench/rounds.hpp"
+#include "runtime/settings/settings.hpp"
+
+namespace rollcall::bench {
+namespace {
+
+constexpr int kRanks = 2;
+constexpr std::uint64_t kDefaultIterations = 20, kWarmup = 3, kMost = 100'000;
+constexpr Nanoseconds kDefaultCompute = 100'000'000;
+/// Both ranks know the common start by then.
+constexpr Nanoseconds kStartMargin = 1'000'000;
+/// The send begins at a random time from here...
+constexpr Nanoseconds kEarliestSend = 2'000'000;
+constexpr Tag kTag = 4;
+
+constexpr const char *kWaiting = "waiting", *kComputing = "computing", *kLeft = "left";
+
+struct Words {
+    StartWords start;
+    Inherited inherited;
+    std::string bytes = "8Mi";
+    std::string transports = "default";
+    std::string landing = "on,off";
+    std::string compute = "100ms";
+    std::string iterations;
+    output::Format format = output::Format::text;
+};
+
+struct Plan {
+    std::vector<std::uint64_t> sizes;
+    std::vector<TransportChoice> transports;
+    std::vector<std::string> landing;
+    Nanoseconds compute = kDefaultCompute;
+    std::uint64_t iterations = kDefaultIterations;
+};
+
+std::string key(std::uint64_t bytes, std::string_view what) { return fmt::format("{} {}", bytes, what); }
+
+class Runner {
+  public:
+    Runner(Job& job, const Plan& plan) : job_(job), world_(job.world()), plan_(plan) { make_sleep_exact(); }
+
+    Samples run() {
+        samples_.transport = transport_name();
+        for (const std::uint64_t bytes : plan_.sizes) {
+            data_.resize(bytes);
+            for (std::uint64_t iteration = 0; iteration < kWarmup + plan_.iterations; ++iteration)
+                for (const std::size_t variant : shuffled(iteration)) send(iteration, variant == 1, iteration >= kWarmup);
+        }
+        return std::move(samples_);
+    }
+
+  private:
+    /// Which comes first, the waiting receiver (0) or the computing one (1).
+    static std::vector<std::size_t> shuffled(std::uint64_t iteration) {
+        return bench::key_of({iteration, 7}) % 2 == 0 ? std::vector<std::size_t>{0, 1} : std::vector<std::size_t>{1, 0};
+    }
+
+    void send(std::uint64_t iteration, bool computes, bool counts) {
+        const std::uint64_t content = bench::key_of({data_.size(), iteration, computes});
+        if (job_.rank() == 0) fill(data_, content);
+        else poison(data_, content);
+        world_.barrier();
+        Nanoseconds start = now() + kStartMargin;
+        world_.broadcast(start, 0, {.algorithm = "linear", .segment_bytes = {}, .timeout = {}});
+        // The same moment for both, in the first half of the computation.
+        const auto latest = static_cast<std::uint64_t>(std::max<Nanoseconds>(plan_.compute / 2 - kEarliestSend, 1));
+        const Nanoseconds begin = start + kEarliestSend + static_cast<Nanoseconds>(bench::key_of({iteration, 5}) % latest);
+        const Nanoseconds computed = start + plan_.compute;
+        if (job_.rank() == 0) {
+            wait_until(begin, Compute::sleep);
+            const Nanoseconds before = now();
+            world_.send(data_.data(), data_.size(), 1, kTag);
+            const Nanoseconds after = now();
+            if (counts) {
+                samples_.values[key(data_.size(), computes ? kComputing : kWaiting)].push_back(static_cast<double>(after - before) * 1e-9);
+                if (computes) samples_.values[key(data_.size(), kLeft)].push_back(static_cast<double>(computed - before) * 1e-9);
+            }
+        } else if (job_.rank() == 1) {
+            if (computes) wait_until(computed, Compute::spin);
+            world_.receive(data_.data(), data_.size(), 0, kTag);
+            if (const auto wrong = find_wrong(data_, content))
+                job_.abort(1, fmt::format("a message of {} bytes came in wrong: byte {} is not what was sent", data_.size(), *wrong));
+        }
+    }
+
+    Job& job_;
+    const Communicator& world_;
+    const Plan& plan_;
+    Samples samples_;
+    std::vector<std::byte> data_;
+};
+
+Plan plan_of(const Words& words) {
+    Plan plan;
+    plan.sizes = parse_sizes(words.bytes);
+    plan.transports = parse_transports(words.transports);
+    const Choice choices[] = {{.name = "on"}, {.name = "off"}};
+    plan.landing = parse_names(words.landing, "landing", choices);
+    plan.compute = runtime::parse_duration(words.compute);
+    if (plan.compute < 4 * kEarliestSend)
+        throw Error(ErrorCode::invalid_argument, fmt::format("--compute {}; allowed: {} and more", words.compute,
+                                                             runtime::format_duration(static_cast<double>(4 * kEarliestSend) * 1e-9)));
+    if (!words.iterations.empty()) plan.iterations = parse_count(words.iterations, "--iterations", 1, kMost);
+    return plan;
+}
+
+void print(CellPrinter& printer, const Plan& plan, const Words& words, const std::string& landing, const Samples& samples) {
+    for (const std::uint64_t bytes : plan.sizes) {
+        const auto& computing = samples.values.at(key(bytes, kComputing));
+        const auto& waiting = samples.values.at(key(bytes, kWaiting));
+        const auto& left = samples.values.at(key(bytes, kLeft));
+        std::vector<double> ratio, of_left;
+        for (std::size_t i = 0; i < computing.size(); ++i) {
+            ratio.push_back(computing[i] / waiting[i]);
+            of_left.push_back(computing[i] / left[i]);
+        }
+        Cell cell = plain_cell({.operation = "overlap",
+                                .algorithm = landing == "on" ? "landing" : "no_landing",
+                                .transport = samples.transport,
+                                .ranks = kRanks,
+                                .bytes = bytes,
+                                .pattern = fmt::format("receiver_computes:{}", words.compute)},
+                               computing);
+        cell.metrics.push_back(metric("to_waiting_receiver", Unit::seconds, waiting));
+        cell.metrics.push_back(metric("ratio", Unit::ratio, ratio));
+        cell.metrics.push_back(metric("compute_left", Unit::seconds, left));
+        cell.metrics.push_back(metric("share_of_left", Unit::ratio, of_left));
+        printer.add(cell);
+    }
+}
+
+int run(const Words& words) {
+    const Start start = checked(words.start, kRanks, kRanks);
+    const Plan plan = plan_of(words);
+    CellPrinter printer(std::cout, words.format);
+    if (inside_job()) {
+        Job job;
+        const Samples samples = Runner(job, plan).run();
+        if (job.rank() != 0) return 0;
+        if (words.inherited.samples >= 0) {
+            leave(words.inherited, samples);
+            return 0;
+        }
+        // A job that is already running has the landing budget it was given.
+        print(printer, plan, words, runtime::Settings::from_environment().landing_bytes > 0 ? "on" : "off", samples);
+        printer.finish();
+        return 0;
+    }
+    for (const TransportChoice& transport : plan.transports) {
+        for (const std::string& landing : plan.landing) {
+            auto environment = transport.environment;
+            if (landing == "off") environment.push_back("ROLLCALL_LANDING_BYTES=0");
+            const Samples samples = collect(start, environment, {"--transport", "default"});
+            if (samples.exit_code != 0) return samples.exit_code;
+            print(printer, plan, words, landing, samples);
+        }
+    }
+    printer.finish();
+    return 0;
+}
+
+}  // namespace
+
+void add_overlap_command(CLI::App& bench, int& exit_code) {
+    CLI::App* const command = bench.add_subcommand("overlap", "How long a sender takes whose receiver computes");
+    const auto words = std::make_shared<Words>();
+    add_start_options(*command, words->start, kRanks);
+    command->add_option("--bytes", words->bytes, "Sizes of the message, separated by commas")->type_name("SIZES")->capture_default_str();
+    command->add_option("--transport", words->transports, kTransportHelp)->type_name("NAMES")->capture_default_str()
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    command->add_option("--landing", words->landing, "on: the landing budget as it is set; off: ROLLCALL_LANDING_BYTES=0; each is a job")
+        ->type_name("on,off")->capture_default_str();
+    command->add_option("--compute", words->compute, "How long the receiver computes without calling Rollcall")->type_name("T")->capture_default_str();
+    command->add_option("--iterations", words->iterations, "Sends to each of the two receivers")->type_name("N")->default_str(std::to_string(kDefaultIterations));
+    output::add_format_option(*command, words->format);
+    add_inherited_options(*command, words->inherited);
+    command->footer(R"(
+run_time is the time of a send to a receiver that computes, begun at a random moment of the first half of its
+computation; to_waiting_receiver that of a send to one which waits; ratio the one over the other; compute_left how long
+the receiver would still compute, and share_of_left the time of the send over that.)");
+    command->callback([words, &exit_code] { exit_code = run(*words); });
+}
+
+}  // namespace rollcall::bench

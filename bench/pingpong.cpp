@@ -1,0 +1,229 @@
+#include "bench/pingpong.hpp"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <rollcall/rollcall.hpp>
+#include <sstream>
+#include <thread>
+
+#include "bench/child.hpp"
+#include "bench/clock.hpp"
+#include "bench/lists.hpp"
+#include "bench/payload.hpp"
+#include "bench/rounds.hpp"
+
+namespace rollcall::bench {
+namespace {
+
+constexpr int kRanks = 2;
+constexpr std::uint64_t kDefaultIterations = 10, kDefaultRounds = 5, kMost = 100'000;
+/// A batch lasts long enough for the clock and for the jitter of one round trip not to matter.
+constexpr Nanoseconds kBatchTime = 20'000'000;
+constexpr std::uint64_t kCalibrationTrips = 20, kLargestBatch = 100'000;
+constexpr Tag kTag = 3;
+constexpr const char* kPeer = "ucx_perftest";
+constexpr auto kPeerLimit = std::chrono::seconds(60);
+constexpr auto kServerStarts = std::chrono::seconds(5);
+
+struct Words {
+    StartWords start;
+    Inherited inherited;
+    std::string bytes = "8";
+    std::string transports = "default";
+    std::string iterations, rounds;
+    bool raw_ucx = false;
+    output::Format format = output::Format::text;
+};
+
+struct Plan {
+    std::vector<std::uint64_t> sizes;
+    std::vector<TransportChoice> transports;
+    std::uint64_t iterations = kDefaultIterations, rounds = kDefaultRounds;
+};
+
+std::string key_of_size(std::uint64_t bytes) { return fmt::format("{}", bytes); }
+
+/// One way of `trips` round trips, in seconds, at rank 0.
+double round_trips(const Communicator& world, std::vector<std::byte>& data, std::uint64_t trips) {
+    const Nanoseconds begin = now();
+    for (std::uint64_t trip = 0; trip < trips; ++trip) {
+        if (world.rank() == 0) {
+            world.send(data.data(), data.size(), 1, kTag);
+            world.receive(data.data(), data.size(), 1, kTag);
+        } else {
+            world.receive(data.data(), data.size(), 0, kTag);
+            world.send(data.data(), data.size(), 0, kTag);
+        }
+    }
+    return static_cast<double>(now() - begin) * 1e-9 / static_cast<double>(2 * trips);
+}
+
+/// In the job. Data is checked by a round trip of its own, before what is timed.
+Samples measure_in(Job& job, const Plan& plan) {
+    const Communicator& world = job.world();
+    Samples samples;
+    samples.transport = transport_name();
+    for (const std::uint64_t bytes : plan.sizes) {
+        if (world.rank() < kRanks) {
+            const std::uint64_t key = bench::key_of({bytes, 1});
+            std::vector<std::byte> data(bytes);
+            if (world.rank() == 0) fill(data, key);
+            else poison(data, key);
+            round_trips(world, data, 1);
+            if (const auto wrong = find_wrong(data, key))
+                job.abort(1, fmt::format("pingpong of {} bytes gave a wrong result: byte {} on rank {} is not what was sent",
+                                         bytes, *wrong, world.rank()));
+            const double trip = 2 * round_trips(world, data, kCalibrationTrips);
+            std::uint64_t batch = 0;
+            if (world.rank() == 0) {
+                batch = static_cast<std::uint64_t>(std::clamp(static_cast<double>(kBatchTime) * 1e-9 / trip, 1.0,
+                                                              static_cast<double>(kLargestBatch)));
+                world.send(batch, 1, kTag);
+            } else {
+                batch = world.receive<std::uint64_t>(0, kTag);
+            }
+            round_trips(world, data, batch);
+            for (std::uint64_t i = 0; i < plan.iterations; ++i)
+                samples.values[key_of_size(bytes)].push_back(round_trips(world, data, batch));
+        }
+        world.barrier();
+    }
+    return samples;
+}
+
+/// A TCP port of the loopback interface that nobody uses now.
+int free_port() {
+    const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    void* const any = &address;
+    const bool bound = socket >= 0 && ::bind(socket, static_cast<sockaddr*>(any), size) == 0 &&
+                       ::getsockname(socket, static_cast<sockaddr*>(any), &size) == 0;
+    if (socket >= 0) ::close(socket);
+    if (!bound) throw Error(ErrorCode::state, "no free port on the loopback interface");
+    return ntohs(address.sin_port);
+}
+
+/// One run of ucx_perftest: half a round trip in seconds.
+double ucx_perftest(std::uint64_t bytes, const std::vector<std::string>& environment, std::uint64_t trips) {
+    const std::vector<std::string> test = {kPeer, "-p", std::to_string(free_port()), "-t", "ucp_am_lat", "-s", std::to_string(bytes),
+                                           "-n", std::to_string(trips), "-w", std::to_string(std::max<std::uint64_t>(trips / 10, 1)), "-f"};
+    ChildResult server, client;
+    std::thread serving([&] { server = run_child(test, {}, {environment, kPeerLimit}); });
+    auto words = test;
+    words.insert(words.begin() + 1, "127.0.0.1");
+    const Nanoseconds give_up = now() + std::chrono::nanoseconds(kServerStarts).count();
+    do {  // until the server listens
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        client = run_child(words, {}, {environment, kPeerLimit});
+    } while (client.found && client.exit_code != 0 && now() < give_up);
+    serving.join();
+    if (!client.found)
+        throw Error(ErrorCode::state, fmt::format("{} is not there: install it (Debian and Ubuntu: ucx-utils)", kPeer));
+    // -f prints the last line only: iterations, then the latencies of the 50th percentile, on average, overall, in us.
+    std::istringstream last(client.output.substr(client.output.find_last_of('\n', client.output.size() - 2) + 1));
+    double iterations = 0, percentile_50 = 0, recent = 0, overall = 0;
+    last.ignore(80, ':');
+    if (!(last >> iterations >> percentile_50 >> recent >> overall) || client.exit_code != 0)
+        throw Error(ErrorCode::state, fmt::format("{} failed (exit code {}): {}{}", kPeer, client.exit_code, client.output, client.errors));
+    return overall * 1e-6;
+}
+
+CellIdentity identity(const std::string& who, const std::string& transport, std::uint64_t bytes) {
+    return {.operation = "pingpong", .algorithm = who, .transport = transport, .ranks = kRanks, .bytes = bytes};
+}
+
+/// All rows have the same metrics: a peer's row says how long Rollcall takes in its terms.
+void add(CellPrinter& printer, Cell cell, const std::vector<double>& ratio, bool has_peer) {
+    if (has_peer)
+        cell.metrics.push_back(ratio.empty() ? undefined("rollcall_ratio", Unit::ratio) : metric("rollcall_ratio", Unit::ratio, ratio));
+    printer.add(cell);
+}
+
+int run(const Words& words) {
+    const Start start = checked(words.start, kRanks, kRanks);
+    Plan plan;
+    plan.sizes = parse_sizes(words.bytes);
+    plan.transports = parse_transports(words.transports);
+    if (!words.iterations.empty()) plan.iterations = parse_count(words.iterations, "--iterations", 1, kMost);
+    if (!words.rounds.empty()) plan.rounds = parse_count(words.rounds, "--rounds", 1, kMost);
+    CellPrinter printer(std::cout, words.format);
+
+    if (inside_job()) {
+        if (words.raw_ucx && words.inherited.samples < 0)
+            throw Error(ErrorCode::invalid_argument, "--raw-ucx in a job that is already running; allowed: outside of one");
+        Job job;
+        const Samples samples = measure_in(job, plan);
+        if (job.rank() != 0) return 0;
+        if (words.inherited.samples >= 0) {
+            leave(words.inherited, samples);
+            return 0;
+        }
+        for (const std::uint64_t bytes : plan.sizes)
+            printer.add(plain_cell(identity("rollcall", samples.transport, bytes), samples.values.at(key_of_size(bytes))));
+        printer.finish();
+        return 0;
+    }
+
+    for (const TransportChoice& transport : plan.transports) {
+        std::map<std::uint64_t, Rounds> ours, theirs;
+        std::string name;
+        for (std::uint64_t round = 0; round < plan.rounds; ++round) {
+            // A job in the job's own words; the choice of transports is the environment's.
+            const Samples samples = collect(start, transport.environment, {"--transport", "default"});
+            if (samples.exit_code != 0) return samples.exit_code;
+            name = samples.transport;
+            for (const std::uint64_t bytes : plan.sizes) {
+                const auto& values = samples.values.at(key_of_size(bytes));
+                ours[bytes].push_back(values);
+                if (!words.raw_ucx) continue;
+                auto environment = transport.environment;
+                // What Rollcall asks UCX for where the user does not.
+                if (environment.empty() && std::getenv("UCX_TLS") == nullptr) environment = {"UCX_TLS=^sysv"};
+                const double time = estimate(values).median;
+                const auto trips = static_cast<std::uint64_t>(std::clamp(static_cast<double>(plan.iterations) * static_cast<double>(kBatchTime) * 1e-9 / (2 * time), 20.0, 1e6));
+                theirs[bytes].push_back({ucx_perftest(bytes, environment, trips)});
+            }
+        }
+        for (const std::uint64_t bytes : plan.sizes) {
+            add(printer, plain_cell(identity("rollcall", name, bytes), together(ours[bytes])), {}, words.raw_ucx);
+            if (words.raw_ucx)
+                add(printer, plain_cell(identity(kPeer, name, bytes), together(theirs[bytes])), ratios(ours[bytes], theirs[bytes]), true);
+        }
+    }
+    printer.finish();
+    return 0;
+}
+
+}  // namespace
+
+void add_pingpong_command(CLI::App& bench, int& exit_code) {
+    CLI::App* const command = bench.add_subcommand("pingpong", "Half a round trip between ranks 0 and 1, with blocking calls");
+    const auto words = std::make_shared<Words>();
+    add_start_options(*command, words->start, kRanks);
+    command->add_option("--bytes", words->bytes, "Sizes of the message, separated by commas")->type_name("SIZES")->capture_default_str();
+    command->add_option("--transport", words->transports, kTransportHelp)->type_name("NAMES")->capture_default_str()
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    command->add_option("--iterations", words->iterations, "Batches in each round")->type_name("N")->default_str(std::to_string(kDefaultIterations));
+    command->add_option("--rounds", words->rounds, "Jobs that are started, one after the other")->type_name("N")->default_str(std::to_string(kDefaultRounds));
+    command->add_flag("--raw-ucx", words->raw_ucx, "Run `ucx_perftest -t ucp_am_lat` over the same transports in each round, and compare");
+    output::add_format_option(*command, words->format);
+    add_inherited_options(*command, words->inherited);
+    command->footer(R"(
+run_time is half a round trip; a sample is the mean of a batch of about 20 ms. rollcall_ratio, in the row of a peer, is
+the time of Rollcall over that of the peer: the median of a round each.)");
+    command->callback([words, &exit_code] { exit_code = run(*words); });
+}
+
+}  // namespace rollcall::bench

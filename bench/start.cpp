@@ -1,0 +1,194 @@
+#include "bench/start.hpp"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+
+#include <rollcall/error.hpp>
+
+#include "bench/lists.hpp"
+#include "launcher/local.hpp"
+#include "runtime/bootstrap/frames.hpp"
+#include "runtime/settings/quote.hpp"
+#include "runtime/settings/settings.hpp"
+
+namespace rollcall::bench {
+namespace {
+
+constexpr const char* kTerminalOption = "--inherited-terminal";
+constexpr const char* kSamplesOption = "--inherited-samples";
+
+/// The words this process was called with, without its own name.
+std::vector<std::string> own_words() {
+    std::ifstream file("/proc/self/cmdline", std::ios::binary);
+    std::vector<std::string> words;
+    for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+    if (words.empty()) throw Error(ErrorCode::state, "/proc/self/cmdline cannot be read: is /proc mounted?");
+    words.erase(words.begin());
+    return words;
+}
+
+/// A descriptor that ranks inherit, unlike others.
+class InheritedDescriptor {
+  public:
+    explicit InheritedDescriptor(int number) : number_(number) {}
+    ~InheritedDescriptor() {
+        if (number_ >= 0) ::close(number_);
+    }
+    InheritedDescriptor(const InheritedDescriptor&) = delete;
+    InheritedDescriptor& operator=(const InheritedDescriptor&) = delete;
+    int get() const { return number_; }
+
+  private:
+    int number_;
+};
+
+int start(const Start& start, const std::vector<std::string>& environment, const std::vector<std::string>& more) {
+    launcher::Application application;
+    application.ranks = start.ranks;
+    application.argv = {std::filesystem::read_symlink("/proc/self/exe").string()};
+    for (const auto& word : own_words()) application.argv.push_back(word);
+    application.argv.insert(application.argv.end(), more.begin(), more.end());
+    launcher::LaunchOptions options;
+    options.applications.push_back(std::move(application));
+    options.environment = environment;
+    options.timeout = start.timeout;
+    return launcher::run(options);
+}
+
+void write_all(int descriptor, std::string_view text) {
+    while (!text.empty()) {
+        const ssize_t written = ::write(descriptor, text.data(), text.size());
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0)
+            throw Error(ErrorCode::state,
+                        fmt::format("samples cannot be left: {}", std::generic_category().message(errno)));
+        text.remove_prefix(static_cast<std::size_t>(written));
+    }
+}
+
+}  // namespace
+
+bool inside_job() { return std::getenv(bootstrap::kDescriptorVariable) != nullptr; }
+
+int job_size() {
+    const char* const text = std::getenv(bootstrap::kSizeVariable);
+    return text == nullptr ? 1 : std::atoi(text);
+}
+
+void add_inherited_options(CLI::App& command, Inherited& inherited) {
+    // No group: not in the help.
+    command.add_option(kTerminalOption, inherited.terminal)->group("");
+    command.add_option(kSamplesOption, inherited.samples)->group("");
+}
+
+void add_start_options(CLI::App& command, StartWords& words, int default_ranks) {
+    command.add_option("-n,--ranks", words.ranks, "How many ranks are started; in a job of `rollcall run`: its size")
+        ->type_name("N")
+        ->default_str(std::to_string(default_ranks));
+    command.add_option("--env", words.environment, "Set an environment variable for the ranks; may be given again")
+        ->type_name("K=V")
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    command.add_option("--timeout", words.timeout, "End the job after this time, with code 124")->type_name("T");
+}
+
+Start checked(const StartWords& words, int default_ranks, int fewest_ranks) {
+    Start start;
+    const auto fewest = static_cast<std::uint64_t>(fewest_ranks);
+    start.ranks = inside_job() ? job_size() : default_ranks;
+    if (!words.ranks.empty()) {
+        const auto ranks = static_cast<int>(parse_count(words.ranks, "--ranks", fewest, launcher::kMostRanks));
+        if (inside_job() && ranks != start.ranks)
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("--ranks {} in a job of {} ranks; allowed: {}, or leave it out", ranks, start.ranks,
+                                    start.ranks));
+        start.ranks = ranks;
+    }
+    if (start.ranks < fewest_ranks)
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("a job of {} rank; allowed: {} and more for this benchmark", start.ranks, fewest_ranks));
+    for (const std::string& assignment : words.environment) {
+        const auto equals = assignment.find('=');
+        if (equals == 0 || equals == std::string::npos)
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("--env {}; allowed: NAME=VALUE", runtime::quote(assignment)));
+        ::setenv(assignment.substr(0, equals).c_str(), assignment.substr(equals + 1).c_str(), 1);
+    }
+    if (!words.timeout.empty()) {
+        const Nanoseconds time = runtime::parse_duration(words.timeout);
+        if (time <= 0)
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("--timeout {}; allowed: a duration above 0, such as 30s", runtime::quote(words.timeout)));
+        start.timeout = Timeout(time);
+    }
+    runtime::Settings::from_environment();
+    return start;
+}
+
+int start_again(const Start& how) {
+    std::vector<std::string> words;
+    const InheritedDescriptor terminal(::isatty(STDERR_FILENO) == 1 ? ::dup(STDERR_FILENO) : -1);
+    if (terminal.get() >= 0) words = {kTerminalOption, std::to_string(terminal.get())};
+    return start(how, {}, words);
+}
+
+Samples collect(const Start& how, const std::vector<std::string>& environment, const std::vector<std::string>& words) {
+    const InheritedDescriptor file(::memfd_create("samples", 0));
+    if (file.get() < 0)
+        throw Error(ErrorCode::state,
+                    fmt::format("no file for samples in memory: {}", std::generic_category().message(errno)));
+    std::vector<std::string> more = words;
+    more.insert(more.end(), {kSamplesOption, std::to_string(file.get())});
+    Samples samples;
+    samples.exit_code = start(how, environment, more);
+    if (samples.exit_code != 0) return samples;
+    std::ifstream in(fmt::format("/proc/self/fd/{}", file.get()));
+    for (std::string line; std::getline(in, line);) {
+        const auto tab = line.find('\t');
+        const std::string key = line.substr(0, tab), value = line.substr(tab + 1);
+        if (key == "transport") {
+            samples.transport = value;
+        } else {
+            samples.values[key].push_back(std::strtod(value.c_str(), nullptr));
+        }
+    }
+    if (samples.values.empty()) throw Error(ErrorCode::state, "the job ended well, but left no samples");
+    return samples;
+}
+
+void leave(const Inherited& inherited, const Samples& samples) {
+    std::string text = fmt::format("transport\t{}\n", samples.transport);
+    for (const auto& [key, values] : samples.values)
+        for (const double value : values) text += fmt::format("{}\t{}\n", key, value);
+    write_all(inherited.samples, text);
+}
+
+ProgressLine::Surroundings progress_surroundings(const Inherited& inherited) {
+    ProgressLine::Surroundings surroundings = ProgressLine::standard_error();
+    if (inherited.terminal < 0) return surroundings;
+    surroundings.is_terminal = true;
+    winsize size{};
+    if (::ioctl(inherited.terminal, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) surroundings.columns = size.ws_col;
+    surroundings.write = [terminal = inherited.terminal](std::string_view text) {
+        [[maybe_unused]] const auto written = ::write(terminal, text.data(), text.size());
+    };
+    return surroundings;
+}
+
+std::string transport_name() {
+    const char* const chosen = std::getenv("UCX_TLS");
+    return chosen == nullptr ? "ucx" : fmt::format("ucx:{}", chosen);
+}
+
+}  // namespace rollcall::bench

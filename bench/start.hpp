@@ -1,0 +1,72 @@
+/// \file
+/// How a benchmark gets its ranks: it starts them itself, or it is started as one of them.
+///
+/// A benchmark that is started outside a job starts its own: the same command again, on every rank, through the
+/// launcher. Two hidden options tell rank 0 what it inherits: a descriptor of the terminal, for a progress line (its own
+/// standard error goes through the launcher), and one of a file in memory that it leaves its samples in.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include <rollcall/job.hpp>
+#include <rollcall/time.hpp>
+
+#include "bench/progress_line.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace rollcall::bench {
+
+/// Whether this process was started as a rank of a job, and that job's size.
+bool inside_job();
+int job_size();
+
+/// What a benchmark in a job has inherited from the one that started the job; -1: nothing.
+struct Inherited {
+    int terminal = -1;
+    int samples = -1;
+};
+void add_inherited_options(CLI::App& command, Inherited& inherited);
+
+/// How a job is to be started.
+struct StartWords {
+    std::string ranks;
+    std::vector<std::string> environment;
+    std::string timeout;
+};
+/// Adds --ranks, --env and --timeout.
+void add_start_options(CLI::App& command, StartWords& words, int default_ranks);
+
+struct Start {
+    int ranks = 0;
+    Timeout timeout = kForever;
+};
+/// Checks the words; sets --env in this process, which its ranks inherit, and checks the settings. Inside a job --ranks
+/// must be absent or the job's size. Throws Error{invalid_argument, invalid_setting}.
+Start checked(const StartWords& words, int default_ranks, int fewest_ranks);
+
+/// Runs this very command again, with more words, on each rank of a new job; returns the job's exit code.
+int start_again(const Start& start);
+
+/// Numbers measured in a job, by name, in the order in which they came.
+struct Samples {
+    int exit_code = 0;
+    std::string transport;
+    std::map<std::string, std::vector<double>> values;
+};
+/// The same with further environment (K=V) and further words for this job, and collects the samples that rank 0 leaves.
+Samples collect(const Start& start, const std::vector<std::string>& environment, const std::vector<std::string>& words);
+/// Leaves samples for the process that collects them.
+void leave(const Inherited& inherited, const Samples& samples);
+
+/// The progress line of rank 0: on the terminal that was inherited, or on standard error.
+ProgressLine::Surroundings progress_surroundings(const Inherited& inherited);
+
+/// What cells call the transport: "ucx", or with the choice made by UCX_TLS: "ucx:tcp".
+std::string transport_name();
+
+}  // namespace rollcall::bench

@@ -1,0 +1,59 @@
+/// \file
+/// What a broadcast benchmark is to go through: the same words for real and for simulated ranks.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/patterns.hpp"
+#include "support/output.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace rollcall::bench {
+
+enum class Ranks { real, simulated };
+
+/// The words as they came; checked by us, so that a message says what is allowed.
+struct SweepWords {
+    std::string bytes = "8,64Ki,8Mi";
+    std::vector<std::string> arrivals;
+    std::string algorithms = "all";
+    std::string root = "0";
+    std::string iterations;
+    std::string seed = "1";
+    std::string segment;
+    std::string plot, raw;
+    bool explain = false;
+    output::Format format = output::Format::text;
+};
+void add_sweep_options(CLI::App& command, SweepWords& words, Ranks ranks);
+
+struct Sweep {
+    int ranks = 0;
+    std::vector<std::uint64_t> sizes;
+    std::vector<Pattern> patterns;
+    std::vector<std::string> algorithms;  ///< Names of the catalogue, or "auto".
+    int root = 0;
+    std::optional<std::uint64_t> iterations;
+    std::uint64_t seed = 0;
+    std::optional<std::uint64_t> segment_bytes;
+    std::string plot, raw;  ///< Files; empty: none.
+    bool explain = false;
+    output::Format format = output::Format::text;
+};
+/// Throws Error{invalid_argument} in one line that names what is wrong and lists what is allowed.
+Sweep checked(const SweepWords& words, int ranks, Ranks kind);
+
+/// "max_if:1,max_if:4" to patterns; one that begins with file: takes the rest of the text, because a path may hold commas.
+/// Throws Error{invalid_argument}.
+std::vector<Pattern> parse_patterns(const std::string& text, std::uint64_t seed);
+
+/// The order of things that are interleaved: a permutation of 0 to count-1 that depends on the numbers only.
+std::vector<std::size_t> shuffled(std::size_t count, std::uint64_t seed, std::uint64_t iteration);
+
+}  // namespace rollcall::bench

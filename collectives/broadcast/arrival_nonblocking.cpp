@@ -10,8 +10,11 @@
 // since 0.5, until 2; then nobody: 0->3 until 3. The root leaves at 3, 2 at 2, 3 at 5 and 1 at 9: no waiting for either.
 //
 // A notice can cross the root's own message to the same rank: it is discarded, because the rank is being served.
-// Where the landing budget of a receiver that has not arrived is used up, the message to it stays at the root; the root
-// goes on serving those who arrive, with one such message outstanding, and the algorithm becomes arrival_blocking.
+// While a message is on its way to a receiver that has not arrived, the root serves nobody: the next group is whoever has
+// come by then. Were it formed at once, those who come while the message moves would wait for two rounds, not for one.
+// Where the landing budget of a receiver that has not arrived is used up, the message to it stays at the root, who is
+// told so; the root goes on serving those who arrive, with one such message outstanding, and the algorithm becomes
+// arrival_blocking.
 #include <algorithm>
 
 #include "collectives/broadcast/broadcast.hpp"
@@ -35,6 +38,7 @@ Task broadcast_arrival_nonblocking(Operation& op) {
 
     MessageAhead ahead;  // one at a time
     while (unserved > 0) {
+        co_await op.until([&] { return ahead.done() || (ahead.stuck() && arrivals.any()); });
         std::vector<int> group = arrivals.take();
         std::erase_if(group, already_served);
         if (!group.empty()) {
@@ -46,8 +50,6 @@ Task broadcast_arrival_nonblocking(Operation& op) {
             served[static_cast<std::size_t>(candidate)] = true;
             --unserved;
             ahead.start(op, candidate);
-        } else {
-            co_await op.until([&] { return ahead.done() || arrivals.any(); });
         }
     }
     co_await op.until([&] { return ahead.done(); });

@@ -8,8 +8,8 @@ constexpr std::uint64_t kHeader = 0, kData = 1;
 
 void MessageAhead::start(Operation& op, int rank) {
     header_ = {0, op.rank(), -1};
-    header_sent_ = op.send(rank, {&header_, sizeof header_}, kHeader);
-    data_sent_ = op.send(rank, op.arguments().data, kData);
+    header_sent_ = op.send_ahead(rank, {&header_, sizeof header_}, kHeader);
+    data_sent_ = op.send_ahead(rank, op.arguments().data, kData);
 }
 
 Task subgroup_root(Operation& op, std::vector<int> members) {

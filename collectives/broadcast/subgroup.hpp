@@ -36,6 +36,8 @@ class MessageAhead {
   public:
     void start(Operation& op, int rank);
     bool done() const { return header_sent_.done() && data_sent_.done(); }
+    /// It does not move: there is no room for it at its receiver, which has not arrived.
+    bool stuck() const { return !done() && (header_sent_.deferred() || data_sent_.deferred()); }
 
   private:
     SubgroupHeader header_;

@@ -104,6 +104,16 @@ Pending Operation::send(int to, ConstBytes bytes, std::uint64_t step) {
     return pending;
 }
 
+Pending Operation::send_ahead(int to, ConstBytes bytes, std::uint64_t step) {
+    const int peer = communicator_.group->world_rank(to);
+    transport::Bytes buffer{const_cast<void*>(bytes.data), bytes.size};
+    Transfer& transfer = engine_->new_transfer(*this, Transfer::Direction::send, peer, buffer, step);
+    transfer.tell_deferred = true;
+    Pending pending(transfer);
+    engine_->send(transfer);
+    return pending;
+}
+
 Pending Operation::receive(int from, transport::Bytes bytes, std::uint64_t step) {
     const int peer = communicator_.group->world_rank(from);
     Transfer& transfer = engine_->new_transfer(*this, Transfer::Direction::receive, peer, bytes, step);
@@ -339,6 +349,7 @@ void Engine::send(Transfer& transfer) {
             payload = {&stand_in, 1};
             header.base.flags |= kEmptyPayload;
         }
+        if (transfer.tell_deferred) header.base.flags |= kTellDeferred;
     }
     transfer.stage = Transfer::Stage::moving;
     auto bytes = std::span(reinterpret_cast<const std::byte*>(&header), header_size);
@@ -496,7 +507,11 @@ void Engine::deliver(const Incoming& message) {
     early.communicator = communicator;
     link(communicator ? communicator->early : unknown_early_, early);
     Operation* operation = communicator ? find_active(*communicator, key.sequence) : nullptr;
-    if (message.offered) land(early);
+    if (message.offered && !land(early) && (message.header.base.flags & kTellDeferred)) {
+        CollectiveHeader header = message.header;
+        header.base.flags = 0;
+        send_control(key.source, MessageKind::deferred, header);
+    }
     if (operation) touch(*operation);  // it may be waiting for is_here()
 }
 
@@ -592,13 +607,15 @@ void Engine::free_early(EarlyMessage& early) {
     if (landed && !waiting_for_landing_.empty()) land_waiting();
 }
 
-void Engine::land(EarlyMessage& early) {
+// Returns whether it has begun to land.
+bool Engine::land(EarlyMessage& early) {
     // A message without data is not landed: its sender's waiting is what bounds the number of such messages.
-    if (early.size == 0 || !landing_.could_hold(early.size)) return;
+    if (early.size == 0 || !landing_.could_hold(early.size)) return false;
     // None overtakes one that waits: a large message is not starved by small ones.
-    if (waiting_for_landing_.empty() && land_now(early)) return;
+    if (waiting_for_landing_.empty() && land_now(early)) return true;
     waiting_for_landing_.push_back(&early);
     early.waits_for_landing = true;
+    return false;
 }
 
 bool Engine::land_now(EarlyMessage& early) {
@@ -724,6 +741,15 @@ void Engine::match(Transfer& transfer, EarlyMessage& early) {
 void Engine::free_transfer(Transfer& transfer) {
     transfer.~Transfer();
     arena_.release(&transfer, sizeof transfer);
+}
+
+void Engine::on_deferred(const CollectiveHeader& header) {
+    CommunicatorState* communicator = find(header.base.communicator);
+    Operation* operation = communicator ? find_active(*communicator, header.sequence) : nullptr;
+    if (!operation) return;
+    for (Transfer* transfer = operation->transfers_; transfer; transfer = transfer->next)
+        if (transfer->tell_deferred && transfer->peer == header.base.source && transfer->key.tag == header.base.tag) transfer->deferred = true;
+    touch(*operation);
 }
 
 void Engine::finish(Transfer& transfer) {
@@ -994,6 +1020,7 @@ void Engine::on_control(const CollectiveHeader& header, ConstBytes payload) {
                 }
             return;
         }
+        case MessageKind::deferred: return on_deferred(header);
         case MessageKind::probe:
             if (!communicator) return;
             // The news may have come before the asking rank knew this communicator.

@@ -145,7 +145,7 @@ class Engine final : public transport::Sink {
     void let_go_if(CommunicatorState& communicator, Predicate predicate);
     void forget(EarlyMessage& early);
     void free_early(EarlyMessage& early);
-    void land(EarlyMessage& early);
+    bool land(EarlyMessage& early);
     bool land_now(EarlyMessage& early);
     void land_waiting();
     void after_landing(EarlyMessage& early, transport::Outcome outcome);
@@ -156,6 +156,7 @@ class Engine final : public transport::Sink {
     // transfers and operations
     Transfer& new_transfer(Operation& operation, Transfer::Direction direction, int peer, transport::Bytes buffer,
                            std::uint64_t step);
+    void on_deferred(const CollectiveHeader& header);
     void finish(Transfer& transfer);
     void finish_failed(Transfer& transfer, const Error& error);
     void free_transfer(Transfer& transfer);

@@ -58,6 +58,8 @@ class Pending {
     void drop();
 
     bool done() const noexcept { return !transfer_ || transfer_->stage == Transfer::Stage::done; }
+    /// A message sent ahead found no landing buffer: it waits here for its receiver, or for room.
+    bool deferred() const noexcept { return transfer_ && transfer_->deferred; }
 
     class Awaiter;
     Awaiter operator co_await() const noexcept;
@@ -103,6 +105,8 @@ class Operation final : public Waitable {
     const Arguments& arguments() const noexcept { return arguments_; }
 
     Pending send(int to, transport::ConstBytes bytes, std::uint64_t step);
+    /// As send(), to a rank that may not have arrived: the receiver answers if the message cannot land there.
+    Pending send_ahead(int to, transport::ConstBytes bytes, std::uint64_t step);
     Pending receive(int from, transport::Bytes bytes, std::uint64_t step);
     /// Whether the message of this step has come, or has begun to come.
     bool is_here(int from, std::uint64_t step) const;

@@ -55,6 +55,8 @@ class Transfer final : public Waitable, public transport::Completion {
     Direction direction = Direction::send;
     Stage stage = Stage::idle;
     bool large = false;                ///< A send that the receiver must fetch.
+    bool tell_deferred = false;        ///< A send whose sender asks to be told when it cannot land.
+    bool deferred = false;             ///< And has been told so.
     bool released = false;             ///< Its operation's coroutine no longer refers to it.
 
   private:

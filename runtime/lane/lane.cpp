@@ -27,6 +27,8 @@ constexpr int kFollowerYields = 8;
 constexpr Nanoseconds kNoticeInterval = 1'000'000;
 // A thread that needs the baton looks again after this time, should a waiting caller have been quicker.
 constexpr std::chrono::microseconds kTakeRetry{200};
+// How long the background thread polls after something has moved.
+constexpr Nanoseconds kLinger = 50'000;
 // How often a lane that has calls under way looks after time-driven work, at the latest.
 constexpr Nanoseconds kTickInterval = 10'000'000;
 // And a sleeping one.
@@ -471,13 +473,22 @@ void Lane::background() {
             }
             continue;
         }
+        // Where something moves, more of it follows: a large message comes in pieces.
         unsigned happened = 0;
+        Nanoseconds now = monotonic_now();
+        Nanoseconds last_moved = now - kLinger;
         while (!followers_.load(std::memory_order_relaxed)) {
             const unsigned moved = engine_.progress() + drain();
-            if (!moved) break;
-            happened += moved;
+            now = monotonic_now();
+            if (moved) {
+                happened += moved;
+                last_moved = now;
+            } else if (now - last_moved >= kLinger) {
+                break;
+            } else if (policy_.yield) {
+                sched_yield();
+            }
         }
-        const Nanoseconds now = monotonic_now();
         if (now >= next_tick_) next_tick_ = std::min(add(now, kTickInterval), engine_.tick(now));
         if (happened) {
             counters_.background_takeovers.fetch_add(1, std::memory_order_relaxed);

@@ -261,18 +261,12 @@ Communicator Communicator::split(int color, int key) const {
                                                              name(), color));
     struct Choice {
         std::int32_t color, key;
-        std::uint32_t next_id;
+        std::uint64_t id;
     };
     const std::uint64_t sequence = here.state.next_sequence.load(std::memory_order_relaxed);
-    // Every member takes part with the number it would give next; the greatest is new to all. Communicators of different
-    // colours share it: no rank is in two of them. The number is reserved before the exchange, so that another thread
-    // that makes a communicator meanwhile proposes a greater one.
-    std::atomic<std::uint32_t>& next_id = here.process->next_communicator_id();
-    const auto choices = here.exchange(Choice{color, key, next_id.fetch_add(1)}, OperationKind::split);
-    std::uint32_t id = 0;
-    for (const Choice& choice : choices) id = std::max(id, choice.next_id);
-    for (std::uint32_t seen = next_id.load(); seen <= id && !next_id.compare_exchange_weak(seen, id + 1);) {
-    }
+    // Every rank brings a number that nobody else brings, ever; a group takes that of its first member. (An agreement on
+    // the next number that is free everywhere would give two threads' communicators the same one.)
+    const auto choices = here.exchange(Choice{color, key, here.process->new_communicator_id()}, OperationKind::split);
 
     std::vector<int> members;  // ranks of this communicator
     for (int rank = 0; rank < size(); ++rank)
@@ -293,7 +287,7 @@ Communicator Communicator::split(int color, int key) const {
     if (color == kNoColor) return {};
 
     auto group = std::make_shared<runtime::Group>();
-    group->id = id;
+    group->id = choices[static_cast<std::size_t>(members.front())].id;
     group->name = fmt::format("{}/{}.{}", name(), sequence, color);
     group->size = static_cast<int>(members.size());
     int rank = -1;

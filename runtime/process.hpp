@@ -49,8 +49,11 @@ class Process {
     Engine& engine() { return *engine_; }
     Lane& lane() { return *lane_; }
     SlotAllocator& slots() { return slots_; }
-    /// Numbers of communicators: a new one takes the greatest that its members would take next.
-    std::atomic<std::uint32_t>& next_communicator_id() { return next_communicator_id_; }
+    /// A number for a communicator that no rank of the job has given or will give. Any thread.
+    std::uint64_t new_communicator_id() {
+        const auto size = static_cast<std::uint64_t>(place().size);
+        return next_communicator_.fetch_add(1, std::memory_order_relaxed) * size + static_cast<std::uint64_t>(place().rank);
+    }
     /// The group of all ranks of the job.
     std::shared_ptr<const Group> world() const { return world_; }
     /// "rank 3 on host a"
@@ -72,7 +75,7 @@ class Process {
     std::unique_ptr<Engine> engine_;
     std::unique_ptr<Lane> lane_;
     std::shared_ptr<const Group> world_;
-    std::atomic<std::uint32_t> next_communicator_id_{kWorldId + 1};
+    std::atomic<std::uint64_t> next_communicator_{kWorldId + 1};  ///< So the first number of a job of any size is not the world's.
     bool finalized_ = false;
 };
 

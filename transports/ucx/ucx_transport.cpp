@@ -70,11 +70,35 @@ Config read_config(const UcxOptions& options) {
 class UcxTransport final : public Transport {
   public:
     explicit UcxTransport(const UcxOptions& options) : options_(options), peers_(static_cast<std::size_t>(options.size)) {
-        Config config = read_config(options);
+        try {
+            open();
+        } catch (...) {
+            release();
+            throw;
+        }
+    }
+
+    ~UcxTransport() override {
+        dying_ = true;
+        for (std::size_t peer = 0; peer < peers_.size(); ++peer) disconnect(static_cast<int>(peer));
+        // Forced closes complete in a few rounds; what does not is left to ucp_worker_destroy().
+        constexpr int kRounds = 1000;
+        for (int round = 0; round < kRounds && !closing_.empty(); ++round) {
+            ucp_worker_progress(worker_);
+            collect_closed();
+        }
+        for (Peer& peer : peers_)
+            if (peer.key) ucp_rkey_destroy(peer.key);
+        release();
+    }
+
+  private:
+    void open() {
+        Config config = read_config(options_);
         ucp_params_t parameters{};
         parameters.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS;
         parameters.features = UCP_FEATURE_AM | UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP;
-        parameters.estimated_num_eps = static_cast<std::size_t>(options.size);
+        parameters.estimated_num_eps = static_cast<std::size_t>(options_.size);
         check("initialisation", ucp_init(&parameters, config.get(), &context_));
         ucp_worker_params_t worker{};
         worker.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
@@ -98,30 +122,25 @@ class UcxTransport final : public Transport {
         // Memory that UCX allocates: only then is a put over shared memory a plain store, seen without the target's help.
         ucp_mem_map_params_t map{};
         map.field_mask = UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_FLAGS;
-        map.length = options.board_bytes;
+        map.length = options_.board_bytes;
         map.flags = UCP_MEM_MAP_ALLOCATE;
         check("allocating the arrivals board", ucp_mem_map(context_, &map, &board_));
         ucp_mem_attr_t attributes{};
         attributes.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS | UCP_MEM_ATTR_FIELD_LENGTH;
         check("querying the arrivals board", ucp_mem_query(board_, &attributes));
-        board_bytes_ = {static_cast<std::byte*>(attributes.address), options.board_bytes};
+        board_bytes_ = {static_cast<std::byte*>(attributes.address), options_.board_bytes};
         std::memset(board_bytes_.data(), 0, board_bytes_.size());
 
         only_tcp_between_hosts_ = !std::filesystem::exists("/sys/class/infiniband");
     }
 
-    ~UcxTransport() override {
-        dying_ = true;
-        for (std::size_t peer = 0; peer < peers_.size(); ++peer) disconnect(static_cast<int>(peer));
-        // Forced closes complete in a few rounds; what does not is left to ucp_worker_destroy().
-        for (int round = 0; round < 1000 && !closing_.empty(); ++round) poll_closing();
-        for (Peer& peer : peers_)
-            if (peer.key) ucp_rkey_destroy(peer.key);
+    void release() noexcept {
         if (board_) ucp_mem_unmap(context_, board_);
         if (worker_) ucp_worker_destroy(worker_);
         if (context_) ucp_cleanup(context_);
     }
 
+  public:
     std::string_view name() const override { return "ucx"; }
     std::string description() const override {
         const char* tls = std::getenv("UCX_TLS");
@@ -456,11 +475,6 @@ class UcxTransport final : public Transport {
             return true;
         });
     }
-    void poll_closing() {
-        ucp_worker_progress(worker_);
-        collect_closed();
-    }
-
     struct Failure {
         int rank;
         std::string why;

@@ -25,9 +25,9 @@ namespace rollcall::bench {
 namespace {
 
 constexpr int kRanks = 2;
-constexpr std::uint64_t kDefaultIterations = 10, kDefaultRounds = 5, kMost = 100'000;
-/// A batch lasts long enough for the clock and for the jitter of one round trip not to matter.
-constexpr Nanoseconds kBatchTime = 20'000'000;
+constexpr std::uint64_t kDefaultIterations = 200, kDefaultRounds = 5, kMost = 100'000;
+/// A batch lasts long enough for the clock not to matter, and is short enough for most to pass without an interruption.
+constexpr Nanoseconds kBatchTime = 1'000'000;
 constexpr std::uint64_t kCalibrationTrips = 20, kLargestBatch = 100'000;
 constexpr Tag kTag = 3;
 constexpr const char* kPeer = "ucx_perftest";
@@ -131,13 +131,17 @@ double ucx_perftest(std::uint64_t bytes, const std::vector<std::string>& environ
     serving.join();
     if (!client.found)
         throw Error(ErrorCode::state, fmt::format("{} is not there: install it (Debian and Ubuntu: ucx-utils)", kPeer));
-    // -f prints the last line only: iterations, then the latencies of the 50th percentile, on average, overall, in us.
-    std::istringstream last(client.output.substr(client.output.find_last_of('\n', client.output.size() - 2) + 1));
-    double iterations = 0, percentile_50 = 0, recent = 0, overall = 0;
-    last.ignore(80, ':');
-    if (!(last >> iterations >> percentile_50 >> recent >> overall) || client.exit_code != 0)
+    // -f prints only the last line of numbers: iterations, then latency in us: 50th percentile, of late, overall.
+    const auto end = client.output.find_last_not_of(" \n");
+    std::string line = client.output.substr(0, end == std::string::npos ? 0 : end + 1);
+    line.erase(0, line.find_last_of(":\n") + 1);
+    std::istringstream numbers(line);
+    double iterations = 0, percentile_50 = 0, of_late = 0, overall = 0;
+    if (!(numbers >> iterations >> percentile_50 >> of_late >> overall) || client.exit_code != 0)
         throw Error(ErrorCode::state, fmt::format("{} failed (exit code {}): {}{}", kPeer, client.exit_code, client.output, client.errors));
-    return overall * 1e-6;
+    // On a busy machine the mean holds interruptions, which a median of batches does not; on a quiet one the percentile,
+    // for which it reads the clock each time, is the larger. The peer gets the better of the two.
+    return std::min(percentile_50, overall) * 1e-6;
 }
 
 CellIdentity identity(const std::string& who, const std::string& transport, std::uint64_t bytes) {
@@ -221,7 +225,8 @@ void add_pingpong_command(CLI::App& bench, int& exit_code) {
     output::add_format_option(*command, words->format);
     add_inherited_options(*command, words->inherited);
     command->footer(R"(
-run_time is half a round trip; a sample is the mean of a batch of about 20 ms. rollcall_ratio, in the row of a peer, is
+run_time is half a round trip; a sample is the mean of a batch of about 1 ms. Of ucx_perftest it is the
+smaller of the 50th percentile and the mean that it prints. rollcall_ratio, in the row of a peer, is
 the time of Rollcall over that of the peer: the median of a round each.)");
     command->callback([words, &exit_code] { exit_code = run(*words); });
 }

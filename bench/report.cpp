@@ -26,10 +26,9 @@ const Call& median_call(const Measured& measured) {
 GanttChart gantt_of(const Measured& measured) {
     const Call& call = median_call(measured);
     GanttChart chart;
-    chart.title = fmt::format("{} of {} to {} ranks, {}, arrivals {}: call {} (its mean elapsed time is the median)",
-                              measured.identity.operation, runtime::format_bytes(measured.identity.bytes),
-                              measured.identity.ranks, measured.identity.algorithm, measured.identity.pattern,
-                              call.times.iteration);
+    chart.title = fmt::format("{}, {}, {}: call {}, the median of {}", measured.identity.algorithm,
+                              runtime::format_bytes(measured.identity.bytes), measured.identity.pattern,
+                              call.times.iteration, measured.calls.size());
     for (int rank = 0; rank < measured.identity.ranks; ++rank) {
         const auto r = static_cast<std::size_t>(rank);
         const bool is_root = rank == measured.setup.root;

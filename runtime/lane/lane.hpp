@@ -94,15 +94,15 @@ class Lane {
   private:
     enum class Drove : std::uint8_t { done, timed_out, wanted };
 
-    bool try_take() noexcept {
+    bool try_take(bool in_background = false) noexcept {
         if (baton_.load(std::memory_order_relaxed) || baton_.exchange(true, std::memory_order_acquire)) return false;
-        if (parked_.load(std::memory_order_relaxed)) [[unlikely]] unpark();
+        if (parked_.load(std::memory_order_relaxed)) [[unlikely]] unpark(in_background);
         return true;
     }
     void note_call() noexcept;
     void take();
     void release() noexcept;
-    void unpark() noexcept;
+    void unpark(bool in_background) noexcept;
     bool park();
     // `Goal` is a Waitable, or anything else with done().
     template <class Goal>

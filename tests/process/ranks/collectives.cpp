@@ -336,6 +336,32 @@ ROLLCALL_SCENARIO(event_loop) {
     scene.world.barrier();
 }
 
+// Who computes for long is left alone: the background thread sleeps until something comes. With nothing under way, and
+// with operations that wait. Words: milliseconds.
+ROLLCALL_SCENARIO(idle) {
+    for (const bool waiting : {false, true}) {
+        scene.world.barrier();
+        int value = 0;
+        Request request, barrier;
+        if (waiting) request = scene.world.start_receive(std::span(&value, 1), scene.previous(), 8);
+        if (waiting && scene.rank == 0) barrier = scene.world.start_barrier();
+        const ProgressStatistics before = scene.job.progress_statistics();
+        sleep_us(1000 * scene.number(0, 1000));
+        const ProgressStatistics after = scene.job.progress_statistics();
+        const std::uint64_t looks = after.background_looks - before.background_looks;
+        fmt::print("rank {} slept {} ms{}: {} looks, {} parks, {} us of CPU\n", scene.rank, scene.number(0, 1000), waiting ? " with receives" : "", looks,
+                   after.background_parks - before.background_parks, (after.background_cpu_time - before.background_cpu_time) / 1000);
+        // One that does not sleep looks some ten thousand times a second.
+        check(looks < 500, "the background thread has looked {} times though nothing happened", looks);
+        if (waiting && scene.rank != 0) barrier = scene.world.start_barrier();
+        if (waiting) {
+            scene.world.send(scene.rank, scene.next(), 8);
+            request.wait();
+            barrier.wait();
+        }
+    }
+}
+
 // A paused background thread does not move anything; calls do, and it does again when resumed.
 ROLLCALL_SCENARIO(pause) {
     if (scene.size < 2) return;

@@ -61,7 +61,8 @@ int rollcall_failed_rank(void);
 /* "peer_failed" */
 const char* rollcall_status_name(rollcall_status status);
 
-/* --- the job ------------------------------------------------------------------------------------------------------- */
+/* --- the job -------------------------------------------------------------------------------------------------------
+ */
 
 /* Joins the job this process was started for; collective. A process that no launcher started is a job of one. */
 rollcall_status rollcall_init(rollcall_job** job);
@@ -77,56 +78,65 @@ rollcall_status rollcall_progress(rollcall_job* job, int* happened);
 int rollcall_progress_descriptor(const rollcall_job* job);
 rollcall_status rollcall_prepare_to_sleep(rollcall_job* job, int* may_sleep);
 
-/* --- communicators ------------------------------------------------------------------------------------------------- */
+/* --- communicators -------------------------------------------------------------------------------------------------
+ */
 
 /* -1 for a null communicator. */
 int rollcall_rank(const rollcall_communicator* communicator);
 int rollcall_size(const rollcall_communicator* communicator);
 
 /* Ranks of the same colour, ordered by key, then by rank; collective. ROLLCALL_NO_COLOR gives NULL. */
-rollcall_status rollcall_split(const rollcall_communicator* communicator, int color, int key, rollcall_communicator** result);
+rollcall_status rollcall_split(const rollcall_communicator* communicator, int color, int key,
+                               rollcall_communicator** result);
 /* The same ranks with their own messages and sequence; collective. */
 rollcall_status rollcall_duplicate(const rollcall_communicator* communicator, rollcall_communicator** result);
 /* Frees what split or duplicate gave. NULL is allowed. */
 void rollcall_communicator_free(rollcall_communicator* communicator);
 
-/* --- point to point ------------------------------------------------------------------------------------------------ */
+/* --- point to point ------------------------------------------------------------------------------------------------
+ */
 
-rollcall_status rollcall_send(const rollcall_communicator* communicator, const void* data, uint64_t bytes, int to, uint64_t tag,
-                              int64_t timeout);
+rollcall_status rollcall_send(const rollcall_communicator* communicator, const void* data, uint64_t bytes, int to,
+                              uint64_t tag, int64_t timeout);
 /* `received` may be NULL; else it gets the number of bytes that came. */
-rollcall_status rollcall_receive(const rollcall_communicator* communicator, void* data, uint64_t bytes, int from, uint64_t tag,
-                                 int64_t timeout, uint64_t* received);
+rollcall_status rollcall_receive(const rollcall_communicator* communicator, void* data, uint64_t bytes, int from,
+                                 uint64_t tag, int64_t timeout, uint64_t* received);
 rollcall_status rollcall_start_send(const rollcall_communicator* communicator, const void* data, uint64_t bytes, int to,
                                     uint64_t tag, rollcall_request** request);
 rollcall_status rollcall_start_receive(const rollcall_communicator* communicator, void* data, uint64_t bytes, int from,
                                        uint64_t tag, rollcall_request** request);
 
-/* --- collective ---------------------------------------------------------------------------------------------------- */
+/* --- collective ----------------------------------------------------------------------------------------------------
+ */
 
 typedef struct rollcall_broadcast_options {
     const char* algorithm; /* a name of `rollcall info --algorithms`; NULL: the setting ROLLCALL_BROADCAST */
-    int64_t segment_bytes; /* piece of algorithms that pass pieces on; 0: whole; -1: the setting ROLLCALL_SEGMENT_BYTES */
+    int64_t
+        segment_bytes; /* piece of algorithms that pass pieces on; 0: whole; -1: the setting ROLLCALL_SEGMENT_BYTES */
     int64_t timeout;
 } rollcall_broadcast_options;
-#define ROLLCALL_BROADCAST_DEFAULTS {NULL, -1, ROLLCALL_DEFAULT_TIMEOUT}
+#define ROLLCALL_BROADCAST_DEFAULTS \
+    { NULL, -1, ROLLCALL_DEFAULT_TIMEOUT }
 
 rollcall_status rollcall_barrier(const rollcall_communicator* communicator, int64_t timeout);
 rollcall_status rollcall_start_barrier(const rollcall_communicator* communicator, rollcall_request** request);
 /* `options` may be NULL. A started broadcast does not use options->timeout: its deadline is that of rollcall_wait(). */
 rollcall_status rollcall_broadcast(const rollcall_communicator* communicator, void* data, uint64_t bytes, int root,
                                    const rollcall_broadcast_options* options);
-rollcall_status rollcall_start_broadcast(const rollcall_communicator* communicator, void* data, uint64_t bytes, int root,
-                                         const rollcall_broadcast_options* options, rollcall_request** request);
+rollcall_status rollcall_start_broadcast(const rollcall_communicator* communicator, void* data, uint64_t bytes,
+                                         int root, const rollcall_broadcast_options* options,
+                                         rollcall_request** request);
 
-/* --- requests ------------------------------------------------------------------------------------------------------ */
+/* --- requests ------------------------------------------------------------------------------------------------------
+ */
 /* A request that is done, or has failed, is freed and its pointer becomes NULL. NULL is a request that is done. */
 
 /* Waits. When the time is over the request is abandoned, and the status is ROLLCALL_TIMEOUT. `received` may be NULL. */
 rollcall_status rollcall_wait(rollcall_request** request, int64_t timeout, uint64_t* received);
 /* Moves things on. `done` becomes 1 or 0; `received` may be NULL. */
 rollcall_status rollcall_test(rollcall_request** request, int* done, uint64_t* received);
-/* Waits until one is done and gives its index; its result is kept for rollcall_wait(), which then returns at once. */
+/* Waits until one is done and gives its index (ROLLCALL_DEFAULT_TIMEOUT: for ever, here and in wait_all); its result is
+ * kept for rollcall_wait(), which then returns at once. */
 rollcall_status rollcall_wait_any(rollcall_request** requests, size_t count, int64_t timeout, size_t* index);
 /* Waits for all. The status is that of the first failure. */
 rollcall_status rollcall_wait_all(rollcall_request** requests, size_t count, int64_t timeout);

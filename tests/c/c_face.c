@@ -1,0 +1,189 @@
+/* Every function of the C face, with any number of ranks. */
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rollcall/rollcall.h>
+
+static rollcall_job* job;
+
+#define CHECK(good)                                                                                                 \
+    do {                                                                                                            \
+        if (!(good)) {                                                                                              \
+            fprintf(stderr, "rank %d, line %d: %s is not so; last error: %s\n", rollcall_rank(rollcall_world(job)), \
+                    __LINE__, #good, rollcall_last_error());                                                        \
+            exit(1);                                                                                                \
+        }                                                                                                           \
+    } while (0)
+#define OK(call) CHECK((call) == ROLLCALL_OK)
+
+enum { kLong = 300000 };
+
+static void point_to_point(const rollcall_communicator* world, int rank, int size) {
+    const int next = (rank + 1) % size, previous = (rank + size - 1) % size;
+    double value = rank, got = -1;
+    rollcall_request* request = NULL;
+    uint64_t bytes = 0;
+
+    OK(rollcall_start_send(world, &value, sizeof value, next, 7, &request));
+    OK(rollcall_receive(world, &got, sizeof got, previous, 7, ROLLCALL_DEFAULT_TIMEOUT, &bytes));
+    CHECK(got == previous && bytes == sizeof got);
+    CHECK(request != NULL);
+    OK(rollcall_wait(&request, ROLLCALL_FOREVER, NULL));
+    CHECK(request == NULL);
+    OK(rollcall_wait(&request, 0, &bytes)); /* an empty request is done */
+    CHECK(bytes == 0);
+
+    if (rank == 0 && size > 1) OK(rollcall_send(world, &value, sizeof value, 1, 8, ROLLCALL_FOREVER));
+    if (rank == 1) OK(rollcall_receive(world, &got, sizeof got, 0, 8, ROLLCALL_FOREVER, NULL));
+
+    /* Long messages both ways, waited for in turn and together. */
+    unsigned char* out = malloc(kLong);
+    unsigned char* in = calloc(kLong, 1);
+    CHECK(out && in);
+    memset(out, rank + 1, kLong);
+    rollcall_request* both[3] = {NULL, NULL, NULL};
+    OK(rollcall_start_receive(world, in, kLong, previous, 9, &both[0]));
+    OK(rollcall_start_send(world, out, kLong, next, 9, &both[2]));
+    size_t first = 1;
+    OK(rollcall_wait_any(both, 3, ROLLCALL_FOREVER, &first));
+    CHECK(first == 0 || first == 2);
+    CHECK(both[first] != NULL); /* it keeps its result */
+    OK(rollcall_wait(&both[first], 0, &bytes));
+    CHECK(first == 2 || bytes == kLong);
+    OK(rollcall_wait_all(both, 3, ROLLCALL_FOREVER));
+    CHECK(!both[0] && !both[1] && !both[2]);
+    CHECK(in[0] == previous + 1 && in[kLong - 1] == previous + 1);
+
+    /* test() */
+    OK(rollcall_start_receive(world, in, kLong, previous, 10, &both[0]));
+    int done = 1;
+    OK(rollcall_test(&both[0], &done, NULL));
+    CHECK(!done && both[0]); /* to oneself, too: nothing was sent yet */
+    OK(rollcall_barrier(world, ROLLCALL_FOREVER));
+    OK(rollcall_start_send(world, out, kLong, next, 10, &both[1]));
+    while (both[0] || both[1]) {
+        OK(rollcall_test(&both[0], &done, NULL));
+        OK(rollcall_test(&both[1], &done, NULL));
+    }
+
+    /* A deadline, and an abandoned receive. */
+    CHECK(rollcall_receive(world, in, 8, previous, 11, 1000000, NULL) == ROLLCALL_TIMEOUT);
+    CHECK(strstr(rollcall_last_error(), "deadline"));
+    OK(rollcall_start_receive(world, in, 8, previous, 11, &both[0]));
+    CHECK(rollcall_wait_any(both, 1, 1000000, &first) == ROLLCALL_TIMEOUT);
+    CHECK(both[0]);
+    rollcall_request_free(both[0]);
+    rollcall_request_free(NULL);
+
+    /* A message that is too long. */
+    OK(rollcall_start_send(world, out, 16, next, 12, &both[1]));
+    CHECK(rollcall_receive(world, in, 8, previous, 12, ROLLCALL_FOREVER, NULL) == ROLLCALL_TRUNCATED);
+    (void)rollcall_wait(&both[1], ROLLCALL_FOREVER, NULL);
+    free(in);
+    free(out);
+}
+
+static void collectives(const rollcall_communicator* world, int rank, int size) {
+    for (int root = 0; root < size; ++root) {
+        const char* const algorithms[] = {NULL, "auto", "binomial", "arrival_nb", "pipelined"};
+        for (size_t i = 0; i < sizeof algorithms / sizeof *algorithms; ++i) {
+            rollcall_broadcast_options options = ROLLCALL_BROADCAST_DEFAULTS;
+            options.algorithm = algorithms[i];
+            if (i > 1) options.segment_bytes = 64;
+            long values[100];
+            for (long k = 0; k < 100; ++k) values[k] = rank == root ? k * root : -1;
+            OK(rollcall_broadcast(world, values, sizeof values, root, i ? &options : NULL));
+            for (long k = 0; k < 100; ++k) CHECK(values[k] == k * root);
+        }
+    }
+    rollcall_request* requests[2] = {NULL, NULL};
+    int word = rank == 0 ? 4711 : 0;
+    OK(rollcall_start_broadcast(world, &word, sizeof word, 0, NULL, &requests[0]));
+    OK(rollcall_start_barrier(world, &requests[1]));
+    OK(rollcall_wait_all(requests, 2, ROLLCALL_FOREVER));
+    CHECK(word == 4711);
+}
+
+static void communicators(const rollcall_communicator* world, int rank, int size) {
+    rollcall_communicator* half = NULL;
+    OK(rollcall_split(world, rank % 2, -rank, &half));
+    CHECK(half && rollcall_size(half) == (size + (rank % 2 ? 0 : 1)) / 2);
+    CHECK(rollcall_rank(half) == (size - 1 - rank) / 2);
+    int leader = rollcall_rank(half) == 0 ? rank : -1;
+    OK(rollcall_broadcast(half, &leader, sizeof leader, 0, NULL));
+    CHECK(leader % 2 == rank % 2 && leader >= size - 2);
+
+    rollcall_communicator* twin = NULL;
+    OK(rollcall_duplicate(half, &twin));
+    CHECK(twin && rollcall_size(twin) == rollcall_size(half) && rollcall_rank(twin) == rollcall_rank(half));
+    OK(rollcall_barrier(twin, ROLLCALL_FOREVER));
+    rollcall_communicator_free(half);
+    OK(rollcall_barrier(twin, ROLLCALL_FOREVER));
+    rollcall_communicator_free(twin);
+    rollcall_communicator_free(NULL);
+
+    rollcall_communicator* none = twin;
+    OK(rollcall_split(world, rank == 0 ? 0 : ROLLCALL_NO_COLOR, 0, &none));
+    CHECK((none != NULL) == (rank == 0));
+    CHECK(rank == 0 || (rollcall_rank(none) == -1 && rollcall_size(none) == -1));
+    rollcall_communicator_free(none);
+}
+
+static void wrong(const rollcall_communicator* world, int size) {
+    int value = 0;
+    rollcall_request* request = NULL;
+    rollcall_broadcast_options options = ROLLCALL_BROADCAST_DEFAULTS;
+    CHECK(rollcall_send(world, &value, sizeof value, size, 0, ROLLCALL_FOREVER) == ROLLCALL_INVALID_ARGUMENT);
+    CHECK(strstr(rollcall_last_error(), "out of range") && rollcall_failed_rank() == -1);
+    CHECK(rollcall_send(NULL, &value, sizeof value, 0, 0, ROLLCALL_FOREVER) == ROLLCALL_INVALID_ARGUMENT);
+    CHECK(rollcall_send(world, NULL, 1, 0, 0, ROLLCALL_FOREVER) == ROLLCALL_INVALID_ARGUMENT);
+    CHECK(rollcall_send(world, &value, sizeof value, 0, 0, -2) == ROLLCALL_INVALID_ARGUMENT);
+    CHECK(rollcall_start_send(world, &value, sizeof value, -1, 0, &request) == ROLLCALL_INVALID_ARGUMENT && !request);
+    CHECK(rollcall_start_send(world, &value, sizeof value, 0, 0, NULL) == ROLLCALL_INVALID_ARGUMENT);
+    CHECK(rollcall_wait(NULL, 0, NULL) == ROLLCALL_INVALID_ARGUMENT);
+    CHECK(rollcall_test(&request, NULL, NULL) == ROLLCALL_INVALID_ARGUMENT);
+    size_t index = 0;
+    CHECK(rollcall_wait_any(&request, 1, 0, &index) == ROLLCALL_INVALID_ARGUMENT);
+    CHECK(rollcall_wait_any(NULL, 1, 0, &index) == ROLLCALL_INVALID_ARGUMENT);
+    CHECK(rollcall_broadcast(world, &value, sizeof value, -1, NULL) == ROLLCALL_INVALID_ARGUMENT);
+    options.algorithm = "quick";
+    CHECK(rollcall_broadcast(world, &value, sizeof value, 0, &options) == ROLLCALL_INVALID_ARGUMENT);
+    CHECK(strstr(rollcall_last_error(), "quick") && strstr(rollcall_last_error(), "binomial"));
+    CHECK(rollcall_split(world, -5, 0, NULL) == ROLLCALL_INVALID_ARGUMENT);
+    CHECK(rollcall_duplicate(NULL, NULL) == ROLLCALL_INVALID_ARGUMENT);
+    CHECK(rollcall_init(NULL) == ROLLCALL_INVALID_ARGUMENT);
+    CHECK(rollcall_finalize(NULL) == ROLLCALL_INVALID_ARGUMENT);
+    CHECK(!strcmp(rollcall_status_name(ROLLCALL_PEER_FAILED), "peer_failed") &&
+          !strcmp(rollcall_status_name(ROLLCALL_OK), "ok"));
+    CHECK(!strcmp(rollcall_status_name(ROLLCALL_STATE), "state") &&
+          !strcmp(rollcall_status_name(ROLLCALL_INTERNAL), "internal"));
+}
+
+int main(void) {
+    OK(rollcall_init(&job));
+    const rollcall_communicator* const world = rollcall_world(job);
+    const int rank = rollcall_rank(world), size = rollcall_size(world);
+    CHECK(rank >= 0 && rank < size);
+    rollcall_job* again = NULL;
+    CHECK(rollcall_init(&again) != ROLLCALL_OK && !again);
+
+    wrong(world, size);
+    point_to_point(world, rank, size);
+    collectives(world, rank, size);
+    communicators(world, rank, size);
+
+    int happened = -1, may_sleep = -1;
+    OK(rollcall_progress(job, &happened));
+    OK(rollcall_progress(job, NULL));
+    OK(rollcall_prepare_to_sleep(job, &may_sleep));
+    CHECK((happened == 0 || happened == 1) && (may_sleep == 0 || may_sleep == 1));
+    struct pollfd events = {rollcall_progress_descriptor(job), POLLIN, 0};
+    CHECK(poll(&events, 1, 0) >= 0);
+
+    OK(rollcall_barrier(world, ROLLCALL_DEFAULT_TIMEOUT));
+    OK(rollcall_finalize(job));
+    printf("rank %d: all is well\n", rank);
+    return 0;
+}

@@ -87,6 +87,12 @@ std::string describe(const Step& step) {
     return fmt::format("{} root={} bytes={} segment={} at_once={}", step.entry->name, step.root, step.bytes, step.segment, step.at_once);
 }
 
+std::string describe(const std::vector<Step>& steps) {
+    std::string text;
+    for (const Step& step : steps) text += "\n  " + describe(step);
+    return text;
+}
+
 std::vector<Nanoseconds> random_delays(Random& random, int ranks, int root, Nanoseconds scale) {
     std::vector<Nanoseconds> delays(static_cast<std::size_t>(ranks), 0);
     const std::uint64_t shape = random.below(6);

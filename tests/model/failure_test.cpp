@@ -1,0 +1,262 @@
+// What goes wrong ends: mismatched calls, deaths and deadlines, in the middle of every algorithm. Nobody hangs, everybody is
+// told, and nothing is left over.
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tests/model/job.hpp"
+
+namespace rollcall::model_test {
+namespace {
+
+using runtime::Call;
+using runtime::OperationKind;
+using runtime::Simulation;
+
+constexpr Nanoseconds kHour = 3600ll * 1'000'000'000;
+
+Call call_of(const Step& step) {
+    Call call{.bytes = step.bytes, .root = step.root, .kind = OperationKind::broadcast};
+    call.method = runtime::method_of(step.entry->name, step.segment);
+    return call;
+}
+
+std::vector<Step> random_steps(Random& random, int n) {
+    std::vector<Step> steps;
+    for (std::int64_t calls = random.between(1, 4); calls > 0; --calls) {
+        Step step;
+        step.entry = random.pick(broadcasts());
+        step.root = static_cast<int>(random.below(static_cast<std::uint64_t>(n)));
+        step.bytes = random.pick(std::vector<std::uint64_t>{0, 8, 64, 65, 500, 3000});
+        step.segment = step.entry->segmented ? random.pick(std::vector<std::uint64_t>{0, 100}) : 0;
+        step.delays = random_delays(random, n, step.root, random.pick(std::vector<Nanoseconds>{0, 500, 5000}));
+        step.at_once = random.chance(0.3);
+        steps.push_back(std::move(step));
+    }
+    return steps;
+}
+
+// --- mismatched calls ------------------------------------------------------------------------------------------------
+
+// Every rank makes one call; one of them another one than the others.
+TEST(Mismatch, EverybodyIsToldBothCalls) {
+    Random random(41);
+    for (int repetition = 0; repetition < 1500; ++repetition) {
+        const int n = static_cast<int>(random.between(2, random.chance(0.2) ? 40 : 7));
+        auto options = random_machine(random, n, 500);
+        options.tick_for = kHour;
+        Step step = random_steps(random, n).front();
+        Call other = call_of(step);
+        const collectives::AlgorithmEntry* entry = step.entry;
+        switch (random.below(4)) {
+            case 0:
+                entry = random.pick(std::vector{&collectives::find_algorithm(OperationKind::barrier, "linear"),
+                                                &collectives::find_algorithm(OperationKind::barrier, "dissemination")});
+                other = Call{.kind = OperationKind::barrier, .method = runtime::method_of(entry->name, 0)};
+                break;
+            case 1: other.root = (other.root + 1) % n; break;
+            case 2: other.bytes += 1 + random.below(100); break;
+            default:
+                while (entry == step.entry) entry = random.pick(broadcasts());
+                other.method = runtime::method_of(entry->name, step.segment);
+                break;
+        }
+        const int deviant = static_cast<int>(random.below(static_cast<std::uint64_t>(n)));
+        SCOPED_TRACE(fmt::format("{}\n  {}\n  rank {}: {} ({})", describe(options), describe(step), deviant, to_string(other), entry->name));
+        Simulation simulation(options);
+        Simulation::RankCall usual{call_of(step), step.entry->algorithm, {}};
+        usual.arguments.oracle = step.delays;
+        usual.arguments.segment_bytes = step.segment;
+        std::vector<std::vector<std::byte>> memory(static_cast<std::size_t>(n), std::vector<std::byte>(5000));
+        const auto outcome = simulation.run(
+            [&](int rank) {
+                Simulation::RankCall call = usual;
+                if (rank == deviant) {
+                    call.call = other;
+                    call.algorithm = entry->algorithm;
+                }
+                call.arguments.data = {memory[static_cast<std::size_t>(rank)].data(), call.call.bytes};
+                return call;
+            },
+            step.delays);
+        for (int rank = 0; rank < n; ++rank) {
+            // A rank that was done before (a root whose short messages have left, say) learns it at its next call.
+            const Error* error = simulation.world(rank).broken.get();
+            ASSERT_NE(error, nullptr) << "rank " << rank << " was not told";
+            const std::string text = error->what();
+            EXPECT_EQ(error->code(), ErrorCode::mismatch) << text;
+            EXPECT_NE(text.find("called " + to_string(usual.call)), std::string::npos) << text;
+            EXPECT_NE(text.find(fmt::format("rank {} called {}", deviant, to_string(other))), std::string::npos) << text;
+            if (const Error* told = outcome.errors[static_cast<std::size_t>(rank)].get()) {
+                EXPECT_EQ(told->what(), text);
+            }
+            if (n == 2) {
+                EXPECT_EQ(simulation.world(0).broken->what(), text);
+            }
+            EXPECT_EQ(simulation.engine(rank).early_messages(), 0u);
+            EXPECT_EQ(simulation.engine(rank).landing().used(), 0u);
+        }
+        if (HasFailure()) return;
+    }
+}
+
+// Somewhere in a row of calls, with the calls after it begun before it has failed.
+TEST(Mismatch, InARowOfCalls) {
+    Random random(42);
+    for (int repetition = 0; repetition < 500; ++repetition) {
+        const int n = static_cast<int>(random.between(2, 9));
+        auto options = random_machine(random, n, 500);
+        auto steps = random_steps(random, n);
+        SCOPED_TRACE(describe(options) + describe(steps));
+        Simulation simulation(options);
+        Job job(simulation, steps);
+        const auto number = random.below(steps.size());
+        Call other = call_of(steps[number]);
+        other.bytes += 1;
+        job.deviate(static_cast<int>(random.below(static_cast<std::uint64_t>(n))), number, other, steps[number].entry->algorithm);
+        job.run();
+        // Without questions a rank may wait for one that went another way: so ask, as a lane does.
+        for (Nanoseconds at = 0; at < 10; ++at)
+            for (int rank = 0; rank < n; ++rank) {
+                simulation.engine(rank).tick((at + 1) * 1'000'000'000);
+                simulation.network().run();
+            }
+        bool told = false;
+        for (int rank = 0; rank < n; ++rank)
+            for (std::size_t i = 0; i < steps.size(); ++i)
+                if (const Error* error = job.error(rank, i)) {
+                    EXPECT_EQ(error->code(), ErrorCode::mismatch) << error->what();
+                    EXPECT_GE(i + 4, number);
+                    told = true;
+                }
+        job.expect_clean();
+        EXPECT_TRUE(told || simulation.world(0).broken);
+        if (HasFailure()) return;
+    }
+}
+
+// --- deaths ----------------------------------------------------------------------------------------------------------
+
+struct Death {
+    Simulation* simulation;
+    Job* job;
+    Random* random;
+    int rank;
+};
+
+TEST(Death, InTheMiddleOfEveryAlgorithm) {
+    Random random(43);
+    int failed = 0;
+    for (int repetition = 0; repetition < 4000; ++repetition) {
+        const int n = static_cast<int>(random.between(2, random.chance(0.2) ? 40 : 8));
+        const auto options = random_machine(random, n, 500);
+        auto steps = random_steps(random, n);
+        SCOPED_TRACE(describe(options) + describe(steps));
+        Simulation simulation(options);
+        Job job(simulation, steps);
+        Death death{&simulation, &job, &random, static_cast<int>(random.below(static_cast<std::uint64_t>(n)))};
+        simulation.network().schedule(
+            random.between(0, random.pick(std::vector<std::int64_t>{10, 1000, 20'000})),
+            [](void* context, int rank) {
+                const auto& [its_simulation, its_job, its_random, its_rank] = *static_cast<Death*>(context);
+                its_job->stop(rank);
+                its_simulation->kill(rank, "was killed by signal 9", [&](int) { return its_random->between(0, 3000); });
+            },
+            &death, death.rank);
+        job.run();
+        job.expect_clean(death.rank);
+        for (int rank = 0; rank < n; ++rank) {
+            if (rank == death.rank) continue;
+            ASSERT_NE(simulation.world(rank).broken, nullptr);
+            for (std::size_t i = 0; i < steps.size(); ++i) {
+                ASSERT_TRUE(job.ended(rank, i)) << "rank " << rank << " hangs in step " << i;
+                const Error* error = job.error(rank, i);
+                if (!error) continue;
+                ++failed;
+                EXPECT_EQ(error->code(), ErrorCode::peer_failed) << error->what();
+                EXPECT_EQ(error->failed_rank(), death.rank) << error->what();
+                EXPECT_NE(std::string(error->what()).find(fmt::format("rank {} ", death.rank)), std::string::npos) << error->what();
+            }
+        }
+        if (HasFailure()) return;
+    }
+    EXPECT_GT(failed, 1000);
+}
+
+TEST(Death, PointToPointWithTheDeadFailsAndWithOthersDoesNot) {
+    for (const std::uint64_t bytes : {8, 1000})
+        for (const std::uint64_t landing : {std::uint64_t{0}, std::uint64_t{1} << 30}) {
+            Simulation::Options options;
+            options.ranks = 3;
+            options.landing_bytes = landing;
+            Simulation simulation(options);
+            Messages messages(simulation);
+            const auto& waiting = messages.receive(0, 2, 1, bytes, 0);
+            const auto& sending = messages.send(0, 2, 2, 100'000, 0, 0);
+            const auto& other = messages.receive(0, 1, 1, bytes, 0);
+            messages.send(1, 0, 1, bytes, 5, 50'000);
+            const auto& later = messages.send(0, 2, 3, bytes, 0, 60'000);
+            simulation.network().schedule(
+                1000, [](void* context, int rank) { static_cast<Simulation*>(context)->kill(rank, "exited with code 3", [](int) { return 10; }); },
+                &simulation, 2);
+            simulation.network().run();
+            for (const auto* transfer : {&waiting, &sending, &later}) {
+                ASSERT_TRUE(transfer->done());
+                ASSERT_NE(transfer->error(), nullptr);
+                EXPECT_EQ(transfer->error()->failed_rank(), 2);
+                EXPECT_STREQ(transfer->error()->what(), "rank 2 exited with code 3");
+            }
+            EXPECT_TRUE(Messages::holds(other, bytes, 5));
+        }
+}
+
+// --- deadlines -------------------------------------------------------------------------------------------------------
+
+struct GivingUp {
+    Simulation* simulation;
+    Job* job;
+    bool happened = false;
+};
+
+TEST(Deadline, AbandonedInTheMiddle) {
+    Random random(44);
+    int abandoned = 0;
+    for (int repetition = 0; repetition < 3000; ++repetition) {
+        const int n = static_cast<int>(random.between(2, random.chance(0.2) ? 40 : 8));
+        const auto options = random_machine(random, n, 500);
+        auto steps = random_steps(random, n);
+        SCOPED_TRACE(describe(options) + describe(steps));
+        Simulation simulation(options);
+        Job job(simulation, steps);
+        GivingUp giving_up{&simulation, &job};
+        simulation.network().schedule(
+            random.between(0, random.pick(std::vector<std::int64_t>{10, 1000, 20'000})),
+            [](void* context, int rank) {
+                auto& [its_simulation, its_job, happened] = *static_cast<GivingUp*>(context);
+                const auto operations = its_job->unfinished(rank);
+                if (operations.empty()) return;
+                happened = true;
+                operations.front()->abandon(its_simulation->engine(rank), Error(ErrorCode::timeout, "not within its deadline", rank));
+            },
+            &giving_up, static_cast<int>(random.below(static_cast<std::uint64_t>(n))));
+        job.run();
+        job.expect_clean();
+        abandoned += giving_up.happened;
+        for (int rank = 0; rank < n; ++rank)
+            for (std::size_t i = 0; i < steps.size(); ++i) {
+                ASSERT_TRUE(job.ended(rank, i)) << "rank " << rank << " hangs in step " << i;
+                if (const Error* error = job.error(rank, i)) {
+                    EXPECT_TRUE(giving_up.happened);
+                    EXPECT_EQ(error->code(), ErrorCode::timeout) << error->what();
+                }
+            }
+        if (!giving_up.happened) job.expect_success();
+        if (HasFailure()) return;
+    }
+    EXPECT_GT(abandoned, 300);
+}
+
+}  // namespace
+}  // namespace rollcall::model_test

@@ -2,14 +2,18 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <limits>
 
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <fmt/format.h>
 
 namespace rollcall::runtime {
 namespace {
@@ -71,10 +75,29 @@ Nanoseconds monotonic_now() noexcept {
 Lane::Lane(Engine& engine, bootstrap::Bootstrap& bootstrap, const IdlePolicy& policy)
     : engine_(engine), bootstrap_(bootstrap), policy_(policy) {
     application_cpu_ = sched_getcpu();
-    if (policy_.background) thread_ = std::thread([this] { background(); });
+    if (policy_.background)
+        thread_ = std::thread([this] { background(); });
+    else
+        open_event_loop();
 }
 
-Lane::~Lane() { stop_background(); }
+Lane::~Lane() {
+    stop_background();
+    if (event_loop_ >= 0) close(event_loop_);
+}
+
+void Lane::open_event_loop() {
+    event_loop_ = epoll_create1(EPOLL_CLOEXEC);
+    bool added = event_loop_ >= 0;
+    for (const int descriptor : {engine_.transport().descriptor(), bootstrap_.notice_descriptor()}) {
+        epoll_event event{};
+        event.events = EPOLLIN;
+        if (descriptor >= 0) added = added && epoll_ctl(event_loop_, EPOLL_CTL_ADD, descriptor, &event) == 0;
+    }
+    if (!added)
+        throw Error(ErrorCode::state, fmt::format("cannot make a descriptor for host-driven progress: {}; raise the limit of open files (ulimit -n)",
+                                                  std::strerror(errno)));
+}
 
 void Lane::stop_background() {
     if (!thread_.joinable()) return;
@@ -244,7 +267,6 @@ Lane::Drove Lane::drive(const Goal& waitable, Nanoseconds deadline) {
     unsigned empty = 0;
     bool slept = false;
     Nanoseconds empty_since = 0;
-    Nanoseconds next_notice_look = 0;
     Drove result = Drove::done;
     const unsigned looks_every = policy_.yield ? kYieldsPerClockLook : kPollsPerClockLook;
     for (;;) {
@@ -282,8 +304,8 @@ Lane::Drove Lane::drive(const Goal& waitable, Nanoseconds deadline) {
             next_tick_ = std::min(add(now, kTickInterval), engine_.tick(now));
             if (waitable.done()) break;
         }
-        if (!policy_.background && now >= next_notice_look) {
-            next_notice_look = now + kNoticeInterval;
+        if (!policy_.background && now >= next_notice_look_) {
+            next_notice_look_ = now + kNoticeInterval;
             look_at_notices();
         }
         if (!empty_since) empty_since = now;
@@ -383,18 +405,20 @@ void Lane::abandon(Waitable& waitable, const Error& error) {
 bool Lane::progress() {
     if (!try_take()) return false;
     note_call();
-    const unsigned happened = engine_.progress() + drain();
     const Nanoseconds now = monotonic_now();
-    if (now >= next_tick_) {
-        next_tick_ = std::min(add(now, kTickInterval), engine_.tick(now));
-        if (!policy_.background) look_at_notices();
+    if (!policy_.background && now >= next_notice_look_) {
+        next_notice_look_ = now + kNoticeInterval;
+        look_at_notices();
     }
+    const unsigned happened = engine_.progress() + drain();
+    if (now >= next_tick_) next_tick_ = std::min(add(now, kTickInterval), engine_.tick(now));
     release();
     return happened != 0;
 }
 
 bool Lane::prepare_to_sleep() {
     if (!try_take()) return false;
+    if (!policy_.background) look_at_notices();
     const bool quiet = park();
     release();
     return quiet;

@@ -69,8 +69,9 @@ class Lane {
     void abandon(Waitable& waitable, const Error& error);
     /// Moves what can move, once; for programs that drive progress themselves. Returns whether anything happened.
     bool progress();
-    /// For an event loop: becomes readable when progress() has something to do, once prepare_to_sleep() was true.
-    int descriptor() const noexcept { return engine_.transport().descriptor(); }
+    /// For an event loop: becomes readable when progress() has something to do, once prepare_to_sleep() was true. With
+    /// host-driven progress it also tells of deaths.
+    int descriptor() const noexcept { return event_loop_ >= 0 ? event_loop_ : engine_.transport().descriptor(); }
     bool prepare_to_sleep();
 
     /// Runs `work(engine)` as the owner; waits for the baton. For set-up and rare things.
@@ -112,6 +113,7 @@ class Lane {
     template <class Goal>
     bool wait_for(const Goal& goal, Timeout timeout);
     unsigned drain();
+    void open_event_loop();
     void look_at_notices();
     void handle_notices();
     void wake_owner() noexcept;
@@ -145,7 +147,9 @@ class Lane {
     std::vector<bootstrap::Notice> notices_;
     std::uint64_t told_finished_ = 0;              ///< Owner-only: Engine::finished() when followers were last told.
     Nanoseconds next_tick_ = 0;                    ///< Owner-only.
+    Nanoseconds next_notice_look_ = 0;             ///< Owner-only; where no background thread looks.
 
+    int event_loop_ = -1;                          ///< Host-driven: an epoll descriptor of the transport's and the notices'.
     EventDescriptor owner_wake_;
     EventDescriptor background_wake_;
     std::thread thread_;

@@ -29,6 +29,8 @@ constexpr std::uint64_t kDefaultIterations = 200, kDefaultRounds = 5, kMost = 10
 /// A batch lasts long enough for the clock not to matter, and is short enough for most to pass without an interruption.
 constexpr Nanoseconds kBatchTime = 1'000'000;
 constexpr std::uint64_t kCalibrationTrips = 20, kLargestBatch = 100'000;
+/// On a machine so busy that a batch takes far longer than planned, there are fewer of them.
+constexpr Nanoseconds kLongestSize = 5'000'000'000;
 constexpr Tag kTag = 3;
 constexpr const char* kPeer = "ucx_perftest";
 constexpr auto kPeerLimit = std::chrono::seconds(60);
@@ -67,6 +69,13 @@ double round_trips(const Communicator& world, std::vector<std::byte>& data, std:
     return static_cast<double>(now() - begin) * 1e-9 / static_cast<double>(2 * trips);
 }
 
+/// What rank 0 decides, at both.
+bool go_on(const Communicator& world, bool decision) {
+    if (world.rank() == 0) world.send(decision, 1, kTag);
+    else decision = world.receive<bool>(0, kTag);
+    return decision;
+}
+
 /// In the job. Data is checked by a round trip of its own, before what is timed.
 Samples measure_in(Job& job, const Plan& plan) {
     const Communicator& world = job.world();
@@ -92,7 +101,8 @@ Samples measure_in(Job& job, const Plan& plan) {
                 batch = world.receive<std::uint64_t>(0, kTag);
             }
             round_trips(world, data, batch);
-            for (std::uint64_t i = 0; i < plan.iterations; ++i)
+            const Nanoseconds until = now() + kLongestSize;
+            for (std::uint64_t i = 0; go_on(world, i < plan.iterations && (i < kFewestSamples || now() < until)); ++i)
                 samples.values[key_of_size(bytes)].push_back(round_trips(world, data, batch));
         }
         world.barrier();

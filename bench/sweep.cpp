@@ -64,7 +64,7 @@ void add_sweep_options(CLI::App& command, SweepWords& words, Ranks ranks) {
         ->type_name("FILE");
     command.add_option("--raw", words.raw, "Write what every rank did in every call to this csv file")->type_name("FILE");
     command.add_flag("--explain", words.explain, "Say what `auto` chooses for each size, and why");
-    command.footer("\n" + pattern_help() + (ranks == Ranks::real ? R"(
+    command.footer("\nArrival patterns:\n" + pattern_help() + (ranks == Ranks::real ? R"(
 Each call: a barrier, then a common start that rank 0 announces, then each rank waits for its delay and calls. All
 algorithms and patterns of a size are interleaved in random order, anew for each iteration; every byte received is
 checked. The common start is a time of CLOCK_MONOTONIC, which the ranks of one host share.

@@ -458,10 +458,10 @@ void Job::lose(Rank& rank, const std::string& how) {
 std::string Job::who(const Rank& rank) const { return fmt::format("rank {} on host {}", rank.rank, host_); }
 
 bool Job::anyone_to_report() const {
-    // One that has not joined yet may be about to, where others have; ordinary programs have nothing to report.
+    // One that has not joined yet may be about to, where others have; one that has left has its last words still to flush.
+    // Ordinary programs have nothing to report.
     const bool any_joined = std::any_of(ranks_.begin(), ranks_.end(), [](const auto& rank) { return rank->joined; });
-    return any_joined &&
-           std::any_of(ranks_.begin(), ranks_.end(), [](const auto& rank) { return rank->alive && !rank->left; });
+    return any_joined && std::any_of(ranks_.begin(), ranks_.end(), [](const auto& rank) { return rank->alive; });
 }
 
 void Job::look_for_leftovers() {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -141,8 +142,8 @@ class Engine final : public transport::Sink {
     bool fits(Transfer& transfer, const Call& call, std::uint64_t size);
     void fetch(Transfer& transfer, const transport::Offer& offer, std::uint64_t size);
     void let_go(EarlyMessage& early);
-    template <class Predicate>
-    void let_go_if(CommunicatorState& communicator, Predicate predicate);
+    /// Early messages of one operation, or all.
+    void let_go_of(CommunicatorState& communicator, std::optional<std::uint64_t> sequence);
     void forget(EarlyMessage& early);
     void free_early(EarlyMessage& early);
     bool land(EarlyMessage& early);

@@ -23,6 +23,9 @@ enum class MessageKind : std::uint8_t {
 inline constexpr std::uint8_t kEmptyPayload = 1;  ///< Flag: the large path carries one byte that stands for none.
 inline constexpr std::uint8_t kTellDeferred = 2;  ///< Flag: answer with `deferred` if this is early and cannot land.
 
+/// What an eager message counts besides its payload: about what an early one costs in book-keeping.
+inline constexpr std::uint32_t kEntryCharge = 64;
+
 /// Every message begins with this. `source` is a rank of the world communicator.
 struct MessageHeader {
     MessageKind kind = MessageKind::point_to_point;

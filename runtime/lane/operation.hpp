@@ -98,6 +98,9 @@ class Operation final : public Waitable {
               const Arguments& arguments);
     ~Operation();
 
+    /// The step of the message that stands for a notice where a communicator has no slots on the board.
+    static constexpr std::uint64_t kArrivedStep = ~std::uint64_t{0};
+
     // --- the vocabulary -------------------------------------------------------------------------------------------
     int rank() const noexcept { return communicator_.rank; }
     int size() const noexcept { return communicator_.group->size; }

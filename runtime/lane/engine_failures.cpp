@@ -1,0 +1,211 @@
+// The engine's word with other ranks: control messages, calls that do not match, ranks that died, calls that are stuck.
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "runtime/lane/engine.hpp"
+
+namespace rollcall::runtime {
+namespace {
+
+using transport::ConstBytes;
+
+// How long a peer has to give a buffer back that was asked back, before the connection to it is cut.
+constexpr Nanoseconds kWithdrawGrace = 1'000'000'000;
+// How long the transport's word that a peer is unreachable waits for the better word of whoever started the job.
+constexpr Nanoseconds kUnreachableGrace = 100'000'000;
+// A probe goes to at most this many ranks at a time.
+constexpr int kProbedAtOnce = 16;
+
+}  // namespace
+
+void Engine::break_communicator(CommunicatorState& communicator, const Error& error, bool tell) {
+    if (communicator.broken) return;
+    communicator.broken = std::make_unique<Error>(error);
+    for (Operation* operation = communicator.active; operation; operation = operation->next_active_)
+        if (!operation->failed()) fail(*operation, error);
+    // Nobody will ever want what came early for it, and its senders wait.
+    let_go_of(communicator, std::nullopt);
+    if (!tell) return;
+    for (int member = 0; member < communicator.group->size; ++member)
+        if (member != communicator.rank) tell_broken(communicator, communicator.group->world_rank(member));
+}
+
+void Engine::tell_broken(const CommunicatorState& communicator, int peer) {
+    CollectiveHeader header;
+    header.base.communicator = communicator.group->id;
+    header.base.code = static_cast<std::uint8_t>(communicator.broken->code());
+    header.call.root = communicator.broken->failed_rank();
+    send_control(peer, MessageKind::failed, header, communicator.broken->what());
+}
+
+void Engine::mismatch(CommunicatorState& communicator, std::uint64_t sequence, const Call& mine, const Call& other, int source) {
+    const Group& group = *communicator.group;
+    int first = communicator.rank, second = rank_in(group, source);
+    const Call *first_call = &mine, *second_call = &other;
+    if (second < first) {
+        std::swap(first, second);
+        std::swap(first_call, second_call);
+    }
+    const char* const advice =
+        mine.same_request(other)
+            ? "with different algorithms or segment sizes. Give all ranks the same ROLLCALL_ settings"
+            : "All ranks of a communicator must call the same operations in the same order, with the same root and size";
+    break_communicator(communicator,
+                       Error(ErrorCode::mismatch,
+                             fmt::format("the calls at sequence {} of communicator {} do not match: rank {} called {}, rank {} called {}{}{}",
+                                         sequence, group.name, first, to_string(*first_call), second, to_string(*second_call),
+                                         mine.same_request(other) ? ", " : ". ", advice),
+                             source),
+                       true);
+}
+
+bool Engine::check_call(CommunicatorState& communicator, std::uint64_t sequence, const Call& call, int source) {
+    const Call* mine = communicator.recall(sequence);
+    if (!mine || mine->agrees_with(call)) return true;
+    mismatch(communicator, sequence, *mine, call, source);
+    return false;
+}
+
+void Engine::on_control(const CollectiveHeader& header, ConstBytes payload) {
+    CommunicatorState* communicator = find(header.base.communicator);
+    switch (header.base.kind) {
+        case MessageKind::retract: {
+            const MatchKey key{header.base.communicator, header.sequence, header.base.tag, header.base.source};
+            const auto is_it = [&](const EarlyMessage& early) {
+                return early.key == key && early.ordinal == header.base.ordinal && early.stage == EarlyMessage::Stage::offered;
+            };
+            if (EarlyMessage* early = early_.find_if(key, is_it)) {
+                forget(*early);
+                let_go(*early);
+                return;
+            }
+            // Before its turn: only its place in the stream is kept.
+            for (EarlyMessage* early = peers_[key.source].overtaking; early; early = early->next)
+                if (is_it(*early)) {
+                    transport_.decline(early->offer);
+                    early->dropped = true;
+                    return;
+                }
+            return;
+        }
+        case MessageKind::deferred: return on_deferred(header);
+        case MessageKind::probe:
+            if (!communicator) return;
+            // The news may have come before the asking rank knew this communicator.
+            if (communicator->broken) return tell_broken(*communicator, header.base.source);
+            check_call(*communicator, header.sequence, header.call, header.base.source);
+            return;
+        case MessageKind::failed:
+            if (communicator && payload.data)
+                break_communicator(*communicator,
+                                   Error(static_cast<ErrorCode>(header.base.code),
+                                         std::string(static_cast<const char*>(payload.data), payload.size), header.call.root),
+                                   false);
+            return;
+        case MessageKind::nudge:   // the board is looked at anyway
+        case MessageKind::credit:  // the header has done it
+        case MessageKind::point_to_point:
+        case MessageKind::point_to_point_compact:
+        case MessageKind::collective: return;
+    }
+}
+
+void Engine::probe(Operation& operation) {
+    CollectiveHeader header;
+    header.base.communicator = operation.communicator_.group->id;
+    header.sequence = operation.sequence_;
+    header.call = operation.call_;
+    int asked = 0;
+    for (Transfer* transfer = operation.transfers_; transfer && asked < kProbedAtOnce; transfer = transfer->next)
+        if (transfer->stage == Transfer::Stage::posted) {
+            send_control(transfer->peer, MessageKind::probe, header);
+            ++asked;
+        }
+    if (operation.arrivals_)
+        for (const int member : operation.arrivals_->unseen_) {
+            if (asked++ >= kProbedAtOnce) break;
+            send_control(operation.communicator_.group->world_rank(member), MessageKind::probe, header);
+        }
+}
+
+Nanoseconds Engine::tick(Nanoseconds now) {
+    Nanoseconds next = std::numeric_limits<Nanoseconds>::max();
+    for (const auto& [id, communicator] : communicators_)
+        for (Operation* operation = communicator->active; operation; operation = operation->next_active_) {
+            if (!operation->probed_at_) operation->begun_at_ = operation->probed_at_ = now;
+            // Asked again at growing intervals: the other side may not have got there when it was first asked.
+            const Nanoseconds interval = std::max(options_.mismatch_probe, operation->probed_at_ - operation->begun_at_);
+            if (now - operation->probed_at_ >= interval) {
+                probe(*operation);
+                operation->probed_at_ = now;
+            }
+            next = std::min(next, operation->probed_at_ + std::max(options_.mismatch_probe, operation->probed_at_ - operation->begun_at_));
+        }
+    for (std::size_t i = 0; i < unreachable_.size();) {
+        if (now - unreachable_[i].since < kUnreachableGrace) {
+            next = std::min(next, unreachable_[i++].since + kUnreachableGrace);
+            continue;
+        }
+        const Unreachable gone = unreachable_[i];
+        on_death(gone.peer, fmt::format("became unreachable: {}", gone.why));
+    }
+    std::vector<int> cut;
+    for (Transfer* transfer : withdrawn_) {
+        if (now - transfer->abandoned_at >= kWithdrawGrace)
+            cut.push_back(transfer->peer);
+        else
+            next = std::min(next, transfer->abandoned_at + kWithdrawGrace);
+    }
+    for (const int peer : cut) transport_.disconnect(peer);
+    return next;
+}
+
+void Engine::on_peer_unreachable(int peer, std::string_view why) noexcept {
+    if (closing_ || dead_.contains(peer)) return;
+    unreachable_.push_back({peer, transport_.now(), std::string(why)});
+}
+
+void Engine::on_death(int rank, const std::string& how) {
+    std::erase_if(unreachable_, [&](const Unreachable& unreachable) { return unreachable.peer == rank; });
+    if (closing_ || !dead_.emplace(rank, how).second) return;
+    const Error error = dead(rank);
+    std::vector<Transfer*> waiting;
+    posted_.for_each([&](Transfer& transfer) {
+        if (transfer.peer == rank && !transfer.operation) waiting.push_back(&transfer);
+    });
+    for (Transfer* transfer : waiting) {
+        posted_.remove(*transfer);
+        finish_failed(*transfer, error);
+    }
+    for (const auto& [id, communicator] : communicators_) {
+        if (rank_in(*communicator->group, rank) < 0) continue;
+        for (Operation* operation = communicator->active; operation; operation = operation->next_active_)
+            if (!operation->failed())
+                fail(*operation, Error(error.code(), fmt::format("{}: {}", operation->describe(), error.what()), rank));
+        break_communicator(*communicator, Error(error.code(), fmt::format("communicator {}: {}", communicator->group->name, error.what()), rank), false);
+    }
+    transport_.disconnect(rank);
+    run_ready();
+}
+
+void Engine::on_job_ended(const std::string& why) {
+    if (ended_ || closing_) return;
+    ended_ = std::make_unique<Error>(ErrorCode::peer_failed, why);
+    std::vector<Transfer*> waiting;
+    posted_.for_each([&](Transfer& transfer) {
+        if (!transfer.operation) waiting.push_back(&transfer);
+    });
+    for (Transfer* transfer : waiting) {
+        posted_.remove(*transfer);
+        finish_failed(*transfer, *ended_);
+    }
+    for (const auto& [id, communicator] : communicators_) break_communicator(*communicator, *ended_, false);
+    for (int peer = 0; peer < options_.size; ++peer)
+        if (peer != options_.rank) transport_.disconnect(peer);
+    run_ready();
+}
+
+}  // namespace rollcall::runtime

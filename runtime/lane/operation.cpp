@@ -1,0 +1,120 @@
+#include "runtime/lane/operation.hpp"
+
+#include <fmt/format.h>
+
+#include "runtime/lane/engine.hpp"
+
+namespace rollcall::runtime {
+
+using transport::ConstBytes;
+using transport::Started;
+
+Operation::Operation(CommunicatorState& communicator, std::uint64_t sequence, const Call& call, Algorithm algorithm,
+                     const Arguments& arguments)
+    : communicator_(communicator), sequence_(sequence), call_(call), algorithm_(algorithm), arguments_(arguments) {}
+
+Operation::~Operation() = default;
+
+FrameArena& arena_of(Operation& operation) noexcept { return operation.engine_->arena(); }
+
+void Operation::begin(Engine& engine) { engine.start(*this); }
+void Operation::abandon(Engine& engine, const Error& error) { engine.abandon(*this, error); }
+
+Pending Operation::send(int to, ConstBytes bytes, std::uint64_t step) {
+    const int peer = communicator_.group->world_rank(to);
+    transport::Bytes buffer{const_cast<void*>(bytes.data), bytes.size};
+    Transfer& transfer = engine_->new_transfer(*this, Transfer::Direction::send, peer, buffer, step);
+    Pending pending(transfer);
+    engine_->send(transfer);
+    return pending;
+}
+
+Pending Operation::send_ahead(int to, ConstBytes bytes, std::uint64_t step) {
+    const int peer = communicator_.group->world_rank(to);
+    transport::Bytes buffer{const_cast<void*>(bytes.data), bytes.size};
+    Transfer& transfer = engine_->new_transfer(*this, Transfer::Direction::send, peer, buffer, step);
+    transfer.tell_deferred = true;
+    Pending pending(transfer);
+    engine_->send(transfer);
+    return pending;
+}
+
+Pending Operation::receive(int from, transport::Bytes bytes, std::uint64_t step) {
+    const int peer = communicator_.group->world_rank(from);
+    Transfer& transfer = engine_->new_transfer(*this, Transfer::Direction::receive, peer, bytes, step);
+    Pending pending(transfer);
+    engine_->receive(transfer);
+    return pending;
+}
+
+bool Operation::is_here(int from, std::uint64_t step) const {
+    const MatchKey key{communicator_.group->id, sequence_, step, communicator_.group->world_rank(from)};
+    return engine_->early_.find(key) != nullptr;
+}
+
+Pending Operation::copy(transport::Bytes into, ConstBytes from) {
+    Transfer& transfer = engine_->new_transfer(*this, Transfer::Direction::receive, engine_->rank(), into, 0);
+    Pending pending(transfer);
+    transfer.stage = Transfer::Stage::moving;
+    transfer.received = from.size;
+    if (engine_->transport_.copy(into, from, transfer) == Started::done) engine_->finish(transfer);
+    return pending;
+}
+
+Nanoseconds Operation::now() const { return engine_->transport_.now(); }
+
+void Operation::announce_arrival(int at) {
+    const Group& group = *communicator_.group;
+    if (!group.has_slots) {
+        send(at, {}, kArrivedStep);
+        return;
+    }
+    transport::Transport& transport = engine_->transport_;
+    const int peer = group.world_rank(at);
+    BoardSlot slot{sequence_, now(), 0, 0};
+    slot.seal(group.id);
+    transport.put(peer, slot_offset(group.slot_of(at, rank())), std::as_bytes(std::span(&slot, 1)));
+    switch (transport.put_wake(peer)) {
+        case transport::PutWake::wakes: return;
+        case transport::PutWake::silent: {
+            const std::byte* board = transport.peer_board(peer);
+            if (board && !is_sleeping(board)) return;
+            break;
+        }
+        case transport::PutWake::unknown: break;
+    }
+    engine_->send_control(peer, MessageKind::nudge, {});
+}
+
+Arrivals& Operation::arrivals() {
+    if (arrivals_) return *arrivals_;
+    arrivals_ = std::make_unique<Arrivals>();
+    arrivals_->seen_.assign(static_cast<std::size_t>(size()), false);
+    const Group& group = *communicator_.group;
+    if (!group.has_slots) {
+        for (int member = 0; member < size(); ++member)
+            if (member != rank()) arrivals_->notices_.push_back(receive(member, {}, kArrivedStep));
+        return *arrivals_;
+    }
+    for (int member = 0; member < size(); ++member)
+        if (member != rank()) arrivals_->unseen_.push_back(member);
+    arrivals_->watched_ = true;
+    engine_->watching_.push_back(this);
+    engine_->look_at_board();
+    return *arrivals_;
+}
+
+std::string Operation::describe() const {
+    return fmt::format("{} #{} on {}", to_string(call_), sequence_, communicator_.group->name);
+}
+
+void Pending::drop() {
+    if (!transfer_) return;
+    Transfer* transfer = std::exchange(transfer_, nullptr);
+    if (transfer->stage == Transfer::Stage::done)
+        transfer->engine->free_transfer(*transfer);
+    else
+        transfer->released = true;
+}
+
+}  // namespace rollcall::runtime

@@ -1,7 +1,7 @@
 // What goes wrong ends: mismatched calls, deaths and deadlines, in the middle of every algorithm. Nobody hangs, everybody is
 // told, and nothing is left over.
 #include <algorithm>
-#include <set>
+#include <stdexcept>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -209,6 +209,43 @@ TEST(Death, PointToPointWithTheDeadFailsAndWithOthersDoesNot) {
                 EXPECT_STREQ(transfer->error()->what(), "rank 2 exited with code 3");
             }
             EXPECT_TRUE(Messages::holds(other, bytes, 5));
+        }
+}
+
+// --- an algorithm that fails ----------------------------------------------------------------------------------------
+
+// A task within a task, which fails at rank 1 while its own frame is what is being sent from.
+runtime::Task inner(runtime::Operation& op) {
+    std::vector<std::byte> own(5000, std::byte{7});
+    const auto sent = op.send((op.rank() + 1) % op.size(), {own.data(), own.size()}, 0);
+    if (op.rank() == 1) throw std::runtime_error("out of ideas");
+    std::vector<std::byte> in(5000);
+    co_await op.receive((op.rank() + op.size() - 1) % op.size(), {in.data(), in.size()}, 0);
+    co_await op.receive((op.rank() + op.size() - 1) % op.size(), {in.data(), in.size()}, 1);
+}
+runtime::Task outer(runtime::Operation& op) { co_await inner(op); }
+
+TEST(Failure, AnExceptionInAnAlgorithmIsToldToAll) {
+    for (const std::uint64_t landing : {std::uint64_t{0}, std::uint64_t{1} << 40})
+        for (const int n : {2, 3, 9}) {
+            Simulation::Options options;
+            options.ranks = n;
+            options.landing_bytes = landing;
+            Simulation simulation(options);
+            Simulation::RankCall call;
+            call.call.kind = OperationKind::barrier;
+            call.algorithm = &outer;
+            std::vector<Nanoseconds> arrivals(static_cast<std::size_t>(n));
+            for (std::size_t i = 0; i < arrivals.size(); ++i) arrivals[i] = static_cast<Nanoseconds>(i) * 1700;
+            const auto outcome = simulation.run([&](int) { return call; }, arrivals);
+            for (int rank = 0; rank < n; ++rank) {
+                const Error* error = outcome.errors[static_cast<std::size_t>(rank)].get();
+                ASSERT_NE(error, nullptr) << rank;
+                EXPECT_EQ(error->code(), ErrorCode::state);
+                EXPECT_NE(std::string(error->what()).find("out of ideas"), std::string::npos) << error->what();
+                EXPECT_EQ(simulation.engine(rank).early_messages(), 0u);
+                EXPECT_EQ(simulation.engine(rank).landing().used(), 0u);
+            }
         }
 }
 

@@ -1,0 +1,76 @@
+// Landing buffers within their budget.
+#include "runtime/landing/landing.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+namespace rollcall::runtime {
+namespace {
+
+TEST(Landing, ABudgetOfZeroHoldsNothing) {
+    Landing landing(0);
+    EXPECT_FALSE(landing.could_hold(1));
+    EXPECT_FALSE(landing.take(1, false));
+    EXPECT_EQ(landing.used(), 0u);
+}
+
+TEST(Landing, HoldsExactlyItsBudget) {
+    Landing landing(1000);
+    const auto one = landing.take(600, false);
+    ASSERT_TRUE(one);
+    EXPECT_FALSE(landing.fits_now(401));
+    EXPECT_FALSE(landing.take(401, false));
+    const auto two = landing.take(400, false);
+    ASSERT_TRUE(two);
+    EXPECT_EQ(landing.used(), 1000u);
+    EXPECT_TRUE(landing.could_hold(1000));
+    EXPECT_FALSE(landing.could_hold(1001));
+    landing.give_back(*one);
+    EXPECT_EQ(landing.used(), 400u);
+    landing.give_back(*two);
+    EXPECT_EQ(landing.used(), 0u);
+    EXPECT_EQ(landing.peak(), 1000u);
+}
+
+TEST(Landing, TinyOnesCountForTheirBookKeeping) {
+    Landing landing(4 * Landing::kLeastCharge);
+    std::vector<transport::Bytes> held;
+    while (const auto buffer = landing.take(1, false)) held.push_back(*buffer);
+    EXPECT_EQ(held.size(), 4u);
+    for (const auto& buffer : held) landing.give_back(buffer);
+    EXPECT_EQ(landing.used(), 0u);
+}
+
+TEST(Landing, PhantomsCountAndHaveNoMemory) {
+    Landing landing(std::uint64_t{1} << 50);
+    const auto phantom = landing.take(std::uint64_t{1} << 49, true);
+    ASSERT_TRUE(phantom);
+    EXPECT_EQ(phantom->data, nullptr);
+    EXPECT_EQ(landing.used(), std::uint64_t{1} << 49);
+    landing.give_back(*phantom);
+    EXPECT_EQ(landing.used(), 0u);
+}
+
+// Sizes at which buffers change from the heap to mapped memory, and to huge pages: every byte can be written.
+TEST(Landing, LargeBuffersAreKeptAndUsedAgain) {
+    Landing landing(64 << 20);
+    for (const std::uint64_t size : {65535u, 65536u, 65537u, (2u << 20) - 1, 2u << 20, (2u << 20) + 1, 5u << 20}) {
+        const auto first = landing.take(size, false);
+        ASSERT_TRUE(first);
+        std::memset(first->data, 1, size);
+        landing.give_back(*first);
+        const auto again = landing.take(size, false);
+        ASSERT_TRUE(again);
+        if (size >= 65536) {
+            EXPECT_EQ(again->data, first->data) << size;
+        }
+        std::memset(again->data, 2, size);
+        landing.give_back(*again);
+    }
+    EXPECT_EQ(landing.used(), 0u);
+}
+
+}  // namespace
+}  // namespace rollcall::runtime

@@ -1,0 +1,99 @@
+// The table by which messages find their receives, against a plain list.
+#include "runtime/lane/match_table.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <deque>
+#include <list>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace rollcall::runtime {
+namespace {
+
+struct Node {
+    MatchKey key;
+    Node* match_next = nullptr;
+    int number = 0;
+};
+
+TEST(MatchTable, AnEmptyOneFindsNothing) {
+    MatchTable<Node> table;
+    Node node;
+    EXPECT_EQ(table.find({}), nullptr);
+    EXPECT_EQ(table.take({}), nullptr);
+    EXPECT_EQ(table.find_if({}, [](const Node&) { return true; }), nullptr);
+    EXPECT_FALSE(table.remove(node));
+    table.for_each([](Node&) { FAIL(); });
+}
+
+TEST(MatchTable, EqualKeysComeInTheirOrderAlsoAfterGrowing) {
+    MatchTable<Node> table;
+    std::deque<Node> nodes;
+    for (int i = 0; i < 1000; ++i) {
+        nodes.push_back({{1, 0, static_cast<std::uint64_t>(i % 3), 0}, nullptr, i});
+        table.insert(nodes.back());
+    }
+    for (int i = 0; i < 1000; ++i) EXPECT_EQ(table.take(nodes[static_cast<std::size_t>(i)].key)->number, i);
+    EXPECT_EQ(table.size(), 0u);
+}
+
+TEST(MatchTable, EveryPartOfTheKeyCounts) {
+    MatchTable<Node> table;
+    Node node{{1, 2, 3, 4}, nullptr, 0};
+    table.insert(node);
+    for (const MatchKey& other : {MatchKey{2, 2, 3, 4}, MatchKey{1, 3, 3, 4}, MatchKey{1, 2, 4, 4}, MatchKey{1, 2, 3, 5}})
+        EXPECT_EQ(table.find(other), nullptr);
+    EXPECT_EQ(table.find({1, 2, 3, 4}), &node);
+}
+
+TEST(MatchTable, DoesWhatAListDoes) {
+    const char* given = std::getenv("ROLLCALL_TEST_SEED");
+    const auto seed = given ? std::strtoull(given, nullptr, 10) : std::random_device()();
+    SCOPED_TRACE("ROLLCALL_TEST_SEED=" + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    MatchTable<Node> table;
+    std::deque<Node> nodes;
+    std::list<Node*> list;
+    const auto any_key = [&] { return MatchKey{random() % 2, random() % 3, random() % 5, static_cast<std::int32_t>(random() % 3)}; };
+    for (int step = 0; step < 50'000; ++step) {
+        const MatchKey key = any_key();
+        const auto first = std::find_if(list.begin(), list.end(), [&](const Node* node) { return node->key == key; });
+        Node* const expected = first == list.end() ? nullptr : *first;
+        switch (random() % 5) {
+            case 0:
+            case 1:
+                nodes.push_back({key, nullptr, step});
+                table.insert(nodes.back());
+                list.push_back(&nodes.back());
+                break;
+            case 2:
+                ASSERT_EQ(table.find(key), expected);
+                break;
+            case 3:
+                ASSERT_EQ(table.take(key), expected);
+                if (expected) list.erase(first);
+                break;
+            default: {
+                if (list.empty()) break;
+                auto any = list.begin();
+                std::advance(any, static_cast<std::ptrdiff_t>(random() % list.size()));
+                const int number = (*any)->number;
+                ASSERT_EQ(table.find_if((*any)->key, [&](const Node& node) { return node.number == number; }), *any);
+                ASSERT_TRUE(table.remove(**any));
+                ASSERT_FALSE(table.remove(**any));
+                list.erase(any);
+            }
+        }
+        ASSERT_EQ(table.size(), list.size());
+    }
+    std::size_t visited = 0;
+    table.for_each([&](Node&) { ++visited; });
+    EXPECT_EQ(visited, list.size());
+}
+
+}  // namespace
+}  // namespace rollcall::runtime

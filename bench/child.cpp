@@ -85,7 +85,8 @@ ChildResult run_child(const std::vector<std::string>& arguments, std::string_vie
         const auto is_given = [&](const std::string& given) {
             return own.substr(0, own.find('=')) == std::string_view(given).substr(0, given.find('='));
         };
-        if (std::none_of(options.environment.begin(), options.environment.end(), is_given)) assignments.emplace_back(own);
+        if (std::none_of(options.environment.begin(), options.environment.end(), is_given))
+            assignments.emplace_back(own);
     }
     std::vector<char*> environment;
     for (const std::string& assignment : assignments) environment.push_back(const_cast<char*>(assignment.c_str()));

@@ -11,10 +11,10 @@
 namespace rollcall::bench {
 
 struct ChildResult {
-    bool found = false;  ///< False: there is no such program; nothing else is set.
-    std::string output;  ///< All of its standard output.
-    std::string errors;  ///< All of its standard error.
-    int exit_code = 0;   ///< Or 128 + the signal that ended it.
+    bool found = false;      ///< False: there is no such program; nothing else is set.
+    std::string output;      ///< All of its standard output.
+    std::string errors;      ///< All of its standard error.
+    int exit_code = 0;       ///< Or 128 + the signal that ended it.
     bool timed_out = false;  ///< Its time was over.
 };
 
@@ -27,7 +27,8 @@ struct ChildOptions {
 };
 
 /// Runs `arguments[0]` (looked up in PATH) without a shell, gives it `input`, and waits for its end. Needs no signal
-/// dispositions: a child that does not read its input is no error here. Any thread. Throws Error{state} when the system refuses.
+/// dispositions: a child that does not read its input is no error here. Any thread. Throws Error{state} when the system
+/// refuses.
 ChildResult run_child(const std::vector<std::string>& arguments, std::string_view input,
                       const ChildOptions& options = {});
 

@@ -71,8 +71,10 @@ double round_trips(const Communicator& world, std::vector<std::byte>& data, std:
 
 /// What rank 0 decides, at both.
 bool go_on(const Communicator& world, bool decision) {
-    if (world.rank() == 0) world.send(decision, 1, kTag);
-    else decision = world.receive<bool>(0, kTag);
+    if (world.rank() == 0)
+        world.send(decision, 1, kTag);
+    else
+        decision = world.receive<bool>(0, kTag);
     return decision;
 }
 
@@ -85,17 +87,20 @@ Samples measure_in(Job& job, const Plan& plan) {
         if (world.rank() < kRanks) {
             const std::uint64_t key = bench::key_of({bytes, 1});
             std::vector<std::byte> data(bytes);
-            if (world.rank() == 0) fill(data, key);
-            else poison(data, key);
+            if (world.rank() == 0)
+                fill(data, key);
+            else
+                poison(data, key);
             round_trips(world, data, 1);
             if (const auto wrong = find_wrong(data, key))
-                job.abort(1, fmt::format("pingpong of {} bytes gave a wrong result: byte {} on rank {} is not what was sent",
-                                         bytes, *wrong, world.rank()));
+                job.abort(
+                    1, fmt::format("pingpong of {} bytes gave a wrong result: byte {} on rank {} is not what was sent",
+                                   bytes, *wrong, world.rank()));
             const double trip = 2 * round_trips(world, data, kCalibrationTrips);
             std::uint64_t batch = 0;
             if (world.rank() == 0) {
-                batch = static_cast<std::uint64_t>(std::clamp(static_cast<double>(kBatchTime) * 1e-9 / trip, 1.0,
-                                                              static_cast<double>(kLargestBatch)));
+                batch = static_cast<std::uint64_t>(
+                    std::clamp(static_cast<double>(kBatchTime) * 1e-9 / trip, 1.0, static_cast<double>(kLargestBatch)));
                 world.send(batch, 1, kTag);
             } else {
                 batch = world.receive<std::uint64_t>(0, kTag);
@@ -127,8 +132,18 @@ int free_port() {
 
 /// One run of ucx_perftest: half a round trip in seconds.
 double ucx_perftest(std::uint64_t bytes, const std::vector<std::string>& environment, std::uint64_t trips) {
-    const std::vector<std::string> test = {kPeer, "-p", std::to_string(free_port()), "-t", "ucp_am_lat", "-s", std::to_string(bytes),
-                                           "-n", std::to_string(trips), "-w", std::to_string(std::max<std::uint64_t>(trips / 10, 1)), "-f"};
+    const std::vector<std::string> test = {kPeer,
+                                           "-p",
+                                           std::to_string(free_port()),
+                                           "-t",
+                                           "ucp_am_lat",
+                                           "-s",
+                                           std::to_string(bytes),
+                                           "-n",
+                                           std::to_string(trips),
+                                           "-w",
+                                           std::to_string(std::max<std::uint64_t>(trips / 10, 1)),
+                                           "-f"};
     ChildResult server, client;
     std::thread serving([&] { server = run_child(test, {}, {environment, kPeerLimit}); });
     auto words = test;
@@ -148,9 +163,10 @@ double ucx_perftest(std::uint64_t bytes, const std::vector<std::string>& environ
     std::istringstream numbers(line);
     double iterations = 0, percentile_50 = 0, of_late = 0, overall = 0;
     if (!(numbers >> iterations >> percentile_50 >> of_late >> overall) || client.exit_code != 0)
-        throw Error(ErrorCode::state, fmt::format("{} failed (exit code {}): {}{}", kPeer, client.exit_code, client.output, client.errors));
-    // On a busy machine the mean holds interruptions, which a median of batches does not; on a quiet one the percentile,
-    // for which it reads the clock each time, is the larger. The peer gets the better of the two.
+        throw Error(ErrorCode::state, fmt::format("{} failed (exit code {}): {}{}", kPeer, client.exit_code,
+                                                  client.output, client.errors));
+    // On a busy machine the mean holds interruptions, which a median of batches does not; on a quiet one the
+    // percentile, for which it reads the clock each time, is the larger. The peer gets the better of the two.
     return std::min(percentile_50, overall) * 1e-6;
 }
 
@@ -161,7 +177,8 @@ CellIdentity identity(const std::string& who, const std::string& transport, std:
 /// All rows have the same metrics: a peer's row says how long Rollcall takes in its terms.
 void add(CellPrinter& printer, Cell cell, const std::vector<double>& ratio, bool has_peer) {
     if (has_peer)
-        cell.metrics.push_back(ratio.empty() ? undefined("rollcall_ratio", Unit::ratio) : metric("rollcall_ratio", Unit::ratio, ratio));
+        cell.metrics.push_back(ratio.empty() ? undefined("rollcall_ratio", Unit::ratio)
+                                             : metric("rollcall_ratio", Unit::ratio, ratio));
     printer.add(cell);
 }
 
@@ -176,7 +193,8 @@ int run(const Words& words) {
 
     if (inside_job()) {
         if (words.raw_ucx && words.inherited.samples < 0)
-            throw Error(ErrorCode::invalid_argument, "--raw-ucx in a job that is already running; allowed: outside of one");
+            throw Error(ErrorCode::invalid_argument,
+                        "--raw-ucx in a job that is already running; allowed: outside of one");
         Job job;
         const Samples samples = measure_in(job, plan);
         if (job.rank() != 0) return 0;
@@ -185,7 +203,8 @@ int run(const Words& words) {
             return 0;
         }
         for (const std::uint64_t bytes : plan.sizes)
-            printer.add(plain_cell(identity("rollcall", samples.transport, bytes), samples.values.at(key_of_size(bytes))));
+            printer.add(
+                plain_cell(identity("rollcall", samples.transport, bytes), samples.values.at(key_of_size(bytes))));
         printer.finish();
         return 0;
     }
@@ -206,14 +225,17 @@ int run(const Words& words) {
                 // What Rollcall asks UCX for where the user does not.
                 if (environment.empty() && std::getenv("UCX_TLS") == nullptr) environment = {"UCX_TLS=^sysv"};
                 const double time = estimate(values).median;
-                const auto trips = static_cast<std::uint64_t>(std::clamp(static_cast<double>(plan.iterations) * static_cast<double>(kBatchTime) * 1e-9 / (2 * time), 20.0, 1e6));
+                const auto trips = static_cast<std::uint64_t>(std::clamp(
+                    static_cast<double>(plan.iterations) * static_cast<double>(kBatchTime) * 1e-9 / (2 * time), 20.0,
+                    1e6));
                 theirs[bytes].push_back({ucx_perftest(bytes, environment, trips)});
             }
         }
         for (const std::uint64_t bytes : plan.sizes) {
             add(printer, plain_cell(identity("rollcall", name, bytes), together(ours[bytes])), {}, words.raw_ucx);
             if (words.raw_ucx)
-                add(printer, plain_cell(identity(kPeer, name, bytes), together(theirs[bytes])), ratios(ours[bytes], theirs[bytes]), true);
+                add(printer, plain_cell(identity(kPeer, name, bytes), together(theirs[bytes])),
+                    ratios(ours[bytes], theirs[bytes]), true);
         }
     }
     printer.finish();
@@ -223,15 +245,25 @@ int run(const Words& words) {
 }  // namespace
 
 void add_pingpong_command(CLI::App& bench, int& exit_code) {
-    CLI::App* const command = bench.add_subcommand("pingpong", "Half a round trip between ranks 0 and 1, with blocking calls");
+    CLI::App* const command =
+        bench.add_subcommand("pingpong", "Half a round trip between ranks 0 and 1, with blocking calls");
     const auto words = std::make_shared<Words>();
     add_start_options(*command, words->start, kRanks);
-    command->add_option("--bytes", words->bytes, "Sizes of the message, separated by commas")->type_name("SIZES")->capture_default_str();
-    command->add_option("--transport", words->transports, kTransportHelp)->type_name("NAMES")->capture_default_str()
+    command->add_option("--bytes", words->bytes, "Sizes of the message, separated by commas")
+        ->type_name("SIZES")
+        ->capture_default_str();
+    command->add_option("--transport", words->transports, kTransportHelp)
+        ->type_name("NAMES")
+        ->capture_default_str()
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-    command->add_option("--iterations", words->iterations, "Batches in each round")->type_name("N")->default_str(std::to_string(kDefaultIterations));
-    command->add_option("--rounds", words->rounds, "Jobs that are started, one after the other")->type_name("N")->default_str(std::to_string(kDefaultRounds));
-    command->add_flag("--raw-ucx", words->raw_ucx, "Run `ucx_perftest -t ucp_am_lat` over the same transports in each round, and compare");
+    command->add_option("--iterations", words->iterations, "Batches in each round")
+        ->type_name("N")
+        ->default_str(std::to_string(kDefaultIterations));
+    command->add_option("--rounds", words->rounds, "Jobs that are started, one after the other")
+        ->type_name("N")
+        ->default_str(std::to_string(kDefaultRounds));
+    command->add_flag("--raw-ucx", words->raw_ucx,
+                      "Run `ucx_perftest -t ucp_am_lat` over the same transports in each round, and compare");
     output::add_format_option(*command, words->format);
     add_inherited_options(*command, words->inherited);
     command->footer(R"(

@@ -10,7 +10,8 @@ namespace rollcall::bench {
 namespace {
 
 const Estimate& value_of(const Cell& cell, std::string_view name) {
-    return std::find_if(cell.metrics.begin(), cell.metrics.end(), [&](const Metric& m) { return m.name == name; })->value;
+    return std::find_if(cell.metrics.begin(), cell.metrics.end(), [&](const Metric& m) { return m.name == name; })
+        ->value;
 }
 
 /// The call whose mean elapsed time is the median.
@@ -37,8 +38,10 @@ GanttChart gantt_of(const Measured& measured) {
                             .exit = call.times.exits[r],
                             .transfers = {}};
         // The root has nothing to wait for but its own sends.
-        if (is_root) row.transfers.push_back({row.arrival, row.exit});
-        else if (call.first_data[r] > 0) row.transfers.push_back({call.first_data[r], row.exit});
+        if (is_root)
+            row.transfers.push_back({row.arrival, row.exit});
+        else if (call.first_data[r] > 0)
+            row.transfers.push_back({call.first_data[r], row.exit});
         chart.rows.push_back(std::move(row));
     }
     return chart;

@@ -19,10 +19,11 @@ std::vector<TransportChoice> parse_transports(std::string_view text) {
     for (const TransportChoice& one : kAll) choices.push_back({.name = one.name});
     std::vector<TransportChoice> chosen;
     for (const std::string& name : parse_names(text, "transport", choices)) {
-        if (inside_job() && name != "default" )
+        if (inside_job() && name != "default")
             throw Error(ErrorCode::invalid_argument,
                         fmt::format("--transport {} in a job that is already running; allowed: default (give the job "
-                                    "UCX_TLS, or start the benchmark outside of a job)", name));
+                                    "UCX_TLS, or start the benchmark outside of a job)",
+                                    name));
         chosen.push_back(*std::find_if(kAll.begin(), kAll.end(), [&](const auto& one) { return one.name == name; }));
     }
     return chosen;

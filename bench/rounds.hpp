@@ -19,7 +19,8 @@ struct TransportChoice {
     std::string name;
     std::vector<std::string> environment;  ///< K=V
 };
-/// "default,shm,tcp". Inside a job only "default" is allowed: its ranks are there already. Throws Error{invalid_argument}.
+/// "default,shm,tcp". Inside a job only "default" is allowed: its ranks are there already. Throws
+/// Error{invalid_argument}.
 std::vector<TransportChoice> parse_transports(std::string_view text);
 /// For `--help`.
 inline constexpr const char* kTransportHelp =

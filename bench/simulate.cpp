@@ -29,8 +29,8 @@ using runtime::OperationKind;
 constexpr std::uint64_t kMostRanks = 10'000'000;
 constexpr std::uint64_t kMostSegments = 1'000'000'000;
 constexpr std::uint64_t kDefaultIterations = 20;
-/// Where the user does not say how many iterations, a cell ends after so many events: some seconds. Events, not seconds:
-/// the result must not depend on the machine.
+/// Where the user does not say how many iterations, a cell ends after so many events: some seconds. Events, not
+/// seconds: the result must not depend on the machine.
 constexpr std::uint64_t kEventsOfCell = 20'000'000;
 constexpr std::uint64_t kUnlimited = std::uint64_t{1} << 62;
 
@@ -56,7 +56,8 @@ struct Plan {
 
 [[noreturn]] void reject_model(std::string_view entry) {
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("--model: {}; allowed: alpha=T (a message), beta=NS and gamma=NS (a byte sent, a byte copied; nanoseconds), "
+                fmt::format("--model: {}; allowed: alpha=T (a message), beta=NS and gamma=NS (a byte sent, a byte "
+                            "copied; nanoseconds), "
                             "notice=T, ports=1..1024, duplex=full|half, cut-through; default {}",
                             runtime::quote(entry), kDefaultModel));
 }
@@ -72,7 +73,8 @@ void change(transport::Model& model, std::string_view text) {
         const auto number = [&] {
             double result = 0;
             const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), result);
-            if (error != std::errc{} || end != value.data() + value.size() || !std::isfinite(result) || result < 0) reject_model(entry);
+            if (error != std::errc{} || end != value.data() + value.size() || !std::isfinite(result) || result < 0)
+                reject_model(entry);
             return result;
         };
         const auto duration = [&] {
@@ -115,7 +117,8 @@ Plan plan_of(const Words& words) {
             plan.landing_bytes = runtime::parse_bytes(words.landing);
         } catch (const Error&) {
             throw Error(ErrorCode::invalid_argument,
-                        fmt::format("--landing {}; allowed: unlimited, or bytes such as 0 or 64Mi", runtime::quote(words.landing)));
+                        fmt::format("--landing {}; allowed: unlimited, or bytes such as 0 or 64Mi",
+                                    runtime::quote(words.landing)));
         }
     }
     if (!words.segments.empty()) {
@@ -130,7 +133,8 @@ Plan plan_of(const Words& words) {
 /// One algorithm at one size and pattern.
 class CellRun {
   public:
-    CellRun(const Plan& plan, std::uint64_t bytes, const Pattern& pattern, const std::string& name) : plan_(plan), pattern_(pattern) {
+    CellRun(const Plan& plan, std::uint64_t bytes, const Pattern& pattern, const std::string& name)
+        : plan_(plan), pattern_(pattern) {
         const Sweep& sweep = plan.sweep;
         entry_ = name == "auto" ? collectives::select(OperationKind::broadcast, situation(plan, bytes)).entry
                                 : &collectives::find_algorithm(OperationKind::broadcast, name, true);
@@ -141,14 +145,16 @@ class CellRun {
 
         transport::Model model = plan.model;
         if (entry_->simulated_only) model.cut_through = true;
-        simulation_.emplace(runtime::Simulation::Options{.ranks = sweep.ranks, .model = model, .landing_bytes = plan.landing_bytes});
+        simulation_.emplace(
+            runtime::Simulation::Options{.ranks = sweep.ranks, .model = model, .landing_bytes = plan.landing_bytes});
         measured_.identity = {.operation = "broadcast",
                               .algorithm = name,
                               .transport = "simulated",
                               .ranks = sweep.ranks,
                               .bytes = bytes,
                               .pattern = pattern.describe()};
-        measured_.setup = {sweep.root, model.message_time(bytes), plan.landing_bytes > 0 ? Model::nonblocking : Model::blocking};
+        measured_.setup = {sweep.root, model.message_time(bytes),
+                           plan.landing_bytes > 0 ? Model::nonblocking : Model::blocking};
         measured_.notes = {{"forwarding", model.cut_through ? "first_bit" : "message"}};
     }
 
@@ -162,13 +168,15 @@ class CellRun {
         for (std::uint64_t iteration = 0; iteration < iterations; ++iteration) {
             const std::uint64_t events = call(iteration);
             if (iteration == 0 && !plan_.sweep.iterations)
-                iterations = std::clamp<std::uint64_t>(kEventsOfCell / std::max<std::uint64_t>(events, 1), 1, iterations);
+                iterations =
+                    std::clamp<std::uint64_t>(kEventsOfCell / std::max<std::uint64_t>(events, 1), 1, iterations);
         }
         if (plan_.verbose) {
             const double seconds = static_cast<double>(now() - begin) * 1e-9;
-            std::cerr << fmt::format("{} {} {}: {} calls, {} messages, {} events in {}, {:.3g} events/s\n", measured_.identity.algorithm,
-                                     runtime::format_bytes(measured_.identity.bytes), measured_.identity.pattern, iterations, messages_,
-                                     events_, runtime::format_duration(seconds), static_cast<double>(events_) / seconds);
+            std::cerr << fmt::format("{} {} {}: {} calls, {} messages, {} events in {}, {:.3g} events/s\n",
+                                     measured_.identity.algorithm, runtime::format_bytes(measured_.identity.bytes),
+                                     measured_.identity.pattern, iterations, messages_, events_,
+                                     runtime::format_duration(seconds), static_cast<double>(events_) / seconds);
         }
         measured_.identity.iterations = iterations;
         return std::move(measured_);
@@ -179,7 +187,8 @@ class CellRun {
     std::uint64_t call(std::uint64_t iteration) {
         Call call;
         call.times.iteration = iteration;
-        call.times.asked = pattern_.delays(plan_.sweep.ranks, plan_.sweep.root, iteration, measured_.setup.message_time);
+        call.times.asked =
+            pattern_.delays(plan_.sweep.ranks, plan_.sweep.root, iteration, measured_.setup.message_time);
         runtime::Simulation::RankCall what;
         what.call.kind = OperationKind::broadcast;
         what.call.root = plan_.sweep.root;
@@ -217,7 +226,9 @@ void simulate(const Plan& plan) {
         std::ostream& out = sweep.format == output::Format::text ? std::cout : std::cerr;
         for (const std::uint64_t bytes : sweep.sizes) {
             const auto situation = CellRun::situation(plan, bytes);
-            out << collectives::explain(OperationKind::broadcast, situation, collectives::select(OperationKind::broadcast, situation)) << std::endl;
+            out << collectives::explain(OperationKind::broadcast, situation,
+                                        collectives::select(OperationKind::broadcast, situation))
+                << std::endl;
         }
     }
     Report report(sweep, std::cout);
@@ -226,7 +237,8 @@ void simulate(const Plan& plan) {
     for (const std::uint64_t bytes : sweep.sizes) {
         for (const Pattern& pattern : sweep.patterns) {
             for (const std::string& algorithm : sweep.algorithms) {
-                progress.update(done++, fmt::format("{} {} {}", runtime::format_bytes(bytes), algorithm, pattern.describe()));
+                progress.update(done++,
+                                fmt::format("{} {} {}", runtime::format_bytes(bytes), algorithm, pattern.describe()));
                 const Measured measured = CellRun(plan, bytes, pattern, algorithm).run();
                 progress.erase();
                 report.add(measured);
@@ -254,18 +266,24 @@ Without --iterations it is 20, and fewer for cells of very many messages (20 mil
 }  // namespace
 
 void add_simulate_command(CLI::App& root) {
-    CLI::App* const simulate_command = root.add_subcommand("simulate", "Run algorithms on a simulated network, in virtual time");
+    CLI::App* const simulate_command =
+        root.add_subcommand("simulate", "Run algorithms on a simulated network, in virtual time");
     simulate_command->require_subcommand(1);
-    CLI::App* const command = simulate_command->add_subcommand("broadcast", "Broadcasts of many simulated ranks under arrival patterns");
+    CLI::App* const command =
+        simulate_command->add_subcommand("broadcast", "Broadcasts of many simulated ranks under arrival patterns");
     const auto words = std::make_shared<Words>();
     words->sweep.bytes = "8Mi";
     command->add_option("-n,--ranks", words->ranks, "How many ranks")->type_name("N")->capture_default_str();
     add_sweep_options(*command, words->sweep, Ranks::simulated);
-    command->add_option("--model", words->model, "What differs from the default network (see below): alpha=5us,ports=2,cut-through")->type_name("K=V,...");
+    command
+        ->add_option("--model", words->model,
+                     "What differs from the default network (see below): alpha=5us,ports=2,cut-through")
+        ->type_name("K=V,...");
     command->add_option("--landing", words->landing, "Early data that each rank takes in: unlimited, or bytes; 0: none")
         ->type_name("BYTES")
         ->capture_default_str();
-    command->add_option("--segments", words->segments, "Instead of --segment: so many pieces, of every message")->type_name("N");
+    command->add_option("--segments", words->segments, "Instead of --segment: so many pieces, of every message")
+        ->type_name("N");
     command->add_flag("--verbose", words->verbose, "Say on standard error what each cell took of real time");
     command->footer(command->get_footer() + kFooter + kDefaultModel + kFooterEnd);
     command->callback([words] { simulate(plan_of(*words)); });

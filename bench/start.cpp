@@ -116,8 +116,9 @@ Start checked(const StartWords& words, int default_ranks, int fewest_ranks) {
         start.ranks = ranks;
     }
     if (start.ranks < fewest_ranks)
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("a job of {} rank; allowed: {} and more for this benchmark", start.ranks, fewest_ranks));
+        throw Error(
+            ErrorCode::invalid_argument,
+            fmt::format("a job of {} rank; allowed: {} and more for this benchmark", start.ranks, fewest_ranks));
     for (const std::string& assignment : words.environment) {
         const auto equals = assignment.find('=');
         if (equals == 0 || equals == std::string::npos)
@@ -128,8 +129,9 @@ Start checked(const StartWords& words, int default_ranks, int fewest_ranks) {
     if (!words.timeout.empty()) {
         const Nanoseconds time = runtime::parse_duration(words.timeout);
         if (time <= 0)
-            throw Error(ErrorCode::invalid_argument,
-                        fmt::format("--timeout {}; allowed: a duration above 0, such as 30s", runtime::quote(words.timeout)));
+            throw Error(
+                ErrorCode::invalid_argument,
+                fmt::format("--timeout {}; allowed: a duration above 0, such as 30s", runtime::quote(words.timeout)));
         start.timeout = Timeout(time);
     }
     runtime::Settings::from_environment();

@@ -2,8 +2,8 @@
 /// How a benchmark gets its ranks: it starts them itself, or it is started as one of them.
 ///
 /// A benchmark that is started outside a job starts its own: the same command again, on every rank, through the
-/// launcher. Two hidden options tell rank 0 what it inherits: a descriptor of the terminal, for a progress line (its own
-/// standard error goes through the launcher), and one of a file in memory that it leaves its samples in.
+/// launcher. Two hidden options tell rank 0 what it inherits: a descriptor of the terminal, for a progress line (its
+/// own standard error goes through the launcher), and one of a file in memory that it leaves its samples in.
 #pragma once
 
 #include <map>

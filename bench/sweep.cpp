@@ -54,17 +54,21 @@ void add_sweep_options(CLI::App& command, SweepWords& words, Ranks ranks) {
         ->type_name("S")
         ->capture_default_str();
     command
-        .add_option("--segment", words.segment,
-                    "Piece of algorithms that pass pieces on; 0: whole (default: ROLLCALL_SEGMENT_BYTES; binomial: whole)")
+        .add_option(
+            "--segment", words.segment,
+            "Piece of algorithms that pass pieces on; 0: whole (default: ROLLCALL_SEGMENT_BYTES; binomial: whole)")
         ->type_name("BYTES");
     output::add_format_option(command, words.format);
     command
-        .add_option("--plot", words.plot,
-                    "Draw into this SVG file: time against imbalance for the largest size, and one call (needs gnuplot)")
+        .add_option(
+            "--plot", words.plot,
+            "Draw into this SVG file: time against imbalance for the largest size, and one call (needs gnuplot)")
         ->type_name("FILE");
-    command.add_option("--raw", words.raw, "Write what every rank did in every call to this csv file")->type_name("FILE");
+    command.add_option("--raw", words.raw, "Write what every rank did in every call to this csv file")
+        ->type_name("FILE");
     command.add_flag("--explain", words.explain, "Say what `auto` chooses for each size, and why");
-    command.footer("\nArrival patterns:\n" + pattern_help() + (ranks == Ranks::real ? R"(
+    command.footer("\nArrival patterns:\n" + pattern_help() +
+                   (ranks == Ranks::real ? R"(
 Each call: a barrier, then a common start that rank 0 announces, then each rank waits for its delay and calls. All
 algorithms and patterns of a size are interleaved in random order, anew for each iteration; every byte received is
 checked. The common start is a time of CLOCK_MONOTONIC, which the ranks of one host share.
@@ -74,7 +78,7 @@ latest arrival; spread is latest - earliest arrival, and imbalance_factor the sa
 to point); pattern_error is the largest distance of an arrival from what the pattern asked for; competitive_ratio is
 mean elapsed time over the paper's lower bound (it may be below 1: data that moves before a rank arrives costs it no
 time). Medians; behind ± the larger half of the 95 % interval. csv and json: seconds.)"
-                                                                 : ""));
+                                         : ""));
 }
 
 std::vector<Pattern> parse_patterns(const std::string& text, std::uint64_t seed) {

@@ -49,8 +49,8 @@ struct Sweep {
 /// Throws Error{invalid_argument} in one line that names what is wrong and lists what is allowed.
 Sweep checked(const SweepWords& words, int ranks, Ranks kind);
 
-/// "max_if:1,max_if:4" to patterns; one that begins with file: takes the rest of the text, because a path may hold commas.
-/// Throws Error{invalid_argument}.
+/// "max_if:1,max_if:4" to patterns; one that begins with file: takes the rest of the text, because a path may hold
+/// commas. Throws Error{invalid_argument}.
 std::vector<Pattern> parse_patterns(const std::string& text, std::uint64_t seed);
 
 /// The order of things that are interleaved: a permutation of 0 to count-1 that depends on the numbers only.

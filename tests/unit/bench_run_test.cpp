@@ -1,0 +1,112 @@
+/// \file
+/// What the benchmarks' runs are made of: data that shows when it is wrong, orders, lists of patterns, bounded
+/// children.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <vector>
+
+#include <rollcall/error.hpp>
+
+#include "bench/child.hpp"
+#include "bench/lists.hpp"
+#include "bench/payload.hpp"
+#include "bench/rounds.hpp"
+#include "bench/sweep.hpp"
+
+namespace rollcall::bench {
+namespace {
+
+TEST(BenchPayload, FindsEveryWrongByte) {
+    for (const std::size_t size : {0u, 1u, 7u, 8u, 9u, 64u, 101u}) {
+        std::vector<std::byte> data(size);
+        fill(data, 17);
+        EXPECT_EQ(find_wrong(data, 17), std::nullopt) << size;
+        for (std::size_t at = 0; at < size; ++at) {
+            data[at] ^= std::byte{0x40};
+            EXPECT_EQ(find_wrong(data, 17), at) << size;
+            data[at] ^= std::byte{0x40};
+        }
+    }
+}
+
+TEST(BenchPayload, PoisonIsWrongInEveryByte) {
+    std::vector<std::byte> good(37), bad(37);
+    fill(good, 3);
+    poison(bad, 3);
+    for (std::size_t i = 0; i < good.size(); ++i) EXPECT_NE(good[i], bad[i]) << i;
+}
+
+TEST(BenchPayload, OtherKeysAreOtherData) {
+    std::vector<std::byte> data(64);
+    fill(data, key_of({1, 2, 3}));
+    for (const auto key : {key_of({1, 2, 4}), key_of({3, 2, 1}), key_of({1, 2}), key_of({})})
+        EXPECT_NE(find_wrong(data, key), std::nullopt);
+    // The data of one call does not go on in that of the next.
+    std::vector<std::byte> moved(data.begin() + 8, data.end());
+    EXPECT_NE(find_wrong(moved, key_of({1, 2, 3})), std::nullopt);
+}
+
+TEST(BenchSweep, OrdersArePermutationsThatDependOnTheIteration) {
+    std::vector<std::size_t> sorted = shuffled(20, 5, 0);
+    EXPECT_EQ(sorted, shuffled(20, 5, 0));
+    EXPECT_NE(sorted, shuffled(20, 5, 1));
+    EXPECT_NE(sorted, shuffled(20, 6, 0));
+    std::sort(sorted.begin(), sorted.end());
+    for (std::size_t i = 0; i < sorted.size(); ++i) EXPECT_EQ(sorted[i], i);
+    EXPECT_TRUE(shuffled(0, 5, 0).empty());
+}
+
+TEST(BenchSweep, PatternsAreSeparatedByCommas) {
+    const auto patterns = parse_patterns("max_if:1,max_if:4:2,uniform:0..50ms", 1);
+    ASSERT_EQ(patterns.size(), 3u);
+    EXPECT_EQ(patterns[1].describe(), "max_if:4:2");
+    EXPECT_EQ(patterns[2].describe(), "uniform:0..50ms");
+    EXPECT_THROW(parse_patterns("balanced,", 1), Error);
+    EXPECT_THROW(parse_patterns("", 1), Error);
+    try {
+        parse_patterns("balanced,file:/nowhere/a,b", 1);
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_NE(std::string(error.what()).find("/nowhere/a,b"), std::string::npos) << error.what();
+    }
+}
+
+TEST(BenchLists, AllLeavesOutWhatMustBeNamed) {
+    const Choice choices[] = {{.name = "linear"}, {.name = "auto", .in_all = false}};
+    EXPECT_EQ(parse_names("all", "algorithm", choices), std::vector<std::string>{"linear"});
+    EXPECT_EQ(parse_names("all,auto", "algorithm", choices), (std::vector<std::string>{"linear", "auto"}));
+    EXPECT_EQ(parse_count("7", "--root", 0, 7), 7u);
+    for (const char* wrong : {"8", "", "-1", "1,2", "1.5", "one"})
+        EXPECT_THROW(parse_count(wrong, "--root", 0, 7), Error) << wrong;
+}
+
+TEST(BenchRounds, RatiosAreOfTheMediansOfARound) {
+    EXPECT_EQ(ratios({{1, 2, 3}, {10}}, {{4}, {5, 5}}), (std::vector<double>{0.5, 2}));
+    EXPECT_EQ(together({{1, 2}, {}, {3}}), (std::vector<double>{1, 2, 3}));
+}
+
+TEST(BenchChild, IsEndedWhenItsTimeIsOver) {
+    const auto begin = std::chrono::steady_clock::now();
+    const ChildResult result =
+        run_child({"sleep", "100"}, {}, {.environment = {}, .timeout = std::chrono::milliseconds(50)});
+    EXPECT_TRUE(result.timed_out);
+    EXPECT_NE(result.exit_code, 0);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(50));
+    // One that does not heed the request.
+    EXPECT_TRUE(run_child({"sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"}, {},
+                          {.environment = {}, .timeout = std::chrono::milliseconds(50)})
+                    .timed_out);
+}
+
+TEST(BenchChild, GetsTheEnvironmentItIsGiven) {
+    const ChildResult result =
+        run_child({"sh", "-c", "echo $GIVEN_TO_CHILD:${PATH:+path}"}, {}, {.environment = {"GIVEN_TO_CHILD=yes"}});
+    EXPECT_EQ(result.output, "yes:path\n");
+    EXPECT_FALSE(result.timed_out);
+}
+
+}  // namespace
+}  // namespace rollcall::bench

@@ -1,11 +1,15 @@
 #include "bench/sweep.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <filesystem>
 #include <limits>
 #include <numeric>
+#include <system_error>
 
 #include <rollcall/error.hpp>
 
@@ -13,6 +17,7 @@
 #include "bench/payload.hpp"
 #include "bench/plot.hpp"
 #include "collectives/catalogue.hpp"
+#include "runtime/settings/quote.hpp"
 #include "runtime/settings/settings.hpp"
 
 namespace rollcall::bench {
@@ -29,6 +34,17 @@ std::vector<Choice> choices(Ranks ranks) {
     }
     all.push_back({.name = "auto", .in_all = false});
     return all;
+}
+
+/// Before a long run, not after it. Nothing is created.
+void require_writable(const char* option, const std::filesystem::path& path) {
+    const bool exists = std::filesystem::exists(path);
+    const auto directory = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+    if (::access(exists ? path.c_str() : directory.c_str(), W_OK) == 0 && !std::filesystem::is_directory(path)) return;
+    const int reason = std::filesystem::is_directory(path) ? EISDIR : errno;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{} {} cannot be written: {}", option, runtime::quote(path.string()),
+                            std::generic_category().message(reason)));
 }
 
 }  // namespace
@@ -116,6 +132,8 @@ Sweep checked(const SweepWords& words, int ranks, Ranks kind) {
     sweep.explain = words.explain;
     sweep.format = words.format;
     for (const Pattern& pattern : sweep.patterns) pattern.delays(ranks, sweep.root, 0, 0);
+    if (!sweep.raw.empty()) require_writable("--raw", sweep.raw);
+    if (!sweep.plot.empty()) require_writable("--plot", sweep.plot);
     if (!sweep.plot.empty()) require_gnuplot();
     return sweep;
 }

@@ -185,6 +185,8 @@ TEST_F(BenchCommand, RefusesWrongWordsInOneLine) {
     expect_refused("bench broadcast --iterations none", {"--iterations 'none'", "allowed: "});
     expect_refused("bench broadcast --compute dream", {"'dream'", "allowed: sleep, spin"});
     expect_refused("bench broadcast --env ROLLCALL_LANDIN_BYTES=0", {"ROLLCALL_LANDIN_BYTES"});
+    expect_refused("bench broadcast --raw /nowhere/raw.csv", {"--raw '/nowhere/raw.csv' cannot be written"});
+    expect_refused("bench broadcast --plot /", {"--plot '/' cannot be written"});
     expect_refused("bench broadcast --sise 8", {"'--sise'", "--bytes"});
     expect_refused("bench brodcast", {"'brodcast'", "broadcast, pingpong, barrier, overlap, idle"});
     expect_refused("bench barrier --peer gasnet", {"'gasnet'", "allowed: all, openmpi, mpich"});

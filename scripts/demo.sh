@@ -1,0 +1,61 @@
+#!/bin/bash
+# Builds Rollcall on a fresh Debian or Ubuntu, launches 8 ranks, and shows what comes of it. Installs the packages that are
+# missing. The last line sums up; the exit code is 0 if nothing failed.
+set -u -o pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
+. scripts/packages.sh
+if (($#)); then
+    [[ $* == --help || $* == -h ]] && sed -n '2,3s/^# //p' "$0" && exit 0
+    echo "scripts/demo.sh: unknown argument '$*'; it takes none" >&2
+    exit 2
+fi
+install_packages "${build_packages[@]}" "${plot_packages[@]}" || exit
+. scripts/stages.sh
+
+ranks=8
+rollcall=build/release/rollcall
+picture=build/demo/broadcast.svg
+mkdir -p build/demo
+rm -f "$picture"
+
+build() {
+    # A build directory that is there keeps its options.
+    local options=(-DROLLCALL_BUILD_TESTS=OFF -DROLLCALL_PRECOMPILE=ON)
+    [[ -e build/release/CMakeCache.txt ]] && options=()
+    configure release "${options[@]}" &&
+        cmake --build --preset release --parallel "$jobs" --target rollcall_command example_00_hello
+}
+stage 'build' build || { echo "0 passed, 1 failed: the build"; exit 1; }
+
+# show NAME COMMAND...: shows the command and what it says, and counts it.
+show() {
+    local name=$1
+    shift
+    printf '\n$ %s\n' "${*/#$rollcall/rollcall}"
+    if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)) && echo "$name failed"; fi
+}
+hello() { [[ $(tee /dev/stderr | grep -c ": rank 0 says 42$") == "$ranks" ]]; }
+launch() { "$rollcall" run -n "$ranks" build/release/examples/00_hello 2>&1 | hello; }
+
+echo
+echo "Eight processes, and a broadcast between them:"
+printf '\n$ rollcall run -n %s build/release/examples/00_hello\n' "$ranks"
+if launch; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+
+echo
+echo "Broadcasts of 64 KiB to ranks that come late, by up to 32 times the time of a message. Every byte is checked:"
+show 'the benchmark' "$rollcall" bench broadcast --ranks "$ranks" --bytes 64Ki --arrival balanced,max_if:8,max_if:16,max_if:32 \
+    --algorithm binomial,scatter_allgather,arrival_nonblocking --iterations 30 --timeout 120s --plot "$picture"
+
+if [[ -s $picture ]]; then
+    passed=$((passed + 1))
+    echo
+    echo "The picture of it, time against imbalance and one call of each algorithm: $PWD/$picture"
+    echo "More: $rollcall --help, README.md, docs/architecture.md"
+else
+    failed=$((failed + 1))
+    echo "there is no picture in $picture"
+fi
+echo
+echo "$passed passed, $failed failed: hello on $ranks ranks, a benchmark with checked data, its picture"
+((failed == 0))

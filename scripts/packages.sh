@@ -1,0 +1,71 @@
+# Sourced by demo.sh and test.sh: the packages of Debian 12 and Ubuntu 24.04 (and later) that Rollcall needs, and their
+# installation. Does nothing, and needs no network, when all are there.
+
+build_packages=(g++ cmake ninja-build pkg-config libucx-dev libhwloc-dev libspdlog-dev libfmt-dev libcli11-dev nlohmann-json3-dev)
+plot_packages=(gnuplot-nox)
+test_packages=(libgtest-dev gnuplot-nox)
+# The second compiler that the project is kept clean under. Not everywhere: Debian 12 and Ubuntu 24.04 have it.
+clang_package=clang-16
+# Not installed: MPI libraries that `rollcall bench barrier` can be compared with (openmpi-bin libopenmpi-dev, mpich libmpich-dev).
+
+oldest_cmake=3.25
+
+installed() {
+    [[ $(dpkg-query --show --showformat '${db:Status-Status}' "$1" 2>/dev/null) == installed ]] && return
+    # A program may come from elsewhere, or from a package that replaces the one named.
+    case $1 in
+        g++ | cmake | pkg-config) command -v "$1" ;;
+        ninja-build) command -v ninja ;;
+        *) return 1 ;;
+    esac >/dev/null
+}
+
+as_root() {
+    if [[ $(id -u) == 0 ]]; then
+        "$@"
+    elif command -v sudo >/dev/null; then
+        sudo "$@"
+    else
+        echo "packages are missing, and installing them needs root or sudo; run as root: $*" >&2
+        return 1
+    fi
+}
+
+apt() { as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 "$@"; }
+
+# install_packages PACKAGE...: installs those that are missing. A name that ends in ? is left out where there is no such package.
+install_packages() {
+    local name missing=() optional=()
+    for name in "$@"; do
+        installed "${name%\?}" && continue
+        case $name in
+            *\?) optional+=("${name%\?}") ;;
+            *) missing+=("$name") ;;
+        esac
+    done
+    if ((${#missing[@]} + ${#optional[@]})); then
+        if ! command -v apt-get >/dev/null; then
+            echo "this system has no apt-get; needed are what Debian calls: ${missing[*]}" >&2
+            ((${#missing[@]} == 0))
+            return
+        fi
+        # Names of optional packages are looked up in the lists that are there; without any, and before an installation,
+        # new ones are fetched.
+        if ((${#missing[@]})) || [[ -z $(ls /var/lib/apt/lists/*Packages* 2>/dev/null) ]]; then
+            apt update || return
+        fi
+        for name in "${optional[@]}"; do
+            [[ -n $(apt-cache --no-generate madison "$name" 2>/dev/null) ]] && missing+=("$name")
+        done
+    fi
+    if ((${#missing[@]})); then
+        echo "installing ${missing[*]}"
+        apt install --yes --no-install-recommends "${missing[@]}" >/dev/null || return
+    fi
+    local version
+    version=$(cmake --version | sed -n 's/^cmake version //p')
+    if [[ $(printf '%s\n' "$oldest_cmake" "$version" | sort -V | head -1) != "$oldest_cmake" ]]; then
+        echo "cmake $version is too old: Rollcall needs $oldest_cmake (Debian 12, Ubuntu 24.04 or later have it)" >&2
+        return 1
+    fi
+}

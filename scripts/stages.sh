@@ -1,0 +1,46 @@
+# Sourced by demo.sh and test.sh: stages that say one line each, and what went wrong in full.
+
+logs=build/logs
+passed=0
+failed=0
+jobs=$(nproc)
+mkdir -p "$logs"
+
+# The compiler's cache, where there is one, stays in the tree.
+export CCACHE_DIR=${CCACHE_DIR:-$PWD/build/ccache}
+
+# stage NAME COMMAND...: runs the command quietly. Its output is in build/logs, and shown when it fails, which counts as a
+# failure. Tests that ctest ran are counted.
+stage() {
+    local name=$1 log start=$SECONDS code=0 summary='' all bad skipped
+    log=$logs/${name// /-}.log
+    shift
+    [[ -t 1 ]] && printf '%-28s ...\r' "$name"
+    "$@" >"$log" 2>&1 || code=$?
+    if [[ $(grep -E '^[0-9]+% tests passed' "$log") =~ ([0-9]+)\ tests\ failed\ out\ of\ ([0-9]+) ]]; then
+        bad=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]}
+        skipped=$(grep -cE '\*\*\*Skipped' "$log")
+        passed=$((passed + all - bad - skipped))
+        failed=$((failed + bad))
+        summary="$((all - bad - skipped)) passed, $bad failed"
+        ((skipped)) && summary+=", $skipped skipped"
+        ((code && bad == 0)) && failed=$((failed + 1))
+    elif ((code)); then
+        failed=$((failed + 1))
+    fi
+    printf '%-28s %4d s  %s\n' "$name" $((SECONDS - start)) "${summary:-$( ((code)) && echo failed || echo done)}"
+    if ((code)); then
+        # Of a build the errors; of tests what ctest said of those that failed; else the end.
+        grep -E -A12 '(error:|FAILED:|CMake Error)' "$log" | head -n 80 || true
+        grep -E -A60 '\*\*\*(Failed|Timeout|Exception)' "$log" | head -n 300 || true
+        tail -n 25 "$log"
+        echo "all of it is in $log"
+    fi
+    return "$code"
+}
+
+configure() { # PRESET OPTIONS...
+    local preset=$1
+    shift
+    cmake --preset "$preset" "$@"
+}

@@ -8,9 +8,6 @@
 //
 // Example, n = 3, T = 1, arrivals 0, 5, 2, blocking: the chain is 0 -> 2 -> 1; exits: rank 0 at 2 + 1, rank 2 at 5 + 1,
 // rank 1 at 5 + 1; mean elapsed (3 + 4 + 1) / 3 = 5/3 + 1.
-#include <algorithm>
-#include <numeric>
-
 #include "collectives/broadcast/broadcast.hpp"
 #include "collectives/relay.hpp"
 
@@ -18,18 +15,21 @@ namespace rollcall::collectives {
 
 Task broadcast_near_optimal(Operation& op) {
     const auto a = op.arguments().oracle;
-    std::vector<int> order(a.size());
-    std::iota(order.begin(), order.end(), 0);
-    // The root first, then by arrival; equal arrivals by rank.
-    std::stable_sort(order.begin(), order.end(), [&](int left, int right) {
+    // The order of the chain: the root, then by arrival, equal arrivals by rank. One pass finds this rank's neighbours in
+    // it; sorting on every rank would be O(n^2 log n) for all.
+    const auto before = [&](int left, int right) {
         if (left == op.root() || right == op.root()) return left == op.root() && right != op.root();
-        return a[static_cast<std::size_t>(left)] < a[static_cast<std::size_t>(right)];
-    });
-    const auto here = std::find(order.begin(), order.end(), op.rank());
+        const Nanoseconds a_left = a[static_cast<std::size_t>(left)], a_right = a[static_cast<std::size_t>(right)];
+        return a_left != a_right ? a_left < a_right : left < right;
+    };
+    int predecessor = -1, successor = -1;
+    for (int other = 0; other < op.size(); ++other) {
+        if (before(other, op.rank()) && (predecessor < 0 || before(predecessor, other))) predecessor = other;
+        if (before(op.rank(), other) && (successor < 0 || before(other, successor))) successor = other;
+    }
     std::vector<int> after;
-    if (here + 1 != order.end()) after.push_back(here[1]);
-    const int before = here == order.begin() ? -1 : here[-1];
-    co_await relay(op, op.arguments().data, before, std::move(after), 0, 0);
+    if (successor >= 0) after.push_back(successor);
+    co_await relay(op, op.arguments().data, predecessor, std::move(after), 0, 0);
 }
 
 }  // namespace rollcall::collectives

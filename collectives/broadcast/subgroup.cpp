@@ -1,37 +1,55 @@
 #include "collectives/broadcast/subgroup.hpp"
 
+#include "collectives/trees/pipelined.hpp"
+
 namespace rollcall::collectives {
 namespace {
 
 constexpr std::uint64_t kHeader = 0, kData = 1;
+// Words of a header: segment size, source, then targets.
+constexpr std::size_t kSegment = 0, kSource = 1, kTargets = 2;
+
+template <class Header>
+auto bytes_of(Header& header) {
+    return transport::Bytes{header.data(), header.size() * sizeof(header[0])};
+}
+
 }  // namespace
 
 void MessageAhead::start(Operation& op, int rank) {
-    header_ = {0, op.rank(), -1};
-    header_sent_ = op.send_ahead(rank, {&header_, sizeof header_}, kHeader);
+    header_.assign({0, op.rank()});
+    header_sent_ = op.send_ahead(rank, bytes_of(header_), kHeader);
     data_sent_ = op.send_ahead(rank, op.arguments().data, kData);
 }
 
 Task subgroup_root(Operation& op, std::vector<int> members) {
+    const transport::Bytes data = op.arguments().data;
+    // A message that nobody passes on is not cut.
     const std::uint64_t segment = members.size() > 1 ? op.arguments().segment_bytes : 0;
+    const std::uint64_t pieces = segment_count(data.size, segment);
     std::vector<SubgroupHeader> headers(members.size());
     std::vector<Pending> told;
     told.reserve(members.size());
-    for (std::size_t i = 0; i < members.size(); ++i) {
-        headers[i] = {segment, i == 0 ? op.rank() : members[i - 1], i + 1 < members.size() ? members[i + 1] : -1};
-        told.push_back(op.send(members[i], {&headers[i], sizeof(SubgroupHeader)}, kHeader));
+    for (std::size_t position = 0; position < members.size(); ++position) {
+        const PipelinedPlace place = pipelined_tree(members.size(), pieces, position);
+        SubgroupHeader& header = headers[position];
+        header.push_back(static_cast<std::int64_t>(segment));
+        header.push_back(position == 0 ? op.rank() : members[place.parent]);
+        for (const std::size_t child : place.children) header.push_back(members[child]);
+        told.push_back(op.send(members[position], bytes_of(header), kHeader));
     }
     std::vector<int> first(1, members.front());
-    co_await relay(op, op.arguments().data, -1, std::move(first), segment, kData);
+    co_await relay(op, data, -1, std::move(first), segment, kData);
     co_await op.all_of(told);  // the headers live here
 }
 
 Task subgroup_member(Operation& op) {
-    SubgroupHeader header;
-    co_await op.receive(op.root(), {&header, sizeof header}, kHeader);
-    std::vector<int> after;
-    if (header.successor >= 0) after.push_back(header.successor);
-    co_await relay(op, op.arguments().data, header.predecessor, std::move(after), header.segment_bytes, kData);
+    SubgroupHeader header(kTargets + kPipelinedChildren);
+    const auto receiving = op.receive(op.root(), bytes_of(header), kHeader);
+    const std::uint64_t received = co_await receiving;
+    std::vector<int> targets;
+    for (std::size_t word = kTargets; word < received / sizeof(header[0]); ++word) targets.push_back(static_cast<int>(header[word]));
+    co_await relay(op, op.arguments().data, static_cast<int>(header[kSource]), std::move(targets), static_cast<std::uint64_t>(header[kSegment]), kData);
 }
 
 bool subgroup_called(Operation& op) { return op.is_here(op.root(), kHeader); }

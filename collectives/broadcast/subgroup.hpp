@@ -9,22 +9,20 @@
 
 namespace rollcall::collectives {
 
-/// What the root tells each member before the message comes.
-struct SubgroupHeader {
-    std::uint64_t segment_bytes = 0;  ///< The root's choice holds for all; a chain of one is not cut.
-    std::int32_t predecessor = -1;
-    std::int32_t successor = -1;  ///< -1: the end of the chain.
-};
+/// What the root tells a member before the message comes, as numbers: the segment size, the rank the message comes from, and
+/// the ranks it is to be sent on to. As long as it needs to be.
+using SubgroupHeader = std::vector<std::int64_t>;
 
 /// Root's side of one sub-group broadcast (Patarasuk and Yuan, section 4): tells each member its neighbours, then sends
-/// the message down the chain root -> members[0] -> members[1] -> ... Ends when the root's part has left.
+/// the message to members[0], from where it runs down pipelined_tree(): a chain, but for groups so large that a chain
+/// would be longer than the message has pieces. Ends when the root's part has left.
 ///
-/// The header goes from the root to each member and lists, of the group, the members it has to do with: its predecessor
-/// and its successor. The whole list for everybody would cost k^2 numbers for k members (40 GB for 100,000), and passed
-/// along the chain it would come from a rank that its receiver cannot name.
+/// The header goes from the root to each member and lists, of the group, those it has to do with. The whole list for
+/// everybody would cost k^2 numbers for k members (40 GB for 100,000), and passed along the chain it would come from a
+/// rank that its receiver cannot name.
 Task subgroup_root(Operation& op, std::vector<int> members);
 
-/// A receiver's side: learns its neighbours, takes the message from its predecessor and passes it on to its successor.
+/// A receiver's side: learns its neighbours, takes the message from the one and passes it on to the others.
 Task subgroup_member(Operation& op);
 
 /// Whether the root has already turned to this rank.

@@ -57,6 +57,7 @@ struct Offer {
     void* handle = nullptr;  ///< The transport's own.
     std::uint64_t size = 0;
     bool phantom = false;  ///< No data will be moved; see ConstBytes.
+    int peer = -1;         ///< Its sender. Set by the Sink, who reads the header, so that disconnect() ends what is fetched, too.
 };
 
 /// Longest header of a message, in bytes.

@@ -84,6 +84,7 @@ void Engine::receive_message(Incoming& message, std::span<const std::byte> heade
     }
     PeerState& peer = peers_[base.source];
     peer.allowance += base.credit;
+    message.offer.peer = base.source;
     if (base.flags & kEmptyPayload) message.size = 0;
     if (direct) {
         if (base.ordinal != peer.expected) {

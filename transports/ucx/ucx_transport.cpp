@@ -1,13 +1,17 @@
 #include "transports/ucx/ucx_transport.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <utility>
 #include <vector>
 
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <fmt/format.h>
 #include <rollcall/error.hpp>
@@ -22,6 +26,9 @@ constexpr unsigned kMessageId = 0;
 constexpr unsigned kInlineId = 1;
 constexpr std::size_t kLongestInline = 88;
 constexpr std::size_t kLongestPut = 64;
+// UCX 1.13 does not end all requests with a peer whose endpoint is closed by force: a payload that is being fetched from a
+// dead process over shared memory stays until UCX's own keepalive (20 s), or for ever. After this time they end here.
+constexpr Nanoseconds kForceAfter = 20'000'000;
 
 [[noreturn]] void fail(const char* what, ucs_status_t status) {
     throw Error(ErrorCode::transport,
@@ -83,9 +90,16 @@ class UcxTransport final : public Transport {
         for (std::size_t peer = 0; peer < peers_.size(); ++peer) disconnect(static_cast<int>(peer));
         // Forced closes complete in a few rounds; what does not is left to ucp_worker_destroy().
         constexpr int kRounds = 1000;
-        for (int round = 0; round < kRounds && !closing_.empty(); ++round) {
+        for (int round = 0; round < kRounds && (!closing_.empty() || pending_ > 0); ++round) {
             ucp_worker_progress(worker_);
             collect_closed();
+        }
+        if (pending_ > 0) {
+            // Of dead peers. UCX 1.13 would end the process with an assertion: the worker, and what it still uses, is left
+            // to the end of the process, which is near.
+            static auto* const left = new std::vector<std::vector<std::unique_ptr<Request[]>>>();
+            left->push_back(std::move(request_chunks_));
+            return;
         }
         for (Peer& peer : peers_)
             if (peer.key) ucp_rkey_destroy(peer.key);
@@ -162,6 +176,8 @@ class UcxTransport final : public Transport {
             append(blob, key, key_length);
             const std::uint64_t base = reinterpret_cast<std::uint64_t>(board_bytes_.data());
             append(blob, &base, sizeof base);
+            const Whereabouts here = whereabouts();
+            append(blob, &here, sizeof here);
             ucp_rkey_buffer_release(key);
         }
         ucp_worker_release_address(worker_, worker_address);
@@ -184,7 +200,7 @@ class UcxTransport final : public Transport {
     Started send(int peer, std::span<const std::byte> header, ConstBytes payload, Path path, Completion& completion) override {
         Peer* to = endpoint(peer);
         if (!to) return Started::failed;
-        Request* request = new_request(completion);
+        Request* request = new_request(completion, peer);
         ucp_request_param_t parameters;
         if (path == Path::eager && header.size() + payload.size < kLongestInline) {
             request->bytes[0] = static_cast<std::byte>(header.size());
@@ -206,7 +222,8 @@ class UcxTransport final : public Transport {
     }
 
     Started fetch(const Offer& offer, Bytes into, Completion& completion) override {
-        Request* request = new_request(completion);
+        if (offer.peer >= 0 && peers_[static_cast<std::size_t>(offer.peer)].gone) return Started::failed;
+        Request* request = new_request(completion, offer.peer);
         ucp_request_param_t parameters{};
         parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
         parameters.cb.recv_am = &UcxTransport::on_fetched;
@@ -227,6 +244,11 @@ class UcxTransport final : public Transport {
 
     void disconnect(int peer) override {
         Peer& whom = peers_[static_cast<std::size_t>(peer)];
+        if (whom.pending && !whom.force_at) {
+            whom.force_at = now() + kForceAfter;
+            forced_.push_back(peer);
+            deferred_ = true;
+        }
         whom.gone = true;
         if (!whom.endpoint) return;
         ucp_request_param_t parameters{};
@@ -244,7 +266,7 @@ class UcxTransport final : public Transport {
     void put(int peer, std::uint64_t offset, std::span<const std::byte> bytes) override {
         Peer* to = endpoint(peer);
         if (!to || !unpack_key(*to) || bytes.size() > kLongestPut) return;
-        Request* request = new_request(ignored_);
+        Request* request = new_request(ignored_, peer);
         std::memcpy(request->bytes, bytes.data(), bytes.size());
         ucp_request_param_t parameters{};
         parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
@@ -290,9 +312,11 @@ class UcxTransport final : public Transport {
   private:
     // A transfer under way. UCX reads the header (or the bytes of a put) until it is done.
     struct Request {
-        Completion* completion;
-        Request* next;
+        Completion* completion;  ///< Null: it has ended for everybody but UCX.
+        Request* next;           ///< Free, or pending with the same peer.
+        Request* previous;
         UcxTransport* transport;
+        int peer;
         std::byte bytes[kMaximumHeader];
     };
     static_assert(kLongestPut <= kMaximumHeader);
@@ -303,6 +327,8 @@ class UcxTransport final : public Transport {
         ucp_rkey_h key = nullptr;
         std::uint64_t board_address = 0;
         const std::byte* direct_board = nullptr;
+        Request* pending = nullptr;
+        Nanoseconds force_at = 0;  ///< When what is pending is ended, after a disconnect().
         bool gone = false;
         bool key_unusable = false;
     };
@@ -310,6 +336,31 @@ class UcxTransport final : public Transport {
     struct Ignored final : Completion {
         void complete(Outcome) noexcept override {}
     };
+
+    // Which process this is, and whose process numbers it has.
+    struct Whereabouts {
+        char boot[36];
+        std::uint64_t process_namespace;
+        std::int64_t process;
+    };
+    static Whereabouts whereabouts() {
+        Whereabouts here{};
+        std::ifstream("/proc/sys/kernel/random/boot_id").read(here.boot, sizeof here.boot);
+        struct stat status;
+        if (::stat("/proc/self/ns/pid", &status) == 0) here.process_namespace = status.st_ino;
+        here.process = ::getpid();
+        return here;
+    }
+    // A process of this host that has no memory any more. UCX 1.13 crashes where it unpacks the key of one.
+    static bool is_gone(std::span<const std::byte> blob) {
+        Whereabouts there;
+        if (blob.size() != sizeof there) return false;
+        std::memcpy(&there, blob.data(), sizeof there);
+        static const Whereabouts here = whereabouts();
+        if (std::memcmp(here.boot, there.boot, sizeof here.boot) != 0 || here.process_namespace != there.process_namespace) return false;
+        char target[1];
+        return ::readlink(fmt::format("/proc/{}/exe", there.process).c_str(), target, sizeof target) < 0 && errno == ENOENT;
+    }
 
     static void append(std::vector<std::byte>& blob, const void* data, std::size_t size) {
         const std::uint32_t length = static_cast<std::uint32_t>(size);
@@ -364,7 +415,7 @@ class UcxTransport final : public Transport {
         if (peer.key_unusable) return false;
         const auto key = part(peer.address, 1);
         const auto base = part(peer.address, 2);
-        if (base.size() != sizeof peer.board_address || ucp_ep_rkey_unpack(peer.endpoint, key.data(), &peer.key) != UCS_OK) {
+        if (base.size() != sizeof peer.board_address || is_gone(part(peer.address, 3)) || ucp_ep_rkey_unpack(peer.endpoint, key.data(), &peer.key) != UCS_OK) {
             peer.key_unusable = true;
             peer.key = nullptr;
             return false;
@@ -375,7 +426,7 @@ class UcxTransport final : public Transport {
         return true;
     }
 
-    Request* new_request(Completion& completion) {
+    Request* new_request(Completion& completion, int peer) {
         Request* request = free_requests_;
         if (request) {
             free_requests_ = request->next;
@@ -388,6 +439,7 @@ class UcxTransport final : public Transport {
         }
         request->completion = &completion;
         request->transport = this;
+        request->peer = peer;
         return request;
     }
     void free(Request* request) noexcept {
@@ -400,16 +452,36 @@ class UcxTransport final : public Transport {
             free(request);
             return Started::done;
         }
-        if (UCS_PTR_IS_PTR(started)) return Started::pending;
+        if (UCS_PTR_IS_PTR(started)) {
+            ++pending_;
+            link(request);
+            return Started::pending;
+        }
         free(request);
         return Started::failed;
     }
 
+    void link(Request* request) noexcept {
+        if (request->peer < 0) return;
+        Request*& first = peers_[static_cast<std::size_t>(request->peer)].pending;
+        request->previous = nullptr;
+        request->next = first;
+        if (first) first->previous = request;
+        first = request;
+    }
+    void unlink(Request* request) noexcept {
+        if (request->peer < 0) return;
+        (request->previous ? request->previous->next : peers_[static_cast<std::size_t>(request->peer)].pending) = request->next;
+        if (request->next) request->next->previous = request->previous;
+    }
+
     void end(void* ucx_request, ucs_status_t status, Request* request) noexcept {
         Completion* completion = request->completion;
+        if (completion) unlink(request);
+        --pending_;
         free(request);
         ucp_request_free(ucx_request);
-        if (!dying_) completion->complete(status == UCS_OK ? Outcome::ok : Outcome::failed);
+        if (completion && !dying_) completion->complete(status == UCS_OK ? Outcome::ok : Outcome::failed);
     }
     static void on_sent(void* ucx_request, ucs_status_t status, void* user_data) {
         auto* request = static_cast<Request*>(user_data);
@@ -464,7 +536,28 @@ class UcxTransport final : public Transport {
             ++done;
         }
         if (!dying_) collect_closed();
-        if (!closing_.empty()) deferred_ = true;
+        if (!forced_.empty()) done += force_ends();
+        if (!closing_.empty() || !forced_.empty()) deferred_ = true;
+        return done;
+    }
+
+    // Ends what UCX has not ended of those who were disconnected a while ago.
+    unsigned force_ends() {
+        unsigned done = 0;
+        const Nanoseconds time = now();
+        for (const int peer : std::exchange(forced_, {})) {
+            Peer& whom = peers_[static_cast<std::size_t>(peer)];
+            if (time < whom.force_at) {
+                if (whom.pending) forced_.push_back(peer);
+                continue;
+            }
+            while (Request* request = whom.pending) {
+                unlink(request);
+                Completion* completion = std::exchange(request->completion, nullptr);
+                if (!dying_) completion->complete(Outcome::failed);
+                ++done;
+            }
+        }
         return done;
     }
 
@@ -492,6 +585,8 @@ class UcxTransport final : public Transport {
     std::vector<std::unique_ptr<Request[]>> request_chunks_;
     std::vector<void*> declined_;
     std::vector<void*> closing_;
+    std::vector<int> forced_;           ///< Disconnected peers with which something is pending.
+    std::size_t pending_ = 0;           ///< Requests that UCX has not ended.
     std::vector<Failure> failures_;
     Ignored ignored_;
     bool deferred_ = false;

@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034
 # Sourced by demo.sh and test.sh: the packages of Debian 12 and Ubuntu 24.04 (and later) that Rollcall needs, and their
 # installation. Does nothing, and needs no network, when all are there.
 

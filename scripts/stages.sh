@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced by demo.sh and test.sh: stages that say one line each, and what went wrong in full.
 
 logs=build/logs

@@ -21,18 +21,12 @@ installed() {
     esac >/dev/null
 }
 
-as_root() {
-    if [[ $(id -u) == 0 ]]; then
-        "$@"
-    elif command -v sudo >/dev/null; then
-        sudo "$@"
-    else
-        echo "packages are missing, and installing them needs root or sudo; run as root: $*" >&2
-        return 1
-    fi
+# What debconf says on a system without its dialogs is no news.
+apt() {
+    local as=()
+    [[ $(id -u) == 0 ]] || as=(sudo)
+    "${as[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 "$@" 2> >(grep -v '^debconf: ' >&2)
 }
-
-apt() { as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 "$@"; }
 
 # install_packages PACKAGE...: installs those that are missing. A name that ends in ? is left out where there is no such package.
 install_packages() {
@@ -49,6 +43,11 @@ install_packages() {
             echo "this system has no apt-get; needed are what Debian calls: ${missing[*]}" >&2
             ((${#missing[@]} == 0))
             return
+        fi
+        if [[ $(id -u) != 0 ]] && ! command -v sudo >/dev/null; then
+            ((${#missing[@]} == 0)) && return
+            echo "packages are missing, and there is no sudo; run as root: apt-get install ${missing[*]} ${optional[*]}" >&2
+            return 1
         fi
         # Names of optional packages are looked up in the lists that are there; without any, and before an installation,
         # new ones are fetched.

@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034
 # Sourced by demo.sh and test.sh: stages that say one line each, and what went wrong in full.
 
 logs=build/logs
@@ -28,8 +28,11 @@ stage() {
         ((code && bad == 0)) && failed=$((failed + 1))
     elif ((code)); then
         failed=$((failed + 1))
+        summary=failed
+    else
+        summary=built
     fi
-    printf '%-28s %4d s  %s\n' "$name" $((SECONDS - start)) "${summary:-$( ((code)) && echo failed || echo done)}"
+    printf '%-28s %4d s  %s\n' "$name" $((SECONDS - start)) "$summary"
     if ((code)); then
         # Of a build the errors; of tests what ctest said of those that failed; else the end.
         grep -E -A12 '(error:|FAILED:|CMake Error)' "$log" | head -n 80 || true

@@ -128,10 +128,12 @@ Section transport_section(const Chosen& one_host, const Chosen& several_hosts) {
                                 {"several_hosts", transport.available}});
         if (!transport.note.empty()) section.rows.back().push_back({"note", transport.note});
         for (const auto& device : transport.devices) {
+            const bool may = device.unused.empty();
             section.rows.push_back({{"name", transport.name + " " + device.transport},
                                     {"value", device.device},
-                                    {"one_host", !device.network || one_host.uses(device.device)},
-                                    {"several_hosts", !device.network || several_hosts.uses(device.device)}});
+                                    {"one_host", may && (!device.network || one_host.uses(device.device))},
+                                    {"several_hosts", may && (!device.network || several_hosts.uses(device.device))}});
+            if (!may) section.rows.back().push_back({"note", device.unused});
         }
     }
     return section;

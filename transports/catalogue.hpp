@@ -13,6 +13,7 @@ struct TransportDevice {
     std::string transport;  ///< The transport's own name for the way: "posix", "tcp".
     std::string device;     ///< "memory", "eth0".
     bool network = false;   ///< A network device: one that ROLLCALL_NET decides about.
+    std::string unused;     ///< Why a job does not use it, whatever ROLLCALL_NET says; empty: it may.
 };
 
 struct TransportInfo {

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <memory>
 #include <span>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <ucp/api/ucp.h>
@@ -10,6 +11,14 @@
 
 namespace rollcall::transport {
 namespace {
+
+/// The choices of ucx_transport.cpp, which the user's own UCX_TLS overrides.
+std::string why_unused(std::string_view transport) {
+    if (std::getenv("UCX_TLS")) return "";
+    if (transport == "sysv") return "its segments can outlive a killed process";
+    if (transport == "cma") return "UCX leaves it out where errors of peers are handled";
+    return "";
+}
 
 /// Appends what one memory domain offers. A domain that cannot be opened (no permission, no device) offers nothing.
 void append_devices(uct_component_h component, const char* domain_name, std::vector<TransportDevice>& devices) {
@@ -27,7 +36,8 @@ void append_devices(uct_component_h component, const char* domain_name, std::vec
     for (const auto& resource : std::span(resources.get(), count)) {
         devices.push_back({.transport = resource.tl_name,
                            .device = resource.dev_name,
-                           .network = resource.dev_type == UCT_DEVICE_TYPE_NET});
+                           .network = resource.dev_type == UCT_DEVICE_TYPE_NET,
+                           .unused = why_unused(resource.tl_name)});
     }
 }
 

@@ -18,7 +18,7 @@ enum class ProgressBind { application, none };
 struct Settings {
     std::string transport = "ucx";                   ///< ROLLCALL_TRANSPORT: ucx
     std::string net;                                 ///< ROLLCALL_NET: interfaces by name, CIDR, or ^exclusion; "" = automatic
-    std::uint64_t landing_bytes = 128ull << 20;      ///< ROLLCALL_LANDING_BYTES: early data held for this process, at most
+    std::uint64_t landing_bytes = 128ull << 20;      ///< ROLLCALL_LANDING_BYTES: early data held for this process, at most; the default holds sixteen messages of 8 MiB
     std::uint64_t eager_bytes = 8192;                ///< ROLLCALL_EAGER_BYTES: longest message sent along with its header
     std::uint64_t segment_bytes = 128 << 10;         ///< ROLLCALL_SEGMENT_BYTES: piece of a pipelined transfer
     std::uint64_t board_slots = 0;                   ///< ROLLCALL_BOARD_SLOTS: arrival slots, all communicators; 0 = automatic

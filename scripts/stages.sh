@@ -13,7 +13,7 @@ export CCACHE_DIR=${CCACHE_DIR:-$PWD/build/ccache}
 # stage NAME COMMAND...: runs the command quietly. Its output is in build/logs, and shown when it fails, which counts as a
 # failure. Tests that ctest ran are counted.
 stage() {
-    local name=$1 log start=$SECONDS code=0 summary='' all bad skipped
+    local name=$1 log start=$SECONDS code=0 summary='' all='' bad skipped
     log=$logs/${name// /-}.log
     shift
     [[ -t 1 ]] && printf '%-28s ...\r' "$name"
@@ -34,10 +34,13 @@ stage() {
     fi
     printf '%-28s %4d s  %s\n' "$name" $((SECONDS - start)) "$summary"
     if ((code)); then
-        # Of a build the errors; of tests what ctest said of those that failed; else the end.
-        grep -E -A12 '(error:|FAILED:|CMake Error)' "$log" | head -n 80 || true
-        grep -E -A60 '\*\*\*(Failed|Timeout|Exception)' "$log" | head -n 300 || true
-        tail -n 25 "$log"
+        if [[ -n $all ]]; then # of tests what those said that failed
+            grep -vE '^ *(Start +[0-9]+:|[0-9]+/[0-9]+ Test .* Passed )' "$log" | grep -E -A60 '[*]{3}(Failed|Timeout|Exception|Not Run)' | head -n 300
+            sed -n '/^The following tests FAILED/,$p' "$log"
+        else # of a build the errors
+            grep -E -A12 '(error:|FAILED:|CMake Error)' "$log" | head -n 80
+            tail -n 10 "$log"
+        fi
         echo "all of it is in $log"
     fi
     return "$code"

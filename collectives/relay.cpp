@@ -1,5 +1,7 @@
 #include "collectives/relay.hpp"
 
+#include <array>
+
 namespace rollcall::collectives {
 namespace {
 // Pieces in flight from and to each neighbour: one that moves, one that is offered, and two to cover a neighbour that is
@@ -14,14 +16,14 @@ Task relay(Operation& op, transport::Bytes data, int from, std::vector<int> to, 
         return runtime::slice(data, offset, pieces == 1 ? data.size : std::min(segment, data.size - offset));
     };
     const std::uint64_t window = std::min(pieces, kInFlight);
-    std::vector<Pending> incoming(from >= 0 ? window : 0);
+    std::array<Pending, kInFlight> incoming;
     std::vector<Pending> outgoing(pieces == 1 ? 1 : window * to.size());
     std::uint64_t posted = 0, sent = 0;
     for (std::uint64_t number = 0; number < pieces; ++number) {
         if (from >= 0) {
             for (; posted < std::min(pieces, number + window); ++posted)
-                incoming[posted % window] = op.receive(from, piece(posted), step + posted);
-            co_await incoming[number % window];
+                incoming[posted % kInFlight] = op.receive(from, piece(posted), step + posted);
+            co_await incoming[number % kInFlight];
         }
         for (const int child : to) {
             Pending& oldest = outgoing[sent++ % outgoing.size()];

@@ -8,6 +8,8 @@
 #include <new>
 #include <vector>
 
+#include "transports/huge_memory.hpp"
+
 namespace rollcall::runtime {
 
 /// Owner-only (see lane.hpp): not thread-safe. Blocks above the largest class come from the general heap.
@@ -44,14 +46,28 @@ class FrameArena {
     static constexpr std::size_t kGrain = 64;
     static constexpr std::size_t kClasses = 32;        // up to 2 KiB
     static constexpr std::size_t kChunk = 64 * 1024;
+    static constexpr std::size_t kSmallChunks = 32;
+    /// Of bytes that are not written when it is made.
+    class Chunk {
+      public:
+        explicit Chunk(std::size_t size) : data_(transport::HugeAllocator<std::byte>().allocate(size)) {}
+        std::byte* data() const { return data_.get(); }
+
+      private:
+        struct Free {
+            void operator()(std::byte* memory) const { transport::HugeAllocator<std::byte>().deallocate(memory, 0); }
+        };
+        std::unique_ptr<std::byte, Free> data_;
+    };
 
     static constexpr std::size_t class_of(std::size_t size) { return (size + kGrain - 1) / kGrain - (size ? 1 : 0); }
 
     void* carve(std::size_t size) {
         if (left_ < size) {
-            chunks_.push_back(std::make_unique_for_overwrite<std::byte[]>(kChunk));
-            next_ = chunks_.back().get();
-            left_ = kChunk;
+            // A simulation of many ranks fills many chunks: then each is a huge page.
+            const std::size_t chunk = chunks_.size() < kSmallChunks ? kChunk : transport::HugeAllocator<std::byte>::kHugePage;
+            next_ = chunks_.emplace_back(chunk).data();
+            left_ = chunk;
         }
         void* block = next_;
         next_ += size;
@@ -60,7 +76,7 @@ class FrameArena {
     }
 
     std::array<Free*, kClasses> free_{};
-    std::vector<std::unique_ptr<std::byte[]>> chunks_;
+    std::vector<Chunk> chunks_;
     std::byte* next_ = nullptr;
     std::size_t left_ = 0;
 };

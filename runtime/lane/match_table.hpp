@@ -2,7 +2,10 @@
 /// An intrusive hash table from MatchKey to nodes, first in first out among equal keys.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "runtime/lane/message.hpp"
@@ -16,7 +19,7 @@ class MatchTable {
     std::size_t size() const noexcept { return count_; }
 
     void insert(Node& node) {
-        if (count_ >= 2 * buckets_.size()) grow();
+        if (count_ >= 2 * bucket_count()) grow();
         Bucket& bucket = bucket_of(node.key);
         append(bucket, node);
         ++count_;
@@ -61,7 +64,7 @@ class MatchTable {
 
     template <class F>
     void for_each(F&& visit) const {
-        for (const Bucket& bucket : buckets_)
+        for (const Bucket& bucket : buckets())
             for (Node* node = bucket.head; node;) {
                 Node* next = node->match_next;
                 visit(*node);
@@ -75,8 +78,10 @@ class MatchTable {
         Node* tail = nullptr;
     };
 
-    const Bucket& bucket_of(const MatchKey& key) const noexcept { return buckets_[key.hash() & (buckets_.size() - 1)]; }
-    Bucket& bucket_of(const MatchKey& key) noexcept { return buckets_[key.hash() & (buckets_.size() - 1)]; }
+    std::size_t bucket_count() const noexcept { return many_.empty() ? kFew : many_.size(); }
+    std::span<const Bucket> buckets() const noexcept { return many_.empty() ? std::span<const Bucket>(few_) : std::span<const Bucket>(many_); }
+    const Bucket& bucket_of(const MatchKey& key) const noexcept { return buckets()[key.hash() & (bucket_count() - 1)]; }
+    Bucket& bucket_of(const MatchKey& key) noexcept { return const_cast<Bucket&>(std::as_const(*this).bucket_of(key)); }
 
     static void append(Bucket& bucket, Node& node) noexcept {
         node.match_next = nullptr;
@@ -93,9 +98,9 @@ class MatchTable {
     }
 
     void grow() {
-        std::vector<Bucket> old(buckets_.empty() ? 4 : 4 * buckets_.size());
-        old.swap(buckets_);
-        for (Bucket& bucket : old)
+        const std::vector<Bucket> old(buckets().begin(), buckets().end());
+        many_.assign(4 * old.size(), Bucket());
+        for (const Bucket& bucket : old)
             for (Node* node = bucket.head; node;) {
                 Node* next = node->match_next;
                 append(bucket_of(node->key), *node);
@@ -103,7 +108,9 @@ class MatchTable {
             }
     }
 
-    std::vector<Bucket> buckets_;
+    static constexpr std::size_t kFew = 4;
+    std::array<Bucket, kFew> few_;  ///< Until there are more: no other memory is looked at.
+    std::vector<Bucket> many_;
     std::size_t count_ = 0;
 };
 

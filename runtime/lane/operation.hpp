@@ -149,6 +149,11 @@ class Operation final : public Waitable {
     /// When the first data of another rank began to come in, or 0 (only where Engine::Options::trace is set).
     Nanoseconds first_data() const noexcept { return first_data_; }
 
+    /// Fetches what a resumed coroutine looks at first into the cache (simulation).
+    void prefetch() const noexcept {
+        for (std::size_t line = 0; line < 4 * 64; line += 64) __builtin_prefetch(static_cast<const std::byte*>(handle_.address()) + line);
+    }
+
     /// Told when it is done, instead of a waiting caller (simulation). Called by the owner, last of all.
     void (*on_done)(Operation&, void*) = nullptr;
     void* on_done_context = nullptr;

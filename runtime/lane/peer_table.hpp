@@ -2,6 +2,8 @@
 /// What a lane keeps for each peer: eager allowance and the order of point-to-point messages.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
@@ -28,14 +30,18 @@ class PeerTable {
     }
     PeerState& operator[](int peer) {
         if (!dense_.empty()) return dense_[static_cast<std::size_t>(peer)];
-        if (peer == last_) return *last_state_;
-        last_state_ = &sparse_.try_emplace(peer, initial_).first->second;
-        last_ = peer;
-        return *last_state_;
+        for (std::size_t i = 0; i < few_count_; ++i)
+            if (few_[i].peer == peer) return few_[i].state;
+        if (few_count_ < kFew) {
+            few_[few_count_] = {peer, initial_};
+            return few_[few_count_++].state;
+        }
+        return sparse_.try_emplace(peer, initial_).first->second;
     }
     template <class F>
     void for_each(F&& visit) {
         for (std::size_t i = 0; i < dense_.size(); ++i) visit(static_cast<int>(i), dense_[i]);
+        for (std::size_t i = 0; i < few_count_; ++i) visit(few_[i].peer, few_[i].state);
         for (auto& [peer, state] : sparse_) visit(peer, state);
     }
 
@@ -44,8 +50,14 @@ class PeerTable {
     PeerState initial_;
     std::vector<PeerState> dense_;
     std::unordered_map<int, PeerState> sparse_;  ///< References stay valid when it grows.
-    int last_ = -1;
-    PeerState* last_state_ = nullptr;
+    // The first few peers of a sparse table: most ranks of a large tree have no more, and no other memory is looked at.
+    struct Few {
+        int peer = -1;
+        PeerState state;
+    };
+    static constexpr std::size_t kFew = 4;
+    std::array<Few, kFew> few_;
+    std::size_t few_count_ = 0;
 };
 
 }  // namespace rollcall::runtime

@@ -20,26 +20,37 @@ Simulation::Rank::Rank(transport::SimulatedNetwork& network, FrameArena& arena, 
 }
 
 Simulation::Simulation(const Options& options)
-    : options_(options), network_(options.ranks, options.model, board_bytes(static_cast<std::uint64_t>(options.ranks))) {
+    : options_(options), network_(options.ranks, options.model, board_bytes(static_cast<std::uint64_t>(options.ranks))),
+      ranks_(static_cast<std::size_t>(options.ranks)) {
     auto group = std::make_shared<Group>();
     group->id = 1;
     group->name = "world";
     group->size = options.ranks;
     group->has_slots = options.board;
-    ranks_.reserve(static_cast<std::size_t>(options.ranks));
     for (int rank = 0; rank < options.ranks; ++rank)
-        ranks_.push_back(std::make_unique<Rank>(network_, arena_, group, options_, rank));
+        ranks_[static_cast<std::size_t>(rank)].emplace(network_, arena_, group, options_, rank);
     network_.set_settle(&Simulation::settle, this);
+    network_.set_prefetch(&Simulation::prefetch, this);
 }
 
 Simulation::~Simulation() = default;
 
 void Simulation::settle(void* self, int rank) { static_cast<Simulation*>(self)->engine(rank).run_ready(); }
 
+void Simulation::prefetch(void* self, int rank, bool again) {
+    const std::optional<Rank>& here = static_cast<Simulation*>(self)->ranks_[static_cast<std::size_t>(rank)];
+    if (again) {
+        if (here->operation) here->operation->prefetch();
+        return;
+    }
+    const auto* memory = reinterpret_cast<const std::byte*>(&here);
+    for (std::size_t line = 0; line < sizeof(Rank); line += 64) __builtin_prefetch(memory + line);
+}
+
 void Simulation::arrive(void* self, int rank) {
     auto& simulation = *static_cast<Simulation*>(self);
     Rank& here = *simulation.ranks_[static_cast<std::size_t>(rank)];
-    here.operation = std::make_unique<Operation>(here.world, here.world.next_sequence++, here.call.call, here.call.algorithm, here.call.arguments);
+    here.operation.emplace(here.world, here.world.next_sequence++, here.call.call, here.call.algorithm, here.call.arguments);
     here.operation->on_done = &Simulation::done;
     here.operation->on_done_context = &simulation;
     here.operation->begin(*here.engine);
@@ -101,10 +112,10 @@ Simulation::Outcome Simulation::run(const std::function<RankCall(int)>& call_of,
             throw Error(ErrorCode::state, fmt::format("simulation: rank {} never left {}: a defect of the algorithm", rank,
                                                       here.operation ? here.operation->describe() : "its call"), rank);
         outcome.arrivals.push_back(arrivals[static_cast<std::size_t>(rank)]);
-        const Operation* operation = here.operation.get();  // null: it died before its call
+        const Operation* running = operation(rank);  // null: it died before its call
         outcome.exits.push_back(here.exit < 0 ? -1 : here.exit - start);
-        outcome.first_data.push_back(operation && operation->first_data() ? operation->first_data() - start : 0);
-        outcome.errors.push_back(operation && operation->error() ? std::make_unique<Error>(*operation->error()) : nullptr);
+        outcome.first_data.push_back(running && running->first_data() ? running->first_data() - start : 0);
+        outcome.errors.push_back(running && running->error() ? std::make_unique<Error>(*running->error()) : nullptr);
         outcome.landing_peak = std::max(outcome.landing_peak, here.engine->landing().peak());
         here.operation.reset();
     }

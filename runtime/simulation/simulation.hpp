@@ -53,7 +53,10 @@ class Simulation {
     void kill(int rank, const std::string& how, const std::function<Nanoseconds(int)>& told_after);
 
     /// What this rank is in, or null.
-    Operation* operation(int rank) { return ranks_[static_cast<std::size_t>(rank)]->operation.get(); }
+    Operation* operation(int rank) {
+        auto& running = ranks_[static_cast<std::size_t>(rank)]->operation;
+        return running ? &*running : nullptr;
+    }
     Engine& engine(int rank) { return *ranks_[static_cast<std::size_t>(rank)]->engine; }
     CommunicatorState& world(int rank) { return ranks_[static_cast<std::size_t>(rank)]->world; }
     transport::SimulatedNetwork& network() { return network_; }
@@ -65,7 +68,7 @@ class Simulation {
              const Options& options, int rank);
         std::optional<Engine> engine;
         CommunicatorState world;
-        std::unique_ptr<Operation> operation;
+        std::optional<Operation> operation;
         RankCall call;
         Nanoseconds exit = -1;
         Nanoseconds tick_until = 0;
@@ -82,12 +85,13 @@ class Simulation {
     void schedule_tick(Rank& here, int rank, Nanoseconds when);
     static void tell_death(void* death, int rank);
     static void settle(void* self, int rank);
+    static void prefetch(void* self, int rank, bool again);
     static void done(Operation& operation, void* self);
 
     Options options_;
     transport::SimulatedNetwork network_;
     FrameArena arena_;
-    std::vector<std::unique_ptr<Rank>> ranks_;
+    std::vector<std::optional<Rank>, transport::HugeAllocator<std::optional<Rank>>> ranks_;  ///< Side by side: the simulated network fetches them ahead.
     std::vector<std::unique_ptr<Death>> deaths_;
 };
 

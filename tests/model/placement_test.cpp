@@ -59,7 +59,7 @@ TEST(Placement, EverySizeAroundAThreshold) {
 
 TEST(Placement, RandomLargeJobs) {
     Random random(3);
-    for (int repetition = 0; repetition < 1500; ++repetition) {
+    for (int repetition = 0; repetition < 1000; ++repetition) {
         const int n = static_cast<int>(random.between(2, 64));
         const std::uint64_t segment = random.pick(std::vector<std::uint64_t>{0, 100, 1000});
         const std::uint64_t bytes = random.chance(0.3) ? random.below(20'000) : random.pick(threshold_sizes(n, 64, segment));
@@ -73,7 +73,7 @@ TEST(Placement, RandomLargeJobs) {
 // begun before the earlier ones have ended.
 TEST(Placement, ManyCallsOnOneCommunicator) {
     Random random(4);
-    for (int repetition = 0; repetition < 4000; ++repetition) {
+    for (int repetition = 0; repetition < 1000; ++repetition) {
         const int n = static_cast<int>(random.between(2, random.chance(0.2) ? 40 : 9));
         const std::uint64_t segment = random.pick(std::vector<std::uint64_t>{0, 50});
         const bool same_root = random.chance(0.4);

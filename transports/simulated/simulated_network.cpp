@@ -48,6 +48,7 @@ class SimulatedNetwork::Endpoint final : public Transport {
         ++network_.messages_;
         network_.bytes_ += payload.size;
         if (path == Path::large) {
+            network_.prefetch_rank(peer, false);
             network_.post(network_.now_, Kind::offer, flight);
             return Started::pending;
         }
@@ -139,7 +140,6 @@ class SimulatedNetwork::Endpoint final : public Transport {
     bool close() override { return true; }
 
     Sink& sink() { return *sink_; }
-    static constexpr std::size_t kFlightsPerChunk = 256;
 
   private:
     struct Free {
@@ -167,8 +167,8 @@ SimulatedNetwork::SimulatedNetwork(int ranks, const Model& model, std::uint64_t 
 
 SimulatedNetwork::~SimulatedNetwork() {
     for (auto& chunk : flight_chunks_)
-        for (std::size_t i = 0; i < Endpoint::kFlightsPerChunk; ++i)
-            if (chunk[i].in_use) std::free(chunk[i].kept);
+        for (Flight& flight : chunk)
+            if (flight.in_use) std::free(flight.kept);
 }
 
 Transport& SimulatedNetwork::at(int rank) { return endpoints_[static_cast<std::size_t>(rank)]; }
@@ -191,6 +191,7 @@ void SimulatedNetwork::run() {
         while (!later_.empty() && later_.top().time == now_) {
             const Event event = later_.top();
             later_.pop();
+            prefetch();
             handle(event);
         }
         if (now_head_ < now_events_.size()) {
@@ -204,6 +205,30 @@ void SimulatedNetwork::run() {
         }
         if (later_.empty()) return;
         now_ = later_.top().time;
+    }
+}
+
+// In steps: what an event refers to is fetched first, a few events later what that leads to, and so on.
+void SimulatedNetwork::prefetch() const {
+    const auto fetch = [](const void* memory, std::size_t size) {
+        for (std::size_t line = 0; line < size; line += 64) __builtin_prefetch(static_cast<const std::byte*>(memory) + line);
+    };
+    if (const Event* far = later_.ahead(kFlightAhead)) fetch(far->subject, sizeof(Flight));
+    for (const bool again : {false, true}) {
+        const Event* near = later_.ahead(again ? kFramesAhead : kRanksAhead);
+        if (!near || near->kind == Kind::copy_end) continue;
+        if (near->kind == Kind::action) {
+            prefetch_rank(near->rank, again);
+            continue;
+        }
+        const auto* flight = static_cast<const Flight*>(near->subject);
+        prefetch_rank(flight->to, again);
+        if (near->kind == Kind::put) continue;
+        prefetch_rank(flight->from, again);
+        if (again) continue;
+        // Completions begin transfers: a few lines each.
+        fetch(flight->receiver, kTransferBytes);
+        fetch(flight->sender, kTransferBytes);
     }
 }
 
@@ -285,8 +310,8 @@ void SimulatedNetwork::kill(int rank) {
 template <class F>
 void SimulatedNetwork::for_each_flight(F&& visit) {
     for (auto& chunk : flight_chunks_)
-        for (std::size_t i = 0; i < Endpoint::kFlightsPerChunk; ++i)
-            if (chunk[i].in_use) visit(chunk[i]);
+        for (Flight& flight : chunk)
+            if (flight.in_use) visit(flight);
 }
 
 Nanoseconds& SimulatedNetwork::earliest_port(std::vector<Nanoseconds>& ports, int rank) {
@@ -305,9 +330,9 @@ Nanoseconds SimulatedNetwork::occupy(int from, int to, std::uint64_t bytes) {
 
 SimulatedNetwork::Flight* SimulatedNetwork::new_flight() {
     if (!free_flights_) {
-        flight_chunks_.push_back(std::make_unique<Flight[]>(Endpoint::kFlightsPerChunk));
-        for (std::size_t i = 0; i < Endpoint::kFlightsPerChunk; ++i) {
-            Flight& flight = flight_chunks_.back()[i];
+        // Small jobs need few, large ones as many as fill huge pages.
+        constexpr std::size_t kSmall = 256, kLarge = HugeAllocator<Flight>::kHugePage / sizeof(Flight);
+        for (Flight& flight : flight_chunks_.emplace_back(flight_chunks_.size() < 16 ? kSmall : kLarge)) {
             flight.next_free = free_flights_;
             free_flights_ = &flight;
         }

@@ -10,11 +10,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <queue>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "transports/simulated/event_queue.hpp"
+#include "transports/huge_memory.hpp"
 #include "transports/transport.hpp"
 
 namespace rollcall::transport {
@@ -53,6 +54,12 @@ class SimulatedNetwork {
         settle_ = action;
         settle_context_ = context;
     }
+    /// Asked shortly before events that concern this rank, and once more just before them: fetches its memory into the
+    /// cache, and then what that refers to. In jobs of many thousand ranks most of the time would go into waiting for memory.
+    void set_prefetch(void (*action)(void* context, int rank, bool again), void* context) {
+        prefetch_ = action;
+        prefetch_context_ = context;
+    }
     /// Lets events happen until there are none.
     void run();
 
@@ -78,13 +85,19 @@ class SimulatedNetwork {
         void (*action)(void*, int);
         int rank;
         Kind kind;
-        bool operator>(const Event& other) const noexcept {
-            return time != other.time ? time > other.time : order > other.order;
+        bool before(const Event& other) const noexcept {
+            return time != other.time ? time < other.time : order < other.order;
         }
     };
 
     void post(Nanoseconds when, Kind kind, void* subject, int rank = 0, void (*action)(void*, int) = nullptr);
     void handle(const Event& event);
+    void prefetch() const;
+    static constexpr std::size_t kFlightAhead = 6, kRanksAhead = 3, kFramesAhead = 1;  ///< Events ahead; measured.
+    static constexpr std::size_t kTransferBytes = 192;                ///< About what begins with a Completion.
+    void prefetch_rank(int rank, bool again) const {
+        if (prefetch_) prefetch_(prefetch_context_, rank, again);
+    }
     void settle(int rank) {
         if (settle_ && !dead(rank)) settle_(settle_context_, rank);
     }
@@ -103,17 +116,19 @@ class SimulatedNetwork {
     std::uint64_t messages_ = 0;
     std::uint64_t bytes_ = 0;
     std::uint64_t events_ = 0;
-    std::priority_queue<Event, std::vector<Event>, std::greater<>> later_;
+    EventQueue<Event> later_;
     std::vector<Event> now_events_;  ///< What happens at this instant, first in, first out.
     std::size_t now_head_ = 0;
     std::vector<Nanoseconds> sending_, receiving_;  ///< When each port is free; receiving_ is empty for half duplex.
     std::vector<Nanoseconds> last_bit_;
     std::vector<bool> dead_;  ///< Empty until somebody is.
-    std::vector<Endpoint> endpoints_;
-    std::vector<std::unique_ptr<Flight[]>> flight_chunks_;
+    std::vector<Endpoint, HugeAllocator<Endpoint>> endpoints_;
+    std::vector<std::vector<Flight, HugeAllocator<Flight>>> flight_chunks_;
     Flight* free_flights_ = nullptr;
     void (*settle_)(void*, int) = nullptr;
     void* settle_context_ = nullptr;
+    void (*prefetch_)(void*, int, bool) = nullptr;
+    void* prefetch_context_ = nullptr;
 };
 
 }  // namespace rollcall::transport

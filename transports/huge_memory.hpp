@@ -1,0 +1,37 @@
+/// \file
+/// Memory in huge pages, for the many small objects of a large simulation.
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+#include <sys/mman.h>
+
+namespace rollcall::transport {
+
+/// An allocator that asks for huge pages where the memory is at least one such page long: a simulation of many thousand
+/// ranks jumps through all of its memory, and every jump is looked up in the page tables.
+template <class T>
+struct HugeAllocator {
+    using value_type = T;
+    HugeAllocator() = default;
+    template <class U>
+    HugeAllocator(const HugeAllocator<U>&) noexcept {}
+
+    T* allocate(std::size_t count) {
+        std::size_t bytes = count * sizeof(T);
+        const bool huge = bytes >= kHugePage;
+        if (huge) bytes = (bytes + kHugePage - 1) / kHugePage * kHugePage;
+        void* memory = huge ? std::aligned_alloc(kHugePage, bytes) : std::malloc(bytes);
+        if (!memory) throw std::bad_alloc();
+        if (huge) madvise(memory, bytes, MADV_HUGEPAGE);
+        return static_cast<T*>(memory);
+    }
+    void deallocate(T* memory, std::size_t) noexcept { std::free(memory); }
+    bool operator==(const HugeAllocator&) const = default;
+
+    static constexpr std::size_t kHugePage = 2 * 1024 * 1024;
+};
+
+}  // namespace rollcall::transport

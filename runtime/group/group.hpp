@@ -49,7 +49,10 @@ struct CommunicatorState {
     EarlyMessage* early = nullptr;          ///< Collective messages that no receive has claimed yet.
     std::uint64_t begun = 0;                ///< Highest sequence number begun here.
     std::vector<Call> history;              ///< What was called at the last sequence numbers, a ring.
-    std::unique_ptr<Error> broken;          ///< Why no operation can succeed any more.
+    std::unique_ptr<Error> broken;          ///< Why no operation from `broken_from` on can succeed.
+    std::uint64_t broken_from = 0;          ///< Earlier ones may: all ranks go through with them.
+
+    bool is_broken_at(std::uint64_t sequence) const noexcept { return broken && sequence >= broken_from; }
 
     static constexpr std::uint64_t kHistory = 64;
     void remember(std::uint64_t sequence, const Call& call) {

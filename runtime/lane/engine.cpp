@@ -160,7 +160,7 @@ void Engine::add(CommunicatorState& communicator) {
 }
 
 void Engine::remove(CommunicatorState& communicator) {
-    let_go_of(communicator, std::nullopt);
+    let_go_of(communicator, 0, kLastSequence);
     communicators_.erase(communicator.group->id);
     removed_.insert(communicator.group->id);
 }
@@ -300,7 +300,7 @@ void Engine::finish_failed(Transfer& transfer, const Error& error) {
             if (error.code() == ErrorCode::peer_failed)
                 fail(*operation, named);
             else
-                break_communicator(operation->communicator_, named, true);
+                break_communicator(operation->communicator_, operation->sequence_, named, true);
         }
     } else {
         transfer.set_error(error);
@@ -371,7 +371,7 @@ void Engine::start(Operation& operation) {
     ++active_operations_;
     communicator.begun = std::max(communicator.begun, operation.sequence_);
     communicator.remember(operation.sequence_, operation.call_);
-    if (communicator.broken) {
+    if (communicator.is_broken_at(operation.sequence_)) {
         fail(operation, *communicator.broken);
     } else {
         for (EarlyMessage* early = communicator.early; early; early = early->next)
@@ -398,9 +398,9 @@ void Engine::run(Operation& operation) {
             try {
                 std::rethrow_exception(operation.task_.exception());
             } catch (const Error& error) {
-                break_communicator(operation.communicator_, error, true);
+                break_communicator(operation.communicator_, operation.sequence_, error, true);
             } catch (const std::exception& error) {
-                break_communicator(operation.communicator_,
+                break_communicator(operation.communicator_, operation.sequence_,
                                    Error(ErrorCode::state, fmt::format("{}: {}", operation.describe(), error.what())), true);
             }
         }
@@ -449,7 +449,7 @@ void Engine::finish(Operation& operation) {
     while (*link_to != &operation) link_to = &(*link_to)->next_active_;
     *link_to = operation.next_active_;
     --active_operations_;
-    let_go_of(communicator, operation.sequence_);
+    let_go_of(communicator, operation.sequence_, operation.sequence_);
     ++finished_;
     const auto on_done = operation.on_done;
     void* const context = operation.on_done_context;
@@ -465,7 +465,7 @@ void Engine::fail(Operation& operation, const Error& error) {
 void Engine::abandon(Operation& operation, const Error& error) {
     if (operation.done()) return;
     // The communicator is out of step for good, and the others must not wait for this rank.
-    break_communicator(operation.communicator_, error, true);
+    break_communicator(operation.communicator_, operation.sequence_, error, true);
     run_ready();
 }
 

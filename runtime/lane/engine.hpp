@@ -142,8 +142,8 @@ class Engine final : public transport::Sink {
     bool fits(Transfer& transfer, const Call& call, std::uint64_t size);
     void fetch(Transfer& transfer, const transport::Offer& offer, std::uint64_t size);
     void let_go(EarlyMessage& early);
-    /// Early messages of one operation, or all.
-    void let_go_of(CommunicatorState& communicator, std::optional<std::uint64_t> sequence);
+    /// Early messages of the operations from `first` to `last`.
+    void let_go_of(CommunicatorState& communicator, std::uint64_t first, std::uint64_t last);
     void forget(EarlyMessage& early);
     void free_early(EarlyMessage& early);
     bool land(EarlyMessage& early);
@@ -172,7 +172,7 @@ class Engine final : public transport::Sink {
     void send_control(int peer, MessageKind kind, const CollectiveHeader& header, std::string_view text = {});
     void on_control(const CollectiveHeader& header, transport::ConstBytes payload);
     void mismatch(CommunicatorState& communicator, std::uint64_t sequence, const Call& mine, const Call& other, int source);
-    void break_communicator(CommunicatorState& communicator, const Error& error, bool tell);
+    void break_communicator(CommunicatorState& communicator, std::uint64_t from, const Error& error, bool tell);
     void tell_broken(const CommunicatorState& communicator, int peer);
     bool check_call(CommunicatorState& communicator, std::uint64_t sequence, const Call& call, int source);
     void probe(Operation& operation);

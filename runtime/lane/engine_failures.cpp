@@ -21,13 +21,16 @@ constexpr int kProbedAtOnce = 16;
 
 }  // namespace
 
-void Engine::break_communicator(CommunicatorState& communicator, const Error& error, bool tell) {
-    if (communicator.broken) return;
+// No operation from this sequence number on can succeed. Earlier ones can: whoever was in a later one has gone through
+// with them.
+void Engine::break_communicator(CommunicatorState& communicator, std::uint64_t from, const Error& error, bool tell) {
+    if (communicator.is_broken_at(from)) return;
     communicator.broken = std::make_unique<Error>(error);
+    communicator.broken_from = from;
     for (Operation* operation = communicator.active; operation; operation = operation->next_active_)
-        if (!operation->failed()) fail(*operation, error);
+        if (operation->sequence_ >= from && !operation->failed()) fail(*operation, error);
     // Nobody will ever want what came early for it, and its senders wait.
-    let_go_of(communicator, std::nullopt);
+    let_go_of(communicator, from, kLastSequence);
     if (!tell) return;
     for (int member = 0; member < communicator.group->size; ++member)
         if (member != communicator.rank) tell_broken(communicator, communicator.group->world_rank(member));
@@ -36,6 +39,7 @@ void Engine::break_communicator(CommunicatorState& communicator, const Error& er
 void Engine::tell_broken(const CommunicatorState& communicator, int peer) {
     CollectiveHeader header;
     header.base.communicator = communicator.group->id;
+    header.sequence = communicator.broken_from;
     header.base.code = static_cast<std::uint8_t>(communicator.broken->code());
     header.call.root = communicator.broken->failed_rank();
     send_control(peer, MessageKind::failed, header, communicator.broken->what());
@@ -53,7 +57,7 @@ void Engine::mismatch(CommunicatorState& communicator, std::uint64_t sequence, c
         mine.same_request(other)
             ? "with different algorithms or segment sizes. Give all ranks the same ROLLCALL_ settings"
             : "All ranks of a communicator must call the same operations in the same order, with the same root and size";
-    break_communicator(communicator,
+    break_communicator(communicator, sequence,
                        Error(ErrorCode::mismatch,
                              fmt::format("the calls at sequence {} of communicator {} do not match: rank {} called {}, rank {} called {}{}{}",
                                          sequence, group.name, first, to_string(*first_call), second, to_string(*second_call),
@@ -95,12 +99,12 @@ void Engine::on_control(const CollectiveHeader& header, ConstBytes payload) {
         case MessageKind::probe:
             if (!communicator) return;
             // The news may have come before the asking rank knew this communicator.
-            if (communicator->broken) return tell_broken(*communicator, header.base.source);
+            if (communicator->is_broken_at(header.sequence)) return tell_broken(*communicator, header.base.source);
             check_call(*communicator, header.sequence, header.call, header.base.source);
             return;
         case MessageKind::failed:
             if (communicator && payload.data)
-                break_communicator(*communicator,
+                break_communicator(*communicator, header.sequence,
                                    Error(static_cast<ErrorCode>(header.base.code),
                                          std::string(static_cast<const char*>(payload.data), payload.size), header.call.root),
                                    false);
@@ -185,7 +189,7 @@ void Engine::on_death(int rank, const std::string& how) {
         for (Operation* operation = communicator->active; operation; operation = operation->next_active_)
             if (!operation->failed())
                 fail(*operation, Error(error.code(), fmt::format("{}: {}", operation->describe(), error.what()), rank));
-        break_communicator(*communicator, Error(error.code(), fmt::format("communicator {}: {}", communicator->group->name, error.what()), rank), false);
+        break_communicator(*communicator, 0, Error(error.code(), fmt::format("communicator {}: {}", communicator->group->name, error.what()), rank), false);
     }
     transport_.disconnect(rank);
     run_ready();
@@ -202,7 +206,7 @@ void Engine::on_job_ended(const std::string& why) {
         posted_.remove(*transfer);
         finish_failed(*transfer, *ended_);
     }
-    for (const auto& [id, communicator] : communicators_) break_communicator(*communicator, *ended_, false);
+    for (const auto& [id, communicator] : communicators_) break_communicator(*communicator, 0, *ended_, false);
     for (int peer = 0; peer < options_.size; ++peer)
         if (peer != options_.rank) transport_.disconnect(peer);
     run_ready();

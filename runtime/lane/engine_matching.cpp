@@ -136,7 +136,7 @@ void Engine::deliver(const Incoming& message) {
     CommunicatorState* communicator = find(key.communicator);
     if (!communicator && removed_.contains(key.communicator)) return discard(message);
     if (communicator) {
-        if (communicator->broken) return discard(message);
+        if (communicator->is_broken_at(key.sequence)) return discard(message);
         if (!check_call(*communicator, key.sequence, message.header.call, key.source)) return discard(message);
         // Late: a notice or a copy that its operation no longer needed.
         if (key.sequence <= communicator->begun && !find_active(*communicator, key.sequence)) return discard(message);
@@ -205,12 +205,12 @@ void Engine::forget(EarlyMessage& early) {
     }
 }
 
-void Engine::let_go_of(CommunicatorState& communicator, std::optional<std::uint64_t> sequence) {
+void Engine::let_go_of(CommunicatorState& communicator, std::uint64_t first, std::uint64_t last) {
     // All are forgotten before the first is let go: room that comes free must not go to one of them.
     EarlyMessage* unwanted = nullptr;
     for (EarlyMessage* early = communicator.early; early;) {
         EarlyMessage* next = early->next;
-        if (!sequence || early->key.sequence == *sequence) {
+        if (early->key.sequence >= first && early->key.sequence <= last) {
             forget(*early);
             early->next = unwanted;
             unwanted = early;

@@ -59,6 +59,8 @@ struct CollectiveHeader {
 };
 static_assert(sizeof(CompactHeader) == 16 && sizeof(MessageHeader) == 32 && sizeof(CollectiveHeader) == 56);
 
+inline constexpr std::uint64_t kLastSequence = ~std::uint64_t{0};
+
 /// A message matches exactly one receive: the one with the same key. Point to point has sequence 0.
 struct MatchKey {
     std::uint64_t communicator = 0;

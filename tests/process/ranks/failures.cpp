@@ -92,9 +92,10 @@ ROLLCALL_SCENARIO(mismatch) {
         if (what == "split" && odd) return static_cast<void>(part.split(0, 0));
         if (what == "algorithm" && odd) options.algorithm = algorithm == "linear" ? "pipelined" : "linear";
         if (what == "segment") options.algorithm = "pipelined", options.segment_bytes = odd ? 64 : 128;
-        if (what == "large" && odd) return part.broadcast(data.data(), 99'999, 0, options);
-        if (what == "large") return part.broadcast(data.data(), 100'000, 0, options);
-        part.broadcast(data.data(), what == "bytes" && odd ? bytes + 1 : bytes, what == "root" && odd ? 1 : 0, options);
+        if (what == "large")
+            part.broadcast(data.data(), odd ? 99'999 : 100'000, 0, options);
+        else
+            part.broadcast(data.data(), what == "bytes" && odd ? bytes + 1 : bytes, what == "root" && odd ? 1 : 0, options);
         // A rank whose part was done may leave before the mistake is seen; its next call tells.
         part.barrier();
         part.barrier();

@@ -96,7 +96,8 @@ INSTANTIATE_TEST_SUITE_P(While, Deaths,
 void die(int ranks, const Death& death, const std::string& where, std::mt19937_64& random, const Words& environment) {
     const int victim = static_cast<int>(random() % static_cast<unsigned>(ranks));
     const std::string scenario = fmt::format("death:{}:{}:{}:{}", death.how, victim, where, random() % 30'000);
-    const Ended ended = run_ranks(ranks, {scenario}, with(environment));
+    // A survivor that hangs is to be seen as such, and not as one that was ended by the launcher.
+    const Ended ended = run_ranks(ranks, {scenario}, {.environment = environment, .launcher = {"--grace", "60s"}});
     EXPECT_EQ(ended.code, death.code) << scenario << " of " << ranks << "\n" << ended.out << ended.error;
     expect_told_soon(ended, " told after", ranks - 1);
     for (const std::string& line : lines_with(ended.out, " told after")) fmt::print("{}\n", line.substr(0, 160));

@@ -73,7 +73,7 @@ void Transfer::complete(Outcome outcome) noexcept {
     if (outcome == Outcome::ok)
         engine->finish(*this);
     else
-        engine->finish_failed(*this, engine->dead(peer));
+        engine->lose(*this);
 }
 
 void EarlyMessage::complete(Outcome outcome) noexcept { engine->after_landing(*this, outcome); }
@@ -230,7 +230,7 @@ void Engine::send(Transfer& transfer) {
     }
     switch (transport_.send(transfer.peer, bytes, payload, eager ? Path::eager : Path::large, transfer)) {
         case Started::done: return finish(transfer);
-        case Started::failed: return finish_failed(transfer, dead(transfer.peer));
+        case Started::failed: return lose(transfer);
         case Started::pending: return;
     }
 }
@@ -291,6 +291,15 @@ void Engine::finish(Transfer& transfer) {
     touch(*operation);
 }
 
+// The transport could not do it. Who is to blame is not known for sure: a peer may have left because of another's death,
+// of which this rank has not heard yet. So it waits a moment for better word; see tick().
+void Engine::lose(Transfer& transfer) {
+    const bool known = ended_ || dead_.contains(transfer.peer) || transfer.abandoned_at || (transfer.operation && transfer.operation->failed());
+    if (known) return finish_failed(transfer, dead(transfer.peer));
+    transfer.stage = Transfer::Stage::lost;
+    lost_.emplace_back(&transfer, transport_.now());
+}
+
 void Engine::finish_failed(Transfer& transfer, const Error& error) {
     Operation* operation = transfer.operation;
     if (operation) {
@@ -320,6 +329,9 @@ void Engine::withdraw(Transfer& transfer) {
             early.dropped = true;
             return finish(transfer);
         }
+        case Transfer::Stage::lost:
+            std::erase_if(lost_, [&](const auto& lost) { return lost.first == &transfer; });
+            return finish(transfer);
         case Transfer::Stage::moving: break;
     }
     if (transfer.abandoned_at) return;

@@ -71,7 +71,7 @@ class Engine final : public transport::Sink {
     std::uint32_t granted_allowance() const noexcept { return granted_; }
     bool accepts_eager_data() const noexcept { return options_.landing_bytes > 0; }
     void set_hosts(std::vector<std::string> hosts) { options_.hosts = std::move(hosts); }
-    bool someone_died() const noexcept { return ended_ || !dead_.empty() || !unreachable_.empty(); }
+    bool someone_died() const noexcept { return ended_ || !dead_.empty() || !unreachable_.empty() || !lost_.empty(); }
     void set_allowance(int peer, std::uint32_t allowance, bool accepts_data);
 
     void add(CommunicatorState& communicator);
@@ -160,6 +160,8 @@ class Engine final : public transport::Sink {
     void on_deferred(const CollectiveHeader& header);
     void finish(Transfer& transfer);
     void finish_failed(Transfer& transfer, const Error& error);
+    void lose(Transfer& transfer);
+    void fail_lost(int peer);
     void free_transfer(Transfer& transfer);
     void touch(Operation& operation);
     void run(Operation& operation);
@@ -209,6 +211,7 @@ class Engine final : public transport::Sink {
         Nanoseconds since;
         std::string why;
     };
+    std::vector<std::pair<Transfer*, Nanoseconds>> lost_;  ///< And since when.
     std::vector<Unreachable> unreachable_;             ///< Reported by the transport; see tick().
 };
 

@@ -156,6 +156,12 @@ Nanoseconds Engine::tick(Nanoseconds now) {
         const Unreachable gone = unreachable_[i];
         on_death(gone.peer, fmt::format("became unreachable: {}", gone.why));
     }
+    while (!lost_.empty() && now - lost_.front().second >= kUnreachableGrace) {
+        Transfer* transfer = lost_.front().first;
+        lost_.erase(lost_.begin());
+        finish_failed(*transfer, dead(transfer->peer));
+    }
+    if (!lost_.empty()) next = std::min(next, lost_.front().second + kUnreachableGrace);
     std::vector<int> cut;
     for (Transfer* transfer : withdrawn_) {
         if (now - transfer->abandoned_at >= kWithdrawGrace)
@@ -165,6 +171,14 @@ Nanoseconds Engine::tick(Nanoseconds now) {
     }
     for (const int peer : cut) transport_.disconnect(peer);
     return next;
+}
+
+// Those with this peer, or with all (-1).
+void Engine::fail_lost(int peer) {
+    const auto first = std::stable_partition(lost_.begin(), lost_.end(), [&](const auto& lost) { return peer >= 0 && lost.first->peer != peer; });
+    const std::vector<std::pair<Transfer*, Nanoseconds>> known(first, lost_.end());
+    lost_.erase(first, lost_.end());
+    for (const auto& [transfer, since] : known) finish_failed(*transfer, dead(transfer->peer));
 }
 
 void Engine::on_peer_unreachable(int peer, std::string_view why) noexcept {
@@ -191,6 +205,7 @@ void Engine::on_death(int rank, const std::string& how) {
                 fail(*operation, Error(error.code(), fmt::format("{}: {}", operation->describe(), error.what()), rank));
         break_communicator(*communicator, 0, Error(error.code(), fmt::format("communicator {}: {}", communicator->group->name, error.what()), rank), false);
     }
+    fail_lost(rank);
     transport_.disconnect(rank);
     run_ready();
 }
@@ -207,6 +222,7 @@ void Engine::on_job_ended(const std::string& why) {
         finish_failed(*transfer, *ended_);
     }
     for (const auto& [id, communicator] : communicators_) break_communicator(*communicator, 0, *ended_, false);
+    fail_lost(-1);
     for (int peer = 0; peer < options_.size; ++peer)
         if (peer != options_.rank) transport_.disconnect(peer);
     run_ready();

@@ -288,13 +288,12 @@ void Engine::after_landing(EarlyMessage& early, Outcome outcome) {
     if (early.dropped) return free_early(early);
     if (outcome == Outcome::failed) {
         Transfer* claimed = early.claimed;
-        const int source = early.key.source;
         if (claimed)
             claimed->early = nullptr;
         else
             forget(early);
         free_early(early);
-        if (claimed) finish_failed(*claimed, dead(source));
+        if (claimed) lose(*claimed);
         return;
     }
     early.stage = EarlyMessage::Stage::landed;
@@ -332,7 +331,7 @@ void Engine::fetch(Transfer& transfer, const Offer& offer, std::uint64_t size) {
     if (size == 0) into = {&stand_in, offer.size};
     switch (transport_.fetch(offer, into, transfer)) {
         case Started::done: return finish(transfer);
-        case Started::failed: return finish_failed(transfer, dead(transfer.peer));
+        case Started::failed: return lose(transfer);
         case Started::pending: return;
     }
 }

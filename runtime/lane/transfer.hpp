@@ -24,6 +24,7 @@ class Transfer final : public Waitable, public transport::Completion {
         posted,   ///< A receive that waits for its message.
         claimed,  ///< A receive whose message is being landed; it will be copied from there.
         moving,   ///< The transport works on it.
+        lost,     ///< The transport could not do it; why is not known yet.
         done
     };
 

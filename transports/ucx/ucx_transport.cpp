@@ -87,18 +87,19 @@ class UcxTransport final : public Transport {
 
     ~UcxTransport() override {
         dying_ = true;
-        for (std::size_t peer = 0; peer < peers_.size(); ++peer) disconnect(static_cast<int>(peer));
-        // Forced closes complete in a few rounds; what does not is left to ucp_worker_destroy().
-        constexpr int kRounds = 1000;
-        for (int round = 0; round < kRounds && (!closing_.empty() || pending_ > 0); ++round) {
-            ucp_worker_progress(worker_);
-            collect_closed();
-        }
-        if (pending_ > 0) {
-            // Of dead peers. UCX 1.13 would end the process with an assertion: the worker, and what it still uses, is left
-            // to the end of the process, which is near.
-            static auto* const left = new std::vector<std::vector<std::unique_ptr<Request[]>>>();
-            left->push_back(std::move(request_chunks_));
+        const bool connected = std::any_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.endpoint || peer.gone; });
+        if (connected && !closed_) {
+            // Not left in good order: peers died, or this process gives up. UCX 1.13 may then end the process with an
+            // assertion (connections that were being made, requests that have not ended). So what it holds is left to the
+            // end of the process, which is near.
+            struct Left {
+                std::vector<std::unique_ptr<Request[]>> requests;
+                std::vector<Peer> peers;
+                ucp_worker_h worker;
+                ucp_context_h context;
+            };
+            static auto* const left = new std::vector<Left>();
+            left->push_back({std::move(request_chunks_), std::move(peers_), worker_, context_});
             return;
         }
         for (Peer& peer : peers_)
@@ -306,7 +307,8 @@ class UcxTransport final : public Transport {
             if (UCS_PTR_IS_PTR(request)) closing_.push_back(request);
         }
         collect_closed();
-        return closing_.empty();
+        closed_ = closing_.empty() && pending_ == 0;
+        return closed_;
     }
 
   private:
@@ -591,6 +593,7 @@ class UcxTransport final : public Transport {
     Ignored ignored_;
     bool deferred_ = false;
     bool dying_ = false;
+    bool closed_ = false;
     bool only_tcp_between_hosts_ = false;
 };
 

@@ -168,10 +168,12 @@ void Process::finalize() {
             bootstrap_->barrier([&] { transport_->progress(); }, kLeaveTimeout);
         } catch (const Error& error) {
             log(spdlog::level::warn, "leaving the job: {}", error.what());
+            whole = false;
         }
     }
     lane_->stop_background();
-    bootstrap_->leave();
+    // A job in which a rank died is not left in good order: whoever still waits for this rank is to be told that it went.
+    if (whole) bootstrap_->leave();
 }
 
 Process::~Process() {

@@ -180,7 +180,10 @@ ROLLCALL_SCENARIO(death) {
         } else if (where == "barrier") {
             work([&](int) { world.barrier(); });
         } else if (where == "split") {
-            work([&](int) { world.split(scene.rank % 2, 0).barrier(); });
+            work([&](int) {  // no call on the part alone: survivors of a part that the victim is not in would wait for each other
+                world.split(scene.rank % 2, 0);
+                world.barrier();
+            });
         } else if (where == "messages") {
             work([&](int i) {
                 try {

@@ -26,6 +26,14 @@ stage() {
         summary="$((all - bad - skipped)) passed, $bad failed"
         ((skipped)) && summary+=", $skipped skipped"
         ((code && bad == 0)) && failed=$((failed + 1))
+    elif [[ $(grep -E '^\[  PASSED  \] [0-9]+ test' "$log") =~ ([0-9]+)\ test ]]; then
+        all=${BASH_REMATCH[1]} bad=0
+        [[ $(grep -E '^\[  FAILED  \] [0-9]+ test' "$log") =~ ([0-9]+)\ test ]] && bad=${BASH_REMATCH[1]}
+        ((code && bad == 0)) && bad=1
+        passed=$((passed + all))
+        failed=$((failed + bad))
+        summary="$all passed, $bad failed"
+        all=''
     elif ((code)); then
         failed=$((failed + 1))
         summary=failed
@@ -37,8 +45,8 @@ stage() {
         if [[ -n $all ]]; then # of tests what those said that failed
             grep -vE '^ *(Start +[0-9]+:|[0-9]+/[0-9]+ Test .* Passed )' "$log" | grep -E -A60 '[*]{3}(Failed|Timeout|Exception|Not Run)' | head -n 300
             sed -n '/^The following tests FAILED/,$p' "$log"
-        else # of a build the errors
-            grep -E -A12 '(error:|FAILED:|CMake Error)' "$log" | head -n 80
+        else # of a build, or of tests in one process, the errors
+            grep -E -A12 '(error:|FAILED:|CMake Error|: Failure|ERROR: )' "$log" | head -n 80
             tail -n 10 "$log"
         fi
         echo "all of it is in $log"

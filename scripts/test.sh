@@ -30,6 +30,8 @@ build() { # PRESET TARGETS OPTIONS...
 }
 # Ranks that wait for each other share the cores with nobody: one process test at a time, what computes alone side by side.
 side_by_side() { ctest --preset "$1" -j "$jobs" --no-tests=error "${@:2}"; }
+# All tests of a program in one process: with a sanitizer its start and its end take longer than most tests.
+in_one() { timeout 300 "$1" --gtest_brief=1 --gtest_filter="-$2"; } # PROGRAM TESTS-LEFT-OUT
 one_by_one() { ctest --preset "$1" -j 1 --no-tests=error "${@:2}"; }
 
 if stage 'gcc build' build release '' -DROLLCALL_PRECOMPILE=ON; then
@@ -40,6 +42,8 @@ fi
 
 # What the sanitizers leave out because it takes long there and shows them nothing that others do not.
 slow='Soak|SleepersAreWoken|MoreThanTwoGibibytes|Floods|AreWokenByNotices|ZeroLanding'
+slow_unit='PipelinedTree.Spans*:BinomialTree.Spans*:FrameArena.BlocksAre*:MatchTable.DoesWhat*'
+slow_model='Simulation.*:Mismatch.*:Placement.RandomLarge*:Placement.ManyCalls*'
 tsan_targets='collectives_test point_to_point_test failures_test'
 tsan_process='Collectives|PointToPoint|Messages|Progress'
 
@@ -54,7 +58,8 @@ if ! $quick; then
 
     # The sanitizers look at every kind of test, not at every number of ranks.
     if stage 'asan build' build asan '' "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O0 -g1" -DROLLCALL_PRECOMPILE=ON -DROLLCALL_BUILD_EXAMPLES=OFF; then
-        stage 'asan unit and model tests' side_by_side asan -L 'unit|model'
+        stage 'asan unit tests' in_one build/asan/tests/unit/unit_tests "$slow_unit"
+        stage 'asan model tests' in_one build/asan/tests/model/model_tests "$slow_model"
         stage 'asan process tests' one_by_one asan -L process -E "$slow"
     fi
     if stage 'tsan build' build tsan "$tsan_targets" -DROLLCALL_PRECOMPILE=ON -DROLLCALL_BUILD_EXAMPLES=OFF; then

@@ -38,12 +38,9 @@ namespace {
 
 constexpr rollcall_status status_of(ErrorCode code) { return static_cast<rollcall_status>(static_cast<int>(code) + 1); }
 static_assert(status_of(ErrorCode::invalid_argument) == ROLLCALL_INVALID_ARGUMENT &&
-              status_of(ErrorCode::invalid_setting) == ROLLCALL_INVALID_SETTING &&
-              status_of(ErrorCode::mismatch) == ROLLCALL_MISMATCH &&
-              status_of(ErrorCode::truncated) == ROLLCALL_TRUNCATED &&
-              status_of(ErrorCode::peer_failed) == ROLLCALL_PEER_FAILED &&
-              status_of(ErrorCode::timeout) == ROLLCALL_TIMEOUT &&
-              status_of(ErrorCode::bootstrap) == ROLLCALL_BOOTSTRAP &&
+              status_of(ErrorCode::invalid_setting) == ROLLCALL_INVALID_SETTING && status_of(ErrorCode::mismatch) == ROLLCALL_MISMATCH &&
+              status_of(ErrorCode::truncated) == ROLLCALL_TRUNCATED && status_of(ErrorCode::peer_failed) == ROLLCALL_PEER_FAILED &&
+              status_of(ErrorCode::timeout) == ROLLCALL_TIMEOUT && status_of(ErrorCode::bootstrap) == ROLLCALL_BOOTSTRAP &&
               status_of(ErrorCode::transport) == ROLLCALL_TRANSPORT && status_of(ErrorCode::state) == ROLLCALL_STATE);
 static_assert(ROLLCALL_NO_COLOR == Communicator::kNoColor);
 
@@ -82,15 +79,12 @@ auto& checked(Pointer* pointer, const char* what) {
     return *pointer;
 }
 
-const Communicator& checked(const rollcall_communicator* communicator) {
-    return checked(communicator, "the communicator").handle;
-}
+const Communicator& checked(const rollcall_communicator* communicator) { return checked(communicator, "the communicator").handle; }
 
 std::optional<Timeout> deadline(std::int64_t timeout) {
     if (timeout == ROLLCALL_DEFAULT_TIMEOUT) return std::nullopt;
     if (timeout < 0)
-        throw Error(ErrorCode::invalid_argument,
-                    "a timeout is negative: use ROLLCALL_DEFAULT_TIMEOUT, ROLLCALL_FOREVER, or nanoseconds");
+        throw Error(ErrorCode::invalid_argument, "a timeout is negative: use ROLLCALL_DEFAULT_TIMEOUT, ROLLCALL_FOREVER, or nanoseconds");
     return Timeout(timeout);
 }
 
@@ -98,8 +92,7 @@ rollcall::BroadcastOptions options_of(const rollcall_broadcast_options* given) {
     rollcall::BroadcastOptions options;
     if (!given) return options;
     if (given->segment_bytes < -1)
-        throw Error(ErrorCode::invalid_argument,
-                    "broadcast: segment_bytes is negative: use -1 for the setting, 0 for whole");
+        throw Error(ErrorCode::invalid_argument, "broadcast: segment_bytes is negative: use -1 for the setting, 0 for whole");
     if (given->algorithm) options.algorithm = given->algorithm;
     if (given->segment_bytes >= 0) options.segment_bytes = static_cast<std::uint64_t>(given->segment_bytes);
     options.timeout = deadline(given->timeout);
@@ -158,8 +151,7 @@ int rollcall_failed_rank(void) { return last_error.rank; }
 
 const char* rollcall_status_name(rollcall_status status) {
     if (status == ROLLCALL_OK) return "ok";
-    if (status > ROLLCALL_OK && status < ROLLCALL_INTERNAL)
-        return rollcall::name(static_cast<ErrorCode>(static_cast<int>(status) - 1));
+    if (status > ROLLCALL_OK && status < ROLLCALL_INTERNAL) return rollcall::name(static_cast<ErrorCode>(static_cast<int>(status) - 1));
     return "internal";
 }
 
@@ -198,8 +190,7 @@ rollcall_status rollcall_prepare_to_sleep(rollcall_job* job, int* may_sleep) {
 int rollcall_rank(const rollcall_communicator* communicator) { return communicator ? communicator->handle.rank() : -1; }
 int rollcall_size(const rollcall_communicator* communicator) { return communicator ? communicator->handle.size() : -1; }
 
-rollcall_status rollcall_split(const rollcall_communicator* communicator, int color, int key,
-                               rollcall_communicator** result) {
+rollcall_status rollcall_split(const rollcall_communicator* communicator, int color, int key, rollcall_communicator** result) {
     Communicator made;
     const rollcall_status status = guarded([&] {
         checked(result, "the place for the communicator") = nullptr;
@@ -221,26 +212,26 @@ void rollcall_communicator_free(rollcall_communicator* communicator) {
     guarded([&] { delete communicator; });
 }
 
-rollcall_status rollcall_send(const rollcall_communicator* communicator, const void* data, uint64_t bytes, int to,
-                              uint64_t tag, int64_t timeout) {
+rollcall_status rollcall_send(const rollcall_communicator* communicator, const void* data, uint64_t bytes, int to, uint64_t tag,
+                              int64_t timeout) {
     return guarded([&] { checked(communicator).send(data, bytes, to, tag, deadline(timeout)); });
 }
 
-rollcall_status rollcall_receive(const rollcall_communicator* communicator, void* data, uint64_t bytes, int from,
-                                 uint64_t tag, int64_t timeout, uint64_t* received) {
+rollcall_status rollcall_receive(const rollcall_communicator* communicator, void* data, uint64_t bytes, int from, uint64_t tag,
+                                 int64_t timeout, uint64_t* received) {
     return guarded([&] {
         const Received got = checked(communicator).receive(data, bytes, from, tag, deadline(timeout));
         if (received) *received = got.bytes;
     });
 }
 
-rollcall_status rollcall_start_send(const rollcall_communicator* communicator, const void* data, uint64_t bytes, int to,
-                                    uint64_t tag, rollcall_request** request) {
+rollcall_status rollcall_start_send(const rollcall_communicator* communicator, const void* data, uint64_t bytes, int to, uint64_t tag,
+                                    rollcall_request** request) {
     return start(request, [&] { return checked(communicator).start_send(data, bytes, to, tag); });
 }
 
-rollcall_status rollcall_start_receive(const rollcall_communicator* communicator, void* data, uint64_t bytes, int from,
-                                       uint64_t tag, rollcall_request** request) {
+rollcall_status rollcall_start_receive(const rollcall_communicator* communicator, void* data, uint64_t bytes, int from, uint64_t tag,
+                                       rollcall_request** request) {
     return start(request, [&] { return checked(communicator).start_receive(data, bytes, from, tag); });
 }
 
@@ -257,11 +248,9 @@ rollcall_status rollcall_broadcast(const rollcall_communicator* communicator, vo
     return guarded([&] { checked(communicator).broadcast(data, bytes, root, options_of(options)); });
 }
 
-rollcall_status rollcall_start_broadcast(const rollcall_communicator* communicator, void* data, uint64_t bytes,
-                                         int root, const rollcall_broadcast_options* options,
-                                         rollcall_request** request) {
-    return start(request,
-                 [&] { return checked(communicator).start_broadcast(data, bytes, root, options_of(options)); });
+rollcall_status rollcall_start_broadcast(const rollcall_communicator* communicator, void* data, uint64_t bytes, int root,
+                                         const rollcall_broadcast_options* options, rollcall_request** request) {
+    return start(request, [&] { return checked(communicator).start_broadcast(data, bytes, root, options_of(options)); });
 }
 
 rollcall_status rollcall_wait(rollcall_request** request, int64_t timeout, uint64_t* received) {

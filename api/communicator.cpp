@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <rollcall/error.hpp>
 #include <spdlog/spdlog.h>
+#include <rollcall/error.hpp>
 
 #include "api/communicator_implementation.hpp"
 #include "collectives/exchange.hpp"
@@ -43,7 +43,8 @@ collectives::Situation Communicator::Implementation::situation(std::uint64_t byt
     return {.bytes = bytes, .ranks = state.group->size, .landing = process->settings().landing_bytes > 0};
 }
 
-Communicator::Implementation::Method Communicator::Implementation::broadcast_method(std::uint64_t bytes, const BroadcastOptions& options) const {
+Communicator::Implementation::Method Communicator::Implementation::broadcast_method(std::uint64_t bytes,
+                                                                                    const BroadcastOptions& options) const {
     Method method{algorithms.broadcast, "it was asked for by ROLLCALL_BROADCAST", 0};
     if (!options.algorithm.empty() && options.algorithm != "auto") {
         method.entry = &collectives::find_algorithm(OperationKind::broadcast, options.algorithm);
@@ -91,13 +92,13 @@ std::string Communicator::Implementation::describe(const Transfer& transfer) con
     const runtime::Group& group = *state.group;
     int peer = transfer.peer;
     if (!group.world.empty()) peer = static_cast<int>(std::find(group.world.begin(), group.world.end(), peer) - group.world.begin());
-    return fmt::format("{} {} bytes with tag {} {} rank {} of {}", sends ? "send of" : "receive of", transfer.buffer.size,
-                       transfer.key.tag, sends ? "to" : "from", peer, group.name);
+    return fmt::format("{} {} bytes with tag {} {} rank {} of {}", sends ? "send of" : "receive of", transfer.buffer.size, transfer.key.tag,
+                       sends ? "to" : "from", peer, group.name);
 }
 
 Error timeout_error(const runtime::Process& process, const std::string& what, Timeout timeout) {
-    return Error(ErrorCode::timeout, fmt::format("{}: {} did not end within its deadline of {}", process.name_of(process.place().rank), what,
-                                                 runtime::format_duration(static_cast<double>(timeout.count()) * 1e-9)));
+    return Error(ErrorCode::timeout, fmt::format("{}: {} did not end within its deadline of {}", process.name_of(process.place().rank),
+                                                 what, runtime::format_duration(static_cast<double>(timeout.count()) * 1e-9)));
 }
 
 void Communicator::Implementation::run(Operation& operation, Timeout timeout) const {
@@ -157,7 +158,8 @@ void Communicator::send(const void* data, std::uint64_t bytes, int to, Tag tag, 
     here.check_alive();
     here.check_rank(to, "send", "target");
     Implementation::check_buffer(data, bytes, "send");
-    Transfer transfer(Transfer::Direction::send, here.state.group->world_rank(to), here.state.group->id, tag, {const_cast<void*>(data), bytes});
+    Transfer transfer(Transfer::Direction::send, here.state.group->world_rank(to), here.state.group->id, tag,
+                      {const_cast<void*>(data), bytes});
     here.run(transfer, here.deadline(timeout));
 }
 
@@ -177,7 +179,8 @@ Request Communicator::start_send(const void* data, std::uint64_t bytes, int to, 
     Implementation::check_buffer(data, bytes, "start_send");
     auto request = std::make_unique<Request::Implementation>(implementation_);
     const runtime::Group& group = *implementation_->state.group;
-    request->transfer.emplace(Transfer::Direction::send, group.world_rank(to), group.id, tag, transport::Bytes{const_cast<void*>(data), bytes});
+    request->transfer.emplace(Transfer::Direction::send, group.world_rank(to), group.id, tag,
+                              transport::Bytes{const_cast<void*>(data), bytes});
     request->lane().start(*request->transfer);
     return Request(std::move(request));
 }
@@ -222,7 +225,8 @@ void Communicator::broadcast(void* data, std::uint64_t bytes, int root, const Br
     arguments.data = {data, bytes};
     arguments.segment_bytes = method.segment_bytes;
     if (options.record) options.record->arrival = runtime::monotonic_now();
-    Operation operation(here.state, here.next_sequence(), call_of(OperationKind::broadcast, root, bytes, method), method.entry->algorithm, arguments);
+    Operation operation(here.state, here.next_sequence(), call_of(OperationKind::broadcast, root, bytes, method), method.entry->algorithm,
+                        arguments);
     here.run(operation, here.deadline(options.timeout));
     if (options.record) {
         options.record->exit = runtime::monotonic_now();
@@ -257,8 +261,8 @@ Communicator Communicator::split(int color, int key) const {
     const Implementation& here = checked();
     here.check_alive();
     if (color < 0 && color != kNoColor)
-        throw Error(ErrorCode::invalid_argument, fmt::format("split on {}: the colour {} is negative: use 0 or more, or kNoColor to have no part",
-                                                             name(), color));
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("split on {}: the colour {} is negative: use 0 or more, or kNoColor to have no part", name(), color));
     struct Choice {
         std::int32_t color, key;
         std::uint64_t id;

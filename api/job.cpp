@@ -22,7 +22,8 @@ namespace {
 
 ChosenAlgorithms algorithms_of(const runtime::Settings& settings) {
     ChosenAlgorithms chosen;
-    if (settings.broadcast != "auto") chosen.broadcast = &collectives::find_algorithm(runtime::OperationKind::broadcast, settings.broadcast);
+    if (settings.broadcast != "auto")
+        chosen.broadcast = &collectives::find_algorithm(runtime::OperationKind::broadcast, settings.broadcast);
     if (settings.barrier != "auto") chosen.barrier = &collectives::find_algorithm(runtime::OperationKind::barrier, settings.barrier);
     return chosen;
 }
@@ -39,8 +40,8 @@ Job::Job() : implementation_(std::make_unique<Implementation>()) {
     }
     implementation_->process = std::make_shared<runtime::Process>(bootstrap::find_bootstrap(), std::move(settings));
     runtime::Process& process = *implementation_->process;
-    implementation_->world = Communicator(std::make_shared<Communicator::Implementation>(implementation_->process, process.world(),
-                                                                                         process.place().rank, runtime::kNoSlots, algorithms));
+    implementation_->world = Communicator(std::make_shared<Communicator::Implementation>(
+        implementation_->process, process.world(), process.place().rank, runtime::kNoSlots, algorithms));
 }
 
 Job::~Job() {

@@ -40,8 +40,7 @@ const std::vector<Peer>& peers() {
     static const std::vector<Peer> all = {
         {.name = "openmpi",
          .program = "barrier-openmpi",
-         .launcher = {"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1",
-                      "-n"},
+         .launcher = {"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "-n"},
          .environment = {},
          .preload = nullptr,
          .packages = "openmpi-bin libopenmpi-dev"},
@@ -76,29 +75,26 @@ std::string peer_file(const Peer& peer, const std::string& name) {
     const auto here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
     for (const auto& directory : {here / "peers", here.parent_path() / "libexec" / "rollcall"})
         if (std::filesystem::exists(directory / name)) return (directory / name).string();
-    throw Error(ErrorCode::state, fmt::format("the peer {} was not built: install {} and configure and build again",
-                                              peer.name, peer.packages));
+    throw Error(ErrorCode::state,
+                fmt::format("the peer {} was not built: install {} and configure and build again", peer.name, peer.packages));
 }
 
 std::vector<double> run_peer(const Peer& peer, int ranks, const Plan& plan) {
     std::vector<std::string> words = peer.launcher;
     words.insert(words.end(), {std::to_string(ranks)});
     if (peer.preload != nullptr) words.insert(words.end(), {"-genv", "LD_PRELOAD", peer_file(peer, peer.preload)});
-    words.insert(words.end(),
-                 {peer_file(peer, peer.program), std::to_string(plan.iterations), std::to_string(plan.batch)});
+    words.insert(words.end(), {peer_file(peer, peer.program), std::to_string(plan.iterations), std::to_string(plan.batch)});
     const ChildResult result = run_child(words, {}, {peer.environment, kPeerLimit});
-    if (!result.found)
-        throw Error(ErrorCode::state, fmt::format("{} is not there: install {}", words.front(), peer.packages));
+    if (!result.found) throw Error(ErrorCode::state, fmt::format("{} is not there: install {}", words.front(), peer.packages));
     if (result.exit_code != 0 || result.timed_out)
-        throw Error(ErrorCode::state,
-                    fmt::format("the peer {} {} (exit code {}): {}", peer.name,
-                                result.timed_out ? "did not end in time" : "failed", result.exit_code, result.errors));
+        throw Error(ErrorCode::state, fmt::format("the peer {} {} (exit code {}): {}", peer.name,
+                                                  result.timed_out ? "did not end in time" : "failed", result.exit_code, result.errors));
     std::vector<double> samples;
     std::istringstream lines(result.output);
     for (double value = 0; lines >> value;) samples.push_back(value);
     if (samples.size() != plan.iterations)
-        throw Error(ErrorCode::state, fmt::format("the peer {} printed {} samples instead of {}", peer.name,
-                                                  samples.size(), plan.iterations));
+        throw Error(ErrorCode::state,
+                    fmt::format("the peer {} printed {} samples instead of {}", peer.name, samples.size(), plan.iterations));
     return samples;
 }
 
@@ -134,8 +130,7 @@ Plan plan_of(const Words& words) {
                 if (peer.name == name) plan.peers.push_back(&peer);
     for (const TransportChoice& transport : plan.transports)
         if (!plan.peers.empty() && transport.name == "tcp")
-            throw Error(ErrorCode::invalid_argument,
-                        "--peer with --transport tcp; allowed: default, shm, which is what the peers use");
+            throw Error(ErrorCode::invalid_argument, "--peer with --transport tcp; allowed: default, shm, which is what the peers use");
     return plan;
 }
 
@@ -149,8 +144,7 @@ int run(const Words& words) {
 
     if (inside_job()) {
         if (!plan.peers.empty() && words.inherited.samples < 0)
-            throw Error(ErrorCode::invalid_argument,
-                        "--peer in a job that is already running; allowed: outside of one");
+            throw Error(ErrorCode::invalid_argument, "--peer in a job that is already running; allowed: outside of one");
         Job job;
         const Samples samples = measure_in(job, plan);
         if (job.rank() != 0) return 0;
@@ -198,9 +192,7 @@ void add_barrier_command(CLI::App& bench, int& exit_code) {
     CLI::App* const command = bench.add_subcommand("barrier", "The time of a barrier, beside those of MPI libraries");
     const auto words = std::make_shared<Words>();
     add_start_options(*command, words->start, kDefaultRanks);
-    command
-        ->add_option("--peer", words->peers,
-                     "Run this MPI library in each round, and compare: openmpi, mpich, all; may be given again")
+    command->add_option("--peer", words->peers, "Run this MPI library in each round, and compare: openmpi, mpich, all; may be given again")
         ->type_name("NAMES")
         ->allow_extra_args(false)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

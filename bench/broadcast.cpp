@@ -71,9 +71,8 @@ class Runner {
           plan_(plan),
           sweep_(plan.sweep),
           compute_(plan.compute.value_or(job.size() > usable_cores() ? Compute::sleep : Compute::spin)),
-          progress_(
-              sweep_.sizes.size() * cells() * plan.iterations,
-              job.rank() == 0 ? progress_surroundings(inherited) : ProgressLine::Surroundings{false, 0, {}, now}) {
+          progress_(sweep_.sizes.size() * cells() * plan.iterations,
+                    job.rank() == 0 ? progress_surroundings(inherited) : ProgressLine::Surroundings{false, 0, {}, now}) {
         model_ = runtime::Settings::from_environment().landing_bytes > 0 ? Model::nonblocking : Model::blocking;
         if (const char* text = std::getenv(kCorruptVariable)) corrupt_ = std::atoi(text) == job.rank();
         make_sleep_exact();
@@ -107,8 +106,7 @@ class Runner {
         // Where rows are for programs, sentences are not among them.
         std::ostream& out = sweep_.format == output::Format::text ? std::cout : std::cerr;
         for (const std::uint64_t bytes : sweep_.sizes)
-            out << world_.explain_broadcast(bytes, {.algorithm = "auto", .segment_bytes = {}, .timeout = {}})
-                << std::endl;
+            out << world_.explain_broadcast(bytes, {.algorithm = "auto", .segment_bytes = {}, .timeout = {}}) << std::endl;
     }
 
     /// T, the same on all ranks: half a round trip between the root and another rank while nobody else has to do.
@@ -145,13 +143,11 @@ class Runner {
                 call(sweep_.algorithms[a], 0, key_of({sweep_.seed, bytes, iteration, a}));
 
         std::vector<Record> mine(plan_.iterations * cells());
-        std::size_t done = static_cast<std::size_t>(std::find(sweep_.sizes.begin(), sweep_.sizes.end(), bytes) -
-                                                    sweep_.sizes.begin()) *
+        std::size_t done = static_cast<std::size_t>(std::find(sweep_.sizes.begin(), sweep_.sizes.end(), bytes) - sweep_.sizes.begin()) *
                            cells() * plan_.iterations;
         for (std::uint64_t iteration = 0; iteration < plan_.iterations; ++iteration) {
             for (const std::size_t cell : shuffled(cells(), key_of({sweep_.seed, bytes}), iteration)) {
-                progress_.update(done++, fmt::format("{} {} {}", runtime::format_bytes(bytes), algorithm(cell),
-                                                     pattern(cell).describe()));
+                progress_.update(done++, fmt::format("{} {} {}", runtime::format_bytes(bytes), algorithm(cell), pattern(cell).describe()));
                 const auto delays = pattern(cell).delays(job_.size(), sweep_.root, iteration, message);
                 mine[place(iteration, cell)] = call(algorithm(cell), delays[static_cast<std::size_t>(job_.rank())],
                                                     key_of({sweep_.seed, bytes, plan_.warmup + iteration, cell}));
@@ -173,9 +169,8 @@ class Runner {
         wait_until(start + delay, compute_);
 
         CallRecord record;
-        world_.broadcast(
-            data, sweep_.root,
-            {.algorithm = algorithm, .segment_bytes = sweep_.segment_bytes, .timeout = {}, .record = &record});
+        world_.broadcast(data, sweep_.root,
+                         {.algorithm = algorithm, .segment_bytes = sweep_.segment_bytes, .timeout = {}, .record = &record});
         // Nobody checks while others are still in the call: it would take their cores.
         world_.barrier();
         if (corrupt_ && !data.empty()) data[data.size() / 2] ^= std::byte{1};
@@ -264,8 +259,7 @@ int run(const Words& words) {
 }  // namespace
 
 void add_broadcast_command(CLI::App& bench, int& exit_code) {
-    CLI::App* const command =
-        bench.add_subcommand("broadcast", "Broadcasts under arrival patterns, all algorithms interleaved");
+    CLI::App* const command = bench.add_subcommand("broadcast", "Broadcasts under arrival patterns, all algorithms interleaved");
     const auto words = std::make_shared<Words>();
     add_start_options(*command, words->start, kDefaultRanks);
     add_sweep_options(*command, words->sweep, Ranks::real);
@@ -274,9 +268,8 @@ void add_broadcast_command(CLI::App& bench, int& exit_code) {
         ->default_str(std::to_string(kDefaultWarmup));
     command->get_option("--iterations")->default_str(std::to_string(kDefaultIterations));
     command
-        ->add_option(
-            "--compute", words->compute,
-            "How ranks spend the time until they arrive (default: sleep where there are more ranks than cores)")
+        ->add_option("--compute", words->compute,
+                     "How ranks spend the time until they arrive (default: sleep where there are more ranks than cores)")
         ->type_name("sleep|spin");
     add_inherited_options(*command, words->inherited);
     command->callback([words, &exit_code] { exit_code = run(*words); });

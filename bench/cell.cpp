@@ -40,13 +40,10 @@ constexpr double kRounding = 1e-6;
 std::string human(Unit unit, double value) {
     if (!std::isfinite(value)) return "-";
     switch (unit) {
-        case Unit::seconds:
-            return value < 0 ? "-" + runtime::format_duration(-value) : runtime::format_duration(value);
-        case Unit::ratio:
-            return fmt::format("{:.3g}", value);
+        case Unit::seconds: return value < 0 ? "-" + runtime::format_duration(-value) : runtime::format_duration(value);
+        case Unit::ratio: return fmt::format("{:.3g}", value);
         case Unit::bytes_per_second: {
-            constexpr std::pair<double, const char*> units[] = {
-                {1e9, "GB/s"}, {1e6, "MB/s"}, {1e3, "kB/s"}, {1, "B/s"}};
+            constexpr std::pair<double, const char*> units[] = {{1e9, "GB/s"}, {1e6, "MB/s"}, {1e3, "kB/s"}, {1, "B/s"}};
             for (const auto& [size, suffix] : units)
                 if (value >= size) return fmt::format("{:.3g} {}", value / size, suffix);
             return fmt::format("{:.3g} B/s", value);
@@ -119,11 +116,10 @@ Cell collective_cell(CellIdentity identity, const CallSetup& setup, std::span<co
     for (const CallSample& sample : samples) {
         const auto ranks = static_cast<std::size_t>(std::max(identity.ranks, 0));
         if (sample.asked.size() != ranks || sample.arrivals.size() != ranks || sample.exits.size() != ranks)
-            throw Error(
-                ErrorCode::invalid_argument,
-                fmt::format("iteration {} of {} {} has {} delays, {} arrivals and {} exits, but there are {} ranks",
-                            sample.iteration, identity.operation, identity.algorithm, sample.asked.size(),
-                            sample.arrivals.size(), sample.exits.size(), identity.ranks));
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("iteration {} of {} {} has {} delays, {} arrivals and {} exits, but there are {} ranks",
+                                    sample.iteration, identity.operation, identity.algorithm, sample.asked.size(), sample.arrivals.size(),
+                                    sample.exits.size(), identity.ranks));
         calls.push_back(measure(sample.arrivals, sample.exits, setup));
         const PatternError error = pattern_error(sample.asked, sample.arrivals, sample.start);
         largest_errors.push_back(error.maximum);
@@ -134,12 +130,10 @@ Cell collective_cell(CellIdentity identity, const CallSetup& setup, std::span<co
     cell.identity.iterations = samples.size();
     std::vector<double> values(calls.size());
     for (const Measure& row : kMeasures) {
-        std::transform(calls.begin(), calls.end(), values.begin(),
-                       [&](const Metrics& call) { return call.*row.member; });
+        std::transform(calls.begin(), calls.end(), values.begin(), [&](const Metrics& call) { return call.*row.member; });
         cell.metrics.push_back(metric(row.name, row.unit, values, row.in_table));
     }
-    const auto after_ratio =
-        std::find_if(cell.metrics.begin(), cell.metrics.end(), [](const Metric& m) { return !m.in_table; });
+    const auto after_ratio = std::find_if(cell.metrics.begin(), cell.metrics.end(), [](const Metric& m) { return !m.in_table; });
     cell.metrics.insert(after_ratio, metric("pattern_error", Unit::seconds, largest_errors));
     cell.metrics.push_back(metric("pattern_error_rms", Unit::seconds, rms_errors, false));
     const double message_time = static_cast<double>(setup.message_time) / 1e9;

@@ -85,8 +85,7 @@ ChildResult run_child(const std::vector<std::string>& arguments, std::string_vie
         const auto is_given = [&](const std::string& given) {
             return own.substr(0, own.find('=')) == std::string_view(given).substr(0, given.find('='));
         };
-        if (std::none_of(options.environment.begin(), options.environment.end(), is_given))
-            assignments.emplace_back(own);
+        if (std::none_of(options.environment.begin(), options.environment.end(), is_given)) assignments.emplace_back(own);
     }
     std::vector<char*> environment;
     for (const std::string& assignment : assignments) environment.push_back(const_cast<char*>(assignment.c_str()));
@@ -111,8 +110,7 @@ ChildResult run_child(const std::vector<std::string>& arguments, std::string_vie
     // All three at once: a child that prints before it has read everything must not block both sides.
     for (;;) {
         if (in.ours.get() >= 0 && input.empty()) in.ours.close();
-        std::array<pollfd, 3> descriptors{
-            {{in.ours.get(), POLLOUT, 0}, {out.ours.get(), POLLIN, 0}, {errors.ours.get(), POLLIN, 0}}};
+        std::array<pollfd, 3> descriptors{{{in.ours.get(), POLLOUT, 0}, {out.ours.get(), POLLIN, 0}, {errors.ours.get(), POLLIN, 0}}};
         if (out.ours.get() < 0 && errors.ours.get() < 0) break;
         int limit = -1;
         if (limited) {

@@ -29,7 +29,6 @@ struct ChildOptions {
 /// Runs `arguments[0]` (looked up in PATH) without a shell, gives it `input`, and waits for its end. Needs no signal
 /// dispositions: a child that does not read its input is no error here. Any thread. Throws Error{state} when the system
 /// refuses.
-ChildResult run_child(const std::vector<std::string>& arguments, std::string_view input,
-                      const ChildOptions& options = {});
+ChildResult run_child(const std::vector<std::string>& arguments, std::string_view input, const ChildOptions& options = {});
 
 }  // namespace rollcall::bench

@@ -43,9 +43,7 @@ std::vector<std::string> csv_fields(std::string_view line) {
             fields.back() += c;
         }
     }
-    if (quoted)
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("a quote is not closed in the csv line {}", runtime::quote(line)));
+    if (quoted) throw Error(ErrorCode::invalid_argument, fmt::format("a quote is not closed in the csv line {}", runtime::quote(line)));
     return fields;
 }
 

@@ -33,8 +33,7 @@ struct Cost {
 
 Cost cost_of(const Job& job) {
     const ProgressStatistics statistics = job.progress_statistics();
-    return {statistics.background_cpu_time, statistics.background_looks, statistics.background_takeovers,
-            statistics.background_parks};
+    return {statistics.background_cpu_time, statistics.background_looks, statistics.background_takeovers, statistics.background_parks};
 }
 
 /// All ranks together, at rank 0.
@@ -44,8 +43,7 @@ Cost idle(const Job& job, Compute how, Nanoseconds duration) {
     const Cost before = cost_of(job);
     wait_until(now() + duration, how);
     const Cost after = cost_of(job);
-    Cost sum{after.cpu_time - before.cpu_time, after.looks - before.looks, after.takeovers - before.takeovers,
-             after.parks - before.parks};
+    Cost sum{after.cpu_time - before.cpu_time, after.looks - before.looks, after.takeovers - before.takeovers, after.parks - before.parks};
     if (job.rank() != 0) {
         world.send(sum, 0, kTag);
         return sum;
@@ -64,8 +62,7 @@ int run(const Words& words) {
     const Start start = checked(words.start, kDefaultRanks, 1);
     const Nanoseconds duration = runtime::parse_duration(words.duration);
     if (duration <= 0)
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("--duration {}; allowed: above 0, such as 10s", words.duration));
+        throw Error(ErrorCode::invalid_argument, fmt::format("--duration {}; allowed: above 0, such as 10s", words.duration));
     if (!inside_job()) return start_again(start);
     Job job;
     CellPrinter printer(std::cout, words.format);
@@ -74,11 +71,8 @@ int run(const Words& words) {
         if (job.rank() != 0) continue;
         const double seconds = static_cast<double>(duration) * 1e-9;
         Cell cell =
-            plain_cell({.operation = "idle", .algorithm = name, .transport = transport_name(), .ranks = job.size()},
-                       std::vector{seconds});
-        const auto add = [&](const char* what, double value) {
-            cell.metrics.push_back(metric(what, Unit::ratio, std::vector{value}));
-        };
+            plain_cell({.operation = "idle", .algorithm = name, .transport = transport_name(), .ranks = job.size()}, std::vector{seconds});
+        const auto add = [&](const char* what, double value) { cell.metrics.push_back(metric(what, Unit::ratio, std::vector{value})); };
         add("background_cpu_percent", 100 * static_cast<double>(cost.cpu_time) * 1e-9 / seconds);
         add("looks", static_cast<double>(cost.looks));
         add("takeovers", static_cast<double>(cost.takeovers));
@@ -92,8 +86,7 @@ int run(const Words& words) {
 }  // namespace
 
 void add_idle_command(CLI::App& bench, int& exit_code) {
-    CLI::App* const command =
-        bench.add_subcommand("idle", "What the background threads cost while nothing is communicated");
+    CLI::App* const command = bench.add_subcommand("idle", "What the background threads cost while nothing is communicated");
     const auto words = std::make_shared<Words>();
     add_start_options(*command, words->start, kDefaultRanks);
     command->add_option("--duration", words->duration, "How long the ranks sleep, and then how long they compute")

@@ -50,16 +50,14 @@ std::vector<std::uint64_t> parse_sizes(std::string_view text) {
     return sizes;
 }
 
-std::vector<std::uint64_t> parse_counts(std::string_view text, std::string_view what, std::uint64_t low,
-                                        std::uint64_t high) {
+std::vector<std::uint64_t> parse_counts(std::string_view text, std::string_view what, std::uint64_t low, std::uint64_t high) {
     std::vector<std::uint64_t> counts;
     for (const auto entry : entries(text)) {
         std::uint64_t value = 0;
         const auto [end, error] = std::from_chars(entry.data(), entry.data() + entry.size(), value);
         if (error != std::errc{} || end != entry.data() + entry.size() || value < low || value > high)
-            throw Error(ErrorCode::invalid_argument,
-                        fmt::format("{} {} in {}; allowed: whole numbers from {} to {}, separated by commas", what,
-                                    quote(entry), quote(text), low, high));
+            throw Error(ErrorCode::invalid_argument, fmt::format("{} {} in {}; allowed: whole numbers from {} to {}, separated by commas",
+                                                                 what, quote(entry), quote(text), low, high));
         counts.push_back(value);
     }
     return counts;
@@ -69,8 +67,7 @@ std::uint64_t parse_count(std::string_view text, std::string_view what, std::uin
     std::uint64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc{} || end != text.data() + text.size() || value < low || value > high)
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("{} {}; allowed: a whole number from {} to {}", what, quote(text), low, high));
+        throw Error(ErrorCode::invalid_argument, fmt::format("{} {}; allowed: a whole number from {} to {}", what, quote(text), low, high));
     return value;
 }
 
@@ -86,14 +83,12 @@ std::vector<std::string> parse_names(std::string_view text, std::string_view wha
             continue;
         }
         const auto found = std::find_if(choices.begin(), choices.end(), [&](const Choice& choice) {
-            return choice.name == entry ||
-                   std::find(choice.aliases.begin(), choice.aliases.end(), entry) != choice.aliases.end();
+            return choice.name == entry || std::find(choice.aliases.begin(), choice.aliases.end(), entry) != choice.aliases.end();
         });
         if (found == choices.end()) {
             std::string allowed(kAll);
             for (const Choice& choice : choices) allowed += ", " + choice.name;
-            throw Error(ErrorCode::invalid_argument,
-                        fmt::format("unknown {} {}; allowed: {}", what, quote(entry), allowed));
+            throw Error(ErrorCode::invalid_argument, fmt::format("unknown {} {}; allowed: {}", what, quote(entry), allowed));
         }
         add(found->name);
     }

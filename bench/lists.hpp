@@ -23,8 +23,7 @@ std::vector<std::uint64_t> parse_sizes(std::string_view text);
 
 /// "2,4,8" to whole numbers from `low` to `high`; `what` names them in the error ("ranks").
 /// Throws Error{invalid_argument} in one line that names the entry and the range.
-std::vector<std::uint64_t> parse_counts(std::string_view text, std::string_view what, std::uint64_t low,
-                                        std::uint64_t high);
+std::vector<std::uint64_t> parse_counts(std::string_view text, std::string_view what, std::uint64_t low, std::uint64_t high);
 
 /// One such number. Throws the same.
 std::uint64_t parse_count(std::string_view text, std::string_view what, std::uint64_t low, std::uint64_t high);

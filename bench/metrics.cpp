@@ -33,15 +33,13 @@ std::string_view name(Model model) noexcept { return model == Model::blocking ? 
 Model parse_model(std::string_view text) {
     if (text == name(Model::blocking)) return Model::blocking;
     if (text == name(Model::nonblocking)) return Model::nonblocking;
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("unknown model {}; allowed: blocking, nonblocking", runtime::quote(text)));
+    throw Error(ErrorCode::invalid_argument, fmt::format("unknown model {}; allowed: blocking, nonblocking", runtime::quote(text)));
 }
 
 Metrics measure(std::span<const Nanoseconds> arrivals, std::span<const Nanoseconds> exits, const CallSetup& setup) {
     require_same_length(arrivals.size(), exits.size(), "arrivals and exits");
     if (setup.root < 0 || static_cast<std::size_t>(setup.root) >= arrivals.size())
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("root {} is out of range for {} ranks", setup.root, arrivals.size()));
+        throw Error(ErrorCode::invalid_argument, fmt::format("root {} is out of range for {} ranks", setup.root, arrivals.size()));
 
     const std::size_t n = arrivals.size();
     const auto count = static_cast<double>(n);
@@ -61,8 +59,7 @@ Metrics measure(std::span<const Nanoseconds> arrivals, std::span<const Nanosecon
     }
     const double mean_arrival = total_arrival / count;
     double total_deviation = 0;
-    for (const Nanoseconds arrival : arrivals)
-        total_deviation += std::abs(static_cast<double>(arrival - *first_arrival) - mean_arrival);
+    for (const Nanoseconds arrival : arrivals) total_deviation += std::abs(static_cast<double>(arrival - *first_arrival) - mean_arrival);
 
     const auto T = static_cast<double>(setup.message_time);
     const double Delta = setup.model == Model::blocking ? static_cast<double>(*last_arrival - root_arrival) : 0.0;
@@ -78,13 +75,11 @@ Metrics measure(std::span<const Nanoseconds> arrivals, std::span<const Nanosecon
     metrics.average_imbalance_factor = ratio(metrics.mean_deviation, seconds(T));
     metrics.lower_bound = seconds((Delta + (count - 1) * T + waited_for_root) / count);
     // Without T the bound says nothing about the algorithm, even where the wait for the root makes it positive.
-    metrics.competitive_ratio =
-        ratio(metrics.mean_elapsed, setup.message_time > 0 && n > 1 ? metrics.lower_bound : 0.0);
+    metrics.competitive_ratio = ratio(metrics.mean_elapsed, setup.message_time > 0 && n > 1 ? metrics.lower_bound : 0.0);
     return metrics;
 }
 
-PatternError pattern_error(std::span<const Nanoseconds> asked, std::span<const Nanoseconds> arrivals,
-                           Nanoseconds start) {
+PatternError pattern_error(std::span<const Nanoseconds> asked, std::span<const Nanoseconds> arrivals, Nanoseconds start) {
     require_same_length(asked.size(), arrivals.size(), "asked delays and arrivals");
     double maximum = 0, squares = 0;
     for (std::size_t i = 0; i < asked.size(); ++i) {

@@ -32,16 +32,16 @@ struct CallSetup {
 /// The measures of one call with n ranks, arrivals a_i and exits f_i. Seconds, unless it says factor or ratio.
 /// Section numbers are those of Patarasuk and Yuan, "Efficient MPI_Bcast across Different Process Arrival Patterns".
 struct Metrics {
-    double run_time = 0;          ///< max f_i - min a_i (Proficz's run time r)
-    double mean_elapsed = 0;      ///< mean of e_i = f_i - a_i; the paper's primary measure (section 2.2)
-    double worst_elapsed = 0;     ///< g = max e_i (section 2.2)
-    double last_delay = 0;        ///< max f_i - max a_i: what the call still costs once everybody is there
-    double spread = 0;            ///< omega = max a_i - min a_i, the worst case imbalance time (section 2.1)
-    double mean_deviation = 0;    ///< delta-bar = mean of |a_i - mean a|, the average case imbalance time (section 2.1)
-    double imbalance_factor = 0;  ///< omega / T, the worst case imbalance factor (section 2.1); NaN when T is 0
+    double run_time = 0;                  ///< max f_i - min a_i (Proficz's run time r)
+    double mean_elapsed = 0;              ///< mean of e_i = f_i - a_i; the paper's primary measure (section 2.2)
+    double worst_elapsed = 0;             ///< g = max e_i (section 2.2)
+    double last_delay = 0;                ///< max f_i - max a_i: what the call still costs once everybody is there
+    double spread = 0;                    ///< omega = max a_i - min a_i, the worst case imbalance time (section 2.1)
+    double mean_deviation = 0;            ///< delta-bar = mean of |a_i - mean a|, the average case imbalance time (section 2.1)
+    double imbalance_factor = 0;          ///< omega / T, the worst case imbalance factor (section 2.1); NaN when T is 0
     double average_imbalance_factor = 0;  ///< delta-bar / T (section 2.1); NaN when T is 0
     double lower_bound = 0;               ///< on mean_elapsed, see below
-    double competitive_ratio = 0;  ///< mean_elapsed / lower_bound; NaN when the bound is 0 (one rank, or T unknown)
+    double competitive_ratio = 0;         ///< mean_elapsed / lower_bound; NaN when the bound is 0 (one rank, or T unknown)
 };
 
 /// Computes all measures of one call.
@@ -70,7 +70,6 @@ struct PatternError {
 };
 
 /// Throws Error{invalid_argument} when the spans are empty or of different lengths.
-PatternError pattern_error(std::span<const Nanoseconds> asked, std::span<const Nanoseconds> arrivals,
-                           Nanoseconds start);
+PatternError pattern_error(std::span<const Nanoseconds> asked, std::span<const Nanoseconds> arrivals, Nanoseconds start);
 
 }  // namespace rollcall::bench

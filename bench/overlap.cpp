@@ -57,8 +57,7 @@ class Runner {
         for (const std::uint64_t bytes : plan_.sizes) {
             data_.resize(bytes);
             for (std::uint64_t iteration = 0; iteration < kWarmup + plan_.iterations; ++iteration)
-                for (const std::size_t variant : shuffled(iteration))
-                    send(iteration, variant == 1, iteration >= kWarmup);
+                for (const std::size_t variant : shuffled(iteration)) send(iteration, variant == 1, iteration >= kWarmup);
         }
         return std::move(samples_);
     }
@@ -80,8 +79,7 @@ class Runner {
         world_.broadcast(start, 0, {.algorithm = "linear", .segment_bytes = {}, .timeout = {}});
         // The same moment for both, in the first half of the computation.
         const auto latest = static_cast<std::uint64_t>(std::max<Nanoseconds>(plan_.compute / 2 - kEarliestSend, 1));
-        const Nanoseconds begin =
-            start + kEarliestSend + static_cast<Nanoseconds>(bench::key_of({iteration, 5}) % latest);
+        const Nanoseconds begin = start + kEarliestSend + static_cast<Nanoseconds>(bench::key_of({iteration, 5}) % latest);
         const Nanoseconds computed = start + plan_.compute;
         if (job_.rank() == 0) {
             wait_until(begin, Compute::sleep);
@@ -89,17 +87,14 @@ class Runner {
             world_.send(data_.data(), data_.size(), 1, kTag);
             const Nanoseconds after = now();
             if (counts) {
-                samples_.values[key(data_.size(), computes ? kComputing : kWaiting)].push_back(
-                    static_cast<double>(after - before) * 1e-9);
-                if (computes)
-                    samples_.values[key(data_.size(), kLeft)].push_back(static_cast<double>(computed - before) * 1e-9);
+                samples_.values[key(data_.size(), computes ? kComputing : kWaiting)].push_back(static_cast<double>(after - before) * 1e-9);
+                if (computes) samples_.values[key(data_.size(), kLeft)].push_back(static_cast<double>(computed - before) * 1e-9);
             }
         } else if (job_.rank() == 1) {
             if (computes) wait_until(computed, Compute::spin);
             world_.receive(data_.data(), data_.size(), 0, kTag);
             if (const auto wrong = find_wrong(data_, content))
-                job_.abort(1, fmt::format("a message of {} bytes came in wrong: byte {} is not what was sent",
-                                          data_.size(), *wrong));
+                job_.abort(1, fmt::format("a message of {} bytes came in wrong: byte {} is not what was sent", data_.size(), *wrong));
         }
     }
 
@@ -118,15 +113,13 @@ Plan plan_of(const Words& words) {
     plan.landing = parse_names(words.landing, "landing", choices);
     plan.compute = runtime::parse_duration(words.compute);
     if (plan.compute < 4 * kEarliestSend)
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("--compute {}; allowed: {} and more", words.compute,
-                                runtime::format_duration(static_cast<double>(4 * kEarliestSend) * 1e-9)));
+        throw Error(ErrorCode::invalid_argument, fmt::format("--compute {}; allowed: {} and more", words.compute,
+                                                             runtime::format_duration(static_cast<double>(4 * kEarliestSend) * 1e-9)));
     if (!words.iterations.empty()) plan.iterations = parse_count(words.iterations, "--iterations", 1, kMost);
     return plan;
 }
 
-void print(CellPrinter& printer, const Plan& plan, const Words& words, const std::string& landing,
-           const Samples& samples) {
+void print(CellPrinter& printer, const Plan& plan, const Words& words, const std::string& landing, const Samples& samples) {
     for (const std::uint64_t bytes : plan.sizes) {
         const auto& computing = samples.values.at(key(bytes, kComputing));
         const auto& waiting = samples.values.at(key(bytes, kWaiting));
@@ -187,16 +180,12 @@ void add_overlap_command(CLI::App& bench, int& exit_code) {
     CLI::App* const command = bench.add_subcommand("overlap", "How long a sender takes whose receiver computes");
     const auto words = std::make_shared<Words>();
     add_start_options(*command, words->start, kRanks);
-    command->add_option("--bytes", words->bytes, "Sizes of the message, separated by commas")
-        ->type_name("SIZES")
-        ->capture_default_str();
+    command->add_option("--bytes", words->bytes, "Sizes of the message, separated by commas")->type_name("SIZES")->capture_default_str();
     command->add_option("--transport", words->transports, kTransportHelp)
         ->type_name("NAMES")
         ->capture_default_str()
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-    command
-        ->add_option("--landing", words->landing,
-                     "on: the landing budget as it is set; off: ROLLCALL_LANDING_BYTES=0; each is a job")
+    command->add_option("--landing", words->landing, "on: the landing budget as it is set; off: ROLLCALL_LANDING_BYTES=0; each is a job")
         ->type_name("on,off")
         ->capture_default_str();
     command->add_option("--compute", words->compute, "How long the receiver computes without calling Rollcall")

@@ -67,16 +67,11 @@ struct Argument {
 
     std::string text() const {
         switch (kind) {
-            case Kind::duration:
-                return delay.text();
-            case Kind::range:
-                return delay.text() + ".." + high.text();
-            case Kind::count:
-                return std::to_string(count);
-            case Kind::percent:
-                return fmt::format("{}%", number);
-            case Kind::number:
-                return fmt::format("{}", number);
+            case Kind::duration: return delay.text();
+            case Kind::range: return delay.text() + ".." + high.text();
+            case Kind::count: return std::to_string(count);
+            case Kind::percent: return fmt::format("{}%", number);
+            case Kind::number: return fmt::format("{}", number);
         }
         return {};
     }
@@ -86,8 +81,7 @@ struct Argument {
 /// standard library's distributions, which differ between systems.
 class Draw {
   public:
-    Draw(std::uint64_t seed, std::uint64_t iteration, std::uint64_t rank)
-        : state_(mix(mix(mix(seed) ^ iteration) ^ rank)) {}
+    Draw(std::uint64_t seed, std::uint64_t iteration, std::uint64_t rank) : state_(mix(mix(mix(seed) ^ iteration) ^ rank)) {}
     std::uint64_t bits() { return mix(state_++); }
     /// In [0, 1).
     double unit() { return static_cast<double>(bits() >> 11) * 0x1.0p-53; }
@@ -171,8 +165,7 @@ Nanoseconds pareto(Arguments arguments, const Place& place) {
 }
 
 Nanoseconds rotating(Arguments arguments, const Place& place) {
-    const bool is_late =
-        static_cast<std::uint64_t>(place.rank) == place.iteration % static_cast<std::uint64_t>(place.ranks);
+    const bool is_late = static_cast<std::uint64_t>(place.rank) == place.iteration % static_cast<std::uint64_t>(place.ranks);
     return is_late ? arguments[0].delay.at(place.message_time) : 0;
 }
 
@@ -187,50 +180,31 @@ const std::vector<Row>& registry() {
     static const std::vector<Row> rows{
         {{"balanced", "balanced", "everybody at once"}, {}, 0, balanced},
         {{"uniform", "uniform:A..B", "each rank late by a random time from A to B"}, {range}, 1, uniform},
-        {{"max_if", "max_if:K[:ITER]",
-          "each rank late by 0 to K-1 message times at random, drawn anew every ITER calls (default 1)"},
+        {{"max_if", "max_if:K[:ITER]", "each rank late by 0 to K-1 message times at random, drawn anew every ITER calls (default 1)"},
          {count, count},
          1,
          max_if},
         {{"late", "late:P%:D", "each rank but the root late by D with probability P"}, {percent, duration}, 2, late},
-        {{"ascending", "ascending:D", "rank 0 at once, the last rank late by D, the others evenly between"},
-         {duration},
-         1,
-         ascending},
-        {{"descending", "descending:D", "rank 0 late by D, the last rank at once, the others evenly between"},
-         {duration},
-         1,
-         descending},
+        {{"ascending", "ascending:D", "rank 0 at once, the last rank late by D, the others evenly between"}, {duration}, 1, ascending},
+        {{"descending", "descending:D", "rank 0 late by D, the last rank at once, the others evenly between"}, {duration}, 1, descending},
         {{"last", "last:K:D", "the K highest ranks late by D"}, {count, duration}, 2, last},
         {{"root_late", "root_late:D", "only the root late, by D"}, {duration}, 1, root_late},
-        {{"normal", "normal:MEAN:SIGMA", "normally distributed, negative delays set to 0"},
-         {duration, duration},
-         2,
-         normal},
-        {{"pareto", "pareto:SHAPE:SCALE",
-          "heavy tail: SCALE * (U^(-1/SHAPE) - 1) for a uniform U, at most 1000 * SCALE"},
+        {{"normal", "normal:MEAN:SIGMA", "normally distributed, negative delays set to 0"}, {duration, duration}, 2, normal},
+        {{"pareto", "pareto:SHAPE:SCALE", "heavy tail: SCALE * (U^(-1/SHAPE) - 1) for a uniform U, at most 1000 * SCALE"},
          {number, duration},
          2,
          pareto},
-        {{"rotating", "rotating:D", "one rank late by D: rank 0 in the first call, then rank 1, and so on"},
-         {duration},
-         1,
-         rotating},
-        {{"file", "file:PATH",
-          "replayed: a line per call with a delay per rank, in seconds or with a unit; wraps around"},
-         {},
-         0,
-         nullptr},
+        {{"rotating", "rotating:D", "one rank late by D: rank 0 in the first call, then rank 1, and so on"}, {duration}, 1, rotating},
+        {{"file", "file:PATH", "replayed: a line per call with a delay per rank, in seconds or with a unit; wraps around"}, {}, 0, nullptr},
     };
     return rows;
 }
 
 [[noreturn]] void reject(std::string_view text, std::string_view reason) {
-    throw Error(
-        ErrorCode::invalid_argument,
-        fmt::format("arrival pattern {}: {}; allowed: {} (D, A, B, MEAN, SIGMA and SCALE are durations such as 50ms, "
-                    "or message times such as 16T)",
-                    quote(text), reason, pattern_forms_line()));
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("arrival pattern {}: {}; allowed: {} (D, A, B, MEAN, SIGMA and SCALE are durations such as 50ms, "
+                            "or message times such as 16T)",
+                            quote(text), reason, pattern_forms_line()));
 }
 
 std::optional<double> to_number(std::string_view text) {
@@ -243,8 +217,7 @@ std::optional<double> to_number(std::string_view text) {
 std::optional<std::uint64_t> to_count(std::string_view text) {
     std::uint64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || end != text.data() + text.size() || value < 1 || value > kLargestCount)
-        return std::nullopt;
+    if (error != std::errc{} || end != text.data() + text.size() || value < 1 || value > kLargestCount) return std::nullopt;
     return value;
 }
 
@@ -287,12 +260,10 @@ Argument parse_argument(std::string_view pattern, Kind kind, std::string_view te
             const auto ends = split(text, "..");
             const auto low = to_delay(ends.front());
             const auto high = to_delay(ends.back());
-            if (ends.size() != 2 || !low || !high)
-                reject(pattern, fmt::format("{} is no range A..B of durations", quote(text)));
+            if (ends.size() != 2 || !low || !high) reject(pattern, fmt::format("{} is no range A..B of durations", quote(text)));
             // 0 is the same in both units, and only like can be compared with like.
             const bool comparable = low->relative == high->relative;
-            if (comparable &&
-                (low->relative ? low->message_times > high->message_times : low->absolute > high->absolute))
+            if (comparable && (low->relative ? low->message_times > high->message_times : low->absolute > high->absolute))
                 reject(pattern, fmt::format("the range {} ends before it begins", quote(text)));
             argument.delay = *low;
             argument.high = *high;
@@ -339,8 +310,7 @@ std::vector<std::string_view> file_fields(std::string_view line) {
     const auto is_mark = [](char c) { return c == ',' || c == ';'; };
     std::vector<std::string_view> fields;
     std::size_t i = 0;
-    bool field_due =
-        false;  // a comma was seen: "1,,2" and "1," have an empty field, which must not be skipped silently
+    bool field_due = false;  // a comma was seen: "1,,2" and "1," have an empty field, which must not be skipped silently
     for (;;) {
         while (i < line.size() && is_blank(line[i])) ++i;
         if (i == line.size()) break;
@@ -377,8 +347,7 @@ Replay read_replay(std::string path) {
             const auto seconds = to_number(field);
             const auto delay = seconds && *seconds >= 0 ? Delay{false, 0, bounded(*seconds * 1e9)} : to_delay(field);
             if (!delay)
-                reject_file(replay.path, fmt::format("line {}: {} is no delay (seconds, or a number with a unit)",
-                                                     number, quote(field)));
+                reject_file(replay.path, fmt::format("line {}: {} is no delay (seconds, or a number with a unit)", number, quote(field)));
             delays.push_back(*delay);
         }
         if (!replay.lines.empty() && delays.size() != replay.lines.front().size())
@@ -428,8 +397,7 @@ Pattern Pattern::parse(std::string_view text, std::uint64_t seed) {
     const auto colon = text.find(':');
     const std::string_view name = text.substr(0, colon);
     const auto& rows = registry();
-    const auto row =
-        std::find_if(rows.begin(), rows.end(), [&](const Row& candidate) { return candidate.name == name; });
+    const auto row = std::find_if(rows.begin(), rows.end(), [&](const Row& candidate) { return candidate.name == name; });
     if (row == rows.end()) reject(text, "unknown");
 
     auto parsed = std::make_shared<Parsed>(Parsed{&*row, {}, {}});
@@ -437,12 +405,10 @@ Pattern Pattern::parse(std::string_view text, std::uint64_t seed) {
         if (colon == std::string_view::npos || colon + 1 == text.size()) reject(text, "the path is missing");
         parsed->replay = read_replay(std::string(text.substr(colon + 1)));
     } else {
-        const auto fields =
-            colon == std::string_view::npos ? std::vector<std::string_view>{} : split(text.substr(colon + 1), ":");
+        const auto fields = colon == std::string_view::npos ? std::vector<std::string_view>{} : split(text.substr(colon + 1), ":");
         if (fields.size() < row->required || fields.size() > row->kinds.size())
             reject(text, fmt::format("{} is written {}", row->name, row->form));
-        for (std::size_t i = 0; i < fields.size(); ++i)
-            parsed->arguments.push_back(parse_argument(text, row->kinds[i], fields[i]));
+        for (std::size_t i = 0; i < fields.size(); ++i) parsed->arguments.push_back(parse_argument(text, row->kinds[i], fields[i]));
     }
     Pattern pattern;
     pattern.parsed_ = std::move(parsed);
@@ -464,16 +430,15 @@ std::vector<Nanoseconds> Pattern::delays(int ranks, int root, std::uint64_t iter
         const Replay& replay = parsed_->replay;
         const std::size_t line = iteration % replay.lines.size();
         if (replay.lines[line].size() != delays.size())
-            reject_call(fmt::format("line {} has {} delays, but there are {} ranks", replay.line_numbers[line],
-                                    replay.lines[line].size(), ranks));
+            reject_call(
+                fmt::format("line {} has {} delays, but there are {} ranks", replay.line_numbers[line], replay.lines[line].size(), ranks));
         for (std::size_t i = 0; i < delays.size(); ++i) delays[i] = replay.lines[line][i].at(message_time);
         return delays;
     }
     if (row.delay == last && parsed_->arguments[0].count > static_cast<std::uint64_t>(ranks))
         reject_call(fmt::format("there are only {} ranks", ranks));
     for (int rank = 0; rank < ranks; ++rank)
-        delays[static_cast<std::size_t>(rank)] =
-            row.delay(parsed_->arguments, Place{rank, ranks, root, iteration, seed_, message_time});
+        delays[static_cast<std::size_t>(rank)] = row.delay(parsed_->arguments, Place{rank, ranks, root, iteration, seed_, message_time});
     return delays;
 }
 

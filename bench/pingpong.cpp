@@ -93,9 +93,8 @@ Samples measure_in(Job& job, const Plan& plan) {
                 poison(data, key);
             round_trips(world, data, 1);
             if (const auto wrong = find_wrong(data, key))
-                job.abort(
-                    1, fmt::format("pingpong of {} bytes gave a wrong result: byte {} on rank {} is not what was sent",
-                                   bytes, *wrong, world.rank()));
+                job.abort(1, fmt::format("pingpong of {} bytes gave a wrong result: byte {} on rank {} is not what was sent", bytes, *wrong,
+                                         world.rank()));
             const double trip = 2 * round_trips(world, data, kCalibrationTrips);
             std::uint64_t batch = 0;
             if (world.rank() == 0) {
@@ -154,8 +153,7 @@ double ucx_perftest(std::uint64_t bytes, const std::vector<std::string>& environ
         client = run_child(words, {}, {environment, kPeerLimit});
     } while (client.found && client.exit_code != 0 && now() < give_up);
     serving.join();
-    if (!client.found)
-        throw Error(ErrorCode::state, fmt::format("{} is not there: install it (Debian and Ubuntu: ucx-utils)", kPeer));
+    if (!client.found) throw Error(ErrorCode::state, fmt::format("{} is not there: install it (Debian and Ubuntu: ucx-utils)", kPeer));
     // -f prints only the last line of numbers: iterations, then latency in us: 50th percentile, of late, overall.
     const auto end = client.output.find_last_not_of(" \n");
     std::string line = client.output.substr(0, end == std::string::npos ? 0 : end + 1);
@@ -163,8 +161,7 @@ double ucx_perftest(std::uint64_t bytes, const std::vector<std::string>& environ
     std::istringstream numbers(line);
     double iterations = 0, percentile_50 = 0, of_late = 0, overall = 0;
     if (!(numbers >> iterations >> percentile_50 >> of_late >> overall) || client.exit_code != 0)
-        throw Error(ErrorCode::state, fmt::format("{} failed (exit code {}): {}{}", kPeer, client.exit_code,
-                                                  client.output, client.errors));
+        throw Error(ErrorCode::state, fmt::format("{} failed (exit code {}): {}{}", kPeer, client.exit_code, client.output, client.errors));
     // On a busy machine the mean holds interruptions, which a median of batches does not; on a quiet one the
     // percentile, for which it reads the clock each time, is the larger. The peer gets the better of the two.
     return std::min(percentile_50, overall) * 1e-6;
@@ -177,8 +174,7 @@ CellIdentity identity(const std::string& who, const std::string& transport, std:
 /// All rows have the same metrics: a peer's row says how long Rollcall takes in its terms.
 void add(CellPrinter& printer, Cell cell, const std::vector<double>& ratio, bool has_peer) {
     if (has_peer)
-        cell.metrics.push_back(ratio.empty() ? undefined("rollcall_ratio", Unit::ratio)
-                                             : metric("rollcall_ratio", Unit::ratio, ratio));
+        cell.metrics.push_back(ratio.empty() ? undefined("rollcall_ratio", Unit::ratio) : metric("rollcall_ratio", Unit::ratio, ratio));
     printer.add(cell);
 }
 
@@ -193,8 +189,7 @@ int run(const Words& words) {
 
     if (inside_job()) {
         if (words.raw_ucx && words.inherited.samples < 0)
-            throw Error(ErrorCode::invalid_argument,
-                        "--raw-ucx in a job that is already running; allowed: outside of one");
+            throw Error(ErrorCode::invalid_argument, "--raw-ucx in a job that is already running; allowed: outside of one");
         Job job;
         const Samples samples = measure_in(job, plan);
         if (job.rank() != 0) return 0;
@@ -203,8 +198,7 @@ int run(const Words& words) {
             return 0;
         }
         for (const std::uint64_t bytes : plan.sizes)
-            printer.add(
-                plain_cell(identity("rollcall", samples.transport, bytes), samples.values.at(key_of_size(bytes))));
+            printer.add(plain_cell(identity("rollcall", samples.transport, bytes), samples.values.at(key_of_size(bytes))));
         printer.finish();
         return 0;
     }
@@ -225,17 +219,15 @@ int run(const Words& words) {
                 // What Rollcall asks UCX for where the user does not.
                 if (environment.empty() && std::getenv("UCX_TLS") == nullptr) environment = {"UCX_TLS=^sysv"};
                 const double time = estimate(values).median;
-                const auto trips = static_cast<std::uint64_t>(std::clamp(
-                    static_cast<double>(plan.iterations) * static_cast<double>(kBatchTime) * 1e-9 / (2 * time), 20.0,
-                    1e6));
+                const auto trips = static_cast<std::uint64_t>(
+                    std::clamp(static_cast<double>(plan.iterations) * static_cast<double>(kBatchTime) * 1e-9 / (2 * time), 20.0, 1e6));
                 theirs[bytes].push_back({ucx_perftest(bytes, environment, trips)});
             }
         }
         for (const std::uint64_t bytes : plan.sizes) {
             add(printer, plain_cell(identity("rollcall", name, bytes), together(ours[bytes])), {}, words.raw_ucx);
             if (words.raw_ucx)
-                add(printer, plain_cell(identity(kPeer, name, bytes), together(theirs[bytes])),
-                    ratios(ours[bytes], theirs[bytes]), true);
+                add(printer, plain_cell(identity(kPeer, name, bytes), together(theirs[bytes])), ratios(ours[bytes], theirs[bytes]), true);
         }
     }
     printer.finish();
@@ -245,13 +237,10 @@ int run(const Words& words) {
 }  // namespace
 
 void add_pingpong_command(CLI::App& bench, int& exit_code) {
-    CLI::App* const command =
-        bench.add_subcommand("pingpong", "Half a round trip between ranks 0 and 1, with blocking calls");
+    CLI::App* const command = bench.add_subcommand("pingpong", "Half a round trip between ranks 0 and 1, with blocking calls");
     const auto words = std::make_shared<Words>();
     add_start_options(*command, words->start, kRanks);
-    command->add_option("--bytes", words->bytes, "Sizes of the message, separated by commas")
-        ->type_name("SIZES")
-        ->capture_default_str();
+    command->add_option("--bytes", words->bytes, "Sizes of the message, separated by commas")->type_name("SIZES")->capture_default_str();
     command->add_option("--transport", words->transports, kTransportHelp)
         ->type_name("NAMES")
         ->capture_default_str()
@@ -262,8 +251,7 @@ void add_pingpong_command(CLI::App& bench, int& exit_code) {
     command->add_option("--rounds", words->rounds, "Jobs that are started, one after the other")
         ->type_name("N")
         ->default_str(std::to_string(kDefaultRounds));
-    command->add_flag("--raw-ucx", words->raw_ucx,
-                      "Run `ucx_perftest -t ucp_am_lat` over the same transports in each round, and compare");
+    command->add_flag("--raw-ucx", words->raw_ucx, "Run `ucx_perftest -t ucp_am_lat` over the same transports in each round, and compare");
     output::add_format_option(*command, words->format);
     add_inherited_options(*command, words->inherited);
     command->footer(R"(

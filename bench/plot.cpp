@@ -22,8 +22,7 @@ namespace {
 // The palette of Okabe and Ito, which stays distinguishable with every common colour blindness; its yellow is left out,
 // because it vanishes on white. Point shapes and dashes tell lines apart in black and white too.
 constexpr std::array kColours = {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"};
-constexpr std::array kPoints = {7,  5, 9, 11,
-                                13, 4, 6};  // filled circle, square, triangles, diamond; open square, circle
+constexpr std::array kPoints = {7, 5, 9, 11, 13, 4, 6};  // filled circle, square, triangles, diamond; open square, circle
 constexpr const char* kWaitColour = "#F0B940";
 constexpr const char* kTransferColour = "#0072B2";
 constexpr const char* kBeforeColour = "#D0D0D0";
@@ -128,8 +127,7 @@ std::string logarithmic_marks(const Scale& scale) {
     };
     const double first_real = scale.zero_at > 0 ? scale.zero_at * 2 : scale.low;
     if (scale.zero_at > 0) add("0", scale.zero_at);
-    for (int exponent = static_cast<int>(std::floor(std::log10(scale.low))); exponent <= std::log10(scale.high);
-         ++exponent)
+    for (int exponent = static_cast<int>(std::floor(std::log10(scale.low))); exponent <= std::log10(scale.high); ++exponent)
         for (const double step : steps) {
             const double at = step * std::pow(10.0, exponent);
             if (at >= first_real && at <= scale.high) add(fmt::format("{:g}", at), at);
@@ -138,8 +136,7 @@ std::string logarithmic_marks(const Scale& scale) {
 }
 
 std::string axis_commands(char axis, const Scale& scale) {
-    std::string text = fmt::format("set {}label {}\nset {}range [{}:{}]\n", axis, gnuplot_string(scale.label), axis,
-                                   scale.low, scale.high);
+    std::string text = fmt::format("set {}label {}\nset {}range [{}:{}]\n", axis, gnuplot_string(scale.label), axis, scale.low, scale.high);
     if (scale.is_logarithmic) {
         text += fmt::format("set logscale {}\nset {}tics ({})\n", axis, axis, logarithmic_marks(scale));
     } else {
@@ -149,8 +146,7 @@ std::string axis_commands(char axis, const Scale& scale) {
 }
 
 bool is_finite(const LineChart::Point& point) {
-    return std::isfinite(point.x) && std::isfinite(point.y.median) && std::isfinite(point.y.low) &&
-           std::isfinite(point.y.high);
+    return std::isfinite(point.x) && std::isfinite(point.y.median) && std::isfinite(point.y.low) && std::isfinite(point.y.high);
 }
 
 /// The rectangle a chart has, in pixels from the top of the picture.
@@ -166,8 +162,7 @@ struct Area {
                    "set origin 0,0\nset size 1,1\nset lmargin at screen {}\nset rmargin at screen {}\nset tmargin at "
                    "screen {}\n"
                    "set bmargin at screen {}\n",
-                   across(kLeftMargin), across(kWidth - kLegendWidth), up(top + kTopMargin),
-                   up(top + height - kBottomMargin)) +
+                   across(kLeftMargin), across(kWidth - kLegendWidth), up(top + kTopMargin), up(top + height - kBottomMargin)) +
                fmt::format(
                    "set key at screen {},{} left center vertical Left reverse samplen 2.5 spacing 1.25\n"
                    "set border 3\nset tics out nomirror\nset grid xtics ytics linecolor rgb '#E4E4E4' linetype 1\n",
@@ -192,15 +187,13 @@ std::string line_chart(const LineChart& chart, const Area& area) {
     std::vector<std::size_t> order(series.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::erase_if(order, [&](std::size_t i) { return series[i].points.empty(); });
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        return series[a].points.back().y.median > series[b].points.back().y.median;
-    });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return series[a].points.back().y.median > series[b].points.back().y.median; });
 
     const Scale x = make_scale(chart.x, xs, true);
     const Scale y = make_scale(chart.y, ys, false);
     // Lines of one point each would cover each other at one place: they get a column each instead.
-    const bool has_lines =
-        std::any_of(series.begin(), series.end(), [](const LineChart::Series& line) { return line.points.size() > 1; });
+    const bool has_lines = std::any_of(series.begin(), series.end(), [](const LineChart::Series& line) { return line.points.size() > 1; });
 
     std::string script = area.commands();
     script += fmt::format("set title {} font ',17'\n", gnuplot_string(chart.title));
@@ -217,9 +210,8 @@ std::string line_chart(const LineChart& chart, const Area& area) {
     for (std::size_t position = 0; position < order.size(); ++position) {
         script += fmt::format("$line{} << EOD\n", order[position]);
         for (const LineChart::Point& point : series[order[position]].points)
-            script += fmt::format("{:.10g} {:.10g} {:.10g} {:.10g}\n",
-                                  has_lines ? x.place(point.x) : static_cast<double>(position), y.place(point.y.median),
-                                  y.place(point.y.low), y.place(point.y.high));
+            script += fmt::format("{:.10g} {:.10g} {:.10g} {:.10g}\n", has_lines ? x.place(point.x) : static_cast<double>(position),
+                                  y.place(point.y.median), y.place(point.y.low), y.place(point.y.high));
         script += "EOD\n";
     }
 
@@ -232,13 +224,11 @@ std::string line_chart(const LineChart& chart, const Area& area) {
                 ? fmt::format("$line{} using 1:3:4 with filledcurves linecolor rgb '{}' fillstyle transparent solid "
                               "0.15 noborder notitle",
                               i, colour)
-                : fmt::format(
-                      "$line{} using 1:2:3:4 with yerrorbars linecolor rgb '{}' linewidth 2 pointtype 0 notitle", i,
-                      colour));
-        lines.push_back(fmt::format(
-            "$line{} using 1:2 with linespoints linecolor rgb '{}' linewidth 2 dashtype {} pointtype {} pointsize 0.9 "
-            "title {}",
-            i, colour, round % 4 + 1, kPoints[(i + round) % kPoints.size()], gnuplot_string(series[i].name)));
+                : fmt::format("$line{} using 1:2:3:4 with yerrorbars linecolor rgb '{}' linewidth 2 pointtype 0 notitle", i, colour));
+        lines.push_back(
+            fmt::format("$line{} using 1:2 with linespoints linecolor rgb '{}' linewidth 2 dashtype {} pointtype {} pointsize 0.9 "
+                        "title {}",
+                        i, colour, round % 4 + 1, kPoints[(i + round) % kPoints.size()], gnuplot_string(series[i].name)));
     }
     return script + fmt::format("plot {}, {}\n", fmt::join(intervals, ", "), fmt::join(lines, ", "));
 }
@@ -291,24 +281,19 @@ std::string gantt_chart(const GanttChart& chart, const Area& area) {
         "unset logscale\nset xlabel 'time since the first event [{}]'\nset xrange [{}:{}]\n"
         "set xtics autofreq\n",
         unit.name, -0.015 * width, 1.015 * width);
-    script += fmt::format("set ylabel 'rank'\nset yrange [{}:-0.7]\nset ytics scale 0 ({})\n",
-                          static_cast<double>(rows) - 0.3, marks);
+    script += fmt::format("set ylabel 'rank'\nset yrange [{}:-0.7]\nset ytics scale 0 ({})\n", static_cast<double>(rows) - 0.3, marks);
     script += "unset grid\nset grid xtics linecolor rgb '#E4E4E4' linetype 1\n";
     // The legend does not depend on the data: a call without a transfer explains its colours all the same.
     const bool with_marks = rows <= kMostMarkedRows;
-    for (const auto& [name, data] : {std::pair{"before", &before},
-                                     {"wait", &wait},
-                                     {"transfer", &transfer},
-                                     {"arrivals", &arrivals},
-                                     {"exits", &exits}})
+    for (const auto& [name, data] :
+         {std::pair{"before", &before}, {"wait", &wait}, {"transfer", &transfer}, {"arrivals", &arrivals}, {"exits", &exits}})
         script += fmt::format("${} << EOD\n{}EOD\n", name, data->empty() ? "NaN NaN NaN NaN NaN NaN\n" : *data);
     const auto boxes = [](const char* data, const char* colour, const char* title) {
-        return fmt::format(
-            "${} using 1:2:3:4:5:6 with boxxyerror linecolor rgb '{}' fillstyle solid noborder title '{}'", data,
-            colour, title);
+        return fmt::format("${} using 1:2:3:4:5:6 with boxxyerror linecolor rgb '{}' fillstyle solid noborder title '{}'", data, colour,
+                           title);
     };
-    script += "plot \\\n" + boxes("before", kBeforeColour, "before the call") + ", \\\n" +
-              boxes("wait", kWaitColour, "wait") + ", \\\n" + boxes("transfer", kTransferColour, "transfer");
+    script += "plot \\\n" + boxes("before", kBeforeColour, "before the call") + ", \\\n" + boxes("wait", kWaitColour, "wait") + ", \\\n" +
+              boxes("transfer", kTransferColour, "transfer");
     if (with_marks)
         script +=
             ", \\\n$arrivals using 1:2 with points pointtype 11 pointsize 1.0 linecolor rgb '#000000' title 'arrival', "
@@ -318,12 +303,10 @@ std::string gantt_chart(const GanttChart& chart, const Area& area) {
 }
 
 [[noreturn]] void reject_missing(const std::string& program) {
-    throw Error(
-        ErrorCode::state,
-        fmt::format(
-            "a plot needs {}, which cannot be found: install the package gnuplot-nox (apt-get install gnuplot-nox), "
-            "or run without --plot",
-            program));
+    throw Error(ErrorCode::state,
+                fmt::format("a plot needs {}, which cannot be found: install the package gnuplot-nox (apt-get install gnuplot-nox), "
+                            "or run without --plot",
+                            program));
 }
 
 /// What a program said, in one line.
@@ -344,23 +327,19 @@ std::string one_line(std::string_view text) {
 void require_success(const std::string& program, const ChildResult& result) {
     if (!result.found) reject_missing(program);
     if (result.exit_code != 0)
-        throw Error(ErrorCode::state,
-                    fmt::format("{} failed with exit code {}: {}", program, result.exit_code, one_line(result.errors)));
+        throw Error(ErrorCode::state, fmt::format("{} failed with exit code {}: {}", program, result.exit_code, one_line(result.errors)));
 }
 
 }  // namespace
 
 std::string gnuplot_script(const std::optional<LineChart>& lines, const std::optional<GanttChart>& gantt) {
     if (!lines && !gantt) throw Error(ErrorCode::invalid_argument, "there is nothing to draw: no chart");
-    if (gantt && gantt->rows.empty())
-        throw Error(ErrorCode::invalid_argument, "there is nothing to draw: no rank took part in the call");
+    if (gantt && gantt->rows.empty()) throw Error(ErrorCode::invalid_argument, "there is nothing to draw: no rank took part in the call");
     const auto tall_enough = [](std::size_t rows, int row_height, std::size_t legend_entries) {
-        return kFrame +
-               static_cast<int>(std::max(rows * static_cast<std::size_t>(row_height), legend_entries * kLegendEntry));
+        return kFrame + static_cast<int>(std::max(rows * static_cast<std::size_t>(row_height), legend_entries * kLegendEntry));
     };
     const int line_height = lines ? std::max(kLineChartHeight, tall_enough(0, 0, lines->series.size())) : 0;
-    const int gantt_height =
-        gantt ? std::min(kLargestGantt, tall_enough(gantt->rows.size(), kRowHeight, kGanttLegend)) : 0;
+    const int gantt_height = gantt ? std::min(kLargestGantt, tall_enough(gantt->rows.size(), kRowHeight, kGanttLegend)) : 0;
     const int height = line_height + gantt_height;
     std::string script = fmt::format(
         "set encoding utf8\n"
@@ -374,8 +353,8 @@ std::string gnuplot_script(const std::optional<LineChart>& lines, const std::opt
 
 void require_gnuplot(const std::string& program) { require_success(program, run_child({program, "--version"}, {})); }
 
-void write_svg(const std::filesystem::path& path, const std::optional<LineChart>& lines,
-               const std::optional<GanttChart>& gantt, const std::string& program) {
+void write_svg(const std::filesystem::path& path, const std::optional<LineChart>& lines, const std::optional<GanttChart>& gantt,
+               const std::string& program) {
     // -d: the user's own start-up file could change every setting.
     const ChildResult result = run_child({program, "-d"}, gnuplot_script(lines, gantt));
     require_success(program, result);
@@ -386,8 +365,8 @@ void write_svg(const std::filesystem::path& path, const std::optional<LineChart>
     file << result.output;
     file.close();
     if (!file)
-        throw Error(ErrorCode::state, fmt::format("the plot cannot be written to '{}': {}", path.string(),
-                                                  std::generic_category().message(errno)));
+        throw Error(ErrorCode::state,
+                    fmt::format("the plot cannot be written to '{}': {}", path.string(), std::generic_category().message(errno)));
 }
 
 }  // namespace rollcall::bench

@@ -62,7 +62,7 @@ void require_gnuplot(const std::string& program = "gnuplot");
 /// process, without a shell and without temporary files. Throws Error{state} when gnuplot is missing (naming the
 /// package), when it fails (with what it said), or when the file cannot be written; Error{invalid_argument} when there
 /// is nothing to draw.
-void write_svg(const std::filesystem::path& path, const std::optional<LineChart>& lines,
-               const std::optional<GanttChart>& gantt, const std::string& program = "gnuplot");
+void write_svg(const std::filesystem::path& path, const std::optional<LineChart>& lines, const std::optional<GanttChart>& gantt,
+               const std::string& program = "gnuplot");
 
 }  // namespace rollcall::bench

@@ -24,8 +24,7 @@ ProgressLine::Surroundings ProgressLine::standard_error() {
     Surroundings surroundings;
     surroundings.is_terminal = ::isatty(STDERR_FILENO) == 1;
     winsize size{};
-    if (surroundings.is_terminal && ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-        surroundings.columns = size.ws_col;
+    if (surroundings.is_terminal && ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) surroundings.columns = size.ws_col;
     surroundings.write = [](std::string_view text) {
         while (!text.empty()) {
             const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
@@ -34,8 +33,7 @@ ProgressLine::Surroundings ProgressLine::standard_error() {
         }
     };
     surroundings.now = [] {
-        return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-            .count();
+        return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
     };
     return surroundings;
 }
@@ -56,11 +54,9 @@ void ProgressLine::update(std::size_t done, std::string_view what) {
     if (now - begin_ < kPatience || (is_shown_ && now - last_shown_ < kInterval)) return;
     done = std::min(done, total_);
 
-    std::string line =
-        fmt::format("{}/{}  {:.0f}%", done, total_, 100.0 * static_cast<double>(done) / static_cast<double>(total_));
+    std::string line = fmt::format("{}/{}  {:.0f}%", done, total_, 100.0 * static_cast<double>(done) / static_cast<double>(total_));
     if (done > 0) {
-        const double rest =
-            static_cast<double>(now - begin_) * static_cast<double>(total_ - done) / static_cast<double>(done);
+        const double rest = static_cast<double>(now - begin_) * static_cast<double>(total_ - done) / static_cast<double>(done);
         line += fmt::format("  about {} left", clock_text(static_cast<Nanoseconds>(rest)));
     }
     if (!what.empty()) line += fmt::format("  {}", what);

@@ -32,8 +32,7 @@ struct Line {
     std::size_t number;
 
     [[noreturn]] void reject(std::string_view reason) const {
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("raw samples '{}', line {}: {}", path.string(), number, reason));
+        throw Error(ErrorCode::invalid_argument, fmt::format("raw samples '{}', line {}: {}", path.string(), number, reason));
     }
 
     template <class Integer>
@@ -50,40 +49,34 @@ struct Line {
 
 RawWriter::RawWriter(std::filesystem::path path) : path_(std::move(path)), file_(path_, std::ios::trunc) {
     if (!file_)
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("raw samples cannot be written to '{}': {}", path_.string(), last_error()));
+        throw Error(ErrorCode::invalid_argument, fmt::format("raw samples cannot be written to '{}': {}", path_.string(), last_error()));
     file_ << csv_line(heading()) << '\n';
 }
 
 void RawWriter::append(const CellIdentity& identity, const CallSetup& setup, const CallSample& sample) {
     const auto ranks = static_cast<std::size_t>(identity.ranks);
-    if (identity.ranks < 1 || sample.asked.size() != ranks || sample.arrivals.size() != ranks ||
-        sample.exits.size() != ranks)
-        throw Error(
-            ErrorCode::invalid_argument,
-            fmt::format("a raw sample needs a delay, an arrival and an exit for each of {} ranks", identity.ranks));
-    const std::string cell =
-        csv_line({identity.operation, identity.algorithm, identity.transport, std::to_string(identity.ranks),
-                  std::to_string(identity.bytes), identity.pattern, std::to_string(identity.iterations),
-                  std::to_string(setup.root), std::string(name(setup.model)), std::to_string(setup.message_time)});
+    if (identity.ranks < 1 || sample.asked.size() != ranks || sample.arrivals.size() != ranks || sample.exits.size() != ranks)
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("a raw sample needs a delay, an arrival and an exit for each of {} ranks", identity.ranks));
+    const std::string cell = csv_line({identity.operation, identity.algorithm, identity.transport, std::to_string(identity.ranks),
+                                       std::to_string(identity.bytes), identity.pattern, std::to_string(identity.iterations),
+                                       std::to_string(setup.root), std::string(name(setup.model)), std::to_string(setup.message_time)});
     for (std::size_t rank = 0; rank < ranks; ++rank)
         file_ << cell
-              << fmt::format(",{},{},{},{},{}\n", sample.iteration, rank, sample.asked[rank],
-                             sample.arrivals[rank] - sample.start, sample.exits[rank] - sample.start);
+              << fmt::format(",{},{},{},{},{}\n", sample.iteration, rank, sample.asked[rank], sample.arrivals[rank] - sample.start,
+                             sample.exits[rank] - sample.start);
 }
 
 void RawWriter::close() {
     file_.close();
     if (!file_)
-        throw Error(ErrorCode::state,
-                    fmt::format("raw samples were not written to '{}' completely: {}", path_.string(), last_error()));
+        throw Error(ErrorCode::state, fmt::format("raw samples were not written to '{}' completely: {}", path_.string(), last_error()));
 }
 
 std::vector<RawCell> read_raw(const std::filesystem::path& path) {
     std::ifstream file(path);
     if (!file)
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("raw samples cannot be read from '{}': {}", path.string(), last_error()));
+        throw Error(ErrorCode::invalid_argument, fmt::format("raw samples cannot be read from '{}': {}", path.string(), last_error()));
 
     std::vector<RawCell> cells;
     std::map<std::string, std::size_t> index;  // identifying columns to position in cells
@@ -102,8 +95,7 @@ std::vector<RawCell> read_raw(const std::filesystem::path& path) {
             if (fields != heading()) line.reject("this is not the heading of a file of raw samples");
             continue;
         }
-        if (fields.size() != heading().size())
-            line.reject(fmt::format("{} columns instead of {}", fields.size(), heading().size()));
+        if (fields.size() != heading().size()) line.reject(fmt::format("{} columns instead of {}", fields.size(), heading().size()));
 
         const std::string key = csv_line({fields.begin(), fields.begin() + kIterationColumn});
         const auto [entry, is_new] = index.try_emplace(key, cells.size());
@@ -130,24 +122,21 @@ std::vector<RawCell> read_raw(const std::filesystem::path& path) {
         const auto iteration = line.integer<std::uint64_t>(fields[10], 10);
         const auto rank = line.integer<std::size_t>(fields[11], 11);
         if (rank == 0) cell.samples.emplace_back().iteration = iteration;
-        if (cell.samples.empty() || cell.samples.back().iteration != iteration ||
-            cell.samples.back().asked.size() != rank || rank >= static_cast<std::size_t>(cell.identity.ranks))
+        if (cell.samples.empty() || cell.samples.back().iteration != iteration || cell.samples.back().asked.size() != rank ||
+            rank >= static_cast<std::size_t>(cell.identity.ranks))
             line.reject(fmt::format("rank {} of iteration {} is not the one that must follow", rank, iteration));
         CallSample& sample = cell.samples.back();
         sample.asked.push_back(line.integer<Nanoseconds>(fields[12], 12));
         sample.arrivals.push_back(line.integer<Nanoseconds>(fields[13], 13));
         sample.exits.push_back(line.integer<Nanoseconds>(fields[14], 14));
     }
-    if (file.bad())
-        throw Error(ErrorCode::invalid_argument, fmt::format("raw samples cannot be read from '{}'", path.string()));
-    if (line.number == 0)
-        throw Error(ErrorCode::invalid_argument, fmt::format("raw samples '{}': the file is empty", path.string()));
+    if (file.bad()) throw Error(ErrorCode::invalid_argument, fmt::format("raw samples cannot be read from '{}'", path.string()));
+    if (line.number == 0) throw Error(ErrorCode::invalid_argument, fmt::format("raw samples '{}': the file is empty", path.string()));
     for (const RawCell& cell : cells)
         for (const CallSample& sample : cell.samples)
             if (sample.asked.size() != static_cast<std::size_t>(cell.identity.ranks))
-                line.reject(fmt::format("iteration {} of {} ends after {} of {} ranks: the file is cut off",
-                                        sample.iteration, cell.identity.algorithm, sample.asked.size(),
-                                        cell.identity.ranks));
+                line.reject(fmt::format("iteration {} of {} ends after {} of {} ranks: the file is cut off", sample.iteration,
+                                        cell.identity.algorithm, sample.asked.size(), cell.identity.ranks));
     return cells;
 }
 

@@ -10,8 +10,7 @@ namespace rollcall::bench {
 namespace {
 
 const Estimate& value_of(const Cell& cell, std::string_view name) {
-    return std::find_if(cell.metrics.begin(), cell.metrics.end(), [&](const Metric& m) { return m.name == name; })
-        ->value;
+    return std::find_if(cell.metrics.begin(), cell.metrics.end(), [&](const Metric& m) { return m.name == name; })->value;
 }
 
 /// The call whose mean elapsed time is the median.
@@ -27,9 +26,9 @@ const Call& median_call(const Measured& measured) {
 GanttChart gantt_of(const Measured& measured) {
     const Call& call = median_call(measured);
     GanttChart chart;
-    chart.title = fmt::format("{}, {}, {}: call {}, the median of {}", measured.identity.algorithm,
-                              runtime::format_bytes(measured.identity.bytes), measured.identity.pattern,
-                              call.times.iteration, measured.calls.size());
+    chart.title =
+        fmt::format("{}, {}, {}: call {}, the median of {}", measured.identity.algorithm, runtime::format_bytes(measured.identity.bytes),
+                    measured.identity.pattern, call.times.iteration, measured.calls.size());
     for (int rank = 0; rank < measured.identity.ranks; ++rank) {
         const auto r = static_cast<std::size_t>(rank);
         const bool is_root = rank == measured.setup.root;
@@ -50,12 +49,9 @@ GanttChart gantt_of(const Measured& measured) {
 }  // namespace
 
 Report::Report(const Sweep& sweep, std::ostream& out)
-    : plot_(sweep.plot),
-      plotted_bytes_(*std::max_element(sweep.sizes.begin(), sweep.sizes.end())),
-      printer_(out, sweep.format) {
+    : plot_(sweep.plot), plotted_bytes_(*std::max_element(sweep.sizes.begin(), sweep.sizes.end())), printer_(out, sweep.format) {
     if (!sweep.raw.empty()) raw_.emplace(sweep.raw);
-    lines_.title = fmt::format("broadcast of {} to {} ranks: time against imbalance",
-                               runtime::format_bytes(plotted_bytes_), sweep.ranks);
+    lines_.title = fmt::format("broadcast of {} to {} ranks: time against imbalance", runtime::format_bytes(plotted_bytes_), sweep.ranks);
     lines_.y = {"mean elapsed time", true};
 }
 
@@ -72,14 +68,13 @@ void Report::add(const Measured& measured) {
 
 void Report::keep_for_plot(const Measured& measured, const Cell& cell) {
     const bool has_message_time = measured.setup.message_time > 0;
-    lines_.x = has_message_time ? Axis{"imbalance factor: spread of the arrivals in message times", false}
-                                : Axis{"spread of the arrivals", true};
-    auto series = std::find_if(lines_.series.begin(), lines_.series.end(),
-                               [&](const auto& one) { return one.name == measured.identity.algorithm; });
+    lines_.x =
+        has_message_time ? Axis{"imbalance factor: spread of the arrivals in message times", false} : Axis{"spread of the arrivals", true};
+    auto series =
+        std::find_if(lines_.series.begin(), lines_.series.end(), [&](const auto& one) { return one.name == measured.identity.algorithm; });
     if (series == lines_.series.end())
         series = lines_.series.insert(lines_.series.end(), {.name = measured.identity.algorithm, .points = {}});
-    series->points.push_back(
-        {value_of(cell, has_message_time ? "imbalance_factor" : "spread").median, value_of(cell, "mean_elapsed")});
+    series->points.push_back({value_of(cell, has_message_time ? "imbalance_factor" : "spread").median, value_of(cell, "mean_elapsed")});
 
     // One call of the first algorithm that knows arrivals, or else of the first one, with the widest spread.
     const bool knows_arrivals = measured.identity.algorithm.starts_with("arrival_");

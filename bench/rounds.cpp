@@ -13,8 +13,7 @@
 namespace rollcall::bench {
 
 std::vector<TransportChoice> parse_transports(std::string_view text) {
-    static const std::vector<TransportChoice> kAll = {
-        {"default", {}}, {"shm", {"UCX_TLS=posix,self"}}, {"tcp", {"UCX_TLS=tcp,self"}}};
+    static const std::vector<TransportChoice> kAll = {{"default", {}}, {"shm", {"UCX_TLS=posix,self"}}, {"tcp", {"UCX_TLS=tcp,self"}}};
     std::vector<Choice> choices;
     for (const TransportChoice& one : kAll) choices.push_back({.name = one.name});
     std::vector<TransportChoice> chosen;

@@ -23,8 +23,7 @@ struct TransportChoice {
 /// Error{invalid_argument}.
 std::vector<TransportChoice> parse_transports(std::string_view text);
 /// For `--help`.
-inline constexpr const char* kTransportHelp =
-    "Transports, separated by commas: default; shm (UCX_TLS=posix,self); tcp (UCX_TLS=tcp,self)";
+inline constexpr const char* kTransportHelp = "Transports, separated by commas: default; shm (UCX_TLS=posix,self); tcp (UCX_TLS=tcp,self)";
 
 /// Samples of one competitor: a list for each round.
 using Rounds = std::vector<std::vector<double>>;

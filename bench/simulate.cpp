@@ -73,8 +73,7 @@ void change(transport::Model& model, std::string_view text) {
         const auto number = [&] {
             double result = 0;
             const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), result);
-            if (error != std::errc{} || end != value.data() + value.size() || !std::isfinite(result) || result < 0)
-                reject_model(entry);
+            if (error != std::errc{} || end != value.data() + value.size() || !std::isfinite(result) || result < 0) reject_model(entry);
             return result;
         };
         const auto duration = [&] {
@@ -117,14 +116,12 @@ Plan plan_of(const Words& words) {
             plan.landing_bytes = runtime::parse_bytes(words.landing);
         } catch (const Error&) {
             throw Error(ErrorCode::invalid_argument,
-                        fmt::format("--landing {}; allowed: unlimited, or bytes such as 0 or 64Mi",
-                                    runtime::quote(words.landing)));
+                        fmt::format("--landing {}; allowed: unlimited, or bytes such as 0 or 64Mi", runtime::quote(words.landing)));
         }
     }
     if (!words.segments.empty()) {
         plan.segments = parse_count(words.segments, "--segments", 1, kMostSegments);
-        if (plan.sweep.segment_bytes)
-            throw Error(ErrorCode::invalid_argument, "--segments and --segment together; allowed: one of them");
+        if (plan.sweep.segment_bytes) throw Error(ErrorCode::invalid_argument, "--segments and --segment together; allowed: one of them");
     }
     plan.verbose = words.verbose;
     return plan;
@@ -133,8 +130,7 @@ Plan plan_of(const Words& words) {
 /// One algorithm at one size and pattern.
 class CellRun {
   public:
-    CellRun(const Plan& plan, std::uint64_t bytes, const Pattern& pattern, const std::string& name)
-        : plan_(plan), pattern_(pattern) {
+    CellRun(const Plan& plan, std::uint64_t bytes, const Pattern& pattern, const std::string& name) : plan_(plan), pattern_(pattern) {
         const Sweep& sweep = plan.sweep;
         entry_ = name == "auto" ? collectives::select(OperationKind::broadcast, situation(plan, bytes)).entry
                                 : &collectives::find_algorithm(OperationKind::broadcast, name, true);
@@ -145,16 +141,14 @@ class CellRun {
 
         transport::Model model = plan.model;
         if (entry_->simulated_only) model.cut_through = true;
-        simulation_.emplace(
-            runtime::Simulation::Options{.ranks = sweep.ranks, .model = model, .landing_bytes = plan.landing_bytes});
+        simulation_.emplace(runtime::Simulation::Options{.ranks = sweep.ranks, .model = model, .landing_bytes = plan.landing_bytes});
         measured_.identity = {.operation = "broadcast",
                               .algorithm = name,
                               .transport = "simulated",
                               .ranks = sweep.ranks,
                               .bytes = bytes,
                               .pattern = pattern.describe()};
-        measured_.setup = {sweep.root, model.message_time(bytes),
-                           plan.landing_bytes > 0 ? Model::nonblocking : Model::blocking};
+        measured_.setup = {sweep.root, model.message_time(bytes), plan.landing_bytes > 0 ? Model::nonblocking : Model::blocking};
         measured_.notes = {{"forwarding", model.cut_through ? "first_bit" : "message"}};
     }
 
@@ -168,15 +162,13 @@ class CellRun {
         for (std::uint64_t iteration = 0; iteration < iterations; ++iteration) {
             const std::uint64_t events = call(iteration);
             if (iteration == 0 && !plan_.sweep.iterations)
-                iterations =
-                    std::clamp<std::uint64_t>(kEventsOfCell / std::max<std::uint64_t>(events, 1), 1, iterations);
+                iterations = std::clamp<std::uint64_t>(kEventsOfCell / std::max<std::uint64_t>(events, 1), 1, iterations);
         }
         if (plan_.verbose) {
             const double seconds = static_cast<double>(now() - begin) * 1e-9;
-            std::cerr << fmt::format("{} {} {}: {} calls, {} messages, {} events in {}, {:.3g} events/s\n",
-                                     measured_.identity.algorithm, runtime::format_bytes(measured_.identity.bytes),
-                                     measured_.identity.pattern, iterations, messages_, events_,
-                                     runtime::format_duration(seconds), static_cast<double>(events_) / seconds);
+            std::cerr << fmt::format("{} {} {}: {} calls, {} messages, {} events in {}, {:.3g} events/s\n", measured_.identity.algorithm,
+                                     runtime::format_bytes(measured_.identity.bytes), measured_.identity.pattern, iterations, messages_,
+                                     events_, runtime::format_duration(seconds), static_cast<double>(events_) / seconds);
         }
         measured_.identity.iterations = iterations;
         return std::move(measured_);
@@ -187,8 +179,7 @@ class CellRun {
     std::uint64_t call(std::uint64_t iteration) {
         Call call;
         call.times.iteration = iteration;
-        call.times.asked =
-            pattern_.delays(plan_.sweep.ranks, plan_.sweep.root, iteration, measured_.setup.message_time);
+        call.times.asked = pattern_.delays(plan_.sweep.ranks, plan_.sweep.root, iteration, measured_.setup.message_time);
         runtime::Simulation::RankCall what;
         what.call.kind = OperationKind::broadcast;
         what.call.root = plan_.sweep.root;
@@ -226,8 +217,7 @@ void simulate(const Plan& plan) {
         std::ostream& out = sweep.format == output::Format::text ? std::cout : std::cerr;
         for (const std::uint64_t bytes : sweep.sizes) {
             const auto situation = CellRun::situation(plan, bytes);
-            out << collectives::explain(OperationKind::broadcast, situation,
-                                        collectives::select(OperationKind::broadcast, situation))
+            out << collectives::explain(OperationKind::broadcast, situation, collectives::select(OperationKind::broadcast, situation))
                 << std::endl;
         }
     }
@@ -237,8 +227,7 @@ void simulate(const Plan& plan) {
     for (const std::uint64_t bytes : sweep.sizes) {
         for (const Pattern& pattern : sweep.patterns) {
             for (const std::string& algorithm : sweep.algorithms) {
-                progress.update(done++,
-                                fmt::format("{} {} {}", runtime::format_bytes(bytes), algorithm, pattern.describe()));
+                progress.update(done++, fmt::format("{} {} {}", runtime::format_bytes(bytes), algorithm, pattern.describe()));
                 const Measured measured = CellRun(plan, bytes, pattern, algorithm).run();
                 progress.erase();
                 report.add(measured);
@@ -266,24 +255,19 @@ Without --iterations it is 20, and fewer for cells of very many messages (20 mil
 }  // namespace
 
 void add_simulate_command(CLI::App& root) {
-    CLI::App* const simulate_command =
-        root.add_subcommand("simulate", "Run algorithms on a simulated network, in virtual time");
+    CLI::App* const simulate_command = root.add_subcommand("simulate", "Run algorithms on a simulated network, in virtual time");
     simulate_command->require_subcommand(1);
-    CLI::App* const command =
-        simulate_command->add_subcommand("broadcast", "Broadcasts of many simulated ranks under arrival patterns");
+    CLI::App* const command = simulate_command->add_subcommand("broadcast", "Broadcasts of many simulated ranks under arrival patterns");
     const auto words = std::make_shared<Words>();
     words->sweep.bytes = "8Mi";
     command->add_option("-n,--ranks", words->ranks, "How many ranks")->type_name("N")->capture_default_str();
     add_sweep_options(*command, words->sweep, Ranks::simulated);
-    command
-        ->add_option("--model", words->model,
-                     "What differs from the default network (see below): alpha=5us,ports=2,cut-through")
+    command->add_option("--model", words->model, "What differs from the default network (see below): alpha=5us,ports=2,cut-through")
         ->type_name("K=V,...");
     command->add_option("--landing", words->landing, "Early data that each rank takes in: unlimited, or bytes; 0: none")
         ->type_name("BYTES")
         ->capture_default_str();
-    command->add_option("--segments", words->segments, "Instead of --segment: so many pieces, of every message")
-        ->type_name("N");
+    command->add_option("--segments", words->segments, "Instead of --segment: so many pieces, of every message")->type_name("N");
     command->add_flag("--verbose", words->verbose, "Say on standard error what each cell took of real time");
     command->footer(command->get_footer() + kFooter + kDefaultModel + kFooterEnd);
     command->callback([words] { simulate(plan_of(*words)); });

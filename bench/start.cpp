@@ -70,9 +70,7 @@ void write_all(int descriptor, std::string_view text) {
     while (!text.empty()) {
         const ssize_t written = ::write(descriptor, text.data(), text.size());
         if (written < 0 && errno == EINTR) continue;
-        if (written <= 0)
-            throw Error(ErrorCode::state,
-                        fmt::format("samples cannot be left: {}", std::generic_category().message(errno)));
+        if (written <= 0) throw Error(ErrorCode::state, fmt::format("samples cannot be left: {}", std::generic_category().message(errno)));
         text.remove_prefix(static_cast<std::size_t>(written));
     }
 }
@@ -111,27 +109,23 @@ Start checked(const StartWords& words, int default_ranks, int fewest_ranks) {
         const auto ranks = static_cast<int>(parse_count(words.ranks, "--ranks", fewest, launcher::kMostRanks));
         if (inside_job() && ranks != start.ranks)
             throw Error(ErrorCode::invalid_argument,
-                        fmt::format("--ranks {} in a job of {} ranks; allowed: {}, or leave it out", ranks, start.ranks,
-                                    start.ranks));
+                        fmt::format("--ranks {} in a job of {} ranks; allowed: {}, or leave it out", ranks, start.ranks, start.ranks));
         start.ranks = ranks;
     }
     if (start.ranks < fewest_ranks)
-        throw Error(
-            ErrorCode::invalid_argument,
-            fmt::format("a job of {} rank; allowed: {} and more for this benchmark", start.ranks, fewest_ranks));
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("a job of {} rank; allowed: {} and more for this benchmark", start.ranks, fewest_ranks));
     for (const std::string& assignment : words.environment) {
         const auto equals = assignment.find('=');
         if (equals == 0 || equals == std::string::npos)
-            throw Error(ErrorCode::invalid_argument,
-                        fmt::format("--env {}; allowed: NAME=VALUE", runtime::quote(assignment)));
+            throw Error(ErrorCode::invalid_argument, fmt::format("--env {}; allowed: NAME=VALUE", runtime::quote(assignment)));
         ::setenv(assignment.substr(0, equals).c_str(), assignment.substr(equals + 1).c_str(), 1);
     }
     if (!words.timeout.empty()) {
         const Nanoseconds time = runtime::parse_duration(words.timeout);
         if (time <= 0)
-            throw Error(
-                ErrorCode::invalid_argument,
-                fmt::format("--timeout {}; allowed: a duration above 0, such as 30s", runtime::quote(words.timeout)));
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("--timeout {}; allowed: a duration above 0, such as 30s", runtime::quote(words.timeout)));
         start.timeout = Timeout(time);
     }
     runtime::Settings::from_environment();
@@ -148,8 +142,7 @@ int start_again(const Start& how) {
 Samples collect(const Start& how, const std::vector<std::string>& environment, const std::vector<std::string>& words) {
     const InheritedDescriptor file(::memfd_create("samples", 0));
     if (file.get() < 0)
-        throw Error(ErrorCode::state,
-                    fmt::format("no file for samples in memory: {}", std::generic_category().message(errno)));
+        throw Error(ErrorCode::state, fmt::format("no file for samples in memory: {}", std::generic_category().message(errno)));
     std::vector<std::string> more = words;
     more.insert(more.end(), {kSamplesOption, std::to_string(file.get())});
     Samples samples;

@@ -69,8 +69,7 @@ Estimate estimate(std::span<const double> samples) {
 double percentile(std::span<const double> samples, double percent) {
     require_samples(samples);
     if (!(percent >= 0 && percent <= 100))
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("a percentile lies between 0 and 100, not at {}", percent));
+        throw Error(ErrorCode::invalid_argument, fmt::format("a percentile lies between 0 and 100, not at {}", percent));
     if (has_nan(samples)) return std::numeric_limits<double>::quiet_NaN();
     std::vector<double> sorted(samples.begin(), samples.end());
     std::sort(sorted.begin(), sorted.end());

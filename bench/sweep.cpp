@@ -43,19 +43,15 @@ void require_writable(const char* option, const std::filesystem::path& path) {
     if (::access(exists ? path.c_str() : directory.c_str(), W_OK) == 0 && !std::filesystem::is_directory(path)) return;
     const int reason = std::filesystem::is_directory(path) ? EISDIR : errno;
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("{} {} cannot be written: {}", option, runtime::quote(path.string()),
-                            std::generic_category().message(reason)));
+                fmt::format("{} {} cannot be written: {}", option, runtime::quote(path.string()), std::generic_category().message(reason)));
 }
 
 }  // namespace
 
 void add_sweep_options(CLI::App& command, SweepWords& words, Ranks ranks) {
-    command.add_option("--bytes", words.bytes, "Sizes of the message, separated by commas")
-        ->type_name("SIZES")
-        ->capture_default_str();
+    command.add_option("--bytes", words.bytes, "Sizes of the message, separated by commas")->type_name("SIZES")->capture_default_str();
     command
-        .add_option("--arrival", words.arrivals,
-                    "Arrival patterns, separated by commas; may be given again (see below; default balanced)")
+        .add_option("--arrival", words.arrivals, "Arrival patterns, separated by commas; may be given again (see below; default balanced)")
         ->type_name("PATTERNS")
         ->allow_extra_args(false)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -66,22 +62,17 @@ void add_sweep_options(CLI::App& command, SweepWords& words, Ranks ranks) {
         ->capture_default_str();
     command.add_option("--root", words.root, "The rank that has the message")->type_name("R")->capture_default_str();
     command.add_option("--iterations", words.iterations, "Calls that are measured, for each cell")->type_name("N");
-    command.add_option("--seed", words.seed, "Of the patterns and of the order of the calls")
-        ->type_name("S")
-        ->capture_default_str();
+    command.add_option("--seed", words.seed, "Of the patterns and of the order of the calls")->type_name("S")->capture_default_str();
     command
-        .add_option(
-            "--segment", words.segment,
-            "Piece of algorithms that pass pieces on; 0: whole (default: ROLLCALL_SEGMENT_BYTES; binomial: whole)")
+        .add_option("--segment", words.segment,
+                    "Piece of algorithms that pass pieces on; 0: whole (default: ROLLCALL_SEGMENT_BYTES; binomial: whole)")
         ->type_name("BYTES");
     output::add_format_option(command, words.format);
     command
-        .add_option(
-            "--plot", words.plot,
-            "Draw into this SVG file: time against imbalance for the largest size, and one call (needs gnuplot)")
+        .add_option("--plot", words.plot,
+                    "Draw into this SVG file: time against imbalance for the largest size, and one call (needs gnuplot)")
         ->type_name("FILE");
-    command.add_option("--raw", words.raw, "Write what every rank did in every call to this csv file")
-        ->type_name("FILE");
+    command.add_option("--raw", words.raw, "Write what every rank did in every call to this csv file")->type_name("FILE");
     command.add_flag("--explain", words.explain, "Say what `auto` chooses for each size, and why");
     command.footer("\nArrival patterns:\n" + pattern_help() +
                    (ranks == Ranks::real ? R"(
@@ -123,8 +114,7 @@ Sweep checked(const SweepWords& words, int ranks, Ranks kind) {
     if (!words.segment.empty()) {
         const auto sizes = parse_sizes(words.segment);
         if (sizes.size() != 1)
-            throw Error(ErrorCode::invalid_argument,
-                        fmt::format("--segment '{}'; allowed: one size, such as 128Ki, or 0", words.segment));
+            throw Error(ErrorCode::invalid_argument, fmt::format("--segment '{}'; allowed: one size, such as 128Ki, or 0", words.segment));
         sweep.segment_bytes = sizes.front();
     }
     sweep.plot = words.plot;

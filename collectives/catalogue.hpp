@@ -20,10 +20,10 @@ struct AlgorithmEntry {
     runtime::Algorithm algorithm;
     std::string_view summary;
     std::string_view paper;
-    std::string_view limits;       ///< In words; empty: none.
-    bool segmented = false;        ///< Uses the segment size.
-    bool whole_by_default = false; ///< And takes 0 where none is given.
-    bool simulated_only = false;   ///< Needs an oracle.
+    std::string_view limits;        ///< In words; empty: none.
+    bool segmented = false;         ///< Uses the segment size.
+    bool whole_by_default = false;  ///< And takes 0 where none is given.
+    bool simulated_only = false;    ///< Needs an oracle.
 };
 
 /// All entries, grouped by operation.

@@ -12,7 +12,7 @@ namespace rollcall::collectives {
 struct Situation {
     std::uint64_t bytes = 0;
     int ranks = 1;
-    bool landing = true;          ///< Early data can land (the budget is not zero).
+    bool landing = true;  ///< Early data can land (the budget is not zero).
 };
 
 struct Selection {

@@ -27,8 +27,7 @@ using output::Format;
 using output::Row;
 
 /// The columns of everything `info` prints; CSV has them all, text those that a section fills.
-const std::vector<std::string> kColumns = {"section",  "name",          "value",   "source",
-                                           "one_host", "several_hosts", "allowed", "note"};
+const std::vector<std::string> kColumns = {"section", "name", "value", "source", "one_host", "several_hosts", "allowed", "note"};
 
 /// A heading and what is under it.
 struct Section {
@@ -65,13 +64,11 @@ Section host_section(const runtime::Topology& topology) {
     };
     add("rollcall", ROLLCALL_VERSION);
     add("name", topology.host);
-    if (utsname system{}; uname(&system) == 0)
-        add("system", fmt::format("{} {} {}", system.sysname, system.release, system.machine));
+    if (utsname system{}; uname(&system) == 0) add("system", fmt::format("{} {} {}", system.sysname, system.release, system.machine));
     add("packages", topology.packages);
     add("cores", topology.cores, "that this process may use");
     add("CPUs", topology.cpus.size(),
-        fmt::format("that this process may use: {}; {} are online", runtime::format_cpus(topology.cpus),
-                    topology.cpus_online));
+        fmt::format("that this process may use: {}; {} are online", runtime::format_cpus(topology.cpus), topology.cpus_online));
     add("memory", output::Bytes{topology.memory_bytes});
     for (const auto& node : topology.numa_nodes) {
         add(fmt::format("NUMA node {}", node.number), output::Bytes{node.memory_bytes},
@@ -91,17 +88,14 @@ Section limit_section() {
     return section;
 }
 
-Section interface_section(const std::vector<runtime::Interface>& interfaces, const Chosen& one_host,
-                          const Chosen& several_hosts) {
+Section interface_section(const std::vector<runtime::Interface>& interfaces, const Chosen& one_host, const Chosen& several_hosts) {
     Section section{"interfaces", {}};
-    section.rows.push_back(
-        {{"name", "chosen"}, {"one_host", one_host.devices()}, {"several_hosts", several_hosts.devices()}});
+    section.rows.push_back({{"name", "chosen"}, {"one_host", one_host.devices()}, {"several_hosts", several_hosts.devices()}});
     for (std::size_t i = 0; i < interfaces.size(); ++i) {
         const auto& interface = interfaces[i];
         std::vector<std::string> addresses;
         for (const auto& address : interface.addresses) addresses.push_back(address.text());
-        const auto speed =
-            interface.speed_megabits > 0 ? fmt::format("{} Mbit/s", interface.speed_megabits) : std::string();
+        const auto speed = interface.speed_megabits > 0 ? fmt::format("{} Mbit/s", interface.speed_megabits) : std::string();
         section.rows.push_back({{"name", interface.name},
                                 {"value", fmt::format("{}", fmt::join(addresses, " "))},
                                 {"one_host", one_host.verdict(i)},
@@ -142,8 +136,7 @@ Section transport_section(const Chosen& one_host, const Chosen& several_hosts) {
 Section setting_section(const runtime::Settings& settings, Format format) {
     Section section{"settings", {}};
     for (const auto& row : runtime::describe(settings)) {
-        section.rows.push_back(
-            {{"name", row.variable}, {"value", row.value}, {"source", row.source}, {"note", row.meaning}});
+        section.rows.push_back({{"name", row.variable}, {"value", row.value}, {"source", row.source}, {"note", row.meaning}});
         // Too wide for a screen, and every error about a setting says it.
         if (format != Format::text) section.rows.back().push_back({"allowed", row.allowed});
     }
@@ -183,8 +176,7 @@ void info(Format format) {
 }  // namespace
 
 void add_info_command(CLI::App& root) {
-    auto* command = root.add_subcommand(
-        "info", "Show this host: cores, limits, interfaces and transports and which are used, settings");
+    auto* command = root.add_subcommand("info", "Show this host: cores, limits, interfaces and transports and which are used, settings");
     struct Words {
         Format format = Format::text;
         bool algorithms = false;

@@ -67,8 +67,7 @@ std::vector<Limit> limits() {
     }
     if (struct statvfs shared{}; statvfs("/dev/shm", &shared) == 0) {
         const auto block = static_cast<std::uint64_t>(shared.f_frsize);
-        found.push_back({"shared memory (/dev/shm)", output::Bytes{shared.f_blocks * block},
-                         "ranks on one host exchange data through it"});
+        found.push_back({"shared memory (/dev/shm)", output::Bytes{shared.f_blocks * block}, "ranks on one host exchange data through it"});
         found.push_back({"shared memory free", output::Bytes{shared.f_bavail * block}, ""});
     }
     if (const auto quota = cpu_quota()) {

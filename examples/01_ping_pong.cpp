@@ -31,8 +31,7 @@ int main() {
                 ++ball.hits;
                 world.send(ball, 1);
                 ball = world.receive<Ball>(1);
-                half.push_back(
-                    std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count() / 2);
+                half.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count() / 2);
             } else {
                 ball = world.receive<Ball>(0);
                 ++ball.hits;
@@ -41,8 +40,8 @@ int main() {
         }
         if (world.rank() == 0) {
             std::nth_element(half.begin(), half.begin() + kRoundTrips / 2, half.end());
-            std::printf("the ball of %zu bytes was hit %ld times; half a round trip takes %.2f us (median) over %s\n",
-                        sizeof ball, ball.hits, half[kRoundTrips / 2], job.transport_description().c_str());
+            std::printf("the ball of %zu bytes was hit %ld times; half a round trip takes %.2f us (median) over %s\n", sizeof ball,
+                        ball.hits, half[kRoundTrips / 2], job.transport_description().c_str());
         }
         return 0;
     } catch (const rollcall::Error& error) {

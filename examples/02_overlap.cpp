@@ -14,9 +14,7 @@
 
 using Clock = std::chrono::steady_clock;
 
-double milliseconds_since(Clock::time_point start) {
-    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
+double milliseconds_since(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
 
 void compute(std::chrono::milliseconds time) {
     const auto end = Clock::now() + time;

@@ -23,8 +23,8 @@ int main() {
         library.send(world.rank(), next);
         const int neighbour = library.receive<int>(previous);
 
-        std::printf("rank %d is rank %d of %d among the %s; its leader is rank %d, its neighbour rank %d\n",
-                    world.rank(), group.rank(), group.size(), world.rank() % 2 ? "odd" : "even", leader, neighbour);
+        std::printf("rank %d is rank %d of %d among the %s; its leader is rank %d, its neighbour rank %d\n", world.rank(), group.rank(),
+                    group.size(), world.rank() % 2 ? "odd" : "even", leader, neighbour);
         return 0;
     } catch (const rollcall::Error& error) {
         std::fprintf(stderr, "%s\n", error.what());

@@ -47,8 +47,7 @@ int main() {
         ::close(timer);
 
         if (world.rank() > 0) world.send(number, world.rank() - 1);
-        std::printf("rank %d has the number %d%s\n", world.rank(), number,
-                    ticks ? ", and its timer went on meanwhile" : "");
+        std::printf("rank %d has the number %d%s\n", world.rank(), number, ticks ? ", and its timer went on meanwhile" : "");
         return 0;
     } catch (const rollcall::Error& error) {
         std::fprintf(stderr, "%s\n", error.what());

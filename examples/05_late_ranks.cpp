@@ -47,8 +47,7 @@ int main() {
             for (int rank = 0; rank < world.size(); ++rank) {
                 const double its = rank == 0 ? wait : world.receive<double>(rank);
                 waiting += its > static_cast<double>(kBy.count()) / 2;
-                std::printf("  rank %d waits %6.1f ms  %s\n", rank, its,
-                            std::string(static_cast<std::size_t>(its / 5), '#').c_str());
+                std::printf("  rank %d waits %6.1f ms  %s\n", rank, its, std::string(static_cast<std::size_t>(its / 5), '#').c_str());
             }
             std::printf("  %d of %d ranks wait for it\n", waiting, world.size());
         }

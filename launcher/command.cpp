@@ -59,8 +59,7 @@ void add_program_options(CLI::App& app, ProgramWords& words) {
 int parse_ranks(const std::string& text, const std::string& program) {
     int ranks = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ranks);
-    if (text.empty())
-        refuse(fmt::format("-n N is missing for '{}': say how many processes run it, 1 to {}", program, kMostRanks));
+    if (text.empty()) refuse(fmt::format("-n N is missing for '{}': say how many processes run it, 1 to {}", program, kMostRanks));
     if (error != std::errc() || end != text.data() + text.size() || ranks < 1 || ranks > kMostRanks) {
         refuse(fmt::format("-n takes a number from 1 to {}, not '{}'", kMostRanks, text));
     }
@@ -90,8 +89,7 @@ Application application(const ProgramWords& words, Words rest) {
                         "--timeout T, --grace T, --tag-output, --help",
                         rest.front()));
     }
-    if (rest.empty())
-        refuse("a program is missing; allowed: rollcall run -n N [options] program [arguments] [: -n M program2 ...]");
+    if (rest.empty()) refuse("a program is missing; allowed: rollcall run -n N [options] program [arguments] [: -n M program2 ...]");
     Application result;
     result.ranks = parse_ranks(words.ranks, rest.front());
     for (const std::string& assignment : words.environment) {
@@ -131,8 +129,7 @@ LaunchOptions options_from(const RunWords& words, const Words& rest) {
     }
     int ranks = 0;
     for (const Application& one : options.applications) {
-        if (one.ranks > kMostRanks - ranks)
-            refuse(fmt::format("the programs have more than {} ranks together", kMostRanks));
+        if (one.ranks > kMostRanks - ranks) refuse(fmt::format("the programs have more than {} ranks together", kMostRanks));
         ranks += one.ranks;
     }
 
@@ -172,26 +169,19 @@ signal n ended the command; 126 or 127 when a program cannot be run or is not th
 }  // namespace
 
 void add_run_command(CLI::App& root, int& exit_code) {
-    CLI::App* const run_command =
-        root.add_subcommand("run", "Start a job: one or several programs, as processes that know each other");
+    CLI::App* const run_command = root.add_subcommand("run", "Start a job: one or several programs, as processes that know each other");
     const auto words = std::make_shared<RunWords>();
     add_program_options(*run_command, words->first);
     run_command->add_option("--bind", words->bind, "core: each process on a processor of its own, in turn; none")
         ->type_name("core|none")
         ->capture_default_str();
-    run_command
-        ->add_option("--timeout", words->timeout, "End the job after this time (30s, 500ms, 2min), with code 124")
-        ->type_name("T");
-    run_command
-        ->add_option("--grace", words->grace,
-                     "How long survivors of a failure may report, and then how long they may take to end")
+    run_command->add_option("--timeout", words->timeout, "End the job after this time (30s, 500ms, 2min), with code 124")->type_name("T");
+    run_command->add_option("--grace", words->grace, "How long survivors of a failure may report, and then how long they may take to end")
         ->type_name("T")
         ->default_str("2s");
     run_command->add_flag("--tag-output", words->tag_output, "Begin each line of output with [rank]");
     run_command->footer(kFooter);
-    run_command->callback([run_command, words, &exit_code] {
-        exit_code = launcher::run(options_from(*words, run_command->remaining()));
-    });
+    run_command->callback([run_command, words, &exit_code] { exit_code = launcher::run(options_from(*words, run_command->remaining())); });
 }
 
 }  // namespace rollcall::launcher

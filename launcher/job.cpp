@@ -184,8 +184,8 @@ void Job::start() {
     }
 }
 
-void Job::start(Rank& rank, const std::string& path, const Application& application,
-                const std::vector<std::string>& environment, std::optional<int> processor) {
+void Job::start(Rank& rank, const std::string& path, const Application& application, const std::vector<std::string>& environment,
+                std::optional<int> processor) {
     rank.program = &application.argv.front();
     auto control = make_sockets(SOCK_STREAM);
     auto notices = make_sockets(SOCK_SEQPACKET);
@@ -202,11 +202,10 @@ void Job::start(Rank& rank, const std::string& path, const Application& applicat
     }
     welcome(rank, control.first, notices.second);
 
-    const auto own =
-        with_environment(environment, {fmt::format("{}={}", bootstrap::kDescriptorVariable, control.second.get()),
-                                       fmt::format("{}={}", bootstrap::kJobVariable, job_),
-                                       fmt::format("{}={}", bootstrap::kRankVariable, rank.rank),
-                                       fmt::format("{}={}", bootstrap::kSizeVariable, ranks_.size())});
+    const auto own = with_environment(
+        environment,
+        {fmt::format("{}={}", bootstrap::kDescriptorVariable, control.second.get()), fmt::format("{}={}", bootstrap::kJobVariable, job_),
+         fmt::format("{}={}", bootstrap::kRankVariable, rank.rank), fmt::format("{}={}", bootstrap::kSizeVariable, ranks_.size())});
     Spawn what;
     what.path = path.c_str();
     what.argv = &application.argv;
@@ -279,8 +278,7 @@ void Job::step() {
     for (const auto& rank : ranks_) {
         if (rank->alive && rank->closed_at != kNever && rank->closed_at + kClosedBeforeDeath <= time) {
             rank->closed_at = kNever;
-            lose(*rank, fmt::format("closed its connection to the launcher before it {} the job",
-                                    rank->joined ? "left" : "joined"));
+            lose(*rank, fmt::format("closed its connection to the launcher before it {} the job", rank->joined ? "left" : "joined"));
         }
     }
     if (stage_ == Stage::running && ended_at_ <= time) {
@@ -313,9 +311,7 @@ void Job::hear(Rank& rank) {
 void Job::handle(Rank& rank, const Frame& frame) {
     FrameReader reader(frame.body);
     switch (frame.type) {
-        case FrameType::join:
-            rank.joined = true;
-            return;
+        case FrameType::join: rank.joined = true; return;
         case FrameType::exchange: {
             const auto sequence = reader.u64();
             const auto bytes = reader.blob();
@@ -338,13 +334,12 @@ void Job::handle(Rank& rank, const Frame& frame) {
             const std::string why = reader.text();
             reader.end();
             // An aborted job has failed, whatever code it was given.
-            end(code == 0 ? 1 : code, fmt::format("{} aborted the job with code {}: {}", who(rank), code, why),
-                SIGTERM);
+            end(code == 0 ? 1 : code, fmt::format("{} aborted the job with code {}: {}", who(rank), code, why), SIGTERM);
             return;
         }
         default:
-            throw Error(ErrorCode::bootstrap, fmt::format("it sent a frame of type {}, which is not for launchers",
-                                                          static_cast<int>(frame.type)));
+            throw Error(ErrorCode::bootstrap,
+                        fmt::format("it sent a frame of type {}, which is not for launchers", static_cast<int>(frame.type)));
     }
 }
 
@@ -401,8 +396,8 @@ void Job::reap() {
     std::vector<std::pair<Rank*, int>> dead;
     int status = 0;
     for (pid_t process; (process = ::waitpid(-1, &status, WNOHANG)) > 0;) {
-        const auto found = std::find_if(ranks_.begin(), ranks_.end(),
-                                        [&](const auto& rank) { return rank->alive && rank->process == process; });
+        const auto found =
+            std::find_if(ranks_.begin(), ranks_.end(), [&](const auto& rank) { return rank->alive && rank->process == process; });
         if (found != ranks_.end()) dead.emplace_back(found->get(), status);  // others were adopted
     }
     // What a rank said before it died comes first.
@@ -532,8 +527,7 @@ void Job::signalled(int signal) {
 int Job::finish() {
     stage_until_ = kNever;
     if (!kill_descendants({}, kKillLimit)) {
-        output_.say(
-            fmt::format("rollcall run: {} processes of the job cannot be ended", descendants(::getpid()).size()));
+        output_.say(fmt::format("rollcall run: {} processes of the job cannot be ended", descendants(::getpid()).size()));
     }
     if (code_ != 0) leftovers_.remove();
     output_.finish();

@@ -50,8 +50,8 @@ class Job {
     };
 
     void start();
-    void start(Rank& rank, const std::string& path, const Application& application,
-               const std::vector<std::string>& environment, std::optional<int> processor);
+    void start(Rank& rank, const std::string& path, const Application& application, const std::vector<std::string>& environment,
+               std::optional<int> processor);
     void welcome(const Rank& rank, const bootstrap::Descriptor& control, const bootstrap::Descriptor& notices) const;
     void step();
 

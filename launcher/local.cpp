@@ -38,8 +38,7 @@ Descriptor open_process(pid_t process) {
     Descriptor opened(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
     if (!opened) {
         throw Error(ErrorCode::bootstrap,
-                    fmt::format("the launcher cannot watch a process (pidfd_open, Linux 5.3 or newer): {}",
-                                std::strerror(errno)));
+                    fmt::format("the launcher cannot watch a process (pidfd_open, Linux 5.3 or newer): {}", std::strerror(errno)));
     }
     return opened;
 }
@@ -105,18 +104,16 @@ int run(const LaunchOptions& options) {
     for (const Application& application : options.applications) {
         if (application.argv.empty()) throw Error(ErrorCode::invalid_argument, "an application needs a program");
         if (application.ranks < 1 || application.ranks > kMostRanks - ranks) {
-            throw Error(ErrorCode::invalid_argument, fmt::format("{} ranks of '{}': a job has 1 to {}",
-                                                                 application.ranks, application.argv[0], kMostRanks));
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("{} ranks of '{}': a job has 1 to {}", application.ranks, application.argv[0], kMostRanks));
         }
         ranks += application.ranks;
-        const auto environment =
-            with_environment(with_environment(own_environment(), options.environment), application.environment);
+        const auto environment = with_environment(with_environment(own_environment(), options.environment), application.environment);
         Found found = find_program(application.argv[0], environment);
         if (found.error != 0) {
             std::fprintf(stderr, "rollcall run: cannot start '%s': %s\n", application.argv[0].c_str(),
-                         found.error == ENOENT && application.argv[0].find('/') == std::string::npos
-                             ? "there is no such program in PATH"
-                             : std::strerror(found.error));
+                         found.error == ENOENT && application.argv[0].find('/') == std::string::npos ? "there is no such program in PATH"
+                                                                                                     : std::strerror(found.error));
             return found.error == EACCES ? kExitNotExecutable : kExitNotFound;
         }
         guarded.programs.push_back(std::move(found.path));
@@ -150,8 +147,7 @@ int run(const LaunchOptions& options) {
     const Descriptor ended = open_process(process);
 
     for (bool ended_now = false; !ended_now;) {
-        std::array<pollfd, 3> entries{
-            {{ended.get(), POLLIN, 0}, {signals.get(), POLLIN, 0}, {commands.get(), POLLIN, 0}}};
+        std::array<pollfd, 3> entries{{{ended.get(), POLLIN, 0}, {signals.get(), POLLIN, 0}, {commands.get(), POLLIN, 0}}};
         ::poll(entries.data(), entries.size(), -1);
         ended_now = entries[0].revents != 0;
         signalfd_siginfo signal;
@@ -178,8 +174,8 @@ int run(const LaunchOptions& options) {
     if (!clean) std::fprintf(stderr, "rollcall run: some processes of the job cannot be ended\n");
     if (WIFEXITED(status)) return WEXITSTATUS(status);
     leftovers.remove();
-    std::fprintf(stderr, "rollcall run: the launcher's guard process was killed by signal %d (%s); the job is ended\n",
-                 WTERMSIG(status), ::strsignal(WTERMSIG(status)));
+    std::fprintf(stderr, "rollcall run: the launcher's guard process was killed by signal %d (%s); the job is ended\n", WTERMSIG(status),
+                 ::strsignal(WTERMSIG(status)));
     return 128 + WTERMSIG(status);
 }
 

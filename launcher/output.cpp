@@ -86,8 +86,7 @@ void Output::open(Sink& sink, int descriptor) {
     } else if (S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode)) {
         // Whether a description is non-blocking is a matter of all its holders, and the shell holds this one too. So
         // one of our own; where that is not allowed, small writes after a poll.
-        sink.own.reset(
-            ::open(fmt::format("/proc/self/fd/{}", descriptor).c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+        sink.own.reset(::open(fmt::format("/proc/self/fd/{}", descriptor).c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
         sink.kind = sink.own ? Sink::stream : Sink::shared_stream;
         if (sink.own) sink.descriptor = sink.own.get();
     } else {
@@ -130,8 +129,7 @@ void Output::close(Source& source) {
 void Output::watch(Source& source) {
     if (!source.pipe) return;
     const Sink& sink = *source.sink;
-    const bool waits_for_other =
-        sink.owner != nullptr && sink.owner != &source && source.held.size() >= kLongestHeldLine;
+    const bool waits_for_other = sink.owner != nullptr && sink.owner != &source && source.held.size() >= kLongestHeldLine;
     const bool wanted = !sink.full() && !waits_for_other;
     if (wanted == source.watched) return;
     source.watched = wanted;
@@ -279,8 +277,7 @@ void Output::broken(Sink& sink, int error) {
     sink.owner = nullptr;
     if (sink.polled) poller_.remove(sink.descriptor);
     if (error != EPIPE && failure_.empty()) {
-        failure_ =
-            fmt::format("standard {} cannot be written: {}", &sink == out_ ? "output" : "error", std::strerror(error));
+        failure_ = fmt::format("standard {} cannot be written: {}", &sink == out_ ? "output" : "error", std::strerror(error));
     }
     for (const auto& source : sources_) {
         if (source->sink != &sink) continue;

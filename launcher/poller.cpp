@@ -16,8 +16,7 @@ namespace rollcall::launcher {
 
 Poller::Poller() : set_(::epoll_create1(EPOLL_CLOEXEC)) {
     if (!set_) {
-        throw Error(ErrorCode::bootstrap,
-                    fmt::format("the launcher cannot make an epoll set: {}", std::strerror(errno)));
+        throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot make an epoll set: {}", std::strerror(errno)));
     }
 }
 
@@ -27,8 +26,7 @@ bool Poller::add(int descriptor, std::uint32_t events, Handler handler) {
     interest.data.fd = descriptor;
     if (::epoll_ctl(set_.get(), EPOLL_CTL_ADD, descriptor, &interest) != 0) {
         if (errno == EPERM) return false;
-        throw Error(ErrorCode::bootstrap,
-                    fmt::format("the launcher cannot watch descriptor {}: {}", descriptor, std::strerror(errno)));
+        throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot watch descriptor {}: {}", descriptor, std::strerror(errno)));
     }
     handlers_[descriptor] = std::make_shared<Handler>(std::move(handler));
     return true;

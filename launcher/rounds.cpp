@@ -15,12 +15,8 @@ using bootstrap::FrameWriter;
 constexpr std::size_t kOpenRounds = 64;
 
 std::shared_ptr<const Blob> failed(std::uint64_t sequence, ErrorCode code, int rank, std::string_view why) {
-    return std::make_shared<const Blob>(FrameWriter(FrameType::failed)
-                                            .u64(sequence)
-                                            .u32(static_cast<std::uint32_t>(code))
-                                            .i32(rank)
-                                            .text(why)
-                                            .finish());
+    return std::make_shared<const Blob>(
+        FrameWriter(FrameType::failed).u64(sequence).u32(static_cast<std::uint32_t>(code)).i32(rank).text(why).finish());
 }
 
 const char* name(Rounds::Kind kind) { return kind == Rounds::Kind::exchange ? "exchange" : "barrier"; }
@@ -54,8 +50,8 @@ std::vector<Rounds::Answer> Rounds::conclude(Round& round, std::shared_ptr<const
 
 std::vector<Rounds::Answer> Rounds::arrive(int rank, Kind kind, std::uint64_t sequence, Blob blob) {
     if (!rounds_.contains(sequence) && rounds_.size() >= kOpenRounds) {
-        throw Error(ErrorCode::bootstrap, fmt::format("rank {} began bootstrap {} {} while {} others are unfinished",
-                                                      rank, name(kind), sequence, kOpenRounds));
+        throw Error(ErrorCode::bootstrap,
+                    fmt::format("rank {} began bootstrap {} {} while {} others are unfinished", rank, name(kind), sequence, kOpenRounds));
     }
     Round& round = rounds_.try_emplace(sequence, Round{kind, rank, 0, {}, nullptr}).first->second;
     if (round.blobs.empty()) round.blobs.resize(static_cast<std::size_t>(ranks_));
@@ -70,21 +66,20 @@ std::vector<Rounds::Answer> Rounds::arrive(int rank, Kind kind, std::uint64_t se
     if (round.answer) {
         answers.push_back({rank, round.answer});
     } else if (kind != round.kind) {
-        answers = conclude(round, failed(sequence, ErrorCode::mismatch, -1,
-                                         fmt::format("rank {} called {} and rank {} called {}", round.first,
-                                                     name(round.kind), rank, name(kind))));
+        answers = conclude(round,
+                           failed(sequence, ErrorCode::mismatch, -1,
+                                  fmt::format("rank {} called {} and rank {} called {}", round.first, name(round.kind), rank, name(kind))));
     } else if (const int gone = missing(round); gone >= 0) {
         answers = conclude(round, failed(sequence, ErrorCode::peer_failed, gone, lost_[gone]));
     } else if (round.arrived == ranks_) {
         std::size_t bytes = 16;
         for (const auto& one : round.blobs) bytes += one->size() + 4;
         if (kind == Kind::barrier) {
-            answers =
-                conclude(round, std::make_shared<const Blob>(FrameWriter(FrameType::released).u64(sequence).finish()));
+            answers = conclude(round, std::make_shared<const Blob>(FrameWriter(FrameType::released).u64(sequence).finish()));
         } else if (bytes > bootstrap::kLongestAnswer) {
-            answers = conclude(round, failed(sequence, ErrorCode::invalid_argument, -1,
-                                             fmt::format("the blobs of all ranks make {} bytes; {} are the most", bytes,
-                                                         bootstrap::kLongestAnswer)));
+            answers = conclude(
+                round, failed(sequence, ErrorCode::invalid_argument, -1,
+                              fmt::format("the blobs of all ranks make {} bytes; {} are the most", bytes, bootstrap::kLongestAnswer)));
         } else {
             FrameWriter writer(FrameType::gathered);
             writer.u64(sequence).u32(static_cast<std::uint32_t>(ranks_));

@@ -93,8 +93,8 @@ pid_t spawn(const Spawn& what) {
     ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != launcher) ::_exit(128 + SIGKILL);  // it died before the line above
-    bool ready = place(what.input, STDIN_FILENO) && place(what.output, STDOUT_FILENO) &&
-                 place(what.error, STDERR_FILENO) && ::fcntl(what.bootstrap, F_SETFD, 0) == 0;
+    bool ready = place(what.input, STDIN_FILENO) && place(what.output, STDOUT_FILENO) && place(what.error, STDERR_FILENO) &&
+                 ::fcntl(what.bootstrap, F_SETFD, 0) == 0;
     if (ready && what.processor) {
         const auto processor = static_cast<std::size_t>(*what.processor);
         cpu_set_t* const set = CPU_ALLOC(processor + 1);
@@ -117,8 +117,7 @@ std::vector<int> processors() {
     // The kernel refuses sets that are smaller than its own: grow until it does not.
     std::vector<int> allowed;
     for (std::size_t count = 1024; count <= (std::size_t{1} << 20); count *= 4) {
-        const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(CPU_ALLOC(count),
-                                                                   [](cpu_set_t* old) { CPU_FREE(old); });
+        const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(CPU_ALLOC(count), [](cpu_set_t* old) { CPU_FREE(old); });
         const std::size_t size = CPU_ALLOC_SIZE(count);
         if (::sched_getaffinity(0, size, set.get()) != 0) continue;
         for (std::size_t processor = 0; processor < count; ++processor) {

@@ -129,8 +129,11 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
         if (card.size() >= sizeof its) std::memcpy(&its, card.data(), sizeof its);
         if (card.size() < sizeof its || its.version != kCardVersion ||
             card.size() != sizeof its + std::size_t{its.host_length} + its.cpus_length + its.address_length)
-            throw Error(ErrorCode::bootstrap, fmt::format("rank {} of the job speaks another version of Rollcall: build all programs of a "
-                                                          "job against the same one", rank), static_cast<int>(rank));
+            throw Error(ErrorCode::bootstrap,
+                        fmt::format("rank {} of the job speaks another version of Rollcall: build all programs of a "
+                                    "job against the same one",
+                                    rank),
+                        static_cast<int>(rank));
         const char* text = reinterpret_cast<const char*>(card.data() + sizeof its);
         hosts[rank].assign(text, its.host_length);
         if (hosts[rank] == place.host) neighbours.push_back(parse_cpus(std::string_view(text + its.host_length, its.cpus_length)));
@@ -148,7 +151,8 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
     world_ = world;
 
     lane_ = std::make_unique<Lane>(*engine_, *bootstrap_, policy_of(settings_, oversubscribed(neighbours)));
-    log(spdlog::level::debug, "rank {} of {} on {}, started by {}, over {}", place.rank, place.size, place.host, bootstrap_->name(), transport_->description());
+    log(spdlog::level::debug, "rank {} of {} on {}, started by {}, over {}", place.rank, place.size, place.host, bootstrap_->name(),
+        transport_->description());
 }
 
 void Process::finalize() {

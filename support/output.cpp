@@ -42,23 +42,21 @@ std::string short_size(std::uint64_t bytes) {
 
 std::string as_text(const Value& value) {
     return std::visit(
-        Overload{
-            [](std::monostate) { return std::string(); }, [](bool truth) { return std::string(truth ? "yes" : "no"); },
-            [](std::int64_t number) { return fmt::to_string(number); },
-            [](std::uint64_t number) { return fmt::to_string(number); },
-            [](double number) { return std::isfinite(number) ? fmt::format("{:.4g}", number) : std::string("-"); },
-            [](const std::string& text) { return text; }, [](Bytes size) { return short_size(size.bytes); },
-            [](Seconds duration) { return runtime::format_duration(duration.seconds); },
-            [](const Interval& interval) {
-                return fmt::format("{} [{}, {}]", runtime::format_duration(interval.median),
-                                   runtime::format_duration(interval.low), runtime::format_duration(interval.high));
-            }},
+        Overload{[](std::monostate) { return std::string(); }, [](bool truth) { return std::string(truth ? "yes" : "no"); },
+                 [](std::int64_t number) { return fmt::to_string(number); }, [](std::uint64_t number) { return fmt::to_string(number); },
+                 [](double number) { return std::isfinite(number) ? fmt::format("{:.4g}", number) : std::string("-"); },
+                 [](const std::string& text) { return text; }, [](Bytes size) { return short_size(size.bytes); },
+                 [](Seconds duration) { return runtime::format_duration(duration.seconds); },
+                 [](const Interval& interval) {
+                     return fmt::format("{} [{}, {}]", runtime::format_duration(interval.median), runtime::format_duration(interval.low),
+                                        runtime::format_duration(interval.high));
+                 }},
         value.held());
 }
 
 bool is_number(const Value& value) {
-    return std::visit(Overload{[](std::monostate) { return false; }, [](bool) { return false; },
-                               [](const std::string&) { return false; }, [](const auto&) { return true; }},
+    return std::visit(Overload{[](std::monostate) { return false; }, [](bool) { return false; }, [](const std::string&) { return false; },
+                               [](const auto&) { return true; }},
                       value.held());
 }
 
@@ -74,9 +72,8 @@ std::string csv_quoted(const std::string& text) {
 
 std::string as_csv(const Value& value) {
     return std::visit(
-        Overload{[](bool truth) { return std::string(truth ? "true" : "false"); },
-                 [](double number) { return exact(number); }, [](const std::string& text) { return csv_quoted(text); },
-                 [](Bytes size) { return fmt::to_string(size.bytes); },
+        Overload{[](bool truth) { return std::string(truth ? "true" : "false"); }, [](double number) { return exact(number); },
+                 [](const std::string& text) { return csv_quoted(text); }, [](Bytes size) { return fmt::to_string(size.bytes); },
                  [](Seconds duration) { return exact(duration.seconds); },
                  [](const Interval& interval) {
                      return fmt::format("{},{},{}", exact(interval.median), exact(interval.low), exact(interval.high));
@@ -88,14 +85,13 @@ std::string as_csv(const Value& value) {
 using Json = nlohmann::ordered_json;
 
 Json as_json(const Value& value) {
-    return std::visit(
-        Overload{[](std::monostate) { return Json(); }, [](Bytes size) { return Json(size.bytes); },
-                 [](Seconds duration) { return Json(duration.seconds); },
-                 [](const Interval& interval) {
-                     return Json{{"median", interval.median}, {"low", interval.low}, {"high", interval.high}};
-                 },
-                 [](const auto& plain) { return Json(plain); }},
-        value.held());
+    return std::visit(Overload{[](std::monostate) { return Json(); }, [](Bytes size) { return Json(size.bytes); },
+                               [](Seconds duration) { return Json(duration.seconds); },
+                               [](const Interval& interval) {
+                                   return Json{{"median", interval.median}, {"low", interval.low}, {"high", interval.high}};
+                               },
+                               [](const auto& plain) { return Json(plain); }},
+                      value.held());
 }
 
 /// Columns on a screen: code points, which is right for the few symbols printed here.
@@ -107,17 +103,14 @@ std::size_t width(std::string_view text) {
 }  // namespace
 
 CLI::Option* add_format_option(CLI::App& command, Format& format) {
-    static const std::map<std::string, Format> kFormats = {
-        {"text", Format::text}, {"csv", Format::csv}, {"json", Format::json}};
+    static const std::map<std::string, Format> kFormats = {{"text", Format::text}, {"csv", Format::csv}, {"json", Format::json}};
     const auto read = [&format](const CLI::results_t& words) {
         format = kFormats.at(words.front());
         return true;
     };
-    const auto present =
-        std::find_if(kFormats.begin(), kFormats.end(), [&](const auto& entry) { return entry.second == format; });
+    const auto present = std::find_if(kFormats.begin(), kFormats.end(), [&](const auto& entry) { return entry.second == format; });
     const auto check = [](std::string& word) {
-        return kFormats.contains(word) ? std::string()
-                                       : fmt::format("'{}' is not a format; allowed: text, csv, json", word);
+        return kFormats.contains(word) ? std::string() : fmt::format("'{}' is not a format; allowed: text, csv, json", word);
     };
     return command.add_option("--format", read, "How results are printed: text, csv, json")
         ->check(CLI::Validator(check, "text|csv|json"))
@@ -151,12 +144,8 @@ void Table::add(const Row& row) {
             text_rows_.emplace_back();
             for (const auto* cell : cells) text_rows_.back().push_back(*cell);
             break;
-        case Format::csv:
-            add_csv(cells);
-            break;
-        case Format::json:
-            add_json(row);
-            break;
+        case Format::csv: add_csv(cells); break;
+        case Format::json: add_json(row); break;
     }
 }
 

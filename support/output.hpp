@@ -47,8 +47,7 @@ struct Interval {
 /// What stands in a cell: nothing, a truth value, a number, a text, a size, or a duration.
 class Value {
   public:
-    using Held =
-        std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string, Bytes, Seconds, Interval>;
+    using Held = std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string, Bytes, Seconds, Interval>;
 
     Value() = default;
     Value(bool value) : held_(value) {}

@@ -17,8 +17,7 @@ using runtime::quote;
 /// The innermost subcommand that was named.
 const CLI::App& innermost(const CLI::App& root) {
     const CLI::App* command = &root;
-    for (auto named = root.get_subcommands(); !named.empty(); named = command->get_subcommands())
-        command = named.back();
+    for (auto named = root.get_subcommands(); !named.empty(); named = command->get_subcommands()) command = named.back();
     return *command;
 }
 
@@ -52,13 +51,10 @@ std::string describe(const CLI::App& root, const CLI::ParseError& error) {
     if (const auto unknown = command.remaining(); !unknown.empty() && !takes_anything) {
         const auto& word = unknown.front();
         if (word.starts_with('-')) {
-            return fmt::format("unknown option {} of `{}`; allowed: {}", quote(word), full_name(command),
-                               options(command));
+            return fmt::format("unknown option {} of `{}`; allowed: {}", quote(word), full_name(command), options(command));
         }
-        if (has_subcommands)
-            return fmt::format("unknown subcommand {}; allowed: {}", quote(word), subcommands(command));
-        return fmt::format("unexpected argument {} of `{}`; allowed: {}", quote(word), full_name(command),
-                           options(command));
+        if (has_subcommands) return fmt::format("unknown subcommand {}; allowed: {}", quote(word), subcommands(command));
+        return fmt::format("unexpected argument {} of `{}`; allowed: {}", quote(word), full_name(command), options(command));
     }
     if (has_subcommands && dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
         return fmt::format("`{}` needs a subcommand; allowed: {}", full_name(command), subcommands(command));

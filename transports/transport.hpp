@@ -111,8 +111,7 @@ class Transport {
     /// Sends. The header (at most kMaximumHeader bytes) is copied. The payload must stay until the transfer has ended:
     /// eager, when it has left this process; large, when the receiver has fetched or declined it. `completion` must
     /// live until told when `pending` is returned.
-    virtual Started send(int peer, std::span<const std::byte> header, ConstBytes payload, Path path,
-                         Completion& completion) = 0;
+    virtual Started send(int peer, std::span<const std::byte> header, ConstBytes payload, Path path, Completion& completion) = 0;
     /// Fetches an offered payload into `into` (offer.size bytes), from an offer or later.
     virtual Started fetch(const Offer& offer, Bytes into, Completion& completion) = 0;
     /// Lets an offered payload go; the sender's transfer ends as done.

@@ -7,9 +7,9 @@
 //
 // Example, n = 8, root 0, T = 1, all arrive at 0: step 1: 0->1; step 2: 0->2, 1->3; step 3: 0->4, 1->5, 2->6, 3->7; all
 // have it at 3. With a segment size the message runs down the same tree piece by piece.
+#include "collectives/trees/binomial.hpp"
 #include "collectives/broadcast/broadcast.hpp"
 #include "collectives/relay.hpp"
-#include "collectives/trees/binomial.hpp"
 
 namespace rollcall::collectives {
 

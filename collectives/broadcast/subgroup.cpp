@@ -49,7 +49,8 @@ Task subgroup_member(Operation& op) {
     const std::uint64_t received = co_await receiving;
     std::vector<int> targets;
     for (std::size_t word = kTargets; word < received / sizeof(header[0]); ++word) targets.push_back(static_cast<int>(header[word]));
-    co_await relay(op, op.arguments().data, static_cast<int>(header[kSource]), std::move(targets), static_cast<std::uint64_t>(header[kSegment]), kData);
+    co_await relay(op, op.arguments().data, static_cast<int>(header[kSource]), std::move(targets),
+                   static_cast<std::uint64_t>(header[kSegment]), kData);
 }
 
 bool subgroup_called(Operation& op) { return op.is_here(op.root(), kHeader); }

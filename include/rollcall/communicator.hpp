@@ -82,7 +82,7 @@ class Communicator {
     Request start_receive(void* data, std::uint64_t bytes, int from, Tag tag = 0) const;
 
     template <class T, std::size_t N>
-        requires Transferable<std::remove_const_t<T>>
+    requires Transferable<std::remove_const_t<T>>
     void send(std::span<T, N> data, int to, Tag tag = 0, std::optional<Timeout> timeout = {}) const {
         send(data.data(), data.size_bytes(), to, tag, timeout);
     }
@@ -102,10 +102,8 @@ class Communicator {
         return value;
     }
     template <class T, std::size_t N>
-        requires Transferable<std::remove_const_t<T>>
-    Request start_send(std::span<T, N> data, int to, Tag tag = 0) const {
-        return start_send(data.data(), data.size_bytes(), to, tag);
-    }
+    requires Transferable<std::remove_const_t<T>> Request start_send(std::span<T, N> data, int to, Tag tag = 0)
+    const { return start_send(data.data(), data.size_bytes(), to, tag); }
     template <Transferable T, std::size_t N>
     Request start_receive(std::span<T, N> data, int from, Tag tag = 0) const {
         return start_receive(data.data(), data.size_bytes(), from, tag);

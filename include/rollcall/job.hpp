@@ -13,12 +13,12 @@ namespace rollcall {
 
 /// What a background thread has done, for those who want to know what it costs.
 struct ProgressStatistics {
-    Nanoseconds background_cpu_time = 0;   ///< CPU time of the background thread.
-    std::uint64_t background_looks = 0;    ///< Times it woke.
-    std::uint64_t background_takeovers = 0;///< Times it found something to do while the application did not look.
-    std::uint64_t background_parks = 0;    ///< Times it went to sleep until something comes.
-    std::uint64_t caller_sleeps = 0;       ///< Times a waiting caller went to sleep.
-    std::uint64_t landing_peak_bytes = 0;  ///< Most early data held at a time.
+    Nanoseconds background_cpu_time = 0;     ///< CPU time of the background thread.
+    std::uint64_t background_looks = 0;      ///< Times it woke.
+    std::uint64_t background_takeovers = 0;  ///< Times it found something to do while the application did not look.
+    std::uint64_t background_parks = 0;      ///< Times it went to sleep until something comes.
+    std::uint64_t caller_sleeps = 0;         ///< Times a waiting caller went to sleep.
+    std::uint64_t landing_peak_bytes = 0;    ///< Most early data held at a time.
 };
 
 /// Joins the job this process was started for, and leaves it when destroyed. A process that was started by no launcher

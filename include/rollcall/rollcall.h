@@ -86,8 +86,7 @@ int rollcall_rank(const rollcall_communicator* communicator);
 int rollcall_size(const rollcall_communicator* communicator);
 
 /* Ranks of the same colour, ordered by key, then by rank; collective. ROLLCALL_NO_COLOR gives NULL. */
-rollcall_status rollcall_split(const rollcall_communicator* communicator, int color, int key,
-                               rollcall_communicator** result);
+rollcall_status rollcall_split(const rollcall_communicator* communicator, int color, int key, rollcall_communicator** result);
 /* The same ranks with their own messages and sequence; collective. */
 rollcall_status rollcall_duplicate(const rollcall_communicator* communicator, rollcall_communicator** result);
 /* Frees what split or duplicate gave. NULL is allowed. */
@@ -96,23 +95,22 @@ void rollcall_communicator_free(rollcall_communicator* communicator);
 /* --- point to point ------------------------------------------------------------------------------------------------
  */
 
-rollcall_status rollcall_send(const rollcall_communicator* communicator, const void* data, uint64_t bytes, int to,
-                              uint64_t tag, int64_t timeout);
+rollcall_status rollcall_send(const rollcall_communicator* communicator, const void* data, uint64_t bytes, int to, uint64_t tag,
+                              int64_t timeout);
 /* `received` may be NULL; else it gets the number of bytes that came. */
-rollcall_status rollcall_receive(const rollcall_communicator* communicator, void* data, uint64_t bytes, int from,
-                                 uint64_t tag, int64_t timeout, uint64_t* received);
-rollcall_status rollcall_start_send(const rollcall_communicator* communicator, const void* data, uint64_t bytes, int to,
-                                    uint64_t tag, rollcall_request** request);
-rollcall_status rollcall_start_receive(const rollcall_communicator* communicator, void* data, uint64_t bytes, int from,
-                                       uint64_t tag, rollcall_request** request);
+rollcall_status rollcall_receive(const rollcall_communicator* communicator, void* data, uint64_t bytes, int from, uint64_t tag,
+                                 int64_t timeout, uint64_t* received);
+rollcall_status rollcall_start_send(const rollcall_communicator* communicator, const void* data, uint64_t bytes, int to, uint64_t tag,
+                                    rollcall_request** request);
+rollcall_status rollcall_start_receive(const rollcall_communicator* communicator, void* data, uint64_t bytes, int from, uint64_t tag,
+                                       rollcall_request** request);
 
 /* --- collective ----------------------------------------------------------------------------------------------------
  */
 
 typedef struct rollcall_broadcast_options {
     const char* algorithm; /* a name of `rollcall info --algorithms`; NULL: the setting ROLLCALL_BROADCAST */
-    int64_t
-        segment_bytes; /* piece of algorithms that pass pieces on; 0: whole; -1: the setting ROLLCALL_SEGMENT_BYTES */
+    int64_t segment_bytes; /* piece of algorithms that pass pieces on; 0: whole; -1: the setting ROLLCALL_SEGMENT_BYTES */
     int64_t timeout;
 } rollcall_broadcast_options;
 #define ROLLCALL_BROADCAST_DEFAULTS \
@@ -123,9 +121,8 @@ rollcall_status rollcall_start_barrier(const rollcall_communicator* communicator
 /* `options` may be NULL. A started broadcast does not use options->timeout: its deadline is that of rollcall_wait(). */
 rollcall_status rollcall_broadcast(const rollcall_communicator* communicator, void* data, uint64_t bytes, int root,
                                    const rollcall_broadcast_options* options);
-rollcall_status rollcall_start_broadcast(const rollcall_communicator* communicator, void* data, uint64_t bytes,
-                                         int root, const rollcall_broadcast_options* options,
-                                         rollcall_request** request);
+rollcall_status rollcall_start_broadcast(const rollcall_communicator* communicator, void* data, uint64_t bytes, int root,
+                                         const rollcall_broadcast_options* options, rollcall_request** request);
 
 /* --- requests ------------------------------------------------------------------------------------------------------
  */

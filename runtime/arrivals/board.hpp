@@ -16,9 +16,9 @@ namespace rollcall::runtime {
 /// written. `check` ties the words together and to the communicator, so that a torn notice, or one that was meant for a
 /// communicator that had this slot before, is recognised as not there.
 struct BoardSlot {
-    std::uint64_t sequence = 0;   ///< The latest operation of the communicator at which the writer has arrived; 0: none.
-    Nanoseconds arrival = 0;      ///< When it arrived.
-    Nanoseconds predicted = 0;    ///< When it expected to arrive, or 0.
+    std::uint64_t sequence = 0;  ///< The latest operation of the communicator at which the writer has arrived; 0: none.
+    Nanoseconds arrival = 0;     ///< When it arrived.
+    Nanoseconds predicted = 0;   ///< When it expected to arrive, or 0.
     std::uint64_t check = 0;
 
     std::uint64_t expected_check(std::uint64_t communicator) const noexcept {

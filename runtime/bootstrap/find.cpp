@@ -20,9 +20,9 @@ using Names = std::vector<const char*>;
 /// One way of being started, told by the environment.
 struct Starter {
     const char* name;
-    Names any;    ///< At least one of these variables is set,
-    Names all;    ///< and all of these,
-    Names tasks;  ///< and the first of these that is set (if any is) is not "1": a job of one needs no bootstrap.
+    Names any;                             ///< At least one of these variables is set,
+    Names all;                             ///< and all of these,
+    Names tasks;                           ///< and the first of these that is set (if any is) is not "1": a job of one needs no bootstrap.
     std::unique_ptr<Bootstrap> (*join)();  ///< nullptr: evident, but not supported yet.
 };
 
@@ -73,11 +73,10 @@ std::unique_ptr<Bootstrap> find_bootstrap() {
         for (const char* variable : starter.any) {
             if (is_set(variable)) found.emplace_back(variable);
         }
-        throw Error(
-            ErrorCode::bootstrap,
-            fmt::format("this process was started by {} ({} is set), which Rollcall does not support yet; start the "
-                        "job by `rollcall run`, or unset the variable to run alone",
-                        starter.name, fmt::join(found, ", ")));
+        throw Error(ErrorCode::bootstrap,
+                    fmt::format("this process was started by {} ({} is set), which Rollcall does not support yet; start the "
+                                "job by `rollcall run`, or unset the variable to run alone",
+                                starter.name, fmt::join(found, ", ")));
     }
     if (joined_process == ::getpid()) {
         throw Error(ErrorCode::state, "this process has already joined its job: find_bootstrap() is called once");

@@ -14,8 +14,7 @@ namespace {
 
 template <typename Integer>
 void put(Blob& bytes, Integer value) {
-    for (std::size_t i = 0; i < sizeof(Integer); ++i)
-        bytes.push_back(static_cast<std::byte>((value >> (8 * i)) & 0xff));
+    for (std::size_t i = 0; i < sizeof(Integer); ++i) bytes.push_back(static_cast<std::byte>((value >> (8 * i)) & 0xff));
 }
 
 template <typename Integer>
@@ -28,8 +27,7 @@ Integer get(std::span<const std::byte> bytes) {
 }
 
 [[noreturn]] void refuse(const std::string& why) {
-    throw Error(ErrorCode::bootstrap,
-                "the bootstrap connection carries something that is not Rollcall's protocol: " + why);
+    throw Error(ErrorCode::bootstrap, "the bootstrap connection carries something that is not Rollcall's protocol: " + why);
 }
 
 }  // namespace
@@ -50,9 +48,7 @@ FrameWriter& FrameWriter::u64(std::uint64_t value) {
     return *this;
 }
 
-FrameWriter& FrameWriter::text(std::string_view value) {
-    return blob(std::as_bytes(std::span(value.substr(0, kLongestText))));
-}
+FrameWriter& FrameWriter::text(std::string_view value) { return blob(std::as_bytes(std::span(value.substr(0, kLongestText)))); }
 
 FrameWriter& FrameWriter::blob(std::span<const std::byte> value) {
     put(bytes_, static_cast<std::uint32_t>(value.size()));
@@ -181,11 +177,10 @@ Blob encode_welcome(const Place& place) {
 Place decode_welcome(std::span<const std::byte> body) {
     FrameReader reader(body);
     if (const auto version = reader.u32(); version != kProtocolVersion) {
-        throw Error(
-            ErrorCode::bootstrap,
-            fmt::format("`rollcall run` speaks version {} of the bootstrap protocol and this program version {}; "
-                        "use the `rollcall` command of the same installation as the library",
-                        version, kProtocolVersion));
+        throw Error(ErrorCode::bootstrap,
+                    fmt::format("`rollcall run` speaks version {} of the bootstrap protocol and this program version {}; "
+                                "use the `rollcall` command of the same installation as the library",
+                                version, kProtocolVersion));
     }
     Place place;
     place.rank = reader.i32();
@@ -197,17 +192,14 @@ Place decode_welcome(std::span<const std::byte> body) {
     place.host = reader.text();
     reader.end();
     if (place.size < 1 || place.rank < 0 || place.rank >= place.size || place.local_size < 1 || place.local_rank < 0 ||
-        place.local_rank >= place.local_size || place.local_size > place.size || place.hosts < 1 ||
-        place.hosts > place.size) {
-        refuse(fmt::format("a place that cannot be: rank {} of {}, local rank {} of {}, {} hosts", place.rank,
-                           place.size, place.local_rank, place.local_size, place.hosts));
+        place.local_rank >= place.local_size || place.local_size > place.size || place.hosts < 1 || place.hosts > place.size) {
+        refuse(fmt::format("a place that cannot be: rank {} of {}, local rank {} of {}, {} hosts", place.rank, place.size, place.local_rank,
+                           place.local_size, place.hosts));
     }
     return place;
 }
 
-Blob encode_notice(const Notice& notice) {
-    return FrameWriter(FrameType::notice).i32(notice.rank).text(notice.how).finish();
-}
+Blob encode_notice(const Notice& notice) { return FrameWriter(FrameType::notice).i32(notice.rank).text(notice.how).finish(); }
 
 Notice decode_notice(std::span<const std::byte> body) {
     FrameReader reader(body);

@@ -33,12 +33,11 @@ constexpr auto kLongestNap = microseconds(500);
 constexpr auto kAbortPatience = std::chrono::milliseconds(500);
 
 [[noreturn]] void unusable(std::string_view number, std::string_view why) {
-    throw Error(
-        ErrorCode::bootstrap,
-        fmt::format("{}={} says that `rollcall run` started this process, but {}; start the program by `rollcall "
-                    "run` directly, let wrappers pass the descriptor on (Python: close_fds=False), or unset the "
-                    "variable to run alone",
-                    kDescriptorVariable, number, why));
+    throw Error(ErrorCode::bootstrap,
+                fmt::format("{}={} says that `rollcall run` started this process, but {}; start the program by `rollcall "
+                            "run` directly, let wrappers pass the descriptor on (Python: close_fds=False), or unset the "
+                            "variable to run alone",
+                            kDescriptorVariable, number, why));
 }
 
 int parse_descriptor(std::string_view number) {
@@ -67,8 +66,7 @@ Launched::Launched(std::string_view number) {
     socklen_t domain_size = sizeof domain;
     socklen_t type_size = sizeof type;
     if (::getsockopt(inherited, SOL_SOCKET, SO_DOMAIN, &domain, &domain_size) != 0 ||
-        ::getsockopt(inherited, SOL_SOCKET, SO_TYPE, &type, &type_size) != 0 || domain != AF_UNIX ||
-        type != SOCK_STREAM) {
+        ::getsockopt(inherited, SOL_SOCKET, SO_TYPE, &type, &type_size) != 0 || domain != AF_UNIX || type != SOCK_STREAM) {
         unusable(number, "that descriptor is not the launcher's socket");
     }
 
@@ -117,8 +115,7 @@ Launched::Launched(std::string_view number) {
     epoll_event interest{};
     interest.events = EPOLLIN;
     if (!notice_events_ || ::epoll_ctl(notice_events_.get(), EPOLL_CTL_ADD, notices_.get(), &interest) != 0) {
-        throw Error(ErrorCode::bootstrap,
-                    fmt::format("cannot watch for notices of the launcher: {}", std::strerror(errno)));
+        throw Error(ErrorCode::bootstrap, fmt::format("cannot watch for notices of the launcher: {}", std::strerror(errno)));
     }
     post(FrameWriter(FrameType::join).i32(::getpid()).finish());
 }
@@ -155,24 +152,22 @@ Frame Launched::answer(const char* operation, std::uint64_t sequence, const Mean
             const auto code = static_cast<ErrorCode>(reader.u32());
             const int rank = reader.i32();
             throw Error(code,
-                        fmt::format("rank {} on host {}: bootstrap {} (sequence {}) failed: {}", place_.rank,
-                                    place_.host, operation, sequence, reader.text()),
+                        fmt::format("rank {} on host {}: bootstrap {} (sequence {}) failed: {}", place_.rank, place_.host, operation,
+                                    sequence, reader.text()),
                         rank);
         }
         if (state == Inbox::State::closed) {
-            throw Error(
-                ErrorCode::bootstrap,
-                fmt::format("rank {} on host {}: bootstrap {} (sequence {}) failed: the launcher, `rollcall run`, "
-                            "is gone",
-                            place_.rank, place_.host, operation, sequence));
+            throw Error(ErrorCode::bootstrap,
+                        fmt::format("rank {} on host {}: bootstrap {} (sequence {}) failed: the launcher, `rollcall run`, "
+                                    "is gone",
+                                    place_.rank, place_.host, operation, sequence));
         }
         const auto now = Clock::now();
         if (now >= deadline) {
-            throw Error(ErrorCode::timeout,
-                        fmt::format("rank {} on host {}: bootstrap {} (sequence {}) was not answered within {} ms: not "
-                                    "every rank has called it",
-                                    place_.rank, place_.host, operation, sequence,
-                                    std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count()));
+            throw Error(ErrorCode::timeout, fmt::format("rank {} on host {}: bootstrap {} (sequence {}) was not answered within {} ms: not "
+                                                        "every rank has called it",
+                                                        place_.rank, place_.host, operation, sequence,
+                                                        std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count()));
         }
         const auto events = static_cast<short>(POLLIN | (unsent() ? POLLOUT : 0));
         const auto rest = forever ? Clock::duration::max() : deadline - now;
@@ -192,9 +187,8 @@ Frame Launched::answer(const char* operation, std::uint64_t sequence, const Mean
 
 std::vector<Blob> Launched::exchange(std::span<const std::byte> mine, const Meanwhile& meanwhile, Timeout timeout) {
     if (mine.size() > kLongestBlob) {
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("rank {}: a bootstrap exchange of {} bytes; the longest blob has {}", place_.rank,
-                                mine.size(), kLongestBlob));
+        throw Error(ErrorCode::invalid_argument, fmt::format("rank {}: a bootstrap exchange of {} bytes; the longest blob has {}",
+                                                             place_.rank, mine.size(), kLongestBlob));
     }
     const auto sequence = ++sequence_;
     post(FrameWriter(FrameType::exchange).u64(sequence).blob(mine).finish());

@@ -20,9 +20,7 @@ struct Call {
     std::uint8_t reserved = 0;
     std::uint16_t method = 0;  ///< Stands for the algorithm and its segment size; see method_of().
 
-    bool same_request(const Call& other) const noexcept {
-        return kind == other.kind && root == other.root && bytes == other.bytes;
-    }
+    bool same_request(const Call& other) const noexcept { return kind == other.kind && root == other.root && bytes == other.bytes; }
     bool agrees_with(const Call& other) const noexcept { return same_request(other) && method == other.method; }
 };
 

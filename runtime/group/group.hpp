@@ -26,9 +26,9 @@ struct Group {
     std::uint64_t id = 0;
     std::string name;
     int size = 1;
-    std::vector<int> world;                   ///< World rank of each member; empty: the identity.
-    std::vector<std::uint64_t> first_slot;    ///< On each member's board; empty: slot 0 on all.
-    bool has_slots = true;                    ///< False when some member had no slots left: notices go by message.
+    std::vector<int> world;                 ///< World rank of each member; empty: the identity.
+    std::vector<std::uint64_t> first_slot;  ///< On each member's board; empty: slot 0 on all.
+    bool has_slots = true;                  ///< False when some member had no slots left: notices go by message.
 
     int world_rank(int rank) const noexcept { return world.empty() ? rank : world[static_cast<std::size_t>(rank)]; }
     std::uint64_t slot_of(int on, int writer) const noexcept {
@@ -45,12 +45,12 @@ struct CommunicatorState {
     int rank;
     std::atomic<std::uint64_t> next_sequence{1};
 
-    Operation* active = nullptr;            ///< Operations under way, linked by Operation::next_active.
-    EarlyMessage* early = nullptr;          ///< Collective messages that no receive has claimed yet.
-    std::uint64_t begun = 0;                ///< Highest sequence number begun here.
-    std::vector<Call> history;              ///< What was called at the last sequence numbers, a ring.
-    std::unique_ptr<Error> broken;          ///< Why no operation from `broken_from` on can succeed.
-    std::uint64_t broken_from = 0;          ///< Earlier ones may: all ranks go through with them.
+    Operation* active = nullptr;    ///< Operations under way, linked by Operation::next_active.
+    EarlyMessage* early = nullptr;  ///< Collective messages that no receive has claimed yet.
+    std::uint64_t begun = 0;        ///< Highest sequence number begun here.
+    std::vector<Call> history;      ///< What was called at the last sequence numbers, a ring.
+    std::unique_ptr<Error> broken;  ///< Why no operation from `broken_from` on can succeed.
+    std::uint64_t broken_from = 0;  ///< Earlier ones may: all ranks go through with them.
 
     bool is_broken_at(std::uint64_t sequence) const noexcept { return broken && sequence >= broken_from; }
 

@@ -26,8 +26,7 @@ std::optional<transport::Bytes> Landing::take(std::uint64_t size, bool phantom) 
     void* data = nullptr;
     if (!phantom && size >= kMapped) {
         const std::uint64_t capacity = capacity_for(size);
-        const auto found =
-            std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) { return kept.capacity == capacity; });
+        const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) { return kept.capacity == capacity; });
         if (found != kept_.end()) {
             data = found->data;
             kept_bytes_ -= capacity;

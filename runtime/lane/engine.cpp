@@ -38,8 +38,7 @@ struct TextSend final : transport::Completion {
 
 std::uint32_t allowance_for(std::uint64_t landing_bytes, int size) {
     const std::uint64_t peers = static_cast<std::uint64_t>(std::max(1, size - 1));
-    return static_cast<std::uint32_t>(
-        std::clamp<std::uint64_t>(landing_bytes / kEagerShare / peers, kLeastAllowance, kMostAllowance));
+    return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(landing_bytes / kEagerShare / peers, kLeastAllowance, kMostAllowance));
 }
 
 std::uint64_t budget_for(std::uint64_t landing_bytes, int size) {
@@ -167,8 +166,7 @@ void Engine::remove(CommunicatorState& communicator) {
 
 // --- sending ---------------------------------------------------------------------------------------------------------
 
-Transfer& Engine::new_transfer(Operation& operation, Transfer::Direction direction, int peer, transport::Bytes buffer,
-                               std::uint64_t step) {
+Transfer& Engine::new_transfer(Operation& operation, Transfer::Direction direction, int peer, transport::Bytes buffer, std::uint64_t step) {
     auto* transfer = new (arena_.allocate(sizeof(Transfer))) Transfer(direction, peer, operation.communicator_.group->id, step, buffer);
     transfer->key.sequence = operation.sequence_;
     transfer->key.source = direction == Transfer::Direction::send ? options_.rank : peer;
@@ -269,7 +267,8 @@ void Engine::on_deferred(const CollectiveHeader& header) {
     Operation* operation = communicator ? find_active(*communicator, header.sequence) : nullptr;
     if (!operation) return;
     for (Transfer* transfer = operation->transfers_; transfer; transfer = transfer->next)
-        if (transfer->tell_deferred && transfer->peer == header.base.source && transfer->key.tag == header.base.tag) transfer->deferred = true;
+        if (transfer->tell_deferred && transfer->peer == header.base.source && transfer->key.tag == header.base.tag)
+            transfer->deferred = true;
     touch(*operation);
 }
 
@@ -285,7 +284,8 @@ void Engine::finish(Transfer& transfer) {
     }
     (transfer.previous ? transfer.previous->next : operation->transfers_) = transfer.next;
     if (transfer.next) transfer.next->previous = transfer.previous;
-    if (transfer.key.tag == Operation::kArrivedStep && transfer.direction == Transfer::Direction::receive && operation->arrivals_ && !operation->failed())
+    if (transfer.key.tag == Operation::kArrivedStep && transfer.direction == Transfer::Direction::receive && operation->arrivals_ &&
+        !operation->failed())
         see(*operation, rank_in(*operation->communicator_.group, transfer.peer));
     if (transfer.released) free_transfer(transfer);
     touch(*operation);
@@ -294,7 +294,8 @@ void Engine::finish(Transfer& transfer) {
 // The transport could not do it. Who is to blame is not known for sure: a peer may have left because of another's death,
 // of which this rank has not heard yet. So it waits a moment for better word; see tick().
 void Engine::lose(Transfer& transfer) {
-    const bool known = ended_ || dead_.contains(transfer.peer) || transfer.abandoned_at || (transfer.operation && transfer.operation->failed());
+    const bool known =
+        ended_ || dead_.contains(transfer.peer) || transfer.abandoned_at || (transfer.operation && transfer.operation->failed());
     if (known) return finish_failed(transfer, dead(transfer.peer));
     transfer.stage = Transfer::Stage::lost;
     lost_.emplace_back(&transfer, transport_.now());

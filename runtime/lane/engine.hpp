@@ -35,16 +35,16 @@ struct EarlyMessage final : transport::Completion {
     CommunicatorState* communicator = nullptr;  ///< Null: point to point, or a communicator not known yet.
     EarlyMessage* next = nullptr;               ///< Of the communicator, or of the unknown ones.
     EarlyMessage* previous = nullptr;
-    Transfer* claimed = nullptr;                ///< A receive that waits for the landing to end.
+    Transfer* claimed = nullptr;  ///< A receive that waits for the landing to end.
     transport::Offer offer;
     transport::Bytes buffer;
     Call call;
     std::uint64_t size = 0;
-    std::uint32_t charge = 0;                   ///< Eager allowance to give back.
+    std::uint32_t charge = 0;  ///< Eager allowance to give back.
     std::uint32_t ordinal = 0;
     Stage stage = Stage::held;
-    bool dropped = false;                       ///< Nobody wants it any more; freed when the landing ends.
-    bool from_landing = false;                  ///< The buffer counts in the budget; else it is of the heap.
+    bool dropped = false;       ///< Nobody wants it any more; freed when the landing ends.
+    bool from_landing = false;  ///< The buffer counts in the budget; else it is of the heap.
     bool waits_for_landing = false;
 };
 
@@ -155,8 +155,7 @@ class Engine final : public transport::Sink {
     static void unlink(EarlyMessage*& list, EarlyMessage& early) noexcept;
 
     // transfers and operations
-    Transfer& new_transfer(Operation& operation, Transfer::Direction direction, int peer, transport::Bytes buffer,
-                           std::uint64_t step);
+    Transfer& new_transfer(Operation& operation, Transfer::Direction direction, int peer, transport::Bytes buffer, std::uint64_t step);
     void on_deferred(const CollectiveHeader& header);
     void finish(Transfer& transfer);
     void finish_failed(Transfer& transfer, const Error& error);
@@ -194,13 +193,13 @@ class Engine final : public transport::Sink {
     MatchTable<Transfer> posted_;
     MatchTable<EarlyMessage> early_;
     std::unordered_map<std::uint64_t, CommunicatorState*> communicators_;
-    std::unordered_set<std::uint64_t> removed_;        ///< Communicators that were: late messages for them are let go.
-    EarlyMessage* unknown_early_ = nullptr;            ///< For communicators that are not known here yet.
-    std::deque<EarlyMessage*> waiting_for_landing_;    ///< First in, first out.
-    std::vector<Operation*> watching_;                 ///< Operations that watch the board.
-    std::vector<Transfer*> withdrawn_;                 ///< Abandoned, but their buffers are still in use.
-    std::unordered_map<int, std::string> dead_;        ///< And how they died.
-    std::unique_ptr<Error> ended_;                     ///< The whole job is over.
+    std::unordered_set<std::uint64_t> removed_;      ///< Communicators that were: late messages for them are let go.
+    EarlyMessage* unknown_early_ = nullptr;          ///< For communicators that are not known here yet.
+    std::deque<EarlyMessage*> waiting_for_landing_;  ///< First in, first out.
+    std::vector<Operation*> watching_;               ///< Operations that watch the board.
+    std::vector<Transfer*> withdrawn_;               ///< Abandoned, but their buffers are still in use.
+    std::unordered_map<int, std::string> dead_;      ///< And how they died.
+    std::unique_ptr<Error> ended_;                   ///< The whole job is over.
     Operation* ready_head_ = nullptr;
     Operation* ready_tail_ = nullptr;
     std::uint64_t finished_ = 0;
@@ -212,7 +211,7 @@ class Engine final : public transport::Sink {
         std::string why;
     };
     std::vector<std::pair<Transfer*, Nanoseconds>> lost_;  ///< And since when.
-    std::vector<Unreachable> unreachable_;             ///< Reported by the transport; see tick().
+    std::vector<Unreachable> unreachable_;                 ///< Reported by the transport; see tick().
 };
 
 }  // namespace rollcall::runtime

@@ -57,13 +57,14 @@ void Engine::mismatch(CommunicatorState& communicator, std::uint64_t sequence, c
         mine.same_request(other)
             ? "with different algorithms or segment sizes. Give all ranks the same ROLLCALL_ settings"
             : "All ranks of a communicator must call the same operations in the same order, with the same root and size";
-    break_communicator(communicator, sequence,
-                       Error(ErrorCode::mismatch,
-                             fmt::format("the calls at sequence {} of communicator {} do not match: rank {} called {}, rank {} called {}{}{}",
-                                         sequence, group.name, first, to_string(*first_call), second, to_string(*second_call),
-                                         mine.same_request(other) ? ", " : ". ", advice),
-                             source),
-                       true);
+    break_communicator(
+        communicator, sequence,
+        Error(ErrorCode::mismatch,
+              fmt::format("the calls at sequence {} of communicator {} do not match: rank {} called {}, rank {} called {}{}{}", sequence,
+                          group.name, first, to_string(*first_call), second, to_string(*second_call),
+                          mine.same_request(other) ? ", " : ". ", advice),
+              source),
+        true);
 }
 
 bool Engine::check_call(CommunicatorState& communicator, std::uint64_t sequence, const Call& call, int source) {
@@ -175,7 +176,8 @@ Nanoseconds Engine::tick(Nanoseconds now) {
 
 // Those with this peer, or with all (-1).
 void Engine::fail_lost(int peer) {
-    const auto first = std::stable_partition(lost_.begin(), lost_.end(), [&](const auto& lost) { return peer >= 0 && lost.first->peer != peer; });
+    const auto first =
+        std::stable_partition(lost_.begin(), lost_.end(), [&](const auto& lost) { return peer >= 0 && lost.first->peer != peer; });
     const std::vector<std::pair<Transfer*, Nanoseconds>> known(first, lost_.end());
     lost_.erase(first, lost_.end());
     for (const auto& [transfer, since] : known) finish_failed(*transfer, dead(transfer->peer));
@@ -203,7 +205,8 @@ void Engine::on_death(int rank, const std::string& how) {
         for (Operation* operation = communicator->active; operation; operation = operation->next_active_)
             if (!operation->failed())
                 fail(*operation, Error(error.code(), fmt::format("{}: {}", operation->describe(), error.what()), rank));
-        break_communicator(*communicator, 0, Error(error.code(), fmt::format("communicator {}: {}", communicator->group->name, error.what()), rank), false);
+        break_communicator(*communicator, 0,
+                           Error(error.code(), fmt::format("communicator {}: {}", communicator->group->name, error.what()), rank), false);
     }
     fail_lost(rank);
     transport_.disconnect(rank);

@@ -30,9 +30,7 @@ struct Engine::Incoming {
     std::uint32_t charge = 0;
     bool offered = false;
 
-    MatchKey key() const {
-        return {header.base.communicator, header.sequence, header.base.tag, header.base.source};
-    }
+    MatchKey key() const { return {header.base.communicator, header.sequence, header.base.tag, header.base.source}; }
 };
 
 void Engine::receive(Transfer& transfer) {

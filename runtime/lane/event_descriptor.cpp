@@ -14,8 +14,8 @@ namespace rollcall::runtime {
 
 EventDescriptor::EventDescriptor() : descriptor_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (descriptor_ < 0)
-        throw Error(ErrorCode::state, fmt::format("cannot create an event descriptor: {}; raise the limit of open files (ulimit -n)",
-                                                  std::strerror(errno)));
+        throw Error(ErrorCode::state,
+                    fmt::format("cannot create an event descriptor: {}; raise the limit of open files (ulimit -n)", std::strerror(errno)));
 }
 
 EventDescriptor::~EventDescriptor() { close(descriptor_); }

@@ -44,7 +44,7 @@ class FrameArena {
         Free* next;
     };
     static constexpr std::size_t kGrain = 64;
-    static constexpr std::size_t kClasses = 32;        // up to 2 KiB
+    static constexpr std::size_t kClasses = 32;  // up to 2 KiB
     static constexpr std::size_t kChunk = 64 * 1024;
     static constexpr std::size_t kSmallChunks = 32;
     /// Of bytes that are not written when it is made.

@@ -50,9 +50,7 @@ void relax() noexcept {
 
 Nanoseconds add(Nanoseconds time, Nanoseconds span) noexcept { return span > kNever - time ? kNever : time + span; }
 
-Nanoseconds deadline_of(Timeout timeout) noexcept {
-    return timeout == kForever ? kNever : add(monotonic_now(), timeout.count());
-}
+Nanoseconds deadline_of(Timeout timeout) noexcept { return timeout == kForever ? kNever : add(monotonic_now(), timeout.count()); }
 
 void poll_until(pollfd* descriptors, nfds_t count, Nanoseconds until) noexcept {
     if (until == kNever) {
@@ -95,8 +93,9 @@ void Lane::open_event_loop() {
         if (descriptor >= 0) added = added && epoll_ctl(event_loop_, EPOLL_CTL_ADD, descriptor, &event) == 0;
     }
     if (!added)
-        throw Error(ErrorCode::state, fmt::format("cannot make a descriptor for host-driven progress: {}; raise the limit of open files (ulimit -n)",
-                                                  std::strerror(errno)));
+        throw Error(ErrorCode::state,
+                    fmt::format("cannot make a descriptor for host-driven progress: {}; raise the limit of open files (ulimit -n)",
+                                std::strerror(errno)));
 }
 
 void Lane::stop_background() {

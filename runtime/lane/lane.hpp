@@ -32,12 +32,12 @@ namespace rollcall::runtime {
 
 /// How a lane waits. Times in nanoseconds; all of it is data, set from Settings and topology.
 struct IdlePolicy {
-    bool background = true;            ///< A background thread drives when no caller does; else the host program must.
-    bool follow_application = true;    ///< The background thread runs on the core the application last called from.
-    bool yield = false;                ///< Yield in every empty poll: more ranks than cores share this node.
-    Nanoseconds spin = 100'000;        ///< A waiting caller polls this long before it sleeps.
-    Nanoseconds tick = 500'000;        ///< Between looks of the background thread.
-    Nanoseconds quiet = 2'000'000;     ///< Silence after which the background thread arms and parks.
+    bool background = true;          ///< A background thread drives when no caller does; else the host program must.
+    bool follow_application = true;  ///< The background thread runs on the core the application last called from.
+    bool yield = false;              ///< Yield in every empty poll: more ranks than cores share this node.
+    Nanoseconds spin = 100'000;      ///< A waiting caller polls this long before it sleeps.
+    Nanoseconds tick = 500'000;      ///< Between looks of the background thread.
+    Nanoseconds quiet = 2'000'000;   ///< Silence after which the background thread arms and parks.
 };
 
 /// Counters of a lane, read at any time by any thread.
@@ -46,7 +46,7 @@ struct LaneCounters {
     std::atomic<std::uint64_t> background_looks{0};      ///< Times it woke without being called.
     std::atomic<std::uint64_t> background_parks{0};
     std::atomic<std::uint64_t> caller_sleeps{0};
-    std::atomic<std::uint64_t> submissions{0};           ///< Things started through the queue.
+    std::atomic<std::uint64_t> submissions{0};  ///< Things started through the queue.
 };
 
 class Lane {
@@ -97,7 +97,8 @@ class Lane {
 
     bool try_take(bool in_background = false) noexcept {
         if (baton_.load(std::memory_order_relaxed) || baton_.exchange(true, std::memory_order_acquire)) return false;
-        if (parked_.load(std::memory_order_relaxed)) [[unlikely]] unpark(in_background);
+        if (parked_.load(std::memory_order_relaxed)) [[unlikely]]
+            unpark(in_background);
         return true;
     }
     void note_call() noexcept;
@@ -128,28 +129,28 @@ class Lane {
     LaneCounters counters_;
 
     alignas(64) std::atomic<bool> baton_{false};
-    std::atomic<std::uint32_t> activity_{0};       ///< Grows with each call from the application.
-    alignas(64) std::atomic<int> followers_{0};    ///< Callers that wait for the baton or for their own end.
+    std::atomic<std::uint32_t> activity_{0};     ///< Grows with each call from the application.
+    alignas(64) std::atomic<int> followers_{0};  ///< Callers that wait for the baton or for their own end.
     std::atomic<bool> submitted_{false};
     std::atomic<bool> noticed_{false};
-    std::atomic<bool> owner_sleeps_{false};        ///< The owner sleeps with the baton in its hand.
-    std::atomic<bool> parked_{false};              ///< Nobody has the baton, the descriptor is armed, the board says so. Owner-only.
-    std::atomic<bool> dormant_{false};             ///< The background thread sleeps until the caller that sleeps leaves.
-    std::atomic<bool> busy_{false};                ///< The engine has time-driven work.
-    std::atomic<int> wanted_{0};                   ///< Threads that need the baton itself.
+    std::atomic<bool> owner_sleeps_{false};  ///< The owner sleeps with the baton in its hand.
+    std::atomic<bool> parked_{false};        ///< Nobody has the baton, the descriptor is armed, the board says so. Owner-only.
+    std::atomic<bool> dormant_{false};       ///< The background thread sleeps until the caller that sleeps leaves.
+    std::atomic<bool> busy_{false};          ///< The engine has time-driven work.
+    std::atomic<int> wanted_{0};             ///< Threads that need the baton itself.
     std::atomic<int> paused_{0};
     std::atomic<bool> stopping_{false};
     std::atomic<int> application_cpu_{-1};
 
-    std::mutex mutex_;                             ///< Guards the lists and the sleep of followers.
+    std::mutex mutex_;  ///< Guards the lists and the sleep of followers.
     std::condition_variable followers_wake_;
     std::vector<Waitable*> submissions_;
     std::vector<bootstrap::Notice> notices_;
-    std::uint64_t told_finished_ = 0;              ///< Owner-only: Engine::finished() when followers were last told.
-    Nanoseconds next_tick_ = 0;                    ///< Owner-only.
-    Nanoseconds next_notice_look_ = 0;             ///< Owner-only; where no background thread looks.
+    std::uint64_t told_finished_ = 0;   ///< Owner-only: Engine::finished() when followers were last told.
+    Nanoseconds next_tick_ = 0;         ///< Owner-only.
+    Nanoseconds next_notice_look_ = 0;  ///< Owner-only; where no background thread looks.
 
-    int event_loop_ = -1;                          ///< Host-driven: an epoll descriptor of the transport's and the notices'.
+    int event_loop_ = -1;  ///< Host-driven: an epoll descriptor of the transport's and the notices'.
     EventDescriptor owner_wake_;
     EventDescriptor background_wake_;
     std::thread thread_;

@@ -79,7 +79,9 @@ class MatchTable {
     };
 
     std::size_t bucket_count() const noexcept { return many_.empty() ? kFew : many_.size(); }
-    std::span<const Bucket> buckets() const noexcept { return many_.empty() ? std::span<const Bucket>(few_) : std::span<const Bucket>(many_); }
+    std::span<const Bucket> buckets() const noexcept {
+        return many_.empty() ? std::span<const Bucket>(few_) : std::span<const Bucket>(many_);
+    }
     const Bucket& bucket_of(const MatchKey& key) const noexcept { return buckets()[key.hash() & (bucket_count() - 1)]; }
     Bucket& bucket_of(const MatchKey& key) noexcept { return const_cast<Bucket&>(std::as_const(*this).bucket_of(key)); }
 

@@ -12,12 +12,12 @@ enum class MessageKind : std::uint8_t {
     point_to_point,
     point_to_point_compact,  ///< The same, with a CompactHeader.
     collective,
-    credit,   ///< Only gives eager allowance back.
-    nudge,    ///< Only wakes a sleeping owner: its board was written.
-    retract,  ///< The sender of an offered message gave up: let the offer go.
-    probe,    ///< "I wait for you in this call": compared with the receiver's own call.
-    deferred, ///< An early message stays at its sender, who asked to be told: no landing buffer for it now.
-    failed,   ///< An operation failed at the source; the payload is the sentence, `call.root` the rank that caused it.
+    credit,    ///< Only gives eager allowance back.
+    nudge,     ///< Only wakes a sleeping owner: its board was written.
+    retract,   ///< The sender of an offered message gave up: let the offer go.
+    probe,     ///< "I wait for you in this call": compared with the receiver's own call.
+    deferred,  ///< An early message stays at its sender, who asked to be told: no landing buffer for it now.
+    failed,    ///< An operation failed at the source; the payload is the sentence, `call.root` the rank that caused it.
 };
 
 inline constexpr std::uint8_t kEmptyPayload = 1;  ///< Flag: the large path carries one byte that stands for none.

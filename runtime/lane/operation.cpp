@@ -104,9 +104,7 @@ Arrivals& Operation::arrivals() {
     return *arrivals_;
 }
 
-std::string Operation::describe() const {
-    return fmt::format("{} #{} on {}", to_string(call_), sequence_, communicator_.group->name);
-}
+std::string Operation::describe() const { return fmt::format("{} #{} on {}", to_string(call_), sequence_, communicator_.group->name); }
 
 void Pending::drop() {
     if (!transfer_) return;

@@ -27,10 +27,10 @@ namespace rollcall::runtime {
 
 /// What an algorithm is given. The spans and buffers stay the caller's.
 struct Arguments {
-    transport::Bytes data;                       ///< Broadcast: the message. Exchange: what is gathered, rank by rank.
-    transport::ConstBytes contribution;          ///< Exchange: this rank's part.
-    std::uint64_t segment_bytes = 0;             ///< Piece of a pipelined transfer; 0: whole.
-    std::span<const Nanoseconds> oracle;         ///< All arrival times, known beforehand (simulation only).
+    transport::Bytes data;                ///< Broadcast: the message. Exchange: what is gathered, rank by rank.
+    transport::ConstBytes contribution;   ///< Exchange: this rank's part.
+    std::uint64_t segment_bytes = 0;      ///< Piece of a pipelined transfer; 0: whole.
+    std::span<const Nanoseconds> oracle;  ///< All arrival times, known beforehand (simulation only).
 };
 
 using Algorithm = Task (*)(Operation&);
@@ -94,8 +94,7 @@ class Arrivals {
 class Operation final : public Waitable {
   public:
     /// The state must outlive the operation. `arguments` as above.
-    Operation(CommunicatorState& communicator, std::uint64_t sequence, const Call& call, Algorithm algorithm,
-              const Arguments& arguments);
+    Operation(CommunicatorState& communicator, std::uint64_t sequence, const Call& call, Algorithm algorithm, const Arguments& arguments);
     ~Operation();
 
     /// The step of the message that stands for a notice where a communicator has no slots on the board.
@@ -200,7 +199,7 @@ class Operation final : public Waitable {
     Nanoseconds begun_at_ = 0;
     Nanoseconds first_data_ = 0;
     Nanoseconds probed_at_ = 0;
-    bool ready_ = false;    ///< In the engine's list of operations to look at.
+    bool ready_ = false;  ///< In the engine's list of operations to look at.
 };
 
 class Pending::Awaiter final : public WaitPoint {

@@ -14,12 +14,12 @@ namespace rollcall::runtime {
 struct EarlyMessage;
 
 struct PeerState {
-    std::uint32_t allowance = 0;      ///< Eager bytes this rank may still send to the peer.
-    std::uint32_t owed = 0;           ///< Eager bytes of the peer that were consumed here, to be given back.
-    std::uint32_t sent = 0;           ///< Point-to-point messages sent to the peer.
-    std::uint32_t expected = 0;       ///< Point-to-point messages taken in order from the peer.
+    std::uint32_t allowance = 0;         ///< Eager bytes this rank may still send to the peer.
+    std::uint32_t owed = 0;              ///< Eager bytes of the peer that were consumed here, to be given back.
+    std::uint32_t sent = 0;              ///< Point-to-point messages sent to the peer.
+    std::uint32_t expected = 0;          ///< Point-to-point messages taken in order from the peer.
     EarlyMessage* overtaking = nullptr;  ///< Point-to-point messages that came before an earlier one.
-    bool accepts_data = true;         ///< Whether eager messages to it may carry data.
+    bool accepts_data = true;            ///< Whether eager messages to it may carry data.
 };
 
 /// Dense for jobs of the usual size; sparse where a process of a very large job (or of a simulation) talks to few.

@@ -27,9 +27,7 @@ class [[nodiscard]] Task {
         std::suspend_always initial_suspend() noexcept { return {}; }
         struct Final {
             bool await_ready() noexcept { return false; }
-            std::coroutine_handle<> await_suspend(std::coroutine_handle<promise_type> self) noexcept {
-                return self.promise().continuation;
-            }
+            std::coroutine_handle<> await_suspend(std::coroutine_handle<promise_type> self) noexcept { return self.promise().continuation; }
             void await_resume() noexcept {}
         };
         Final final_suspend() noexcept { return {}; }

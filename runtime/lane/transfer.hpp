@@ -41,24 +41,24 @@ class Transfer final : public Waitable, public transport::Completion {
     void abandon(Engine& engine, const Error& error) override;
     void complete(transport::Outcome outcome) noexcept override;
 
-    MatchKey key;                      ///< key.source: the sender's world rank.
-    Transfer* match_next = nullptr;    ///< MatchTable
-    transport::Bytes buffer;           ///< Sends only read it.
-    std::uint64_t received = 0;        ///< Bytes that came, valid when a receive is done.
+    MatchKey key;                    ///< key.source: the sender's world rank.
+    Transfer* match_next = nullptr;  ///< MatchTable
+    transport::Bytes buffer;         ///< Sends only read it.
+    std::uint64_t received = 0;      ///< Bytes that came, valid when a receive is done.
     Engine* engine = nullptr;
-    Operation* operation = nullptr;    ///< Null: point to point.
-    EarlyMessage* early = nullptr;     ///< A claimed receive: where its message lands.
-    Transfer* next = nullptr;          ///< List of the operation's unfinished transfers.
+    Operation* operation = nullptr;  ///< Null: point to point.
+    EarlyMessage* early = nullptr;   ///< A claimed receive: where its message lands.
+    Transfer* next = nullptr;        ///< List of the operation's unfinished transfers.
     Transfer* previous = nullptr;
-    Nanoseconds abandoned_at = 0;      ///< When its buffer was asked back, or 0.
-    std::uint32_t ordinal = 0;         ///< Point-to-point sends: position in the stream to the peer.
+    Nanoseconds abandoned_at = 0;  ///< When its buffer was asked back, or 0.
+    std::uint32_t ordinal = 0;     ///< Point-to-point sends: position in the stream to the peer.
     int peer = -1;
     Direction direction = Direction::send;
     Stage stage = Stage::idle;
-    bool large = false;                ///< A send that the receiver must fetch.
-    bool tell_deferred = false;        ///< A send whose sender asks to be told when it cannot land.
-    bool deferred = false;             ///< And has been told so.
-    bool released = false;             ///< Its operation's coroutine no longer refers to it.
+    bool large = false;          ///< A send that the receiver must fetch.
+    bool tell_deferred = false;  ///< A send whose sender asks to be told when it cannot land.
+    bool deferred = false;       ///< And has been told so.
+    bool released = false;       ///< Its operation's coroutine no longer refers to it.
 
   private:
     friend class Engine;

@@ -89,18 +89,15 @@ constexpr auto kAlgorithms = "auto, or an algorithm that `rollcall info --algori
 // In the order of the structure.
 constexpr std::array kSettings = {
     Setting{"ROLLCALL_TRANSPORT", Word{&Settings::transport, kTransports}, "how bytes move"},
-    Setting{"ROLLCALL_NET", Text{&Settings::net, check_net, kNetSettingAllowed},
-            "network interfaces to use; empty = automatic"},
+    Setting{"ROLLCALL_NET", Text{&Settings::net, check_net, kNetSettingAllowed}, "network interfaces to use; empty = automatic"},
     Setting{"ROLLCALL_LANDING_BYTES", Size{&Settings::landing_bytes, 0, kNoLimit},
             "early data held for this process, at most; 0 = a sender waits until its data is asked for"},
     // The longest: an eager message is copied on both sides and held in full by the transport.
-    Setting{"ROLLCALL_EAGER_BYTES", Size{&Settings::eager_bytes, 0, 1ull << 20},
-            "longest message sent along with its header"},
+    Setting{"ROLLCALL_EAGER_BYTES", Size{&Settings::eager_bytes, 0, 1ull << 20}, "longest message sent along with its header"},
     // The shortest: below a cache line a pipeline would only send headers.
     Setting{"ROLLCALL_SEGMENT_BYTES", Size{&Settings::segment_bytes, 64, kNoLimit}, "piece of a pipelined transfer"},
     // The most: more than that many slots per process is a mistake, not a board.
-    Setting{"ROLLCALL_BOARD_SLOTS", Count{&Settings::board_slots, 1ull << 30, "automatic"},
-            "arrival slots, of all communicators together"},
+    Setting{"ROLLCALL_BOARD_SLOTS", Count{&Settings::board_slots, 1ull << 30, "automatic"}, "arrival slots, of all communicators together"},
     Setting{"ROLLCALL_PROGRESS", Mode<ProgressMode>{&Settings::progress, kProgressModes},
             "who drives transfers while the application computes: a background thread, or the host program"},
     Setting{"ROLLCALL_PROGRESS_BIND", Mode<ProgressBind>{&Settings::progress_bind, kProgressBinds},
@@ -195,9 +192,7 @@ bool read(const Text& kind, std::string_view text, Settings& settings) {
 // Writing: the value as it may be set.
 std::string write(const Size& size, const Settings& settings) { return format_bytes(settings.*size.member); }
 std::string write(const Count& count, const Settings& settings) { return fmt::to_string(settings.*count.member); }
-std::string write(const Duration& duration, const Settings& settings) {
-    return exact_duration(settings.*duration.member);
-}
+std::string write(const Duration& duration, const Settings& settings) { return exact_duration(settings.*duration.member); }
 std::string write(const Word& word, const Settings& settings) { return settings.*word.member; }
 template <typename Enumeration>
 std::string write(const Mode<Enumeration>& mode, const Settings& settings) {
@@ -220,8 +215,7 @@ std::string allowed_of(const Setting& setting) {
         if (!known.empty()) known += ", ";
         known += setting.variable;
     }
-    throw Error(ErrorCode::invalid_setting,
-                fmt::format("{} is not a setting; the settings are: {}", quote(variable), known));
+    throw Error(ErrorCode::invalid_setting, fmt::format("{} is not a setting; the settings are: {}", quote(variable), known));
 }
 
 }  // namespace
@@ -237,8 +231,8 @@ Settings Settings::from_environment() {
         const auto starts_variable = [&](std::string_view prefix) { return variable.starts_with(prefix); };
         if (std::any_of(kForeign.begin(), kForeign.end(), starts_variable)) continue;
 
-        const auto setting = std::find_if(kSettings.begin(), kSettings.end(),
-                                          [&](const Setting& candidate) { return candidate.variable == variable; });
+        const auto setting =
+            std::find_if(kSettings.begin(), kSettings.end(), [&](const Setting& candidate) { return candidate.variable == variable; });
         if (setting == kSettings.end()) refuse_variable(variable);
         bool good = false;
         try {

@@ -16,23 +16,24 @@ enum class ProgressBind { application, none };
 
 /// The settings of one process. Defaults are the values below; each can be set by the variable named beside it.
 struct Settings {
-    std::string transport = "ucx";                   ///< ROLLCALL_TRANSPORT: ucx
-    std::string net;                                 ///< ROLLCALL_NET: interfaces by name, CIDR, or ^exclusion; "" = automatic
-    std::uint64_t landing_bytes = 128ull << 20;      ///< ROLLCALL_LANDING_BYTES: early data held for this process, at most; the default holds sixteen messages of 8 MiB
-    std::uint64_t eager_bytes = 8192;                ///< ROLLCALL_EAGER_BYTES: longest message sent along with its header
-    std::uint64_t segment_bytes = 128 << 10;         ///< ROLLCALL_SEGMENT_BYTES: piece of a pipelined transfer
-    std::uint64_t board_slots = 0;                   ///< ROLLCALL_BOARD_SLOTS: arrival slots, all communicators; 0 = automatic
-    ProgressMode progress = ProgressMode::thread;    ///< ROLLCALL_PROGRESS: thread | host
+    std::string transport = "ucx";  ///< ROLLCALL_TRANSPORT: ucx
+    std::string net;                ///< ROLLCALL_NET: interfaces by name, CIDR, or ^exclusion; "" = automatic
+    std::uint64_t landing_bytes =
+        128ull << 20;  ///< ROLLCALL_LANDING_BYTES: early data held for this process, at most; the default holds sixteen messages of 8 MiB
+    std::uint64_t eager_bytes = 8192;                        ///< ROLLCALL_EAGER_BYTES: longest message sent along with its header
+    std::uint64_t segment_bytes = 128 << 10;                 ///< ROLLCALL_SEGMENT_BYTES: piece of a pipelined transfer
+    std::uint64_t board_slots = 0;                           ///< ROLLCALL_BOARD_SLOTS: arrival slots, all communicators; 0 = automatic
+    ProgressMode progress = ProgressMode::thread;            ///< ROLLCALL_PROGRESS: thread | host
     ProgressBind progress_bind = ProgressBind::application;  ///< ROLLCALL_PROGRESS_BIND: application | none
-    Nanoseconds progress_tick = 500'000;             ///< ROLLCALL_PROGRESS_TICK: between looks of the background thread
-    Nanoseconds progress_quiet = 2'000'000;          ///< ROLLCALL_PROGRESS_QUIET: silence before it arms and sleeps
-    Nanoseconds spin = 100'000;                      ///< ROLLCALL_SPIN: a waiting caller polls this long before it sleeps
-    std::string yield = "auto";                      ///< ROLLCALL_YIELD: auto | always | never: yield between empty polls
-    Nanoseconds timeout = 0;                         ///< ROLLCALL_TIMEOUT: deadline of every blocking call; 0 = none
-    Nanoseconds mismatch_probe = 50'000'000;         ///< ROLLCALL_MISMATCH_PROBE: a call stuck this long asks whom it waits for
-    std::string broadcast = "auto";                  ///< ROLLCALL_BROADCAST: algorithm of broadcast
-    std::string barrier = "auto";                    ///< ROLLCALL_BARRIER: algorithm of barrier
-    std::string log = "warning";                     ///< ROLLCALL_LOG: debug | info | warning | error | off
+    Nanoseconds progress_tick = 500'000;                     ///< ROLLCALL_PROGRESS_TICK: between looks of the background thread
+    Nanoseconds progress_quiet = 2'000'000;                  ///< ROLLCALL_PROGRESS_QUIET: silence before it arms and sleeps
+    Nanoseconds spin = 100'000;                              ///< ROLLCALL_SPIN: a waiting caller polls this long before it sleeps
+    std::string yield = "auto";                              ///< ROLLCALL_YIELD: auto | always | never: yield between empty polls
+    Nanoseconds timeout = 0;                                 ///< ROLLCALL_TIMEOUT: deadline of every blocking call; 0 = none
+    Nanoseconds mismatch_probe = 50'000'000;                 ///< ROLLCALL_MISMATCH_PROBE: a call stuck this long asks whom it waits for
+    std::string broadcast = "auto";                          ///< ROLLCALL_BROADCAST: algorithm of broadcast
+    std::string barrier = "auto";                            ///< ROLLCALL_BARRIER: algorithm of barrier
+    std::string log = "warning";                             ///< ROLLCALL_LOG: debug | info | warning | error | off
 
     /// Reads the environment. Throws Error{invalid_setting}, in one line that lists what is allowed, for a wrong value and
     /// for an unknown variable that begins with ROLLCALL_ (the launcher's own, ROLLCALL_BOOTSTRAP_*, and the tests',
@@ -48,7 +49,8 @@ struct SettingRow {
 /// All settings with their values and where they came from, in the order of the structure.
 std::vector<SettingRow> describe(const Settings& settings);
 
-/// "64Ki", "8Mi", "1k", "123" to bytes (Ki, Mi, Gi, Ti binary; k, M, G, T decimal; an optional trailing B). Throws Error{invalid_argument} naming the text.
+/// "64Ki", "8Mi", "1k", "123" to bytes (Ki, Mi, Gi, Ti binary; k, M, G, T decimal; an optional trailing B). Throws Error{invalid_argument}
+/// naming the text.
 std::uint64_t parse_bytes(std::string_view text);
 /// "50ms", "1.5s", "20us", "100ns", "2min", "0" to nanoseconds. Throws Error{invalid_argument} naming the text.
 Nanoseconds parse_duration(std::string_view text);

@@ -20,15 +20,9 @@ struct Unit {
 };
 
 // Binary units before decimal ones: where both give a text of the same length, the binary one is written.
-constexpr std::array kSizeUnits = {Unit{"", 1},
-                                   Unit{"Ki", 1ull << 10},
-                                   Unit{"Mi", 1ull << 20},
-                                   Unit{"Gi", 1ull << 30},
-                                   Unit{"Ti", 1ull << 40},
-                                   Unit{"k", 1'000},
-                                   Unit{"M", 1'000'000},
-                                   Unit{"G", 1'000'000'000},
-                                   Unit{"T", 1'000'000'000'000}};
+constexpr std::array kSizeUnits = {
+    Unit{"", 1},      Unit{"Ki", 1ull << 10}, Unit{"Mi", 1ull << 20},   Unit{"Gi", 1ull << 30},      Unit{"Ti", 1ull << 40},
+    Unit{"k", 1'000}, Unit{"M", 1'000'000},   Unit{"G", 1'000'000'000}, Unit{"T", 1'000'000'000'000}};
 
 constexpr std::array kTimeUnits = {Unit{"ns", 1},         Unit{"us", 1'000},        Unit{"\u00b5s", 1'000},
                                    Unit{"ms", 1'000'000}, Unit{"s", 1'000'000'000}, Unit{"min", 60'000'000'000}};
@@ -38,8 +32,7 @@ constexpr std::array kTimeUnits = {Unit{"ns", 1},         Unit{"us", 1'000},    
 }
 
 [[noreturn]] void refuse_size(std::string_view text, std::string_view why) {
-    refuse(text, why,
-           "a whole number of bytes, alone or with k, M, G, T (decimal) or Ki, Mi, Gi, Ti (binary): 123, 64Ki, 8MiB");
+    refuse(text, why, "a whole number of bytes, alone or with k, M, G, T (decimal) or Ki, Mi, Gi, Ti (binary): 123, 64Ki, 8MiB");
 }
 
 [[noreturn]] void refuse_duration(std::string_view text, std::string_view why) {

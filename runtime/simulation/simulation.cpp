@@ -20,7 +20,8 @@ Simulation::Rank::Rank(transport::SimulatedNetwork& network, FrameArena& arena, 
 }
 
 Simulation::Simulation(const Options& options)
-    : options_(options), network_(options.ranks, options.model, board_bytes(static_cast<std::uint64_t>(options.ranks))),
+    : options_(options),
+      network_(options.ranks, options.model, board_bytes(static_cast<std::uint64_t>(options.ranks))),
       ranks_(static_cast<std::size_t>(options.ranks)) {
     auto group = std::make_shared<Group>();
     group->id = 1;
@@ -109,8 +110,10 @@ Simulation::Outcome Simulation::run(const std::function<RankCall(int)>& call_of,
     for (int rank = 0; rank < size(); ++rank) {
         Rank& here = *ranks_[static_cast<std::size_t>(rank)];
         if (here.exit < 0 && !network_.dead(rank))
-            throw Error(ErrorCode::state, fmt::format("simulation: rank {} never left {}: a defect of the algorithm", rank,
-                                                      here.operation ? here.operation->describe() : "its call"), rank);
+            throw Error(ErrorCode::state,
+                        fmt::format("simulation: rank {} never left {}: a defect of the algorithm", rank,
+                                    here.operation ? here.operation->describe() : "its call"),
+                        rank);
         outcome.arrivals.push_back(arrivals[static_cast<std::size_t>(rank)]);
         const Operation* running = operation(rank);  // null: it died before its call
         outcome.exits.push_back(here.exit < 0 ? -1 : here.exit - start);

@@ -23,8 +23,8 @@ class Simulation {
         int ranks = 2;
         transport::Model model;
         std::uint64_t landing_bytes = std::uint64_t{1} << 62;  ///< Sufficient: the non-blocking model. 0: the blocking one.
-        std::uint64_t eager_bytes = 64;  ///< Small control messages travel whole; all data is offered and fetched.
-        bool board = true;               ///< Else notices go by message.
+        std::uint64_t eager_bytes = 64;                        ///< Small control messages travel whole; all data is offered and fetched.
+        bool board = true;                                     ///< Else notices go by message.
         /// For so long after a call (virtual time) its rank looks after what keeps it waiting, as a real lane does
         /// (Engine::tick); 0: never, and no message is sent that the algorithm did not send.
         Nanoseconds tick_for = 0;
@@ -64,8 +64,8 @@ class Simulation {
 
   private:
     struct Rank {
-        Rank(transport::SimulatedNetwork& network, FrameArena& arena, const std::shared_ptr<const Group>& group,
-             const Options& options, int rank);
+        Rank(transport::SimulatedNetwork& network, FrameArena& arena, const std::shared_ptr<const Group>& group, const Options& options,
+             int rank);
         std::optional<Engine> engine;
         CommunicatorState world;
         std::optional<Operation> operation;
@@ -91,7 +91,8 @@ class Simulation {
     Options options_;
     transport::SimulatedNetwork network_;
     FrameArena arena_;
-    std::vector<std::optional<Rank>, transport::HugeAllocator<std::optional<Rank>>> ranks_;  ///< Side by side: the simulated network fetches them ahead.
+    std::vector<std::optional<Rank>, transport::HugeAllocator<std::optional<Rank>>>
+        ranks_;  ///< Side by side: the simulated network fetches them ahead.
     std::vector<std::unique_ptr<Death>> deaths_;
 };
 

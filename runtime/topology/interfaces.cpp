@@ -27,9 +27,8 @@ namespace rollcall::runtime {
 namespace {
 
 /// Names that container engines and hypervisors give to bridges and their ends. They rarely lead to another host.
-constexpr std::array<std::string_view, 14> kVirtualBridges = {"docker", "br-",    "virbr",   "veth", "vnet",
-                                                              "vmnet",  "cni",    "flannel", "cali", "lxcbr",
-                                                              "lxdbr",  "podman", "cilium",  "kube"};
+constexpr std::array<std::string_view, 14> kVirtualBridges = {"docker",  "br-",  "virbr", "veth",  "vnet",   "vmnet",  "cni",
+                                                              "flannel", "cali", "lxcbr", "lxdbr", "podman", "cilium", "kube"};
 
 bool virtual_bridge(const Interface& interface) {
     return std::any_of(kVirtualBridges.begin(), kVirtualBridges.end(),
@@ -141,8 +140,8 @@ auto preference(const Interface& interface) {
 }
 
 const NetSetting::Pattern* first_match(const std::vector<NetSetting::Pattern>& patterns, const Interface& interface) {
-    const auto found = std::find_if(patterns.begin(), patterns.end(),
-                                    [&](const NetSetting::Pattern& pattern) { return pattern.matches(interface); });
+    const auto found =
+        std::find_if(patterns.begin(), patterns.end(), [&](const NetSetting::Pattern& pattern) { return pattern.matches(interface); });
     return found == patterns.end() ? nullptr : &*found;
 }
 
@@ -185,10 +184,10 @@ void choose_automatically(std::span<const Interface> interfaces, int hosts, std:
             decide(i, false, "it has only link-local addresses");
         } else {
             const auto& winner = interfaces[best];
-            decide(i, false,
-                   fmt::format("{} {}; ROLLCALL_NET={},{} uses both", winner.name,
-                               winner.speed_megabits > interface.speed_megabits ? "is faster" : "comes first",
-                               winner.name, interface.name));
+            decide(
+                i, false,
+                fmt::format("{} {}; ROLLCALL_NET={},{} uses both", winner.name,
+                            winner.speed_megabits > interface.speed_megabits ? "is faster" : "comes first", winner.name, interface.name));
         }
     }
 }
@@ -211,9 +210,7 @@ bool NetAddress::contains(const NetAddress& other) const {
     return true;
 }
 
-bool NetAddress::link_local() const {
-    return v6 ? bytes[0] == 0xfe && (bytes[1] & 0xc0) == 0x80 : bytes[0] == 169 && bytes[1] == 254;
-}
+bool NetAddress::link_local() const { return v6 ? bytes[0] == 0xfe && (bytes[1] & 0xc0) == 0x80 : bytes[0] == 169 && bytes[1] == 254; }
 
 bool parse_network(std::string_view text, NetAddress& network) {
     network = {};
@@ -227,23 +224,20 @@ bool parse_network(std::string_view text, NetAddress& network) {
     if (slash == std::string_view::npos) return true;
     const auto length = text.substr(slash + 1);
     const auto [end, error] = std::from_chars(length.data(), length.data() + length.size(), network.prefix);
-    return error == std::errc{} && end == length.data() + length.size() && network.prefix >= 0 &&
-           network.prefix <= bits(network);
+    return error == std::errc{} && end == length.data() + length.size() && network.prefix >= 0 && network.prefix <= bits(network);
 }
 
 std::vector<Interface> list_interfaces() {
     ifaddrs* raw = nullptr;
     if (getifaddrs(&raw) != 0) {
-        throw Error(ErrorCode::transport,
-                    fmt::format("the network interfaces of this host cannot be listed: {}", std::strerror(errno)));
+        throw Error(ErrorCode::transport, fmt::format("the network interfaces of this host cannot be listed: {}", std::strerror(errno)));
     }
     const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> all(raw, freeifaddrs);
     std::vector<Interface> interfaces;
     for (const ifaddrs* entry = raw; entry != nullptr; entry = entry->ifa_next) {
         std::string name = entry->ifa_name;
         name.resize(std::min(name.size(), name.find(':')));  // "eth0:1" is a label of an address of eth0
-        auto interface = std::find_if(interfaces.begin(), interfaces.end(),
-                                      [&](const Interface& known) { return known.name == name; });
+        auto interface = std::find_if(interfaces.begin(), interfaces.end(), [&](const Interface& known) { return known.name == name; });
         if (interface == interfaces.end()) {
             Interface found;
             found.name = name;
@@ -273,8 +267,8 @@ bool NetSetting::Pattern::matches(const Interface& interface) const {
 
 NetSetting parse_net_setting(std::string_view text) {
     const auto refuse = [&](const std::string& why) {
-        throw Error(ErrorCode::invalid_setting, fmt::format("ROLLCALL_NET={} is not allowed: {}; allowed: {}",
-                                                            quote(text), why, kNetSettingAllowed));
+        throw Error(ErrorCode::invalid_setting,
+                    fmt::format("ROLLCALL_NET={} is not allowed: {}; allowed: {}", quote(text), why, kNetSettingAllowed));
     };
     NetSetting setting;
     for (std::size_t begin = 0; !text.empty() && begin <= text.size();) {
@@ -284,8 +278,7 @@ NetSetting parse_net_setting(std::string_view text) {
         const bool exclude = item.starts_with('^');
         if (exclude) item.remove_prefix(1);
         if (item.empty()) refuse("a name is empty");
-        if (item.find_first_of(" \t\r\n^") != std::string_view::npos)
-            refuse(fmt::format("{} is not a name", quote(item)));
+        if (item.find_first_of(" \t\r\n^") != std::string_view::npos) refuse(fmt::format("{} is not a name", quote(item)));
 
         NetSetting::Pattern pattern;
         pattern.text = item;
@@ -346,15 +339,14 @@ Choice choose_interfaces(std::span<const Interface> interfaces, std::string_view
 
     if (net.empty()) {
         if (hosts <= 1) return choice;
-        throw Error(ErrorCode::transport,
-                    fmt::format("this host has no network interface that reaches the job's other hosts; there are: {}",
-                                describe_all(interfaces)));
+        throw Error(
+            ErrorCode::transport,
+            fmt::format("this host has no network interface that reaches the job's other hosts; there are: {}", describe_all(interfaces)));
     }
     const char* why = !matched                     ? "matches no network interface"
                       : only_loopback && hosts > 1 ? "gives only loopback, which does not reach the job's other hosts"
                                                    : "gives no network interface that can be used";
-    throw Error(ErrorCode::invalid_setting,
-                fmt::format("ROLLCALL_NET={} {}; there are: {}", quote(net), why, describe_all(interfaces)));
+    throw Error(ErrorCode::invalid_setting, fmt::format("ROLLCALL_NET={} {}; there are: {}", quote(net), why, describe_all(interfaces)));
 }
 
 }  // namespace rollcall::runtime

@@ -31,8 +31,7 @@ HwlocTopology load() {
     hwloc_topology_set_type_filter(raw, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL);
     hwloc_topology_set_type_filter(raw, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);
     for (const auto type : kCaches) hwloc_topology_set_type_filter(raw, type, HWLOC_TYPE_FILTER_KEEP_ALL);
-    hwloc_topology_set_flags(
-        raw, HWLOC_TOPOLOGY_FLAG_NO_DISTANCES | HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS | HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS);
+    hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_NO_DISTANCES | HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS | HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS);
     // The x86 backend moves the calling thread over every CPU of the machine to ask it; Linux has told us all we show.
     hwloc_topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
     if (hwloc_topology_load(raw) != 0) return nullptr;
@@ -69,9 +68,7 @@ void fill(Topology& view, hwloc_topology_t topology) {
     if (const int packages = count(topology, HWLOC_OBJ_PACKAGE, usable.get()); packages > 0) view.packages = packages;
     if (const int cores = count(topology, HWLOC_OBJ_CORE, usable.get()); cores > 0) view.cores = cores;
     for_each_usable(topology, HWLOC_OBJ_NUMANODE, usable.get(), [&](const hwloc_obj& object) {
-        NumaNode node{.number = static_cast<int>(object.os_index),
-                      .memory_bytes = object.attr->numanode.local_memory,
-                      .cpus = {}};
+        NumaNode node{.number = static_cast<int>(object.os_index), .memory_bytes = object.attr->numanode.local_memory, .cpus = {}};
         for (const int cpu : view.cpus) {
             if (hwloc_bitmap_isset(object.cpuset, static_cast<unsigned>(cpu))) node.cpus.push_back(cpu);
         }
@@ -106,8 +103,8 @@ Topology load_topology() {
     view.packages = 1;
     view.cores = std::max(1, static_cast<int>(view.cpus.size()));
     view.cpus_online = std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
-    view.memory_bytes = static_cast<std::uint64_t>(std::max(0l, sysconf(_SC_PHYS_PAGES))) *
-                        static_cast<std::uint64_t>(std::max(0l, sysconf(_SC_PAGESIZE)));
+    view.memory_bytes =
+        static_cast<std::uint64_t>(std::max(0l, sysconf(_SC_PHYS_PAGES))) * static_cast<std::uint64_t>(std::max(0l, sysconf(_SC_PAGESIZE)));
     if (const auto loaded = load()) fill(view, loaded.get());
     return view;
 }

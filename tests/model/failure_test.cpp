@@ -64,7 +64,8 @@ TEST(Mismatch, EverybodyIsToldBothCalls) {
                 break;
         }
         const int deviant = static_cast<int>(random.below(static_cast<std::uint64_t>(n)));
-        SCOPED_TRACE(fmt::format("{}\n  {}\n  rank {}: {} ({})", describe(options), describe(step), deviant, to_string(other), entry->name));
+        SCOPED_TRACE(
+            fmt::format("{}\n  {}\n  rank {}: {} ({})", describe(options), describe(step), deviant, to_string(other), entry->name));
         Simulation simulation(options);
         Simulation::RankCall usual{call_of(step), step.entry->algorithm, {}};
         usual.arguments.oracle = step.delays;
@@ -199,7 +200,10 @@ TEST(Death, PointToPointWithTheDeadFailsAndWithOthersDoesNot) {
             messages.send(1, 0, 1, bytes, 5, 50'000);
             const auto& later = messages.send(0, 2, 3, bytes, 0, 60'000);
             simulation.network().schedule(
-                1000, [](void* context, int rank) { static_cast<Simulation*>(context)->kill(rank, "exited with code 3", [](int) { return 10; }); },
+                1000,
+                [](void* context, int rank) {
+                    static_cast<Simulation*>(context)->kill(rank, "exited with code 3", [](int) { return 10; });
+                },
                 &simulation, 2);
             simulation.network().run();
             for (const auto* transfer : {&waiting, &sending, &later}) {

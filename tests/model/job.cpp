@@ -146,7 +146,8 @@ void Job::begin(void* context, int rank) {
     arguments.segment_bytes = step.segment;
     arguments.oracle = step.delays;
     auto& world = job.simulation_.world(rank);
-    cell.operation = std::make_unique<Operation>(world, world.next_sequence++, call, cell.call ? cell.algorithm : step.entry->algorithm, arguments);
+    cell.operation =
+        std::make_unique<Operation>(world, world.next_sequence++, call, cell.call ? cell.algorithm : step.entry->algorithm, arguments);
     cell.operation->on_done = &Job::done;
     cell.operation->on_done_context = &cell;
     job.schedule_after(rank, cell.step, false);

@@ -53,7 +53,7 @@ TEST(LandingBudget, SmallOnesDoNotStarveALargeOne) {
     ASSERT_EQ(simulation.engine(1).landing().budget(), 1000u);
     Messages messages(simulation);
     messages.send(0, 1, 0, 600, 0, 0);
-    const Transfer& large = messages.send(0, 1, 1, 900, 1, 1);   // waits for all the room there is
+    const Transfer& large = messages.send(0, 1, 1, 900, 1, 1);  // waits for all the room there is
     const Transfer& small = messages.send(0, 1, 2, 300, 2, 2);  // would fit now
     simulation.network().run();
     EXPECT_FALSE(large.done());
@@ -105,7 +105,8 @@ TEST(Credits, AFloodIsBoundedAndArrivesInOrder) {
             simulation.network().run();
             EXPECT_EQ(ended(sent), kMessages);
             for (int i = 0; i < kMessages; ++i)
-                ASSERT_TRUE(Messages::holds(*received[static_cast<std::size_t>(i)], bytes, static_cast<std::uint64_t>(i))) << i << " of " << bytes << " bytes";
+                ASSERT_TRUE(Messages::holds(*received[static_cast<std::size_t>(i)], bytes, static_cast<std::uint64_t>(i)))
+                    << i << " of " << bytes << " bytes";
             EXPECT_EQ(simulation.engine(1).early_messages(), 0u);
             EXPECT_EQ(simulation.engine(1).landing().used(), 0u);
         }
@@ -154,7 +155,8 @@ TEST(Order, BySourceAndTagWhateverTheirWay) {
                 }
         simulation.network().run();
         for (const auto& [transfer, bytes, which] : expected)
-            ASSERT_TRUE(Messages::holds(*transfer, bytes, which)) << "message " << which << " of " << bytes << " bytes, tag " << transfer->key.tag;
+            ASSERT_TRUE(Messages::holds(*transfer, bytes, which))
+                << "message " << which << " of " << bytes << " bytes, tag " << transfer->key.tag;
         for (int rank = 0; rank < n; ++rank) {
             EXPECT_EQ(simulation.engine(rank).early_messages(), 0u);
             EXPECT_EQ(simulation.engine(rank).landing().used(), 0u);

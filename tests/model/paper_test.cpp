@@ -48,7 +48,8 @@ Simulation::Outcome run(const AlgorithmEntry& entry, const Times& a, const Setti
 }
 
 bench::Metrics metrics(const AlgorithmEntry& entry, const Times& a, const Setting& setting) {
-    return bench::measure(a, run(entry, a, setting).exits, {.root = setting.root, .message_time = static_cast<Nanoseconds>(setting.bytes), .model = setting.model});
+    return bench::measure(a, run(entry, a, setting).exits,
+                          {.root = setting.root, .message_time = static_cast<Nanoseconds>(setting.bytes), .model = setting.model});
 }
 
 Nanoseconds total_elapsed(const Times& a, const Times& f) {
@@ -178,8 +179,7 @@ Times first_late(int n, Nanoseconds Lambda) {
     a[1] = Lambda;
     return a;
 }
-constexpr Adversary kAdversaries[] = {
-    {"binomial", &children_late}, {"pipelined", &first_late}, {"scatter_allgather", &first_late}};
+constexpr Adversary kAdversaries[] = {{"binomial", &children_late}, {"pipelined", &first_late}, {"scatter_allgather", &first_late}};
 
 TEST(Paper, Theorems2To4BlockingGrowWithN) {
     for (const auto& [algorithm, late] : kAdversaries) {
@@ -211,7 +211,7 @@ void expect_served_in_time(const AlgorithmEntry& entry, const Times& a, const Se
     const auto root = static_cast<std::size_t>(setting.root);
     for (std::size_t i = 0; i < a.size(); ++i)
         EXPECT_LE(i == root ? 0 : static_cast<double>(f[i] - std::max(a[i], a[root])), 2 * T * (1 + kHeaders))
-                << entry.name << " rank " << i << " of " << testing::PrintToString(a) << " root " << root;
+            << entry.name << " rank " << i << " of " << testing::PrintToString(a) << " root " << root;
 }
 
 TEST(Paper, Theorem5ArrivalNonblocking) {
@@ -245,9 +245,11 @@ TEST(Paper, Theorem6ArrivalBlocking) {
         const Setting setting{.model = bench::Model::blocking, .root = root};
         const auto m = metrics(arrival_b, a, setting);
         const auto n = static_cast<double>(a.size()), delta = static_cast<double>(Delta(a, root));
-        EXPECT_LE(m.competitive_ratio, (delta + 2 * n * T) / (delta + (n - 1) * T) * (1 + kHeaders)) << testing::PrintToString(a) << " root " << root;
+        EXPECT_LE(m.competitive_ratio, (delta + 2 * n * T) / (delta + (n - 1) * T) * (1 + kHeaders))
+            << testing::PrintToString(a) << " root " << root;
         const Times f = run(arrival_b, a, setting).exits;
-        EXPECT_LE(static_cast<double>(f[static_cast<std::size_t>(root)] - a[static_cast<std::size_t>(root)]), delta + 2 * T * (1 + kHeaders));
+        EXPECT_LE(static_cast<double>(f[static_cast<std::size_t>(root)] - a[static_cast<std::size_t>(root)]),
+                  delta + 2 * T * (1 + kHeaders));
         expect_served_in_time(arrival_b, a, setting);
     };
     for (int n = 2; n <= 64; n += n < 10 ? 1 : 9)
@@ -275,7 +277,8 @@ void expect_near(const Times& f, const std::vector<double>& wanted) {
 }
 
 TEST(Example, Linear) {
-    for (const auto model : kModels) expect_near(run(broadcast("linear"), Times(4, 0), {.model = model, .cut_through = false}).exits, {3, 1, 2, 3});
+    for (const auto model : kModels)
+        expect_near(run(broadcast("linear"), Times(4, 0), {.model = model, .cut_through = false}).exits, {3, 1, 2, 3});
 }
 
 TEST(Example, Binomial) {
@@ -338,7 +341,8 @@ TEST(Example, NobodyLeavesABarrierBeforeTheLastHasCome) {
             for (int repetition = 0; repetition < 3; ++repetition) {
                 const Times a = random_delays(random, n, 0, 1000);
                 const auto outcome = simulation.run([&](int) { return call; }, a);
-                for (const Nanoseconds exit : outcome.exits) EXPECT_GE(exit, *std::max_element(a.begin(), a.end())) << entry.name << " " << n;
+                for (const Nanoseconds exit : outcome.exits)
+                    EXPECT_GE(exit, *std::max_element(a.begin(), a.end())) << entry.name << " " << n;
             }
         }
     }

@@ -52,7 +52,8 @@ TEST(Placement, EverySizeAroundAThreshold) {
                         auto options = random_machine(random, n, bytes);
                         options.landing_bytes = landing;
                         options.eager_bytes = 64;
-                        expect_placed(options, {make_step(random, *entry, n, static_cast<int>(random.below(static_cast<std::uint64_t>(n))), bytes, segment)});
+                        expect_placed(options, {make_step(random, *entry, n, static_cast<int>(random.below(static_cast<std::uint64_t>(n))),
+                                                          bytes, segment)});
                         if (HasFatalFailure() || HasNonfatalFailure()) return;
                     }
 }
@@ -64,7 +65,8 @@ TEST(Placement, RandomLargeJobs) {
         const std::uint64_t segment = random.pick(std::vector<std::uint64_t>{0, 100, 1000});
         const std::uint64_t bytes = random.chance(0.3) ? random.below(20'000) : random.pick(threshold_sizes(n, 64, segment));
         expect_placed(random_machine(random, n, bytes),
-                      {make_step(random, *random.pick(broadcasts()), n, static_cast<int>(random.below(static_cast<std::uint64_t>(n))), bytes, segment)});
+                      {make_step(random, *random.pick(broadcasts()), n, static_cast<int>(random.below(static_cast<std::uint64_t>(n))),
+                                 bytes, segment)});
         if (HasFatalFailure() || HasNonfatalFailure()) return;
     }
 }

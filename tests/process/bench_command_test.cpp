@@ -50,8 +50,7 @@ class BenchCommand : public testing::Test {
     /// The words go through a shell, unquoted.
     Ended run(const std::string& words, const std::string& before = "") {
         const auto out = directory_ / "out", error = directory_ / "error";
-        const std::string command =
-            before + " timeout 120 " ROLLCALL_COMMAND " " + words + " >" + out.string() + " 2>" + error.string();
+        const std::string command = before + " timeout 120 " ROLLCALL_COMMAND " " + words + " >" + out.string() + " 2>" + error.string();
         const int status = std::system(command.c_str());
         return {WIFEXITED(status) ? WEXITSTATUS(status) : 128, contents(out), contents(error)};
     }
@@ -62,8 +61,7 @@ class BenchCommand : public testing::Test {
         EXPECT_EQ(ended.code, 2);
         EXPECT_EQ(ended.out, "");
         EXPECT_EQ(lines_of(ended.error).size(), 1u) << ended.error;
-        for (const std::string& text : mentioned)
-            EXPECT_NE(ended.error.find(text), std::string::npos) << text << ": " << ended.error;
+        for (const std::string& text : mentioned) EXPECT_NE(ended.error.find(text), std::string::npos) << text << ": " << ended.error;
     }
 
     std::filesystem::path directory_;
@@ -123,17 +121,16 @@ TEST_F(BenchCommand, CsvHasAHeadingAndARowForEachCell) {
     ASSERT_EQ(ended.code, 0) << ended.error;
     const Lines lines = lines_of(ended.out);
     ASSERT_EQ(lines.size(), 3u);
-    EXPECT_TRUE(lines[0].starts_with(
-        "operation,algorithm,transport,ranks,bytes,pattern,iterations,run_time_median,run_time_low,run_time_high,"
-        "mean_elapsed_median,"))
+    EXPECT_TRUE(
+        lines[0].starts_with("operation,algorithm,transport,ranks,bytes,pattern,iterations,run_time_median,run_time_low,run_time_high,"
+                             "mean_elapsed_median,"))
         << lines[0];
     EXPECT_TRUE(lines[1].starts_with("broadcast,linear,")) << lines[1];
     EXPECT_TRUE(lines[2].starts_with("broadcast,auto,")) << lines[2];
 }
 
 TEST_F(BenchCommand, UsesTheJobItIsStartedIn) {
-    const std::string bench =
-        " " ROLLCALL_COMMAND " bench broadcast --bytes 8 --iterations 2 --warmup 0 --algorithm linear --format json";
+    const std::string bench = " " ROLLCALL_COMMAND " bench broadcast --bytes 8 --iterations 2 --warmup 0 --algorithm linear --format json";
     const Ended ended = run("run -n 2" + bench);
     ASSERT_EQ(ended.code, 0) << ended.error;
     ASSERT_EQ(lines_of(ended.out).size(), 1u);
@@ -152,18 +149,16 @@ TEST_F(BenchCommand, ExplainsWhatAutoChooses) {
 TEST_F(BenchCommand, ASpoiledResultEndsTheRun) {
     const Ended ended = run(std::string(kQuick) + " --bytes 1000 --algorithm binomial", "ROLLCALL_TEST_CORRUPT=2");
     EXPECT_EQ(ended.code, 1);
-    EXPECT_NE(ended.error.find("binomial of 1000 bytes from rank 0 gave a wrong result: byte 500 on rank 2"),
-              std::string::npos)
+    EXPECT_NE(ended.error.find("binomial of 1000 bytes from rank 0 gave a wrong result: byte 500 on rank 2"), std::string::npos)
         << ended.error;
     EXPECT_EQ(ended.out, "");
 }
 
 TEST_F(BenchCommand, WritesRawSamplesAndAPicture) {
     const auto raw = directory_ / "raw.csv", plot = directory_ / "plot.svg";
-    const std::string files = " --raw " + raw.string() +
-                              (std::system("command -v gnuplot >/dev/null") == 0 ? " --plot " + plot.string() : "");
-    const Ended ended =
-        run(std::string(kQuick) + " --bytes 8,4Ki --arrival max_if:1,max_if:8 --algorithm binomial,arrival_nb" + files);
+    const std::string files =
+        " --raw " + raw.string() + (std::system("command -v gnuplot >/dev/null") == 0 ? " --plot " + plot.string() : "");
+    const Ended ended = run(std::string(kQuick) + " --bytes 8,4Ki --arrival max_if:1,max_if:8 --algorithm binomial,arrival_nb" + files);
     ASSERT_EQ(ended.code, 0) << ended.error;
     EXPECT_EQ(lines_of(contents(raw)).size(),
               1u + 2 * 2 * 2 * 2 * 3);  // heading; sizes, patterns, algorithms, iterations, ranks
@@ -224,8 +219,7 @@ TEST_F(BenchCommand, PlainBenchmarksPrintTheSameForm) {
 }
 
 TEST_F(BenchCommand, SimulationIsDeterministicForASeed) {
-    const std::string words =
-        "simulate broadcast --ranks 33 --bytes 64,1Mi --arrival uniform:0..10ms --iterations 3 --format json --seed ";
+    const std::string words = "simulate broadcast --ranks 33 --bytes 64,1Mi --arrival uniform:0..10ms --iterations 3 --format json --seed ";
     const Ended first = run(words + "5"), again = run(words + "5"), other = run(words + "6");
     ASSERT_EQ(first.code, 0) << first.error;
     EXPECT_EQ(first.out, again.out);

@@ -20,25 +20,35 @@ TEST_P(Collectives, EveryBroadcast) {
 }
 TEST_P(Collectives, BackToBack) {
     const std::string seed_word = std::to_string(seed() % 1'000'000'000);
-    expect_success(GetParam(), {"storm:" + times(400) + ":" + seed_word, "barriers:" + times(200), "started", "storm:" + times(100) + ":" + seed_word + ":2000"});
+    expect_success(GetParam(), {"storm:" + times(400) + ":" + seed_word, "barriers:" + times(200), "started",
+                                "storm:" + times(100) + ":" + seed_word + ":2000"});
 }
-TEST_P(Collectives, Communicators) { expect_success(GetParam(), {"splits", "separation", "recreate:" + times(200), "many_communicators:10"}); }
+TEST_P(Collectives, Communicators) {
+    expect_success(GetParam(), {"splits", "separation", "recreate:" + times(200), "many_communicators:10"});
+}
 TEST_P(Collectives, FromFourThreads) { expect_success(GetParam(), {"threads:4:" + times(60)}); }
 TEST_P(Collectives, WithHostDrivenProgress) {
-    expect_success(GetParam(), {"broadcasts:arrival_nonblocking", "storm:100:1", "barriers:40", "started", "splits", "recreate:20", "threads:3:20", "event_loop:50"}, with({"ROLLCALL_PROGRESS=host"}));
+    expect_success(GetParam(),
+                   {"broadcasts:arrival_nonblocking", "storm:100:1", "barriers:40", "started", "splits", "recreate:20", "threads:3:20",
+                    "event_loop:50"},
+                   with({"ROLLCALL_PROGRESS=host"}));
 }
 TEST_P(Collectives, AreWokenByNotices) {
-    expect_success(GetParam(), {"wakes:arrival_blocking:" + times(400) + ":200", "wakes:arrival_nonblocking:" + times(100) + ":500", "barriers:100"}, with({"ROLLCALL_SPIN=0"}));
+    expect_success(GetParam(),
+                   {"wakes:arrival_blocking:" + times(400) + ":200", "wakes:arrival_nonblocking:" + times(100) + ":500", "barriers:100"},
+                   with({"ROLLCALL_SPIN=0"}));
 }
 
 TEST(Progress, ParkedRootsServeThoseWhoArrive) {
     for (const char* algorithm : {"arrival_blocking", "arrival_nonblocking", "linear"})
-        expect_success(3, {std::string("parked_root:") + algorithm + ":" + times(100)}, with({"ROLLCALL_PROGRESS_QUIET=0", "ROLLCALL_PROGRESS_TICK=20us"}));
+        expect_success(3, {std::string("parked_root:") + algorithm + ":" + times(100)},
+                       with({"ROLLCALL_PROGRESS_QUIET=0", "ROLLCALL_PROGRESS_TICK=20us"}));
     expect_success(2, {"parked_root:arrival_blocking:" + times(100)});
 }
 TEST(Progress, SleepersAreWokenAgainAndAgain) {
     expect_success(3, {"wakes:arrival_blocking:" + times(1500) + ":100"}, with({"ROLLCALL_SPIN=0"}));
-    expect_success(4, {"wakes:arrival_blocking:" + times(1000) + ":200"}, with({"ROLLCALL_SPIN=20us", "ROLLCALL_PROGRESS_QUIET=0", "ROLLCALL_PROGRESS_TICK=20us"}));
+    expect_success(4, {"wakes:arrival_blocking:" + times(1000) + ":200"},
+                   with({"ROLLCALL_SPIN=20us", "ROLLCALL_PROGRESS_QUIET=0", "ROLLCALL_PROGRESS_TICK=20us"}));
     expect_success(3, {"wakes:arrival_blocking:" + times(500) + ":100"}, with({"ROLLCALL_SPIN=0", "ROLLCALL_PROGRESS=host"}));
 }
 TEST(Progress, ThreadsThatSleep) { expect_success(3, {"threads:4:" + times(60)}, with({"ROLLCALL_SPIN=0", "ROLLCALL_PROGRESS_QUIET=0"})); }
@@ -49,15 +59,19 @@ TEST(Progress, SleepsWhileNothingHappens) {
 }
 TEST(Progress, CanBePaused) { expect_success(2, {"pause"}); }
 
-TEST(Communicators, MoreThanSlots) { expect_success(3, {"many_communicators:20", "recreate:50", "splits"}, with({"ROLLCALL_BOARD_SLOTS=5"})); }
+TEST(Communicators, MoreThanSlots) {
+    expect_success(3, {"many_communicators:20", "recreate:50", "splits"}, with({"ROLLCALL_BOARD_SLOTS=5"}));
+}
 TEST(Communicators, NoticesByMessageWakeSleepers) {
     expect_success(3, {"many_communicators:20"}, with({"ROLLCALL_BOARD_SLOTS=5", "ROLLCALL_SPIN=0"}));
 }
 TEST(Communicators, OutliveTheirJobWithoutHarm) { expect_success(2, {"after_the_end"}); }
 
 TEST(Settings, ChooseTheAlgorithm) {
-    for (const char* algorithm : kAlgorithms) expect_success(3, {"mixed_defaults"}, with({std::string("ROLLCALL_BROADCAST=") + algorithm, "ROLLCALL_SEGMENT_BYTES=1000"}));
-    for (const char* barrier : {"linear", "dissemination"}) expect_success(3, {"barriers:" + times(100)}, with({std::string("ROLLCALL_BARRIER=") + barrier}));
+    for (const char* algorithm : kAlgorithms)
+        expect_success(3, {"mixed_defaults"}, with({std::string("ROLLCALL_BROADCAST=") + algorithm, "ROLLCALL_SEGMENT_BYTES=1000"}));
+    for (const char* barrier : {"linear", "dissemination"})
+        expect_success(3, {"barriers:" + times(100)}, with({std::string("ROLLCALL_BARRIER=") + barrier}));
 }
 TEST(Settings, ZeroLandingIsTheBlockingModel) {
     Words scenarios = {"storm:200:9:500", "started", "splits"};

@@ -30,16 +30,18 @@ TEST(BadInput, WrongArgumentsAreRefusedBeforeAnythingIsSent) {
 }
 
 TEST(BadInput, WrongSettingsAreRefused) {
-    for (const auto& [setting, part] : std::vector<std::pair<std::string, std::string>>{{"ROLLCALL_BROADCAST=quick", "scatter_allgather"},
-                                                                                      {"ROLLCALL_BARRIER=binomial", "dissemination"},
-                                                                                      {"ROLLCALL_BROADCAST=near_optimal", "simulat"},
-                                                                                      {"ROLLCALL_BROADCASTS=linear", "ROLLCALL_BROADCAST,"},
-                                                                                      {"ROLLCALL_LANDING_BYTES=much", "64Ki"},
-                                                                                      {"ROLLCALL_PROGRESS=mine", "thread, host"},
-                                                                                      {"ROLLCALL_NET=no-such-interface", "no-such-interface"}}) {
+    for (const auto& [setting, part] :
+         std::vector<std::pair<std::string, std::string>>{{"ROLLCALL_BROADCAST=quick", "scatter_allgather"},
+                                                          {"ROLLCALL_BARRIER=binomial", "dissemination"},
+                                                          {"ROLLCALL_BROADCAST=near_optimal", "simulat"},
+                                                          {"ROLLCALL_BROADCASTS=linear", "ROLLCALL_BROADCAST,"},
+                                                          {"ROLLCALL_LANDING_BYTES=much", "64Ki"},
+                                                          {"ROLLCALL_PROGRESS=mine", "thread, host"},
+                                                          {"ROLLCALL_NET=no-such-interface", "no-such-interface"}}) {
         const Ended ended = run_ranks(2, {"typed"}, with({setting}));
         EXPECT_EQ(ended.code, 5) << setting << ended.out << ended.error;
-        const std::string wrong = setting.starts_with("ROLLCALL_BROADCASTS") ? "ROLLCALL_BROADCASTS" : setting.substr(setting.find('=') + 1);
+        const std::string wrong =
+            setting.starts_with("ROLLCALL_BROADCASTS") ? "ROLLCALL_BROADCASTS" : setting.substr(setting.find('=') + 1);
         EXPECT_TRUE(has(ended.out, wrong));
         EXPECT_TRUE(has(ended.out, part)) << setting;
         EXPECT_TRUE(has(ended.out, "error invalid_")) << setting;
@@ -54,16 +56,17 @@ struct Different {
 
 class Mismatch : public testing::TestWithParam<Different> {};
 INSTANTIATE_TEST_SUITE_P(Calls, Mismatch,
-                         testing::Values(Different{"operation", "barrier"}, Different{"started", "barrier"}, Different{"split", "split"}, Different{"root", "root=1"},
-                                         Different{"bytes", "9 bytes"}, Different{"large", "99999 bytes"}, Different{"algorithm", "algorithm"},
-                                         Different{"segment", "segment"}),
+                         testing::Values(Different{"operation", "barrier"}, Different{"started", "barrier"}, Different{"split", "split"},
+                                         Different{"root", "root=1"}, Different{"bytes", "9 bytes"}, Different{"large", "99999 bytes"},
+                                         Different{"algorithm", "algorithm"}, Different{"segment", "segment"}),
                          [](const auto& tested) { return std::string(tested.param.what); });
 
 TEST_P(Mismatch, IsToldToEveryRankWithBothCalls) {
     std::mt19937_64 random(seed());
     for (const int ranks : {2, 3, 5}) {
         if (kSlower > 1 && ranks == 5) continue;
-        const char* const algorithms[] = {"binomial", "linear", "pipelined", "scatter_allgather", "arrival_blocking", "arrival_nonblocking"};
+        const char* const algorithms[] = {"binomial",          "linear",           "pipelined",
+                                          "scatter_allgather", "arrival_blocking", "arrival_nonblocking"};
         const std::string odd = std::to_string(random() % static_cast<unsigned>(ranks));
         const std::string algorithm = algorithms[random() % std::size(algorithms)];
         const std::string scenario = fmt::format("mismatch:{}:{}:{}:{}", GetParam().what, odd, random() % 5, algorithm);
@@ -89,8 +92,8 @@ struct Death {
 
 class Deaths : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(While, Deaths,
-                         testing::Values("absent", "waiting_all", "computing", "barrier", "split", "messages", "linear", "binomial", "pipelined",
-                                         "scatter_allgather", "arrival_blocking", "arrival_nonblocking"),
+                         testing::Values("absent", "waiting_all", "computing", "barrier", "split", "messages", "linear", "binomial",
+                                         "pipelined", "scatter_allgather", "arrival_blocking", "arrival_nonblocking"),
                          [](const auto& tested) { return tested.param; });
 
 void die(int ranks, const Death& death, const std::string& where, std::mt19937_64& random, const Words& environment) {

@@ -67,7 +67,8 @@ std::set<std::string> shared_memory() {
     if (DIR* const directory = ::opendir("/dev/shm")) {
         while (const dirent* entry = ::readdir(directory)) {
             struct stat status;
-            if (::stat(fmt::format("/dev/shm/{}", entry->d_name).c_str(), &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == ::getuid())
+            if (::stat(fmt::format("/dev/shm/{}", entry->d_name).c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+                status.st_uid == ::getuid())
                 names.insert(entry->d_name);
         }
         ::closedir(directory);
@@ -93,7 +94,8 @@ Ended run_ranks(int ranks, const Words& scenarios, const JobOptions& options) {
     ::close(file);
     const auto before = shared_memory();
 
-    Words words{ROLLCALL_COMMAND, "run", "-n", std::to_string(ranks), "--timeout", options.limit, "--env", "ROLLCALL_TEST_SHARED=" + shared};
+    Words words{ROLLCALL_COMMAND, "run",         "-n",    std::to_string(ranks),
+                "--timeout",      options.limit, "--env", "ROLLCALL_TEST_SHARED=" + shared};
     for (const std::string& setting : options.environment) words.insert(words.end(), {"--env", setting});
     words.insert(words.end(), options.launcher.begin(), options.launcher.end());
     words.push_back(ROLLCALL_TEST_RANKS);
@@ -146,7 +148,8 @@ Ended run_ranks(int ranks, const Words& scenarios, const JobOptions& options) {
     // Jobs of others may have entries of their own there for a moment: what is ours would stay.
     for (const std::string& name : shared_memory()) {
         if (before.contains(name)) continue;
-        EXPECT_TRUE(eventually([&] { return ::access(("/dev/shm/" + name).c_str(), F_OK) != 0; }, seconds(20))) << "/dev/shm/" << name << " is left";
+        EXPECT_TRUE(eventually([&] { return ::access(("/dev/shm/" + name).c_str(), F_OK) != 0; }, seconds(20)))
+            << "/dev/shm/" << name << " is left";
     }
     return ended;
 }

@@ -64,8 +64,8 @@ void exchange(Bootstrap& job, std::size_t bytes, int round) {
     Blob mine(bytes + static_cast<std::size_t>(rank));  // a length of its own
     for (std::size_t i = 0; i < mine.size(); ++i) mine[i] = byte_of(rank, i, round);
     int turns = 0;
-    const auto all = job.exchange(mine, round % 2 == 0 ? [&turns] { ++turns; } : rollcall::bootstrap::Meanwhile(),
-                                  std::chrono::seconds(60));
+    const auto all =
+        job.exchange(mine, round % 2 == 0 ? [&turns] { ++turns; } : rollcall::bootstrap::Meanwhile(), std::chrono::seconds(60));
     bool right = all.size() == static_cast<std::size_t>(job.place().size);
     for (int peer = 0; right && peer < job.place().size; ++peer) {
         const Blob& blob = all[static_cast<std::size_t>(peer)];
@@ -153,8 +153,7 @@ void step(std::unique_ptr<Bootstrap>& job, const std::string& what) {
         }
     } else if (verb == "shm") {
         const int file = ::shm_open(words.at(1).c_str(), O_CREAT | O_RDWR, 0600);
-        if (file < 0 || ::ftruncate(file, 4096) != 0 ||
-            ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) == MAP_FAILED) {
+        if (file < 0 || ::ftruncate(file, 4096) != 0 || ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) == MAP_FAILED) {
             ::_exit(7);
         }
         ::close(file);  // mapped, as a transport would leave it

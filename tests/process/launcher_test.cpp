@@ -336,8 +336,7 @@ TEST(Launcher, TheWordsOfAProgramAreItsOwn) {
               "-n|3|--help|--||[1,2]|a b|{x}|");
     EXPECT_EQ(run({"-n", "1", "--", "printf", "%s|", "--env"}).out, "--env|");
     // A program called like another subcommand of ours is a program.
-    EXPECT_EQ(run({"-n", "1", "info"}).code,
-              run({"-n", "1", "sh", "-c", "command -v info >/dev/null || exit 127"}).code);
+    EXPECT_EQ(run({"-n", "1", "info"}).code, run({"-n", "1", "sh", "-c", "command -v info >/dev/null || exit 127"}).code);
 }
 
 TEST(Launcher, SeveralProgramsAreOneJob) {
@@ -366,15 +365,14 @@ TEST(Launcher, SetsTheEnvironmentAndNothingSecret) {
     for (const auto& line : lines_of(run({"-n", "1", "env"}).out)) {
         if (line.starts_with("ROLLCALL_BOOTSTRAP")) names.insert(line.substr(0, line.find('=')));
     }
-    EXPECT_EQ(names, (std::set<std::string>{"ROLLCALL_BOOTSTRAP_FD", "ROLLCALL_BOOTSTRAP_JOB",
-                                            "ROLLCALL_BOOTSTRAP_RANK", "ROLLCALL_BOOTSTRAP_SIZE"}));
+    EXPECT_EQ(names, (std::set<std::string>{"ROLLCALL_BOOTSTRAP_FD", "ROLLCALL_BOOTSTRAP_JOB", "ROLLCALL_BOOTSTRAP_RANK",
+                                            "ROLLCALL_BOOTSTRAP_SIZE"}));
 }
 
 TEST(Launcher, BindsRanksToProcessorsInTurn) {
     const std::string allowed = run({"-n", "1", "nproc"}).out;
     const int processors = std::stoi(allowed);
-    const Result result =
-        run({"-n", std::to_string(processors + 1), "--bind", "core", "sh", "-c", "taskset -cp $$ | sed 's/.*: //'"});
+    const Result result = run({"-n", std::to_string(processors + 1), "--bind", "core", "sh", "-c", "taskset -cp $$ | sed 's/.*: //'"});
     std::map<std::string, int> used;
     for (const auto& line : lines_of(result.out)) ++used[line];
     EXPECT_EQ(used.size(), static_cast<std::size_t>(processors)) << result.out;
@@ -387,8 +385,8 @@ TEST(Launcher, BindsRanksToProcessorsInTurn) {
 
 TEST(Launcher, RanksExchangeAndMeet) {
     for (const int ranks : {1, 2, 8}) {
-        const Result result = run(probe(
-            ranks, {"exchange:0", "exchange:500:20", "exchange:100000:2", "barrier", "barrier", "leave", "ready"}));
+        const Result result =
+            run(probe(ranks, {"exchange:0", "exchange:500:20", "exchange:100000:2", "barrier", "barrier", "leave", "ready"}));
         EXPECT_EQ(result.code, 0) << result.out << result.error;
         EXPECT_EQ(count(result.out, fmt::format("of {} pid", ranks)), ranks);
     }
@@ -406,8 +404,7 @@ TEST(Launcher, WhatAProgramStartsIsNoRank) {
     EXPECT_EQ(second.code, 5);
     EXPECT_TRUE(has(second.out, "has already joined"));
     // A wrapper that closes what it inherits: an error, not a job of one.
-    const Result closed =
-        run({"-n", "1", "bash", "-c", "eval \"exec $ROLLCALL_BOOTSTRAP_FD>&-\"; exec " + kProbe + " ready"});
+    const Result closed = run({"-n", "1", "bash", "-c", "eval \"exec $ROLLCALL_BOOTSTRAP_FD>&-\"; exec " + kProbe + " ready"});
     EXPECT_EQ(closed.code, 5);
     EXPECT_TRUE(has(closed.out, "not open"));
 }
@@ -423,8 +420,7 @@ TEST(Launcher, EverySurvivorIsToldWhoWasKilled) {
     ASSERT_TRUE(job.saw("ready", 4));
     pid_t victim = -1;
     for (const pid_t process : job.left()) {
-        if (contents(fmt::format("/proc/{}/environ", process)).find(std::string("ROLLCALL_BOOTSTRAP_RANK=2") + '\0') !=
-            std::string::npos) {
+        if (contents(fmt::format("/proc/{}/environ", process)).find(std::string("ROLLCALL_BOOTSTRAP_RANK=2") + '\0') != std::string::npos) {
             victim = process;
         }
     }
@@ -433,8 +429,7 @@ TEST(Launcher, EverySurvivorIsToldWhoWasKilled) {
     ::kill(victim, SIGKILL);
     EXPECT_TRUE(job.saw("notice 2: was killed by signal 9 (Killed)", 3));
     // What is promised is a second; the test machine may be busy, so more fails here only when notices are lost.
-    RecordProperty("notice_ms",
-                   static_cast<int>(std::chrono::duration_cast<milliseconds>(Clock::now() - start).count()));
+    RecordProperty("notice_ms", static_cast<int>(std::chrono::duration_cast<milliseconds>(Clock::now() - start).count()));
     const Result result = job.finish();
     EXPECT_EQ(result.code, 128 + SIGKILL);  // not the survivors' 5
     EXPECT_EQ(count(result.error, "\n"), 1) << result.error;
@@ -537,8 +532,8 @@ TEST(Launcher, AnUnfinishedLineIsShownAfterAMoment) {
 }
 
 TEST(Launcher, ALineInPiecesStaysWhole) {
-    const Result result = run({"-n", "1", "sh", "-c", "printf one; sleep 0.1; printf two; sleep 0.1; echo three", ":",
-                               "-n", "3", "sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do echo line; sleep 0.02; done"});
+    const Result result = run({"-n", "1", "sh", "-c", "printf one; sleep 0.1; printf two; sleep 0.1; echo three", ":", "-n", "3", "sh",
+                               "-c", "for i in 1 2 3 4 5 6 7 8 9; do echo line; sleep 0.02; done"});
     int whole = 0;
     for (const auto& line : lines_of(result.out)) {
         whole += line == "onetwothree" ? 1 : 0;
@@ -625,9 +620,7 @@ TEST(Launcher, TheTimeLimitEndsTheJob) {
     EXPECT_EQ(lines_of(result.error).size(), 1u) << result.error;
     EXPECT_TRUE(has(result.error, "0.2 s"));
     // Who does not listen is killed.
-    EXPECT_EQ(run({"-n", "2", "--timeout", "200ms", "--grace", "100ms", "sh", "-c",
-                   "trap '' TERM; while :; do sleep 1000; done"})
-                  .code,
+    EXPECT_EQ(run({"-n", "2", "--timeout", "200ms", "--grace", "100ms", "sh", "-c", "trap '' TERM; while :; do sleep 1000; done"}).code,
               124);
     // Who is stopped, too.
     EXPECT_EQ(run({"-n", "1", "--timeout", "200ms", "--grace", "100ms", "sh", "-c", "kill -STOP $$"}).code, 124);
@@ -647,8 +640,7 @@ TEST(Launcher, SignalsEndTheJob) {
 }
 
 TEST(Launcher, ASecondSignalKillsAtOnce) {
-    Launched job(
-        {"-n", "2", "--grace", "1000s", "sh", "-c", "trap '' INT TERM; echo ready; while :; do sleep 1000; done"});
+    Launched job({"-n", "2", "--grace", "1000s", "sh", "-c", "trap '' INT TERM; echo ready; while :; do sleep 1000; done"});
     ASSERT_TRUE(job.saw("ready", 2));
     job.signal(SIGINT);
     // Not one signal swallowed with the first: repeat until the job ends.
@@ -711,8 +703,7 @@ TEST(Launcher, OnlyTheJobsOwnSharedMemoryIsRemoved) {
     const std::string others = fmt::format("/dev/shm/rollcall-launcher-test-others-{}", ::getpid());
     const std::string go = fmt::format("{}/rollcall-launcher-test-go-{}", testing::TempDir(), ::getpid());
     {
-        Launched job(probe(2, {"shm:" + ours + "@0", "barrier", "ready", "await:" + go, "kill:9@0", "wait"},
-                           {"--grace", "100ms"}));
+        Launched job(probe(2, {"shm:" + ours + "@0", "barrier", "ready", "await:" + go, "kill:9@0", "wait"}, {"--grace", "100ms"}));
         ASSERT_TRUE(job.saw("ready", 2));
         std::ofstream(others) << "not the job's";
         std::this_thread::sleep_for(milliseconds(200));

@@ -13,16 +13,29 @@ class PointToPoint : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Ranks, PointToPoint, testing::ValuesIn(rank_counts()), testing::PrintToStringParamName());
 
 TEST_P(PointToPoint, Everything) { expect_success(GetParam(), kPointToPoint); }
-TEST_P(PointToPoint, WithHostDrivenProgress) { expect_success(GetParam(), {"sizes", "order:100:2", "requests", "many:500"}, {.environment = {"ROLLCALL_PROGRESS=host"}, .launcher = {}}); }
-TEST_P(PointToPoint, SleepingAtOnce) { expect_success(GetParam(), {"order:100:3", "requests", "typed"}, {.environment = {"ROLLCALL_SPIN=0"}, .launcher = {}}); }
+TEST_P(PointToPoint, WithHostDrivenProgress) {
+    expect_success(GetParam(), {"sizes", "order:100:2", "requests", "many:500"},
+                   {.environment = {"ROLLCALL_PROGRESS=host"}, .launcher = {}});
+}
+TEST_P(PointToPoint, SleepingAtOnce) {
+    expect_success(GetParam(), {"order:100:3", "requests", "typed"}, {.environment = {"ROLLCALL_SPIN=0"}, .launcher = {}});
+}
 
 TEST(Messages, WithoutLanding) {
     // To itself or in a ring every scenario keeps its receives posted, or starts its sends.
-    expect_success(3, {"no_landing", "sizes", "requests", "truncation", "send_deadline", "receive_deadline"}, {.environment = {"ROLLCALL_LANDING_BYTES=0"}, .launcher = {}});
+    expect_success(3, {"no_landing", "sizes", "requests", "truncation", "send_deadline", "receive_deadline"},
+                   {.environment = {"ROLLCALL_LANDING_BYTES=0"}, .launcher = {}});
 }
-TEST(Messages, WithoutEagerMessages) { expect_success(3, {"sizes", "order:100:4", "truncation"}, {.environment = {"ROLLCALL_EAGER_BYTES=0"}, .launcher = {}}); }
-TEST(Messages, WithLongEagerMessages) { expect_success(3, {"sizes", "order:100:5", "truncation"}, {.environment = {"ROLLCALL_EAGER_BYTES=1Mi"}, .launcher = {}}); }
-TEST(Messages, WithATinyBudget) { expect_success(3, {"sizes", "order:200:6", "truncation", "many:2000"}, {.environment = {"ROLLCALL_LANDING_BYTES=20000"}, .launcher = {}}); }
+TEST(Messages, WithoutEagerMessages) {
+    expect_success(3, {"sizes", "order:100:4", "truncation"}, {.environment = {"ROLLCALL_EAGER_BYTES=0"}, .launcher = {}});
+}
+TEST(Messages, WithLongEagerMessages) {
+    expect_success(3, {"sizes", "order:100:5", "truncation"}, {.environment = {"ROLLCALL_EAGER_BYTES=1Mi"}, .launcher = {}});
+}
+TEST(Messages, WithATinyBudget) {
+    expect_success(3, {"sizes", "order:200:6", "truncation", "many:2000"},
+                   {.environment = {"ROLLCALL_LANDING_BYTES=20000"}, .launcher = {}});
+}
 TEST(Messages, OrderForManySeeds) {
     const std::uint64_t first = seed() % 1'000'000;
     Words scenarios;
@@ -34,7 +47,9 @@ TEST(Messages, LandEarlyWhileTheReceiverComputes) { expect_success(2, {"early_la
 TEST(Messages, LandEarlyInParkedReceivers) {
     expect_success(2, {"early_large:10"}, {.environment = {"ROLLCALL_PROGRESS_QUIET=0", "ROLLCALL_PROGRESS_TICK=10us"}, .launcher = {}});
 }
-TEST(Messages, LandWhenThereIsRoom) { expect_success(2, {"deferred_landing"}, {.environment = {"ROLLCALL_LANDING_BYTES=1Mi"}, .launcher = {}}); }
+TEST(Messages, LandWhenThereIsRoom) {
+    expect_success(2, {"deferred_landing"}, {.environment = {"ROLLCALL_LANDING_BYTES=1Mi"}, .launcher = {}});
+}
 
 // 160 MB that nobody asks for, into a budget of 16 MiB; then messages without data.
 TEST(Messages, FloodsAreHeldAtTheirSender) {

@@ -49,10 +49,9 @@ TEST(BenchCell, CollectiveCellHasMediansOfEveryMeasure) {
     EXPECT_EQ(cell.identity.iterations, 7u);
     std::vector<std::string> names;
     for (const Metric& metric : cell.metrics) names.push_back(metric.name);
-    EXPECT_EQ(names, (std::vector<std::string>{"run_time", "mean_elapsed", "worst_elapsed", "last_delay", "spread",
-                                               "imbalance_factor", "competitive_ratio", "pattern_error",
-                                               "mean_deviation", "average_imbalance_factor", "lower_bound",
-                                               "pattern_error_rms", "message_time"}));
+    EXPECT_EQ(names, (std::vector<std::string>{"run_time", "mean_elapsed", "worst_elapsed", "last_delay", "spread", "imbalance_factor",
+                                               "competitive_ratio", "pattern_error", "mean_deviation", "average_imbalance_factor",
+                                               "lower_bound", "pattern_error_rms", "message_time"}));
     const auto expect = [&](std::size_t i, double median, double low, double high) {
         EXPECT_DOUBLE_EQ(cell.metrics[i].value.median, median) << names[i];
         EXPECT_DOUBLE_EQ(cell.metrics[i].value.low, low) << names[i];
@@ -76,9 +75,8 @@ TEST(BenchCell, JsonIsOneObjectPerCellAndLineWithTheAgreedKeys) {
     std::vector<std::string> keys;
     for (const auto& [key, value] : object.items()) keys.push_back(key);
     keys.resize(11);
-    EXPECT_EQ(keys,
-              (std::vector<std::string>{"operation", "algorithm", "transport", "ranks", "bytes", "pattern",
-                                        "iterations", "run_time", "mean_elapsed", "worst_elapsed", "last_delay"}));
+    EXPECT_EQ(keys, (std::vector<std::string>{"operation", "algorithm", "transport", "ranks", "bytes", "pattern", "iterations", "run_time",
+                                              "mean_elapsed", "worst_elapsed", "last_delay"}));
     EXPECT_EQ(object["operation"], "broadcast");
     EXPECT_EQ(object["ranks"], 2);
     EXPECT_EQ(object["bytes"], 65'536);

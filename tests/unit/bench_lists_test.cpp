@@ -37,8 +37,7 @@ TEST(BenchLists, Sizes) {
 TEST(BenchLists, Counts) {
     EXPECT_EQ(parse_counts("2,4,8", "ranks", 1, 64), (std::vector<std::uint64_t>{2, 4, 8}));
     for (const char* text : {"", "0", "65", "2,x", "2.5", "99999999999999999999"})
-        EXPECT_TRUE(mentions(refusal([&] { parse_counts(text, "ranks", 1, 64); }), "whole numbers from 1 to 64"))
-            << text;
+        EXPECT_TRUE(mentions(refusal([&] { parse_counts(text, "ranks", 1, 64); }), "whole numbers from 1 to 64")) << text;
 }
 
 TEST(BenchLists, Names) {
@@ -48,8 +47,7 @@ TEST(BenchLists, Names) {
     EXPECT_EQ(names("flat,linear,flat"), (std::vector<std::string>{"linear"}));
     EXPECT_EQ(names("all"), (std::vector<std::string>{"linear", "binomial", "arrival_nonblocking"}));
     EXPECT_EQ(names("binomial,all"), (std::vector<std::string>{"binomial", "linear", "arrival_nonblocking"}));
-    EXPECT_EQ(refusal([&] { names("linear,ring"); }),
-              "unknown algorithm 'ring'; allowed: all, linear, binomial, arrival_nonblocking");
+    EXPECT_EQ(refusal([&] { names("linear,ring"); }), "unknown algorithm 'ring'; allowed: all, linear, binomial, arrival_nonblocking");
     EXPECT_TRUE(mentions(refusal([&] { names(""); }), "unknown algorithm ''"));
 }
 

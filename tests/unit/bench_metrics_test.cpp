@@ -56,8 +56,7 @@ TEST(BenchMetrics, WhoComesBeforeTheRootCountsAsComingWithIt) {
     const Metrics blocking = measure(kArrivals, kExits, {2, 10 * kSecond, Model::blocking});
     EXPECT_DOUBLE_EQ(blocking.lower_bound, (6 + 3 * 10 + 4 + 2) / 4.0);
     // The root last of all: Delta is 0, not negative.
-    EXPECT_DOUBLE_EQ(measure(kArrivals, kExits, {3, 10 * kSecond, Model::blocking}).lower_bound,
-                     (0 + 30 + 10 + 8 + 6) / 4.0);
+    EXPECT_DOUBLE_EQ(measure(kArrivals, kExits, {3, 10 * kSecond, Model::blocking}).lower_bound, (0 + 30 + 10 + 8 + 6) / 4.0);
     EXPECT_DOUBLE_EQ(blocking.mean_elapsed, 11) << "elapsed times stay those from the true arrivals";
 }
 
@@ -103,8 +102,7 @@ TEST(BenchMetrics, NearOptimalLiesBetweenTheLemmas) {
             effective[i] = std::max(a[i], a[root]);
             if (i != root) order.push_back(i);
         }
-        std::sort(order.begin(), order.end(),
-                  [&](std::size_t i, std::size_t j) { return effective[i] < effective[j]; });
+        std::sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) { return effective[i] < effective[j]; });
         order.insert(order.begin(), root);
         Times nonblocking(n), blocking(n);
         for (std::size_t i = 0; i < n; ++i) {

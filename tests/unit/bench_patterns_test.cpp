@@ -144,9 +144,9 @@ TEST(BenchPatterns, MaxIfKeepsADrawForAsManyCallsAsAsked) {
 }
 
 TEST(BenchPatterns, DescribeGivesThePatternBack) {
-    for (const char* text : {"balanced", "uniform:0..50ms", "uniform:0..16T", "max_if:16", "max_if:16:20",
-                             "late:20%:16T", "late:2.5%:1500us", "ascending:1s", "descending:7ns", "last:2:10ms",
-                             "root_late:0.25T", "normal:20ms:5ms", "pareto:1.5:1ms", "rotating:90s"}) {
+    for (const char* text :
+         {"balanced", "uniform:0..50ms", "uniform:0..16T", "max_if:16", "max_if:16:20", "late:20%:16T", "late:2.5%:1500us", "ascending:1s",
+          "descending:7ns", "last:2:10ms", "root_late:0.25T", "normal:20ms:5ms", "pareto:1.5:1ms", "rotating:90s"}) {
         EXPECT_EQ(Pattern::parse(text).describe(), text);
     }
     EXPECT_EQ(Pattern::parse("uniform:0.01s..1.5s").describe(), "uniform:10ms..1500ms");

@@ -21,8 +21,7 @@ LineChart lines(std::vector<std::pair<double, double>> points) {
 }
 
 const LineChart kLines = lines({{1, 0.004}, {0, 0.002}, {4, 0.010}});
-const GanttChart kGantt{"one call",
-                        {{"0 (root)", 1'000, 9'000, {{1'000, 8'000}}}, {"1", 6'000, 7'000, {{2'000, 3'000}}}}};
+const GanttChart kGantt{"one call", {{"0 (root)", 1'000, 9'000, {{1'000, 8'000}}}, {"1", 6'000, 7'000, {{2'000, 3'000}}}}};
 
 bool mentions(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
@@ -53,8 +52,7 @@ class BenchPlot : public testing::Test {
         return (std::ostringstream() << file.rdbuf()).str();
     }
 
-    const std::filesystem::path folder_ =
-        std::filesystem::temp_directory_path() / ("rollcall_plot_" + std::to_string(::getpid()));
+    const std::filesystem::path folder_ = std::filesystem::temp_directory_path() / ("rollcall_plot_" + std::to_string(::getpid()));
     const std::filesystem::path svg_ = folder_ / "out.svg";
 };
 
@@ -110,8 +108,7 @@ TEST(BenchPlotScript, GanttRowsBeginWithTheEarliestEvent) {
     EXPECT_TRUE(mentions(script, "time since the first event [µs]")) << script;
     EXPECT_TRUE(mentions(script, "('0 (root)' 0, '1' 1)"));
     EXPECT_TRUE(mentions(script, "$wait << EOD\n0 0 0 8 -0.36 0.36\n5 1 5 6 0.64 1.36\nEOD"));
-    EXPECT_TRUE(mentions(script, "$transfer << EOD\n0 0 0 7 -0.36 0.36\n1 1 1 2 0.64 1.36\nEOD"))
-        << "before the arrival too";
+    EXPECT_TRUE(mentions(script, "$transfer << EOD\n0 0 0 7 -0.36 0.36\n1 1 1 2 0.64 1.36\nEOD")) << "before the arrival too";
     EXPECT_TRUE(mentions(failure([] { gnuplot_script(std::nullopt, GanttChart{}); }), "nothing to draw"));
     EXPECT_TRUE(mentions(failure([] { gnuplot_script(std::nullopt, std::nullopt); }), "nothing to draw"));
 }
@@ -156,15 +153,14 @@ TEST(BenchChild, LongInputAndOutputDoNotBlockEachOther) {
 }
 
 TEST_F(BenchPlot, GnuplotDrawsEveryKindOfChart) {
-    if (!run_child({"gnuplot", "--version"}, {}).found)
-        GTEST_SKIP() << "gnuplot is not installed (package gnuplot-nox)";
+    if (!run_child({"gnuplot", "--version"}, {}).found) GTEST_SKIP() << "gnuplot is not installed (package gnuplot-nox)";
     const auto draw = [&](const std::optional<LineChart>& chart, const std::optional<GanttChart>& gantt) {
         write_svg(svg_, chart, gantt);
         return picture();
     };
     const std::string both = draw(kLines, kGantt);
-    for (const char* text : {"broadcast, 8 ranks", "imbalance factor", "mean elapsed time [ms]", ">binomial<",
-                             "one call", "0 (root)", ">wait<", ">transfer<", ">arrival<", ">exit<", "[µs]"})
+    for (const char* text : {"broadcast, 8 ranks", "imbalance factor", "mean elapsed time [ms]", ">binomial<", "one call", "0 (root)",
+                             ">wait<", ">transfer<", ">arrival<", ">exit<", "[µs]"})
         EXPECT_TRUE(mentions(both, text)) << text;
     EXPECT_FALSE(mentions(draw(kLines, std::nullopt), ">wait<"));
     EXPECT_FALSE(mentions(draw(std::nullopt, kGantt), ">binomial<"));
@@ -174,8 +170,7 @@ TEST_F(BenchPlot, GnuplotDrawsEveryKindOfChart) {
     draw(lines({{0, 0}, {1, 0}}), std::nullopt);
     draw(std::nullopt, GanttChart{"nothing happened", {{"0", 5, 5, {}}}});
     GanttChart large{"many ranks", {}};
-    for (int rank = 0; rank < 3'000; ++rank)
-        large.rows.push_back({std::to_string(rank), rank, 10'000, {{5'000, 6'000 + rank}}});
+    for (int rank = 0; rank < 3'000; ++rank) large.rows.push_back({std::to_string(rank), rank, 10'000, {{5'000, 6'000 + rank}}});
     draw(std::nullopt, large);
     EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), std::filesystem::directory_iterator()), 1)
         << "nothing but the picture is left";

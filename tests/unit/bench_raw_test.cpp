@@ -34,8 +34,7 @@ class BenchRaw : public testing::Test {
         return {};
     }
 
-    const std::filesystem::path path_ =
-        std::filesystem::temp_directory_path() / ("rollcall_raw_" + std::to_string(::getpid()) + ".csv");
+    const std::filesystem::path path_ = std::filesystem::temp_directory_path() / ("rollcall_raw_" + std::to_string(::getpid()) + ".csv");
 };
 
 bool mentions(const std::string& sentence, std::string_view part) { return sentence.find(part) != std::string::npos; }

@@ -79,8 +79,7 @@ TEST(BenchLists, AllLeavesOutWhatMustBeNamed) {
     EXPECT_EQ(parse_names("all", "algorithm", choices), std::vector<std::string>{"linear"});
     EXPECT_EQ(parse_names("all,auto", "algorithm", choices), (std::vector<std::string>{"linear", "auto"}));
     EXPECT_EQ(parse_count("7", "--root", 0, 7), 7u);
-    for (const char* wrong : {"8", "", "-1", "1,2", "1.5", "one"})
-        EXPECT_THROW(parse_count(wrong, "--root", 0, 7), Error) << wrong;
+    for (const char* wrong : {"8", "", "-1", "1,2", "1.5", "one"}) EXPECT_THROW(parse_count(wrong, "--root", 0, 7), Error) << wrong;
 }
 
 TEST(BenchRounds, RatiosAreOfTheMediansOfARound) {
@@ -90,8 +89,7 @@ TEST(BenchRounds, RatiosAreOfTheMediansOfARound) {
 
 TEST(BenchChild, IsEndedWhenItsTimeIsOver) {
     const auto begin = std::chrono::steady_clock::now();
-    const ChildResult result =
-        run_child({"sleep", "100"}, {}, {.environment = {}, .timeout = std::chrono::milliseconds(50)});
+    const ChildResult result = run_child({"sleep", "100"}, {}, {.environment = {}, .timeout = std::chrono::milliseconds(50)});
     EXPECT_TRUE(result.timed_out);
     EXPECT_NE(result.exit_code, 0);
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(50));
@@ -102,8 +100,7 @@ TEST(BenchChild, IsEndedWhenItsTimeIsOver) {
 }
 
 TEST(BenchChild, GetsTheEnvironmentItIsGiven) {
-    const ChildResult result =
-        run_child({"sh", "-c", "echo $GIVEN_TO_CHILD:${PATH:+path}"}, {}, {.environment = {"GIVEN_TO_CHILD=yes"}});
+    const ChildResult result = run_child({"sh", "-c", "echo $GIVEN_TO_CHILD:${PATH:+path}"}, {}, {.environment = {"GIVEN_TO_CHILD=yes"}});
     EXPECT_EQ(result.output, "yes:path\n");
     EXPECT_FALSE(result.timed_out);
 }

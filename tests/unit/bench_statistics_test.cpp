@@ -20,8 +20,7 @@ TEST(BenchStatistics, OrdersOfTheInterval) {
     for (const auto& [n, k] : std::vector<std::pair<std::size_t, std::size_t>>{
              {1, 1}, {5, 1}, {6, 1}, {8, 1}, {9, 2}, {10, 2}, {11, 2}, {12, 3}, {20, 6}, {25, 8}, {50, 18}, {100, 40}})
         EXPECT_EQ(interval_order(n), k) << n << " samples";
-    EXPECT_NEAR(static_cast<double>(interval_order(1'000'000)), 500'000 - 1.96 * 500, 2)
-        << "no underflow: the normal limit";
+    EXPECT_NEAR(static_cast<double>(interval_order(1'000'000)), 500'000 - 1.96 * 500, 2) << "no underflow: the normal limit";
 }
 
 TEST(BenchStatistics, ConfidenceOfTheInterval) {

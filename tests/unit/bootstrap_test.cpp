@@ -132,8 +132,7 @@ TEST(Frames, ThatEndTooEarlyOrTooLateAreRefused) {
     }
     // A length inside the body that reaches beyond it.
     const Blob frame = FrameWriter(FrameType::exchange).u32(0xffffffffu).finish();
-    EXPECT_EQ(error_of([&] { FrameReader(std::span(frame).subspan(kHeaderBytes)).blob(); }).code(),
-              ErrorCode::bootstrap);
+    EXPECT_EQ(error_of([&] { FrameReader(std::span(frame).subspan(kHeaderBytes)).blob(); }).code(), ErrorCode::bootstrap);
     const Blob more = blob(5);
     FrameReader reader(more);
     reader.u32();
@@ -167,12 +166,10 @@ TEST(Frames, TheWelcomeSurvivesAndIsChecked) {
 
     place.rank = 8;
     const Blob wrong = encode_welcome(place);
-    EXPECT_TRUE(
-        contains(error_of([&] { decode_welcome(std::span(wrong).subspan(kHeaderBytes)); }).what(), "rank 8 of 8"));
+    EXPECT_TRUE(contains(error_of([&] { decode_welcome(std::span(wrong).subspan(kHeaderBytes)); }).what(), "rank 8 of 8"));
     Blob other = good;
     other[kHeaderBytes] = std::byte{99};
-    EXPECT_TRUE(
-        contains(error_of([&] { decode_welcome(std::span(other).subspan(kHeaderBytes)); }).what(), "version 99"));
+    EXPECT_TRUE(contains(error_of([&] { decode_welcome(std::span(other).subspan(kHeaderBytes)); }).what(), "version 99"));
 }
 
 TEST(Outbox, SendsWhatTheSocketTakesAndTheRestLater) {
@@ -243,8 +240,7 @@ TEST(RoundsOfAJob, FailForWhoeverWaitsForALostRankAndOnlyThem) {
     rounds.arrive(0, Rounds::Kind::barrier, 1, {});
     EXPECT_TRUE(rounds.lose(2, "rank 2 died").empty());
     const std::pair released(FrameType::released, -1);
-    EXPECT_EQ(answered(rounds.arrive(1, Rounds::Kind::barrier, 1, {})),
-              (Answers{{0, released}, {1, released}, {2, released}}));
+    EXPECT_EQ(answered(rounds.arrive(1, Rounds::Kind::barrier, 1, {})), (Answers{{0, released}, {1, released}, {2, released}}));
     const std::pair failed(FrameType::failed, 2);
     EXPECT_EQ(answered(rounds.arrive(0, Rounds::Kind::exchange, 2, {})), (Answers{{0, failed}}));
     EXPECT_EQ(answered(rounds.arrive(1, Rounds::Kind::exchange, 2, {})), (Answers{{1, failed}}));
@@ -325,9 +321,9 @@ class FindBootstrap : public testing::Test {
     }
 
   private:
-    static constexpr const char* kVariables[] = {
-        kDescriptorVariable, "SLURM_PROCID", "SLURM_STEP_ID", "SLURM_NTASKS",         "SLURM_STEP_NUM_TASKS",
-        "PMI_RANK",          "PMI_FD",       "PMI_SIZE",      "OMPI_COMM_WORLD_SIZE", "PMIX_RANK"};
+    static constexpr const char* kVariables[] = {kDescriptorVariable,    "SLURM_PROCID", "SLURM_STEP_ID", "SLURM_NTASKS",
+                                                 "SLURM_STEP_NUM_TASKS", "PMI_RANK",     "PMI_FD",        "PMI_SIZE",
+                                                 "OMPI_COMM_WORLD_SIZE", "PMIX_RANK"};
     std::map<std::string, std::string> saved_;
 };
 
@@ -440,8 +436,7 @@ struct LauncherEnd {
 TEST(LaunchedRank, GivesUpAtItsDeadlineAndDropsTheLateAnswer) {
     LauncherEnd end;
     int turns = 0;
-    EXPECT_EQ(error_of([&] { end.rank->barrier([&] { ++turns; }, std::chrono::milliseconds(20)); }).code(),
-              ErrorCode::timeout);
+    EXPECT_EQ(error_of([&] { end.rank->barrier([&] { ++turns; }, std::chrono::milliseconds(20)); }).code(), ErrorCode::timeout);
     EXPECT_GT(turns, 0);
     EXPECT_EQ(error_of([&] { end.rank->barrier({}, Timeout::zero()); }).code(), ErrorCode::timeout);
     for (std::uint64_t sequence = 1; sequence <= 3; ++sequence) {

@@ -87,8 +87,8 @@ TEST(Network, IsParsedAndWritten) {
     EXPECT_EQ(address("::1").text(), "::1/128");
     EXPECT_EQ(address("0.0.0.0/0").prefix, 0);
     NetAddress ignored;
-    for (const auto* text : {"", "eth0", "10.0.0", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/8x",
-                             "10.0.0.256", "fd00::/129", "fd00", "10.0.0.0/8/8", "/8"}) {
+    for (const auto* text : {"", "eth0", "10.0.0", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/8x", "10.0.0.256", "fd00::/129",
+                             "fd00", "10.0.0.0/8/8", "/8"}) {
         EXPECT_FALSE(parse_network(text, ignored)) << text;
     }
 }
@@ -180,8 +180,7 @@ TEST(Choice, SeveralHostsNeverUseLoopback) {
 }
 
 TEST(Choice, ASettingThatMatchesNothingListsWhatThereIs) {
-    const std::vector<Interface> interfaces = {loopback(), without_carrier(interface("eth0", {})),
-                                               rdma(interface("mlx5_0:1", {}))};
+    const std::vector<Interface> interfaces = {loopback(), without_carrier(interface("eth0", {})), rdma(interface("mlx5_0:1", {}))};
     for (const int hosts : {1, 2}) {
         EXPECT_EQ(refusal(ErrorCode::invalid_setting, [&] { choose_interfaces(interfaces, "ib0,11.0.0.0/8", hosts); }),
                   "ROLLCALL_NET='ib0,11.0.0.0/8' matches no network interface; there are: lo (127.0.0.1/8, ::1/128, "
@@ -227,26 +226,21 @@ TEST(Choice, EveryInterfaceHasItsReason) {
 }
 
 TEST(Choice, PatternsWithoutAnInterfaceAreTold) {
-    EXPECT_EQ(choose_interfaces(kHost, "eth0,ib0,^virbr0,11.0.0.0/8", 2).unmatched,
-              (Names{"ib0", "11.0.0.0/8", "^virbr0"}));
+    EXPECT_EQ(choose_interfaces(kHost, "eth0,ib0,^virbr0,11.0.0.0/8", 2).unmatched, (Names{"ib0", "11.0.0.0/8", "^virbr0"}));
     EXPECT_TRUE(choose_interfaces(kHost, "eth0", 2).unmatched.empty());
 }
 
 TEST(Choice, VirtualBridgesAndLinkLocalAddressesAreTheLastResort) {
     for (const auto* name : {"docker0", "br-0a1b2c", "virbr0", "veth12ab", "vnet0", "cni0", "lxcbr0", "podman0"}) {
-        const std::vector<Interface> both = {loopback(), interface(name, {"172.17.0.1/16"}, 10'000),
-                                             interface("eth0", {"10.0.0.2/24"})};
+        const std::vector<Interface> both = {loopback(), interface(name, {"172.17.0.1/16"}, 10'000), interface("eth0", {"10.0.0.2/24"})};
         EXPECT_EQ(chosen(both, "", 2), Names{"eth0"}) << name;
         const std::vector<Interface> alone = {loopback(), interface(name, {"172.17.0.1/16"})};
         const auto choice = choose_interfaces(alone, "", 2);
         EXPECT_EQ(choice.chosen(), Names{name});
-        EXPECT_EQ(reasons(choice)[name],
-                  "a last resort: by its name a virtual bridge of this host, but there is no better one");
+        EXPECT_EQ(reasons(choice)[name], "a last resort: by its name a virtual bridge of this host, but there is no better one");
     }
-    EXPECT_EQ(chosen({interface("br0", {"10.0.0.1/24"})}, "", 2),
-              Names{"br0"});  // a host's own bridge is an ordinary interface
-    const std::vector<Interface> link_local = {interface("eth0", {"fe80::1/64"}, 10'000),
-                                               interface("eth1", {"10.0.0.2/24"}, 100)};
+    EXPECT_EQ(chosen({interface("br0", {"10.0.0.1/24"})}, "", 2), Names{"br0"});  // a host's own bridge is an ordinary interface
+    const std::vector<Interface> link_local = {interface("eth0", {"fe80::1/64"}, 10'000), interface("eth1", {"10.0.0.2/24"}, 100)};
     EXPECT_EQ(chosen(link_local, "", 2), Names{"eth1"});
     EXPECT_EQ(reasons(choose_interfaces(link_local, "", 2))["eth0"], "it has only link-local addresses");
     EXPECT_EQ(chosen({link_local[0]}, "", 2), Names{"eth0"});

@@ -70,9 +70,7 @@ TEST(MatchTable, DoesWhatAListDoes) {
                 table.insert(nodes.back());
                 list.push_back(&nodes.back());
                 break;
-            case 2:
-                ASSERT_EQ(table.find(key), expected);
-                break;
+            case 2: ASSERT_EQ(table.find(key), expected); break;
             case 3:
                 ASSERT_EQ(table.take(key), expected);
                 if (expected) list.erase(first);

@@ -20,11 +20,7 @@ std::string written(Format format, const std::vector<Row>& rows, const std::vect
 
 const std::vector<Row> kRows = {
     {{"name", "linear"}, {"ranks", 8}, {"time", Seconds{12.34e-6}}, {"good", true}, {"ratio", 1.5}, {"note", Value()}},
-    {{"name", "say \"hi\", you"},
-     {"ranks", std::uint64_t{100'000}},
-     {"time", Seconds{0.5}},
-     {"good", false},
-     {"ratio", 0.1}}};
+    {{"name", "say \"hi\", you"}, {"ranks", std::uint64_t{100'000}}, {"time", Seconds{0.5}}, {"good", false}, {"ratio", 0.1}}};
 
 TEST(Text, IsAlignedWithoutEmptyColumns) {
     EXPECT_EQ(written(Format::text, kRows),
@@ -34,8 +30,7 @@ TEST(Text, IsAlignedWithoutEmptyColumns) {
 }
 
 TEST(Text, CountsCharactersNotBytes) {
-    EXPECT_EQ(written(Format::text, {{{"a", "\u00b5s"}, {"b", "x"}}, {{"a", "ns"}, {"b", "y"}}}),
-              "a   b\n\u00b5s  x\nns  y\n");
+    EXPECT_EQ(written(Format::text, {{{"a", "\u00b5s"}, {"b", "x"}}, {{"a", "ns"}, {"b", "y"}}}), "a   b\n\u00b5s  x\nns  y\n");
 }
 
 TEST(Csv, QuotesWhatItMust) {
@@ -48,22 +43,19 @@ TEST(Csv, QuotesWhatItMust) {
 }
 
 TEST(Json, IsOneObjectPerLineInTheOrderOfTheColumns) {
-    EXPECT_EQ(written(Format::json, kRows),
-              R"({"name":"linear","ranks":8,"time":1.234e-05,"good":true,"ratio":1.5,"note":null})"
-              "\n"
-              R"({"name":"say \"hi\", you","ranks":100000,"time":0.5,"good":false,"ratio":0.1})"
-              "\n");
-    EXPECT_EQ(
-        written(Format::json, {{{"a", "bad \xff byte"}, {"b", -1}, {"c", std::numeric_limits<std::uint64_t>::max()}}}),
-        "{\"a\":\"bad \xef\xbf\xbd byte\",\"b\":-1,\"c\":18446744073709551615}\n");
+    EXPECT_EQ(written(Format::json, kRows), R"({"name":"linear","ranks":8,"time":1.234e-05,"good":true,"ratio":1.5,"note":null})"
+                                            "\n"
+                                            R"({"name":"say \"hi\", you","ranks":100000,"time":0.5,"good":false,"ratio":0.1})"
+                                            "\n");
+    EXPECT_EQ(written(Format::json, {{{"a", "bad \xff byte"}, {"b", -1}, {"c", std::numeric_limits<std::uint64_t>::max()}}}),
+              "{\"a\":\"bad \xef\xbf\xbd byte\",\"b\":-1,\"c\":18446744073709551615}\n");
 }
 
 TEST(Interval, HasThreeValuesInEveryFormat) {
     const std::vector<Row> rows = {{{"n", 1}, {"time", Interval{2e-6, 1e-6, 3e-6}}}, {{"n", 2}}};
     EXPECT_EQ(written(Format::text, rows), "n                        time\n1  2.00 us [1.00 us, 3.00 us]\n2\n");
     EXPECT_EQ(written(Format::csv, rows), "n,time_median,time_low,time_high\n1,2e-06,1e-06,3e-06\n2,,,\n");
-    EXPECT_EQ(written(Format::json, rows),
-              "{\"n\":1,\"time\":{\"median\":2e-06,\"low\":1e-06,\"high\":3e-06}}\n{\"n\":2}\n");
+    EXPECT_EQ(written(Format::json, rows), "{\"n\":1,\"time\":{\"median\":2e-06,\"low\":1e-06,\"high\":3e-06}}\n{\"n\":2}\n");
     EXPECT_THROW(written(Format::csv, {{{"t", 1.0}}, {{"t", Interval{}}}}), std::invalid_argument);
 }
 
@@ -78,8 +70,7 @@ TEST(Bytes, AreShortForPeopleAndNumbersForPrograms) {
 }
 
 TEST(Numbers, ThatAreNoneAreEmptyOrNull) {
-    const std::vector<Row> rows = {
-        {{"a", std::numeric_limits<double>::quiet_NaN()}, {"b", std::numeric_limits<double>::infinity()}}};
+    const std::vector<Row> rows = {{{"a", std::numeric_limits<double>::quiet_NaN()}, {"b", std::numeric_limits<double>::infinity()}}};
     EXPECT_EQ(written(Format::text, rows), "a  b\n-  -\n");
     EXPECT_EQ(written(Format::csv, rows), "a,b\n,\n");
     EXPECT_EQ(written(Format::json, rows), "{\"a\":null,\"b\":null}\n");

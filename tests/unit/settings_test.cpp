@@ -83,8 +83,7 @@ std::mt19937_64 seeded_random() {
     return std::mt19937_64(seed);
 }
 
-constexpr auto kSizes =
-    "a whole number of bytes, alone or with k, M, G, T (decimal) or Ki, Mi, Gi, Ti (binary): 123, 64Ki, 8MiB";
+constexpr auto kSizes = "a whole number of bytes, alone or with k, M, G, T (decimal) or Ki, Mi, Gi, Ti (binary): 123, 64Ki, 8MiB";
 constexpr auto kDurations = "0, or a number with ns, us, ms, s or min: 50ms, 1.5s";
 
 TEST(ParseBytes, TakesWholeNumbersWithUnits) {
@@ -109,11 +108,9 @@ TEST(ParseBytes, TakesWholeNumbersWithUnits) {
 TEST(ParseBytes, RefusesEverythingElseInOneLine) {
     for (const std::string text : {"",   " ",   "B",  "Ki", "-1",   "+1",  "1e3",  "1.5Ki",  "0x10", "8 Mi", " 8",
                                    "8 ", "8KI", "8K", "8m", "8Mib", "8BB", "8Kik", "8,64Ki", "abc",  "eight"}) {
-        EXPECT_EQ(refusal(ErrorCode::invalid_argument, [&] { parse_bytes(text); }),
-                  "'" + text + "' is not a size; allowed: " + kSizes);
+        EXPECT_EQ(refusal(ErrorCode::invalid_argument, [&] { parse_bytes(text); }), "'" + text + "' is not a size; allowed: " + kSizes);
     }
-    for (const std::string text :
-         {"18446744073709551616", "99999999999999999999999", "16777216Ti", "18446744073710M"}) {
+    for (const std::string text : {"18446744073709551616", "99999999999999999999999", "16777216Ti", "18446744073710M"}) {
         EXPECT_EQ(refusal(ErrorCode::invalid_argument, [&] { parse_bytes(text); }),
                   "'" + text + "' is a size too large for 64 bits; allowed: " + kSizes);
     }
@@ -140,11 +137,9 @@ TEST(ParseDuration, TakesNumbersWithUnits) {
 }
 
 TEST(ParseDuration, RefusesEverythingElseInOneLine) {
-    const auto refused = [](const std::string& text) {
-        return refusal(ErrorCode::invalid_argument, [&] { parse_duration(text); });
-    };
-    for (const std::string text : {"", "ms", "-5ms", "+5ms", "5 ms", " 5ms", "5ms ", "1e3ns", ".5s", "5.s", "1.2.3s",
-                                   "5h", "5S", "5msec", "0x5s", "inf", "nan", "0..50ms", "forever"}) {
+    const auto refused = [](const std::string& text) { return refusal(ErrorCode::invalid_argument, [&] { parse_duration(text); }); };
+    for (const std::string text : {"", "ms", "-5ms", "+5ms", "5 ms", " 5ms", "5ms ", "1e3ns", ".5s", "5.s", "1.2.3s", "5h", "5S", "5msec",
+                                   "0x5s", "inf", "nan", "0..50ms", "forever"}) {
         EXPECT_EQ(refused(text), "'" + text + "' is not a duration; allowed: " + kDurations);
     }
     for (const std::string text : {"5", "100", "0.0", "1.5"}) {
@@ -154,8 +149,7 @@ TEST(ParseDuration, RefusesEverythingElseInOneLine) {
         EXPECT_EQ(refused(text), "'" + text + "' is a duration finer than a nanosecond; allowed: " + kDurations);
     }
     for (const std::string text : {"9223372036854775808ns", "18446744073709551616ns", "9223372037s", "153722868min"}) {
-        EXPECT_EQ(refused(text),
-                  "'" + text + "' is a duration too long for 64 bits of nanoseconds; allowed: " + kDurations);
+        EXPECT_EQ(refused(text), "'" + text + "' is a duration too long for 64 bits of nanoseconds; allowed: " + kDurations);
     }
 }
 
@@ -262,22 +256,10 @@ const std::vector<Case> kCases = {
      {{"10us", "10us"}, {"1.5ms", "1500us"}, {"1min", "60s"}},
      with(kBadDurations, {"0", "9us"}),
      "a duration such as 20us, 50ms or 1.5s, 10us or more"},
-    {"ROLLCALL_PROGRESS_QUIET",
-     {{"0", "0"}, {"20ms", "20ms"}},
-     kBadDurations,
-     "a duration such as 20us, 50ms or 1.5s, 0 or more"},
-    {"ROLLCALL_SPIN",
-     {{"0", "0"}, {"1ns", "1ns"}, {"50us", "50us"}},
-     kBadDurations,
-     "a duration such as 20us, 50ms or 1.5s, 0 or more"},
-    {"ROLLCALL_YIELD",
-     {{"auto", "auto"}, {"always", "always"}, {"never", "never"}},
-     {"", "yes", "1"},
-     "auto, always, never"},
-    {"ROLLCALL_TIMEOUT",
-     {{"0", "0"}, {"30s", "30s"}},
-     kBadDurations,
-     "a duration such as 20us, 50ms or 1.5s, 0 or more"},
+    {"ROLLCALL_PROGRESS_QUIET", {{"0", "0"}, {"20ms", "20ms"}}, kBadDurations, "a duration such as 20us, 50ms or 1.5s, 0 or more"},
+    {"ROLLCALL_SPIN", {{"0", "0"}, {"1ns", "1ns"}, {"50us", "50us"}}, kBadDurations, "a duration such as 20us, 50ms or 1.5s, 0 or more"},
+    {"ROLLCALL_YIELD", {{"auto", "auto"}, {"always", "always"}, {"never", "never"}}, {"", "yes", "1"}, "auto, always, never"},
+    {"ROLLCALL_TIMEOUT", {{"0", "0"}, {"30s", "30s"}}, kBadDurations, "a duration such as 20us, 50ms or 1.5s, 0 or more"},
     {"ROLLCALL_MISMATCH_PROBE",
      {{"100us", "100us"}, {"1s", "1s"}},
      with(kBadDurations, {"0", "99us"}),
@@ -311,8 +293,7 @@ TEST(Settings, EveryVariableTakesItsGoodValues) {
 TEST(Settings, EveryVariableRefusesItsBadValuesInOneLine) {
     for (const auto& test : kCases) {
         for (const auto& value : test.bad) {
-            EXPECT_EQ(setting_refusal(test.variable, value),
-                      test.variable + "='" + value + "' is not allowed; allowed: " + test.allowed);
+            EXPECT_EQ(setting_refusal(test.variable, value), test.variable + "='" + value + "' is not allowed; allowed: " + test.allowed);
         }
     }
 }
@@ -379,8 +360,7 @@ TEST(Settings, AnUnknownVariableIsRefusedWithTheKnownOnes) {
               "ROLLCALL_PROGRESS_TICK, ROLLCALL_PROGRESS_QUIET, ROLLCALL_SPIN, ROLLCALL_YIELD, ROLLCALL_TIMEOUT, "
               "ROLLCALL_MISMATCH_PROBE, ROLLCALL_BROADCAST, ROLLCALL_BARRIER, ROLLCALL_LOG");
     for (const std::string variable : {"ROLLCALL_", "ROLLCALL_spin", "ROLLCALL_BOOTSTRAP", "ROLLCALL_TEST"}) {
-        EXPECT_TRUE(
-            setting_refusal(variable, "").starts_with("'" + variable + "' is not a setting; the settings are: "));
+        EXPECT_TRUE(setting_refusal(variable, "").starts_with("'" + variable + "' is not a setting; the settings are: "));
     }
 }
 

@@ -20,15 +20,13 @@ TEST(Cpus, AreWrittenAndReadAsTheKernelDoes) {
         EXPECT_EQ(parse_cpus(format_cpus(cpus)), cpus);
     }
     EXPECT_EQ(parse_cpus("3,1,1-2"), (Cpus{1, 2, 3}));
-    for (const auto* text :
-         {"a", "-1", "1-", "1,", ",1", "3-1", "1 2", "1;2", "99999999", "4294967296", "0-99999999"}) {
+    for (const auto* text : {"a", "-1", "1-", "1,", ",1", "3-1", "1 2", "1;2", "99999999", "4294967296", "0-99999999"}) {
         try {
             parse_cpus(text);
             ADD_FAILURE() << text;
         } catch (const Error& error) {
             EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
-            EXPECT_EQ(error.what(),
-                      std::string("'") + text + "' is not a list of CPUs; allowed: numbers and ranges such as 0-3,8");
+            EXPECT_EQ(error.what(), std::string("'") + text + "' is not a list of CPUs; allowed: numbers and ranges such as 0-3,8");
         }
     }
 }

@@ -248,7 +248,8 @@ void SimulatedNetwork::handle(const Event& event) {
         case Kind::eager_end: {
             const int from = flight->from, to = flight->to;
             if (flight->sender) flight->sender->complete(Outcome::ok);
-            if (!dead(to)) endpoints_[static_cast<std::size_t>(to)].sink().on_message({flight->header, flight->header_size}, flight->payload);
+            if (!dead(to))
+                endpoints_[static_cast<std::size_t>(to)].sink().on_message({flight->header, flight->header_size}, flight->payload);
             free(flight);
             settle(to);
             settle(from);

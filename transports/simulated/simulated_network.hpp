@@ -14,20 +14,20 @@
 #include <string>
 #include <vector>
 
-#include "transports/simulated/event_queue.hpp"
 #include "transports/huge_memory.hpp"
+#include "transports/simulated/event_queue.hpp"
 #include "transports/transport.hpp"
 
 namespace rollcall::transport {
 
 /// The cost model. Times in nanoseconds, sizes in bytes.
 struct Model {
-    double alpha = 0;          ///< Per message.
-    double beta = 1;           ///< Per byte.
-    double gamma = 0;          ///< Per byte of a copy inside a rank.
-    double notice = 0;         ///< From a put until it is seen.
-    int ports = 1;             ///< Messages a rank can send (and receive) at a time.
-    bool full_duplex = true;   ///< A rank can send and receive together; else a port does one of the two.
+    double alpha = 0;         ///< Per message.
+    double beta = 1;          ///< Per byte.
+    double gamma = 0;         ///< Per byte of a copy inside a rank.
+    double notice = 0;        ///< From a put until it is seen.
+    int ports = 1;            ///< Messages a rank can send (and receive) at a time.
+    bool full_duplex = true;  ///< A rank can send and receive together; else a port does one of the two.
     /// A receiver can forward a message from its first bit on (section 3.1, third assumption): a receive ends for its
     /// algorithm after alpha; the rank's last bit is noted, and an operation does not end before it.
     bool cut_through = false;
@@ -85,16 +85,14 @@ class SimulatedNetwork {
         void (*action)(void*, int);
         int rank;
         Kind kind;
-        bool before(const Event& other) const noexcept {
-            return time != other.time ? time < other.time : order < other.order;
-        }
+        bool before(const Event& other) const noexcept { return time != other.time ? time < other.time : order < other.order; }
     };
 
     void post(Nanoseconds when, Kind kind, void* subject, int rank = 0, void (*action)(void*, int) = nullptr);
     void handle(const Event& event);
     void prefetch() const;
     static constexpr std::size_t kFlightAhead = 6, kRanksAhead = 3, kFramesAhead = 1;  ///< Events ahead; measured.
-    static constexpr std::size_t kTransferBytes = 192;                ///< About what begins with a Completion.
+    static constexpr std::size_t kTransferBytes = 192;                                 ///< About what begins with a Completion.
     void prefetch_rank(int rank, bool again) const {
         if (prefetch_) prefetch_(prefetch_context_, rank, again);
     }

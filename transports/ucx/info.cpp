@@ -31,8 +31,8 @@ void append_devices(uct_component_h component, const char* domain_name, std::vec
     uct_tl_resource_desc_t* raw_resources = nullptr;
     unsigned count = 0;
     if (uct_md_query_tl_resources(domain.get(), &raw_resources, &count) != UCS_OK) return;
-    const std::unique_ptr<uct_tl_resource_desc_t, decltype(&uct_release_tl_resource_list)> resources(
-        raw_resources, uct_release_tl_resource_list);
+    const std::unique_ptr<uct_tl_resource_desc_t, decltype(&uct_release_tl_resource_list)> resources(raw_resources,
+                                                                                                     uct_release_tl_resource_list);
     for (const auto& resource : std::span(resources.get(), count)) {
         devices.push_back({.transport = resource.tl_name,
                            .device = resource.dev_name,
@@ -66,16 +66,14 @@ TransportInfo ucx_info() {
         info.note = fmt::format("its components cannot be listed: {}", ucs_status_string(status));
         return info;
     }
-    const std::unique_ptr<uct_component_h, decltype(&uct_release_component_list)> components(
-        raw_components, uct_release_component_list);
+    const std::unique_ptr<uct_component_h, decltype(&uct_release_component_list)> components(raw_components, uct_release_component_list);
     for (const auto component : std::span(components.get(), count)) append_component(component, info.devices);
     info.available = !info.devices.empty();
     if (!info.available) info.note = "it finds no device on this host";
     // UCX's own variables narrow what a job may use of this list.
     for (const char* variable : {"UCX_TLS", "UCX_NET_DEVICES", "UCX_SHM_DEVICES"}) {
         const char* value = std::getenv(variable);
-        if (value != nullptr)
-            info.note += fmt::format("{}{}={} is set", info.note.empty() ? "" : "; ", variable, value);
+        if (value != nullptr) info.note += fmt::format("{}{}={} is set", info.note.empty() ? "" : "; ", variable, value);
     }
     return info;
 }

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
-#include <rollcall/error.hpp>
 #include <ucp/api/ucp.h>
+#include <rollcall/error.hpp>
 
 namespace rollcall::transport {
 namespace {
@@ -161,7 +161,9 @@ class UcxTransport final : public Transport {
         const char* tls = std::getenv("UCX_TLS");
         const char* devices = std::getenv("UCX_NET_DEVICES");
         return fmt::format("UCX {}, transports {}, network devices {}", ucp_get_version_string(), tls ? tls : "all but sysv",
-                           !options_.net_devices.empty() ? options_.net_devices : devices ? devices : "all");
+                           !options_.net_devices.empty() ? options_.net_devices
+                           : devices                     ? devices
+                                                         : "all");
     }
 
     std::vector<std::byte> address() const override {
@@ -187,7 +189,8 @@ class UcxTransport final : public Transport {
     }
 
     void connect(std::vector<std::vector<std::byte>> addresses) override {
-        for (std::size_t peer = 0; peer < addresses.size() && peer < peers_.size(); ++peer) peers_[peer].address = std::move(addresses[peer]);
+        for (std::size_t peer = 0; peer < addresses.size() && peer < peers_.size(); ++peer)
+            peers_[peer].address = std::move(addresses[peer]);
     }
 
     void attach(Sink& sink) override { sink_ = &sink; }
@@ -210,7 +213,9 @@ class UcxTransport final : public Transport {
             parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
             parameters.cb.send = &UcxTransport::on_sent;
             parameters.user_data = request;
-            return result_of(ucp_am_send_nbx(to->endpoint, kInlineId, nullptr, 0, request->bytes, 1 + header.size() + payload.size, &parameters), request);
+            return result_of(
+                ucp_am_send_nbx(to->endpoint, kInlineId, nullptr, 0, request->bytes, 1 + header.size() + payload.size, &parameters),
+                request);
         }
         std::memcpy(request->bytes, header.data(), header.size());
         parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
@@ -417,7 +422,8 @@ class UcxTransport final : public Transport {
         if (peer.key_unusable) return false;
         const auto key = part(peer.address, 1);
         const auto base = part(peer.address, 2);
-        if (base.size() != sizeof peer.board_address || is_gone(part(peer.address, 3)) || ucp_ep_rkey_unpack(peer.endpoint, key.data(), &peer.key) != UCS_OK) {
+        if (base.size() != sizeof peer.board_address || is_gone(part(peer.address, 3)) ||
+            ucp_ep_rkey_unpack(peer.endpoint, key.data(), &peer.key) != UCS_OK) {
             peer.key_unusable = true;
             peer.key = nullptr;
             return false;
@@ -587,8 +593,8 @@ class UcxTransport final : public Transport {
     std::vector<std::unique_ptr<Request[]>> request_chunks_;
     std::vector<void*> declined_;
     std::vector<void*> closing_;
-    std::vector<int> forced_;           ///< Disconnected peers with which something is pending.
-    std::size_t pending_ = 0;           ///< Requests that UCX has not ended.
+    std::vector<int> forced_;  ///< Disconnected peers with which something is pending.
+    std::size_t pending_ = 0;  ///< Requests that UCX has not ended.
     std::vector<Failure> failures_;
     Ignored ignored_;
     bool deferred_ = false;

@@ -15,7 +15,8 @@ using Random = std::mt19937_64;
 
 std::uint64_t key(int root, std::uint64_t round) { return static_cast<std::uint64_t>(root) * 7'000'003 + round; }
 
-void check_broadcast(const Communicator& communicator, std::uint64_t bytes, int root, std::uint64_t round, const BroadcastOptions& options) {
+void check_broadcast(const Communicator& communicator, std::uint64_t bytes, int root, std::uint64_t round,
+                     const BroadcastOptions& options) {
     std::vector<std::byte> data = communicator.rank() == root ? pattern(bytes, key(root, round)) : std::vector<std::byte>(bytes);
     communicator.broadcast(data.data(), bytes, root, options);
     check_pattern(data.data(), bytes, key(root, round),
@@ -63,10 +64,12 @@ ROLLCALL_SCENARIO(broadcasts) {
     for (const std::uint64_t segment : {0, 64, 1000, 65'536})
         for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{63}, std::uint64_t{4096}, std::uint64_t{100'001}}) {
             delay(own, 300);
-            check_broadcast(scene.world, bytes, static_cast<int>(round % static_cast<std::uint64_t>(scene.size)), round, {.algorithm = algorithm, .segment_bytes = segment, .timeout = {}});
+            check_broadcast(scene.world, bytes, static_cast<int>(round % static_cast<std::uint64_t>(scene.size)), round,
+                            {.algorithm = algorithm, .segment_bytes = segment, .timeout = {}});
             ++round;
         }
-    for (int root : {0, scene.size - 1}) check_broadcast(scene.world, (1 << 20) + 3, root, ++round, {.algorithm = algorithm, .segment_bytes = {}, .timeout = {}});
+    for (int root : {0, scene.size - 1})
+        check_broadcast(scene.world, (1 << 20) + 3, root, ++round, {.algorithm = algorithm, .segment_bytes = {}, .timeout = {}});
     check_broadcast(scene.world, 8 << 20, scene.size / 2, ++round, {.algorithm = algorithm, .segment_bytes = {}, .timeout = {}});
 
     // One rank after the other is very late; the record tells it.
@@ -92,7 +95,8 @@ ROLLCALL_SCENARIO(storm) {
         const std::uint64_t choices[] = {0, 8, 500, 8192, 12'000, 100'000};
         const std::uint64_t bytes = choices[same() % std::size(choices)];
         delay(own, static_cast<std::uint64_t>(scene.number(2, 0)));
-        check_broadcast(scene.world, bytes, root, static_cast<std::uint64_t>(i), {.algorithm = algorithm, .segment_bytes = {}, .timeout = {}});
+        check_broadcast(scene.world, bytes, root, static_cast<std::uint64_t>(i),
+                        {.algorithm = algorithm, .segment_bytes = {}, .timeout = {}});
     }
     scene.world.barrier();
 }
@@ -131,7 +135,8 @@ ROLLCALL_SCENARIO(started) {
             const int root = static_cast<int>(i % static_cast<std::size_t>(scene.size));
             const std::uint64_t bytes = i % 3 == 0 ? 50'000 : 10 * i;
             buffers.push_back(scene.rank == root ? pattern(bytes, key(root, round * 100 + i)) : std::vector<std::byte>(bytes));
-            requests.push_back(scene.world.start_broadcast(std::span(buffers.back()), root, {.algorithm = algorithms[i % algorithms.size()], .segment_bytes = {}, .timeout = {}}));
+            requests.push_back(scene.world.start_broadcast(
+                std::span(buffers.back()), root, {.algorithm = algorithms[i % algorithms.size()], .segment_bytes = {}, .timeout = {}}));
             if (i % 5 == 4) requests.push_back(scene.world.start_barrier());
         }
         if (round % 2 == 0) {
@@ -140,7 +145,9 @@ ROLLCALL_SCENARIO(started) {
             for (std::size_t left = requests.size(); left > 0; --left) requests[Request::wait_any(requests)].wait();
         }
         for (std::size_t i = 0; i < buffers.size(); ++i)
-            check_pattern(buffers[i].data(), buffers[i].size(), key(static_cast<int>(i % static_cast<std::size_t>(scene.size)), round * 100 + i), fmt::format("started broadcast {}", i));
+            check_pattern(buffers[i].data(), buffers[i].size(),
+                          key(static_cast<int>(i % static_cast<std::size_t>(scene.size)), round * 100 + i),
+                          fmt::format("started broadcast {}", i));
     }
     scene.world.barrier();
 }
@@ -154,9 +161,12 @@ ROLLCALL_SCENARIO(splits) {
     const int members = (scene.size + 1 - scene.rank % 2) / 2;
     check(part.size() == members, "a part has {} ranks instead of {}", part.size(), members);
     check(part.rank() == members - 1 - scene.rank / 2, "rank {} is {} of its part", scene.rank, part.rank());
-    for (int i = 0; i < members; ++i) check(part.world_rank(i) == 2 * (members - 1 - i) + scene.rank % 2, "rank {} of a part is {}", i, part.world_rank(i));
+    for (int i = 0; i < members; ++i)
+        check(part.world_rank(i) == 2 * (members - 1 - i) + scene.rank % 2, "rank {} of a part is {}", i, part.world_rank(i));
     for (const std::string& algorithm : broadcast_algorithms())
-        for (int root = 0; root < members; ++root) check_broadcast(part, 10'000, root, static_cast<std::uint64_t>(scene.rank % 2), {.algorithm = algorithm, .segment_bytes = {}, .timeout = {}});
+        for (int root = 0; root < members; ++root)
+            check_broadcast(part, 10'000, root, static_cast<std::uint64_t>(scene.rank % 2),
+                            {.algorithm = algorithm, .segment_bytes = {}, .timeout = {}});
     part.barrier();
 
     // Same key: by rank. Some have no part.
@@ -197,7 +207,8 @@ ROLLCALL_SCENARIO(separation) {
             if (communicator.world_rank(i) == world_rank) return i;
         return -1;
     };
-    for (std::size_t i = 0; i < all.size(); ++i) sends.push_back(all[i].start_send(std::span<const int, 1>(&out[i], 1), same_rank(all[i], scene.next()), 4));
+    for (std::size_t i = 0; i < all.size(); ++i)
+        sends.push_back(all[i].start_send(std::span<const int, 1>(&out[i], 1), same_rank(all[i], scene.next()), 4));
     for (std::size_t i = all.size(); i-- > 0;) {
         const int got = all[i].receive<int>(same_rank(all[i], scene.previous()), 4);
         check(got == scene.previous() * 10 + static_cast<int>(i), "communicator {} got {}", i, got);
@@ -213,10 +224,12 @@ ROLLCALL_SCENARIO(recreate) {
     for (int i = 0; i < scene.number(0, 200); ++i) {
         const Communicator fresh = i % 2 ? scene.world.duplicate() : scene.world.split(scene.rank % 2, scene.rank);
         const int root = i % fresh.size();
-        check_broadcast(fresh, 64, root, static_cast<std::uint64_t>(i), {.algorithm = i % 3 ? "arrival_blocking" : "arrival_nonblocking", .segment_bytes = {}, .timeout = {}});
+        check_broadcast(fresh, 64, root, static_cast<std::uint64_t>(i),
+                        {.algorithm = i % 3 ? "arrival_blocking" : "arrival_nonblocking", .segment_bytes = {}, .timeout = {}});
         if (i % 10 == 0) delay(own, 500);
         if (i % 7 == 0) kept = fresh;
-        check_broadcast(kept, 8, kept.size() - 1, static_cast<std::uint64_t>(i), {.algorithm = "arrival_blocking", .segment_bytes = {}, .timeout = {}});
+        check_broadcast(kept, 8, kept.size() - 1, static_cast<std::uint64_t>(i),
+                        {.algorithm = "arrival_blocking", .segment_bytes = {}, .timeout = {}});
     }
     scene.world.barrier();
 }
@@ -229,8 +242,9 @@ ROLLCALL_SCENARIO(many_communicators) {
     for (std::uint64_t round = 0; round < 5; ++round)
         for (std::size_t i = 0; i < all.size(); ++i) {
             delay(own, 100);
-            check_broadcast(all[i], 100 + 5000 * round, static_cast<int>(i % static_cast<std::size_t>(scene.size)), round,
-                            {.algorithm = (i + round) % 2 ? "arrival_blocking" : "arrival_nonblocking", .segment_bytes = {}, .timeout = {}});
+            check_broadcast(
+                all[i], 100 + 5000 * round, static_cast<int>(i % static_cast<std::size_t>(scene.size)), round,
+                {.algorithm = (i + round) % 2 ? "arrival_blocking" : "arrival_nonblocking", .segment_bytes = {}, .timeout = {}});
         }
     scene.world.barrier();
 }
@@ -251,11 +265,13 @@ ROLLCALL_SCENARIO(threads) {
             const std::uint64_t bytes = choices[same() % std::size(choices)];
             const int root = static_cast<int>(same() % static_cast<std::uint64_t>(scene.size));
             delay(own, static_cast<std::uint64_t>(scene.number(2, 200)));
-            check_broadcast(mine, bytes, root, static_cast<std::uint64_t>(round), {.algorithm = algorithms[same() % algorithms.size()], .segment_bytes = {}, .timeout = {}});
+            check_broadcast(mine, bytes, root, static_cast<std::uint64_t>(round),
+                            {.algorithm = algorithms[same() % algorithms.size()], .segment_bytes = {}, .timeout = {}});
             if (same() % 4 == 0) mine.barrier();
             if (same() % 3 == 0) {
                 Request send = scene.world.start_send(std::span<const int, 1>(&scene.rank, 1), scene.next(), static_cast<Tag>(thread));
-                check(scene.world.receive<int>(scene.previous(), static_cast<Tag>(thread)) == scene.previous(), "a message of another thread");
+                check(scene.world.receive<int>(scene.previous(), static_cast<Tag>(thread)) == scene.previous(),
+                      "a message of another thread");
                 send.wait();
             }
             if (same() % 10 == 0) {
@@ -314,9 +330,11 @@ ROLLCALL_SCENARIO(event_loop) {
         const auto out = pattern(bytes, key(scene.rank, round));
         std::vector<std::byte> in(bytes);
         std::vector<std::byte> all = scene.rank == 0 ? pattern(1000, round) : std::vector<std::byte>(1000);
-        Request requests[] = {scene.world.start_send(std::span(out), scene.next()), scene.world.start_receive(std::span(in), scene.previous()),
-                              scene.world.start_broadcast(std::span(all), 0, {.algorithm = round % 2 ? "binomial" : "arrival_blocking", .segment_bytes = {}, .timeout = {}}),
-                              scene.world.start_barrier()};
+        Request requests[] = {
+            scene.world.start_send(std::span(out), scene.next()), scene.world.start_receive(std::span(in), scene.previous()),
+            scene.world.start_broadcast(std::span(all), 0,
+                                        {.algorithm = round % 2 ? "binomial" : "arrival_blocking", .segment_bytes = {}, .timeout = {}}),
+            scene.world.start_barrier()};
         for (;;) {
             bool done = true;
             for (Request& request : requests)
@@ -349,8 +367,9 @@ ROLLCALL_SCENARIO(idle) {
         sleep_us(1000 * scene.number(0, 1000));
         const ProgressStatistics after = scene.job.progress_statistics();
         const std::uint64_t looks = after.background_looks - before.background_looks;
-        fmt::print("rank {} slept {} ms{}: {} looks, {} parks, {} us of CPU\n", scene.rank, scene.number(0, 1000), waiting ? " with receives" : "", looks,
-                   after.background_parks - before.background_parks, (after.background_cpu_time - before.background_cpu_time) / 1000);
+        fmt::print("rank {} slept {} ms{}: {} looks, {} parks, {} us of CPU\n", scene.rank, scene.number(0, 1000),
+                   waiting ? " with receives" : "", looks, after.background_parks - before.background_parks,
+                   (after.background_cpu_time - before.background_cpu_time) / 1000);
         // One that does not sleep looks some ten thousand times a second.
         check(looks < 500, "the background thread has looked {} times though nothing happened", looks);
         if (waiting && scene.rank != 0) barrier = scene.world.start_barrier();
@@ -422,20 +441,26 @@ ROLLCALL_SCENARIO(mixed_defaults) {
 ROLLCALL_SCENARIO(soak) {
     Random same(std::stoull(scene.word(0)));
     Random own = own_random(scene, same());
-    std::vector<Communicator> all = {scene.world, scene.world.duplicate(), scene.world.split(scene.rank % 2, -scene.rank), scene.world.split(scene.rank / 3, 0)};
+    std::vector<Communicator> all = {scene.world, scene.world.duplicate(), scene.world.split(scene.rank % 2, -scene.rank),
+                                     scene.world.split(scene.rank / 3, 0)};
     const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(scene.number(1, 1000));
     std::uint64_t round = 0;
     for (bool on = true; on;) {
         for (int i = 0; i < 50; ++i, ++round) {
             const auto draw = [&](std::uint64_t below) { return same() % below; };
             const std::size_t which = draw(all.size());
-            const std::uint64_t action = draw(12), size_class = draw(10), root_draw = same(), algorithm = draw(broadcast_algorithms().size()), fine = same();
-            const std::uint64_t bytes = size_class < 4 ? fine % 64 : size_class < 7 ? fine % 20'000 : size_class < 9 ? fine % 300'000 : fine % 3'000'000;
+            const std::uint64_t action = draw(12), size_class = draw(10), root_draw = same(),
+                                algorithm = draw(broadcast_algorithms().size()), fine = same();
+            const std::uint64_t bytes = size_class < 4   ? fine % 64
+                                        : size_class < 7 ? fine % 20'000
+                                        : size_class < 9 ? fine % 300'000
+                                                         : fine % 3'000'000;
             const Communicator& on_which = all[which];
             const int root = static_cast<int>(root_draw % static_cast<std::uint64_t>(on_which.size()));
             if (own() % 8 == 0) sleep_us(static_cast<std::int64_t>(own() % 3000));
             if (action < 5) {
-                check_broadcast(on_which, bytes, root, round, {.algorithm = broadcast_algorithms()[algorithm], .segment_bytes = {}, .timeout = {}});
+                check_broadcast(on_which, bytes, root, round,
+                                {.algorithm = broadcast_algorithms()[algorithm], .segment_bytes = {}, .timeout = {}});
             } else if (action < 6) {
                 on_which.barrier();
             } else if (action < 10) {
@@ -451,12 +476,16 @@ ROLLCALL_SCENARIO(soak) {
                 send.wait();
             } else if (action < 11) {
                 std::vector<std::byte> data = on_which.rank() == root ? pattern(bytes, round) : std::vector<std::byte>(bytes);
-                Request requests[] = {on_which.start_broadcast(std::span(data), root, {.algorithm = broadcast_algorithms()[algorithm], .segment_bytes = {}, .timeout = {}}), on_which.start_barrier()};
+                Request requests[] = {
+                    on_which.start_broadcast(std::span(data), root,
+                                             {.algorithm = broadcast_algorithms()[algorithm], .segment_bytes = {}, .timeout = {}}),
+                    on_which.start_barrier()};
                 if (own() % 2 == 0) sleep_us(static_cast<std::int64_t>(own() % 1000));
                 Request::wait_all(requests);
                 check_pattern(data.data(), bytes, round, fmt::format("round {}", round));
             } else {
-                all[2] = scene.world.split(static_cast<int>((static_cast<std::uint64_t>(scene.rank) * 7 + fine) % 3), static_cast<int>(own() % 100));
+                all[2] = scene.world.split(static_cast<int>((static_cast<std::uint64_t>(scene.rank) * 7 + fine) % 3),
+                                           static_cast<int>(own() % 100));
             }
         }
         on = std::chrono::steady_clock::now() < until;

@@ -69,8 +69,11 @@ ROLLCALL_SCENARIO(bad_arguments) {
         refused("split by a negative colour", [&] { world.split(-2, 0); });
         for (const char* name : {"fast", "near_optimal", "Linear", "binomial "})
             for (const std::uint64_t bytes : {0, 8}) {
-                const Error error = expect_error(ErrorCode::invalid_argument, "an unknown algorithm", [&] { world.broadcast(&value, bytes % 5, 0, {.algorithm = name, .segment_bytes = {}, .timeout = {}}); });
-                check(std::string(error.what()).find(name) != std::string::npos && std::string(error.what()).find("scatter_allgather") != std::string::npos,
+                const Error error = expect_error(ErrorCode::invalid_argument, "an unknown algorithm", [&] {
+                    world.broadcast(&value, bytes % 5, 0, {.algorithm = name, .segment_bytes = {}, .timeout = {}});
+                });
+                check(std::string(error.what()).find(name) != std::string::npos &&
+                          std::string(error.what()).find("scatter_allgather") != std::string::npos,
                       "the error does not name it and what is allowed: {}", error.what());
             }
     }
@@ -114,7 +117,8 @@ ROLLCALL_SCENARIO(mismatch) {
     });
     const std::string text = error.what();
     fmt::print("rank {} mismatch after {} ms: {}\n", scene.rank, (now() - start) / 1'000'000, text);
-    check(text.find(" called ") != std::string::npos && text.find(" called ") != text.rfind(" called "), "both calls are not named: {}", text);
+    check(text.find(" called ") != std::string::npos && text.find(" called ") != text.rfind(" called "), "both calls are not named: {}",
+          text);
     check(text.find(fmt::format("rank {} called", scene.number(1, 0))) != std::string::npos, "the one who differs is not named: {}", text);
     check(text.find("sequence") != std::string::npos, "the sequence is not named: {}", text);
     // At once from now on; other communicators and messages are as before.
@@ -201,7 +205,10 @@ ROLLCALL_SCENARIO(death) {
                 }
             });
         } else {
-            work([&](int i) { part.broadcast(data.data(), i % 2 ? 8 : data.size(), i % scene.size, {.algorithm = where, .segment_bytes = {}, .timeout = {}}); });
+            work([&](int i) {
+                part.broadcast(data.data(), i % 2 ? 8 : data.size(), i % scene.size,
+                               {.algorithm = where, .segment_bytes = {}, .timeout = {}});
+            });
         }
     });
     if (scene.rank == victim) {  // its operations may have failed, by its own death's doing: never
@@ -211,7 +218,8 @@ ROLLCALL_SCENARIO(death) {
     fmt::print("rank {} told after {} ms: {}\n", scene.rank, took / 1'000'000, error.what());
     check(scene.at(kTimeOfDeath).load() != 0, "a death was told before it happened");
     check(error.failed_rank() == victim, "{} was blamed: {}", error.failed_rank(), error.what());
-    check(std::string(error.what()).find(fmt::format("rank {} on host ", victim)) != std::string::npos, "rank and host are not named: {}", error.what());
+    check(std::string(error.what()).find(fmt::format("rank {} on host ", victim)) != std::string::npos, "rank and host are not named: {}",
+          error.what());
     // Everything with it fails at once from now on, everything else goes on.
     expect_error(ErrorCode::peer_failed, "a barrier with the dead", [&] { world.barrier(); });
     expect_error(ErrorCode::peer_failed, "a send to the dead", [&] { world.send(1, victim); });

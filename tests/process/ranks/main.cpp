@@ -94,7 +94,8 @@ void check_pattern(const void* data, std::uint64_t bytes, std::uint64_t which, c
     const auto* got = static_cast<const std::byte*>(data);
     std::uint64_t at = 0;
     while (got[at] == right[at]) ++at;
-    throw Wrong(fmt::format("{}: byte {} of {} is {:#x}, not {:#x}", what, at, bytes, static_cast<int>(got[at]), static_cast<int>(right[at])));
+    throw Wrong(
+        fmt::format("{}: byte {} of {} is {:#x}, not {:#x}", what, at, bytes, static_cast<int>(got[at]), static_cast<int>(right[at])));
 }
 
 Error expect_error(ErrorCode code, const std::string& what, const std::function<void()>& call) {
@@ -108,7 +109,8 @@ Error expect_error(ErrorCode code, const std::string& what, const std::function<
 }
 
 const std::vector<std::string>& broadcast_algorithms() {
-    static const std::vector<std::string> all = {"linear", "binomial", "pipelined", "scatter_allgather", "arrival_blocking", "arrival_nonblocking"};
+    static const std::vector<std::string> all = {"linear",           "binomial",           "pipelined", "scatter_allgather",
+                                                 "arrival_blocking", "arrival_nonblocking"};
     return all;
 }
 

@@ -14,9 +14,9 @@ namespace rollcall::test {
 namespace {
 
 // Around what may be a threshold somewhere: nothing, a word, a cache line, a page, the eager limit, a segment, a huge page.
-const std::vector<std::uint64_t> kSizes = {0,     1,     7,     8,      63,     64,     65,      4095,    4096,    4097,          8127,
-                                           8128,  8191,  8192,  8193,   16384,  65535,  65536,   65537,   131072,  (1 << 20) - 1, 1 << 20,
-                                           (2 << 20) + 5, 8 << 20};
+const std::vector<std::uint64_t> kSizes = {
+    0,    1,    7,    8,     63,    64,    65,    4095,   4096,          4097,    8127,          8128,
+    8191, 8192, 8193, 16384, 65535, 65536, 65537, 131072, (1 << 20) - 1, 1 << 20, (2 << 20) + 5, 8 << 20};
 constexpr int kLooks = 100;  // of a sender that must not be done: enough for any background thread to have acted
 
 long resident_kilobytes() {
@@ -104,7 +104,8 @@ ROLLCALL_SCENARIO(typed) {
     std::vector<int> three = {scene.rank, 2, 3};
     scene.world.send(std::span(three), scene.next(), 1);
     std::vector<int> got_three(5);
-    check(scene.world.receive(std::span(got_three), scene.previous(), 1).count<int>() == 3 && got_three[0] == scene.previous(), "a span came differently");
+    check(scene.world.receive(std::span(got_three), scene.previous(), 1).count<int>() == 3 && got_three[0] == scene.previous(),
+          "a span came differently");
     const int array[] = {scene.rank, 5};
     scene.world.send(array, 4, scene.next());
     check(scene.world.receive<int>(scene.previous()) == scene.previous(), "an array and a size came differently");
@@ -184,7 +185,8 @@ ROLLCALL_SCENARIO(requests) {
     }
     scene.world.barrier();
     Request wanted = scene.world.start_send(std::span(&scene.rank, 1), scene.next(), 6);
-    check(scene.world.receive<int>(scene.previous(), 6) == scene.previous(), "after a receive that was given up, the next one got something else");
+    check(scene.world.receive<int>(scene.previous(), 6) == scene.previous(),
+          "after a receive that was given up, the next one got something else");
     wanted.wait();
     still_works(scene.world);
 }
@@ -192,8 +194,9 @@ ROLLCALL_SCENARIO(requests) {
 ROLLCALL_SCENARIO(receive_deadline) {
     std::vector<std::byte> buffer(100'000, std::byte{1});
     const auto left = buffer;
-    const Error error = expect_error(ErrorCode::timeout, "a receive of nothing",
-                                     [&] { scene.world.receive(buffer.data(), buffer.size(), scene.previous(), 9, std::chrono::milliseconds(20)); });
+    const Error error = expect_error(ErrorCode::timeout, "a receive of nothing", [&] {
+        scene.world.receive(buffer.data(), buffer.size(), scene.previous(), 9, std::chrono::milliseconds(20));
+    });
     check(std::string(error.what()).find("tag 9") != std::string::npos && std::string(error.what()).find("20.0 ms") != std::string::npos,
           "the error says too little: {}", error.what());
     Request waits = scene.world.start_receive(std::span(buffer), scene.previous(), 9);
@@ -224,9 +227,7 @@ ROLLCALL_SCENARIO(send_deadline) {
             std::vector<std::byte> buffer = pattern(bytes, 1);
             expect_error(ErrorCode::timeout, "a send that nobody asks for",
                          [&] { scene.world.send(buffer.data(), bytes, 1, 3, std::chrono::milliseconds(20)); });
-            {
-                Request given_up = scene.world.start_send(std::span<const std::byte>(buffer), 1, 3);
-            }
+            { Request given_up = scene.world.start_send(std::span<const std::byte>(buffer), 1, 3); }
             std::fill(buffer.begin(), buffer.end(), std::byte{0xee});
             const auto second = pattern(bytes, 2 + round);
             scene.raise(round);
@@ -255,7 +256,8 @@ ROLLCALL_SCENARIO(truncation) {
                 receive = scene.world.start_receive(in.data(), bytes - 1, scene.previous(), 1);
             }
             const Error error = expect_error(ErrorCode::truncated, "a receive into too little", [&] { receive.wait(); });
-            check(std::string(error.what()).find(fmt::format("{} bytes", bytes)) != std::string::npos, "it does not say the size: {}", error.what());
+            check(std::string(error.what()).find(fmt::format("{} bytes", bytes)) != std::string::npos, "it does not say the size: {}",
+                  error.what());
             check(in[bytes - 1] == std::byte{7}, "the byte behind the buffer was written");
             send.wait();
             const int value = scene.rank;
@@ -269,7 +271,8 @@ ROLLCALL_SCENARIO(truncation) {
 // One message whose size has more than 31 bits. Its memory is touched page by page only.
 ROLLCALL_SCENARIO(huge) {
     const std::uint64_t bytes = (std::uint64_t{3} << 30) + 12345;
-    void* memory = scene.rank < 2 ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) : nullptr;
+    void* memory =
+        scene.rank < 2 ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) : nullptr;
     check(memory != MAP_FAILED, "no memory");
     auto* data = static_cast<std::byte*>(memory);
     constexpr std::uint64_t kStep = 1'048'573;
@@ -279,8 +282,7 @@ ROLLCALL_SCENARIO(huge) {
         scene.world.send(data, bytes, 1);
     } else if (scene.rank == 1) {
         check(scene.world.receive(data, bytes, 0).bytes == bytes, "it came shorter");
-        for (std::uint64_t i = 0; i < bytes; i += kStep)
-            check(data[i] == static_cast<std::byte>(i / kStep + 1), "byte {} is wrong", i);
+        for (std::uint64_t i = 0; i < bytes; i += kStep) check(data[i] == static_cast<std::byte>(i / kStep + 1), "byte {} is wrong", i);
         check(data[bytes - 1] == std::byte{99}, "the last byte is wrong");
     }
     if (memory) munmap(memory, bytes);
@@ -356,7 +358,8 @@ ROLLCALL_SCENARIO(early_large) {
         }
     }
     if (scene.rank == 1)
-        check(scene.job.progress_statistics().landing_peak_bytes >= 8 << 20, "nothing has landed: {}", scene.job.progress_statistics().landing_peak_bytes);
+        check(scene.job.progress_statistics().landing_peak_bytes >= 8 << 20, "nothing has landed: {}",
+              scene.job.progress_statistics().landing_peak_bytes);
     still_works(scene.world);
 }
 

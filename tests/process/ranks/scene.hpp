@@ -62,9 +62,9 @@ using Scenario = void (*)(Scene&);
 struct Register {
     Register(const char* name, Scenario scenario);
 };
-#define ROLLCALL_SCENARIO(name)                                             \
-    static void name(rollcall::test::Scene&);                               \
-    static const rollcall::test::Register register_##name{#name, &name};    \
+#define ROLLCALL_SCENARIO(name)                                          \
+    static void name(rollcall::test::Scene&);                            \
+    static const rollcall::test::Register register_##name{#name, &name}; \
     static void name([[maybe_unused]] rollcall::test::Scene& scene)
 
 inline void sleep_us(std::int64_t microseconds) { std::this_thread::sleep_for(std::chrono::microseconds(microseconds)); }

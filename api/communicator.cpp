@@ -17,13 +17,8 @@ using runtime::Operation;
 using runtime::OperationKind;
 using runtime::Transfer;
 
-Call call_of(OperationKind kind, int root, std::uint64_t bytes, const Communicator::Implementation::Method& method) {
-    Call call;
-    call.kind = kind;
-    call.root = root;
-    call.bytes = bytes;
-    call.method = runtime::method_of(method.entry->name, method.segment_bytes);
-    return call;
+Call call_of(const Communicator::Implementation::Method& method, int root, std::uint64_t bytes) {
+    return collectives::make_call(*method.entry, root, bytes, method.segment_bytes);
 }
 
 }  // namespace
@@ -54,6 +49,8 @@ Communicator::Implementation::Method Communicator::Implementation::broadcast_met
         method.entry = selection.entry;
         method.why = selection.why;
     }
+    // A size that the algorithm does not use is no part of the call: ranks need not agree on it.
+    if (!method.entry->segmented) return method;
     if (options.segment_bytes)
         method.segment_bytes = *options.segment_bytes;
     else if (!method.entry->whole_by_default)
@@ -200,7 +197,7 @@ void Communicator::barrier(std::optional<Timeout> timeout) const {
     const Implementation& here = checked();
     here.check_alive();
     const auto method = here.barrier_method();
-    Operation operation(here.state, here.next_sequence(), call_of(OperationKind::barrier, -1, 0, method), method.entry->algorithm, {});
+    Operation operation(here.state, here.next_sequence(), call_of(method, -1, 0), method.entry->algorithm, {});
     here.run(operation, here.deadline(timeout));
 }
 
@@ -209,8 +206,7 @@ Request Communicator::start_barrier() const {
     here.check_alive();
     const auto method = here.barrier_method();
     auto request = std::make_unique<Request::Implementation>(implementation_);
-    request->operation.emplace(here.state, here.next_sequence(), call_of(OperationKind::barrier, -1, 0, method), method.entry->algorithm,
-                               runtime::Arguments{});
+    request->operation.emplace(here.state, here.next_sequence(), call_of(method, -1, 0), method.entry->algorithm, runtime::Arguments{});
     request->lane().start(*request->operation);
     return Request(std::move(request));
 }
@@ -225,8 +221,7 @@ void Communicator::broadcast(void* data, std::uint64_t bytes, int root, const Br
     arguments.data = {data, bytes};
     arguments.segment_bytes = method.segment_bytes;
     if (options.record) options.record->arrival = runtime::monotonic_now();
-    Operation operation(here.state, here.next_sequence(), call_of(OperationKind::broadcast, root, bytes, method), method.entry->algorithm,
-                        arguments);
+    Operation operation(here.state, here.next_sequence(), call_of(method, root, bytes), method.entry->algorithm, arguments);
     here.run(operation, here.deadline(options.timeout));
     if (options.record) {
         options.record->exit = runtime::monotonic_now();
@@ -244,8 +239,7 @@ Request Communicator::start_broadcast(void* data, std::uint64_t bytes, int root,
     arguments.data = {data, bytes};
     arguments.segment_bytes = method.segment_bytes;
     auto request = std::make_unique<Request::Implementation>(implementation_);
-    request->operation.emplace(here.state, here.next_sequence(), call_of(OperationKind::broadcast, root, bytes, method),
-                               method.entry->algorithm, arguments);
+    request->operation.emplace(here.state, here.next_sequence(), call_of(method, root, bytes), method.entry->algorithm, arguments);
     request->lane().start(*request->operation);
     return Request(std::move(request));
 }

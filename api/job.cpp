@@ -38,7 +38,8 @@ Job::Job() : implementation_(std::make_unique<Implementation>()) {
         logger->set_pattern("rollcall %P %l: %v");
         logger->set_level(spdlog::level::from_str(settings.log));
     }
-    implementation_->process = std::make_shared<runtime::Process>(bootstrap::find_bootstrap(), std::move(settings));
+    implementation_->process =
+        std::make_shared<runtime::Process>(bootstrap::find_bootstrap(), std::move(settings), &collectives::algorithm_name);
     runtime::Process& process = *implementation_->process;
     implementation_->world = Communicator(std::make_shared<Communicator::Implementation>(
         implementation_->process, process.world(), process.place().rank, runtime::kNoSlots, algorithms));

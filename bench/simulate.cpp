@@ -181,10 +181,7 @@ class CellRun {
         call.times.iteration = iteration;
         call.times.asked = pattern_.delays(plan_.sweep.ranks, plan_.sweep.root, iteration, measured_.setup.message_time);
         runtime::Simulation::RankCall what;
-        what.call.kind = OperationKind::broadcast;
-        what.call.root = plan_.sweep.root;
-        what.call.bytes = measured_.identity.bytes;
-        what.call.method = runtime::method_of(entry_->name, segment_bytes_);
+        what.call = collectives::make_call(*entry_, plan_.sweep.root, measured_.identity.bytes, segment_bytes_);
         what.algorithm = entry_->algorithm;
         what.arguments.data = {nullptr, measured_.identity.bytes};  // sizes alone: there may be 100,000 ranks
         what.arguments.segment_bytes = segment_bytes_;

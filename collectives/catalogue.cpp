@@ -95,6 +95,20 @@ const std::vector<AlgorithmEntry>& entries() {
 
 std::span<const AlgorithmEntry> catalogue() { return entries(); }
 
+runtime::Call make_call(const AlgorithmEntry& entry, int root, std::uint64_t bytes, std::uint64_t segment_bytes) {
+    runtime::Call call;
+    call.kind = entry.operation;
+    call.root = root;
+    call.bytes = bytes;
+    call.algorithm = static_cast<std::uint8_t>(&entry - entries().data() + 1);  // 0 stands for none
+    call.segment_bytes = segment_bytes;
+    return call;
+}
+
+std::string_view algorithm_name(std::uint8_t number) noexcept {
+    return number >= 1 && number <= entries().size() ? entries()[number - 1].name : "an unknown algorithm";
+}
+
 std::vector<std::string_view> algorithm_names(OperationKind operation, bool simulated) {
     std::vector<std::string_view> names;
     for (const AlgorithmEntry& entry : entries())

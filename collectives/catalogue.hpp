@@ -32,6 +32,12 @@ std::span<const AlgorithmEntry> catalogue();
 /// The entry of this name or alias. Throws Error{invalid_argument} that lists the names there are ("auto" is not one).
 const AlgorithmEntry& find_algorithm(runtime::OperationKind operation, std::string_view name, bool simulated = false);
 
+/// What a rank calls when it runs this algorithm, as it is compared between ranks.
+runtime::Call make_call(const AlgorithmEntry& entry, int root, std::uint64_t bytes, std::uint64_t segment_bytes);
+
+/// The name of the algorithm with this number in a Call: a runtime::AlgorithmName.
+std::string_view algorithm_name(std::uint8_t number) noexcept;
+
 /// The names of an operation's algorithms, in the order of the catalogue.
 std::vector<std::string_view> algorithm_names(runtime::OperationKind operation, bool simulated = false);
 

@@ -83,7 +83,7 @@ void SlotAllocator::give_back(std::uint64_t first) {
     std::erase_if(taken_, [&](const Range& range) { return range.first == first; });
 }
 
-Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings settings)
+Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings settings, AlgorithmName algorithm_name)
     : settings_(std::move(settings)), bootstrap_(std::move(bootstrap)), slots_(slots_of(settings_, bootstrap_->place().size)) {
     const bootstrap::Place& place = bootstrap_->place();
     const Timeout timeout = settings_.timeout ? Timeout(settings_.timeout) : kForever;
@@ -106,6 +106,7 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
     engine_options.landing_bytes = settings_.landing_bytes;
     engine_options.eager_bytes = settings_.eager_bytes;
     engine_options.mismatch_probe = settings_.mismatch_probe;
+    engine_options.algorithm_name = algorithm_name;
     engine_options.hosts.assign(static_cast<std::size_t>(place.size), place.host);
     engine_options.trace = true;
     engine_ = std::make_unique<Engine>(*transport_, arena_, engine_options);

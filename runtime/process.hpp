@@ -37,7 +37,7 @@ class SlotAllocator {
 class Process {
   public:
     /// Joins the job: collective over it. Throws Error.
-    Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings settings);
+    Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings settings, AlgorithmName algorithm_name);
     ~Process();
     Process(const Process&) = delete;
     Process& operator=(const Process&) = delete;

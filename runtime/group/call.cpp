@@ -15,15 +15,18 @@ std::string_view name(OperationKind kind) noexcept {
     return "an unknown operation";
 }
 
-std::uint16_t method_of(std::string_view algorithm, std::uint64_t segment_bytes) noexcept {
-    std::uint64_t h = segment_bytes * 0x9e3779b97f4a7c15ull + 1;
-    for (const char c : algorithm) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ull;
-    return static_cast<std::uint16_t>(h ^ (h >> 16) ^ (h >> 32) ^ (h >> 48));
-}
-
 std::string to_string(const Call& call) {
     if (call.root < 0) return fmt::format("{}()", name(call.kind));
     return fmt::format("{}(root={}, {} bytes)", name(call.kind), call.root, call.bytes);
+}
+
+std::string to_string(const Call& call, AlgorithmName algorithm_name) {
+    std::string text = to_string(call);
+    if (call.algorithm)
+        text +=
+            algorithm_name ? fmt::format(" with {}", algorithm_name(call.algorithm)) : fmt::format(" with algorithm {}", call.algorithm);
+    if (call.segment_bytes) text += fmt::format(" in segments of {} bytes", call.segment_bytes);
+    return text;
 }
 
 }  // namespace rollcall::runtime

@@ -56,6 +56,7 @@ class Engine final : public transport::Sink {
         std::uint64_t landing_bytes = 0;
         std::uint64_t eager_bytes = 0;
         Nanoseconds mismatch_probe = 50'000'000;
+        AlgorithmName algorithm_name = nullptr;  ///< For messages; null: they are numbered.
         /// Names of hosts by rank, for messages; empty: unnamed.
         std::vector<std::string> hosts;
         bool trace = false;  ///< Note when first data came (costs a look at the clock).

@@ -53,16 +53,16 @@ void Engine::mismatch(CommunicatorState& communicator, std::uint64_t sequence, c
         std::swap(first, second);
         std::swap(first_call, second_call);
     }
+    const bool same_request = mine.same_request(other);
+    const auto in_words = [&](const Call& call) { return same_request ? to_string(call, options_.algorithm_name) : to_string(call); };
     const char* const advice =
-        mine.same_request(other)
-            ? "with different algorithms or segment sizes. Give all ranks the same ROLLCALL_ settings"
-            : "All ranks of a communicator must call the same operations in the same order, with the same root and size";
+        same_request ? "All ranks must do it in the same way: give them the same options and ROLLCALL_ settings"
+                     : "All ranks of a communicator must call the same operations in the same order, with the same root and size";
     break_communicator(
         communicator, sequence,
         Error(ErrorCode::mismatch,
-              fmt::format("the calls at sequence {} of communicator {} do not match: rank {} called {}, rank {} called {}{}{}", sequence,
-                          group.name, first, to_string(*first_call), second, to_string(*second_call),
-                          mine.same_request(other) ? ", " : ". ", advice),
+              fmt::format("the calls at sequence {} of communicator {} do not match: rank {} called {}, rank {} called {}. {}", sequence,
+                          group.name, first, in_words(*first_call), second, in_words(*second_call), advice),
               source),
         true);
 }

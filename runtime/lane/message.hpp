@@ -57,7 +57,7 @@ struct CollectiveHeader {
     std::uint64_t sequence = 0;
     Call call;
 };
-static_assert(sizeof(CompactHeader) == 16 && sizeof(MessageHeader) == 32 && sizeof(CollectiveHeader) == 56);
+static_assert(sizeof(CompactHeader) == 16 && sizeof(MessageHeader) == 32 && sizeof(CollectiveHeader) == 64);
 
 inline constexpr std::uint64_t kLastSequence = ~std::uint64_t{0};
 

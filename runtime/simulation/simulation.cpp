@@ -15,6 +15,7 @@ Simulation::Rank::Rank(transport::SimulatedNetwork& network, FrameArena& arena, 
     engine_options.landing_bytes = options.landing_bytes;
     engine_options.eager_bytes = options.eager_bytes;
     engine_options.trace = true;
+    engine_options.algorithm_name = options.algorithm_name;
     engine.emplace(network.at(rank), arena, std::move(engine_options));
     engine->add(world);
 }

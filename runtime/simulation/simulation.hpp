@@ -28,6 +28,7 @@ class Simulation {
         /// For so long after a call (virtual time) its rank looks after what keeps it waiting, as a real lane does
         /// (Engine::tick); 0: never, and no message is sent that the algorithm did not send.
         Nanoseconds tick_for = 0;
+        AlgorithmName algorithm_name = nullptr;  ///< As Engine::Options has it.
     };
     explicit Simulation(const Options& options);
     ~Simulation();

@@ -110,6 +110,8 @@ std::vector<Nanoseconds> random_delays(Random& random, int ranks, int root, Nano
     return delays;
 }
 
+runtime::Call call_of(const Step& step) { return collectives::make_call(*step.entry, step.root, step.bytes, step.segment); }
+
 // --- Job -------------------------------------------------------------------------------------------------------------
 
 Job::Job(Simulation& simulation, std::vector<Step> steps)
@@ -138,9 +140,7 @@ void Job::begin(void* context, int rank) {
     Job& job = *cell.job;
     if (job.ranks_[static_cast<std::size_t>(rank)].stopped) return;
     const Step& step = job.steps_[cell.step];
-    runtime::Call call{.bytes = step.bytes, .root = step.root, .kind = runtime::OperationKind::broadcast};
-    call.method = runtime::method_of(step.entry->name, step.segment);
-    if (cell.call) call = *cell.call;
+    const runtime::Call call = cell.call ? *cell.call : call_of(step);
     runtime::Arguments arguments;
     arguments.data = {cell.memory.data() + kGuard, call.bytes};
     arguments.segment_bytes = step.segment;

@@ -61,6 +61,8 @@ struct Step {
     bool at_once = false;             ///< Begun this long after the one before was begun, whether that has ended or not.
 };
 std::string describe(const Step& step);
+/// What a rank calls in this step.
+runtime::Call call_of(const Step& step);
 std::string describe(const std::vector<Step>& steps);
 
 /// Calls on the world communicator of a simulation, one after the other on each rank, with real data between guards.

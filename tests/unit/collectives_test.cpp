@@ -118,6 +118,18 @@ TEST(Catalogue, TheOracleIsForSimulationsOnly) {
     for (const std::string_view name : algorithm_names(OperationKind::broadcast)) EXPECT_NE(name, "near_optimal");
 }
 
+TEST(Catalogue, ACallSaysHowItIsDone) {
+    const auto in_words = [](const runtime::Call& call) { return to_string(call, &algorithm_name); };
+    const auto& binomial = find_algorithm(OperationKind::broadcast, "binomial");
+    EXPECT_EQ(in_words(make_call(binomial, 2, 8, 8192)), "broadcast(root=2, 8 bytes) with binomial in segments of 8192 bytes");
+    EXPECT_EQ(in_words(make_call(binomial, 2, 8, 0)), "broadcast(root=2, 8 bytes) with binomial");
+    EXPECT_EQ(in_words(runtime::Call{.kind = OperationKind::split}), "split()");
+    for (const AlgorithmEntry& entry : catalogue()) EXPECT_EQ(algorithm_name(make_call(entry, -1, 0, 0).algorithm), entry.name);
+    // From a peer with other algorithms than this one's.
+    EXPECT_EQ(algorithm_name(255), "an unknown algorithm");
+    EXPECT_EQ(algorithm_name(0), "an unknown algorithm");
+}
+
 TEST(Selection, ThereIsAChoiceForEverySituation) {
     for (const OperationKind kind : {OperationKind::broadcast, OperationKind::barrier})
         for (const bool landing : {false, true})

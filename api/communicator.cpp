@@ -251,53 +251,56 @@ std::string Communicator::explain_broadcast(std::uint64_t bytes, const Broadcast
 
 // --- making communicators ----------------------------------------------------------------------------------------------
 
-Communicator Communicator::split(int color, int key) const {
-    const Implementation& here = checked();
-    here.check_alive();
-    if (color < 0 && color != kNoColor)
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("split on {}: the colour {} is negative: use 0 or more, or kNoColor to have no part", name(), color));
+Communicator Communicator::Implementation::divide(int color, int key, OperationKind kind) const {
+    check_alive();
     struct Choice {
         std::int32_t color, key;
         std::uint64_t id;
     };
-    const std::uint64_t sequence = here.state.next_sequence.load(std::memory_order_relaxed);
+    const std::uint64_t sequence = state.next_sequence.load(std::memory_order_relaxed);
     // Every rank brings a number that nobody else brings, ever; a group takes that of its first member. (An agreement on
     // the next number that is free everywhere would give two threads' communicators the same one.)
-    const auto choices = here.exchange(Choice{color, key, here.process->new_communicator_id()}, OperationKind::split);
+    const auto choices = exchange(Choice{color, key, process->new_communicator_id()}, kind);
 
     std::vector<int> members;  // ranks of this communicator
-    for (int rank = 0; rank < size(); ++rank)
+    for (int rank = 0; rank < state.group->size; ++rank)
         if (choices[static_cast<std::size_t>(rank)].color == color) members.push_back(rank);
     std::stable_sort(members.begin(), members.end(), [&](int left, int right) {
         return choices[static_cast<std::size_t>(left)].key < choices[static_cast<std::size_t>(right)].key;
     });
 
-    runtime::SlotAllocator& slots = here.process->slots();
-    const std::uint64_t first_slot = color == kNoColor ? runtime::kNoSlots : slots.take(members.size());
+    runtime::SlotAllocator& slots = process->slots();
+    const std::uint64_t own_first_slot = color == kNoColor ? runtime::kNoSlots : slots.take(members.size());
     std::vector<std::uint64_t> first_slots;
     try {
-        first_slots = here.exchange(first_slot, OperationKind::split);
+        first_slots = exchange(own_first_slot, kind);
     } catch (...) {
-        if (first_slot != runtime::kNoSlots) slots.give_back(first_slot);
+        if (own_first_slot != runtime::kNoSlots) slots.give_back(own_first_slot);
         throw;
     }
     if (color == kNoColor) return {};
 
     auto group = std::make_shared<runtime::Group>();
     group->id = choices[static_cast<std::size_t>(members.front())].id;
-    group->name = fmt::format("{}/{}.{}", name(), sequence, color);
+    group->name = fmt::format("{}/{}.{}", state.group->name, sequence, color);
     group->size = static_cast<int>(members.size());
     int rank = -1;
     for (const int member : members) {
-        if (member == here.state.rank) rank = static_cast<int>(group->world.size());
-        group->world.push_back(here.state.group->world_rank(member));
+        if (member == state.rank) rank = static_cast<int>(group->world.size());
+        group->world.push_back(state.group->world_rank(member));
         group->first_slot.push_back(first_slots[static_cast<std::size_t>(member)]);
         if (group->first_slot.back() == runtime::kNoSlots) group->has_slots = false;
     }
-    return Communicator(std::make_shared<Implementation>(here.process, std::move(group), rank, first_slot, here.algorithms));
+    return Communicator(std::make_shared<Implementation>(process, std::move(group), rank, own_first_slot, algorithms));
 }
 
-Communicator Communicator::duplicate() const { return split(0, rank()); }
+Communicator Communicator::split(int color, int key) const {
+    if (color < 0 && color != kNoColor)
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("split on {}: the colour {} is negative: use 0 or more, or kNoColor to have no part", name(), color));
+    return checked().divide(color, key, OperationKind::split);
+}
+
+Communicator Communicator::duplicate() const { return checked().divide(0, rank(), OperationKind::duplicate); }
 
 }  // namespace rollcall

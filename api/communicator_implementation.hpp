@@ -52,6 +52,9 @@ struct Communicator::Implementation : std::enable_shared_from_this<Communicator:
     template <class Record>
     std::vector<Record> exchange(const Record& mine, runtime::OperationKind kind) const;
 
+    /// Makes communicators by colour: what split() does, and duplicate(), which is of that kind.
+    Communicator divide(int color, int key, runtime::OperationKind kind) const;
+
     std::string describe(const runtime::Transfer& transfer) const;
 
     std::shared_ptr<runtime::Process> process;

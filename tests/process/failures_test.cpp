@@ -57,7 +57,8 @@ struct Different {
 class Mismatch : public testing::TestWithParam<Different> {};
 INSTANTIATE_TEST_SUITE_P(Calls, Mismatch,
                          testing::Values(Different{"operation", "barrier"}, Different{"started", "barrier"}, Different{"split", "split"},
-                                         Different{"root", "root=1"}, Different{"bytes", "9 bytes"}, Different{"large", "99999 bytes"},
+                                         Different{"duplicate", "called duplicate()"}, Different{"root", "root=1"},
+                                         Different{"bytes", "9 bytes"}, Different{"large", "99999 bytes"},
                                          Different{"algorithm", " with linear"},
                                          Different{"segment", " with pipelined in segments of 64 bytes"}),
                          [](const auto& tested) { return std::string(tested.param.what); });

@@ -86,7 +86,7 @@ ROLLCALL_SCENARIO(bad_arguments) {
     world.barrier();
 }
 
-// Words: what differs (operation, root, bytes, algorithm, segment, split), the rank that differs, how many good calls before.
+// Words: what differs (operation, root, bytes, algorithm, segment, split, duplicate), the rank that differs, how many good calls before.
 ROLLCALL_SCENARIO(mismatch) {
     const std::string what = scene.word(0);
     const bool odd = scene.rank == scene.number(1, 0);
@@ -105,6 +105,7 @@ ROLLCALL_SCENARIO(mismatch) {
         if (what == "operation" && odd) return part.barrier();
         if (what == "started" && odd) return static_cast<void>(part.start_barrier().wait());
         if (what == "split" && odd) return static_cast<void>(part.split(0, 0));
+        if (what == "duplicate") return static_cast<void>(odd ? part.duplicate() : part.split(0, part.rank()));
         if (what == "algorithm" && odd) options.algorithm = algorithm == "linear" ? "pipelined" : "linear";
         if (what == "segment") options.algorithm = "pipelined", options.segment_bytes = odd ? 64 : 128;
         if (what == "large")

@@ -17,10 +17,6 @@ using runtime::Operation;
 using runtime::OperationKind;
 using runtime::Transfer;
 
-Call call_of(const Communicator::Implementation::Method& method, int root, std::uint64_t bytes) {
-    return collectives::make_call(*method.entry, root, bytes, method.segment_bytes);
-}
-
 }  // namespace
 
 Communicator::Implementation::Implementation(std::shared_ptr<runtime::Process> its_process, std::shared_ptr<const runtime::Group> group,
@@ -62,6 +58,32 @@ Communicator::Implementation::Method Communicator::Implementation::barrier_metho
     if (algorithms.barrier) return {algorithms.barrier, "it was asked for by ROLLCALL_BARRIER", 0};
     const auto selection = collectives::select(OperationKind::barrier, situation(0));
     return {selection.entry, selection.why, 0};
+}
+
+Communicator::Implementation::Prepared Communicator::Implementation::prepare_broadcast(void* data, std::uint64_t bytes, int root,
+                                                                                       const BroadcastOptions& options,
+                                                                                       const char* operation) const {
+    check_alive();
+    check_rank(root, operation, "root");
+    check_buffer(data, bytes, operation);
+    const Method method = broadcast_method(bytes, options);
+    runtime::Arguments arguments;
+    arguments.data = {data, bytes};
+    arguments.segment_bytes = method.segment_bytes;
+    return {collectives::make_call(*method.entry, root, bytes, method.segment_bytes), method.entry->algorithm, arguments};
+}
+
+Communicator::Implementation::Prepared Communicator::Implementation::prepare_barrier() const {
+    check_alive();
+    const Method method = barrier_method();
+    return {collectives::make_call(*method.entry, -1, 0, 0), method.entry->algorithm, {}};
+}
+
+Request Communicator::Implementation::start(const Prepared& prepared) const {
+    auto request = std::make_unique<Request::Implementation>(shared_from_this());
+    request->operation.emplace(state, next_sequence(), prepared.call, prepared.algorithm, prepared.arguments);
+    request->lane().start(*request->operation);
+    return Request(std::move(request));
 }
 
 void Communicator::Implementation::check_alive() const {
@@ -195,33 +217,21 @@ Request Communicator::start_receive(void* data, std::uint64_t bytes, int from, T
 
 void Communicator::barrier(std::optional<Timeout> timeout) const {
     const Implementation& here = checked();
-    here.check_alive();
-    const auto method = here.barrier_method();
-    Operation operation(here.state, here.next_sequence(), call_of(method, -1, 0), method.entry->algorithm, {});
+    const auto [call, algorithm, arguments] = here.prepare_barrier();
+    Operation operation(here.state, here.next_sequence(), call, algorithm, arguments);
     here.run(operation, here.deadline(timeout));
 }
 
 Request Communicator::start_barrier() const {
     const Implementation& here = checked();
-    here.check_alive();
-    const auto method = here.barrier_method();
-    auto request = std::make_unique<Request::Implementation>(implementation_);
-    request->operation.emplace(here.state, here.next_sequence(), call_of(method, -1, 0), method.entry->algorithm, runtime::Arguments{});
-    request->lane().start(*request->operation);
-    return Request(std::move(request));
+    return here.start(here.prepare_barrier());
 }
 
 void Communicator::broadcast(void* data, std::uint64_t bytes, int root, const BroadcastOptions& options) const {
     const Implementation& here = checked();
-    here.check_alive();
-    here.check_rank(root, "broadcast", "root");
-    Implementation::check_buffer(data, bytes, "broadcast");
-    const auto method = here.broadcast_method(bytes, options);
-    runtime::Arguments arguments;
-    arguments.data = {data, bytes};
-    arguments.segment_bytes = method.segment_bytes;
+    const auto [call, algorithm, arguments] = here.prepare_broadcast(data, bytes, root, options, "broadcast");
     if (options.record) options.record->arrival = runtime::monotonic_now();
-    Operation operation(here.state, here.next_sequence(), call_of(method, root, bytes), method.entry->algorithm, arguments);
+    Operation operation(here.state, here.next_sequence(), call, algorithm, arguments);
     here.run(operation, here.deadline(options.timeout));
     if (options.record) {
         options.record->exit = runtime::monotonic_now();
@@ -231,17 +241,7 @@ void Communicator::broadcast(void* data, std::uint64_t bytes, int root, const Br
 
 Request Communicator::start_broadcast(void* data, std::uint64_t bytes, int root, const BroadcastOptions& options) const {
     const Implementation& here = checked();
-    here.check_alive();
-    here.check_rank(root, "start_broadcast", "root");
-    Implementation::check_buffer(data, bytes, "start_broadcast");
-    const auto method = here.broadcast_method(bytes, options);
-    runtime::Arguments arguments;
-    arguments.data = {data, bytes};
-    arguments.segment_bytes = method.segment_bytes;
-    auto request = std::make_unique<Request::Implementation>(implementation_);
-    request->operation.emplace(here.state, here.next_sequence(), call_of(method, root, bytes), method.entry->algorithm, arguments);
-    request->lane().start(*request->operation);
-    return Request(std::move(request));
+    return here.start(here.prepare_broadcast(data, bytes, root, options, "start_broadcast"));
 }
 
 std::string Communicator::explain_broadcast(std::uint64_t bytes, const BroadcastOptions& options) const {

@@ -39,6 +39,17 @@ struct Communicator::Implementation : std::enable_shared_from_this<Communicator:
     Method barrier_method() const;
     collectives::Situation situation(std::uint64_t bytes) const;
 
+    /// A collective call that is ready to begin: its arguments are checked, its algorithm is chosen.
+    struct Prepared {
+        runtime::Call call;
+        runtime::Algorithm algorithm;
+        runtime::Arguments arguments;
+    };
+    /// `operation` is what errors call it.
+    Prepared prepare_broadcast(void* data, std::uint64_t bytes, int root, const BroadcastOptions& options, const char* operation) const;
+    Prepared prepare_barrier() const;
+    Request start(const Prepared& prepared) const;
+
     void check_alive() const;
     void check_rank(int rank, const char* operation, const char* role) const;
     static void check_buffer(const void* data, std::uint64_t bytes, const char* operation);
@@ -65,14 +76,15 @@ struct Communicator::Implementation : std::enable_shared_from_this<Communicator:
 
 /// Either a transfer or a collective operation.
 struct Request::Implementation {
-    explicit Implementation(std::shared_ptr<Communicator::Implementation> its_communicator) : communicator(std::move(its_communicator)) {}
+    explicit Implementation(std::shared_ptr<const Communicator::Implementation> its_communicator)
+        : communicator(std::move(its_communicator)) {}
 
     runtime::Waitable& waitable() { return transfer ? static_cast<runtime::Waitable&>(*transfer) : *operation; }
     runtime::Lane& lane() { return communicator->process->lane(); }
     std::string describe() const { return transfer ? communicator->describe(*transfer) : operation->describe(); }
     Error timed_out(Timeout timeout) const;
 
-    std::shared_ptr<Communicator::Implementation> communicator;
+    std::shared_ptr<const Communicator::Implementation> communicator;
     std::optional<runtime::Transfer> transfer;
     std::optional<runtime::Operation> operation;
 };

@@ -112,10 +112,10 @@ CLI::Option* add_format_option(CLI::App& command, Format& format) {
     const auto check = [](std::string& word) {
         return kFormats.contains(word) ? std::string() : fmt::format("'{}' is not a format; allowed: text, csv, json", word);
     };
-    return command.add_option("--format", read, "How results are printed: text, csv, json")
-        ->check(CLI::Validator(check, "text|csv|json"))
+    return command.add_option("--format", read, "How results are printed")
+        ->check(CLI::Validator(check, ""))
         ->default_str(present->first)
-        ->type_name("");
+        ->type_name("text|csv|json");
 }
 
 Table::Table(std::ostream& out, Format format, std::vector<std::string> columns)

@@ -119,5 +119,12 @@ TEST(FormatOption, TakesThreeWordsAndListsThem) {
     }
 }
 
+TEST(FormatOption, ReadsWellInTheHelp) {
+    CLI::App command;
+    Format format = Format::csv;
+    add_format_option(command, format);
+    EXPECT_NE(command.help().find("  --format text|csv|json=csv "), std::string::npos) << command.help();
+}
+
 }  // namespace
 }  // namespace rollcall::output

@@ -20,7 +20,7 @@ namespace rollcall::bench {
 namespace {
 
 constexpr int kDefaultRanks = 8;
-constexpr std::uint64_t kDefaultIterations = 10, kDefaultRounds = 5, kDefaultBatch = 500, kMost = 1'000'000;
+constexpr std::uint64_t kDefaultIterations = 10, kDefaultRounds = 5, kDefaultBatch = 500;
 /// On a machine so busy that a batch takes far longer than planned, there are fewer of them.
 constexpr Nanoseconds kLongest = 10'000'000'000;
 constexpr const char* kKey = "barrier";
@@ -55,19 +55,16 @@ const std::vector<Peer>& peers() {
     return all;
 }
 
-struct Words {
-    StartWords start;
-    Inherited inherited;
+struct Words : RoundWords {
+    Words() { iterations = kDefaultIterations, rounds = kDefaultRounds; }
     std::vector<std::string> peers;
-    std::string transports = "default";
-    std::string iterations, rounds, batch;
-    output::Format format = output::Format::text;
+    std::uint64_t batch = kDefaultBatch;
 };
 
 struct Plan {
     std::vector<const Peer*> peers;
     std::vector<TransportChoice> transports;
-    std::uint64_t iterations = kDefaultIterations, rounds = kDefaultRounds, batch = kDefaultBatch;
+    std::uint64_t iterations, batch;
 };
 
 /// The file of a peer: in the build tree beside the command, installed in libexec.
@@ -117,11 +114,7 @@ Samples measure_in(Job& job, const Plan& plan) {
 }
 
 Plan plan_of(const Words& words) {
-    Plan plan;
-    plan.transports = parse_transports(words.transports);
-    if (!words.iterations.empty()) plan.iterations = parse_count(words.iterations, "--iterations", 1, kMost);
-    if (!words.rounds.empty()) plan.rounds = parse_count(words.rounds, "--rounds", 1, kMost);
-    if (!words.batch.empty()) plan.batch = parse_count(words.batch, "--batch", 1, kMost);
+    Plan plan{.peers = {}, .transports = parse_transports(words.transports), .iterations = words.iterations, .batch = words.batch};
     std::vector<Choice> choices;
     for (const Peer& peer : peers()) choices.push_back({.name = peer.name});
     for (const std::string& text : words.peers)
@@ -145,15 +138,12 @@ int run(const Words& words) {
     if (inside_job()) {
         if (!plan.peers.empty() && words.inherited.samples < 0)
             throw Error(ErrorCode::invalid_argument, "--peer in a job that is already running; allowed: outside of one");
-        Job job;
-        const Samples samples = measure_in(job, plan);
-        if (job.rank() != 0) return 0;
-        if (words.inherited.samples >= 0) {
-            leave(words.inherited, samples);
-            return 0;
-        }
-        printer.add(plain_cell(identity("rollcall", samples.transport), samples.values.at(kKey)));
-        printer.finish();
+        run_in_job(
+            words.inherited, [&](Job& job) { return measure_in(job, plan); },
+            [&](const Samples& samples) {
+                printer.add(plain_cell(identity("rollcall", samples.transport), samples.values.at(kKey)));
+                printer.finish();
+            });
         return 0;
     }
 
@@ -165,14 +155,13 @@ int run(const Words& words) {
         Rounds ours;
         std::vector<Rounds> theirs(plan.peers.size());
         std::string name;
-        for (std::uint64_t round = 0; round < plan.rounds; ++round) {
-            const Samples samples = collect(start, transport.environment, {"--transport", "default"});
-            if (samples.exit_code != 0) return samples.exit_code;
+        const int failed = run_rounds(start, transport.environment, words.rounds, [&](const Samples& samples) {
             name = samples.transport;
             ours.push_back(samples.values.at(kKey));
             for (std::size_t peer = 0; peer < plan.peers.size(); ++peer)
                 theirs[peer].push_back(run_peer(*plan.peers[peer], start.ranks, plan));
-        }
+        });
+        if (failed) return failed;
         Cell cell = plain_cell(identity("rollcall", name), together(ours));
         if (!plan.peers.empty()) cell.metrics.push_back(undefined("rollcall_ratio", Unit::ratio));
         printer.add(cell);
@@ -191,26 +180,13 @@ int run(const Words& words) {
 void add_barrier_command(CLI::App& bench, int& exit_code) {
     CLI::App* const command = bench.add_subcommand("barrier", "The time of a barrier, beside those of MPI libraries");
     const auto words = std::make_shared<Words>();
-    add_start_options(*command, words->start, kDefaultRanks);
+    add_round_options(*command, *words, kDefaultRanks, "Batches in each round");
+    add_count_option(*command, "--rounds", words->rounds, "Jobs that are started, one after the other");
+    add_count_option(*command, "--batch", words->batch, "Barriers in a batch, whose mean is a sample");
     command->add_option("--peer", words->peers, "Run this MPI library in each round, and compare: openmpi, mpich, all; may be given again")
         ->type_name("NAMES")
         ->allow_extra_args(false)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    command->add_option("--transport", words->transports, kTransportHelp)
-        ->type_name("NAMES")
-        ->capture_default_str()
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-    command->add_option("--iterations", words->iterations, "Batches in each round")
-        ->type_name("N")
-        ->default_str(std::to_string(kDefaultIterations));
-    command->add_option("--batch", words->batch, "Barriers in a batch, whose mean is a sample")
-        ->type_name("N")
-        ->default_str(std::to_string(kDefaultBatch));
-    command->add_option("--rounds", words->rounds, "Jobs that are started, one after the other")
-        ->type_name("N")
-        ->default_str(std::to_string(kDefaultRounds));
-    output::add_format_option(*command, words->format);
-    add_inherited_options(*command, words->inherited);
     command->footer(R"(
 run_time is the time of one barrier. rollcall_ratio, in the row of a peer, is the time of Rollcall over that of the
 peer: the median of a round each. Peers yield while they poll, where ranks may share cores: Open MPI by its

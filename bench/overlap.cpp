@@ -17,7 +17,7 @@ namespace rollcall::bench {
 namespace {
 
 constexpr int kRanks = 2;
-constexpr std::uint64_t kDefaultIterations = 20, kWarmup = 3, kMost = 100'000;
+constexpr std::uint64_t kDefaultIterations = 20, kWarmup = 3;
 constexpr Nanoseconds kDefaultCompute = 100'000'000;
 /// Both ranks know the common start by then.
 constexpr Nanoseconds kStartMargin = 1'000'000;
@@ -27,15 +27,11 @@ constexpr Tag kTag = 4;
 
 constexpr const char *kWaiting = "waiting", *kComputing = "computing", *kLeft = "left";
 
-struct Words {
-    StartWords start;
-    Inherited inherited;
+struct Words : RoundWords {
+    Words() { iterations = kDefaultIterations; }
     std::string bytes = "8Mi";
-    std::string transports = "default";
     std::string landing = "on,off";
     std::string compute = "100ms";
-    std::string iterations;
-    output::Format format = output::Format::text;
 };
 
 struct Plan {
@@ -43,7 +39,7 @@ struct Plan {
     std::vector<TransportChoice> transports;
     std::vector<std::string> landing;
     Nanoseconds compute = kDefaultCompute;
-    std::uint64_t iterations = kDefaultIterations;
+    std::uint64_t iterations = 0;
 };
 
 std::string key(std::uint64_t bytes, std::string_view what) { return fmt::format("{} {}", bytes, what); }
@@ -115,7 +111,7 @@ Plan plan_of(const Words& words) {
     if (plan.compute < 4 * kEarliestSend)
         throw Error(ErrorCode::invalid_argument, fmt::format("--compute {}; allowed: {} and more", words.compute,
                                                              runtime::format_duration(static_cast<double>(4 * kEarliestSend) * 1e-9)));
-    if (!words.iterations.empty()) plan.iterations = parse_count(words.iterations, "--iterations", 1, kMost);
+    plan.iterations = words.iterations;
     return plan;
 }
 
@@ -149,25 +145,22 @@ int run(const Words& words) {
     const Plan plan = plan_of(words);
     CellPrinter printer(std::cout, words.format);
     if (inside_job()) {
-        Job job;
-        const Samples samples = Runner(job, plan).run();
-        if (job.rank() != 0) return 0;
-        if (words.inherited.samples >= 0) {
-            leave(words.inherited, samples);
-            return 0;
-        }
-        // A job that is already running has the landing budget it was given.
-        print(printer, plan, words, runtime::Settings::from_environment().landing_bytes > 0 ? "on" : "off", samples);
-        printer.finish();
+        run_in_job(
+            words.inherited, [&](Job& job) { return Runner(job, plan).run(); },
+            [&](const Samples& samples) {
+                // A job that is already running has the landing budget it was given.
+                print(printer, plan, words, runtime::Settings::from_environment().landing_bytes > 0 ? "on" : "off", samples);
+                printer.finish();
+            });
         return 0;
     }
     for (const TransportChoice& transport : plan.transports) {
         for (const std::string& landing : plan.landing) {
             auto environment = transport.environment;
             if (landing == "off") environment.push_back("ROLLCALL_LANDING_BYTES=0");
-            const Samples samples = collect(start, environment, {"--transport", "default"});
-            if (samples.exit_code != 0) return samples.exit_code;
-            print(printer, plan, words, landing, samples);
+            const int failed = run_rounds(start, environment, words.rounds,
+                                          [&](const Samples& samples) { print(printer, plan, words, landing, samples); });
+            if (failed) return failed;
         }
     }
     printer.finish();
@@ -179,23 +172,14 @@ int run(const Words& words) {
 void add_overlap_command(CLI::App& bench, int& exit_code) {
     CLI::App* const command = bench.add_subcommand("overlap", "How long a sender takes whose receiver computes");
     const auto words = std::make_shared<Words>();
-    add_start_options(*command, words->start, kRanks);
+    add_round_options(*command, *words, kRanks, "Sends to each of the two receivers");
     command->add_option("--bytes", words->bytes, "Sizes of the message, separated by commas")->type_name("SIZES")->capture_default_str();
-    command->add_option("--transport", words->transports, kTransportHelp)
-        ->type_name("NAMES")
-        ->capture_default_str()
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     command->add_option("--landing", words->landing, "on: the landing budget as it is set; off: ROLLCALL_LANDING_BYTES=0; each is a job")
         ->type_name("on,off")
         ->capture_default_str();
     command->add_option("--compute", words->compute, "How long the receiver computes without calling Rollcall")
         ->type_name("T")
         ->capture_default_str();
-    command->add_option("--iterations", words->iterations, "Sends to each of the two receivers")
-        ->type_name("N")
-        ->default_str(std::to_string(kDefaultIterations));
-    output::add_format_option(*command, words->format);
-    add_inherited_options(*command, words->inherited);
     command->footer(R"(
 run_time is the time of a send to a receiver that computes, begun at a random moment of the first half of its
 computation; to_waiting_receiver that of a send to one which waits; ratio the one over the other; compute_left how long

@@ -25,7 +25,7 @@ namespace rollcall::bench {
 namespace {
 
 constexpr int kRanks = 2;
-constexpr std::uint64_t kDefaultIterations = 200, kDefaultRounds = 5, kMost = 100'000;
+constexpr std::uint64_t kDefaultIterations = 200, kDefaultRounds = 5;
 /// A batch lasts long enough for the clock not to matter, and is short enough for most to pass without an interruption.
 constexpr Nanoseconds kBatchTime = 1'000'000;
 constexpr std::uint64_t kCalibrationTrips = 20, kLargestBatch = 100'000;
@@ -36,20 +36,10 @@ constexpr const char* kPeer = "ucx_perftest";
 constexpr auto kPeerLimit = std::chrono::seconds(60);
 constexpr auto kServerStarts = std::chrono::seconds(5);
 
-struct Words {
-    StartWords start;
-    Inherited inherited;
+struct Words : RoundWords {
+    Words() { iterations = kDefaultIterations, rounds = kDefaultRounds; }
     std::string bytes = "8";
-    std::string transports = "default";
-    std::string iterations, rounds;
     bool raw_ucx = false;
-    output::Format format = output::Format::text;
-};
-
-struct Plan {
-    std::vector<std::uint64_t> sizes;
-    std::vector<TransportChoice> transports;
-    std::uint64_t iterations = kDefaultIterations, rounds = kDefaultRounds;
 };
 
 std::string key_of_size(std::uint64_t bytes) { return fmt::format("{}", bytes); }
@@ -79,11 +69,11 @@ bool go_on(const Communicator& world, bool decision) {
 }
 
 /// In the job. Data is checked by a round trip of its own, before what is timed.
-Samples measure_in(Job& job, const Plan& plan) {
+Samples measure_in(Job& job, const std::vector<std::uint64_t>& sizes, std::uint64_t iterations) {
     const Communicator& world = job.world();
     Samples samples;
     samples.transport = transport_name();
-    for (const std::uint64_t bytes : plan.sizes) {
+    for (const std::uint64_t bytes : sizes) {
         if (world.rank() < kRanks) {
             const std::uint64_t key = bench::key_of({bytes, 1});
             std::vector<std::byte> data(bytes);
@@ -106,7 +96,7 @@ Samples measure_in(Job& job, const Plan& plan) {
             }
             round_trips(world, data, batch);
             const Nanoseconds until = now() + kLongestSize;
-            for (std::uint64_t i = 0; go_on(world, i < plan.iterations && (i < kFewestSamples || now() < until)); ++i)
+            for (std::uint64_t i = 0; go_on(world, i < iterations && (i < kFewestSamples || now() < until)); ++i)
                 samples.values[key_of_size(bytes)].push_back(round_trips(world, data, batch));
         }
         world.barrier();
@@ -180,38 +170,29 @@ void add(CellPrinter& printer, Cell cell, const std::vector<double>& ratio, bool
 
 int run(const Words& words) {
     const Start start = checked(words.start, kRanks, kRanks);
-    Plan plan;
-    plan.sizes = parse_sizes(words.bytes);
-    plan.transports = parse_transports(words.transports);
-    if (!words.iterations.empty()) plan.iterations = parse_count(words.iterations, "--iterations", 1, kMost);
-    if (!words.rounds.empty()) plan.rounds = parse_count(words.rounds, "--rounds", 1, kMost);
+    const auto sizes = parse_sizes(words.bytes);
+    const auto transports = parse_transports(words.transports);
     CellPrinter printer(std::cout, words.format);
 
     if (inside_job()) {
         if (words.raw_ucx && words.inherited.samples < 0)
             throw Error(ErrorCode::invalid_argument, "--raw-ucx in a job that is already running; allowed: outside of one");
-        Job job;
-        const Samples samples = measure_in(job, plan);
-        if (job.rank() != 0) return 0;
-        if (words.inherited.samples >= 0) {
-            leave(words.inherited, samples);
-            return 0;
-        }
-        for (const std::uint64_t bytes : plan.sizes)
-            printer.add(plain_cell(identity("rollcall", samples.transport, bytes), samples.values.at(key_of_size(bytes))));
-        printer.finish();
+        run_in_job(
+            words.inherited, [&](Job& job) { return measure_in(job, sizes, words.iterations); },
+            [&](const Samples& samples) {
+                for (const std::uint64_t bytes : sizes)
+                    printer.add(plain_cell(identity("rollcall", samples.transport, bytes), samples.values.at(key_of_size(bytes))));
+                printer.finish();
+            });
         return 0;
     }
 
-    for (const TransportChoice& transport : plan.transports) {
+    for (const TransportChoice& transport : transports) {
         std::map<std::uint64_t, Rounds> ours, theirs;
         std::string name;
-        for (std::uint64_t round = 0; round < plan.rounds; ++round) {
-            // A job in the job's own words; the choice of transports is the environment's.
-            const Samples samples = collect(start, transport.environment, {"--transport", "default"});
-            if (samples.exit_code != 0) return samples.exit_code;
+        const int failed = run_rounds(start, transport.environment, words.rounds, [&](const Samples& samples) {
             name = samples.transport;
-            for (const std::uint64_t bytes : plan.sizes) {
+            for (const std::uint64_t bytes : sizes) {
                 const auto& values = samples.values.at(key_of_size(bytes));
                 ours[bytes].push_back(values);
                 if (!words.raw_ucx) continue;
@@ -220,11 +201,12 @@ int run(const Words& words) {
                 if (environment.empty() && std::getenv("UCX_TLS") == nullptr) environment = {"UCX_TLS=^sysv"};
                 const double time = estimate(values).median;
                 const auto trips = static_cast<std::uint64_t>(
-                    std::clamp(static_cast<double>(plan.iterations) * static_cast<double>(kBatchTime) * 1e-9 / (2 * time), 20.0, 1e6));
+                    std::clamp(static_cast<double>(words.iterations) * static_cast<double>(kBatchTime) * 1e-9 / (2 * time), 20.0, 1e6));
                 theirs[bytes].push_back({ucx_perftest(bytes, environment, trips)});
             }
-        }
-        for (const std::uint64_t bytes : plan.sizes) {
+        });
+        if (failed) return failed;
+        for (const std::uint64_t bytes : sizes) {
             add(printer, plain_cell(identity("rollcall", name, bytes), together(ours[bytes])), {}, words.raw_ucx);
             if (words.raw_ucx)
                 add(printer, plain_cell(identity(kPeer, name, bytes), together(theirs[bytes])), ratios(ours[bytes], theirs[bytes]), true);
@@ -239,21 +221,10 @@ int run(const Words& words) {
 void add_pingpong_command(CLI::App& bench, int& exit_code) {
     CLI::App* const command = bench.add_subcommand("pingpong", "Half a round trip between ranks 0 and 1, with blocking calls");
     const auto words = std::make_shared<Words>();
-    add_start_options(*command, words->start, kRanks);
+    add_round_options(*command, *words, kRanks, "Batches in each round");
+    add_count_option(*command, "--rounds", words->rounds, "Jobs that are started, one after the other");
     command->add_option("--bytes", words->bytes, "Sizes of the message, separated by commas")->type_name("SIZES")->capture_default_str();
-    command->add_option("--transport", words->transports, kTransportHelp)
-        ->type_name("NAMES")
-        ->capture_default_str()
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-    command->add_option("--iterations", words->iterations, "Batches in each round")
-        ->type_name("N")
-        ->default_str(std::to_string(kDefaultIterations));
-    command->add_option("--rounds", words->rounds, "Jobs that are started, one after the other")
-        ->type_name("N")
-        ->default_str(std::to_string(kDefaultRounds));
     command->add_flag("--raw-ucx", words->raw_ucx, "Run `ucx_perftest -t ucp_am_lat` over the same transports in each round, and compare");
-    output::add_format_option(*command, words->format);
-    add_inherited_options(*command, words->inherited);
     command->footer(R"(
 run_time is half a round trip; a sample is the mean of a batch of about 1 ms. Of ucx_perftest it is the
 smaller of the 50th percentile and the mean that it prints. rollcall_ratio, in the row of a peer, is

@@ -5,12 +5,57 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <rollcall/error.hpp>
+#include <rollcall/job.hpp>
 
 #include "bench/lists.hpp"
 #include "bench/statistics.hpp"
 
 namespace rollcall::bench {
+
+void add_round_options(CLI::App& command, RoundWords& words, int default_ranks, const char* iterations_help) {
+    add_start_options(command, words.start, default_ranks);
+    command
+        .add_option("--transport", words.transports,
+                    "Transports, separated by commas: default; shm (UCX_TLS=posix,self); tcp (UCX_TLS=tcp,self)")
+        ->type_name("NAMES")
+        ->capture_default_str()
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    add_count_option(command, "--iterations", words.iterations, iterations_help);
+    output::add_format_option(command, words.format);
+    add_inherited_options(command, words.inherited);
+}
+
+void add_count_option(CLI::App& command, const char* name, std::uint64_t& count, const char* help) {
+    constexpr std::uint64_t kMost = 1'000'000;
+    const auto read = [&count, name](const CLI::results_t& words) {
+        count = parse_count(words.front(), name, 1, kMost);
+        return true;
+    };
+    command.add_option(name, read, help)->type_name("N")->default_str(std::to_string(count));
+}
+
+void run_in_job(const Inherited& inherited, const std::function<Samples(Job&)>& measure, const std::function<void(const Samples&)>& print) {
+    Job job;
+    const Samples samples = measure(job);
+    if (job.rank() != 0) return;
+    if (inherited.samples >= 0)
+        leave(inherited, samples);
+    else
+        print(samples);
+}
+
+int run_rounds(const Start& start, const std::vector<std::string>& environment, std::uint64_t rounds,
+               const std::function<void(const Samples&)>& use) {
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+        // The choice of transports is the environment's.
+        const Samples samples = collect(start, environment, {"--transport", "default"});
+        if (samples.exit_code != 0) return samples.exit_code;
+        use(samples);
+    }
+    return 0;
+}
 
 std::vector<TransportChoice> parse_transports(std::string_view text) {
     static const std::vector<TransportChoice> kAll = {{"default", {}}, {"shm", {"UCX_TLS=posix,self"}}, {"tcp", {"UCX_TLS=tcp,self"}}};

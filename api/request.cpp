@@ -14,7 +14,8 @@ namespace {
 // Takes the result of an operation that is done, and lets it go.
 Received collect(std::unique_ptr<Request::Implementation> done) {
     const Error* error = done->waitable().error();
-    if (!error) return {done->transfer ? done->transfer->received : 0};
+    const bool receives = done->transfer && done->transfer->direction == runtime::Transfer::Direction::receive;
+    if (!error) return {receives ? done->transfer->received : 0};
     if (done->operation || error->code() == ErrorCode::timeout) throw Error(*error);
     throw Error(error->code(), fmt::format("{}: {}", done->describe(), error->what()), error->failed_rank());
 }

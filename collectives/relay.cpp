@@ -4,9 +4,7 @@
 
 namespace rollcall::collectives {
 namespace {
-// Pieces in flight from and to each neighbour: one that moves, one that is offered, and two to cover a neighbour that is
-// scheduled away for a moment.
-constexpr std::uint64_t kInFlight = 4;
+constexpr std::uint64_t kMostInFlight = 4;
 }  // namespace
 
 Task relay(Operation& op, transport::Bytes data, int from, std::vector<int> to, std::uint64_t segment, std::uint64_t step) {
@@ -15,15 +13,16 @@ Task relay(Operation& op, transport::Bytes data, int from, std::vector<int> to, 
         const std::uint64_t offset = pieces == 1 ? 0 : number * segment;
         return runtime::slice(data, offset, pieces == 1 ? data.size : std::min(segment, data.size - offset));
     };
-    const std::uint64_t window = std::min(pieces, kInFlight);
-    std::array<Pending, kInFlight> incoming;
+    const std::uint64_t window = std::min({pieces, std::uint64_t{op.pieces_under_way()}, kMostInFlight});
+    std::array<Pending, kMostInFlight> incoming;
+    // A whole message goes to one child after the other.
     std::vector<Pending> outgoing(pieces == 1 ? 1 : window * to.size());
     std::uint64_t posted = 0, sent = 0;
     for (std::uint64_t number = 0; number < pieces; ++number) {
         if (from >= 0) {
             for (; posted < std::min(pieces, number + window); ++posted)
-                incoming[posted % kInFlight] = op.receive(from, piece(posted), step + posted);
-            co_await incoming[number % kInFlight];
+                incoming[posted % window] = op.receive(from, piece(posted), step + posted);
+            co_await incoming[number % window];
         }
         for (const int child : to) {
             Pending& oldest = outgoing[sent++ % outgoing.size()];

@@ -138,6 +138,8 @@ class Transport {
     /// Prepares the descriptor. False: something is already there; progress and try again.
     virtual bool arm() = 0;
 
+    /// How many pieces of a pipelined transfer should be under way between two ranks so that neither waits for the other.
+    virtual unsigned pieces_under_way() const = 0;
     /// The clock of this transport: CLOCK_MONOTONIC or virtual.
     virtual Nanoseconds now() const = 0;
 

@@ -57,13 +57,10 @@ bool fits_compact(const MessageHeader& header) {
 
 void Transfer::begin(Engine& its_engine) {
     engine = &its_engine;
-    if (direction == Direction::send) {
-        key.source = its_engine.rank();
+    if (direction == Direction::send)
         its_engine.send(*this);
-    } else {
-        key.source = peer;
+    else
         its_engine.receive(*this);
-    }
 }
 
 void Transfer::abandon(Engine& its_engine, const Error& error) { its_engine.abandon(*this, error); }
@@ -83,9 +80,9 @@ Engine::Engine(transport::Transport& transport, FrameArena& arena, Options optio
     : transport_(transport),
       arena_(arena),
       options_(std::move(options)),
-      landing_(budget_for(options_.landing_bytes, options_.size)),
       granted_(allowance_for(options_.landing_bytes, options_.size)),
-      peers_(options_.size, PeerState{.allowance = granted_, .accepts_data = accepts_eager_data()}) {
+      peers_(options_.size, PeerState{.allowance = granted_, .accepts_data = accepts_eager_data()}),
+      landing_(budget_for(options_.landing_bytes, options_.size)) {
     transport_.attach(*this);
 }
 
@@ -169,7 +166,6 @@ void Engine::remove(CommunicatorState& communicator) {
 Transfer& Engine::new_transfer(Operation& operation, Transfer::Direction direction, int peer, transport::Bytes buffer, std::uint64_t step) {
     auto* transfer = new (arena_.allocate(sizeof(Transfer))) Transfer(direction, peer, operation.communicator_.group->id, step, buffer);
     transfer->key.sequence = operation.sequence_;
-    transfer->key.source = direction == Transfer::Direction::send ? options_.rank : peer;
     transfer->engine = this;
     transfer->operation = &operation;
     transfer->next = operation.transfers_;
@@ -178,11 +174,23 @@ Transfer& Engine::new_transfer(Operation& operation, Transfer::Direction directi
     return *transfer;
 }
 
+bool Engine::take_allowance(PeerState& peer, std::uint64_t bytes) {
+    if (peer.allowance < kEntryCharge + bytes || (bytes != 0 && !peer.accepts_data)) return false;
+    peer.allowance -= kEntryCharge + static_cast<std::uint32_t>(bytes);
+    return true;
+}
+
+std::uint32_t Engine::take_owed(int peer, std::uint32_t unit, std::uint32_t most) {
+    if (owed_ == 0) return 0;  // to nobody: what is kept of this peer is not looked at
+    PeerState& state = peers_[peer];
+    const std::uint32_t taken = std::min(state.owed / unit, most) * unit;
+    state.owed -= taken;
+    owed_ -= taken;
+    return taken;
+}
+
 void Engine::send(Transfer& transfer) {
-    if (!dead_.empty() || ended_) {
-        if (ended_ || dead_.contains(transfer.peer)) return finish_failed(transfer, dead(transfer.peer));
-    }
-    PeerState& peer = peers_[transfer.peer];
+    if (losses_ && (ended_ || dead_.contains(transfer.peer()))) return finish_failed(transfer, dead(transfer.peer()));
     const std::uint64_t size = transfer.buffer.size;
     CollectiveHeader header;
     header.base.communicator = transfer.key.communicator;
@@ -195,13 +203,11 @@ void Engine::send(Transfer& transfer) {
         header.call = transfer.operation->call_;
         header_size = sizeof(CollectiveHeader);
     } else {
-        header.base.ordinal = transfer.ordinal = peer.sent++;
+        header.base.ordinal = transfer.ordinal = peers_[transfer.peer()].sent++;
     }
     ConstBytes payload = transfer.buffer;
-    const bool eager = size <= options_.eager_bytes && peer.allowance >= kEntryCharge + size && (size == 0 || peer.accepts_data);
-    if (eager) {
-        peer.allowance -= kEntryCharge + static_cast<std::uint32_t>(size);
-    } else {
+    const bool eager = size <= options_.eager_bytes && take_allowance(peers_[transfer.peer()], size);
+    if (!eager) {
         transfer.large = true;
         if (size == 0) {
             // Out of allowance: a byte that stands for no bytes waits at the sender until it is wanted.
@@ -215,18 +221,16 @@ void Engine::send(Transfer& transfer) {
     auto bytes = std::span(reinterpret_cast<const std::byte*>(&header), header_size);
     CompactHeader compact;
     if (eager && fits_compact(header.base)) {
-        const std::uint32_t units = std::min<std::uint32_t>(peer.owed / kCreditUnit, 255);
-        peer.owed -= units * kCreditUnit;
-        compact.credit = static_cast<std::uint8_t>(units);
+        compact.credit = static_cast<std::uint8_t>(take_owed(transfer.peer(), kCreditUnit, 255) / kCreditUnit);
         compact.source = static_cast<std::uint16_t>(header.base.source);
         compact.communicator = static_cast<std::uint32_t>(header.base.communicator);
         compact.tag = static_cast<std::uint32_t>(header.base.tag);
         compact.ordinal = header.base.ordinal;
         bytes = std::as_bytes(std::span(&compact, 1));
     } else {
-        header.base.credit = std::exchange(peer.owed, 0);
+        header.base.credit = take_owed(transfer.peer());
     }
-    switch (transport_.send(transfer.peer, bytes, payload, eager ? Path::eager : Path::large, transfer)) {
+    switch (transport_.send(transfer.peer(), bytes, payload, eager ? Path::eager : Path::large, transfer)) {
         case Started::done: return finish(transfer);
         case Started::failed: return lose(transfer);
         case Started::pending: return;
@@ -238,7 +242,7 @@ void Engine::send_control(int peer, MessageKind kind, const CollectiveHeader& it
     CollectiveHeader header = its_header;
     header.base.kind = kind;
     header.base.source = options_.rank;
-    header.base.credit = std::exchange(peers_[peer].owed, 0);
+    header.base.credit = take_owed(peer);
     const auto bytes = std::as_bytes(std::span(&header, 1));
     if (text.empty()) {
         transport_.send(peer, bytes, {}, Path::eager, ignored);
@@ -252,6 +256,7 @@ void Engine::send_control(int peer, MessageKind kind, const CollectiveHeader& it
 void Engine::give_credit(int peer, std::uint32_t charge) {
     PeerState& state = peers_[peer];
     state.owed += charge;
+    owed_ += charge;
     if (state.owed >= granted_ / 2) send_control(peer, MessageKind::credit, {});
 }
 
@@ -267,7 +272,7 @@ void Engine::on_deferred(const CollectiveHeader& header) {
     Operation* operation = communicator ? find_active(*communicator, header.sequence) : nullptr;
     if (!operation) return;
     for (Transfer* transfer = operation->transfers_; transfer; transfer = transfer->next)
-        if (transfer->tell_deferred && transfer->peer == header.base.source && transfer->key.tag == header.base.tag)
+        if (transfer->tell_deferred && transfer->peer() == header.base.source && transfer->key.tag == header.base.tag)
             transfer->deferred = true;
     touch(*operation);
 }
@@ -275,7 +280,7 @@ void Engine::on_deferred(const CollectiveHeader& header) {
 void Engine::finish(Transfer& transfer) {
     transfer.stage = Transfer::Stage::done;
     if (EarlyMessage* early = std::exchange(transfer.early, nullptr)) free_early(*early);
-    if (transfer.abandoned_at) std::erase(withdrawn_, &transfer);
+    if (transfer.withdrawn) std::erase_if(withdrawn_, [&](const auto& withdrawn) { return withdrawn.first == &transfer; });
     Operation* operation = transfer.operation;
     if (!operation) {
         ++finished_;
@@ -286,7 +291,7 @@ void Engine::finish(Transfer& transfer) {
     if (transfer.next) transfer.next->previous = transfer.previous;
     if (transfer.key.tag == Operation::kArrivedStep && transfer.direction == Transfer::Direction::receive && operation->arrivals_ &&
         !operation->failed())
-        see(*operation, rank_in(*operation->communicator_.group, transfer.peer));
+        see(*operation, rank_in(*operation->communicator_.group, transfer.peer()));
     if (transfer.released) free_transfer(transfer);
     touch(*operation);
 }
@@ -295,8 +300,8 @@ void Engine::finish(Transfer& transfer) {
 // of which this rank has not heard yet. So it waits a moment for better word; see tick().
 void Engine::lose(Transfer& transfer) {
     const bool known =
-        ended_ || dead_.contains(transfer.peer) || transfer.abandoned_at || (transfer.operation && transfer.operation->failed());
-    if (known) return finish_failed(transfer, dead(transfer.peer));
+        ended_ || dead_.contains(transfer.peer()) || transfer.withdrawn || (transfer.operation && transfer.operation->failed());
+    if (known) return finish_failed(transfer, dead(transfer.peer()));
     transfer.stage = Transfer::Stage::lost;
     lost_.emplace_back(&transfer, transport_.now());
 }
@@ -335,16 +340,16 @@ void Engine::withdraw(Transfer& transfer) {
             return finish(transfer);
         case Transfer::Stage::moving: break;
     }
-    if (transfer.abandoned_at) return;
-    transfer.abandoned_at = std::max<Nanoseconds>(1, transport_.now());
-    withdrawn_.push_back(&transfer);
+    if (transfer.withdrawn) return;
+    transfer.withdrawn = true;
+    withdrawn_.emplace_back(&transfer, transport_.now());
     if (transfer.direction == Transfer::Direction::send && transfer.large) {
         CollectiveHeader header;
         header.base.communicator = transfer.key.communicator;
         header.base.tag = transfer.key.tag;
-        header.base.ordinal = transfer.ordinal;
+        if (!transfer.operation) header.base.ordinal = transfer.ordinal;
         header.sequence = transfer.key.sequence;
-        send_control(transfer.peer, MessageKind::retract, header);
+        send_control(transfer.peer(), MessageKind::retract, header);
     }
 }
 
@@ -399,15 +404,19 @@ void Engine::start(Operation& operation) {
 }
 
 void Engine::run(Operation& operation) {
-    if (!operation.failed() && operation.task_ && !operation.task_.done()) {
-        std::coroutine_handle<> handle = operation.task_.handle();  // not started yet
+    if (!operation.failed()) {
+        std::coroutine_handle<> next;
         if (operation.wait_point_) {
             if (!operation.wait_point_->ready()) return;
             operation.wait_point_ = nullptr;
-            handle = operation.handle_;
+            next = operation.handle_;
+        } else if (operation.task_ && !operation.task_.done()) {
+            next = operation.task_.handle();  // not started yet
         }
-        handle.resume();
-        if (operation.task_.done() && operation.task_.exception()) {
+        if (next) next.resume();
+        // It waits again. (Its outermost frame would say so too, but that is in no cache.)
+        if (operation.wait_point_ && !operation.failed()) return;
+        if (next && operation.task_.done() && operation.task_.exception()) {
             try {
                 std::rethrow_exception(operation.task_.exception());
             } catch (const Error& error) {

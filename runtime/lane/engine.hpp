@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -48,7 +48,7 @@ struct EarlyMessage final : transport::Completion {
     bool waits_for_landing = false;
 };
 
-class Engine final : public transport::Sink {
+class alignas(64) Engine final : public transport::Sink {
   public:
     struct Options {
         int rank = 0;  ///< Of the world communicator.
@@ -116,6 +116,8 @@ class Engine final : public transport::Sink {
     /// Whether tick() has anything to look after.
     bool busy() const noexcept { return active_operations_ > 0 || !withdrawn_.empty() || !unreachable_.empty(); }
     std::string name_of(int rank) const;  ///< "rank 3 on host a"
+    /// Fetches what every message looks at first into the cache (simulation).
+    void prefetch() const noexcept { transport::prefetch(this, kHotBytes); }
     /// Peers may leave from now on: their going is no failure.
     void expect_departures() noexcept { closing_ = true; }
 
@@ -170,6 +172,9 @@ class Engine final : public transport::Sink {
     void withdraw(Transfer& transfer);
 
     // control
+    static bool take_allowance(PeerState& peer, std::uint64_t bytes);
+    /// Eager allowance to give back to this peer with the next message: whole units, at most so many.
+    std::uint32_t take_owed(int peer, std::uint32_t unit = 1, std::uint32_t most = ~std::uint32_t{0});
     void give_credit(int peer, std::uint32_t charge);
     void send_control(int peer, MessageKind kind, const CollectiveHeader& header, std::string_view text = {});
     void on_control(const CollectiveHeader& header, transport::ConstBytes payload);
@@ -185,34 +190,41 @@ class Engine final : public transport::Sink {
     Error dead(int rank) const;
     static int rank_in(const Group& group, int world_rank) noexcept;
 
-    transport::Transport& transport_;
-    FrameArena& arena_;
-    Options options_;
-    Landing landing_;
-    std::uint32_t granted_;
-    PeerTable peers_;
-    MatchTable<Transfer> posted_;
-    MatchTable<EarlyMessage> early_;
-    std::unordered_map<std::uint64_t, CommunicatorState*> communicators_;
-    std::unordered_set<std::uint64_t> removed_;      ///< Communicators that were: late messages for them are let go.
-    EarlyMessage* unknown_early_ = nullptr;          ///< For communicators that are not known here yet.
-    std::deque<EarlyMessage*> waiting_for_landing_;  ///< First in, first out.
-    std::vector<Operation*> watching_;               ///< Operations that watch the board.
-    std::vector<Transfer*> withdrawn_;               ///< Abandoned, but their buffers are still in use.
-    std::unordered_map<int, std::string> dead_;      ///< And how they died.
-    std::unique_ptr<Error> ended_;                   ///< The whole job is over.
-    Operation* ready_head_ = nullptr;
-    Operation* ready_tail_ = nullptr;
-    std::uint64_t finished_ = 0;
-    bool closing_ = false;
-    std::uint64_t active_operations_ = 0;
+    static constexpr std::size_t kHotBytes = 3 * 64;
     struct Unreachable {
         int peer;
         Nanoseconds since;
         std::string why;
     };
-    std::vector<std::pair<Transfer*, Nanoseconds>> lost_;  ///< And since when.
-    std::vector<Unreachable> unreachable_;                 ///< Reported by the transport; see tick().
+
+    // Three cache lines with what every collective message needs: in a simulation of many ranks nothing of a rank is
+    // in the cache.
+    transport::Transport& transport_;
+    FrameArena& arena_;
+    Options options_;
+    Operation* ready_head_ = nullptr;
+    Operation* ready_tail_ = nullptr;
+    std::uint64_t finished_ = 0;
+    std::uint64_t owed_ = 0;  ///< Eager allowance that is owed to peers, all together.
+    std::uint32_t granted_;
+    bool losses_ = false;  ///< Somebody died, or the job has ended.
+    bool closing_ = false;
+    MatchTable<Transfer> posted_;
+    MatchTable<EarlyMessage> early_;
+
+    PeerTable peers_;
+    std::uint64_t active_operations_ = 0;
+    std::unordered_map<int, std::string> dead_;  ///< And how they died.
+    std::unique_ptr<Error> ended_;               ///< The whole job is over.
+    Landing landing_;
+    std::unordered_map<std::uint64_t, CommunicatorState*> communicators_;
+    std::unordered_set<std::uint64_t> removed_;                 ///< Communicators that were: late messages for them are let go.
+    EarlyMessage* unknown_early_ = nullptr;                     ///< For communicators that are not known here yet.
+    std::list<EarlyMessage*> waiting_for_landing_;              ///< First in, first out.
+    std::vector<Operation*> watching_;                          ///< Operations that watch the board.
+    std::vector<std::pair<Transfer*, Nanoseconds>> withdrawn_;  ///< Abandoned, but their buffers are still in use; since when.
+    std::vector<std::pair<Transfer*, Nanoseconds>> lost_;       ///< And since when.
+    std::vector<Unreachable> unreachable_;                      ///< Reported by the transport; see tick().
 };
 
 }  // namespace rollcall::runtime

@@ -126,7 +126,7 @@ void Engine::probe(Operation& operation) {
     int asked = 0;
     for (Transfer* transfer = operation.transfers_; transfer && asked < kProbedAtOnce; transfer = transfer->next)
         if (transfer->stage == Transfer::Stage::posted) {
-            send_control(transfer->peer, MessageKind::probe, header);
+            send_control(transfer->peer(), MessageKind::probe, header);
             ++asked;
         }
     if (operation.arrivals_)
@@ -160,15 +160,15 @@ Nanoseconds Engine::tick(Nanoseconds now) {
     while (!lost_.empty() && now - lost_.front().second >= kUnreachableGrace) {
         Transfer* transfer = lost_.front().first;
         lost_.erase(lost_.begin());
-        finish_failed(*transfer, dead(transfer->peer));
+        finish_failed(*transfer, dead(transfer->peer()));
     }
     if (!lost_.empty()) next = std::min(next, lost_.front().second + kUnreachableGrace);
     std::vector<int> cut;
-    for (Transfer* transfer : withdrawn_) {
-        if (now - transfer->abandoned_at >= kWithdrawGrace)
-            cut.push_back(transfer->peer);
+    for (const auto& [transfer, since] : withdrawn_) {
+        if (now - since >= kWithdrawGrace)
+            cut.push_back(transfer->peer());
         else
-            next = std::min(next, transfer->abandoned_at + kWithdrawGrace);
+            next = std::min(next, since + kWithdrawGrace);
     }
     for (const int peer : cut) transport_.disconnect(peer);
     return next;
@@ -177,10 +177,10 @@ Nanoseconds Engine::tick(Nanoseconds now) {
 // Those with this peer, or with all (-1).
 void Engine::fail_lost(int peer) {
     const auto first =
-        std::stable_partition(lost_.begin(), lost_.end(), [&](const auto& lost) { return peer >= 0 && lost.first->peer != peer; });
+        std::stable_partition(lost_.begin(), lost_.end(), [&](const auto& lost) { return peer >= 0 && lost.first->peer() != peer; });
     const std::vector<std::pair<Transfer*, Nanoseconds>> known(first, lost_.end());
     lost_.erase(first, lost_.end());
-    for (const auto& [transfer, since] : known) finish_failed(*transfer, dead(transfer->peer));
+    for (const auto& [transfer, since] : known) finish_failed(*transfer, dead(transfer->peer()));
 }
 
 void Engine::on_peer_unreachable(int peer, std::string_view why) noexcept {
@@ -191,10 +191,11 @@ void Engine::on_peer_unreachable(int peer, std::string_view why) noexcept {
 void Engine::on_death(int rank, const std::string& how) {
     std::erase_if(unreachable_, [&](const Unreachable& unreachable) { return unreachable.peer == rank; });
     if (closing_ || !dead_.emplace(rank, how).second) return;
+    losses_ = true;
     const Error error = dead(rank);
     std::vector<Transfer*> waiting;
     posted_.for_each([&](Transfer& transfer) {
-        if (transfer.peer == rank && !transfer.operation) waiting.push_back(&transfer);
+        if (transfer.peer() == rank && !transfer.operation) waiting.push_back(&transfer);
     });
     for (Transfer* transfer : waiting) {
         posted_.remove(*transfer);
@@ -216,6 +217,7 @@ void Engine::on_death(int rank, const std::string& how) {
 void Engine::on_job_ended(const std::string& why) {
     if (ended_ || closing_) return;
     ended_ = std::make_unique<Error>(ErrorCode::peer_failed, why);
+    losses_ = true;
     std::vector<Transfer*> waiting;
     posted_.for_each([&](Transfer& transfer) {
         if (!transfer.operation) waiting.push_back(&transfer);

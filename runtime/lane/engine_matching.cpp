@@ -39,7 +39,7 @@ void Engine::receive(Transfer& transfer) {
         match(transfer, *early);
         return;
     }
-    if (ended_ || (!dead_.empty() && dead_.contains(transfer.peer))) return finish_failed(transfer, dead(transfer.peer));
+    if (losses_ && (ended_ || dead_.contains(transfer.peer()))) return finish_failed(transfer, dead(transfer.peer()));
     transfer.stage = Transfer::Stage::posted;
     posted_.insert(transfer);
 }
@@ -80,11 +80,11 @@ void Engine::receive_message(Incoming& message, std::span<const std::byte> heade
         if (message.offered) transport_.decline(message.offer);
         return;
     }
-    PeerState& peer = peers_[base.source];
-    peer.allowance += base.credit;
+    if (base.credit) peers_[base.source].allowance += base.credit;
     message.offer.peer = base.source;
     if (base.flags & kEmptyPayload) message.size = 0;
     if (direct) {
+        PeerState& peer = peers_[base.source];
         if (base.ordinal != peer.expected) {
             EarlyMessage& early = keep(message);
             early.next = peer.overtaking;
@@ -310,14 +310,14 @@ bool Engine::fits(Transfer& transfer, const Call& call, std::uint64_t size) {
     if (transfer.operation && !transfer.operation->call_.agrees_with(call)) {
         Operation& operation = *transfer.operation;
         finish(transfer);
-        mismatch(operation.communicator_, operation.sequence_, operation.call_, call, transfer.peer);
+        mismatch(operation.communicator_, operation.sequence_, operation.call_, call, transfer.peer());
         return false;
     }
     if (size <= transfer.buffer.size) return true;
     finish_failed(transfer, Error(ErrorCode::truncated,
                                   fmt::format("a message of {} bytes with tag {} from {} was received into a buffer of {} bytes: "
                                               "receive into one that is at least as long",
-                                              size, transfer.key.tag, name_of(transfer.peer), transfer.buffer.size)));
+                                              size, transfer.key.tag, name_of(transfer.peer()), transfer.buffer.size)));
     return false;
 }
 
@@ -341,7 +341,7 @@ void Engine::accept(Transfer& transfer, const Incoming& message) {
     if (message.offered) return fetch(transfer, message.offer, message.size);
     move_bytes(transfer.buffer, message.payload);
     transfer.received = message.size;
-    give_credit(transfer.peer, message.charge);
+    give_credit(transfer.peer(), message.charge);
     finish(transfer);
 }
 

@@ -25,6 +25,7 @@ class FrameArena {
         if (index >= kClasses) return ::operator new(size);
         if (Free* free = free_[index]) {
             free_[index] = free->next;
+            __builtin_prefetch(free->next);
             return free;
         }
         return carve((index + 1) * kGrain);

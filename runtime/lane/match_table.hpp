@@ -2,10 +2,9 @@
 /// An intrusive hash table from MatchKey to nodes, first in first out among equal keys.
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <cstddef>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "runtime/lane/message.hpp"
@@ -19,7 +18,7 @@ class MatchTable {
     std::size_t size() const noexcept { return count_; }
 
     void insert(Node& node) {
-        if (count_ >= 2 * bucket_count()) grow();
+        if (count_ >= (many_.empty() ? kFew : 2 * many_.size())) grow();
         Bucket& bucket = bucket_of(node.key);
         append(bucket, node);
         ++count_;
@@ -78,12 +77,10 @@ class MatchTable {
         Node* tail = nullptr;
     };
 
-    std::size_t bucket_count() const noexcept { return many_.empty() ? kFew : many_.size(); }
-    std::span<const Bucket> buckets() const noexcept {
-        return many_.empty() ? std::span<const Bucket>(few_) : std::span<const Bucket>(many_);
-    }
-    const Bucket& bucket_of(const MatchKey& key) const noexcept { return buckets()[key.hash() & (bucket_count() - 1)]; }
-    Bucket& bucket_of(const MatchKey& key) noexcept { return const_cast<Bucket&>(std::as_const(*this).bucket_of(key)); }
+    /// While there are few they stand in one list: no hash is computed, and no other memory looked at.
+    Bucket& bucket_of(const MatchKey& key) noexcept { return many_.empty() ? few_ : many_[key.hash() & (many_.size() - 1)]; }
+    const Bucket& bucket_of(const MatchKey& key) const noexcept { return const_cast<MatchTable*>(this)->bucket_of(key); }
+    std::span<const Bucket> buckets() const noexcept { return many_.empty() ? std::span(&few_, 1) : std::span(many_); }
 
     static void append(Bucket& bucket, Node& node) noexcept {
         node.match_next = nullptr;
@@ -101,7 +98,7 @@ class MatchTable {
 
     void grow() {
         const std::vector<Bucket> old(buckets().begin(), buckets().end());
-        many_.assign(4 * old.size(), Bucket());
+        many_.assign(4 * std::max(kFew / 2, old.size()), Bucket());
         for (const Bucket& bucket : old)
             for (Node* node = bucket.head; node;) {
                 Node* next = node->match_next;
@@ -110,10 +107,10 @@ class MatchTable {
             }
     }
 
-    static constexpr std::size_t kFew = 4;
-    std::array<Bucket, kFew> few_;  ///< Until there are more: no other memory is looked at.
-    std::vector<Bucket> many_;
+    static constexpr std::size_t kFew = 8;
     std::size_t count_ = 0;
+    Bucket few_;
+    std::vector<Bucket> many_;
 };
 
 }  // namespace rollcall::runtime

@@ -62,6 +62,7 @@ Pending Operation::copy(transport::Bytes into, ConstBytes from) {
 }
 
 Nanoseconds Operation::now() const { return engine_->transport_.now(); }
+unsigned Operation::pieces_under_way() const { return engine_->transport_.pieces_under_way(); }
 
 void Operation::announce_arrival(int at) {
     const Group& group = *communicator_.group;

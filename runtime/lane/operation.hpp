@@ -91,7 +91,7 @@ class Arrivals {
     bool watched_ = false;
 };
 
-class Operation final : public Waitable {
+class alignas(64) Operation final : public Waitable {
   public:
     /// The state must outlive the operation. `arguments` as above.
     Operation(CommunicatorState& communicator, std::uint64_t sequence, const Call& call, Algorithm algorithm, const Arguments& arguments);
@@ -134,6 +134,8 @@ class Operation final : public Waitable {
     /// Copies inside this rank; takes the model's time in a simulation.
     Pending copy(transport::Bytes into, transport::ConstBytes from);
     Nanoseconds now() const;
+    /// Pieces of a pipelined transfer to keep under way from and to each neighbour.
+    unsigned pieces_under_way() const;
 
     // --- for the engine and for who started it --------------------------------------------------------------------
     void begin(Engine& engine) override;
@@ -148,14 +150,10 @@ class Operation final : public Waitable {
     /// When the first data of another rank began to come in, or 0 (only where Engine::Options::trace is set).
     Nanoseconds first_data() const noexcept { return first_data_; }
 
+    /// What every message looks at stands in the first so many bytes.
+    static constexpr std::size_t kHotBytes = 2 * 64;
     /// Fetches what a resumed coroutine looks at first into the cache (simulation).
-    void prefetch() const noexcept {
-        for (std::size_t line = 0; line < 4 * 64; line += 64) __builtin_prefetch(static_cast<const std::byte*>(handle_.address()) + line);
-    }
-
-    /// Told when it is done, instead of a waiting caller (simulation). Called by the owner, last of all.
-    void (*on_done)(Operation&, void*) = nullptr;
-    void* on_done_context = nullptr;
+    void prefetch_frame() const noexcept { transport::prefetch(handle_.address(), kFrameBytes); }
 
     template <class Predicate>
     class Until final : public WaitPoint {
@@ -177,29 +175,37 @@ class Operation final : public Waitable {
     friend class Pending;
     friend FrameArena& arena_of(Operation& operation) noexcept;
 
+    static constexpr std::size_t kFrameBytes = 5 * 64;
     bool abandoned() const noexcept { return failed(); }
     void wait_at(WaitPoint& point, std::coroutine_handle<> handle) noexcept {
         wait_point_ = &point;
         handle_ = handle;
     }
 
+    // Two cache lines with what every message of it needs (see Engine).
+    bool ready_ = false;  ///< In the engine's list of operations to look at.
     CommunicatorState& communicator_;
     Engine* engine_ = nullptr;
+    WaitPoint* wait_point_ = nullptr;  ///< Null: it has not started yet, or it has ended.
+    std::coroutine_handle<> handle_;
+    Transfer* transfers_ = nullptr;  ///< Unfinished ones.
+    Operation* next_ready_ = nullptr;
     std::uint64_t sequence_;
     Call call_;
+    Nanoseconds first_data_ = 0;
+    std::unique_ptr<Arrivals> arrivals_;
+
     Algorithm algorithm_;
     Arguments arguments_;
     Task task_;
-    WaitPoint* wait_point_ = nullptr;
-    std::coroutine_handle<> handle_;
-    Transfer* transfers_ = nullptr;     ///< Unfinished ones.
     Operation* next_active_ = nullptr;  ///< Of the communicator.
-    Operation* next_ready_ = nullptr;
-    std::unique_ptr<Arrivals> arrivals_;
     Nanoseconds begun_at_ = 0;
-    Nanoseconds first_data_ = 0;
     Nanoseconds probed_at_ = 0;
-    bool ready_ = false;  ///< In the engine's list of operations to look at.
+
+  public:
+    /// Told when it is done, instead of a waiting caller (simulation). Called by the owner, last of all.
+    void (*on_done)(Operation&, void*) = nullptr;
+    void* on_done_context = nullptr;
 };
 
 class Pending::Awaiter final : public WaitPoint {

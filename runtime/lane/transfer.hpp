@@ -16,7 +16,7 @@ struct EarlyMessage;
 
 /// Belongs either to an operation (then it lives in the lane's arena) or to a caller that sends or receives itself (then
 /// the caller holds it and waits for it). Owner-only, but for Waitable::done().
-class Transfer final : public Waitable, public transport::Completion {
+class Transfer final : public transport::Completion, public Waitable {
   public:
     enum class Direction : std::uint8_t { send, receive };
     enum class Stage : std::uint8_t {
@@ -31,7 +31,8 @@ class Transfer final : public Waitable, public transport::Completion {
     Transfer() = default;
     /// A point-to-point send or receive. `peer` is a world rank.
     Transfer(Direction which, int peer_rank, std::uint64_t communicator, std::uint64_t tag, transport::Bytes its_buffer)
-        : buffer(its_buffer), peer(peer_rank), direction(which) {
+        : direction(which), buffer(its_buffer) {
+        key.source = peer_rank;
         key.communicator = communicator;
         key.tag = tag;
     }
@@ -41,27 +42,35 @@ class Transfer final : public Waitable, public transport::Completion {
     void abandon(Engine& engine, const Error& error) override;
     void complete(transport::Outcome outcome) noexcept override;
 
-    MatchKey key;                    ///< key.source: the sender's world rank.
-    Transfer* match_next = nullptr;  ///< MatchTable
-    transport::Bytes buffer;         ///< Sends only read it.
-    std::uint64_t received = 0;      ///< Bytes that came, valid when a receive is done.
-    Engine* engine = nullptr;
-    Operation* operation = nullptr;  ///< Null: point to point.
-    EarlyMessage* early = nullptr;   ///< A claimed receive: where its message lands.
-    Transfer* next = nullptr;        ///< List of the operation's unfinished transfers.
-    Transfer* previous = nullptr;
-    Nanoseconds abandoned_at = 0;  ///< When its buffer was asked back, or 0.
-    std::uint32_t ordinal = 0;     ///< Point-to-point sends: position in the stream to the peer.
-    int peer = -1;
+    // Two cache lines, and no more: there are many. (What is small stands in the padding of Waitable.)
     Direction direction = Direction::send;
     Stage stage = Stage::idle;
     bool large = false;          ///< A send that the receiver must fetch.
     bool tell_deferred = false;  ///< A send whose sender asks to be told when it cannot land.
     bool deferred = false;       ///< And has been told so.
     bool released = false;       ///< Its operation's coroutine no longer refers to it.
+    bool withdrawn = false;      ///< Its buffer was asked back, and is not free yet.
+    MatchKey key;                ///< key.source: the world rank of the other end.
+    transport::Bytes buffer;     ///< Sends only read it.
+    union {
+        std::uint64_t received = 0;  ///< Receives: the bytes that came, valid when done.
+        std::uint32_t ordinal;       ///< Point-to-point sends: position in the stream to the peer.
+    };
+    Engine* engine = nullptr;
+    Operation* operation = nullptr;  ///< Null: point to point.
+    union {
+        Transfer* match_next = nullptr;  ///< Posted receives: MatchTable. Null when it has left the table.
+        EarlyMessage* early;             ///< Claimed receives: where the message lands.
+    };
+    Transfer* next = nullptr;  ///< List of the operation's unfinished transfers.
+    Transfer* previous = nullptr;
+
+    int peer() const noexcept { return key.source; }
 
   private:
     friend class Engine;
 };
+
+static_assert(sizeof(void*) != 8 || sizeof(Transfer) == 128);
 
 }  // namespace rollcall::runtime

@@ -38,8 +38,8 @@ class Waitable {
     void rearm() noexcept { done_.store(false, std::memory_order_relaxed); }
 
   private:
-    std::atomic<bool> done_{false};
     std::unique_ptr<Error> error_;
+    std::atomic<bool> done_{false};  // last: what is derived puts its small members into the padding after it
 };
 
 }  // namespace rollcall::runtime

@@ -42,17 +42,19 @@ void Simulation::settle(void* self, int rank) { static_cast<Simulation*>(self)->
 void Simulation::prefetch(void* self, int rank, bool again) {
     const std::optional<Rank>& here = static_cast<Simulation*>(self)->ranks_[static_cast<std::size_t>(rank)];
     if (again) {
-        if (here->operation) here->operation->prefetch();
+        if (here->running) here->running->prefetch_frame();
         return;
     }
-    const auto* memory = reinterpret_cast<const std::byte*>(&here);
-    for (std::size_t line = 0; line < sizeof(Rank); line += 64) __builtin_prefetch(memory + line);
+    transport::prefetch(&here->running, 64);
+    here->engine->prefetch();
+    transport::prefetch(&here->operation, Operation::kHotBytes);
 }
 
 void Simulation::arrive(void* self, int rank) {
     auto& simulation = *static_cast<Simulation*>(self);
     Rank& here = *simulation.ranks_[static_cast<std::size_t>(rank)];
     here.operation.emplace(here.world, here.world.next_sequence++, here.call.call, here.call.algorithm, here.call.arguments);
+    here.running = &*here.operation;
     here.operation->on_done = &Simulation::done;
     here.operation->on_done_context = &simulation;
     here.operation->begin(*here.engine);
@@ -121,6 +123,7 @@ Simulation::Outcome Simulation::run(const std::function<RankCall(int)>& call_of,
         outcome.first_data.push_back(running && running->first_data() ? running->first_data() - start : 0);
         outcome.errors.push_back(running && running->error() ? std::make_unique<Error>(*running->error()) : nullptr);
         outcome.landing_peak = std::max(outcome.landing_peak, here.engine->landing().peak());
+        here.running = nullptr;
         here.operation.reset();
     }
     outcome.messages = network_.messages() - messages;

@@ -54,10 +54,7 @@ class Simulation {
     void kill(int rank, const std::string& how, const std::function<Nanoseconds(int)>& told_after);
 
     /// What this rank is in, or null.
-    Operation* operation(int rank) {
-        auto& running = ranks_[static_cast<std::size_t>(rank)]->operation;
-        return running ? &*running : nullptr;
-    }
+    Operation* operation(int rank) { return ranks_[static_cast<std::size_t>(rank)]->running; }
     Engine& engine(int rank) { return *ranks_[static_cast<std::size_t>(rank)]->engine; }
     CommunicatorState& world(int rank) { return ranks_[static_cast<std::size_t>(rank)]->world; }
     transport::SimulatedNetwork& network() { return network_; }
@@ -67,8 +64,9 @@ class Simulation {
     struct Rank {
         Rank(transport::SimulatedNetwork& network, FrameArena& arena, const std::shared_ptr<const Group>& group, const Options& options,
              int rank);
-        std::optional<Engine> engine;
+        Operation* running = nullptr;  ///< Or null: what `operation` holds, beside what else is looked at.
         CommunicatorState world;
+        std::optional<Engine> engine;
         std::optional<Operation> operation;
         RankCall call;
         Nanoseconds exit = -1;

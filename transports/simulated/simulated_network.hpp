@@ -94,6 +94,11 @@ class SimulatedNetwork {
     static constexpr std::size_t kFlightAhead = 6, kRanksAhead = 3, kFramesAhead = 1;  ///< Events ahead; measured.
     static constexpr std::size_t kTransferBytes = 192;                                 ///< About what begins with a Completion.
     void prefetch_rank(int rank, bool again) const {
+        if (!again) {
+            const std::size_t port = static_cast<std::size_t>(rank) * static_cast<std::size_t>(model_.ports);
+            transport::prefetch(&sending_[port], 8);
+            if (!receiving_.empty()) transport::prefetch(&receiving_[port], 8);
+        }
         if (prefetch_) prefetch_(prefetch_context_, rank, again);
     }
     void settle(int rank) {

@@ -296,6 +296,8 @@ class UcxTransport final : public Transport {
     int descriptor() const override { return descriptor_; }
     bool arm() override { return !deferred_ && ucp_worker_arm(worker_) == UCS_OK; }
 
+    /// One that moves, one that is offered, and two to cover a neighbour that is scheduled away for a moment.
+    unsigned pieces_under_way() const override { return 4; }
     Nanoseconds now() const override {
         timespec time;
         clock_gettime(CLOCK_MONOTONIC, &time);

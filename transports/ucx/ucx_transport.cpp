@@ -17,6 +17,8 @@
 #include <ucp/api/ucp.h>
 #include <rollcall/error.hpp>
 
+#include "transports/ucx/requests.hpp"
+
 namespace rollcall::transport {
 namespace {
 
@@ -26,9 +28,6 @@ constexpr unsigned kMessageId = 0;
 constexpr unsigned kInlineId = 1;
 constexpr std::size_t kLongestInline = 88;
 constexpr std::size_t kLongestPut = 64;
-// UCX 1.13 does not end all requests with a peer whose endpoint is closed by force: a payload that is being fetched from a
-// dead process over shared memory stays until UCX's own keepalive (20 s), or for ever. After this time they end here.
-constexpr Nanoseconds kForceAfter = 20'000'000;
 
 [[noreturn]] void fail(const char* what, ucs_status_t status) {
     throw Error(ErrorCode::transport,
@@ -76,7 +75,8 @@ Config read_config(const UcxOptions& options) {
 
 class UcxTransport final : public Transport {
   public:
-    explicit UcxTransport(const UcxOptions& options) : options_(options), peers_(static_cast<std::size_t>(options.size)) {
+    explicit UcxTransport(const UcxOptions& options)
+        : options_(options), peers_(static_cast<std::size_t>(options.size)), requests_(options.size) {
         try {
             open();
         } catch (...) {
@@ -87,19 +87,20 @@ class UcxTransport final : public Transport {
 
     ~UcxTransport() override {
         dying_ = true;
+        requests_.silence();
         const bool connected = std::any_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.endpoint || peer.gone; });
         if (connected && !closed_) {
             // Not left in good order: peers died, or this process gives up. UCX 1.13 may then end the process with an
             // assertion (connections that were being made, requests that have not ended). So what it holds is left to the
             // end of the process, which is near.
             struct Left {
-                std::vector<std::unique_ptr<Request[]>> requests;
+                Requests requests;
                 std::vector<Peer> peers;
                 ucp_worker_h worker;
                 ucp_context_h context;
             };
             static auto* const left = new std::vector<Left>();
-            left->push_back({std::move(request_chunks_), std::move(peers_), worker_, context_});
+            left->push_back({std::move(requests_), std::move(peers_), worker_, context_});
             return;
         }
         for (Peer& peer : peers_)
@@ -204,37 +205,37 @@ class UcxTransport final : public Transport {
     Started send(int peer, std::span<const std::byte> header, ConstBytes payload, Path path, Completion& completion) override {
         Peer* to = endpoint(peer);
         if (!to) return Started::failed;
-        Request* request = new_request(completion, peer);
+        Requests::Request* request = requests_.take(completion, peer);
         ucp_request_param_t parameters;
         if (path == Path::eager && header.size() + payload.size < kLongestInline) {
             request->bytes[0] = static_cast<std::byte>(header.size());
             std::memcpy(request->bytes + 1, header.data(), header.size());
             if (payload.size) std::memcpy(request->bytes + 1 + header.size(), payload.data, payload.size);
             parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-            parameters.cb.send = &UcxTransport::on_sent;
+            parameters.cb.send = &Requests::on_sent;
             parameters.user_data = request;
-            return result_of(
+            return requests_.result_of(
                 ucp_am_send_nbx(to->endpoint, kInlineId, nullptr, 0, request->bytes, 1 + header.size() + payload.size, &parameters),
                 request);
         }
         std::memcpy(request->bytes, header.data(), header.size());
         parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
         parameters.flags = path == Path::eager ? UCP_AM_SEND_FLAG_EAGER : UCP_AM_SEND_FLAG_RNDV;
-        parameters.cb.send = &UcxTransport::on_sent;
+        parameters.cb.send = &Requests::on_sent;
         parameters.user_data = request;
         const ucs_status_ptr_t started =
             ucp_am_send_nbx(to->endpoint, kMessageId, request->bytes, header.size(), payload.data, payload.size, &parameters);
-        return result_of(started, request);
+        return requests_.result_of(started, request);
     }
 
     Started fetch(const Offer& offer, Bytes into, Completion& completion) override {
         if (offer.peer >= 0 && peers_[static_cast<std::size_t>(offer.peer)].gone) return Started::failed;
-        Request* request = new_request(completion, offer.peer);
+        Requests::Request* request = requests_.take(completion, offer.peer);
         ucp_request_param_t parameters{};
         parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-        parameters.cb.recv_am = &UcxTransport::on_fetched;
+        parameters.cb.recv_am = &Requests::on_fetched;
         parameters.user_data = request;
-        return result_of(ucp_am_recv_data_nbx(worker_, offer.handle, into.data, into.size, &parameters), request);
+        return requests_.result_of(ucp_am_recv_data_nbx(worker_, offer.handle, into.data, into.size, &parameters), request);
     }
 
     void decline(const Offer& offer) override {
@@ -250,11 +251,8 @@ class UcxTransport final : public Transport {
 
     void disconnect(int peer) override {
         Peer& whom = peers_[static_cast<std::size_t>(peer)];
-        if (whom.pending && !whom.force_at) {
-            whom.force_at = now() + kForceAfter;
-            forced_.push_back(peer);
-            deferred_ = true;
-        }
+        requests_.disconnect(peer, now());
+        if (requests_.forcing()) deferred_ = true;
         whom.gone = true;
         if (!whom.endpoint) return;
         ucp_request_param_t parameters{};
@@ -272,13 +270,14 @@ class UcxTransport final : public Transport {
     void put(int peer, std::uint64_t offset, std::span<const std::byte> bytes) override {
         Peer* to = endpoint(peer);
         if (!to || !unpack_key(*to) || bytes.size() > kLongestPut) return;
-        Request* request = new_request(ignored_, peer);
+        Requests::Request* request = requests_.take(ignored_, peer);
         std::memcpy(request->bytes, bytes.data(), bytes.size());
         ucp_request_param_t parameters{};
         parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-        parameters.cb.send = &UcxTransport::on_sent;
+        parameters.cb.send = &Requests::on_sent;
         parameters.user_data = request;
-        result_of(ucp_put_nbx(to->endpoint, request->bytes, bytes.size(), to->board_address + offset, to->key, &parameters), request);
+        requests_.result_of(ucp_put_nbx(to->endpoint, request->bytes, bytes.size(), to->board_address + offset, to->key, &parameters),
+                            request);
     }
 
     PutWake put_wake(int peer) override {
@@ -306,6 +305,7 @@ class UcxTransport final : public Transport {
 
     bool close() override {
         dying_ = true;
+        requests_.silence();
         for (Peer& peer : peers_) {
             if (!peer.endpoint) continue;
             ucp_request_param_t parameters{};
@@ -314,30 +314,17 @@ class UcxTransport final : public Transport {
             if (UCS_PTR_IS_PTR(request)) closing_.push_back(request);
         }
         collect_closed();
-        closed_ = closing_.empty() && pending_ == 0;
+        closed_ = closing_.empty() && requests_.pending() == 0;
         return closed_;
     }
 
   private:
-    // A transfer under way. UCX reads the header (or the bytes of a put) until it is done.
-    struct Request {
-        Completion* completion;  ///< Null: it has ended for everybody but UCX.
-        Request* next;           ///< Free, or pending with the same peer.
-        Request* previous;
-        UcxTransport* transport;
-        int peer;
-        std::byte bytes[kMaximumHeader];
-    };
-    static_assert(kLongestPut <= kMaximumHeader);
-
     struct Peer {
         std::vector<std::byte> address;
         ucp_ep_h endpoint = nullptr;
         ucp_rkey_h key = nullptr;
         std::uint64_t board_address = 0;
         const std::byte* direct_board = nullptr;
-        Request* pending = nullptr;
-        Nanoseconds force_at = 0;  ///< When what is pending is ended, after a disconnect().
         bool gone = false;
         bool key_unusable = false;
     };
@@ -436,72 +423,6 @@ class UcxTransport final : public Transport {
         return true;
     }
 
-    Request* new_request(Completion& completion, int peer) {
-        Request* request = free_requests_;
-        if (request) {
-            free_requests_ = request->next;
-        } else {
-            constexpr std::size_t kBatch = 64;
-            request_chunks_.push_back(std::make_unique<Request[]>(kBatch));
-            Request* batch = request_chunks_.back().get();
-            for (std::size_t i = 1; i < kBatch; ++i) free(&batch[i]);
-            request = &batch[0];
-        }
-        request->completion = &completion;
-        request->transport = this;
-        request->peer = peer;
-        return request;
-    }
-    void free(Request* request) noexcept {
-        request->next = free_requests_;
-        free_requests_ = request;
-    }
-
-    Started result_of(ucs_status_ptr_t started, Request* request) {
-        if (started == nullptr) [[likely]] {
-            free(request);
-            return Started::done;
-        }
-        if (UCS_PTR_IS_PTR(started)) {
-            ++pending_;
-            link(request);
-            return Started::pending;
-        }
-        free(request);
-        return Started::failed;
-    }
-
-    void link(Request* request) noexcept {
-        if (request->peer < 0) return;
-        Request*& first = peers_[static_cast<std::size_t>(request->peer)].pending;
-        request->previous = nullptr;
-        request->next = first;
-        if (first) first->previous = request;
-        first = request;
-    }
-    void unlink(Request* request) noexcept {
-        if (request->peer < 0) return;
-        (request->previous ? request->previous->next : peers_[static_cast<std::size_t>(request->peer)].pending) = request->next;
-        if (request->next) request->next->previous = request->previous;
-    }
-
-    void end(void* ucx_request, ucs_status_t status, Request* request) noexcept {
-        Completion* completion = request->completion;
-        if (completion) unlink(request);
-        --pending_;
-        free(request);
-        ucp_request_free(ucx_request);
-        if (completion && !dying_) completion->complete(status == UCS_OK ? Outcome::ok : Outcome::failed);
-    }
-    static void on_sent(void* ucx_request, ucs_status_t status, void* user_data) {
-        auto* request = static_cast<Request*>(user_data);
-        request->transport->end(ucx_request, status, request);
-    }
-    static void on_fetched(void* ucx_request, ucs_status_t status, std::size_t, void* user_data) {
-        auto* request = static_cast<Request*>(user_data);
-        request->transport->end(ucx_request, status, request);
-    }
-
     static ucs_status_t on_message(void* self, const void* header, std::size_t header_length, void* data, std::size_t length,
                                    const ucp_am_recv_param_t* parameters) {
         auto* transport = static_cast<UcxTransport*>(self);
@@ -546,28 +467,8 @@ class UcxTransport final : public Transport {
             ++done;
         }
         if (!dying_) collect_closed();
-        if (!forced_.empty()) done += force_ends();
-        if (!closing_.empty() || !forced_.empty()) deferred_ = true;
-        return done;
-    }
-
-    // Ends what UCX has not ended of those who were disconnected a while ago.
-    unsigned force_ends() {
-        unsigned done = 0;
-        const Nanoseconds time = now();
-        for (const int peer : std::exchange(forced_, {})) {
-            Peer& whom = peers_[static_cast<std::size_t>(peer)];
-            if (time < whom.force_at) {
-                if (whom.pending) forced_.push_back(peer);
-                continue;
-            }
-            while (Request* request = whom.pending) {
-                unlink(request);
-                Completion* completion = std::exchange(request->completion, nullptr);
-                if (!dying_) completion->complete(Outcome::failed);
-                ++done;
-            }
-        }
+        if (requests_.forcing()) done += requests_.force_ends(now());
+        if (!closing_.empty() || requests_.forcing()) deferred_ = true;
         return done;
     }
 
@@ -591,12 +492,9 @@ class UcxTransport final : public Transport {
     int descriptor_ = -1;
     Sink* sink_ = nullptr;
     std::vector<Peer> peers_;
-    Request* free_requests_ = nullptr;
-    std::vector<std::unique_ptr<Request[]>> request_chunks_;
+    Requests requests_;
     std::vector<void*> declined_;
     std::vector<void*> closing_;
-    std::vector<int> forced_;  ///< Disconnected peers with which something is pending.
-    std::size_t pending_ = 0;  ///< Requests that UCX has not ended.
     std::vector<Failure> failures_;
     Ignored ignored_;
     bool deferred_ = false;

@@ -17,6 +17,25 @@ using runtime::Operation;
 using runtime::OperationKind;
 using runtime::Transfer;
 
+/// A communicator that is being made: what its other ranks send before it is known here is kept for it.
+class Expected {
+  public:
+    explicit Expected(runtime::Lane& lane) : lane_(lane) {
+        lane_.as_owner([&](runtime::Engine& engine) { number_ = engine.expect_communicator(); });
+    }
+    ~Expected() {
+        lane_.as_owner([&](runtime::Engine& engine) { engine.stop_expecting(number_); });
+    }
+    Expected(const Expected&) = delete;
+    Expected& operator=(const Expected&) = delete;
+    /// What this rank brings for the communicator's id.
+    std::uint64_t number() const { return number_; }
+
+  private:
+    runtime::Lane& lane_;
+    std::uint64_t number_ = 0;
+};
+
 }  // namespace
 
 Communicator::Implementation::Implementation(std::shared_ptr<runtime::Process> its_process, std::shared_ptr<const runtime::Group> group,
@@ -255,16 +274,20 @@ Communicator Communicator::Implementation::divide(int color, int key, OperationK
     check_alive();
     struct Choice {
         std::int32_t color, key;
-        std::uint64_t id;
+        std::uint64_t number;
     };
     const std::uint64_t sequence = state.next_sequence.load(std::memory_order_relaxed);
-    // Every rank brings a number that nobody else brings, ever; a group takes that of its first member. (An agreement on
-    // the next number that is free everywhere would give two threads' communicators the same one.)
-    const auto choices = exchange(Choice{color, key, process->new_communicator_id()}, kind);
+    const Expected expected(process->lane());
+    const auto choices = exchange(Choice{color, key, expected.number()}, kind);
 
     std::vector<int> members;  // ranks of this communicator
-    for (int rank = 0; rank < state.group->size; ++rank)
-        if (choices[static_cast<std::size_t>(rank)].color == color) members.push_back(rank);
+    std::uint64_t id = 0;      // as Engine::expect_communicator() says
+    for (int rank = 0; rank < state.group->size; ++rank) {
+        const Choice& choice = choices[static_cast<std::size_t>(rank)];
+        if (choice.color != color) continue;
+        members.push_back(rank);
+        id = std::max(id, choice.number);
+    }
     std::stable_sort(members.begin(), members.end(), [&](int left, int right) {
         return choices[static_cast<std::size_t>(left)].key < choices[static_cast<std::size_t>(right)].key;
     });
@@ -281,7 +304,7 @@ Communicator Communicator::Implementation::divide(int color, int key, OperationK
     if (color == kNoColor) return {};
 
     auto group = std::make_shared<runtime::Group>();
-    group->id = choices[static_cast<std::size_t>(members.front())].id;
+    group->id = id;
     group->name = fmt::format("{}/{}.{}", state.group->name, sequence, color);
     group->size = static_cast<int>(members.size());
     int rank = -1;

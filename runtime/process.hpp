@@ -2,7 +2,6 @@
 /// What one process of a job is: its place, its transport, its lane, and its arrival slots.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -49,11 +48,6 @@ class Process {
     Engine& engine() { return *engine_; }
     Lane& lane() { return *lane_; }
     SlotAllocator& slots() { return slots_; }
-    /// A number for a communicator that no rank of the job has given or will give. Any thread.
-    std::uint64_t new_communicator_id() {
-        const auto size = static_cast<std::uint64_t>(place().size);
-        return next_communicator_.fetch_add(1, std::memory_order_relaxed) * size + static_cast<std::uint64_t>(place().rank);
-    }
     /// The group of all ranks of the job.
     std::shared_ptr<const Group> world() const { return world_; }
     /// "rank 3 on host a"
@@ -75,7 +69,6 @@ class Process {
     std::unique_ptr<Engine> engine_;
     std::unique_ptr<Lane> lane_;
     std::shared_ptr<const Group> world_;
-    std::atomic<std::uint64_t> next_communicator_{kWorldId + 1};  ///< So the first number of a job of any size is not the world's.
     bool finalized_ = false;
 };
 

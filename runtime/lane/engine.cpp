@@ -139,8 +139,20 @@ Operation* Engine::find_active(CommunicatorState& communicator, std::uint64_t se
     return nullptr;
 }
 
+std::uint64_t Engine::expect_communicator() {
+    expected_.push_back(next_turn_++ * static_cast<std::uint64_t>(options_.size) + static_cast<std::uint64_t>(options_.rank));
+    return expected_.back();
+}
+
+void Engine::stop_expecting(std::uint64_t number) {
+    std::erase(expected_, number);
+    std::erase_if(removed_, [&](std::uint64_t id) { return turn_of(id) < lowest_turn_expected(); });
+    let_go_of_past();
+}
+
 void Engine::add(CommunicatorState& communicator) {
     communicators_.emplace(communicator.group->id, &communicator);
+    next_turn_ = std::max(next_turn_, turn_of(communicator.group->id) + 1);
     if (ended_) communicator.broken = std::make_unique<Error>(*ended_);
     for (const auto& [rank, how] : dead_)
         if (rank_in(*communicator.group, rank) >= 0) communicator.broken = std::make_unique<Error>(dead(rank));
@@ -156,9 +168,10 @@ void Engine::add(CommunicatorState& communicator) {
 }
 
 void Engine::remove(CommunicatorState& communicator) {
-    let_go_of(communicator, 0, kLastSequence);
-    communicators_.erase(communicator.group->id);
-    removed_.insert(communicator.group->id);
+    const std::uint64_t id = communicator.group->id;
+    communicators_.erase(id);
+    if (turn_of(id) >= lowest_turn_expected()) removed_.insert(id);
+    let_go_of_past();
 }
 
 // --- sending ---------------------------------------------------------------------------------------------------------
@@ -238,7 +251,7 @@ void Engine::send(Transfer& transfer) {
 }
 
 void Engine::send_control(int peer, MessageKind kind, const CollectiveHeader& its_header, std::string_view text) {
-    if (ended_ || dead_.contains(peer)) return;
+    if (ended_ || closing_ || dead_.contains(peer)) return;  // closing: nobody waits for a word, and connections are being closed
     CollectiveHeader header = its_header;
     header.base.kind = kind;
     header.base.source = options_.rank;

@@ -75,8 +75,14 @@ class alignas(64) Engine final : public transport::Sink {
     bool someone_died() const noexcept { return ended_ || !dead_.empty() || !unreachable_.empty() || !lost_.empty(); }
     void set_allowance(int peer, std::uint32_t allowance, bool accepts_data);
 
+    /// A number for a communicator that this rank is about to make with others. No rank brings it a second time, and it is
+    /// above the ids of all communicators this rank has known. The highest number of a communicator's members becomes its
+    /// id: so an unknown one below all that is expected was here, and is no more.
+    std::uint64_t expect_communicator();
+    /// The communicator that this number was brought for has been added, or will never be.
+    void stop_expecting(std::uint64_t number);
     void add(CommunicatorState& communicator);
-    /// No operation of it may be active. Its early messages are let go.
+    /// No operation of it may be active, no receive posted. What came for it is let go, and so is what comes yet.
     void remove(CommunicatorState& communicator);
 
     void start(Operation& operation);
@@ -113,6 +119,8 @@ class alignas(64) Engine final : public transport::Sink {
     /// Grows by one whenever a Waitable is done.
     std::uint64_t finished() const noexcept { return finished_; }
     std::uint64_t early_messages() const noexcept { return early_.size(); }
+    /// Communicators that were removed while others are expected, whose ids do not tell which of the two they are.
+    std::size_t remembered_communicators() const noexcept { return removed_.size(); }
     /// Whether tick() has anything to look after.
     bool busy() const noexcept { return active_operations_ > 0 || !withdrawn_.empty() || !unreachable_.empty(); }
     std::string name_of(int rank) const;  ///< "rank 3 on host a"
@@ -145,8 +153,11 @@ class alignas(64) Engine final : public transport::Sink {
     bool fits(Transfer& transfer, const Call& call, std::uint64_t size);
     void fetch(Transfer& transfer, const transport::Offer& offer, std::uint64_t size);
     void let_go(EarlyMessage& early);
+    void let_go_all(EarlyMessage* forgotten);
     /// Early messages of the operations from `first` to `last`.
     void let_go_of(CommunicatorState& communicator, std::uint64_t first, std::uint64_t last);
+    /// Early messages of communicators that are not here and never will be.
+    void let_go_of_past();
     void forget(EarlyMessage& early);
     void free_early(EarlyMessage& early);
     bool land(EarlyMessage& early);
@@ -186,6 +197,11 @@ class alignas(64) Engine final : public transport::Sink {
     unsigned look_at_board();
     void see(Operation& operation, int rank);
     CommunicatorState* find(std::uint64_t id) const;
+    /// Ranks take turns with numbers of communicators: rank 0 to n-1 have those of the first turn, and so on.
+    std::uint64_t turn_of(std::uint64_t id) const noexcept { return id / static_cast<std::uint64_t>(options_.size); }
+    std::uint64_t lowest_turn_expected() const noexcept { return expected_.empty() ? next_turn_ : turn_of(expected_.front()); }
+    /// Whether the communicator was here, or will never be.
+    bool is_past(std::uint64_t id) const { return !find(id) && (turn_of(id) < lowest_turn_expected() || removed_.contains(id)); }
     Operation* find_active(CommunicatorState& communicator, std::uint64_t sequence) const;
     Error dead(int rank) const;
     static int rank_in(const Group& group, int world_rank) noexcept;
@@ -218,7 +234,9 @@ class alignas(64) Engine final : public transport::Sink {
     std::unique_ptr<Error> ended_;               ///< The whole job is over.
     Landing landing_;
     std::unordered_map<std::uint64_t, CommunicatorState*> communicators_;
-    std::unordered_set<std::uint64_t> removed_;                 ///< Communicators that were: late messages for them are let go.
+    std::uint64_t next_turn_ = 0;                               ///< Above those of all communicators that were ever here.
+    std::vector<std::uint64_t> expected_;                       ///< Numbers brought for communicators that are being made, ascending.
+    std::unordered_set<std::uint64_t> removed_;                 ///< Communicators that were, in turns that may still come.
     EarlyMessage* unknown_early_ = nullptr;                     ///< For communicators that are not known here yet.
     std::list<EarlyMessage*> waiting_for_landing_;              ///< First in, first out.
     std::vector<Operation*> watching_;                          ///< Operations that watch the board.

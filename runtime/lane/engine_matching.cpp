@@ -114,6 +114,8 @@ void Engine::deliver_overtaking(PeerState& peer) {
             free_early(early);
         } else if (Transfer* transfer = posted_.take(early.key)) {
             match(*transfer, early);
+        } else if (is_past(early.key.communicator)) {
+            let_go(early);
         } else {
             early_.insert(early);
             if (early.stage == EarlyMessage::Stage::offered) land(early);
@@ -125,14 +127,14 @@ void Engine::deliver_overtaking(PeerState& peer) {
 void Engine::deliver(const Incoming& message) {
     const MatchKey key = message.key();
     if (Transfer* transfer = posted_.take(key)) return accept(*transfer, message);
+    CommunicatorState* communicator = find(key.communicator);
+    if (!communicator && is_past(key.communicator)) return discard(message);
     if (key.sequence == 0) {
         EarlyMessage& early = keep(message);
         early_.insert(early);
         if (message.offered) land(early);
         return;
     }
-    CommunicatorState* communicator = find(key.communicator);
-    if (!communicator && removed_.contains(key.communicator)) return discard(message);
     if (communicator) {
         if (communicator->is_broken_at(key.sequence)) return discard(message);
         if (!check_call(*communicator, key.sequence, message.header.call, key.source)) return discard(message);
@@ -215,8 +217,23 @@ void Engine::let_go_of(CommunicatorState& communicator, std::uint64_t first, std
         }
         early = next;
     }
-    while (unwanted) {
-        EarlyMessage* early = std::exchange(unwanted, unwanted->next);
+    let_go_all(unwanted);
+}
+
+void Engine::let_go_of_past() {
+    EarlyMessage* unwanted = nullptr;
+    early_.for_each([&](EarlyMessage& early) {
+        if (!is_past(early.key.communicator)) return;
+        forget(early);
+        early.next = unwanted;
+        unwanted = &early;
+    });
+    let_go_all(unwanted);
+}
+
+void Engine::let_go_all(EarlyMessage* forgotten) {
+    while (forgotten) {
+        EarlyMessage* early = std::exchange(forgotten, forgotten->next);
         early->next = nullptr;
         let_go(*early);
     }

@@ -227,13 +227,13 @@ runtime::Transfer& Messages::post(int rank, std::unique_ptr<Post> post, Nanoseco
 }
 
 runtime::Transfer& Messages::send(int from, int to, std::uint64_t tag, std::uint64_t bytes, std::uint64_t number, Nanoseconds when) {
-    auto made = std::make_unique<Post>(simulation_, runtime::Transfer::Direction::send, to, tag, bytes);
+    auto made = std::make_unique<Post>(simulation_, runtime::Transfer::Direction::send, to, communicator_, tag, bytes);
     for (std::uint64_t i = 0; i < bytes; ++i) made->memory[i] = content(number, i);
     return post(from, std::move(made), when);
 }
 
 runtime::Transfer& Messages::receive(int at, int from, std::uint64_t tag, std::uint64_t bytes, Nanoseconds when) {
-    auto made = std::make_unique<Post>(simulation_, runtime::Transfer::Direction::receive, from, tag, bytes);
+    auto made = std::make_unique<Post>(simulation_, runtime::Transfer::Direction::receive, from, communicator_, tag, bytes);
     std::fill(made->memory.begin(), made->memory.end(), kPoison);
     return post(at, std::move(made), when);
 }

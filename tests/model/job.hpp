@@ -121,22 +121,25 @@ class Messages {
     /// Begins at this time from now on. The content is made from `number`; a receive checks nothing by itself.
     runtime::Transfer& send(int from, int to, std::uint64_t tag, std::uint64_t bytes, std::uint64_t number, Nanoseconds when);
     runtime::Transfer& receive(int at, int from, std::uint64_t tag, std::uint64_t bytes, Nanoseconds when);
+    /// From now on they belong to this communicator, and not to the world.
+    void use(std::uint64_t communicator) { communicator_ = communicator; }
     /// Whether a receive has the message `number` of this length.
     static bool holds(const runtime::Transfer& received, std::uint64_t bytes, std::uint64_t number);
 
   private:
     struct Post {
-        Post(runtime::Simulation& its_simulation, runtime::Transfer::Direction direction, int peer, std::uint64_t tag, std::uint64_t bytes)
-            : simulation(its_simulation), memory(bytes), transfer(direction, peer, kWorld, tag, {memory.data(), bytes}) {}
+        Post(runtime::Simulation& its_simulation, runtime::Transfer::Direction direction, int peer, std::uint64_t communicator,
+             std::uint64_t tag, std::uint64_t bytes)
+            : simulation(its_simulation), memory(bytes), transfer(direction, peer, communicator, tag, {memory.data(), bytes}) {}
         runtime::Simulation& simulation;
         std::vector<std::byte> memory;
         runtime::Transfer transfer;
     };
-    static constexpr std::uint64_t kWorld = 1;
     static void begin(void* post, int rank);
     runtime::Transfer& post(int rank, std::unique_ptr<Post> post, Nanoseconds when);
 
     runtime::Simulation& simulation_;
+    std::uint64_t communicator_ = 1;  ///< The world.
     std::vector<std::unique_ptr<Post>> posts_;
 };
 

@@ -59,6 +59,12 @@ TEST(Messages, FloodsAreHeldAtTheirSender) {
     expect_success(2, {"flood:100:" + messages + ":64"}, {.environment = {"ROLLCALL_LANDING_BYTES=1Mi"}, .launcher = {}});
 }
 
+TEST(Messages, OfADestroyedCommunicatorAreLetGo) {
+    for (const int ranks : {1, 2, 5})
+        expect_success(ranks, {"unreceived:" + std::to_string(30 / kSlower)},
+                       {.environment = {"ROLLCALL_LANDING_BYTES=1Mi"}, .launcher = {}});
+}
+
 TEST(Messages, MoreThanTwoGibibytes) {
     if (kSlower > 1) GTEST_SKIP() << "the sanitizers' shadow of 3 GiB twice does not fit everywhere";
     std::ifstream file("/proc/meminfo");

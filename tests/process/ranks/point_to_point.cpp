@@ -143,6 +143,24 @@ ROLLCALL_SCENARIO(order) {
     still_works(scene.world);
 }
 
+// What nobody received goes with its communicator: its room is there again for the next one, and its sender does not wait.
+ROLLCALL_SCENARIO(unreceived) {
+    const auto large = pattern(400'000, 1);
+    for (int i = 0; i < scene.number(0, 20); ++i) {
+        std::vector<Request> sends;
+        {
+            const Communicator copy = i % 2 ? scene.world.duplicate() : scene.world.split(0, -scene.rank);
+            const int next = (copy.rank() + 1) % copy.size();
+            for (Tag tag = 0; tag < 100; ++tag) sends.push_back(copy.start_send(std::span<const int, 1>(&scene.rank, 1), next, tag));
+            sends.push_back(copy.start_send(std::span<const std::byte>(large), next));
+            if (i % 3) copy.barrier();
+        }
+        // A request keeps its communicator at the sender; the receiver's is gone as soon as its own sends are done.
+        for (Request& send : sends) send.wait(std::chrono::seconds(20));
+    }
+    scene.world.barrier();
+}
+
 ROLLCALL_SCENARIO(requests) {
     Request empty;
     check(!empty && empty.wait().bytes == 0 && empty.test(), "an empty request is not done");

@@ -12,13 +12,16 @@
 
 namespace rollcall::runtime {
 
+/// Stands for an arrival that has not been, and for a prediction that has not been made.
+inline constexpr Nanoseconds kUnknownTime = -1;
+
 /// One rank's notice on another rank's board: written by one put, without a fence, and read while it may be being
 /// written. `check` ties the words together and to the communicator, so that a torn notice, or one that was meant for a
 /// communicator that had this slot before, is recognised as not there.
 struct BoardSlot {
-    std::uint64_t sequence = 0;  ///< The latest operation of the communicator at which the writer has arrived; 0: none.
-    Nanoseconds arrival = 0;     ///< When it arrived.
-    Nanoseconds predicted = 0;   ///< When it expected to arrive, or 0.
+    std::uint64_t sequence = 0;            ///< The latest operation of the communicator of which the writer tells; 0: none.
+    Nanoseconds arrival = kUnknownTime;    ///< When it arrived there, if it has. (At every earlier one it has.)
+    Nanoseconds predicted = kUnknownTime;  ///< When it expected or expects to arrive, if it has said so. The writer's clock.
     std::uint64_t check = 0;
 
     std::uint64_t expected_check(std::uint64_t communicator) const noexcept {
@@ -28,6 +31,10 @@ struct BoardSlot {
         return h ^ (h >> 31) ^ 1;
     }
     void seal(std::uint64_t communicator) noexcept { check = expected_check(communicator); }
+    /// Whether it says that the writer has arrived at this operation.
+    bool tells_of_arrival(std::uint64_t operation) const noexcept {
+        return sequence > operation || (sequence == operation && arrival != kUnknownTime);
+    }
     bool whole(std::uint64_t communicator) const noexcept { return check == expected_check(communicator); }
 };
 static_assert(sizeof(BoardSlot) == 32);

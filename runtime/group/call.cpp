@@ -8,9 +8,12 @@ std::string_view name(OperationKind kind) noexcept {
     switch (kind) {
         case OperationKind::point_to_point: return "send/receive";
         case OperationKind::broadcast: return "broadcast";
+        case OperationKind::scatter: return "scatter";
+        case OperationKind::gather: return "gather";
         case OperationKind::barrier: return "barrier";
         case OperationKind::split: return "split";
         case OperationKind::duplicate: return "duplicate";
+        case OperationKind::plan: return "plan";
     }
     return "an unknown operation";
 }

@@ -8,7 +8,7 @@
 
 namespace rollcall::runtime {
 
-enum class OperationKind : std::uint8_t { point_to_point, broadcast, barrier, split, duplicate };
+enum class OperationKind : std::uint8_t { point_to_point, broadcast, scatter, gather, barrier, split, duplicate, plan };
 
 std::string_view name(OperationKind kind) noexcept;
 

@@ -304,7 +304,7 @@ void Engine::finish(Transfer& transfer) {
     if (transfer.next) transfer.next->previous = transfer.previous;
     if (transfer.key.tag == Operation::kArrivedStep && transfer.direction == Transfer::Direction::receive && operation->arrivals_ &&
         !operation->failed())
-        see(*operation, rank_in(*operation->communicator_.group, transfer.peer()));
+        operation->arrivals_->see(rank_in(*operation->communicator_.group, transfer.peer()));
     if (transfer.released) free_transfer(transfer);
     touch(*operation);
 }
@@ -506,10 +506,9 @@ void Engine::abandon(Operation& operation, const Error& error) {
 
 // --- the board -------------------------------------------------------------------------------------------------------
 
-void Engine::see(Operation& operation, int rank) {
-    bool anew = false;
-    operation.arrivals_->see(rank, anew);
-    if (anew) touch(operation);
+void Engine::see(Operation& operation, int rank, const BoardSlot& slot) {
+    Arrivals& arrivals = *operation.arrivals_;
+    if (slot.tells_of_arrival(operation.sequence_) ? arrivals.see(rank) : arrivals.predicts(rank, slot.predicted)) touch(operation);
 }
 
 unsigned Engine::look_at_board() {
@@ -524,7 +523,11 @@ unsigned Engine::look_at_board() {
                 ++i;
                 continue;
             }
-            see(*operation, unseen[i]);
+            see(*operation, unseen[i], slot);
+            if (!slot.tells_of_arrival(operation->sequence_)) {
+                ++i;
+                continue;
+            }
             unseen[i] = unseen.back();
             unseen.pop_back();
             ++seen;
@@ -541,7 +544,7 @@ void Engine::on_board_changed(std::uint64_t offset, std::uint64_t) noexcept {
         const Group& group = *operation->communicator_.group;
         const std::uint64_t first = group.slot_of(operation->rank(), 0);
         if (slot_number < first || slot_number >= first + static_cast<std::uint64_t>(group.size)) continue;
-        if (slot.sequence >= operation->sequence_ && slot.whole(group.id)) see(*operation, static_cast<int>(slot_number - first));
+        if (slot.sequence >= operation->sequence_ && slot.whole(group.id)) see(*operation, static_cast<int>(slot_number - first), slot);
     }
 }
 

@@ -195,7 +195,7 @@ class alignas(64) Engine final : public transport::Sink {
     bool check_call(CommunicatorState& communicator, std::uint64_t sequence, const Call& call, int source);
     void probe(Operation& operation);
     unsigned look_at_board();
-    void see(Operation& operation, int rank);
+    void see(Operation& operation, int rank, const BoardSlot& slot);
     CommunicatorState* find(std::uint64_t id) const;
     /// Ranks take turns with numbers of communicators: rank 0 to n-1 have those of the first turn, and so on.
     std::uint64_t turn_of(std::uint64_t id) const noexcept { return id / static_cast<std::uint64_t>(options_.size); }

@@ -140,6 +140,7 @@ Nanoseconds Engine::tick(Nanoseconds now) {
     Nanoseconds next = std::numeric_limits<Nanoseconds>::max();
     for (const auto& [id, communicator] : communicators_)
         for (Operation* operation = communicator->active; operation; operation = operation->next_active_) {
+            if (!operation->has_arrived()) continue;  // who waits for its own caller asks nobody
             if (!operation->probed_at_) operation->begun_at_ = operation->probed_at_ = now;
             // Asked again at growing intervals: the other side may not have got there when it was first asked.
             const Nanoseconds interval = std::max(options_.mismatch_probe, operation->probed_at_ - operation->begun_at_);

@@ -64,15 +64,36 @@ Pending Operation::copy(transport::Bytes into, ConstBytes from) {
 Nanoseconds Operation::now() const { return engine_->transport_.now(); }
 unsigned Operation::pieces_under_way() const { return engine_->transport_.pieces_under_way(); }
 
+void Operation::predict_arrival(Nanoseconds when) {
+    if (done() || has_arrived()) return;
+    predicted_arrival_ = when;
+    engine_->touch(*this);
+    engine_->run_ready();
+}
+
+void Operation::arrive() {
+    if (done() || has_arrived()) return;
+    awaits_caller_ = false;
+    engine_->touch(*this);
+    engine_->run_ready();
+}
+
 void Operation::announce_arrival(int at) {
-    const Group& group = *communicator_.group;
-    if (!group.has_slots) {
+    if (communicator_.group->has_slots)
+        put_notice(at, now());
+    else
         send(at, {}, kArrivedStep);
-        return;
-    }
+}
+
+void Operation::announce_prediction(int at) {
+    if (communicator_.group->has_slots) put_notice(at, kUnknownTime);
+}
+
+void Operation::put_notice(int at, Nanoseconds arrival) {
+    const Group& group = *communicator_.group;
     transport::Transport& transport = engine_->transport_;
     const int peer = group.world_rank(at);
-    BoardSlot slot{sequence_, now(), 0, 0};
+    BoardSlot slot{sequence_, arrival, predicted_arrival_, 0};
     slot.seal(group.id);
     transport.put(peer, slot_offset(group.slot_of(at, rank())), std::as_bytes(std::span(&slot, 1)));
     switch (transport.put_wake(peer)) {

@@ -5,7 +5,9 @@
 ///   op.send(to, bytes, step), op.receive(from, bytes, step)   start a transfer; `co_await` it, or let it run
 ///   op.all_of(transfers), op.any_of(predicate)                wait for several
 ///   op.is_here(from, step)                                    is this peer's data already here?
-///   op.announce_arrival(at), op.arrivals()                    notices through the board
+///   op.has_arrived(), op.predicted_arrival()                  of this rank's own caller: a planned operation begins before it
+///   op.announce_arrival(at), op.announce_prediction(at)       notices to another rank's board
+///   op.arrivals()                                             what this rank's board says of the others
 ///   op.now(), op.copy(into, from)
 /// Ranks are those of the communicator. Every receive names its source. An operation ends when its coroutine has
 /// returned and all transfers it started have ended.
@@ -27,8 +29,9 @@ namespace rollcall::runtime {
 
 /// What an algorithm is given. The spans and buffers stay the caller's.
 struct Arguments {
-    transport::Bytes data;                ///< Broadcast: the message. Exchange: what is gathered, rank by rank.
-    transport::ConstBytes contribution;   ///< Exchange: this rank's part.
+    transport::Bytes data;                ///< Broadcast: the message. Exchange, gather, and scatter (only read): all blocks, rank by rank.
+    transport::ConstBytes contribution;   ///< Exchange, gather: this rank's block.
+    transport::Bytes result;              ///< Scatter: where this rank's block goes.
     std::uint64_t segment_bytes = 0;      ///< Piece of a pipelined transfer; 0: whole.
     std::span<const Nanoseconds> oracle;  ///< All arrival times, known beforehand (simulation only).
 };
@@ -68,23 +71,42 @@ class Pending {
     Transfer* transfer_ = nullptr;
 };
 
-/// Which ranks have arrived at this operation, as far as this rank's board shows. Filled while the operation runs.
+/// Which ranks have arrived at this operation, and when others expect to, as far as this rank's board shows. Filled while
+/// the operation runs.
 class Arrivals {
   public:
     /// Ranks that have arrived and were not taken yet, in the order in which they were seen.
     std::vector<int> take() { return std::exchange(fresh_, {}); }
     bool any() const noexcept { return !fresh_.empty(); }
 
+    struct Prediction {
+        int rank;
+        Nanoseconds when;  ///< That rank's clock.
+    };
+    /// Predictions that are new or have changed since they were taken; the last one of a rank counts. Where a communicator
+    /// has no slots on the board there are none.
+    std::vector<Prediction> take_predictions() { return std::exchange(predictions_, {}); }
+    bool any_prediction() const noexcept { return !predictions_.empty(); }
+
   private:
     friend class Operation;
     friend class Engine;
-    void see(int rank, bool& anew) {
-        if (seen_[static_cast<std::size_t>(rank)]) return;
+    // Both return whether that was new.
+    bool see(int rank) {
+        if (seen_[static_cast<std::size_t>(rank)]) return false;
         seen_[static_cast<std::size_t>(rank)] = true;
         fresh_.push_back(rank);
-        anew = true;
+        return true;
+    }
+    bool predicts(int rank, Nanoseconds when) {
+        if (predicted_.empty()) predicted_.assign(seen_.size(), kUnknownTime);
+        if (std::exchange(predicted_[static_cast<std::size_t>(rank)], when) == when) return false;
+        predictions_.push_back({rank, when});
+        return true;
     }
     std::vector<int> fresh_;
+    std::vector<Prediction> predictions_;
+    std::vector<Nanoseconds> predicted_;  ///< The latest of each rank; empty: of none.
     std::vector<bool> seen_;
     std::vector<int> unseen_;       ///< Where the board must be looked at: who is still to be looked for.
     std::vector<Pending> notices_;  ///< Where there is no board: the receives that stand for it.
@@ -113,8 +135,16 @@ class alignas(64) Operation final : public Waitable {
     /// Whether the message of this step has come, or has begun to come.
     bool is_here(int from, std::uint64_t step) const;
 
-    /// Writes this rank's notice on the board of rank `at`.
+    /// Whether this rank's caller has arrived. A planned operation is begun before: until its caller arrives it must not
+    /// touch the caller's data, and may write where its results go.
+    bool has_arrived() const noexcept { return !awaits_caller_; }
+    /// When the caller is expected, or kUnknownTime.
+    Nanoseconds predicted_arrival() const noexcept { return predicted_arrival_; }
+
+    /// Writes on the board of rank `at` that this rank has arrived, or (if it knows) when it expects to. A later notice
+    /// replaces an earlier one. Predictions are lost where a communicator has no slots on the board.
     void announce_arrival(int at);
+    void announce_prediction(int at);
     /// The arrivals at this rank's board; watched from the first call on.
     Arrivals& arrivals();
 
@@ -122,6 +152,10 @@ class alignas(64) Operation final : public Waitable {
     template <class Predicate>
     auto until(Predicate predicate) {
         return Until<Predicate>(*this, std::move(predicate));
+    }
+    /// Waits for this rank's caller.
+    auto arrival() {
+        return until([this] { return has_arrived(); });
     }
     /// Waits for all transfers of a range of Pending.
     template <class Range>
@@ -136,6 +170,11 @@ class alignas(64) Operation final : public Waitable {
     Nanoseconds now() const;
     /// Pieces of a pipelined transfer to keep under way from and to each neighbour.
     unsigned pieces_under_way() const;
+
+    // --- for a plan: before begin(), the caller is still to arrive; then, as the owner of the lane ------------------
+    void await_caller() noexcept { awaits_caller_ = true; }
+    void predict_arrival(Nanoseconds when);
+    void arrive();
 
     // --- for the engine and for who started it --------------------------------------------------------------------
     void begin(Engine& engine) override;
@@ -177,6 +216,7 @@ class alignas(64) Operation final : public Waitable {
 
     static constexpr std::size_t kFrameBytes = 5 * 64;
     bool abandoned() const noexcept { return failed(); }
+    void put_notice(int at, Nanoseconds arrival);
     void wait_at(WaitPoint& point, std::coroutine_handle<> handle) noexcept {
         wait_point_ = &point;
         handle_ = handle;
@@ -184,6 +224,7 @@ class alignas(64) Operation final : public Waitable {
 
     // Two cache lines with what every message of it needs (see Engine).
     bool ready_ = false;  ///< In the engine's list of operations to look at.
+    bool awaits_caller_ = false;
     CommunicatorState& communicator_;
     Engine* engine_ = nullptr;
     WaitPoint* wait_point_ = nullptr;  ///< Null: it has not started yet, or it has ended.
@@ -199,6 +240,7 @@ class alignas(64) Operation final : public Waitable {
     Arguments arguments_;
     Task task_;
     Operation* next_active_ = nullptr;  ///< Of the communicator.
+    Nanoseconds predicted_arrival_ = kUnknownTime;
     Nanoseconds begun_at_ = 0;
     Nanoseconds probed_at_ = 0;
 

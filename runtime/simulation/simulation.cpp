@@ -50,14 +50,33 @@ void Simulation::prefetch(void* self, int rank, bool again) {
     transport::prefetch(&here->operation, Operation::kHotBytes);
 }
 
-void Simulation::arrive(void* self, int rank) {
-    auto& simulation = *static_cast<Simulation*>(self);
-    Rank& here = *simulation.ranks_[static_cast<std::size_t>(rank)];
+void Simulation::begin(Rank& here, bool planned) {
     here.operation.emplace(here.world, here.world.next_sequence++, here.call.call, here.call.algorithm, here.call.arguments);
     here.running = &*here.operation;
     here.operation->on_done = &Simulation::done;
-    here.operation->on_done_context = &simulation;
+    here.operation->on_done_context = this;
+    if (planned) here.operation->await_caller();
     here.operation->begin(*here.engine);
+}
+
+void Simulation::begin_planned(void* self, int rank) {
+    auto& simulation = *static_cast<Simulation*>(self);
+    simulation.begin(*simulation.ranks_[static_cast<std::size_t>(rank)], true);
+}
+
+void Simulation::predict(void* self, int rank) {
+    auto& simulation = *static_cast<Simulation*>(self);
+    Rank& here = *simulation.ranks_[static_cast<std::size_t>(rank)];
+    here.operation->predict_arrival(simulation.start_ + here.call.predictions[here.predicted++].arrival);
+}
+
+void Simulation::arrive(void* self, int rank) {
+    auto& simulation = *static_cast<Simulation*>(self);
+    Rank& here = *simulation.ranks_[static_cast<std::size_t>(rank)];
+    if (here.call.begin)
+        here.operation->arrive();
+    else
+        simulation.begin(here, false);
     if (simulation.options_.tick_for > 0) {
         here.tick_until = simulation.network_.now() + simulation.options_.tick_for;
         simulation.schedule_tick(here, rank, simulation.network_.now());
@@ -99,12 +118,15 @@ void Simulation::done(Operation& operation, void* self) {
 }
 
 Simulation::Outcome Simulation::run(const std::function<RankCall(int)>& call_of, std::span<const Nanoseconds> arrivals) {
-    const Nanoseconds start = network_.now();
+    const Nanoseconds start = start_ = network_.now();
     const std::uint64_t messages = network_.messages(), bytes = network_.bytes(), events = network_.events();
     for (int rank = 0; rank < size(); ++rank) {
         Rank& here = *ranks_[static_cast<std::size_t>(rank)];
         here.call = call_of(rank);
         here.exit = -1;
+        here.predicted = 0;
+        if (here.call.begin) network_.schedule(start + *here.call.begin, &Simulation::begin_planned, this, rank);
+        for (const auto& prediction : here.call.predictions) network_.schedule(start + prediction.at, &Simulation::predict, this, rank);
         network_.schedule(start + arrivals[static_cast<std::size_t>(rank)], &Simulation::arrive, this, rank);
     }
     network_.run();
@@ -119,7 +141,8 @@ Simulation::Outcome Simulation::run(const std::function<RankCall(int)>& call_of,
                         rank);
         outcome.arrivals.push_back(arrivals[static_cast<std::size_t>(rank)]);
         const Operation* running = operation(rank);  // null: it died before its call
-        outcome.exits.push_back(here.exit < 0 ? -1 : here.exit - start);
+        // What ends before its caller comes keeps nobody.
+        outcome.exits.push_back(here.exit < 0 ? -1 : std::max(here.exit - start, arrivals[static_cast<std::size_t>(rank)]));
         outcome.first_data.push_back(running && running->first_data() ? running->first_data() - start : 0);
         outcome.errors.push_back(running && running->error() ? std::make_unique<Error>(*running->error()) : nullptr);
         outcome.landing_peak = std::max(outcome.landing_peak, here.engine->landing().peak());

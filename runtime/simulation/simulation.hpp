@@ -45,6 +45,12 @@ class Simulation {
         Call call;
         Algorithm algorithm = nullptr;
         Arguments arguments;
+        /// A planned call: begun at this time, before its arrival, with what its rank says of its arrival meanwhile.
+        std::optional<Nanoseconds> begin = {};
+        struct Prediction {
+            Nanoseconds at, arrival;
+        };
+        std::vector<Prediction> predictions = {};  ///< In order of time, after `begin` and before the arrival.
     };
     /// Every rank makes its call when it arrives (times relative to now); runs until nothing happens any more. A rank
     /// that is still in its call then hangs: that is Error{state} naming it. `call_of(rank)` is asked once for each.
@@ -70,6 +76,7 @@ class Simulation {
         std::optional<Operation> operation;
         RankCall call;
         Nanoseconds exit = -1;
+        std::size_t predicted = 0;  ///< Predictions made so far.
         Nanoseconds tick_until = 0;
         Nanoseconds tick_at = kNever;  ///< When the next tick is due, if one is.
     };
@@ -79,6 +86,9 @@ class Simulation {
         int rank;
         std::string how;
     };
+    void begin(Rank& here, bool planned);
+    static void begin_planned(void* self, int rank);
+    static void predict(void* self, int rank);
     static void arrive(void* self, int rank);
     static void tick(void* self, int rank);
     void schedule_tick(Rank& here, int rank, Nanoseconds when);
@@ -93,6 +103,7 @@ class Simulation {
     std::vector<std::optional<Rank>, transport::HugeAllocator<std::optional<Rank>>>
         ranks_;  ///< Side by side: the simulated network fetches them ahead.
     std::vector<std::unique_ptr<Death>> deaths_;
+    Nanoseconds start_ = 0;  ///< Of the call that runs.
 };
 
 }  // namespace rollcall::runtime

@@ -88,8 +88,8 @@ std::optional<Timeout> deadline(std::int64_t timeout) {
     return Timeout(timeout);
 }
 
-rollcall::BroadcastOptions options_of(const rollcall_broadcast_options* given) {
-    rollcall::BroadcastOptions options;
+rollcall::CollectiveOptions options_of(const rollcall_collective_options* given) {
+    rollcall::CollectiveOptions options;
     if (!given) return options;
     if (given->segment_bytes < -1)
         throw Error(ErrorCode::invalid_argument, "broadcast: segment_bytes is negative: use -1 for the setting, 0 for whole");
@@ -244,12 +244,12 @@ rollcall_status rollcall_start_barrier(const rollcall_communicator* communicator
 }
 
 rollcall_status rollcall_broadcast(const rollcall_communicator* communicator, void* data, uint64_t bytes, int root,
-                                   const rollcall_broadcast_options* options) {
+                                   const rollcall_collective_options* options) {
     return guarded([&] { checked(communicator).broadcast(data, bytes, root, options_of(options)); });
 }
 
 rollcall_status rollcall_start_broadcast(const rollcall_communicator* communicator, void* data, uint64_t bytes, int root,
-                                         const rollcall_broadcast_options* options, rollcall_request** request) {
+                                         const rollcall_collective_options* options, rollcall_request** request) {
     return start(request, [&] { return checked(communicator).start_broadcast(data, bytes, root, options_of(options)); });
 }
 

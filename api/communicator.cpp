@@ -7,7 +7,6 @@
 #include <rollcall/error.hpp>
 
 #include "api/communicator_implementation.hpp"
-#include "collectives/exchange.hpp"
 
 namespace rollcall {
 namespace {
@@ -53,14 +52,14 @@ collectives::Situation Communicator::Implementation::situation(std::uint64_t byt
     return {.bytes = bytes, .ranks = state.group->size, .landing = process->settings().landing_bytes > 0};
 }
 
-Communicator::Implementation::Method Communicator::Implementation::broadcast_method(std::uint64_t bytes,
-                                                                                    const BroadcastOptions& options) const {
-    Method method{algorithms.broadcast, "it was asked for by ROLLCALL_BROADCAST", 0};
+Communicator::Implementation::Method Communicator::Implementation::method(OperationKind operation, std::uint64_t bytes,
+                                                                          const CollectiveOptions& options) const {
+    Method method{algorithms.of(operation), "it was asked for by a setting", 0};
     if (!options.algorithm.empty() && options.algorithm != "auto") {
-        method.entry = &collectives::find_algorithm(OperationKind::broadcast, options.algorithm);
+        method.entry = &collectives::find_algorithm(operation, options.algorithm);
         method.why = "it was asked for";
     } else if (!method.entry || options.algorithm == "auto") {
-        const auto selection = collectives::select(OperationKind::broadcast, situation(bytes));
+        const auto selection = collectives::select(operation, situation(bytes));
         method.entry = selection.entry;
         method.why = selection.why;
     }
@@ -73,29 +72,69 @@ Communicator::Implementation::Method Communicator::Implementation::broadcast_met
     return method;
 }
 
-Communicator::Implementation::Method Communicator::Implementation::barrier_method() const {
-    if (algorithms.barrier) return {algorithms.barrier, "it was asked for by ROLLCALL_BARRIER", 0};
-    const auto selection = collectives::select(OperationKind::barrier, situation(0));
-    return {selection.entry, selection.why, 0};
+std::string Communicator::Implementation::explain(OperationKind operation, std::uint64_t bytes, const CollectiveOptions& options) const {
+    const Method chosen = method(operation, bytes, options);
+    return collectives::explain(operation, situation(bytes), {chosen.entry, chosen.why});
+}
+
+Communicator::Implementation::Prepared Communicator::Implementation::prepare(OperationKind operation, std::uint64_t bytes, int root,
+                                                                             const CollectiveOptions& options, const char* caller) const {
+    check_alive();
+    check_rank(root, caller, "root");
+    const Method chosen = method(operation, bytes, options);
+    runtime::Arguments arguments;
+    arguments.segment_bytes = chosen.segment_bytes;
+    return {collectives::make_call(*chosen.entry, root, bytes, chosen.segment_bytes), chosen.entry->algorithm, arguments};
 }
 
 Communicator::Implementation::Prepared Communicator::Implementation::prepare_broadcast(void* data, std::uint64_t bytes, int root,
-                                                                                       const BroadcastOptions& options,
-                                                                                       const char* operation) const {
-    check_alive();
-    check_rank(root, operation, "root");
-    check_buffer(data, bytes, operation);
-    const Method method = broadcast_method(bytes, options);
-    runtime::Arguments arguments;
-    arguments.data = {data, bytes};
-    arguments.segment_bytes = method.segment_bytes;
-    return {collectives::make_call(*method.entry, root, bytes, method.segment_bytes), method.entry->algorithm, arguments};
+                                                                                       const CollectiveOptions& options,
+                                                                                       const char* caller) const {
+    Prepared prepared = prepare(OperationKind::broadcast, bytes, root, options, caller);
+    check_buffer(data, bytes, caller);
+    prepared.arguments.data = {data, bytes};
+    return prepared;
+}
+
+Communicator::Implementation::Prepared Communicator::Implementation::prepare_scatter(const void* data, void* block, std::uint64_t bytes,
+                                                                                     int root, const CollectiveOptions& options,
+                                                                                     const char* caller) const {
+    Prepared prepared = prepare(OperationKind::scatter, bytes, root, options, caller);
+    check_buffer(block, bytes, caller);
+    prepared.arguments.result = {block, bytes};
+    if (state.rank == root) {
+        check_buffer(data, bytes, caller);
+        prepared.arguments.data = {const_cast<void*>(data), bytes * static_cast<std::uint64_t>(state.group->size)};
+    }
+    return prepared;
+}
+
+Communicator::Implementation::Prepared Communicator::Implementation::prepare_gather(const void* block, void* data, std::uint64_t bytes,
+                                                                                    int root, const CollectiveOptions& options,
+                                                                                    const char* caller) const {
+    Prepared prepared = prepare(OperationKind::gather, bytes, root, options, caller);
+    check_buffer(block, bytes, caller);
+    prepared.arguments.contribution = {block, bytes};
+    if (state.rank == root) {
+        check_buffer(data, bytes, caller);
+        prepared.arguments.data = {data, bytes * static_cast<std::uint64_t>(state.group->size)};
+    }
+    return prepared;
 }
 
 Communicator::Implementation::Prepared Communicator::Implementation::prepare_barrier() const {
     check_alive();
-    const Method method = barrier_method();
-    return {collectives::make_call(*method.entry, -1, 0, 0), method.entry->algorithm, {}};
+    const Method chosen = method(OperationKind::barrier, 0, {});
+    return {collectives::make_call(*chosen.entry, -1, 0, 0), chosen.entry->algorithm, {}};
+}
+
+void Communicator::Implementation::call(const Prepared& prepared, const std::optional<Timeout>& timeout, CallRecord* record) const {
+    if (record) record->arrival = runtime::monotonic_now();
+    Operation operation(state, next_sequence(), prepared.call, prepared.algorithm, prepared.arguments);
+    run(operation, deadline(timeout));
+    if (!record) return;
+    record->exit = runtime::monotonic_now();
+    record->first_data = operation.first_data();
 }
 
 Request Communicator::Implementation::start(const Prepared& prepared) const {
@@ -152,20 +191,6 @@ void Communicator::Implementation::run(Transfer& transfer, Timeout timeout) cons
     const Error& error = *transfer.error();
     if (error.code() == ErrorCode::timeout) throw Error(error);
     throw Error(error.code(), fmt::format("{}: {}", describe(transfer), error.what()), error.failed_rank());
-}
-
-template <class Record>
-std::vector<Record> Communicator::Implementation::exchange(const Record& mine, OperationKind kind) const {
-    std::vector<Record> all(static_cast<std::size_t>(state.group->size));
-    runtime::Arguments arguments;
-    arguments.data = {all.data(), all.size() * sizeof(Record)};
-    arguments.contribution = {&mine, sizeof mine};
-    Call call;
-    call.kind = kind;
-    call.bytes = sizeof mine;
-    Operation operation(state, next_sequence(), call, &collectives::exchange, arguments);
-    run(operation, deadline({}));
-    return all;
 }
 
 // --- the handle ------------------------------------------------------------------------------------------------------
@@ -236,9 +261,7 @@ Request Communicator::start_receive(void* data, std::uint64_t bytes, int from, T
 
 void Communicator::barrier(std::optional<Timeout> timeout) const {
     const Implementation& here = checked();
-    const auto [call, algorithm, arguments] = here.prepare_barrier();
-    Operation operation(here.state, here.next_sequence(), call, algorithm, arguments);
-    here.run(operation, here.deadline(timeout));
+    here.call(here.prepare_barrier(), timeout, nullptr);
 }
 
 Request Communicator::start_barrier() const {
@@ -246,31 +269,56 @@ Request Communicator::start_barrier() const {
     return here.start(here.prepare_barrier());
 }
 
-void Communicator::broadcast(void* data, std::uint64_t bytes, int root, const BroadcastOptions& options) const {
+void Communicator::broadcast(void* data, std::uint64_t bytes, int root, const CollectiveOptions& options) const {
     const Implementation& here = checked();
-    const auto [call, algorithm, arguments] = here.prepare_broadcast(data, bytes, root, options, "broadcast");
-    if (options.record) options.record->arrival = runtime::monotonic_now();
-    Operation operation(here.state, here.next_sequence(), call, algorithm, arguments);
-    here.run(operation, here.deadline(options.timeout));
-    if (options.record) {
-        options.record->exit = runtime::monotonic_now();
-        options.record->first_data = operation.first_data();
-    }
+    here.call(here.prepare_broadcast(data, bytes, root, options, "broadcast"), options.timeout, options.record);
 }
 
-Request Communicator::start_broadcast(void* data, std::uint64_t bytes, int root, const BroadcastOptions& options) const {
+Request Communicator::start_broadcast(void* data, std::uint64_t bytes, int root, const CollectiveOptions& options) const {
     const Implementation& here = checked();
     return here.start(here.prepare_broadcast(data, bytes, root, options, "start_broadcast"));
 }
 
-std::string Communicator::explain_broadcast(std::uint64_t bytes, const BroadcastOptions& options) const {
-    const auto method = checked().broadcast_method(bytes, options);
-    return collectives::explain(OperationKind::broadcast, implementation_->situation(bytes), {method.entry, method.why});
+void Communicator::scatter(const void* data, void* block, std::uint64_t bytes, int root, const CollectiveOptions& options) const {
+    const Implementation& here = checked();
+    here.call(here.prepare_scatter(data, block, bytes, root, options, "scatter"), options.timeout, options.record);
+}
+
+Request Communicator::start_scatter(const void* data, void* block, std::uint64_t bytes, int root, const CollectiveOptions& options) const {
+    const Implementation& here = checked();
+    return here.start(here.prepare_scatter(data, block, bytes, root, options, "start_scatter"));
+}
+
+void Communicator::gather(const void* block, void* data, std::uint64_t bytes, int root, const CollectiveOptions& options) const {
+    const Implementation& here = checked();
+    here.call(here.prepare_gather(block, data, bytes, root, options, "gather"), options.timeout, options.record);
+}
+
+Request Communicator::start_gather(const void* block, void* data, std::uint64_t bytes, int root, const CollectiveOptions& options) const {
+    const Implementation& here = checked();
+    return here.start(here.prepare_gather(block, data, bytes, root, options, "start_gather"));
+}
+
+void Communicator::check_blocks(std::size_t all, std::size_t one, int root, const char* operation) const {
+    if (rank() != root || all == one * static_cast<std::size_t>(size())) return;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{} on {}: the root's data has {} elements, and {} blocks of {} are {}: give it exactly as many", operation,
+                            name(), all, size(), one, one * static_cast<std::size_t>(size())));
+}
+
+std::string Communicator::explain_broadcast(std::uint64_t bytes, const CollectiveOptions& options) const {
+    return checked().explain(OperationKind::broadcast, bytes, options);
+}
+std::string Communicator::explain_scatter(std::uint64_t bytes, const CollectiveOptions& options) const {
+    return checked().explain(OperationKind::scatter, bytes, options);
+}
+std::string Communicator::explain_gather(std::uint64_t bytes, const CollectiveOptions& options) const {
+    return checked().explain(OperationKind::gather, bytes, options);
 }
 
 // --- making communicators ----------------------------------------------------------------------------------------------
 
-Communicator Communicator::Implementation::divide(int color, int key, OperationKind kind) const {
+std::shared_ptr<Communicator::Implementation> Communicator::Implementation::divide(int color, int key, OperationKind kind) const {
     check_alive();
     struct Choice {
         std::int32_t color, key;
@@ -314,16 +362,16 @@ Communicator Communicator::Implementation::divide(int color, int key, OperationK
         group->first_slot.push_back(first_slots[static_cast<std::size_t>(member)]);
         if (group->first_slot.back() == runtime::kNoSlots) group->has_slots = false;
     }
-    return Communicator(std::make_shared<Implementation>(process, std::move(group), rank, own_first_slot, algorithms));
+    return std::make_shared<Implementation>(process, std::move(group), rank, own_first_slot, algorithms);
 }
 
 Communicator Communicator::split(int color, int key) const {
     if (color < 0 && color != kNoColor)
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("split on {}: the colour {} is negative: use 0 or more, or kNoColor to have no part", name(), color));
-    return checked().divide(color, key, OperationKind::split);
+    return Communicator(checked().divide(color, key, OperationKind::split));
 }
 
-Communicator Communicator::duplicate() const { return checked().divide(0, rank(), OperationKind::duplicate); }
+Communicator Communicator::duplicate() const { return Communicator(checked().divide(0, rank(), OperationKind::duplicate)); }
 
 }  // namespace rollcall

@@ -2,6 +2,7 @@
 /// What stands behind the handles of the public interface.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include <rollcall/request.hpp>
 
 #include "collectives/catalogue.hpp"
+#include "collectives/exchange.hpp"
 #include "collectives/selection.hpp"
 #include "runtime/group/group.hpp"
 #include "runtime/lane/operation.hpp"
@@ -19,9 +21,14 @@
 namespace rollcall {
 
 /// Algorithms that a setting names, looked up once for a job. Null: `auto`.
-struct ChosenAlgorithms {
-    const collectives::AlgorithmEntry* broadcast = nullptr;
-    const collectives::AlgorithmEntry* barrier = nullptr;
+class ChosenAlgorithms {
+  public:
+    void set(runtime::OperationKind operation, const collectives::AlgorithmEntry& entry) { entries_[index(operation)] = &entry; }
+    const collectives::AlgorithmEntry* of(runtime::OperationKind operation) const { return entries_[index(operation)]; }
+
+  private:
+    static std::size_t index(runtime::OperationKind operation) { return static_cast<std::size_t>(operation); }
+    std::array<const collectives::AlgorithmEntry*, static_cast<std::size_t>(runtime::OperationKind::plan) + 1> entries_{};
 };
 
 struct Communicator::Implementation : std::enable_shared_from_this<Communicator::Implementation> {
@@ -29,14 +36,14 @@ struct Communicator::Implementation : std::enable_shared_from_this<Communicator:
                    std::uint64_t first_slot, const ChosenAlgorithms& algorithms);
     ~Implementation();
 
-    /// How a broadcast of this size is to be done.
+    /// How an operation of this size is to be done.
     struct Method {
         const collectives::AlgorithmEntry* entry;
         std::string_view why;
         std::uint64_t segment_bytes;
     };
-    Method broadcast_method(std::uint64_t bytes, const BroadcastOptions& options) const;
-    Method barrier_method() const;
+    Method method(runtime::OperationKind operation, std::uint64_t bytes, const CollectiveOptions& options) const;
+    std::string explain(runtime::OperationKind operation, std::uint64_t bytes, const CollectiveOptions& options) const;
     collectives::Situation situation(std::uint64_t bytes) const;
 
     /// A collective call that is ready to begin: its arguments are checked, its algorithm is chosen.
@@ -45,9 +52,17 @@ struct Communicator::Implementation : std::enable_shared_from_this<Communicator:
         runtime::Algorithm algorithm;
         runtime::Arguments arguments;
     };
-    /// `operation` is what errors call it.
-    Prepared prepare_broadcast(void* data, std::uint64_t bytes, int root, const BroadcastOptions& options, const char* operation) const;
+    /// Checks all but the buffers. `caller` is what errors call it.
+    Prepared prepare(runtime::OperationKind operation, std::uint64_t bytes, int root, const CollectiveOptions& options,
+                     const char* caller) const;
+    Prepared prepare_broadcast(void* data, std::uint64_t bytes, int root, const CollectiveOptions& options, const char* caller) const;
+    Prepared prepare_scatter(const void* data, void* block, std::uint64_t bytes, int root, const CollectiveOptions& options,
+                             const char* caller) const;
+    Prepared prepare_gather(const void* block, void* data, std::uint64_t bytes, int root, const CollectiveOptions& options,
+                            const char* caller) const;
     Prepared prepare_barrier() const;
+    /// Runs it to the end; fills the record if there is one. Throws what failed.
+    void call(const Prepared& prepared, const std::optional<Timeout>& timeout, CallRecord* record) const;
     Request start(const Prepared& prepared) const;
 
     void check_alive() const;
@@ -64,7 +79,7 @@ struct Communicator::Implementation : std::enable_shared_from_this<Communicator:
     std::vector<Record> exchange(const Record& mine, runtime::OperationKind kind) const;
 
     /// Makes communicators by colour: what split() does, and duplicate(), which is of that kind.
-    Communicator divide(int color, int key, runtime::OperationKind kind) const;
+    std::shared_ptr<Implementation> divide(int color, int key, runtime::OperationKind kind) const;
 
     std::string describe(const runtime::Transfer& transfer) const;
 
@@ -73,6 +88,20 @@ struct Communicator::Implementation : std::enable_shared_from_this<Communicator:
     ChosenAlgorithms algorithms;
     mutable runtime::CommunicatorState state;
 };
+
+template <class Record>
+std::vector<Record> Communicator::Implementation::exchange(const Record& mine, runtime::OperationKind kind) const {
+    std::vector<Record> all(static_cast<std::size_t>(state.group->size));
+    runtime::Arguments arguments;
+    arguments.data = {all.data(), all.size() * sizeof(Record)};
+    arguments.contribution = {&mine, sizeof mine};
+    runtime::Call call;
+    call.kind = kind;
+    call.bytes = sizeof mine;
+    runtime::Operation operation(state, next_sequence(), call, &collectives::exchange, arguments);
+    run(operation, deadline({}));
+    return all;
+}
 
 /// Either a transfer or a collective operation.
 struct Request::Implementation {

@@ -22,9 +22,13 @@ namespace {
 
 ChosenAlgorithms algorithms_of(const runtime::Settings& settings) {
     ChosenAlgorithms chosen;
-    if (settings.broadcast != "auto")
-        chosen.broadcast = &collectives::find_algorithm(runtime::OperationKind::broadcast, settings.broadcast);
-    if (settings.barrier != "auto") chosen.barrier = &collectives::find_algorithm(runtime::OperationKind::barrier, settings.barrier);
+    const auto choose = [&](runtime::OperationKind operation, const std::string& name) {
+        if (name != "auto") chosen.set(operation, collectives::find_algorithm(operation, name));
+    };
+    choose(runtime::OperationKind::broadcast, settings.broadcast);
+    choose(runtime::OperationKind::scatter, settings.scatter);
+    choose(runtime::OperationKind::gather, settings.gather);
+    choose(runtime::OperationKind::barrier, settings.barrier);
     return chosen;
 }
 

@@ -25,7 +25,7 @@ int main() {
             std::vector<double> waits;  // milliseconds in the call
             for (int i = 0; i < kTimes; ++i) {
                 rollcall::CallRecord record;
-                rollcall::BroadcastOptions options;
+                rollcall::CollectiveOptions options;
                 options.algorithm = algorithm;
                 options.record = &record;
                 world.barrier();

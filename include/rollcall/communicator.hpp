@@ -11,6 +11,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include <rollcall/plan.hpp>
 #include <rollcall/request.hpp>
 #include <rollcall/time.hpp>
 
@@ -25,16 +26,10 @@ template <class T>
 concept Transferable = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> && !std::is_null_pointer_v<T> && !std::is_array_v<T> &&
                        !std::ranges::borrowed_range<T>;
 
-/// The times of one call on this rank (CLOCK_MONOTONIC).
-struct CallRecord {
-    Nanoseconds arrival = 0;     ///< When it was called.
-    Nanoseconds first_data = 0;  ///< When data of another rank was first there; 0: never.
-    Nanoseconds exit = 0;        ///< When it was done.
-};
-
-/// How a broadcast is done. All ranks must say the same, but for the deadline and the record.
-struct BroadcastOptions {
-    /// A name or alias of `rollcall info --algorithms`; empty: the setting ROLLCALL_BROADCAST, by default `auto`.
+/// How a collective operation is done. All ranks must say the same, but for the deadline and the record.
+struct CollectiveOptions {
+    /// A name or alias of `rollcall info --algorithms`; empty: the setting of the operation (ROLLCALL_BROADCAST, ...), by
+    /// default `auto`.
     std::string_view algorithm;
     /// Piece of algorithms that pass pieces on, in bytes; 0: whole; nothing: the setting ROLLCALL_SEGMENT_BYTES (binomial: whole).
     std::optional<std::uint64_t> segment_bytes;
@@ -46,9 +41,9 @@ struct BroadcastOptions {
 
 /// A handle to a group of ranks; copies refer to the same group. A default-constructed one is null.
 ///
-/// Threads: point-to-point calls may be made by any number of threads at once. Collective calls (barrier, broadcast,
-/// split, duplicate) on one communicator must be made by one thread at a time, in the same order on all its ranks; on
-/// different communicators they may go on at once.
+/// Threads: point-to-point calls may be made by any number of threads at once. Collective calls (all below `collective`) on one
+/// communicator must be made by one thread at a time, in the same order on all its ranks; on different communicators they may go on at
+/// once.
 ///
 /// Errors: wrong arguments throw Error{invalid_argument} before anything is sent. Error{peer_failed} names a rank that
 /// died; Error{mismatch} both calls of ranks that called different things; Error{timeout} what did not end in time.
@@ -117,24 +112,68 @@ class Communicator {
 
     /// Sends `bytes` bytes of the root to all ranks, in place: the buffer is read at the root and written elsewhere.
     /// Any size (0 too), any root. Returns at a rank when its part is done, not when all ranks have the data.
-    void broadcast(void* data, std::uint64_t bytes, int root, const BroadcastOptions& options = {}) const;
-    Request start_broadcast(void* data, std::uint64_t bytes, int root, const BroadcastOptions& options = {}) const;
+    void broadcast(void* data, std::uint64_t bytes, int root, const CollectiveOptions& options = {}) const;
+    Request start_broadcast(void* data, std::uint64_t bytes, int root, const CollectiveOptions& options = {}) const;
 
     template <Transferable T, std::size_t N>
-    void broadcast(std::span<T, N> data, int root, const BroadcastOptions& options = {}) const {
+    void broadcast(std::span<T, N> data, int root, const CollectiveOptions& options = {}) const {
         broadcast(data.data(), data.size_bytes(), root, options);
     }
     template <Transferable T>
-    void broadcast(T& value, int root, const BroadcastOptions& options = {}) const {
+    void broadcast(T& value, int root, const CollectiveOptions& options = {}) const {
         broadcast(&value, sizeof(T), root, options);
     }
     template <Transferable T, std::size_t N>
-    Request start_broadcast(std::span<T, N> data, int root, const BroadcastOptions& options = {}) const {
+    Request start_broadcast(std::span<T, N> data, int root, const CollectiveOptions& options = {}) const {
         return start_broadcast(data.data(), data.size_bytes(), root, options);
     }
 
-    /// Which algorithm a broadcast of this size would run, and why, in a sentence.
-    std::string explain_broadcast(std::uint64_t bytes, const BroadcastOptions& options = {}) const;
+    /// Sends each rank its block of the root's data: block r, of `bytes` bytes, to rank r. `data` (blocks of all ranks, in
+    /// rank order) counts at the root only; `block` is where this rank's block goes, at the root it may be its place in
+    /// `data`. Any size (0 too), any root. Returns at a rank when its part is done.
+    void scatter(const void* data, void* block, std::uint64_t bytes, int root, const CollectiveOptions& options = {}) const;
+    Request start_scatter(const void* data, void* block, std::uint64_t bytes, int root, const CollectiveOptions& options = {}) const;
+    /// Collects the blocks of all ranks, of `bytes` bytes each, at the root, in rank order. `data` counts at the root only;
+    /// `block` is this rank's block, at the root it may be its place in `data`.
+    void gather(const void* block, void* data, std::uint64_t bytes, int root, const CollectiveOptions& options = {}) const;
+    Request start_gather(const void* block, void* data, std::uint64_t bytes, int root, const CollectiveOptions& options = {}) const;
+
+    /// The same with spans: the size of a block is that of `block`; at the root `data` must have as many elements as all
+    /// blocks together (elsewhere it is not looked at), else Error{invalid_argument}.
+    template <Transferable T, std::size_t N>
+    void scatter(std::span<const std::type_identity_t<T>> data, std::span<T, N> block, int root,
+                 const CollectiveOptions& options = {}) const {
+        check_blocks(data.size(), block.size(), root, "scatter");
+        scatter(data.data(), block.data(), block.size_bytes(), root, options);
+    }
+    template <class T, std::size_t N>
+    requires Transferable<std::remove_const_t<T>>
+    void gather(std::span<T, N> block, std::span<std::remove_const_t<T>> data, int root, const CollectiveOptions& options = {}) const {
+        check_blocks(data.size(), block.size(), root, "gather");
+        gather(block.data(), data.data(), block.size_bytes(), root, options);
+    }
+
+    /// A scatter or gather that is repeated (see Plan). Collective.
+    Plan plan_scatter(const void* data, void* block, std::uint64_t bytes, int root, const PlanOptions& options = {}) const;
+    Plan plan_gather(const void* block, void* data, std::uint64_t bytes, int root, const PlanOptions& options = {}) const;
+    template <Transferable T, std::size_t N>
+    Plan plan_scatter(std::span<const std::type_identity_t<T>> data, std::span<T, N> block, int root,
+                      const PlanOptions& options = {}) const {
+        check_blocks(data.size(), block.size(), root, "plan_scatter");
+        return plan_scatter(data.data(), block.data(), block.size_bytes(), root, options);
+    }
+    template <class T, std::size_t N>
+    requires Transferable<std::remove_const_t<T>> Plan plan_gather(std::span<T, N> block, std::span<std::remove_const_t<T>> data, int root,
+                                                                   const PlanOptions& options = {})
+    const {
+        check_blocks(data.size(), block.size(), root, "plan_gather");
+        return plan_gather(block.data(), data.data(), block.size_bytes(), root, options);
+    }
+
+    /// Which algorithm a call of this size would run, and why, in a sentence. `bytes`: of the message, of a block.
+    std::string explain_broadcast(std::uint64_t bytes, const CollectiveOptions& options = {}) const;
+    std::string explain_scatter(std::uint64_t bytes, const CollectiveOptions& options = {}) const;
+    std::string explain_gather(std::uint64_t bytes, const CollectiveOptions& options = {}) const;
 
     /// Makes communicators of the ranks that give the same colour, ordered by key, then by rank. Collective. A rank that
     /// gives kNoColor gets a null communicator.
@@ -149,6 +188,7 @@ class Communicator {
     friend class Job;
     explicit Communicator(std::shared_ptr<Implementation> implementation) noexcept;
     const Implementation& checked() const;
+    void check_blocks(std::size_t all, std::size_t one, int root, const char* operation) const;
     std::shared_ptr<Implementation> implementation_;
 };
 

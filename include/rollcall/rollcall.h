@@ -108,11 +108,11 @@ rollcall_status rollcall_start_receive(const rollcall_communicator* communicator
 /* --- collective ----------------------------------------------------------------------------------------------------
  */
 
-typedef struct rollcall_broadcast_options {
+typedef struct rollcall_collective_options {
     const char* algorithm; /* a name of `rollcall info --algorithms`; NULL: the setting ROLLCALL_BROADCAST */
     int64_t segment_bytes; /* piece of algorithms that pass pieces on; 0: whole; -1: the setting ROLLCALL_SEGMENT_BYTES */
     int64_t timeout;
-} rollcall_broadcast_options;
+} rollcall_collective_options;
 #define ROLLCALL_BROADCAST_DEFAULTS \
     { NULL, -1, ROLLCALL_DEFAULT_TIMEOUT }
 
@@ -120,9 +120,9 @@ rollcall_status rollcall_barrier(const rollcall_communicator* communicator, int6
 rollcall_status rollcall_start_barrier(const rollcall_communicator* communicator, rollcall_request** request);
 /* `options` may be NULL. A started broadcast does not use options->timeout: its deadline is that of rollcall_wait(). */
 rollcall_status rollcall_broadcast(const rollcall_communicator* communicator, void* data, uint64_t bytes, int root,
-                                   const rollcall_broadcast_options* options);
+                                   const rollcall_collective_options* options);
 rollcall_status rollcall_start_broadcast(const rollcall_communicator* communicator, void* data, uint64_t bytes, int root,
-                                         const rollcall_broadcast_options* options, rollcall_request** request);
+                                         const rollcall_collective_options* options, rollcall_request** request);
 
 /* --- requests ------------------------------------------------------------------------------------------------------
  */

@@ -12,5 +12,6 @@
 #include <rollcall/communicator.hpp>
 #include <rollcall/error.hpp>
 #include <rollcall/job.hpp>
+#include <rollcall/plan.hpp>
 #include <rollcall/request.hpp>
 #include <rollcall/time.hpp>

@@ -74,10 +74,12 @@ class Lane {
     int descriptor() const noexcept { return event_loop_ >= 0 ? event_loop_ : engine_.transport().descriptor(); }
     bool prepare_to_sleep();
 
-    /// Runs `work(engine)` as the owner; waits for the baton. For set-up and rare things.
+    /// Runs `work(engine)` as the owner; waits for the baton. What this thread has started before has begun then. For set-up
+    /// and rare things.
     template <class Work>
     void as_owner(Work&& work) {
         take();
+        drain();
         work(engine_);
         release();
     }

@@ -115,6 +115,8 @@ constexpr std::array kSettings = {
     Setting{"ROLLCALL_MISMATCH_PROBE", Duration{&Settings::mismatch_probe, 100 * kMicrosecond},
             "a call stuck for this long asks whom it waits for"},
     Setting{"ROLLCALL_BROADCAST", Text{&Settings::broadcast, check_algorithm, kAlgorithms}, "algorithm of broadcast"},
+    Setting{"ROLLCALL_SCATTER", Text{&Settings::scatter, check_algorithm, kAlgorithms}, "algorithm of scatter"},
+    Setting{"ROLLCALL_GATHER", Text{&Settings::gather, check_algorithm, kAlgorithms}, "algorithm of gather"},
     Setting{"ROLLCALL_BARRIER", Text{&Settings::barrier, check_algorithm, kAlgorithms}, "algorithm of barrier"},
     Setting{"ROLLCALL_LOG", Word{&Settings::log, kLogLevels}, "least severe message that is logged"},
 };

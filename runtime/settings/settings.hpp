@@ -32,6 +32,8 @@ struct Settings {
     Nanoseconds timeout = 0;                                 ///< ROLLCALL_TIMEOUT: deadline of every blocking call; 0 = none
     Nanoseconds mismatch_probe = 50'000'000;                 ///< ROLLCALL_MISMATCH_PROBE: a call stuck this long asks whom it waits for
     std::string broadcast = "auto";                          ///< ROLLCALL_BROADCAST: algorithm of broadcast
+    std::string scatter = "auto";                            ///< ROLLCALL_SCATTER: algorithm of scatter
+    std::string gather = "auto";                             ///< ROLLCALL_GATHER: algorithm of gather
     std::string barrier = "auto";                            ///< ROLLCALL_BARRIER: algorithm of barrier
     std::string log = "warning";                             ///< ROLLCALL_LOG: debug | info | warning | error | off
 

@@ -89,7 +89,7 @@ static void collectives(const rollcall_communicator* world, int rank, int size) 
     for (int root = 0; root < size; ++root) {
         const char* const algorithms[] = {NULL, "auto", "binomial", "arrival_nb", "pipelined"};
         for (size_t i = 0; i < sizeof algorithms / sizeof *algorithms; ++i) {
-            rollcall_broadcast_options options = ROLLCALL_BROADCAST_DEFAULTS;
+            rollcall_collective_options options = ROLLCALL_BROADCAST_DEFAULTS;
             options.algorithm = algorithms[i];
             if (i > 1) options.segment_bytes = 64;
             long values[100];
@@ -134,7 +134,7 @@ static void communicators(const rollcall_communicator* world, int rank, int size
 static void wrong(const rollcall_communicator* world, int size) {
     int value = 0;
     rollcall_request* request = NULL;
-    rollcall_broadcast_options options = ROLLCALL_BROADCAST_DEFAULTS;
+    rollcall_collective_options options = ROLLCALL_BROADCAST_DEFAULTS;
     CHECK(rollcall_send(world, &value, sizeof value, size, 0, ROLLCALL_FOREVER) == ROLLCALL_INVALID_ARGUMENT);
     CHECK(strstr(rollcall_last_error(), "out of range") && rollcall_failed_rank() == -1);
     CHECK(rollcall_send(NULL, &value, sizeof value, 0, 0, ROLLCALL_FOREVER) == ROLLCALL_INVALID_ARGUMENT);

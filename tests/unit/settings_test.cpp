@@ -268,6 +268,8 @@ const std::vector<Case> kCases = {
      {{"auto", "auto"}, {"binomial", "binomial"}},
      {""},
      "auto, or an algorithm that `rollcall info --algorithms` lists"},
+    {"ROLLCALL_SCATTER", {{"auto", "auto"}}, {""}, "auto, or an algorithm that `rollcall info --algorithms` lists"},
+    {"ROLLCALL_GATHER", {{"auto", "auto"}}, {""}, "auto, or an algorithm that `rollcall info --algorithms` lists"},
     {"ROLLCALL_BARRIER", {{"auto", "auto"}}, {""}, "auto, or an algorithm that `rollcall info --algorithms` lists"},
     {"ROLLCALL_LOG",
      {{"debug", "debug"}, {"info", "info"}, {"warning", "warning"}, {"error", "error"}, {"off", "off"}},
@@ -321,6 +323,8 @@ TEST(Settings, StoreTheValuesWhereTheyBelong) {
                                 {"ROLLCALL_TIMEOUT", "2min"},
                                 {"ROLLCALL_MISMATCH_PROBE", "1s"},
                                 {"ROLLCALL_BROADCAST", "linear"},
+                                {"ROLLCALL_SCATTER", "sorted_linear"},
+                                {"ROLLCALL_GATHER", "linear_synchronized"},
                                 {"ROLLCALL_BARRIER", "dissemination"},
                                 {"ROLLCALL_LOG", "debug"},
                                 {"ROLLCALL_TRANSPORT", "ucx"}});
@@ -338,6 +342,8 @@ TEST(Settings, StoreTheValuesWhereTheyBelong) {
     EXPECT_EQ(settings.timeout, 120'000'000'000);
     EXPECT_EQ(settings.mismatch_probe, 1'000'000'000);
     EXPECT_EQ(settings.broadcast, "linear");
+    EXPECT_EQ(settings.scatter, "sorted_linear");
+    EXPECT_EQ(settings.gather, "linear_synchronized");
     EXPECT_EQ(settings.barrier, "dissemination");
     EXPECT_EQ(settings.log, "debug");
     EXPECT_EQ(settings.transport, "ucx");
@@ -358,7 +364,7 @@ TEST(Settings, AnUnknownVariableIsRefusedWithTheKnownOnes) {
               "ROLLCALL_EAGER_BYTES, ROLLCALL_SEGMENT_BYTES, ROLLCALL_BOARD_SLOTS, ROLLCALL_PROGRESS, "
               "ROLLCALL_PROGRESS_BIND, "
               "ROLLCALL_PROGRESS_TICK, ROLLCALL_PROGRESS_QUIET, ROLLCALL_SPIN, ROLLCALL_YIELD, ROLLCALL_TIMEOUT, "
-              "ROLLCALL_MISMATCH_PROBE, ROLLCALL_BROADCAST, ROLLCALL_BARRIER, ROLLCALL_LOG");
+              "ROLLCALL_MISMATCH_PROBE, ROLLCALL_BROADCAST, ROLLCALL_SCATTER, ROLLCALL_GATHER, ROLLCALL_BARRIER, ROLLCALL_LOG");
     for (const std::string variable : {"ROLLCALL_", "ROLLCALL_spin", "ROLLCALL_BOOTSTRAP", "ROLLCALL_TEST"}) {
         EXPECT_TRUE(setting_refusal(variable, "").starts_with("'" + variable + "' is not a setting; the settings are: "));
     }

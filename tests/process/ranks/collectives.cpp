@@ -16,7 +16,7 @@ using Random = std::mt19937_64;
 std::uint64_t key(int root, std::uint64_t round) { return static_cast<std::uint64_t>(root) * 7'000'003 + round; }
 
 void check_broadcast(const Communicator& communicator, std::uint64_t bytes, int root, std::uint64_t round,
-                     const BroadcastOptions& options) {
+                     const CollectiveOptions& options) {
     std::vector<std::byte> data = communicator.rank() == root ? pattern(bytes, key(root, round)) : std::vector<std::byte>(bytes);
     communicator.broadcast(data.data(), bytes, root, options);
     check_pattern(data.data(), bytes, key(root, round),

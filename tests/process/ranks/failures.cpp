@@ -97,7 +97,7 @@ ROLLCALL_SCENARIO(mismatch) {
     }
     std::vector<std::byte> data(100'000);
     const std::string algorithm = scene.word(3, "binomial");
-    BroadcastOptions options;
+    CollectiveOptions options;
     options.algorithm = algorithm;
     const Nanoseconds start = now();
     const Error error = expect_error(ErrorCode::mismatch, what, [&] {

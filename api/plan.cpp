@@ -1,0 +1,182 @@
+#include <rollcall/plan.hpp>
+
+#include <fmt/format.h>
+#include <rollcall/error.hpp>
+
+#include "api/communicator_implementation.hpp"
+#include "runtime/arrivals/prediction.hpp"
+
+namespace rollcall {
+
+using runtime::ArrivalPredictor;
+using runtime::Operation;
+using runtime::OperationKind;
+
+/// The plan's communicator is its own: its messages meet no others, and its sequence counts the iterations.
+struct Plan::Implementation {
+    Implementation(std::shared_ptr<Communicator::Implementation> its_own, const Communicator::Implementation::Prepared& its_prepared,
+                   const PlanOptions& options, std::string why)
+        : own(std::move(its_own)),
+          prepared(its_prepared),
+          timeout(own->deadline(options.timeout)),
+          predictor(options.predictor),
+          explanation(std::move(why)) {}
+
+    runtime::Lane& lane() const { return own->process->lane(); }
+    void make_operation() {
+        own->check_alive();
+        operation.emplace(own->state, own->next_sequence(), prepared.call, prepared.algorithm, prepared.arguments);
+    }
+    // What is done already must not be touched any more.
+    template <class F>
+    void as_owner_unless_done(F&& change) {
+        if (operation->done()) return;
+        lane().as_owner([&](runtime::Engine&) { change(*operation); });
+    }
+    void tell_prediction() {
+        if (predictor.predicted() == runtime::kUnknownTime || predictor.predicted() == told) return;
+        told = predictor.predicted();
+        as_owner_unless_done([&](Operation& running) { running.predict_arrival(told); });
+    }
+    void arrive() {
+        if (started) throw Error(ErrorCode::state, "Plan: this iteration was started already: wait for it first");
+        record = {};
+        record.arrival = runtime::monotonic_now();
+        if (predictor.in_phase()) {
+            predictor.end(record.arrival);
+            if (predictor.predicted() != runtime::kUnknownTime) record.predicted = predictor.predicted();
+        }
+        started = true;
+    }
+    // Takes the result of the iteration, and is ready for the next.
+    void finish() {
+        record.exit = runtime::monotonic_now();
+        record.first_data = operation->first_data();
+        std::optional<Error> error;
+        if (operation->error()) error.emplace(*operation->error());
+        started = false;
+        operation.reset();
+        if (error) throw Error(*error);
+    }
+
+    std::shared_ptr<Communicator::Implementation> own;
+    Communicator::Implementation::Prepared prepared;
+    Timeout timeout;
+    ArrivalPredictor predictor;
+    std::string explanation;
+    std::optional<Operation> operation;  ///< The iteration that has begun.
+    bool started = false;                ///< And its caller has arrived.
+    Nanoseconds told = runtime::kUnknownTime;
+    CallRecord record;
+};
+
+Plan::Plan() = default;
+Plan::Plan(std::unique_ptr<Implementation> implementation) noexcept : implementation_(std::move(implementation)) {}
+Plan::Plan(Plan&& other) noexcept = default;
+
+Plan& Plan::operator=(Plan&& other) noexcept {
+    Plan taken(std::move(other));
+    std::swap(implementation_, taken.implementation_);  // what was here ends with `taken`
+    return *this;
+}
+
+Plan::~Plan() {
+    if (!implementation_ || !implementation_->operation || implementation_->operation->done()) return;
+    Operation& operation = *implementation_->operation;
+    implementation_->lane().abandon(
+        operation, Error(ErrorCode::state,
+                         fmt::format("{}: rank {} destroyed its plan while this was under way", operation.describe(), operation.rank())));
+}
+
+Plan::Implementation& Plan::checked() const {
+    if (!implementation_) throw Error(ErrorCode::state, "this plan is null: make one with Communicator::plan_scatter() or plan_gather()");
+    return *implementation_;
+}
+
+void Plan::begin() {
+    Implementation& here = checked();
+    if (here.operation)
+        throw Error(ErrorCode::state, fmt::format("Plan::begin(): {} is under way: run() or wait() ends it", here.operation->describe()));
+    here.make_operation();
+    here.operation->await_caller();
+    here.predictor.begin(runtime::monotonic_now());
+    here.told = runtime::kUnknownTime;
+    here.lane().start(*here.operation);
+    here.tell_prediction();
+}
+
+void Plan::edge(double fraction) {
+    Implementation& here = checked();
+    if (!here.predictor.in_phase()) throw Error(ErrorCode::state, "Plan::edge(): no compute phase has begun: call begin() first");
+    if (!(fraction > 0 && fraction <= 1))
+        throw Error(ErrorCode::invalid_argument, fmt::format("Plan::edge(): {} is no fraction of the phase: above 0, at most 1", fraction));
+    here.predictor.edge(fraction, runtime::monotonic_now());
+    here.tell_prediction();
+}
+
+void Plan::start() {
+    Implementation& here = checked();
+    here.arrive();
+    if (here.operation) return here.as_owner_unless_done([](Operation& operation) { operation.arrive(); });
+    here.make_operation();
+    here.lane().start(*here.operation);
+}
+
+void Plan::wait() {
+    Implementation& here = checked();
+    if (!here.started) throw Error(ErrorCode::state, "Plan::wait(): nothing was started: call start() first");
+    if (!here.lane().wait(*here.operation, here.timeout))
+        here.lane().abandon(*here.operation, timeout_error(*here.own->process, here.operation->describe(), here.timeout));
+    here.finish();
+}
+
+void Plan::run() {
+    start();
+    wait();
+}
+
+bool Plan::test() {
+    Implementation& here = checked();
+    if (!here.started) throw Error(ErrorCode::state, "Plan::test(): nothing was started: call start() first");
+    if (!here.operation->done()) here.lane().progress();
+    return here.operation->done();
+}
+
+const CallRecord& Plan::record() const { return checked().record; }
+const std::string& Plan::explanation() const { return checked().explanation; }
+
+// --- making them -----------------------------------------------------------------------------------------------------
+
+namespace {
+
+std::unique_ptr<Plan::Implementation> make_plan(const Communicator::Implementation& communicator,
+                                                const Communicator::Implementation::Prepared& prepared, const PlanOptions& options,
+                                                std::string explanation) {
+    auto own = communicator.divide(0, communicator.state.rank, OperationKind::plan);
+    const auto calls = own->exchange(prepared.call, OperationKind::plan);
+    for (std::size_t rank = 1; rank < calls.size(); ++rank)
+        if (!calls[rank].agrees_with(calls[0]))
+            throw Error(ErrorCode::mismatch,
+                        fmt::format("the plans of {} do not match: rank 0 plans {}, rank {} plans {}. All ranks must plan the same "
+                                    "operation with the same root, size and algorithm",
+                                    communicator.state.group->name, to_string(calls[0], &collectives::algorithm_name), rank,
+                                    to_string(calls[rank], &collectives::algorithm_name)),
+                        static_cast<int>(rank));
+    return std::make_unique<Plan::Implementation>(std::move(own), prepared, options, std::move(explanation));
+}
+
+}  // namespace
+
+Plan Communicator::plan_scatter(const void* data, void* block, std::uint64_t bytes, int root, const PlanOptions& options) const {
+    const CollectiveOptions how{options.algorithm, options.segment_bytes, {}, nullptr};
+    const Implementation& here = checked();
+    return Plan(make_plan(here, here.prepare_scatter(data, block, bytes, root, how, "plan_scatter"), options, explain_scatter(bytes, how)));
+}
+
+Plan Communicator::plan_gather(const void* block, void* data, std::uint64_t bytes, int root, const PlanOptions& options) const {
+    const CollectiveOptions how{options.algorithm, options.segment_bytes, {}, nullptr};
+    const Implementation& here = checked();
+    return Plan(make_plan(here, here.prepare_gather(block, data, bytes, root, how, "plan_gather"), options, explain_gather(bytes, how)));
+}
+
+}  // namespace rollcall

@@ -168,6 +168,8 @@ void Engine::add(CommunicatorState& communicator) {
 }
 
 void Engine::remove(CommunicatorState& communicator) {
+    gone_.push_back({communicator.group->id, communicator.begun});
+    if (gone_.size() > kGoneRemembered) gone_.pop_front();
     const std::uint64_t id = communicator.group->id;
     communicators_.erase(id);
     if (turn_of(id) >= lowest_turn_expected()) removed_.insert(id);

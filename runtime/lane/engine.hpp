@@ -192,6 +192,7 @@ class alignas(64) Engine final : public transport::Sink {
     void mismatch(CommunicatorState& communicator, std::uint64_t sequence, const Call& mine, const Call& other, int source);
     void break_communicator(CommunicatorState& communicator, std::uint64_t from, const Error& error, bool tell);
     void tell_broken(const CommunicatorState& communicator, int peer);
+    void tell_gone(const CollectiveHeader& probe);
     bool check_call(CommunicatorState& communicator, std::uint64_t sequence, const Call& call, int source);
     void probe(Operation& operation);
     unsigned look_at_board();
@@ -234,11 +235,16 @@ class alignas(64) Engine final : public transport::Sink {
     std::unique_ptr<Error> ended_;               ///< The whole job is over.
     Landing landing_;
     std::unordered_map<std::uint64_t, CommunicatorState*> communicators_;
-    std::uint64_t next_turn_ = 0;                               ///< Above those of all communicators that were ever here.
-    std::vector<std::uint64_t> expected_;                       ///< Numbers brought for communicators that are being made, ascending.
-    std::unordered_set<std::uint64_t> removed_;                 ///< Communicators that were, in turns that may still come.
-    EarlyMessage* unknown_early_ = nullptr;                     ///< For communicators that are not known here yet.
-    std::list<EarlyMessage*> waiting_for_landing_;              ///< First in, first out.
+    std::uint64_t next_turn_ = 0;                   ///< Above those of all communicators that were ever here.
+    std::vector<std::uint64_t> expected_;           ///< Numbers brought for communicators that are being made, ascending.
+    std::unordered_set<std::uint64_t> removed_;     ///< Communicators that were, in turns that may still come.
+    EarlyMessage* unknown_early_ = nullptr;         ///< For communicators that are not known here yet.
+    std::list<EarlyMessage*> waiting_for_landing_;  ///< First in, first out.
+    struct Gone {
+        std::uint64_t id, begun;  ///< `begun`: sequence of its last operation here.
+    };
+    static constexpr std::size_t kGoneRemembered = 256;
+    std::list<Gone> gone_;                                      ///< Communicators that were, the last of them.
     std::vector<Operation*> watching_;                          ///< Operations that watch the board.
     std::vector<std::pair<Transfer*, Nanoseconds>> withdrawn_;  ///< Abandoned, but their buffers are still in use; since when.
     std::vector<std::pair<Transfer*, Nanoseconds>> lost_;       ///< And since when.

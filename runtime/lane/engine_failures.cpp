@@ -45,6 +45,20 @@ void Engine::tell_broken(const CommunicatorState& communicator, int peer) {
     send_control(peer, MessageKind::failed, header, communicator.broken->what());
 }
 
+// Who waits for this rank in an operation that it will never call is told so.
+void Engine::tell_gone(const CollectiveHeader& probe) {
+    const auto gone = std::find_if(gone_.begin(), gone_.end(), [&](const Gone& it) { return it.id == probe.base.communicator; });
+    if (gone == gone_.end() || probe.sequence <= gone->begun) return;
+    CollectiveHeader header;
+    header.base.communicator = gone->id;
+    header.sequence = probe.sequence;
+    header.base.code = static_cast<std::uint8_t>(ErrorCode::state);
+    header.call.root = options_.rank;
+    send_control(probe.base.source, MessageKind::failed, header,
+                 fmt::format("{} has destroyed its communicator (or plan) after {} operations, and cannot take part in the next",
+                             name_of(options_.rank), gone->begun));
+}
+
 void Engine::mismatch(CommunicatorState& communicator, std::uint64_t sequence, const Call& mine, const Call& other, int source) {
     const Group& group = *communicator.group;
     int first = communicator.rank, second = rank_in(group, source);
@@ -98,7 +112,7 @@ void Engine::on_control(const CollectiveHeader& header, ConstBytes payload) {
         }
         case MessageKind::deferred: return on_deferred(header);
         case MessageKind::probe:
-            if (!communicator) return;
+            if (!communicator) return tell_gone(header);
             // The news may have come before the asking rank knew this communicator.
             if (communicator->is_broken_at(header.sequence)) return tell_broken(*communicator, header.base.source);
             check_call(*communicator, header.sequence, header.call, header.base.source);

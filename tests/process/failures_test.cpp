@@ -63,6 +63,9 @@ INSTANTIATE_TEST_SUITE_P(Calls, Mismatch,
                                          Different{"segment", " with pipelined in segments of 64 bytes"}),
                          [](const auto& tested) { return std::string(tested.param.what); });
 
+TEST(Left, ByARankThatDestroyedItsHandle) {
+    for (const int ranks : {2, 3, 8}) expect_success(ranks, {"left_communicator"});
+}
 TEST_P(Mismatch, IsToldToEveryRankWithBothCalls) {
     std::mt19937_64 random(seed());
     for (const int ranks : {2, 3, 5}) {

@@ -133,6 +133,21 @@ ROLLCALL_SCENARIO(mismatch) {
     scene.world.barrier();
 }
 
+// A rank destroys its handle of a communicator; those who go on are told, and by whom they were left.
+ROLLCALL_SCENARIO(left_communicator) {
+    const int leaver = scene.size - 1;
+    Communicator part = scene.world.duplicate();
+    for (int i = 0; i < 3; ++i) part.barrier();
+    if (scene.rank == leaver) {
+        part = {};
+    } else {
+        const Error error = expect_error(ErrorCode::state, "a barrier without one rank", [&] { part.barrier(std::chrono::seconds(20)); });
+        check(std::string(error.what()).find(fmt::format("rank {}", leaver)) != std::string::npos && error.failed_rank() == leaver,
+              "it says '{}'", error.what());
+    }
+    scene.world.barrier();
+}
+
 // An operation that does not end in time on one rank ends with an error on all.
 ROLLCALL_SCENARIO(collective_deadline) {
     if (scene.size < 2) return;

@@ -29,6 +29,10 @@ struct rollcall_request {
     Request handle;
 };
 
+struct rollcall_plan {
+    rollcall::Plan handle;
+};
+
 struct rollcall_job {
     rollcall::Job job;
     rollcall_communicator world{job.world()};
@@ -92,11 +96,33 @@ rollcall::CollectiveOptions options_of(const rollcall_collective_options* given)
     rollcall::CollectiveOptions options;
     if (!given) return options;
     if (given->segment_bytes < -1)
-        throw Error(ErrorCode::invalid_argument, "broadcast: segment_bytes is negative: use -1 for the setting, 0 for whole");
+        throw Error(ErrorCode::invalid_argument, "segment_bytes is negative: use -1 for the setting, 0 for whole");
     if (given->algorithm) options.algorithm = given->algorithm;
     if (given->segment_bytes >= 0) options.segment_bytes = static_cast<std::uint64_t>(given->segment_bytes);
     options.timeout = deadline(given->timeout);
     return options;
+}
+
+rollcall::PlanOptions plan_options_of(const rollcall_collective_options* given, rollcall_predictor predictor) {
+    static_assert(static_cast<int>(rollcall::Predictor::edge_linear) == ROLLCALL_EDGE_LINEAR &&
+                  static_cast<int>(rollcall::Predictor::last) == ROLLCALL_LAST &&
+                  static_cast<int>(rollcall::Predictor::moving_average) == ROLLCALL_MOVING_AVERAGE &&
+                  static_cast<int>(rollcall::Predictor::exponential) == ROLLCALL_EXPONENTIAL);
+    if (predictor < ROLLCALL_EDGE_LINEAR || predictor > ROLLCALL_EXPONENTIAL)
+        throw Error(ErrorCode::invalid_argument, "the predictor is none of rollcall_predictor");
+    const rollcall::CollectiveOptions options = options_of(given);
+    return {options.algorithm, options.segment_bytes, options.timeout, static_cast<rollcall::Predictor>(predictor)};
+}
+
+template <class Make>
+rollcall_status make_plan(rollcall_plan** plan, Make&& make) noexcept {
+    return guarded([&] {
+        auto& place = checked(plan, "the place for the plan");
+        place = nullptr;
+        auto made = std::make_unique<rollcall_plan>();
+        made->handle = make();
+        place = made.release();
+    });
 }
 
 /// Starts something and gives it to the caller.
@@ -251,6 +277,57 @@ rollcall_status rollcall_broadcast(const rollcall_communicator* communicator, vo
 rollcall_status rollcall_start_broadcast(const rollcall_communicator* communicator, void* data, uint64_t bytes, int root,
                                          const rollcall_collective_options* options, rollcall_request** request) {
     return start(request, [&] { return checked(communicator).start_broadcast(data, bytes, root, options_of(options)); });
+}
+
+rollcall_status rollcall_scatter(const rollcall_communicator* communicator, const void* data, void* block, uint64_t bytes, int root,
+                                 const rollcall_collective_options* options) {
+    return guarded([&] { checked(communicator).scatter(data, block, bytes, root, options_of(options)); });
+}
+
+rollcall_status rollcall_start_scatter(const rollcall_communicator* communicator, const void* data, void* block, uint64_t bytes, int root,
+                                       const rollcall_collective_options* options, rollcall_request** request) {
+    return start(request, [&] { return checked(communicator).start_scatter(data, block, bytes, root, options_of(options)); });
+}
+
+rollcall_status rollcall_gather(const rollcall_communicator* communicator, const void* block, void* data, uint64_t bytes, int root,
+                                const rollcall_collective_options* options) {
+    return guarded([&] { checked(communicator).gather(block, data, bytes, root, options_of(options)); });
+}
+
+rollcall_status rollcall_start_gather(const rollcall_communicator* communicator, const void* block, void* data, uint64_t bytes, int root,
+                                      const rollcall_collective_options* options, rollcall_request** request) {
+    return start(request, [&] { return checked(communicator).start_gather(block, data, bytes, root, options_of(options)); });
+}
+
+rollcall_status rollcall_plan_scatter(const rollcall_communicator* communicator, const void* data, void* block, uint64_t bytes, int root,
+                                      const rollcall_collective_options* options, rollcall_predictor predictor, rollcall_plan** plan) {
+    return make_plan(plan,
+                     [&] { return checked(communicator).plan_scatter(data, block, bytes, root, plan_options_of(options, predictor)); });
+}
+
+rollcall_status rollcall_plan_gather(const rollcall_communicator* communicator, const void* block, void* data, uint64_t bytes, int root,
+                                     const rollcall_collective_options* options, rollcall_predictor predictor, rollcall_plan** plan) {
+    return make_plan(plan,
+                     [&] { return checked(communicator).plan_gather(block, data, bytes, root, plan_options_of(options, predictor)); });
+}
+
+rollcall_status rollcall_plan_begin(rollcall_plan* plan) {
+    return guarded([&] { checked(plan, "the plan").handle.begin(); });
+}
+rollcall_status rollcall_plan_edge(rollcall_plan* plan, double fraction) {
+    return guarded([&] { checked(plan, "the plan").handle.edge(fraction); });
+}
+rollcall_status rollcall_plan_run(rollcall_plan* plan) {
+    return guarded([&] { checked(plan, "the plan").handle.run(); });
+}
+rollcall_status rollcall_plan_start(rollcall_plan* plan) {
+    return guarded([&] { checked(plan, "the plan").handle.start(); });
+}
+rollcall_status rollcall_plan_wait(rollcall_plan* plan) {
+    return guarded([&] { checked(plan, "the plan").handle.wait(); });
+}
+void rollcall_plan_free(rollcall_plan* plan) {
+    guarded([&] { delete plan; });
 }
 
 rollcall_status rollcall_wait(rollcall_request** request, int64_t timeout, uint64_t* received) {

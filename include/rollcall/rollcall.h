@@ -46,6 +46,7 @@ typedef struct rollcall_job rollcall_job;
 typedef struct rollcall_communicator rollcall_communicator;
 /* An operation under way. Its buffers must stay until it is done. */
 typedef struct rollcall_request rollcall_request;
+typedef struct rollcall_plan rollcall_plan;
 
 /* The deadline that ROLLCALL_TIMEOUT sets for all calls: none by default. */
 #define ROLLCALL_DEFAULT_TIMEOUT INT64_C(-1)
@@ -109,11 +110,11 @@ rollcall_status rollcall_start_receive(const rollcall_communicator* communicator
  */
 
 typedef struct rollcall_collective_options {
-    const char* algorithm; /* a name of `rollcall info --algorithms`; NULL: the setting ROLLCALL_BROADCAST */
+    const char* algorithm; /* a name of `rollcall info --algorithms`; NULL: the setting of the operation, ROLLCALL_BROADCAST and so on */
     int64_t segment_bytes; /* piece of algorithms that pass pieces on; 0: whole; -1: the setting ROLLCALL_SEGMENT_BYTES */
     int64_t timeout;
 } rollcall_collective_options;
-#define ROLLCALL_BROADCAST_DEFAULTS \
+#define ROLLCALL_COLLECTIVE_DEFAULTS \
     { NULL, -1, ROLLCALL_DEFAULT_TIMEOUT }
 
 rollcall_status rollcall_barrier(const rollcall_communicator* communicator, int64_t timeout);
@@ -123,6 +124,38 @@ rollcall_status rollcall_broadcast(const rollcall_communicator* communicator, vo
                                    const rollcall_collective_options* options);
 rollcall_status rollcall_start_broadcast(const rollcall_communicator* communicator, void* data, uint64_t bytes, int root,
                                          const rollcall_collective_options* options, rollcall_request** request);
+
+/* Blocks of `bytes` bytes, one for each rank, in rank order in the root's `data` (elsewhere it is not looked at). At the root
+ * `block` may be its place in `data`. */
+rollcall_status rollcall_scatter(const rollcall_communicator* communicator, const void* data, void* block, uint64_t bytes, int root,
+                                 const rollcall_collective_options* options);
+rollcall_status rollcall_start_scatter(const rollcall_communicator* communicator, const void* data, void* block, uint64_t bytes, int root,
+                                       const rollcall_collective_options* options, rollcall_request** request);
+rollcall_status rollcall_gather(const rollcall_communicator* communicator, const void* block, void* data, uint64_t bytes, int root,
+                                const rollcall_collective_options* options);
+rollcall_status rollcall_start_gather(const rollcall_communicator* communicator, const void* block, void* data, uint64_t bytes, int root,
+                                      const rollcall_collective_options* options, rollcall_request** request);
+
+/* --- plans ---------------------------------------------------------------------------------------------------------
+ */
+/* A collective operation bound to a place in the program; see plan.hpp, which says what belongs to whom and when. */
+
+typedef enum rollcall_predictor { ROLLCALL_EDGE_LINEAR, ROLLCALL_LAST, ROLLCALL_MOVING_AVERAGE, ROLLCALL_EXPONENTIAL } rollcall_predictor;
+
+/* Collective. `options` may be NULL; its timeout is that of each rollcall_plan_run() and rollcall_plan_wait(). */
+rollcall_status rollcall_plan_scatter(const rollcall_communicator* communicator, const void* data, void* block, uint64_t bytes, int root,
+                                      const rollcall_collective_options* options, rollcall_predictor predictor, rollcall_plan** plan);
+rollcall_status rollcall_plan_gather(const rollcall_communicator* communicator, const void* block, void* data, uint64_t bytes, int root,
+                                     const rollcall_collective_options* options, rollcall_predictor predictor, rollcall_plan** plan);
+/* The compute phase before the next iteration begins; a fraction of it, above 0 and at most 1, is done. */
+rollcall_status rollcall_plan_begin(rollcall_plan* plan);
+rollcall_status rollcall_plan_edge(rollcall_plan* plan, double fraction);
+/* This rank arrives: run is start and wait in one. */
+rollcall_status rollcall_plan_run(rollcall_plan* plan);
+rollcall_status rollcall_plan_start(rollcall_plan* plan);
+rollcall_status rollcall_plan_wait(rollcall_plan* plan);
+/* NULL is allowed. */
+void rollcall_plan_free(rollcall_plan* plan);
 
 /* --- requests ------------------------------------------------------------------------------------------------------
  */

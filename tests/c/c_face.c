@@ -8,13 +8,13 @@
 
 static rollcall_job* job;
 
-#define CHECK(good)                                                                                                 \
-    do {                                                                                                            \
-        if (!(good)) {                                                                                              \
-            fprintf(stderr, "rank %d, line %d: %s is not so; last error: %s\n", rollcall_rank(rollcall_world(job)), \
-                    __LINE__, #good, rollcall_last_error());                                                        \
-            exit(1);                                                                                                \
-        }                                                                                                           \
+#define CHECK(good)                                                                                                                  \
+    do {                                                                                                                             \
+        if (!(good)) {                                                                                                               \
+            fprintf(stderr, "rank %d, line %d: %s is not so; last error: %s\n", rollcall_rank(rollcall_world(job)), __LINE__, #good, \
+                    rollcall_last_error());                                                                                          \
+            exit(1);                                                                                                                 \
+        }                                                                                                                            \
     } while (0)
 #define OK(call) CHECK((call) == ROLLCALL_OK)
 
@@ -89,7 +89,7 @@ static void collectives(const rollcall_communicator* world, int rank, int size) 
     for (int root = 0; root < size; ++root) {
         const char* const algorithms[] = {NULL, "auto", "binomial", "arrival_nb", "pipelined"};
         for (size_t i = 0; i < sizeof algorithms / sizeof *algorithms; ++i) {
-            rollcall_collective_options options = ROLLCALL_BROADCAST_DEFAULTS;
+            rollcall_collective_options options = ROLLCALL_COLLECTIVE_DEFAULTS;
             options.algorithm = algorithms[i];
             if (i > 1) options.segment_bytes = 64;
             long values[100];
@@ -104,6 +104,54 @@ static void collectives(const rollcall_communicator* world, int rank, int size) 
     OK(rollcall_start_barrier(world, &requests[1]));
     OK(rollcall_wait_all(requests, 2, ROLLCALL_FOREVER));
     CHECK(word == 4711);
+}
+
+static void blocks(const rollcall_communicator* world, int rank, int size) {
+    int* const all = calloc((size_t)size, sizeof *all);
+    rollcall_plan* plan = NULL;
+    for (int root = 0; root < size; ++root) {
+        int own = -1;
+        for (int i = 0; i < size; ++i) all[i] = rank == root ? 100 * root + i : -1;
+        OK(rollcall_scatter(world, all, &own, sizeof own, root, NULL));
+        CHECK(own == 100 * root + rank);
+        own += 1;
+        OK(rollcall_gather(world, &own, all, sizeof own, root, NULL));
+        for (int i = 0; i < size; ++i) CHECK(all[i] == (rank == root ? 100 * root + i + 1 : -1));
+        rollcall_request* requests[2] = {NULL, NULL};
+        int down = -1;
+        OK(rollcall_start_scatter(world, all, &down, sizeof down, root, NULL, &requests[0]));
+        OK(rollcall_wait_all(requests, 1, ROLLCALL_FOREVER));
+        CHECK(down == own);
+        OK(rollcall_start_gather(world, &rank, all, sizeof rank, root, NULL, &requests[1]));
+        OK(rollcall_wait(&requests[1], ROLLCALL_FOREVER, NULL));
+        for (int i = 0; rank == root && i < size; ++i) CHECK(all[i] == i);
+    }
+    int value = 0, got = -1;
+    rollcall_collective_options options = ROLLCALL_COLLECTIVE_DEFAULTS;
+    options.algorithm = "bsls";
+    OK(rollcall_plan_gather(world, &value, all, sizeof value, 0, &options, ROLLCALL_LAST, &plan));
+    rollcall_plan* back = NULL;
+    OK(rollcall_plan_scatter(world, all, &got, sizeof got, 0, NULL, ROLLCALL_EDGE_LINEAR, &back));
+    for (int i = 0; i < 5; ++i) {
+        OK(rollcall_plan_begin(plan));
+        OK(rollcall_plan_edge(plan, 0.5));
+        value = i * size + rank;
+        if (i % 2) {
+            OK(rollcall_plan_run(plan));
+        } else {
+            OK(rollcall_plan_start(plan));
+            OK(rollcall_plan_wait(plan));
+        }
+        for (int k = 0; rank == 0 && k < size; ++k) CHECK(all[k] == i * size + k);
+        OK(rollcall_plan_run(back));
+        CHECK(got == value);
+    }
+    CHECK(rollcall_plan_edge(plan, 0.5) == ROLLCALL_STATE);
+    CHECK(rollcall_plan_begin(NULL) == ROLLCALL_INVALID_ARGUMENT);
+    rollcall_plan_free(plan);
+    rollcall_plan_free(back);
+    rollcall_plan_free(NULL);
+    free(all);
 }
 
 static void communicators(const rollcall_communicator* world, int rank, int size) {
@@ -134,7 +182,7 @@ static void communicators(const rollcall_communicator* world, int rank, int size
 static void wrong(const rollcall_communicator* world, int size) {
     int value = 0;
     rollcall_request* request = NULL;
-    rollcall_collective_options options = ROLLCALL_BROADCAST_DEFAULTS;
+    rollcall_collective_options options = ROLLCALL_COLLECTIVE_DEFAULTS;
     CHECK(rollcall_send(world, &value, sizeof value, size, 0, ROLLCALL_FOREVER) == ROLLCALL_INVALID_ARGUMENT);
     CHECK(strstr(rollcall_last_error(), "out of range") && rollcall_failed_rank() == -1);
     CHECK(rollcall_send(NULL, &value, sizeof value, 0, 0, ROLLCALL_FOREVER) == ROLLCALL_INVALID_ARGUMENT);
@@ -155,10 +203,8 @@ static void wrong(const rollcall_communicator* world, int size) {
     CHECK(rollcall_duplicate(NULL, NULL) == ROLLCALL_INVALID_ARGUMENT);
     CHECK(rollcall_init(NULL) == ROLLCALL_INVALID_ARGUMENT);
     CHECK(rollcall_finalize(NULL) == ROLLCALL_INVALID_ARGUMENT);
-    CHECK(!strcmp(rollcall_status_name(ROLLCALL_PEER_FAILED), "peer_failed") &&
-          !strcmp(rollcall_status_name(ROLLCALL_OK), "ok"));
-    CHECK(!strcmp(rollcall_status_name(ROLLCALL_STATE), "state") &&
-          !strcmp(rollcall_status_name(ROLLCALL_INTERNAL), "internal"));
+    CHECK(!strcmp(rollcall_status_name(ROLLCALL_PEER_FAILED), "peer_failed") && !strcmp(rollcall_status_name(ROLLCALL_OK), "ok"));
+    CHECK(!strcmp(rollcall_status_name(ROLLCALL_STATE), "state") && !strcmp(rollcall_status_name(ROLLCALL_INTERNAL), "internal"));
 }
 
 int main(void) {
@@ -172,6 +218,7 @@ int main(void) {
     wrong(world, size);
     point_to_point(world, rank, size);
     collectives(world, rank, size);
+    blocks(world, rank, size);
     communicators(world, rank, size);
 
     int happened = -1, may_sleep = -1;

@@ -33,6 +33,20 @@ constexpr Rule kRules[] = {
      "a long message: at most three times the optimum for any arrival pattern, where the others have no bound", true},
     {OperationKind::broadcast, kAnyBytes, kAnyRanks, "arrival_blocking",
      "a long message and no landing budget: nothing can be sent ahead, so the root serves those who have arrived"},
+    {OperationKind::scatter, kAnyBytes, 2, "linear", "one message, whatever the algorithm"},
+    {OperationKind::scatter, 8192, 8, "linear",
+     "each block is carried along with its header: the root is done at once, and nobody waits for a rank that forwards"},
+    {OperationKind::scatter, 8192, kAnyRanks, "binomial",
+     "short blocks for many: log2 n messages leave the root instead of n - 1, and it is their number that counts"},
+    {OperationKind::scatter, kAnyBytes, kAnyRanks, "online_linear",
+     "long blocks: the root's port is what counts, so each block moves once, and first to those who wait for it"},
+    {OperationKind::gather, kAnyBytes, 2, "linear", "one message, whatever the algorithm"},
+    {OperationKind::gather, 8192, 8, "linear",
+     "each block is carried along with its header: its sender is done at once, and nobody waits for a rank that forwards"},
+    {OperationKind::gather, 8192, kAnyRanks, "binomial",
+     "short blocks of many: log2 n messages enter the root instead of n - 1, and it is their number that counts"},
+    {OperationKind::gather, kAnyBytes, kAnyRanks, "background_sorted_linear_synchronized",
+     "long blocks: the root's port is what counts, so each block moves once, straight to its place, as its rank arrives"},
     {OperationKind::barrier, kAnyBytes, 16, "linear", "few ranks: two steps whatever they are"},
     {OperationKind::barrier, kAnyBytes, kAnyRanks, "dissemination", "many ranks: log2 n steps, and no rank gets more than log2 n messages"},
 };
@@ -61,7 +75,10 @@ Selection select(OperationKind operation, const Situation& situation) {
 }
 
 std::string explain(OperationKind operation, const Situation& situation, const Selection& selection) {
-    return fmt::format("{} of {} bytes to {} ranks: {}, because: {}", runtime::name(operation), situation.bytes, situation.ranks,
+    const std::string_view how = operation == OperationKind::scatter  ? "to each of"
+                                 : operation == OperationKind::gather ? "from each of"
+                                                                      : "to";
+    return fmt::format("{} of {} bytes {} {} ranks: {}, because: {}", runtime::name(operation), situation.bytes, how, situation.ranks,
                        selection.entry->name, selection.why);
 }
 

@@ -10,7 +10,7 @@
 namespace rollcall::collectives {
 
 struct Situation {
-    std::uint64_t bytes = 0;
+    std::uint64_t bytes = 0;  ///< Scatter and gather: of each rank.
     int ranks = 1;
     bool landing = true;  ///< Early data can land (the budget is not zero).
 };

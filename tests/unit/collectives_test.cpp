@@ -101,7 +101,7 @@ TEST(Catalogue, FindsByNameAndByAlias) {
 }
 
 TEST(Catalogue, AnUnknownNameIsToldAllThereAre) {
-    for (const OperationKind kind : {OperationKind::broadcast, OperationKind::barrier}) try {
+    for (const OperationKind kind : {OperationKind::broadcast, OperationKind::scatter, OperationKind::gather, OperationKind::barrier}) try {
             find_algorithm(kind, "bcast17");
             FAIL();
         } catch (const Error& error) {
@@ -131,7 +131,7 @@ TEST(Catalogue, ACallSaysHowItIsDone) {
 }
 
 TEST(Selection, ThereIsAChoiceForEverySituation) {
-    for (const OperationKind kind : {OperationKind::broadcast, OperationKind::barrier})
+    for (const OperationKind kind : {OperationKind::broadcast, OperationKind::scatter, OperationKind::gather, OperationKind::barrier})
         for (const bool landing : {false, true})
             for (const int ranks : {1, 2, 3, 7, 8, 9, 16, 17, 1000, 2147483647})
                 for (int power = 0; power <= 64; ++power) {

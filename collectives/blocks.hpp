@@ -1,0 +1,51 @@
+/// \file
+/// Blocks of the same size, one for each rank.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "runtime/lane/operation.hpp"
+
+namespace rollcall::collectives {
+
+using runtime::Operation;
+using runtime::Pending;
+using runtime::Task;
+
+/// Of blocks of `bytes` each: `count` of them, from number `first` on.
+inline transport::Bytes blocks_of(transport::Bytes all, std::uint64_t bytes, std::size_t first, std::size_t count) {
+    return runtime::slice(all, first * bytes, count * bytes);
+}
+/// The block of one rank, where they stand in the order of ranks.
+inline transport::Bytes block_of(transport::Bytes all, std::uint64_t bytes, int rank) {
+    return blocks_of(all, bytes, static_cast<std::size_t>(rank), 1);
+}
+
+/// Copies a block of this rank to where it goes, if it is not there already.
+inline Pending copy_own(Operation& op, transport::Bytes into, transport::ConstBytes from) {
+    return from.data && from.data == into.data ? Pending() : op.copy(into, from);
+}
+
+/// How many ranks at the beginning of this list follow one another: their blocks stand side by side.
+inline std::size_t consecutive(std::span<const int> ranks) {
+    std::size_t count = 1;
+    while (count < ranks.size() && ranks[count] == ranks[0] + static_cast<int>(count)) ++count;
+    return count;
+}
+
+/// Memory for blocks that are passed on. As `like` is, it is a phantom or not.
+class Scratch {
+  public:
+    Scratch(std::uint64_t size, transport::ConstBytes like)
+        : memory_(like.data ? std::make_unique_for_overwrite<std::byte[]>(size) : nullptr), size_(size) {}
+    transport::Bytes bytes() const { return {memory_.get(), size_}; }
+
+  private:
+    std::unique_ptr<std::byte[]> memory_;
+    std::uint64_t size_;
+};
+
+}  // namespace rollcall::collectives

@@ -1,0 +1,27 @@
+// Linear gather (LIN). J. Proficz, "Process arrival pattern aware algorithms for acceleration of scatter and gather
+// operations", Cluster Computing 2020, section 2.1.
+//
+// Idea: the root receives the block of each rank, one after the other. Nobody forwards, and each block moves once, but P-1
+// messages enter through one port (equation 3), and a late rank stops all that come after it.
+//
+// Example, P = 4, root 0, a block takes 1, nothing lands early, arrivals 0, 5, 0, 0: 1->0 from 5 to 6, 2->0 until 7, 3->0
+// until 8; exits 8, 6, 7, 8.
+#include "collectives/blocks.hpp"
+#include "collectives/gather/gather.hpp"
+
+namespace rollcall::collectives {
+
+Task gather_linear(Operation& op) {
+    const auto data = op.arguments().data;
+    const auto contribution = op.arguments().contribution;
+    co_await op.arrival();
+    if (op.rank() != op.root()) {
+        co_await op.send(op.root(), contribution, 0);
+        co_return;
+    }
+    for (int rank = 0; rank < op.size(); ++rank)
+        if (rank != op.root()) co_await op.receive(rank, block_of(data, contribution.size, rank), 0);
+    co_await copy_own(op, block_of(data, contribution.size, op.rank()), contribution);
+}
+
+}  // namespace rollcall::collectives

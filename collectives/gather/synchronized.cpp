@@ -1,0 +1,69 @@
+#include "collectives/gather/synchronized.hpp"
+
+#include <algorithm>
+
+#include "collectives/roster.hpp"
+
+namespace rollcall::collectives {
+namespace {
+
+constexpr std::uint64_t kFirst = 0, kSecond = 1, kCall = 2;
+
+/// Length of the first piece; 0 as segment size stands for half a block.
+std::uint64_t first_piece(const Operation& op) {
+    const std::uint64_t bytes = op.arguments().contribution.size, segment = op.arguments().segment_bytes;
+    return segment ? std::min(segment, bytes) : bytes - bytes / 2;
+}
+
+}  // namespace
+
+Pending SynchronizedReceives::call(int rank) {
+    const std::uint64_t first = first_piece(op_), bytes = op_.arguments().contribution.size;
+    const auto block = block_of(op_.arguments().data, bytes, rank);
+    Pending receiving = op_.receive(rank, runtime::slice(block, 0, first), kFirst);
+    op_.send(rank, {}, kCall);
+    if (first < bytes) second_pieces_.push_back(op_.receive(rank, runtime::slice(block, first, bytes - first), kSecond));
+    return receiving;
+}
+
+Task synchronized_send(Operation& op) {
+    const auto block = op.arguments().contribution;
+    const std::uint64_t first = first_piece(op);
+    co_await op.receive(op.root(), {}, kCall);
+    const Pending sending = op.send(op.root(), runtime::slice(block, 0, first), kFirst);
+    if (first < block.size) co_await op.send(op.root(), runtime::slice(block, first, block.size - first), kSecond);
+    co_await sending;
+}
+
+Task gather_by_arrival_root(Operation& op, bool ahead) {
+    const auto data = op.arguments().data;
+    const auto contribution = op.arguments().contribution;
+    Roster roster(op.size(), op.root());
+    runtime::Arrivals& arrivals = op.arrivals();
+    SynchronizedReceives receives(op);
+    // The last one called that had arrived, and one called before it arrives: that one may be long in coming, and stops the
+    // others only once it is here.
+    Pending first_piece, expected_piece;
+    int expected = op.root();
+    while (!roster.empty()) {
+        co_await op.until([&] {
+            roster.update(arrivals);
+            if (!first_piece.done()) return false;
+            if (!expected_piece.done()) return !roster.has_arrived(expected) && roster.someone_waits();
+            return roster.someone_waits() || (ahead && (roster.all_known() || op.has_arrived()));
+        });
+        if (roster.someone_waits()) {
+            first_piece = receives.call(roster.take());
+        } else {
+            expected = roster.take();
+            expected_piece = receives.call(expected);
+        }
+    }
+    co_await first_piece;
+    co_await expected_piece;
+    co_await op.all_of(receives.second_pieces());
+    co_await op.arrival();
+    co_await copy_own(op, block_of(data, contribution.size, op.rank()), contribution);
+}
+
+}  // namespace rollcall::collectives

@@ -1,0 +1,90 @@
+#include "collectives/gather/tree.hpp"
+
+#include <optional>
+#include <vector>
+
+namespace rollcall::collectives {
+namespace {
+
+/// What comes from one child.
+struct Part {
+    int child = -1;
+    transport::Bytes into = {};
+    std::span<const int> to_shuffle = {};  ///< At the root, where the blocks of these ranks do not stand side by side.
+};
+
+Task shuffle(Operation& op, const Part& part) {
+    const std::uint64_t bytes = op.arguments().contribution.size;
+    std::size_t first = 0;
+    for (auto ranks = part.to_shuffle; !ranks.empty();) {
+        const std::size_t run = consecutive(ranks);
+        co_await op.copy(blocks_of(op.arguments().data, bytes, static_cast<std::size_t>(ranks[0]), run),
+                         blocks_of(part.into, bytes, first, run));
+        first += run;
+        ranks = ranks.subspan(run);
+    }
+}
+
+}  // namespace
+
+Task gather_tree(Operation& op, const Places& places, bool background) {
+    const auto data = op.arguments().data;
+    const auto contribution = op.arguments().contribution;
+    const std::uint64_t bytes = contribution.size;
+    const HalvingPlace& place = places.own;
+    const bool root = op.rank() == op.root();
+    if (!background) co_await op.arrival();
+    if (!root && place.children.empty()) {
+        co_await op.arrival();
+        co_await op.send(place.parent, contribution, kTreeBlocks);
+        co_return;
+    }
+
+    // The blocks of the subtree in order of position. At the root, those that stand like that in the data go straight there.
+    std::optional<Scratch> scratch;
+    std::vector<Part> parts(place.children.size());
+    auto first = static_cast<std::size_t>(place.blocks);
+    for (std::size_t i = parts.size(); i-- > 0;) {
+        const auto& [child, blocks] = place.children[parts.size() - 1 - i];
+        const auto count = static_cast<std::size_t>(blocks);
+        first -= count;
+        const auto ranks = root ? std::span(places.ranks).subspan(first, count) : std::span<const int>();
+        parts[i].child = child;
+        if (root && consecutive(ranks) == count) {
+            parts[i].into = blocks_of(data, bytes, static_cast<std::size_t>(ranks[0]), count);
+            continue;
+        }
+        if (!scratch) scratch.emplace(bytes * static_cast<std::size_t>(place.blocks), root ? data : contribution);
+        parts[i].into = blocks_of(scratch->bytes(), bytes, first, count);
+        parts[i].to_shuffle = ranks;
+    }
+
+    std::vector<Pending> receiving;
+    const auto receive_from = [&](const Part& part) { receiving.push_back(op.receive(part.child, part.into, kTreeBlocks)); };
+    if (background)
+        for (const Part& part : parts) receive_from(part);
+    if (!root) {
+        co_await op.arrival();
+        co_await op.copy(blocks_of(scratch->bytes(), bytes, 0, 1), contribution);
+    }
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        if (!background) receive_from(parts[i]);
+        co_await receiving[i];
+        co_await shuffle(op, parts[i]);
+    }
+    if (root) {
+        co_await op.arrival();
+        co_await copy_own(op, block_of(data, bytes, op.rank()), contribution);
+    } else {
+        co_await op.send(place.parent, scratch->bytes(), kTreeBlocks);
+    }
+}
+
+Task gather_sorted_tree(Operation& op, bool background) {
+    Places places;
+    co_await places_by_arrival(op, Nearest::latest, places);
+    co_await gather_tree(op, places, background);
+    co_await op.all_of(places.telling);
+}
+
+}  // namespace rollcall::collectives

@@ -1,0 +1,69 @@
+#include "collectives/roster.hpp"
+
+namespace rollcall::collectives {
+
+using runtime::kUnknownTime;
+using runtime::Operation;
+using runtime::Pending;
+using runtime::Task;
+
+Roster::Roster(int size, int root)
+    : size_(size), root_(root), place_of_(static_cast<std::size_t>(size), remaining_.end()), has_arrived_(static_cast<std::size_t>(size)) {
+    for (int i = 1; i < size; ++i) {
+        const int rank = static_cast<int>((static_cast<long long>(root) + i) % size);
+        place_of_[static_cast<std::size_t>(rank)] = remaining_.emplace_hint(remaining_.end(), Knowledge::unknown, i, rank);
+    }
+    unknown_ = size - 1;
+}
+
+Nanoseconds Roster::distance(int rank) const { return (static_cast<Nanoseconds>(rank) - root_ + size_) % size_; }
+
+void Roster::move(int rank, Knowledge knowledge, Nanoseconds order) {
+    auto& place = place_of_[static_cast<std::size_t>(rank)];
+    if (place == remaining_.end()) return;
+    unknown_ += (knowledge == Knowledge::unknown) - (std::get<Knowledge>(*place) == Knowledge::unknown);
+    remaining_.erase(place);
+    place = remaining_.emplace(knowledge, order, rank).first;
+}
+
+void Roster::arrived(int rank) {
+    has_arrived_[static_cast<std::size_t>(rank)] = true;
+    move(rank, Knowledge::arrived, arrivals_++);
+}
+
+void Roster::predicted(int rank, Nanoseconds when) {
+    if (has_arrived(rank)) return;
+    if (when == kUnknownTime)
+        move(rank, Knowledge::unknown, distance(rank));
+    else
+        move(rank, Knowledge::predicted, when);
+}
+
+void Roster::update(runtime::Arrivals& arrivals) {
+    if (arrivals.any_prediction())
+        for (const auto& [rank, when] : arrivals.take_predictions()) predicted(rank, when);
+    if (arrivals.any())
+        for (const int rank : arrivals.take()) arrived(rank);
+}
+
+int Roster::take() {
+    const auto [knowledge, order, rank] = *remaining_.begin();
+    unknown_ -= knowledge == Knowledge::unknown;
+    place_of_[static_cast<std::size_t>(rank)] = remaining_.end();
+    remaining_.erase(remaining_.begin());
+    return rank;
+}
+
+Task announce_to_root(Operation& op, const Pending* unless) {
+    const auto enough = [&] { return unless && unless->done(); };
+    for (Nanoseconds told = kUnknownTime; !enough() && !op.has_arrived();) {
+        if (op.predicted_arrival() != told) {
+            told = op.predicted_arrival();
+            op.announce_prediction(op.root());
+        }
+        co_await op.until([&] { return enough() || op.has_arrived() || op.predicted_arrival() != told; });
+    }
+    if (!enough()) op.announce_arrival(op.root());
+}
+
+}  // namespace rollcall::collectives

@@ -1,0 +1,55 @@
+/// \file
+/// Who is to be served next: the order the root keeps, and what the others tell it.
+#pragma once
+
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "runtime/lane/operation.hpp"
+
+namespace rollcall::collectives {
+
+/// The ranks other than the root that are still to be served, in the order in which to serve them as far as is known now:
+/// those who have arrived, first come, first served; then those who are predicted to, the earliest first; then the others
+/// by rank, from the root on. O(log n) for each step and each piece of news.
+class Roster {
+  public:
+    Roster(int size, int root);
+
+    void arrived(int rank);
+    /// kUnknownTime: no longer predicted.
+    void predicted(int rank, Nanoseconds when);
+    /// All that the board shows.
+    void update(runtime::Arrivals& arrivals);
+
+    bool empty() const { return remaining_.empty(); }
+    /// Whether the next one has arrived.
+    bool someone_waits() const { return !empty() && std::get<Knowledge>(*remaining_.begin()) == Knowledge::arrived; }
+    /// Whether each of those that remain has arrived or is predicted.
+    bool all_known() const { return unknown_ == 0; }
+    /// Also of a rank that was taken.
+    bool has_arrived(int rank) const { return has_arrived_[static_cast<std::size_t>(rank)]; }
+    /// Takes out the next one.
+    int take();
+
+  private:
+    enum class Knowledge { arrived, predicted, unknown };
+    /// What is known, the order among those of whom the same is known, the rank.
+    using Place = std::tuple<Knowledge, Nanoseconds, int>;
+    void move(int rank, Knowledge knowledge, Nanoseconds order);
+    Nanoseconds distance(int rank) const;
+
+    int size_, root_;
+    std::set<Place> remaining_;
+    std::vector<std::set<Place>::const_iterator> place_of_;  ///< The end: taken.
+    std::vector<bool> has_arrived_;
+    Nanoseconds arrivals_ = 0;
+    int unknown_ = 0;
+};
+
+/// Tells the root's board when this rank expects to arrive, as often as that changes, and that it has arrived. Ends with
+/// that, or earlier when `unless` has ended.
+runtime::Task announce_to_root(runtime::Operation& op, const runtime::Pending* unless = nullptr);
+
+}  // namespace rollcall::collectives

@@ -1,0 +1,28 @@
+// Linear scatter (LIN). J. Proficz, "Process arrival pattern aware algorithms for acceleration of scatter and gather
+// operations", Cluster Computing 2020, section 2.1.
+//
+// Idea: the root sends each rank its block, one after the other. Nobody forwards, and each block moves once, but P-1
+// messages leave one port (equation 3), and where nothing lands early a late rank stops all that come after it
+// (equation 9).
+//
+// Example, P = 4, root 0, a block takes 1, nothing lands early, arrivals 0, 5, 0, 0: 0->1 from 5 to 6, 0->2 until 7, 0->3
+// until 8; exits 8, 6, 7, 8.
+#include "collectives/blocks.hpp"
+#include "collectives/scatter/scatter.hpp"
+
+namespace rollcall::collectives {
+
+Task scatter_linear(Operation& op) {
+    const auto data = op.arguments().data;
+    const auto result = op.arguments().result;
+    co_await op.arrival();
+    if (op.rank() != op.root()) {
+        co_await op.receive(op.root(), result, 0);
+        co_return;
+    }
+    for (int rank = 0; rank < op.size(); ++rank)
+        if (rank != op.root()) co_await op.send(rank, block_of(data, result.size, rank), 0);
+    co_await copy_own(op, result, block_of(data, result.size, op.rank()));
+}
+
+}  // namespace rollcall::collectives

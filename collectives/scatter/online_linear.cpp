@@ -1,0 +1,48 @@
+// Online linear scatter, our own: what arrival_nonblocking does for a broadcast (P. Patarasuk and X. Yuan, "Efficient
+// MPI_Bcast across different process arrival patterns", section 4, Figure 4), in the order of J. Proficz's sorted scatters.
+//
+// Idea: the root serves those who have arrived, and while nobody waits it sends ahead, one block at a time, to the rank that
+// is expected next: into the place of its result if its call was planned, else into a landing buffer. Where there is no room
+// the block stays at the root, which goes on with those who arrive.
+//
+// Example, P = 4, root 0, a block takes 1, room to land, arrivals 0, 9, 0.5, 5, nobody predicted: at 0 nobody is there: 0->1
+// until 1; then 2, who waits since 0.5, until 2; then nobody: 0->3 until 3; exits 3, 9, 2, 5.
+#include "collectives/blocks.hpp"
+#include "collectives/roster.hpp"
+#include "collectives/scatter/scatter.hpp"
+
+namespace rollcall::collectives {
+
+Task scatter_online_linear(Operation& op) {
+    const auto data = op.arguments().data;
+    const auto result = op.arguments().result;
+    if (op.rank() != op.root()) {
+        const bool is_here = op.is_here(op.root(), 0);
+        const Pending received = op.receive(op.root(), result, 0);
+        if (!is_here) co_await announce_to_root(op, &received);
+        co_await received;
+        co_return;
+    }
+    Roster roster(op.size(), op.root());
+    runtime::Arrivals& arrivals = op.arrivals();
+    co_await op.arrival();
+    Pending ahead;  // one at a time
+    while (!roster.empty()) {
+        // While a block sent ahead moves, nobody else is served: both would leave through the same port.
+        co_await op.until([&] {
+            roster.update(arrivals);
+            return ahead.done() || (ahead.deferred() && roster.someone_waits());
+        });
+        const bool waits = roster.someone_waits();
+        const int rank = roster.take();
+        const auto block = block_of(data, result.size, rank);
+        if (waits)
+            co_await op.send(rank, block, 0);
+        else
+            ahead = op.send_ahead(rank, block, 0);
+    }
+    co_await ahead;
+    co_await copy_own(op, result, block_of(data, result.size, op.rank()));
+}
+
+}  // namespace rollcall::collectives

@@ -1,0 +1,69 @@
+#include "collectives/scatter/tree.hpp"
+
+#include <optional>
+
+namespace rollcall::collectives {
+namespace {
+
+Task from_root(Operation& op, const Places& places) {
+    const auto data = op.arguments().data;
+    const auto result = op.arguments().result;
+    std::optional<Scratch> shuffled;  // what does not stand side by side in the data
+    Pending sent;
+    auto first = static_cast<std::size_t>(places.own.blocks);
+    for (const auto& [child, count] : places.own.children) {
+        first -= static_cast<std::size_t>(count);
+        auto ranks = std::span(places.ranks).subspan(first, static_cast<std::size_t>(count));
+        auto blocks = blocks_of(data, result.size, static_cast<std::size_t>(ranks[0]), ranks.size());
+        if (consecutive(ranks) < ranks.size()) {
+            if (!shuffled) shuffled.emplace(result.size * places.ranks.size(), data);
+            blocks = blocks_of(shuffled->bytes(), result.size, first, ranks.size());
+            for (std::size_t to = first; !ranks.empty();) {
+                const std::size_t run = consecutive(ranks);
+                co_await op.copy(blocks_of(shuffled->bytes(), result.size, to, run),
+                                 blocks_of(data, result.size, static_cast<std::size_t>(ranks[0]), run));
+                to += run;
+                ranks = ranks.subspan(run);
+            }
+        }
+        co_await sent;  // while the blocks of one child are on their way, those of the next are put in order
+        sent = op.send(child, blocks, kTreeBlocks);
+    }
+    co_await sent;
+    co_await copy_own(op, result, block_of(data, result.size, op.rank()));
+}
+
+Task below_root(Operation& op, const HalvingPlace& place) {
+    const auto result = op.arguments().result;
+    if (place.children.empty()) {
+        co_await op.receive(place.parent, result, kTreeBlocks);
+        co_return;
+    }
+    auto first = static_cast<std::size_t>(place.blocks);
+    const Scratch scratch(result.size * first, result);
+    co_await op.receive(place.parent, scratch.bytes(), kTreeBlocks);
+    for (const auto& [child, count] : place.children) {
+        first -= static_cast<std::size_t>(count);
+        co_await op.send(child, blocks_of(scratch.bytes(), result.size, first, static_cast<std::size_t>(count)), kTreeBlocks);
+    }
+    co_await op.copy(result, blocks_of(scratch.bytes(), result.size, 0, 1));
+}
+
+}  // namespace
+
+Task scatter_tree(Operation& op, const Places& places) {
+    if (op.rank() == op.root())
+        co_await from_root(op, places);
+    else
+        co_await below_root(op, places.own);
+}
+
+Task scatter_sorted_tree(Operation& op, bool background) {
+    Places places;
+    co_await places_by_arrival(op, Nearest::earliest, places);
+    if (!background || op.rank() == op.root()) co_await op.arrival();
+    co_await scatter_tree(op, places);
+    co_await op.all_of(places.telling);
+}
+
+}  // namespace rollcall::collectives

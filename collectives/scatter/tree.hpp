@@ -1,0 +1,17 @@
+/// \file
+/// The scatters over a halving tree.
+#pragma once
+
+#include "collectives/places.hpp"
+
+namespace rollcall::collectives {
+
+/// Takes the blocks of this rank's subtree from its parent (at the root: from the caller's data) and sends each child those
+/// of its own, the farthest and largest first.
+Task scatter_tree(Operation& op, const Places& places);
+
+/// The sorted binomial scatters: each rank learns its place, then the tree. In the background a rank other than the root
+/// takes and forwards blocks before its caller has arrived.
+Task scatter_sorted_tree(Operation& op, bool background);
+
+}  // namespace rollcall::collectives

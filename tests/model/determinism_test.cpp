@@ -16,11 +16,12 @@ TEST(Simulation, SameCallsSameTimesMessagesAndEvents) {
         std::vector<Step> steps;
         for (int i = 0; i < 3; ++i) {
             Step step;
-            step.entry = random.pick(broadcasts());
+            step.entry = random.pick(rooted_algorithms());
             step.root = static_cast<int>(random.below(static_cast<std::uint64_t>(n)));
             step.bytes = random.below(2000);
             step.segment = step.entry->segmented ? 100 : 0;
             step.delays = random_delays(random, n, step.root, 3000);
+            plan_at_random(random, step);
             steps.push_back(std::move(step));
         }
         SCOPED_TRACE(describe(options));

@@ -21,12 +21,13 @@ std::vector<Step> random_steps(Random& random, int n) {
     std::vector<Step> steps;
     for (std::int64_t calls = random.between(1, 4); calls > 0; --calls) {
         Step step;
-        step.entry = random.pick(broadcasts());
+        step.entry = random.pick(rooted_algorithms());
         step.root = static_cast<int>(random.below(static_cast<std::uint64_t>(n)));
         step.bytes = random.pick(std::vector<std::uint64_t>{0, 8, 64, 65, 500, 3000});
         step.segment = step.entry->segmented ? random.pick(std::vector<std::uint64_t>{0, 100}) : 0;
         step.delays = random_delays(random, n, step.root, random.pick(std::vector<Nanoseconds>{0, 500, 5000}));
         step.at_once = random.chance(0.3);
+        plan_at_random(random, step);
         steps.push_back(std::move(step));
     }
     return steps;
@@ -55,7 +56,7 @@ TEST(Mismatch, EverybodyIsToldBothCalls) {
             case 2: other.bytes += 1 + random.below(100); break;
             case 3: other.segment_bytes += 1; break;
             default:
-                while (entry == step.entry) entry = random.pick(broadcasts());
+                while (entry == step.entry) entry = random.pick(algorithms(step.entry->operation));
                 other = collectives::make_call(*entry, step.root, step.bytes, step.segment);
                 break;
         }
@@ -71,7 +72,12 @@ TEST(Mismatch, EverybodyIsToldBothCalls) {
         Simulation::RankCall usual{call_of(step), step.entry->algorithm, {}};
         usual.arguments.oracle = step.delays;
         usual.arguments.segment_bytes = step.segment;
-        std::vector<std::vector<std::byte>> memory(static_cast<std::size_t>(n), std::vector<std::byte>(5000));
+        // In its memory a rank has a block of its own, then the data; a root of scatter or gather has that of all ranks.
+        const auto blocks = [&](const Call& call, int rank) {
+            const bool one = call.kind != OperationKind::scatter && call.kind != OperationKind::gather;
+            return one ? 1 : rank == call.root ? static_cast<std::size_t>(n) : 0;
+        };
+        std::vector<std::vector<std::byte>> memory(static_cast<std::size_t>(n));
         const auto outcome = simulation.run(
             [&](int rank) {
                 Simulation::RankCall call = usual;
@@ -79,7 +85,12 @@ TEST(Mismatch, EverybodyIsToldBothCalls) {
                     call.call = other;
                     call.algorithm = entry->algorithm;
                 }
-                call.arguments.data = {memory[static_cast<std::size_t>(rank)].data(), call.call.bytes};
+                auto& mine = memory[static_cast<std::size_t>(rank)];
+                mine.resize((1 + blocks(call.call, rank)) * call.call.bytes);
+                call.arguments.contribution = call.arguments.result = {mine.data(), call.call.bytes};
+                call.arguments.data = {mine.data() + call.call.bytes, blocks(call.call, rank) * call.call.bytes};
+                const auto& plan = step.plans.empty() ? Step::Plan() : step.plans[static_cast<std::size_t>(rank)];
+                if (plan.lead >= 0 && rank != deviant) call.begin = step.delays[static_cast<std::size_t>(rank)] - plan.lead;
                 return call;
             },
             step.delays);

@@ -10,11 +10,11 @@
 namespace rollcall::model_test {
 
 using runtime::Operation;
+using runtime::OperationKind;
 using runtime::Simulation;
 
 namespace {
 
-constexpr std::size_t kGuard = 32;
 constexpr std::byte kPoison{0xDB};
 
 std::byte content(std::uint64_t number, std::uint64_t position) {
@@ -34,10 +34,17 @@ std::uint64_t seed() {
     return value;
 }
 
-std::vector<const collectives::AlgorithmEntry*> broadcasts() {
+std::vector<const collectives::AlgorithmEntry*> algorithms(OperationKind operation) {
     std::vector<const collectives::AlgorithmEntry*> found;
     for (const auto& entry : collectives::catalogue())
-        if (entry.operation == runtime::OperationKind::broadcast) found.push_back(&entry);
+        if (entry.operation == operation) found.push_back(&entry);
+    return found;
+}
+
+std::vector<const collectives::AlgorithmEntry*> rooted_algorithms() {
+    std::vector<const collectives::AlgorithmEntry*> found;
+    for (const auto& entry : collectives::catalogue())
+        if (entry.operation != OperationKind::barrier) found.push_back(&entry);
     return found;
 }
 
@@ -84,7 +91,8 @@ std::string describe(const Simulation::Options& options) {
 }
 
 std::string describe(const Step& step) {
-    return fmt::format("{} root={} bytes={} segment={} at_once={}", step.entry->name, step.root, step.bytes, step.segment, step.at_once);
+    return fmt::format("{} {} root={} bytes={} segment={} at_once={} in_place={} planned={}", name(step.entry->operation), step.entry->name,
+                       step.root, step.bytes, step.segment, step.at_once, step.in_place, !step.plans.empty());
 }
 
 std::string describe(const std::vector<Step>& steps) {
@@ -112,19 +120,57 @@ std::vector<Nanoseconds> random_delays(Random& random, int ranks, int root, Nano
 
 runtime::Call call_of(const Step& step) { return collectives::make_call(*step.entry, step.root, step.bytes, step.segment); }
 
+void plan_at_random(Random& random, Step& step) {
+    if (step.entry->operation == OperationKind::broadcast) return;
+    const std::uint64_t shape = random.below(5);
+    if (shape == 0) return;
+    for (const Nanoseconds delay : step.delays) {
+        Step::Plan& plan = step.plans.emplace_back();
+        if (shape == 1 && random.chance(0.3)) continue;  // not this one
+        plan.lead = random.chance(0.5) ? delay : random.between(0, delay);
+        if (shape == 2) continue;  // nobody knows when
+        if (shape == 3) {          // everybody does, at once
+            plan.predictions.push_back({0, plan.lead});
+            continue;
+        }
+        for (std::int64_t left = random.between(0, 3); left > 0; --left)
+            plan.predictions.push_back(
+                {random.between(0, plan.lead), random.chance(0.2) ? runtime::kUnknownTime : random.between(0, 30'000)});
+        std::sort(plan.predictions.begin(), plan.predictions.end(), [](const auto& one, const auto& other) { return one.at < other.at; });
+    }
+}
+
+// --- Guarded ---------------------------------------------------------------------------------------------------------
+
+void Guarded::resize(std::uint64_t size) { memory_.assign(size + 2 * kGuard, kPoison); }
+
+void Guarded::write(std::uint64_t number, std::uint64_t begin, std::uint64_t end, std::uint64_t at) {
+    for (std::uint64_t i = begin; i < end; ++i) memory_[kGuard + at + i - begin] = content(number, i);
+}
+
+std::string Guarded::first_difference(std::uint64_t number, std::uint64_t begin, std::uint64_t end) const {
+    for (std::size_t i = 0; i < memory_.size(); ++i) {
+        const bool guard = i < kGuard || i >= kGuard + end - begin;
+        const std::byte wanted = guard ? kPoison : content(number, begin + i - kGuard);
+        if (memory_[i] != wanted)
+            return fmt::format("byte {} is {:#x}, not {:#x}", static_cast<std::int64_t>(i) - static_cast<std::int64_t>(kGuard),
+                               static_cast<unsigned>(memory_[i]), static_cast<unsigned>(wanted));
+    }
+    return {};
+}
+
 // --- Job -------------------------------------------------------------------------------------------------------------
 
 Job::Job(Simulation& simulation, std::vector<Step> steps)
     : simulation_(simulation), steps_(std::move(steps)), ranks_(static_cast<std::size_t>(simulation.size())) {
     for (int rank = 0; rank < simulation_.size(); ++rank)
         for (std::size_t number = 0; number < steps_.size(); ++number) {
-            const Step& step = steps_[number];
             Cell& cell = ranks_[static_cast<std::size_t>(rank)].cells.emplace_back();
             cell.job = this;
             cell.step = number;
-            cell.memory.assign(step.bytes + 2 * kGuard, kPoison);
-            if (rank == step.root)
-                for (std::uint64_t i = 0; i < step.bytes; ++i) cell.memory[kGuard + i] = content(number, i);
+            cell.call = call_of(steps_[number]);
+            cell.algorithm = steps_[number].entry->algorithm;
+            prepare(cell, rank);
         }
 }
 
@@ -132,26 +178,85 @@ void Job::deviate(int rank, std::size_t number, const runtime::Call& call, runti
     Cell& cell = ranks_[static_cast<std::size_t>(rank)].cells[number];
     cell.call = call;
     cell.algorithm = algorithm;
-    cell.memory.assign(call.bytes + 2 * kGuard, kPoison);
+    prepare(cell, rank);
+}
+
+void Job::prepare(Cell& cell, int rank) const {
+    const bool blocks = cell.call.kind == OperationKind::scatter || cell.call.kind == OperationKind::gather;
+    const auto n = static_cast<std::uint64_t>(simulation_.size());
+    cell.data.resize(!blocks ? cell.call.bytes : rank == cell.call.root ? n * cell.call.bytes : 0);
+    cell.block.resize(blocks ? cell.call.bytes : 0);
+}
+
+// Its data is there from now on, and its next call may follow.
+void Job::caller_arrives(Cell& cell, int rank) {
+    const bool root = rank == cell.call.root;
+    const std::uint64_t bytes = cell.call.bytes, mine = static_cast<std::uint64_t>(rank) * bytes;
+    if (cell.call.kind == OperationKind::gather) {
+        if (root && steps_[cell.step].in_place)
+            cell.data.write(cell.step, mine, mine + bytes, mine);
+        else
+            cell.block.write(cell.step, mine, mine + bytes);
+    } else if (root) {
+        cell.data.write(cell.step, 0, cell.data.bytes().size);
+    }
+    cell.arrived = true;
+    if (cell.step + 1 < steps_.size() && steps_[cell.step + 1].at_once) schedule(rank, cell.step + 1);
+}
+
+const Step::Plan& Job::plan(int rank, std::size_t number) const {
+    static const Step::Plan none;
+    const Step& step = steps_[number];
+    return step.plans.empty() ? none : step.plans[static_cast<std::size_t>(rank)];
 }
 
 void Job::begin(void* context, int rank) {
     auto& cell = *static_cast<Cell*>(context);
     Job& job = *cell.job;
     if (job.ranks_[static_cast<std::size_t>(rank)].stopped) return;
+    auto& network = job.simulation_.network();
     const Step& step = job.steps_[cell.step];
-    const runtime::Call call = cell.call ? *cell.call : call_of(step);
     runtime::Arguments arguments;
-    arguments.data = {cell.memory.data() + kGuard, call.bytes};
+    arguments.data = cell.data.bytes();
+    transport::Bytes block = cell.block.bytes();
+    if (step.in_place && rank == cell.call.root && block.size)
+        block = runtime::slice(cell.data.bytes(), static_cast<std::uint64_t>(rank) * cell.call.bytes, cell.call.bytes);
+    if (cell.call.kind == OperationKind::gather)
+        arguments.contribution = block;
+    else
+        arguments.result = block;
     arguments.segment_bytes = step.segment;
     arguments.oracle = step.delays;
     auto& world = job.simulation_.world(rank);
-    cell.operation =
-        std::make_unique<Operation>(world, world.next_sequence++, call, cell.call ? cell.algorithm : step.entry->algorithm, arguments);
+    cell.operation = std::make_unique<Operation>(world, world.next_sequence++, cell.call, cell.algorithm, arguments);
     cell.operation->on_done = &Job::done;
     cell.operation->on_done_context = &cell;
-    job.schedule_after(rank, cell.step, false);
+    cell.begun = network.now();
+    const Step::Plan& plan = job.plan(rank, cell.step);
+    if (plan.lead >= 0) {
+        cell.operation->await_caller();
+        for (const auto& prediction : plan.predictions) network.schedule(cell.begun + prediction.at, &Job::predict, &cell, rank);
+        network.schedule(cell.begun + plan.lead, &Job::arrive, &cell, rank);
+    } else {
+        job.caller_arrives(cell, rank);
+    }
     cell.operation->begin(job.simulation_.engine(rank));
+}
+
+void Job::predict(void* context, int rank) {
+    auto& cell = *static_cast<Cell*>(context);
+    const Nanoseconds when = cell.job->plan(rank, cell.step).predictions[cell.predicted++].arrival;
+    cell.operation->predict_arrival(when == runtime::kUnknownTime ? when : cell.begun + when);
+}
+
+void Job::arrive(void* context, int rank) {
+    auto& cell = *static_cast<Cell*>(context);
+    if (cell.job->ranks_[static_cast<std::size_t>(rank)].stopped) return;
+    cell.job->caller_arrives(cell, rank);
+    if (cell.ended)
+        cell.job->returned(cell, rank);
+    else
+        cell.operation->arrive();
 }
 
 void Job::done(Operation& operation, void* context) {
@@ -159,23 +264,24 @@ void Job::done(Operation& operation, void* context) {
     cell.ended = true;
     const auto& network = cell.job->simulation_.network();
     cell.exit = std::max(network.now(), network.last_bit(operation.rank()));
-    cell.job->schedule_after(operation.rank(), cell.step, true);
+    if (cell.arrived) cell.job->returned(cell, operation.rank());
 }
 
-// The step after this one is begun when this one has ended, or at once where it is meant so.
-void Job::schedule_after(int rank, std::size_t number, bool ended) {
-    if (number + 1 >= steps_.size() || steps_[number + 1].at_once == ended) return;
+// The call has returned: the next one is begun now, unless it has been at once.
+void Job::returned(Cell& cell, int rank) {
+    if (cell.step + 1 < steps_.size() && !steps_[cell.step + 1].at_once) schedule(rank, cell.step + 1);
+}
+
+void Job::schedule(int rank, std::size_t number) {
     auto& network = simulation_.network();
-    network.schedule(network.now() + steps_[number + 1].delays[static_cast<std::size_t>(rank)], &Job::begin,
-                     &ranks_[static_cast<std::size_t>(rank)].cells[number + 1], rank);
+    const Nanoseconds delay = steps_[number].delays[static_cast<std::size_t>(rank)];
+    network.schedule(network.now() + delay - std::max<Nanoseconds>(0, plan(rank, number).lead), &Job::begin,
+                     &ranks_[static_cast<std::size_t>(rank)].cells[number], rank);
 }
 
 void Job::run() {
-    auto& network = simulation_.network();
-    for (int rank = 0; rank < simulation_.size(); ++rank)
-        network.schedule(network.now() + steps_[0].delays[static_cast<std::size_t>(rank)], &Job::begin,
-                         &ranks_[static_cast<std::size_t>(rank)].cells[0], rank);
-    network.run();
+    for (int rank = 0; rank < simulation_.size(); ++rank) schedule(rank, 0);
+    simulation_.network().run();
 }
 
 std::vector<Operation*> Job::unfinished(int rank) {
@@ -187,16 +293,16 @@ std::vector<Operation*> Job::unfinished(int rank) {
 
 void Job::expect_success() {
     for (int rank = 0; rank < simulation_.size(); ++rank)
-        for (const Cell& cell : ranks_[static_cast<std::size_t>(rank)].cells) {
+        for (Cell& cell : ranks_[static_cast<std::size_t>(rank)].cells) {
             const Step& step = steps_[cell.step];
             ASSERT_TRUE(cell.ended) << "rank " << rank << " hangs in step " << cell.step << ": " << describe(step);
             ASSERT_EQ(cell.operation->error(), nullptr) << "rank " << rank << ": " << cell.operation->error()->what();
-            for (std::size_t i = 0; i < cell.memory.size(); ++i) {
-                const bool guard = i < kGuard || i >= kGuard + step.bytes;
-                const std::byte wanted = guard ? kPoison : content(cell.step, i - kGuard);
-                ASSERT_EQ(cell.memory[i], wanted) << "rank " << rank << ", step " << cell.step << " (" << describe(step) << "), byte "
-                                                  << static_cast<std::int64_t>(i) - static_cast<std::int64_t>(kGuard);
-            }
+            const std::uint64_t mine = static_cast<std::uint64_t>(rank) * step.bytes;
+            ASSERT_EQ(cell.data.first_difference(cell.step, 0, cell.data.bytes().size), "")
+                << "data of rank " << rank << ", step " << cell.step << " (" << describe(step) << ")";
+            if (step.in_place && rank == step.root) continue;
+            ASSERT_EQ(cell.block.first_difference(cell.step, mine, mine + cell.block.bytes().size), "")
+                << "block of rank " << rank << ", step " << cell.step << " (" << describe(step) << ")";
         }
 }
 

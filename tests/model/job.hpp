@@ -36,8 +36,9 @@ class Random {
     std::mt19937_64 engine_;
 };
 
-/// Every broadcast of the catalogue.
-std::vector<const collectives::AlgorithmEntry*> broadcasts();
+/// Every algorithm of the catalogue that does this; every one that has a root and moves data.
+std::vector<const collectives::AlgorithmEntry*> algorithms(runtime::OperationKind operation);
+std::vector<const collectives::AlgorithmEntry*> rooted_algorithms();
 /// One of them by name.
 const collectives::AlgorithmEntry& broadcast(std::string_view name);
 
@@ -55,17 +56,43 @@ std::vector<Nanoseconds> random_delays(Random& random, int ranks, int root, Nano
 struct Step {
     const collectives::AlgorithmEntry* entry = nullptr;
     int root = 0;
-    std::uint64_t bytes = 0;
+    std::uint64_t bytes = 0;  ///< Scatter, gather: of each rank.
     std::uint64_t segment = 0;
-    std::vector<Nanoseconds> delays;  ///< By rank: after the call before it was begun, or ended.
-    bool at_once = false;             ///< Begun this long after the one before was begun, whether that has ended or not.
+    std::vector<Nanoseconds> delays;  ///< By rank: when it arrives, after its arrival at the call before or the end of that.
+    bool at_once = false;             ///< After its arrival there, whether the one before has ended or not.
+    bool in_place = false;            ///< Scatter, gather: the root's own block stays in its data.
+    /// What makes a rank's call a planned one: how long before it arrives it is begun (within its delay; -1: it is not
+    /// planned), and what it says of its arrival then, in times after the beginning. Empty: nobody's is.
+    struct Plan {
+        Nanoseconds lead = -1;
+        std::vector<runtime::Simulation::RankCall::Prediction> predictions = {};
+    };
+    std::vector<Plan> plans;
 };
+/// Plans for some or all ranks (scatter and gather only): with good, wrong, changing or no predictions.
+void plan_at_random(Random& random, Step& step);
 std::string describe(const Step& step);
 /// What a rank calls in this step.
 runtime::Call call_of(const Step& step);
 std::string describe(const std::vector<Step>& steps);
 
-/// Calls on the world communicator of a simulation, one after the other on each rank, with real data between guards.
+/// Memory between guards.
+class Guarded {
+  public:
+    void resize(std::uint64_t size);  ///< And poisons it.
+    transport::Bytes bytes() { return {memory_.data() + kGuard, memory_.size() - 2 * kGuard}; }
+    /// What these bytes are to be: bytes [begin, end) of the message `number`.
+    void write(std::uint64_t number, std::uint64_t begin, std::uint64_t end, std::uint64_t at = 0);
+    /// The first position that is not as written (or poison, where nothing was), or empty.
+    std::string first_difference(std::uint64_t number, std::uint64_t begin, std::uint64_t end) const;
+
+  private:
+    static constexpr std::size_t kGuard = 32;
+    std::vector<std::byte> memory_ = std::vector<std::byte>(2 * kGuard);
+};
+
+/// Calls on the world communicator of a simulation, one after the other on each rank, with real data between guards. What
+/// belongs to the caller of a planned call is poison until it arrives.
 class Job {
   public:
     Job(runtime::Simulation& simulation, std::vector<Step> steps);
@@ -93,20 +120,28 @@ class Job {
         Cell() = default;
         Job* job = nullptr;
         std::size_t step = 0;
-        std::vector<std::byte> memory;
+        Guarded data, block;
         std::unique_ptr<runtime::Operation> operation;
+        Nanoseconds begun = 0;
         Nanoseconds exit = -1;
-        bool ended = false;
-        std::optional<runtime::Call> call;
+        bool arrived = false, ended = false;
+        std::size_t predicted = 0;  ///< Predictions made so far.
+        runtime::Call call;
         runtime::Algorithm algorithm = nullptr;
     };
     struct Rank {
         std::deque<Cell> cells;
         bool stopped = false;
     };
+    void prepare(Cell& cell, int rank) const;
+    void caller_arrives(Cell& cell, int rank);
     static void begin(void* cell, int rank);
+    static void predict(void* cell, int rank);
+    static void arrive(void* cell, int rank);
     static void done(runtime::Operation& operation, void* cell);
-    void schedule_after(int rank, std::size_t step, bool ended);
+    void returned(Cell& cell, int rank);
+    void schedule(int rank, std::size_t step);
+    const Step::Plan& plan(int rank, std::size_t step) const;
     const Cell& at(int rank, std::size_t step) const { return ranks_[static_cast<std::size_t>(rank)].cells[step]; }
 
     runtime::Simulation& simulation_;

@@ -138,7 +138,7 @@ TEST(Paper, Lemma2IsALowerBoundForAll) {
     Random random(12);
     for (int repetition = 0; repetition < 300; ++repetition) {
         const auto [n, root, a] = random_pattern(random, 32);
-        for (const auto* entry : broadcasts())
+        for (const auto* entry : algorithms(runtime::OperationKind::broadcast))
             for (const auto model : kModels) {
                 const Setting setting{.model = model,
                                       .cut_through = random.chance(0.5),

@@ -1,4 +1,7 @@
-// Data placement: after every broadcast every rank has the root's bytes and nothing else was touched, on any machine.
+// Data placement: after every call every rank has the bytes it is to have and nothing else was touched, on any machine. Calls of
+// scatter and gather are planned or not, with good and bad predictions, and the root's own block is in its place or not.
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "tests/model/job.hpp"
@@ -6,7 +9,10 @@
 namespace rollcall::model_test {
 namespace {
 
+using runtime::OperationKind;
 using runtime::Simulation;
+
+constexpr std::uint64_t kLongestBlock = 1001;  // the root has one for each rank
 
 void expect_placed(const Simulation::Options& options, std::vector<Step> steps) {
     std::string trace = describe(options);
@@ -23,16 +29,18 @@ Step make_step(Random& random, const collectives::AlgorithmEntry& entry, int n, 
     Step step;
     step.entry = &entry;
     step.root = root;
-    step.bytes = bytes;
+    step.bytes = entry.operation == OperationKind::broadcast ? bytes : std::min(bytes, kLongestBlock);
     step.segment = entry.segmented ? segment : 0;
     step.delays = random_delays(random, n, root, random.pick(std::vector<Nanoseconds>{0, 10, 1000, 20'000}));
+    step.in_place = random.chance(0.3);
+    plan_at_random(random, step);
     return step;
 }
 
 TEST(Placement, EveryAlgorithmEveryRootOfSmallJobs) {
     Random random(1);
-    for (const auto* entry : broadcasts())
-        for (int n = 1; n <= 17; ++n)
+    for (const auto* entry : rooted_algorithms())
+        for (int n = 1; n <= (entry->operation == OperationKind::broadcast ? 17 : 33); ++n)
             for (int root = 0; root < n; ++root) {
                 const std::uint64_t segment = random.pick(std::vector<std::uint64_t>{0, 1, 7, 100});
                 const auto sizes = threshold_sizes(n, 64, segment);
@@ -44,7 +52,7 @@ TEST(Placement, EveryAlgorithmEveryRootOfSmallJobs) {
 
 TEST(Placement, EverySizeAroundAThreshold) {
     Random random(2);
-    for (const auto* entry : broadcasts())
+    for (const auto* entry : rooted_algorithms())
         for (const int n : {2, 3, 5, 8, 13})
             for (const std::uint64_t segment : {0, 10, 128})
                 for (const std::uint64_t landing : {std::uint64_t{0}, std::uint64_t{300}, std::uint64_t{1} << 40})
@@ -65,8 +73,8 @@ TEST(Placement, RandomLargeJobs) {
         const std::uint64_t segment = random.pick(std::vector<std::uint64_t>{0, 100, 1000});
         const std::uint64_t bytes = random.chance(0.3) ? random.below(20'000) : random.pick(threshold_sizes(n, 64, segment));
         expect_placed(random_machine(random, n, bytes),
-                      {make_step(random, *random.pick(broadcasts()), n, static_cast<int>(random.below(static_cast<std::uint64_t>(n))),
-                                 bytes, segment)});
+                      {make_step(random, *random.pick(rooted_algorithms()), n,
+                                 static_cast<int>(random.below(static_cast<std::uint64_t>(n))), bytes, segment)});
         if (HasFatalFailure() || HasNonfatalFailure()) return;
     }
 }
@@ -82,13 +90,16 @@ TEST(Placement, ManyCallsOnOneCommunicator) {
         const double overlap = random.pick(std::vector<double>{0, 0.5, 1});
         std::vector<Step> steps;
         const int only_root = static_cast<int>(random.below(static_cast<std::uint64_t>(n)));
-        const auto* only_entry = random.chance(0.5) ? random.pick(broadcasts()) : nullptr;
+        const auto* only_entry = random.chance(0.5) ? random.pick(rooted_algorithms()) : nullptr;
         for (std::int64_t calls = random.between(2, 30); calls > 0; --calls) {
             const int root = same_root ? only_root : static_cast<int>(random.below(static_cast<std::uint64_t>(n)));
-            steps.push_back(make_step(random, only_entry ? *only_entry : *random.pick(broadcasts()), n, root,
+            steps.push_back(make_step(random, only_entry ? *only_entry : *random.pick(rooted_algorithms()), n, root,
                                       random.pick(threshold_sizes(n, 64, segment)), segment));
             steps.back().at_once = random.chance(overlap);
-            if (random.chance(0.6)) steps.back().delays.assign(static_cast<std::size_t>(n), 0);
+            if (random.chance(0.6)) {
+                steps.back().delays.assign(static_cast<std::size_t>(n), 0);
+                steps.back().plans.clear();
+            }
         }
         expect_placed(random_machine(random, n, 200), std::move(steps));
         if (HasFatalFailure() || HasNonfatalFailure()) return;
@@ -98,7 +109,7 @@ TEST(Placement, ManyCallsOnOneCommunicator) {
 // More calls than a rank remembers, so that its ring of past calls goes round.
 TEST(Placement, HundredsOfCalls) {
     Random random(5);
-    for (const auto* entry : broadcasts()) {
+    for (const auto* entry : rooted_algorithms()) {
         const int n = 5;
         std::vector<Step> steps;
         for (int calls = 0; calls < 1000; ++calls) {

@@ -5,9 +5,9 @@
 // its own caller still computes; only its own block waits for that (equation 20). The paper's order is fixed by predictions;
 // here an arrival goes before them: a rank that was called and does not come holds nobody up.
 //
-// Example, P = 3, root 0, alpha = 1, a block takes 4, half duplex, arrivals 9, 3, 0, all planned and predicted, those of 1 and
-// 2 the wrong way round: 0 calls 1 at once; 2 arrives at 0, is called until 2, and its pieces come until 5 and 8; those of 1
-// come until 11 and 14; exits 14, 14, 8.
+// Example, P = 3, root 0, alpha = 1, a block takes 4, half duplex, arrivals 9, 3, 0, all planned, 1 and 2 predicted the wrong
+// way round: 0 calls 1 long before; 2 arrives at 0, is called until 1, and its pieces come until 4 and 7; those of 1 come until
+// 10 and 13; exits 13, 13, 7.
 #include "collectives/gather/gather.hpp"
 #include "collectives/gather/synchronized.hpp"
 #include "collectives/roster.hpp"

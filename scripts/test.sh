@@ -44,8 +44,8 @@ fi
 slow='Soak|SleepersAreWoken|MoreThanTwoGibibytes|Floods|AreWokenByNotices|ZeroLanding'
 slow_unit='PipelinedTree.Spans*:BinomialTree.Spans*:FrameArena.BlocksAre*:MatchTable.DoesWhat*'
 slow_model='Simulation.*:Mismatch.*:Placement.RandomLarge*:Placement.ManyCalls*'
-tsan_targets='collectives_test point_to_point_test failures_test'
-tsan_process='Collectives|PointToPoint|Messages|Progress'
+tsan_targets='collectives_test point_to_point_test failures_test blocks_test'
+tsan_process='Collectives|PointToPoint|Messages|Progress|Blocks|Plans'
 
 if ! $quick; then
     # Clang also shows that every source includes what it needs (no precompiled headers) and that a static library serves.

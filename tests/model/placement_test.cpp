@@ -106,6 +106,21 @@ TEST(Placement, ManyCallsOnOneCommunicator) {
     }
 }
 
+TEST(Placement, InPlaceNothingIsCopied) {
+    for (const auto operation : {OperationKind::scatter, OperationKind::gather})
+        for (const auto* entry : algorithms(operation))
+            for (const bool in_place : {false, true}) {
+                Simulation::Options options;
+                options.ranks = 1;
+                options.model.gamma = 1;
+                Simulation simulation(options);
+                Job job(simulation, {{.entry = entry, .bytes = 100, .delays = {0}, .in_place = in_place, .plans = {}}});
+                job.run();
+                job.expect_success();
+                EXPECT_EQ(job.exit(0, 0), in_place ? 0 : 100) << entry->name;
+            }
+}
+
 // More calls than a rank remembers, so that its ring of past calls goes round.
 TEST(Placement, HundredsOfCalls) {
     Random random(5);

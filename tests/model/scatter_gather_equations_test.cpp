@@ -38,6 +38,7 @@ struct Setting {
     int root = 0;
     bool planned = false;  ///< Begun long before anybody arrives, each rank with a prediction.
     bool full_duplex = true;
+    int ports = 1;
     std::uint64_t landing_bytes = 0;
     std::vector<Nanoseconds> predictions = {};  ///< Else perfect ones.
 
@@ -52,6 +53,7 @@ Times run(const AlgorithmEntry& entry, const Times& a, const Setting& setting) {
     options.model.alpha = static_cast<double>(setting.alpha);
     options.model.beta = static_cast<double>(setting.beta);
     options.model.full_duplex = setting.full_duplex;
+    options.model.ports = setting.ports;
     options.landing_bytes = setting.landing_bytes;
     options.eager_bytes = 0;  // every block waits for its receiver
     Simulation simulation(options);
@@ -425,6 +427,23 @@ TEST(Proficz, BackgroundScattersNeedNoGoodPredictions) {
     }
 }
 
+// Where nothing can land and nobody planned, a block sent ahead to a rank that does not come stays at the root, which goes on:
+// the others pay for it with the messages that say so, not with its lateness.
+TEST(Proficz, OnlineScatterGoesOnWithoutLanding) {
+    for_every_job([](int P, Setting s) {
+        const Nanoseconds r_LIN = (P - 1) * s.message(1), d = 10 * r_LIN;
+        for (const int late : {(s.root + 1) % P, (s.root + P - 1) % P}) {
+            const Times a = all_but(P, late, d);
+            const Times f = run(scatter("online_linear"), a, s);
+            for (int rank = 0; rank < P; ++rank)
+                if (rank == late || rank == s.root)
+                    EXPECT_EQ(f[static_cast<std::size_t>(rank)], d + s.message(1));
+                else
+                    EXPECT_LE(f[static_cast<std::size_t>(rank)], r_LIN + 2 * s.alpha);
+        }
+    });
+}
+
 // A root that calls whoever has arrived is never idle while somebody waits: its time is that of a queue with the service time
 // 3 alpha + N/P beta, whatever was predicted. A call ahead of an arrival can cost no more than its own alpha, once.
 TEST(Proficz, BackgroundGathersNeedNoGoodPredictions) {
@@ -442,6 +461,16 @@ TEST(Proficz, BackgroundGathersNeedNoGoodPredictions) {
         const Times ahead = run(gather("background_sorted_linear_synchronized"), a, half_duplex(s));
         EXPECT_LE(*std::max_element(ahead.begin(), ahead.end()), queue + s.alpha);
     }
+}
+
+// Also one that was called before it came is, once it is there, served alone: a root with ports to spare does not call the
+// next one before the first piece is here. 1 comes at 5, its pieces until 8, each through a port; 2 is called until 9.
+TEST(Proficz, BackgroundGatherServesOneAtATime) {
+    constexpr Nanoseconds kAlpha = 1000;
+    Setting setting{.alpha = kAlpha, .bytes = 4 * kAlpha, .planned = true, .ports = 2};
+    setting.predictions = {0, 0, 9 * kAlpha};
+    const Times f = run(gather("background_sorted_linear_synchronized"), {0, 5 * kAlpha, 5 * kAlpha + 1}, setting);
+    EXPECT_EQ(f, (Times{12 * kAlpha, 8 * kAlpha, 12 * kAlpha}));
 }
 
 // --- the examples in the algorithms' files -------------------------------------------------------------------------------
@@ -481,6 +510,8 @@ TEST(Example, GatherLinearSynchronized) {
     EXPECT_EQ(run(gather("linear_synchronized"), Times(3, 0), setting), (Times{14 * T, 7 * T, 14 * T}));
     EXPECT_EQ(run(gather("sorted_linear_synchronized"), {0, 9 * T, 0}, planned(setting)), (Times{15 * T, 15 * T, 7 * T}));
     EXPECT_EQ(run(gather("online_linear"), {0, 9 * T, 0}, setting), (Times{16 * T, 16 * T, 7 * T}));
+    // Without plans the background root calls 1 and then 2 before they come, and has their pieces 2 alpha + 4 later.
+    EXPECT_EQ(run(gather("background_sorted_linear_synchronized"), {0, 5 * T, 20 * T}, setting), (Times{26 * T, 11 * T, 26 * T}));
     Setting wrong = planned(setting);
     wrong.predictions = {9 * T, 0, 3 * T};
     EXPECT_EQ(run(gather("background_sorted_linear_synchronized"), {9 * T, 3 * T, 0}, wrong), (Times{13 * T, 13 * T, 7 * T}));

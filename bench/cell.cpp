@@ -7,6 +7,7 @@
 #include <ostream>
 #include <rollcall/error.hpp>
 
+#include "runtime/group/call.hpp"
 #include "runtime/settings/settings.hpp"
 
 namespace rollcall::bench {
@@ -18,6 +19,7 @@ struct Measure {
     Unit unit;
     double Metrics::*member;
     bool in_table;
+    bool of_broadcasts = false;
 };
 constexpr Measure kMeasures[] = {
     {"run_time", Unit::seconds, &Metrics::run_time, true},
@@ -26,10 +28,10 @@ constexpr Measure kMeasures[] = {
     {"last_delay", Unit::seconds, &Metrics::last_delay, true},
     {"spread", Unit::seconds, &Metrics::spread, true},
     {"imbalance_factor", Unit::ratio, &Metrics::imbalance_factor, true},
-    {"competitive_ratio", Unit::ratio, &Metrics::competitive_ratio, true},
+    {"competitive_ratio", Unit::ratio, &Metrics::competitive_ratio, true, true},
     {"mean_deviation", Unit::seconds, &Metrics::mean_deviation, false},
     {"average_imbalance_factor", Unit::ratio, &Metrics::average_imbalance_factor, false},
-    {"lower_bound", Unit::seconds, &Metrics::lower_bound, false},
+    {"lower_bound", Unit::seconds, &Metrics::lower_bound, false, true},
 };
 
 /// Beyond this an interval is shown as a multiple of the median instead of as a percentage.
@@ -63,7 +65,8 @@ std::string human(const Metric& metric) {
 }
 
 /// What a row of the table says once, above it, when all rows agree.
-constexpr std::string_view kCommon[] = {"operation", "transport", "ranks", "iterations", "model"};
+constexpr std::string_view kCommon[] = {"operation", "transport",        "ranks", "iterations", "model", "compute",
+                                        "predictor", "prediction_noise", "paper", "base"};
 
 output::Row file_row(const Cell& cell) {
     const CellIdentity& identity = cell.identity;
@@ -130,6 +133,7 @@ Cell collective_cell(CellIdentity identity, const CallSetup& setup, std::span<co
     cell.identity.iterations = samples.size();
     std::vector<double> values(calls.size());
     for (const Measure& row : kMeasures) {
+        if (row.of_broadcasts && cell.identity.operation != runtime::name(runtime::OperationKind::broadcast)) continue;
         std::transform(calls.begin(), calls.end(), values.begin(), [&](const Metrics& call) { return call.*row.member; });
         cell.metrics.push_back(metric(row.name, row.unit, values, row.in_table));
     }
@@ -140,6 +144,18 @@ Cell collective_cell(CellIdentity identity, const CallSetup& setup, std::span<co
     cell.metrics.push_back({"message_time", Unit::seconds, {message_time, message_time, message_time}, false});
     cell.notes.emplace_back("model", name(setup.model));
     return cell;
+}
+
+Metric prediction_error(std::span<const CallSample> samples) {
+    std::vector<double> of_calls;
+    for (const CallSample& sample : samples) {
+        std::vector<double> of_ranks;
+        for (std::size_t rank = 0; rank < sample.predicted.size(); ++rank)
+            if (sample.predicted[rank] != kNever)
+                of_ranks.push_back(std::abs(static_cast<double>(sample.predicted[rank] - sample.arrivals[rank])) * 1e-9);
+        of_calls.push_back(of_ranks.empty() ? std::numeric_limits<double>::quiet_NaN() : estimate(of_ranks).median);
+    }
+    return metric("prediction_error", Unit::seconds, of_calls);
 }
 
 CellPrinter::CellPrinter(std::ostream& out, output::Format format) : out_(out), format_(format), table_(out, format) {}

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <iosfwd>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -49,6 +50,9 @@ struct Cell {
     std::vector<std::pair<std::string, std::string>> notes = {};
 };
 
+/// The time of what did not happen.
+inline constexpr Nanoseconds kNever = std::numeric_limits<Nanoseconds>::min();
+
 /// One measured call of a collective, all ranks together. Times of one clock.
 struct CallSample {
     std::uint64_t iteration = 0;
@@ -56,19 +60,26 @@ struct CallSample {
     std::vector<Nanoseconds> asked;     ///< The pattern's delay of each rank.
     std::vector<Nanoseconds> arrivals;  ///< a_i
     std::vector<Nanoseconds> exits;     ///< f_i
+    /// When each rank had its first data of another, and when it had last predicted to arrive; or kNever. Empty: of none.
+    std::vector<Nanoseconds> first_data = {}, predicted = {};
 
     bool operator==(const CallSample&) const = default;
 };
 
 /// The cell of a collective: medians over its calls of run_time, mean_elapsed, worst_elapsed, last_delay, spread,
 /// imbalance_factor, competitive_ratio, pattern_error (the largest of a call), and in csv and json also mean_deviation,
-/// average_imbalance_factor, lower_bound, pattern_error_rms and message_time; the model is a note.
+/// average_imbalance_factor, lower_bound, pattern_error_rms and message_time; the model is a note. The bound, and with it
+/// the ratio, is of broadcasts: other operations have neither.
 /// `iterations` becomes the number of samples. Throws Error{invalid_argument} without samples, or when one does not
 /// have a time for each of identity.ranks ranks.
 Cell collective_cell(CellIdentity identity, const CallSetup& setup, std::span<const CallSample> samples);
 
 /// A metric from one number per iteration: `collective_cell` for what is not a collective (pingpong, overlap, idle).
 Metric metric(std::string name, Unit unit, std::span<const double> samples, bool in_table = true);
+
+/// The median over the calls of a call's median distance |predicted - arrived| over its ranks; not defined if a call has
+/// no predictions.
+Metric prediction_error(std::span<const CallSample> samples);
 
 /// Prints cells: json and csv at once, a line per cell; text as one aligned table when finish() is called, under a
 /// heading with what is the same in all rows. In text, a number is the median in a unit that suits it, and behind ± the

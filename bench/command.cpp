@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "bench/barrier.hpp"
-#include "bench/broadcast.hpp"
+#include "bench/collective.hpp"
 #include "bench/idle.hpp"
 #include "bench/overlap.hpp"
 #include "bench/pingpong.hpp"
@@ -17,7 +17,7 @@ void add_bench_command(CLI::App& root, int& exit_code) {
 A benchmark starts its ranks itself; called by `rollcall run -n N rollcall bench ...` it uses that job.
 csv and json: a line for each cell, with operation, algorithm, transport, ranks, bytes, pattern, iterations, and the
 medians with their 95 % intervals, in seconds.)");
-    add_broadcast_command(*bench, exit_code);
+    add_collective_commands(*bench, exit_code);
     add_pingpong_command(*bench, exit_code);
     add_barrier_command(*bench, exit_code);
     add_overlap_command(*bench, exit_code);

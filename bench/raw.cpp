@@ -16,13 +16,20 @@ namespace rollcall::bench {
 namespace {
 
 const std::vector<std::string>& heading() {
-    static const std::vector<std::string> names{"operation", "algorithm",  "transport", "ranks",      "bytes",
-                                                "pattern",   "iterations", "root",      "model",      "message_time_ns",
-                                                "iteration", "rank",       "asked_ns",  "arrival_ns", "exit_ns"};
+    static const std::vector<std::string> names{"operation",  "algorithm",  "transport", "ranks",           "bytes",       "pattern",
+                                                "iterations", "root",       "model",     "message_time_ns", "iteration",   "rank",
+                                                "asked_ns",   "arrival_ns", "exit_ns",   "first_data_ns",   "predicted_ns"};
     return names;
 }
 
 constexpr std::size_t kIterationColumn = 10;  // the columns before it identify the cell
+
+constexpr std::size_t kFirstDataColumn = 15, kPredictedColumn = 16;
+
+/// A time that may be missing, as all may.
+std::string optional_time(const std::vector<Nanoseconds>& times, std::size_t rank, Nanoseconds start) {
+    return times.empty() || times[rank] == kNever ? "" : std::to_string(times[rank] - start);
+}
 
 std::string last_error() { return std::generic_category().message(errno); }
 
@@ -35,6 +42,9 @@ struct Line {
         throw Error(ErrorCode::invalid_argument, fmt::format("raw samples '{}', line {}: {}", path.string(), number, reason));
     }
 
+    Nanoseconds optional_time(const std::string& text, std::size_t column) const {
+        return text.empty() ? kNever : integer<Nanoseconds>(text, column);
+    }
     template <class Integer>
     Integer integer(const std::string& text, std::size_t column) const {
         Integer value{};
@@ -63,8 +73,9 @@ void RawWriter::append(const CellIdentity& identity, const CallSetup& setup, con
                                        std::to_string(setup.root), std::string(name(setup.model)), std::to_string(setup.message_time)});
     for (std::size_t rank = 0; rank < ranks; ++rank)
         file_ << cell
-              << fmt::format(",{},{},{},{},{}\n", sample.iteration, rank, sample.asked[rank], sample.arrivals[rank] - sample.start,
-                             sample.exits[rank] - sample.start);
+              << fmt::format(",{},{},{},{},{},{},{}\n", sample.iteration, rank, sample.asked[rank], sample.arrivals[rank] - sample.start,
+                             sample.exits[rank] - sample.start, optional_time(sample.first_data, rank, sample.start),
+                             optional_time(sample.predicted, rank, sample.start));
 }
 
 void RawWriter::close() {
@@ -129,6 +140,8 @@ std::vector<RawCell> read_raw(const std::filesystem::path& path) {
         sample.asked.push_back(line.integer<Nanoseconds>(fields[12], 12));
         sample.arrivals.push_back(line.integer<Nanoseconds>(fields[13], 13));
         sample.exits.push_back(line.integer<Nanoseconds>(fields[14], 14));
+        sample.first_data.push_back(line.optional_time(fields[kFirstDataColumn], kFirstDataColumn));
+        sample.predicted.push_back(line.optional_time(fields[kPredictedColumn], kPredictedColumn));
     }
     if (file.bad()) throw Error(ErrorCode::invalid_argument, fmt::format("raw samples cannot be read from '{}'", path.string()));
     if (line.number == 0) throw Error(ErrorCode::invalid_argument, fmt::format("raw samples '{}': the file is empty", path.string()));

@@ -12,9 +12,9 @@
 namespace rollcall::bench {
 
 /// Writes raw samples as csv: a heading, then a line per call and rank with the cell's identity, root, message time,
-/// model, iteration, rank, asked delay, arrival and exit. Times are nanoseconds; arrival and exit count from the call's
-/// common start, so that a reader needs no clock. Lines of different cells may be mixed, in the order in which they
-/// were measured.
+/// model, iteration, rank, asked delay, arrival, exit, first data and predicted arrival (empty: never). Times are
+/// nanoseconds; all but the delay count from the call's common start, so that a reader needs no clock. Lines of different cells may be
+/// mixed, in the order in which they were measured.
 class RawWriter {
   public:
     /// Creates or replaces the file. Throws Error{invalid_argument} with the system's reason when that fails.

@@ -14,33 +14,30 @@ const Estimate& value_of(const Cell& cell, std::string_view name) {
 }
 
 /// The call whose mean elapsed time is the median.
-const Call& median_call(const Measured& measured) {
-    std::vector<std::pair<double, const Call*>> order;
-    for (const Call& call : measured.calls)
-        order.emplace_back(measure(call.times.arrivals, call.times.exits, measured.setup).mean_elapsed, &call);
+const CallSample& median_call(const Measured& measured) {
+    std::vector<std::pair<double, const CallSample*>> order;
+    for (const CallSample& call : measured.calls)
+        order.emplace_back(measure(call.arrivals, call.exits, measured.setup).mean_elapsed, &call);
     const auto middle = order.begin() + static_cast<std::ptrdiff_t>((order.size() - 1) / 2);
     std::nth_element(order.begin(), middle, order.end());
     return *middle->second;
 }
 
 GanttChart gantt_of(const Measured& measured) {
-    const Call& call = median_call(measured);
+    const CallSample& call = median_call(measured);
     GanttChart chart;
     chart.title =
         fmt::format("{}, {}, {}: call {}, the median of {}", measured.identity.algorithm, runtime::format_bytes(measured.identity.bytes),
-                    measured.identity.pattern, call.times.iteration, measured.calls.size());
+                    measured.identity.pattern, call.iteration, measured.calls.size());
     for (int rank = 0; rank < measured.identity.ranks; ++rank) {
         const auto r = static_cast<std::size_t>(rank);
         const bool is_root = rank == measured.setup.root;
         GanttChart::Row row{.label = fmt::format("{}{}", rank, is_root ? " (root)" : ""),
-                            .arrival = call.times.arrivals[r],
-                            .exit = call.times.exits[r],
+                            .arrival = call.arrivals[r],
+                            .exit = call.exits[r],
                             .transfers = {}};
-        // The root has nothing to wait for but its own sends.
-        if (is_root)
-            row.transfers.push_back({row.arrival, row.exit});
-        else if (call.first_data[r] > 0)
-            row.transfers.push_back({call.first_data[r], row.exit});
+        // Who gets nothing from others has nothing to wait for but its own sends.
+        row.transfers.push_back({call.first_data[r] == kNever ? row.arrival : call.first_data[r], row.exit});
         chart.rows.push_back(std::move(row));
     }
     return chart;
@@ -49,48 +46,54 @@ GanttChart gantt_of(const Measured& measured) {
 }  // namespace
 
 Report::Report(const Sweep& sweep, std::ostream& out)
-    : plot_(sweep.plot), plotted_bytes_(*std::max_element(sweep.sizes.begin(), sweep.sizes.end())), printer_(out, sweep.format) {
+    : sweep_(sweep), plotted_bytes_(*std::max_element(sweep.sizes.begin(), sweep.sizes.end())), printer_(out, sweep.format) {
     if (!sweep.raw.empty()) raw_.emplace(sweep.raw);
-    lines_.title = fmt::format("broadcast of {} to {} ranks: time against imbalance", runtime::format_bytes(plotted_bytes_), sweep.ranks);
+    lines_.title = fmt::format("{} of {} with {} ranks: time against imbalance", runtime::name(sweep.operation),
+                               runtime::format_bytes(plotted_bytes_), sweep.ranks);
     lines_.y = {"mean elapsed time", true};
 }
 
-void Report::add(const Measured& measured) {
-    std::vector<CallSample> samples;
-    for (const Call& call : measured.calls) samples.push_back(call.times);
-    Cell cell = collective_cell(measured.identity, measured.setup, samples);
+void Report::add(Measured measured) {
+    Cell cell = collective_cell(measured.identity, measured.setup, measured.calls);
+    if (sweep_.phases) {
+        const auto files_only = std::find_if(cell.metrics.begin(), cell.metrics.end(), [](const Metric& m) { return !m.in_table; });
+        cell.metrics.insert(files_only, prediction_error(measured.calls));
+        for (auto& note : sweep_.phases->notes()) cell.notes.push_back(std::move(note));
+    }
     cell.notes.insert(cell.notes.end(), measured.notes.begin(), measured.notes.end());
-    printer_.add(cell);
     if (raw_)
-        for (const CallSample& sample : samples) raw_->append(cell.identity, measured.setup, sample);
-    if (!plot_.empty() && measured.identity.bytes == plotted_bytes_) keep_for_plot(measured, cell);
+        for (const CallSample& call : measured.calls) raw_->append(cell.identity, measured.setup, call);
+    if (!sweep_.plot.empty() && measured.identity.bytes == plotted_bytes_) keep_for_plot(measured, cell);
+    if (sweep_.paper && measured.identity.algorithm == sweep_.paper->base) {
+        base_ = std::move(measured.calls);
+        return;
+    }
+    if (sweep_.paper) compare(cell, *sweep_.paper, measured.calls, base_);
+    printer_.add(cell);
 }
 
 void Report::keep_for_plot(const Measured& measured, const Cell& cell) {
     const bool has_message_time = measured.setup.message_time > 0;
     lines_.x =
         has_message_time ? Axis{"imbalance factor: spread of the arrivals in message times", false} : Axis{"spread of the arrivals", true};
-    auto series =
-        std::find_if(lines_.series.begin(), lines_.series.end(), [&](const auto& one) { return one.name == measured.identity.algorithm; });
-    if (series == lines_.series.end())
-        series = lines_.series.insert(lines_.series.end(), {.name = measured.identity.algorithm, .points = {}});
+    if (!first_model_) first_model_ = measured.setup.model;
+    std::string line = measured.identity.algorithm;
+    if (measured.setup.model != *first_model_) line += fmt::format(" ({})", name(measured.setup.model));
+    auto series = std::find_if(lines_.series.begin(), lines_.series.end(), [&](const auto& one) { return one.name == line; });
+    if (series == lines_.series.end()) series = lines_.series.insert(lines_.series.end(), {.name = line, .points = {}});
     series->points.push_back({value_of(cell, has_message_time ? "imbalance_factor" : "spread").median, value_of(cell, "mean_elapsed")});
 
-    // One call of the first algorithm that knows arrivals, or else of the first one, with the widest spread.
-    const bool knows_arrivals = measured.identity.algorithm.starts_with("arrival_");
+    // One call of the last algorithm that was asked for, with the widest spread.
     const double spread = value_of(cell, "spread").median;
-    const bool better_algorithm = gantt_algorithm_.empty() || (knows_arrivals && !gantt_knows_arrivals_);
-    if (!better_algorithm && (measured.identity.algorithm != gantt_algorithm_ || spread <= gantt_spread_)) return;
+    if (measured.identity.algorithm != sweep_.algorithms.back() || spread <= gantt_spread_) return;
     gantt_ = gantt_of(measured);
-    gantt_algorithm_ = measured.identity.algorithm;
-    gantt_knows_arrivals_ = knows_arrivals;
     gantt_spread_ = spread;
 }
 
 void Report::finish() {
     printer_.finish();
     if (raw_) raw_->close();
-    if (!plot_.empty()) write_svg(plot_, lines_, gantt_);
+    if (!sweep_.plot.empty()) write_svg(sweep_.plot, lines_, gantt_);
 }
 
 }  // namespace rollcall::bench

@@ -13,10 +13,12 @@
 
 #include "bench/clock.hpp"
 #include "bench/lists.hpp"
+#include "bench/operands.hpp"
 #include "bench/progress_line.hpp"
 #include "bench/report.hpp"
 #include "bench/sweep.hpp"
 #include "collectives/selection.hpp"
+#include "runtime/arrivals/prediction.hpp"
 #include "runtime/settings/quote.hpp"
 #include "runtime/settings/settings.hpp"
 #include "runtime/simulation/simulation.hpp"
@@ -37,11 +39,13 @@ constexpr std::uint64_t kUnlimited = std::uint64_t{1} << 62;
 /// A network of 10 Gbit/s (0.8 ns a byte) with 2 us for a message or a notice, and 10 GB/s for a copy.
 constexpr const char* kDefaultModel = "alpha=2us,beta=0.8,gamma=0.1,ports=1,duplex=full,notice=2us";
 
+constexpr const char* kUnlimitedName = "unlimited";
+constexpr int kDefaultRanks = 4096;
+
 struct Words {
     SweepWords sweep;
-    std::string ranks = "4096";
+    std::optional<std::string> ranks, landing;
     std::string model;
-    std::string landing = "unlimited";
     std::string segments;
     bool verbose = false;
 };
@@ -49,8 +53,8 @@ struct Words {
 struct Plan {
     Sweep sweep;
     transport::Model model;
-    std::uint64_t landing_bytes = kUnlimited;
-    std::uint64_t segments = 0;  ///< 0: not given.
+    std::vector<std::uint64_t> landing;  ///< Budgets.
+    std::uint64_t segments = 0;          ///< 0: not given.
     bool verbose = false;
 };
 
@@ -105,20 +109,32 @@ void change(transport::Model& model, std::string_view text) {
     }
 }
 
-Plan plan_of(const Words& words) {
-    Plan plan;
-    const auto ranks = static_cast<int>(parse_count(words.ranks, "--ranks", 1, kMostRanks));
-    plan.sweep = checked(words.sweep, ranks, Ranks::simulated);
-    change(plan.model, kDefaultModel);
-    change(plan.model, words.model);
-    if (words.landing != "unlimited") {
+std::vector<std::uint64_t> parse_landing(const std::string& text) {
+    std::vector<std::uint64_t> budgets;
+    for (std::size_t begin = 0; begin <= text.size();) {
+        const std::size_t end = std::min(text.find(',', begin), text.size());
+        const std::string entry = text.substr(begin, end - begin);
         try {
-            plan.landing_bytes = runtime::parse_bytes(words.landing);
+            budgets.push_back(entry == kUnlimitedName ? kUnlimited : runtime::parse_bytes(entry));
         } catch (const Error&) {
             throw Error(ErrorCode::invalid_argument,
-                        fmt::format("--landing {}; allowed: unlimited, or bytes such as 0 or 64Mi", runtime::quote(words.landing)));
+                        fmt::format("--landing {}; allowed: unlimited, or bytes such as 0 or 64Mi", runtime::quote(entry)));
         }
+        begin = end + 1;
     }
+    return budgets;
+}
+
+Plan plan_of(const Words& words, OperationKind operation) {
+    Plan plan;
+    const bool paper = words.sweep.paper.has_value();
+    const std::string default_ranks = std::to_string(paper ? kPaperRanks : kDefaultRanks);
+    const auto ranks = static_cast<int>(parse_count(words.ranks.value_or(default_ranks), "--ranks", 1, kMostRanks));
+    plan.sweep = checked(words.sweep, operation, ranks, Ranks::simulated);
+    change(plan.model, kDefaultModel);
+    if (paper) change(plan.model, kPaperModel);
+    change(plan.model, words.model);
+    plan.landing = parse_landing(words.landing.value_or(paper ? "0" : kUnlimitedName));
     if (!words.segments.empty()) {
         plan.segments = parse_count(words.segments, "--segments", 1, kMostSegments);
         if (plan.sweep.segment_bytes) throw Error(ErrorCode::invalid_argument, "--segments and --segment together; allowed: one of them");
@@ -127,13 +143,15 @@ Plan plan_of(const Words& words) {
     return plan;
 }
 
-/// One algorithm at one size and pattern.
+/// One algorithm at one size, landing budget and pattern.
 class CellRun {
   public:
-    CellRun(const Plan& plan, std::uint64_t bytes, const Pattern& pattern, const std::string& name) : plan_(plan), pattern_(pattern) {
+    CellRun(const Plan& plan, std::uint64_t size, std::uint64_t landing_bytes, const Pattern& pattern, const std::string& name)
+        : plan_(plan), pattern_(pattern) {
         const Sweep& sweep = plan.sweep;
-        entry_ = name == "auto" ? collectives::select(OperationKind::broadcast, situation(plan, bytes)).entry
-                                : &collectives::find_algorithm(OperationKind::broadcast, name, true);
+        const std::uint64_t bytes = bytes_ = call_bytes(sweep.operation, size, sweep.ranks);
+        entry_ = name == "auto" ? collectives::select(sweep.operation, situation(plan, size, landing_bytes)).entry
+                                : &collectives::find_algorithm(sweep.operation, name, true);
         std::uint64_t segment = entry_->segmented && !entry_->whole_by_default ? runtime::Settings().segment_bytes : 0;
         if (sweep.segment_bytes) segment = *sweep.segment_bytes;
         if (plan.segments > 0) segment = std::max<std::uint64_t>((bytes + plan.segments - 1) / plan.segments, 1);
@@ -141,24 +159,25 @@ class CellRun {
 
         transport::Model model = plan.model;
         if (entry_->simulated_only) model.cut_through = true;
-        simulation_.emplace(runtime::Simulation::Options{.ranks = sweep.ranks, .model = model, .landing_bytes = plan.landing_bytes});
-        measured_.identity = {.operation = "broadcast",
+        simulation_.emplace(runtime::Simulation::Options{.ranks = sweep.ranks, .model = model, .landing_bytes = landing_bytes});
+        if (sweep.phases) predictors_.assign(static_cast<std::size_t>(sweep.ranks), runtime::ArrivalPredictor(sweep.phases->predictor));
+        measured_.identity = {.operation = std::string(runtime::name(sweep.operation)),
                               .algorithm = name,
                               .transport = "simulated",
                               .ranks = sweep.ranks,
-                              .bytes = bytes,
+                              .bytes = size,
                               .pattern = pattern.describe()};
-        measured_.setup = {sweep.root, model.message_time(bytes), plan.landing_bytes > 0 ? Model::nonblocking : Model::blocking};
+        measured_.setup = {sweep.root, model.message_time(bytes), landing_bytes > 0 ? Model::nonblocking : Model::blocking};
         measured_.notes = {{"forwarding", model.cut_through ? "first_bit" : "message"}};
     }
 
-    static collectives::Situation situation(const Plan& plan, std::uint64_t bytes) {
-        return {.bytes = bytes, .ranks = plan.sweep.ranks, .landing = plan.landing_bytes > 0};
+    static collectives::Situation situation(const Plan& plan, std::uint64_t size, std::uint64_t landing_bytes) {
+        return {.bytes = call_bytes(plan.sweep.operation, size, plan.sweep.ranks), .ranks = plan.sweep.ranks, .landing = landing_bytes > 0};
     }
 
     Measured run() {
         const Nanoseconds begin = now();
-        std::uint64_t iterations = plan_.sweep.iterations.value_or(kDefaultIterations);
+        std::uint64_t iterations = plan_.sweep.iterations.value_or(plan_.sweep.paper ? kPaperIterations : kDefaultIterations);
         for (std::uint64_t iteration = 0; iteration < iterations; ++iteration) {
             const std::uint64_t events = call(iteration);
             if (iteration == 0 && !plan_.sweep.iterations)
@@ -177,32 +196,64 @@ class CellRun {
   private:
     /// Returns how many events it took.
     std::uint64_t call(std::uint64_t iteration) {
-        Call call;
-        call.times.iteration = iteration;
-        call.times.asked = pattern_.delays(plan_.sweep.ranks, plan_.sweep.root, iteration, measured_.setup.message_time);
-        runtime::Simulation::RankCall what;
-        what.call = collectives::make_call(*entry_, plan_.sweep.root, measured_.identity.bytes, segment_bytes_);
-        what.algorithm = entry_->algorithm;
-        what.arguments.data = {nullptr, measured_.identity.bytes};  // sizes alone: there may be 100,000 ranks
-        what.arguments.segment_bytes = segment_bytes_;
-        what.arguments.oracle = call.times.asked;
-        auto outcome = simulation_->run([&](int) { return what; }, call.times.asked);
+        const Sweep& sweep = plan_.sweep;
+        CallSample call;
+        call.iteration = iteration;
+        call.asked = pattern_.delays(sweep.ranks, sweep.root, iteration, measured_.setup.message_time);
+        call.start = sweep.phases ? 2 * sweep.phases->compute : 0;
+        std::vector<Nanoseconds> arrivals = call.asked;
+        for (Nanoseconds& arrival : arrivals) arrival += call.start;
+        auto outcome = simulation_->run([&](int rank) { return rank_call(rank, iteration, call); }, arrivals);
         for (std::size_t rank = 0; rank < outcome.errors.size(); ++rank)
             if (outcome.errors[rank])
                 throw Error(ErrorCode::state, fmt::format("simulated rank {}: {}", rank, outcome.errors[rank]->what()));
-        call.times.arrivals = std::move(outcome.arrivals);
-        call.times.exits = std::move(outcome.exits);
+        call.arrivals = std::move(outcome.arrivals);
+        call.exits = std::move(outcome.exits);
         call.first_data = std::move(outcome.first_data);
+        std::replace(call.first_data.begin(), call.first_data.end(), Nanoseconds{0}, kNever);
         measured_.calls.push_back(std::move(call));
         messages_ += outcome.messages;
         events_ += outcome.events;
         return outcome.events;
     }
 
+    /// What this rank calls, and what it predicts meanwhile (which goes into `call`, too).
+    runtime::Simulation::RankCall rank_call(int rank, std::uint64_t iteration, CallSample& call) {
+        const Sweep& sweep = plan_.sweep;
+        runtime::Simulation::RankCall what;
+        what.call = collectives::make_call(*entry_, sweep.root, bytes_, segment_bytes_);
+        what.algorithm = entry_->algorithm;
+        what.arguments = phantom(sweep.operation, bytes_, sweep.ranks, rank == sweep.root);
+        what.arguments.segment_bytes = segment_bytes_;
+        what.arguments.oracle = call.asked;
+        if (!sweep.phases) return what;
+
+        const auto r = static_cast<std::size_t>(rank);
+        const Phase phase = phase_of(*sweep.phases, call.asked[r], noise_key(sweep.seed, iteration, rank));
+        runtime::ArrivalPredictor& predictor = predictors_[r];
+        const auto predict = [&](Nanoseconds at) {
+            const Nanoseconds predicted = predictor.predicted();
+            if (predicted == runtime::kUnknownTime) return;
+            if (what.predictions.empty() || what.predictions.back().arrival != predicted) what.predictions.push_back({at, predicted});
+        };
+        what.begin = 0;
+        predictor.begin(0);
+        predict(0);
+        if (sweep.phases->edge) {
+            predictor.edge(kEdge, phase.edge);
+            predict(phase.edge);
+        }
+        predictor.end(phase.end);
+        call.predicted.push_back(what.predictions.empty() ? kNever : what.predictions.back().arrival);
+        return what;
+    }
+
     const Plan& plan_;
     const Pattern& pattern_;
     const collectives::AlgorithmEntry* entry_;
+    std::uint64_t bytes_;  ///< Of a call.
     std::uint64_t segment_bytes_;
+    std::vector<runtime::ArrivalPredictor> predictors_;  ///< By rank, each with a clock that begins with the phase.
     std::optional<runtime::Simulation> simulation_;
     Measured measured_;
     std::uint64_t messages_ = 0, events_ = 0;
@@ -213,21 +264,24 @@ void simulate(const Plan& plan) {
     if (sweep.explain) {
         std::ostream& out = sweep.format == output::Format::text ? std::cout : std::cerr;
         for (const std::uint64_t bytes : sweep.sizes) {
-            const auto situation = CellRun::situation(plan, bytes);
-            out << collectives::explain(OperationKind::broadcast, situation, collectives::select(OperationKind::broadcast, situation))
-                << std::endl;
+            for (const std::uint64_t landing : plan.landing) {
+                const auto situation = CellRun::situation(plan, bytes, landing);
+                out << collectives::explain(sweep.operation, situation, collectives::select(sweep.operation, situation)) << std::endl;
+            }
         }
     }
     Report report(sweep, std::cout);
-    ProgressLine progress(sweep.sizes.size() * sweep.patterns.size() * sweep.algorithms.size());
+    ProgressLine progress(sweep.sizes.size() * plan.landing.size() * sweep.patterns.size() * sweep.algorithms.size());
     std::size_t done = 0;
     for (const std::uint64_t bytes : sweep.sizes) {
-        for (const Pattern& pattern : sweep.patterns) {
-            for (const std::string& algorithm : sweep.algorithms) {
-                progress.update(done++, fmt::format("{} {} {}", runtime::format_bytes(bytes), algorithm, pattern.describe()));
-                const Measured measured = CellRun(plan, bytes, pattern, algorithm).run();
-                progress.erase();
-                report.add(measured);
+        for (const std::uint64_t landing : plan.landing) {
+            for (const Pattern& pattern : sweep.patterns) {
+                for (const std::string& algorithm : sweep.algorithms) {
+                    progress.update(done++, fmt::format("{} {} {}", runtime::format_bytes(bytes), algorithm, pattern.describe()));
+                    Measured measured = CellRun(plan, bytes, landing, pattern, algorithm).run();
+                    progress.erase();
+                    report.add(std::move(measured));
+                }
             }
         }
     }
@@ -249,25 +303,40 @@ which. --landing 0 is the paper's blocking model, unlimited its non-blocking one
 
 Without --iterations it is 20, and fewer for cells of very many messages (20 million events for a cell).)";
 
+constexpr const char* kPaperFooter = R"(
+
+With --paper the defaults are the paper's: 48 ranks, 128 iterations, )";
+constexpr const char* kPaperFooterEnd = R"( (117 MB/s), and --landing 0. Its network was not this simple: several senders to
+one receiver, as at the beginning of a linear gather, cost it more than their bytes.)";
+
+void add_command(CLI::App& simulate_command, OperationKind operation, const std::string& summary) {
+    CLI::App* const command = simulate_command.add_subcommand(std::string(runtime::name(operation)), summary);
+    const auto words = std::make_shared<Words>();
+    command->add_option("-n,--ranks", words->ranks, "How many ranks")->type_name("N")->default_str(std::to_string(kDefaultRanks));
+    add_sweep_options(*command, words->sweep, operation, Ranks::simulated);
+    command->add_option("--model", words->model, "What differs from the default network (see below): alpha=5us,ports=2,cut-through")
+        ->type_name("K=V,...");
+    command
+        ->add_option("--landing", words->landing,
+                     "Early data that each rank takes in, separated by commas: unlimited, or bytes; 0: none. The column `model` says which")
+        ->type_name("BYTES")
+        ->default_str(kUnlimitedName);
+    command->add_option("--segments", words->segments, "Instead of --segment: so many pieces, of every message")->type_name("N");
+    command->add_flag("--verbose", words->verbose, "Say on standard error what each cell took of real time");
+    std::string footer = command->get_footer() + kFooter + kDefaultModel + kFooterEnd;
+    if (operation != OperationKind::broadcast) footer += std::string(kPaperFooter) + kPaperModel + kPaperFooterEnd;
+    command->footer(footer);
+    command->callback([words, operation] { simulate(plan_of(*words, operation)); });
+}
+
 }  // namespace
 
 void add_simulate_command(CLI::App& root) {
     CLI::App* const simulate_command = root.add_subcommand("simulate", "Run algorithms on a simulated network, in virtual time");
     simulate_command->require_subcommand(1);
-    CLI::App* const command = simulate_command->add_subcommand("broadcast", "Broadcasts of many simulated ranks under arrival patterns");
-    const auto words = std::make_shared<Words>();
-    words->sweep.bytes = "8Mi";
-    command->add_option("-n,--ranks", words->ranks, "How many ranks")->type_name("N")->capture_default_str();
-    add_sweep_options(*command, words->sweep, Ranks::simulated);
-    command->add_option("--model", words->model, "What differs from the default network (see below): alpha=5us,ports=2,cut-through")
-        ->type_name("K=V,...");
-    command->add_option("--landing", words->landing, "Early data that each rank takes in: unlimited, or bytes; 0: none")
-        ->type_name("BYTES")
-        ->capture_default_str();
-    command->add_option("--segments", words->segments, "Instead of --segment: so many pieces, of every message")->type_name("N");
-    command->add_flag("--verbose", words->verbose, "Say on standard error what each cell took of real time");
-    command->footer(command->get_footer() + kFooter + kDefaultModel + kFooterEnd);
-    command->callback([words] { simulate(plan_of(*words)); });
+    add_command(*simulate_command, OperationKind::broadcast, "Broadcasts of many simulated ranks under arrival patterns");
+    add_command(*simulate_command, OperationKind::scatter, "Scatters of simulated ranks, with and without compute phases");
+    add_command(*simulate_command, OperationKind::gather, "Gathers of simulated ranks, with and without compute phases");
 }
 
 }  // namespace rollcall::bench

@@ -66,14 +66,7 @@ int start(const Start& start, const std::vector<std::string>& environment, const
     return launcher::run(options);
 }
 
-void write_all(int descriptor, std::string_view text) {
-    while (!text.empty()) {
-        const ssize_t written = ::write(descriptor, text.data(), text.size());
-        if (written < 0 && errno == EINTR) continue;
-        if (written <= 0) throw Error(ErrorCode::state, fmt::format("samples cannot be left: {}", std::generic_category().message(errno)));
-        text.remove_prefix(static_cast<std::size_t>(written));
-    }
-}
+std::filesystem::path path_of(int descriptor) { return fmt::format("/proc/self/fd/{}", descriptor); }
 
 }  // namespace
 
@@ -132,41 +125,54 @@ Start checked(const StartWords& words, int default_ranks, int fewest_ranks) {
     return start;
 }
 
-int start_again(const Start& how) {
-    std::vector<std::string> words;
+int start_again(const Start& how, const std::vector<std::string>& environment, const std::vector<std::string>& words) {
+    std::vector<std::string> more = words;
     const InheritedDescriptor terminal(::isatty(STDERR_FILENO) == 1 ? ::dup(STDERR_FILENO) : -1);
-    if (terminal.get() >= 0) words = {kTerminalOption, std::to_string(terminal.get())};
-    return start(how, {}, words);
+    if (terminal.get() >= 0) more.insert(more.end(), {kTerminalOption, std::to_string(terminal.get())});
+    return start(how, environment, more);
 }
 
-Samples collect(const Start& how, const std::vector<std::string>& environment, const std::vector<std::string>& words) {
+int start_with_samples(const Start& how, const std::vector<std::string>& environment, const std::vector<std::string>& words,
+                       const std::function<void(const std::filesystem::path&)>& read) {
     const InheritedDescriptor file(::memfd_create("samples", 0));
     if (file.get() < 0)
         throw Error(ErrorCode::state, fmt::format("no file for samples in memory: {}", std::generic_category().message(errno)));
     std::vector<std::string> more = words;
     more.insert(more.end(), {kSamplesOption, std::to_string(file.get())});
+    const int exit_code = start_again(how, environment, more);
+    if (exit_code == 0) read(path_of(file.get()));
+    return exit_code;
+}
+
+std::filesystem::path samples_path(const Inherited& inherited) {
+    return inherited.samples >= 0 ? path_of(inherited.samples) : std::filesystem::path();
+}
+
+Samples collect(const Start& how, const std::vector<std::string>& environment, const std::vector<std::string>& words) {
     Samples samples;
-    samples.exit_code = start(how, environment, more);
-    if (samples.exit_code != 0) return samples;
-    std::ifstream in(fmt::format("/proc/self/fd/{}", file.get()));
-    for (std::string line; std::getline(in, line);) {
-        const auto tab = line.find('\t');
-        const std::string key = line.substr(0, tab), value = line.substr(tab + 1);
-        if (key == "transport") {
-            samples.transport = value;
-        } else {
-            samples.values[key].push_back(std::strtod(value.c_str(), nullptr));
+    samples.exit_code = start_with_samples(how, environment, words, [&](const std::filesystem::path& path) {
+        std::ifstream in(path);
+        for (std::string line; std::getline(in, line);) {
+            const auto tab = line.find('\t');
+            const std::string key = line.substr(0, tab), value = line.substr(tab + 1);
+            if (key == "transport") {
+                samples.transport = value;
+            } else {
+                samples.values[key].push_back(std::strtod(value.c_str(), nullptr));
+            }
         }
-    }
-    if (samples.values.empty()) throw Error(ErrorCode::state, "the job ended well, but left no samples");
+        if (samples.values.empty()) throw Error(ErrorCode::state, "the job ended well, but left no samples");
+    });
     return samples;
 }
 
 void leave(const Inherited& inherited, const Samples& samples) {
-    std::string text = fmt::format("transport\t{}\n", samples.transport);
+    std::ofstream out(samples_path(inherited));
+    out << fmt::format("transport\t{}\n", samples.transport);
     for (const auto& [key, values] : samples.values)
-        for (const double value : values) text += fmt::format("{}\t{}\n", key, value);
-    write_all(inherited.samples, text);
+        for (const double value : values) out << fmt::format("{}\t{}\n", key, value);
+    out.close();
+    if (!out) throw Error(ErrorCode::state, fmt::format("samples cannot be left: {}", std::generic_category().message(errno)));
 }
 
 ProgressLine::Surroundings progress_surroundings(const Inherited& inherited) {

@@ -6,6 +6,8 @@
 /// own standard error goes through the launcher), and one of a file in memory that it leaves its samples in.
 #pragma once
 
+#include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -49,8 +51,15 @@ struct Start {
 /// must be absent or the job's size. Throws Error{invalid_argument, invalid_setting}.
 Start checked(const StartWords& words, int default_ranks, int fewest_ranks);
 
-/// Runs this very command again, with more words, on each rank of a new job; returns the job's exit code.
-int start_again(const Start& start);
+/// Runs this very command again, with further environment (K=V) and words, on each rank of a new job; returns the job's
+/// exit code.
+int start_again(const Start& start, const std::vector<std::string>& environment = {}, const std::vector<std::string>& words = {});
+
+/// The same with a file in memory that rank 0 finds at samples_path(); when the job has ended well, `read` gets its path.
+int start_with_samples(const Start& start, const std::vector<std::string>& environment, const std::vector<std::string>& words,
+                       const std::function<void(const std::filesystem::path&)>& read);
+/// Rank 0's name of that file; empty: there is none.
+std::filesystem::path samples_path(const Inherited& inherited);
 
 /// Numbers measured in a job, by name, in the order in which they came.
 struct Samples {
@@ -58,7 +67,7 @@ struct Samples {
     std::string transport;
     std::map<std::string, std::vector<double>> values;
 };
-/// The same with further environment (K=V) and further words for this job, and collects the samples that rank 0 leaves.
+/// As start_with_samples(), with samples that rank 0 leaves.
 Samples collect(const Start& start, const std::vector<std::string>& environment, const std::vector<std::string>& words);
 /// Leaves samples for the process that collects them.
 void leave(const Inherited& inherited, const Samples& samples);

@@ -1,6 +1,7 @@
 #include "bench/sweep.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -25,15 +26,52 @@ namespace {
 
 constexpr std::uint64_t kMostIterations = 1'000'000;
 
-std::vector<Choice> choices(Ranks ranks) {
+using runtime::OperationKind;
+
+std::vector<Choice> choices(OperationKind operation, Ranks ranks) {
     std::vector<Choice> all;
     for (const auto& entry : collectives::catalogue()) {
-        if (entry.operation != runtime::OperationKind::broadcast) continue;
+        if (entry.operation != operation) continue;
         if (entry.simulated_only && ranks == Ranks::real) continue;
         all.push_back({std::string(entry.name), {entry.aliases.begin(), entry.aliases.end()}});
     }
     all.push_back({.name = "auto", .in_all = false});
     return all;
+}
+
+std::string comma_separated(const std::vector<std::string>& entries) { return fmt::format("{}", fmt::join(entries, ",")); }
+
+/// Of the tables of this operation.
+std::string paper_names(OperationKind operation) {
+    std::vector<std::string> names;
+    for (const PaperTable& table : paper_tables())
+        if (table.operation == operation) names.emplace_back(table.name);
+    return comma_separated(names);
+}
+
+/// The table's sizes, patterns and algorithms, or of its sizes and delays those that were asked for.
+void use_paper(Sweep& sweep, const SweepWords& words) {
+    for (const PaperTable& table : paper_tables())
+        if (table.operation == sweep.operation && table.name == *words.paper) sweep.paper = &table;
+    if (!sweep.paper)
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("--paper {}; allowed: {}", runtime::quote(*words.paper), paper_names(sweep.operation)));
+    if (!words.arrivals.empty() || words.algorithms)
+        throw Error(ErrorCode::invalid_argument,
+                    "--paper with --arrival or --algorithm; allowed: --bytes and --delays, out of the table's");
+    std::vector<std::string> rows;
+    for (const std::uint64_t size : PaperTable::kSizes) rows.push_back(runtime::format_bytes(size));
+    sweep.sizes = parse_sizes(words.bytes.value_or(comma_separated(rows)));
+    for (const std::uint64_t size : sweep.sizes)
+        if (std::find(PaperTable::kSizes.begin(), PaperTable::kSizes.end(), size) == PaperTable::kSizes.end())
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("--bytes {} with --paper; allowed: {}", runtime::format_bytes(size), comma_separated(rows)));
+    std::vector<Choice> columns;
+    for (const Nanoseconds delay : PaperTable::kDelays)
+        columns.push_back({.name = fmt::format("{}ms", delay / 1'000'000), .aliases = {std::to_string(delay / 1'000'000)}});
+    for (const std::string& name : parse_names(words.delays.value_or("all"), "delay", columns))
+        sweep.patterns.push_back(Pattern::parse(paper_pattern(runtime::parse_duration(name)), sweep.seed));
+    sweep.algorithms = {std::string(sweep.paper->base), std::string(sweep.paper->algorithm)};
 }
 
 /// Before a long run, not after it. Nothing is created.
@@ -46,10 +84,43 @@ void require_writable(const char* option, const std::filesystem::path& path) {
                 fmt::format("{} {} cannot be written: {}", option, runtime::quote(path.string()), std::generic_category().message(reason)));
 }
 
+constexpr const char* kRealFooter = R"(
+Each call: a barrier, then a common start that rank 0 announces, then each rank waits for its delay and calls. All
+algorithms and patterns of a size are interleaved in random order, anew for each iteration; every byte received is
+checked. The common start is a time of CLOCK_MONOTONIC, which the ranks of one host share.
+
+Columns: run_time is latest exit - earliest arrival; elapsed is exit - arrival of a rank; last_delay is latest exit -
+latest arrival; spread is latest - earliest arrival, and imbalance_factor the same in message times T (measured point
+to point); pattern_error is the largest distance of an arrival from what the pattern asked for. Medians; behind ± the
+larger half of the 95 % interval. csv and json: seconds.)";
+
+constexpr const char* kBroadcastFooter = R"(
+competitive_ratio is mean elapsed time over the paper's lower bound (it may be below 1: data that moves before a rank
+arrives costs it no time).)";
+
+constexpr const char* kPlannedFooter = R"(
+The message whose time is T is one block.
+
+With --compute T each call is that of a plan (Proficz 2020, fig. 13): the plan begins, the rank computes for T + x/2, tells
+that half of its phase is over, computes as long again, and calls. x is its delay, so it arrives 2 T + x after the common
+start. prediction_error is the median of |predicted - real arrival|. With root_late:100ms and --compute 0 the root alone
+computes, for 100 ms, and last_delay is what a gather still takes after that.
+
+--paper compares the table's two algorithms by calls with the same delays: difference = run_time - base_run_time, quotient
+= base_run_time / run_time, and the paper's of both.)";
+
 }  // namespace
 
-void add_sweep_options(CLI::App& command, SweepWords& words, Ranks ranks) {
-    command.add_option("--bytes", words.bytes, "Sizes of the message, separated by commas")->type_name("SIZES")->capture_default_str();
+void add_sweep_options(CLI::App& command, SweepWords& words, OperationKind operation, Ranks ranks) {
+    const bool planned = operation != OperationKind::broadcast;
+    command
+        .add_option(
+            "--bytes", words.bytes,
+            planned ? "Sizes of the whole vector, separated by commas; a rank's block is a size / ranks, rounded down to whole elements "
+                      "of 4 bytes"
+                    : "Sizes of the message, separated by commas")
+        ->type_name("SIZES")
+        ->default_str(default_sizes(ranks));
     command
         .add_option("--arrival", words.arrivals, "Arrival patterns, separated by commas; may be given again (see below; default balanced)")
         ->type_name("PATTERNS")
@@ -59,8 +130,19 @@ void add_sweep_options(CLI::App& command, SweepWords& words, Ranks ranks) {
         .add_option("--algorithm", words.algorithms,
                     "Algorithms by name or alias (rollcall info --algorithms), separated by commas; all; auto")
         ->type_name("NAMES")
+        ->default_str("all");
+    if (planned) {
+        add_phase_options(command, words.phases);
+        command
+            .add_option("--paper", words.paper,
+                        fmt::format("Measure what this table of Proficz 2020 has, and print it beside that: {}", paper_names(operation)))
+            ->type_name("TABLE");
+        command.add_option("--delays", words.delays, "With --paper: only these largest delays (50ms), separated by commas")
+            ->type_name("TIMES");
+    }
+    command.add_option("--root", words.root, planned ? "The rank that has the whole vector" : "The rank that has the message")
+        ->type_name("R")
         ->capture_default_str();
-    command.add_option("--root", words.root, "The rank that has the message")->type_name("R")->capture_default_str();
     command.add_option("--iterations", words.iterations, "Calls that are measured, for each cell")->type_name("N");
     command.add_option("--seed", words.seed, "Of the patterns and of the order of the calls")->type_name("S")->capture_default_str();
     command
@@ -74,18 +156,8 @@ void add_sweep_options(CLI::App& command, SweepWords& words, Ranks ranks) {
         ->type_name("FILE");
     command.add_option("--raw", words.raw, "Write what every rank did in every call to this csv file")->type_name("FILE");
     command.add_flag("--explain", words.explain, "Say what `auto` chooses for each size, and why");
-    command.footer("\nArrival patterns:\n" + pattern_help() +
-                   (ranks == Ranks::real ? R"(
-Each call: a barrier, then a common start that rank 0 announces, then each rank waits for its delay and calls. All
-algorithms and patterns of a size are interleaved in random order, anew for each iteration; every byte received is
-checked. The common start is a time of CLOCK_MONOTONIC, which the ranks of one host share.
-
-Columns: run_time is latest exit - earliest arrival; elapsed is exit - arrival of a rank; last_delay is latest exit -
-latest arrival; spread is latest - earliest arrival, and imbalance_factor the same in message times T (measured point
-to point); pattern_error is the largest distance of an arrival from what the pattern asked for; competitive_ratio is
-mean elapsed time over the paper's lower bound (it may be below 1: data that moves before a rank arrives costs it no
-time). Medians; behind ± the larger half of the 95 % interval. csv and json: seconds.)"
-                                         : ""));
+    command.footer("\nArrival patterns:\n" + pattern_help() + (ranks == Ranks::real ? kRealFooter : "") +
+                   (planned ? kPlannedFooter : kBroadcastFooter));
 }
 
 std::vector<Pattern> parse_patterns(const std::string& text, std::uint64_t seed) {
@@ -100,15 +172,22 @@ std::vector<Pattern> parse_patterns(const std::string& text, std::uint64_t seed)
     return patterns;
 }
 
-Sweep checked(const SweepWords& words, int ranks, Ranks kind) {
+Sweep checked(const SweepWords& words, OperationKind operation, int ranks, Ranks kind) {
     Sweep sweep;
+    sweep.operation = operation;
     sweep.ranks = ranks;
-    sweep.sizes = parse_sizes(words.bytes);
     sweep.seed = parse_count(words.seed, "--seed", 0, std::numeric_limits<std::uint64_t>::max());
-    for (const std::string& text : words.arrivals)
-        for (Pattern& pattern : parse_patterns(text, sweep.seed)) sweep.patterns.push_back(std::move(pattern));
-    if (sweep.patterns.empty()) sweep.patterns.emplace_back();
-    sweep.algorithms = parse_names(words.algorithms, "algorithm", choices(kind));
+    sweep.phases = checked(words.phases, words.paper ? kPaperCompute : kNoCompute);
+    if (words.paper) {
+        use_paper(sweep, words);
+    } else {
+        if (words.delays) throw Error(ErrorCode::invalid_argument, "--delays without --paper; allowed: --arrival uniform:0..T");
+        sweep.sizes = parse_sizes(words.bytes.value_or(default_sizes(kind)));
+        for (const std::string& text : words.arrivals)
+            for (Pattern& pattern : parse_patterns(text, sweep.seed)) sweep.patterns.push_back(std::move(pattern));
+        if (sweep.patterns.empty()) sweep.patterns.emplace_back();
+        sweep.algorithms = parse_names(words.algorithms.value_or("all"), "algorithm", choices(operation, kind));
+    }
     sweep.root = static_cast<int>(parse_count(words.root, "--root", 0, static_cast<std::uint64_t>(ranks) - 1));
     if (!words.iterations.empty()) sweep.iterations = parse_count(words.iterations, "--iterations", 1, kMostIterations);
     if (!words.segment.empty()) {

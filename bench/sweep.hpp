@@ -1,5 +1,5 @@
 /// \file
-/// What a broadcast benchmark is to go through: the same words for real and for simulated ranks.
+/// What a benchmark of a collective operation is to go through: the same words for real and for simulated ranks.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "bench/paper.hpp"
 #include "bench/patterns.hpp"
+#include "bench/phases.hpp"
+#include "runtime/group/call.hpp"
 #include "support/output.hpp"
 
 namespace CLI {
@@ -20,9 +23,9 @@ enum class Ranks { real, simulated };
 
 /// The words as they came; checked by us, so that a message says what is allowed.
 struct SweepWords {
-    std::string bytes = "8,64Ki,8Mi";
+    std::optional<std::string> bytes, algorithms, paper, delays;
     std::vector<std::string> arrivals;
-    std::string algorithms = "all";
+    PhaseWords phases;
     std::string root = "0";
     std::string iterations;
     std::string seed = "1";
@@ -31,10 +34,15 @@ struct SweepWords {
     bool explain = false;
     output::Format format = output::Format::text;
 };
-void add_sweep_options(CLI::App& command, SweepWords& words, Ranks ranks);
+/// `default_sizes`: of --bytes. Plans, and so the options about phases, are of scatter and gather.
+void add_sweep_options(CLI::App& command, SweepWords& words, runtime::OperationKind operation, Ranks ranks);
+constexpr const char* default_sizes(Ranks ranks) { return ranks == Ranks::real ? "8,64Ki,8Mi" : "8Mi"; }
 
 struct Sweep {
+    runtime::OperationKind operation = runtime::OperationKind::broadcast;
     int ranks = 0;
+    std::optional<Phases> phases;
+    const PaperTable* paper = nullptr;  ///< Compared with: sizes, patterns and algorithms are those of the table.
     std::vector<std::uint64_t> sizes;
     std::vector<Pattern> patterns;
     std::vector<std::string> algorithms;  ///< Names of the catalogue, or "auto".
@@ -47,7 +55,7 @@ struct Sweep {
     output::Format format = output::Format::text;
 };
 /// Throws Error{invalid_argument} in one line that names what is wrong and lists what is allowed.
-Sweep checked(const SweepWords& words, int ranks, Ranks kind);
+Sweep checked(const SweepWords& words, runtime::OperationKind operation, int ranks, Ranks kind);
 
 /// "max_if:1,max_if:4" to patterns; one that begins with file: takes the rest of the text, because a path may hold
 /// commas. Throws Error{invalid_argument}.

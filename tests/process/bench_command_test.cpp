@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -178,12 +179,13 @@ TEST_F(BenchCommand, RefusesWrongWordsInOneLine) {
     expect_refused("bench broadcast --ranks 4 --root 4", {"--root '4'", "0 to 3"});
     expect_refused("bench broadcast --ranks 0", {"--ranks '0'", "allowed: "});
     expect_refused("bench broadcast --iterations none", {"--iterations 'none'", "allowed: "});
-    expect_refused("bench broadcast --compute dream", {"'dream'", "allowed: sleep, spin"});
+    expect_refused("bench broadcast --wait dream", {"'dream'", "allowed: sleep, spin"});
+    expect_refused("bench broadcast --landing maybe", {"'maybe'", "allowed: all, on, off"});
     expect_refused("bench broadcast --env ROLLCALL_LANDIN_BYTES=0", {"ROLLCALL_LANDIN_BYTES"});
     expect_refused("bench broadcast --raw /nowhere/raw.csv", {"--raw '/nowhere/raw.csv' cannot be written"});
     expect_refused("bench broadcast --plot /", {"--plot '/' cannot be written"});
     expect_refused("bench broadcast --sise 8", {"'--sise'", "--bytes"});
-    expect_refused("bench brodcast", {"'brodcast'", "broadcast, pingpong, barrier, overlap, idle"});
+    expect_refused("bench brodcast", {"'brodcast'", "broadcast, scatter, gather, pingpong, barrier, overlap, idle"});
     expect_refused("bench barrier --peer gasnet", {"'gasnet'", "allowed: all, openmpi, mpich"});
     expect_refused("bench overlap --transport ib", {"'ib'", "allowed: all, default, shm, tcp"});
     expect_refused("bench idle --duration 0", {"--duration"});
@@ -192,14 +194,174 @@ TEST_F(BenchCommand, RefusesWrongWordsInOneLine) {
     expect_refused("simulate broadcast --segments 4 --segment 8", {"--segments"});
 }
 
+TEST_F(BenchCommand, RefusesWrongWordsAboutScatterAndGatherInOneLine) {
+    expect_refused("bench scatter --algorithm pipelined", {"'pipelined'", "allowed: all, linear"});
+    expect_refused("bench gather --algorithm nothing", {"'nothing'", "linear_synchronized"});
+    expect_refused("bench broadcast --compute 10ms", {"'--compute'"});
+    expect_refused("bench gather --compute long", {"'long'", "allowed: a duration"});
+    expect_refused("bench gather --predictor last", {"--predictor", "--compute"});
+    expect_refused("bench gather --compute 1ms --predictor crystal", {"'crystal'", "allowed: edge_linear, last"});
+    expect_refused("bench gather --compute 1ms --prediction-noise 5", {"'5'", "allowed: 0% to 100%"});
+    expect_refused("bench scatter --paper table4", {"'table4'", "allowed: table3"});
+    expect_refused("bench gather --paper table4 --arrival balanced", {"--paper", "allowed: --bytes and --delays"});
+    expect_refused("simulate gather --paper table4 --delays 7", {"'7'", "allowed: all, 0ms, 1ms, 5ms"});
+    expect_refused("simulate gather --paper table4 --bytes 8", {"--bytes 8", "512Ki"});
+    expect_refused("simulate gather --delays 5", {"--delays", "--paper"});
+    expect_refused("simulate scatter --landing unlimited,much", {"'much'", "allowed: "});
+    EXPECT_NE(run("bench scatter --landing on", "ROLLCALL_LANDING_BYTES=0").error.find("allowed: off"), std::string::npos);
+    const Ended in_job = run("run -n 2 " ROLLCALL_COMMAND " bench gather --landing off");
+    EXPECT_EQ(in_job.code, 2);
+    EXPECT_NE(in_job.error.find("allowed: on"), std::string::npos) << in_job.error;
+}
+
 TEST_F(BenchCommand, HelpNamesEveryPattern) {
-    for (const char* command : {"bench broadcast --help", "simulate broadcast --help"}) {
+    for (const char* command : {"bench broadcast --help", "bench scatter --help", "simulate broadcast --help", "simulate gather --help"}) {
         const Ended ended = run(command);
         EXPECT_EQ(ended.code, 0);
         for (const char* text : {"max_if:K", "late:P%:D", "file:PATH", "--plot", "--explain"})
             EXPECT_NE(ended.out.find(text), std::string::npos) << text;
         EXPECT_EQ(ended.out.find("--inherited"), std::string::npos);
     }
+}
+
+/// Small sweeps of every algorithm over shared memory. 1001 bytes to 3 ranks: blocks of 332.
+TEST_F(BenchCommand, ScatterAndGatherPrintACellForEachSizePatternAndAlgorithm) {
+    for (const std::string operation : {"scatter", "gather"}) {
+        SCOPED_TRACE(operation);
+        const Ended ended =
+            run("bench " + operation +
+                    " --ranks 3 --iterations 2 --warmup 1 --timeout 100s --bytes 0,1001,300Ki --arrival balanced,root_late:2ms"
+                    " --algorithm all,auto --root 1 --format json",
+                "UCX_TLS=posix,self");
+        ASSERT_EQ(ended.code, 0) << ended.error;
+        EXPECT_EQ(ended.error, "");
+        std::set<std::string> cells, algorithms;
+        for (const std::string& line : lines_of(ended.out)) {
+            const Json cell = Json::parse(line);
+            expect_cell(cell, operation, true);
+            EXPECT_FALSE(cell.contains("competitive_ratio"));
+            EXPECT_FALSE(cell.contains("prediction_error")) << "calls without phases predict nothing";
+            cells.insert(cell["algorithm"].get<std::string>() + cell["pattern"].get<std::string>() + cell["bytes"].dump());
+            algorithms.insert(cell["algorithm"]);
+        }
+        EXPECT_TRUE(algorithms.contains("linear") && algorithms.contains("auto"));
+        EXPECT_GT(algorithms.size(), 4u);
+        EXPECT_EQ(cells.size(), 3u * 2u * algorithms.size());
+    }
+}
+
+TEST_F(BenchCommand, PlansArePrecededByPhasesAndTheirPredictionsAreJudged) {
+    for (const std::string operation : {"scatter", "gather"}) {
+        SCOPED_TRACE(operation);
+        const auto raw = directory_ / "raw.csv";
+        const Ended ended = run("bench " + operation +
+                                    " --ranks 3 --iterations 3 --warmup 1 --timeout 100s --bytes 100Ki --arrival balanced,uniform:0..5ms"
+                                    " --algorithm all --root 2 --compute 5ms --format json --raw " +
+                                    raw.string(),
+                                "UCX_TLS=posix,self");
+        ASSERT_EQ(ended.code, 0) << ended.error;
+        const Lines lines = lines_of(ended.out);
+        EXPECT_GT(lines.size(), 8u);
+        for (const std::string& line : lines) {
+            const Json cell = Json::parse(line);
+            expect_cell(cell, operation, true);
+            EXPECT_EQ(cell["compute"], "5ms");
+            EXPECT_EQ(cell["predictor"], "edge_linear");
+            EXPECT_GE(cell["prediction_error"]["median"], 0.0);
+        }
+        const Lines rows = lines_of(contents(raw));
+        ASSERT_EQ(rows.size(), 1 + lines.size() * 3 * 3);  // heading; cells, iterations, ranks
+        for (std::size_t row = 1; row < rows.size(); ++row) {
+            Lines fields;
+            std::istringstream in(rows[row]);
+            for (std::string field; std::getline(in, field, ',');) fields.push_back(field);
+            // ..., asked, arrival, exit, first data, predicted: nobody arrives before its delay is over, and all predict.
+            EXPECT_GE(std::stoll(fields.end()[-4]), std::stoll(fields.end()[-5])) << rows[row];
+            EXPECT_FALSE(rows[row].ends_with(',')) << rows[row];
+        }
+    }
+    const Ended silent =
+        run("bench gather --ranks 2 --iterations 1 --warmup 0 --bytes 8 --algorithm linear --compute 1ms --no-edge --format json");
+    ASSERT_EQ(silent.code, 0) << silent.error;
+    EXPECT_TRUE(Json::parse(silent.out)["prediction_error"]["median"].is_null()) << silent.out;
+}
+
+TEST_F(BenchCommand, LandingOnAndOffAreJobsOfOneReport) {
+    const auto raw = directory_ / "raw.csv";
+    const Ended ended =
+        run("bench scatter --ranks 2 --iterations 2 --warmup 0 --bytes 8Ki --algorithm linear,binomial --landing on,off"
+            " --timeout 100s --format csv --raw " +
+            raw.string());
+    ASSERT_EQ(ended.code, 0) << ended.error;
+    const Lines lines = lines_of(ended.out);
+    ASSERT_EQ(lines.size(), 1u + 4u) << ended.out;
+    for (std::size_t line = 1; line < lines.size(); ++line)
+        EXPECT_TRUE(lines[line].ends_with(line <= 2 ? ",nonblocking" : ",blocking")) << lines[line];
+    EXPECT_EQ(lines_of(contents(raw)).size(), 1u + 4u * 2u * 2u);
+    const Ended text = run("bench gather --ranks 2 --iterations 2 --warmup 0 --bytes 8Ki --algorithm linear --landing off --timeout 100s");
+    EXPECT_TRUE(lines_of(text.out).at(0).ends_with("model: blocking")) << text.out;
+    const Ended failed =
+        run("bench gather --ranks 2 --iterations 2 --bytes 8Ki --algorithm linear --landing on,off", "ROLLCALL_TEST_CORRUPT=0");
+    EXPECT_EQ(failed.code, 1);
+    EXPECT_EQ(failed.out, "");
+}
+
+TEST_F(BenchCommand, ASpoiledBlockEndsTheRun) {
+    const std::string quick = " --ranks 3 --iterations 1 --warmup 0 --timeout 100s --bytes 3000 --algorithm linear";
+    const Ended scatter = run("bench scatter" + quick, "ROLLCALL_TEST_CORRUPT=2");
+    EXPECT_EQ(scatter.code, 1);
+    EXPECT_NE(
+        scatter.error.find("scatter linear of 1000 bytes from rank 0 gave a wrong result: byte 500 on rank 2 is not what rank 0 sent"),
+        std::string::npos)
+        << scatter.error;
+    const Ended gather = run("bench gather --compute 1ms" + quick, "ROLLCALL_TEST_CORRUPT=0");
+    EXPECT_EQ(gather.code, 1);
+    EXPECT_NE(gather.error.find(
+                  "gather linear of 1000 bytes to rank 0 gave a wrong result: byte 500 of block 1 on rank 0 is not what rank 1 sent"),
+              std::string::npos)
+        << gather.error;
+}
+
+TEST_F(BenchCommand, PaperTablesAreComparedCellByCell) {
+    const Ended real =
+        run("bench scatter --paper table3 --ranks 2 --bytes 512Ki,1Mi --delays 0,1 --compute 1ms --iterations 2 --warmup 0"
+            " --timeout 100s --format json");
+    ASSERT_EQ(real.code, 0) << real.error;
+    const Lines lines = lines_of(real.out);
+    ASSERT_EQ(lines.size(), 4u) << real.out;
+    for (const std::string& line : lines) {
+        const Json cell = Json::parse(line);
+        expect_cell(cell, "scatter", true);
+        EXPECT_EQ(cell["algorithm"], "background_sorted_linear");
+        EXPECT_EQ(cell["base"], "linear");
+        EXPECT_EQ(cell["model"], "blocking") << "the paper's messages wait for their receivers";
+        EXPECT_GT(cell["quotient"]["median"], 0.0);
+    }
+    EXPECT_DOUBLE_EQ(Json::parse(lines[3])["paper_difference"]["median"].get<double>(), -0.1e-3);
+    EXPECT_DOUBLE_EQ(Json::parse(lines[3])["paper_quotient"]["median"].get<double>(), 1.12);
+
+    // LIN of 2 Mi floats to 48 ranks at once, by the paper's equation (3): 47 (alpha + N/48 beta), and no sooner in the background.
+    const Ended simulated = run("simulate scatter --paper table3 --bytes 8Mi --delays 0 --iterations 1 --format json");
+    ASSERT_EQ(simulated.code, 0) << simulated.error;
+    const Json cell = Json::parse(simulated.out);
+    EXPECT_EQ(cell["ranks"], 48);
+    EXPECT_NEAR(cell["base_run_time"]["median"].get<double>(), 47 * (50e-6 + 174'760 * 8.547e-9), 1e-6);
+    EXPECT_LE(cell["quotient"]["median"], 1.01);
+}
+
+TEST_F(BenchCommand, SimulatedPlansPredictPerfectlyWithoutNoise) {
+    const std::string words =
+        "simulate gather --ranks 9 --bytes 1Mi --arrival uniform:0..10ms --iterations 5 --algorithm linear --compute 10ms --format json";
+    const auto error = [&](const std::string& more) {
+        const Ended ended = run(words + more);
+        EXPECT_EQ(ended.code, 0) << ended.error;
+        return Json::parse(ended.out)["prediction_error"]["median"].get<double>();
+    };
+    EXPECT_LE(error(""), 1e-9);  // an odd delay cannot be halved
+    // The median of |normal deviation| is 0.674 of its standard deviation; phases take 20 to 30 ms.
+    EXPECT_GT(error(" --prediction-noise 5%"), 0.2e-3);
+    EXPECT_LT(error(" --prediction-noise 5%"), 2e-3);
+    EXPECT_GT(error(" --predictor last"), 1e-3) << "delays are drawn anew";
 }
 
 TEST_F(BenchCommand, PlainBenchmarksPrintTheSameForm) {
@@ -233,6 +395,17 @@ TEST_F(BenchCommand, SimulationIsDeterministicForASeed) {
     }
     EXPECT_EQ(lines_of(first.out).size(), 2u * 7u);
     EXPECT_TRUE(oracle);
+    // Both models in one run, with phases.
+    const std::string gather =
+        "simulate gather --ranks 17 --bytes 1Mi --arrival uniform:0..10ms --iterations 2 --compute 1ms --landing "
+        "unlimited,0 --prediction-noise 5% --format json --seed ";
+    const Ended planned = run(gather + "5");
+    ASSERT_EQ(planned.code, 0) << planned.error;
+    EXPECT_EQ(planned.out, run(gather + "5").out);
+    std::map<std::string, int> models;
+    for (const std::string& line : lines_of(planned.out)) ++models[Json::parse(line)["model"]];
+    EXPECT_EQ(models.size(), 2u);
+    EXPECT_EQ(models["blocking"], models["nonblocking"]);
 }
 
 TEST_F(BenchCommand, SimulationFollowsItsModel) {

@@ -1,6 +1,7 @@
 // Result cells: from raw samples to text, csv and json.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <rollcall/error.hpp>
@@ -42,6 +43,32 @@ std::string printed(Format format, const std::vector<Cell>& cells) {
     for (const Cell& cell : cells) printer.add(cell);
     printer.finish();
     return out.str();
+}
+
+TEST(BenchCell, TheBoundIsOfBroadcastsOnly) {
+    CellIdentity identity = kIdentity;
+    identity.operation = "gather";
+    const std::vector<CallSample> samples = {call(0, 0)};
+    const Cell cell = collective_cell(identity, kSetup, samples);
+    for (const Metric& metric : cell.metrics) {
+        EXPECT_NE(metric.name, "competitive_ratio");
+        EXPECT_NE(metric.name, "lower_bound");
+    }
+    EXPECT_EQ(cell.metrics.size(), 11u);
+}
+
+TEST(BenchCell, PredictionErrorIsTheMedianOverRanksAndCalls) {
+    const auto sample = [](std::vector<Nanoseconds> arrivals, std::vector<Nanoseconds> predicted) {
+        CallSample made;
+        made.arrivals = std::move(arrivals);
+        made.predicted = std::move(predicted);
+        return made;
+    };
+    // Errors of 1, 5 and 2 ms, the last too early; a rank that predicted nothing; nobody at all.
+    const CallSample first = sample({0, 0, 9'000'000, 4}, {1'000'000, 5'000'000, 7'000'000, kNever});
+    EXPECT_DOUBLE_EQ(prediction_error(std::vector{first}).value.median, 2e-3);
+    EXPECT_DOUBLE_EQ(prediction_error(std::vector{first, first, sample({0}, {8'000'000})}).value.high, 8e-3);
+    EXPECT_TRUE(std::isnan(prediction_error(std::vector{first, sample({0, 1}, {kNever, kNever})}).value.median));
 }
 
 TEST(BenchCell, CollectiveCellHasMediansOfEveryMeasure) {

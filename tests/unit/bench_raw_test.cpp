@@ -42,16 +42,18 @@ bool mentions(const std::string& sentence, std::string_view part) { return sente
 const std::string kHeading =
     "operation,algorithm,transport,ranks,bytes,pattern,iterations,root,model,message_time_ns,iteration,rank,asked_ns,"
     "arrival_ns,"
-    "exit_ns\n";
+    "exit_ns,first_data_ns,predicted_ns\n";
 
 TEST_F(BenchRaw, FileHasALinePerCallAndRank) {
     RawWriter writer(path_);
     writer.append({"broadcast", "linear", "ucx", 2, 8, "file:/tmp/a,\"b\"", 1}, {1, 250, Model::blocking},
-                  {3, 1'000, {0, 5}, {1'001, 1'006}, {1'100, 1'200}});
+                  {3, 1'000, {0, 5}, {1'001, 1'006}, {1'100, 1'200}, {kNever, 1'150}, {1'000, kNever}});
+    writer.append({"gather", "linear", "ucx", 1, 8, "balanced", 1}, {0, 0, Model::nonblocking}, {4, 0, {0}, {1}, {2}});
     writer.close();
     EXPECT_EQ(text(), kHeading +
-                          "broadcast,linear,ucx,2,8,\"file:/tmp/a,\"\"b\"\"\",1,1,blocking,250,3,0,0,1,100\n"
-                          "broadcast,linear,ucx,2,8,\"file:/tmp/a,\"\"b\"\"\",1,1,blocking,250,3,1,5,6,200\n");
+                          "broadcast,linear,ucx,2,8,\"file:/tmp/a,\"\"b\"\"\",1,1,blocking,250,3,0,0,1,100,,0\n"
+                          "broadcast,linear,ucx,2,8,\"file:/tmp/a,\"\"b\"\"\",1,1,blocking,250,3,1,5,6,200,150,\n"
+                          "gather,linear,ucx,1,8,balanced,1,0,nonblocking,0,4,0,0,1,2,,\n");
 }
 
 TEST_F(BenchRaw, MixedCellsComeBackUnchanged) {
@@ -76,12 +78,16 @@ TEST_F(BenchRaw, MixedCellsComeBackUnchanged) {
                 sample.asked.push_back(time());
                 sample.arrivals.push_back(time());
                 sample.exits.push_back(-time());
+                sample.first_data.push_back(random() % 2 == 0 ? kNever : time());
+                sample.predicted.push_back(random() % 2 == 0 ? kNever : -time());
             }
             cell.samples.push_back(sample);
             CallSample shifted = sample;  // read back relative to its start
             shifted.start = -12'345;
             for (Nanoseconds& arrival : shifted.arrivals) arrival += shifted.start;
             for (Nanoseconds& exit : shifted.exits) exit += shifted.start;
+            for (auto* times : {&shifted.first_data, &shifted.predicted})
+                for (Nanoseconds& one : *times) one += one == kNever ? 0 : shifted.start;
             writer.append(cell.identity, cell.setup, shifted);
         }
     writer.close();
@@ -101,18 +107,20 @@ TEST_F(BenchRaw, BrokenFilesAreNamedWithTheirLine) {
     EXPECT_TRUE(mentions(refusal(), "empty"));
     write("a,b,c\n");
     EXPECT_TRUE(mentions(refusal(), "line 1: this is not the heading"));
-    write(kHeading + row + "0,0,1,2\n");
-    EXPECT_TRUE(mentions(refusal(), "line 2: 14 columns instead of 15"));
-    write(kHeading + row + "0,0,1,2,3\n" + row + "0,1,1,x,3\n");
+    write(kHeading + row + "0,0,1,2,,\n");
+    EXPECT_TRUE(mentions(refusal(), "line 2: 16 columns instead of 17"));
+    write(kHeading + row + "0,0,1,2,3,,\n" + row + "0,1,1,x,3,,\n");
     EXPECT_TRUE(mentions(refusal(), "line 3: arrival_ns is 'x'"));
-    write(kHeading + row + "0,1,1,2,3\n");
+    write(kHeading + row + "0,1,1,2,3,,\n");
     EXPECT_TRUE(mentions(refusal(), "line 2: rank 1 of iteration 0 is not the one that must follow"));
-    write(kHeading + row + "0,0,1,2,3\n" + row + "1,1,1,2,3\n");
+    write(kHeading + row + "0,0,1,2,3,,\n" + row + "1,1,1,2,3,,\n");
     EXPECT_TRUE(mentions(refusal(), "line 3: rank 1 of iteration 1"));
-    write(kHeading + row + "0,0,1,2,3\n");
+    write(kHeading + row + "0,0,1,2,3,,\n");
     EXPECT_TRUE(mentions(refusal(), "after 1 of 2 ranks: the file is cut off"));
-    write(kHeading + row + "0,0,1,2,3\n" + row + "1,0,1,2,3\n" + row + "1,1,1,2,3\n");
+    write(kHeading + row + "0,0,1,2,3,,\n" + row + "1,0,1,2,3,,\n" + row + "1,1,1,2,3,,\n");
     EXPECT_TRUE(mentions(refusal(), "cut off")) << "also in the middle";
+    write(kHeading + row + "0,0,1,2,3,soon,\n");
+    EXPECT_TRUE(mentions(refusal(), "line 2: first_data_ns is 'soon'"));
     write(kHeading + "\"broadcast,linear\n");
     EXPECT_TRUE(mentions(refusal(), "line 2: a quote is not closed"));
     std::filesystem::remove(path_);

@@ -1,0 +1,361 @@
+#include "bench/collective.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <rollcall/rollcall.hpp>
+
+#include "bench/clock.hpp"
+#include "bench/lists.hpp"
+#include "bench/operands.hpp"
+#include "bench/payload.hpp"
+#include "bench/report.hpp"
+#include "bench/start.hpp"
+#include "bench/sweep.hpp"
+#include "runtime/settings/settings.hpp"
+
+namespace rollcall::bench {
+namespace {
+
+using runtime::OperationKind;
+
+constexpr int kDefaultRanks = 8;
+/// Enough for an interval of the median that leaves out the five largest and the five smallest samples.
+constexpr std::uint64_t kDefaultIterations = 20;
+constexpr std::uint64_t kDefaultWarmup = 2;
+constexpr std::uint64_t kMostWarmup = 10'000;
+
+/// A common start must lie behind the moment when the last rank has been told of it.
+constexpr Nanoseconds kStartMargin = 1'000'000;
+constexpr Nanoseconds kStartMarginPerRank = 50'000;
+
+/// T: round trips of a sample, where they are short, and samples.
+constexpr std::uint64_t kShortMessage = 64 << 10;
+constexpr int kShortRoundTrips = 20;
+constexpr int kRoundTripSamples = 15;
+constexpr int kRoundTripWarmup = 3;
+constexpr Tag kRoundTripTag = 1;
+constexpr Tag kGatherTag = 2;
+
+/// Self-test: the rank this variable names spoils a byte of what it received before it checks.
+constexpr const char* kCorruptVariable = "ROLLCALL_TEST_CORRUPT";
+
+struct Words {
+    StartWords start;
+    SweepWords sweep;
+    Inherited inherited;
+    std::string warmup;
+    std::string wait;
+    std::optional<std::string> landing;
+};
+
+/// Whether early data lands; each is a job.
+constexpr const char *kLandingOn = "on", *kLandingOff = "off";
+
+/// What is to be measured.
+struct Agenda {
+    Sweep sweep;
+    std::uint64_t warmup = kDefaultWarmup;
+    std::uint64_t iterations = kDefaultIterations;
+    std::optional<Compute> wait;
+    std::vector<std::string> landing;  ///< Empty: as it is set.
+};
+
+int usable_cores() {
+    cpu_set_t set;
+    return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+bool landing_is_set() { return runtime::Settings::from_environment().landing_bytes > 0; }
+
+/// One rank's part.
+class Runner {
+  public:
+    Runner(Job& job, const Agenda& agenda, const Inherited& inherited)
+        : job_(job),
+          world_(job.world()),
+          agenda_(agenda),
+          sweep_(agenda.sweep),
+          wait_(agenda.wait.value_or(sweep_.phases || job.size() > usable_cores() ? Compute::sleep : Compute::spin)),
+          progress_(sweep_.sizes.size() * cells() * agenda.iterations,
+                    job.rank() == 0 ? progress_surroundings(inherited) : ProgressLine::Surroundings{false, 0, {}, now}) {
+        model_ = landing_is_set() ? Model::nonblocking : Model::blocking;
+        if (const char* text = std::getenv(kCorruptVariable)) corrupt_ = std::atoi(text) == job.rank();
+        make_sleep_exact();
+    }
+
+    /// At rank 0 `use` gets each cell when all of its size have been measured.
+    void run(const std::function<void(Measured)>& use) {
+        for (const std::uint64_t bytes : sweep_.sizes) {
+            std::vector<Measured> measured = run_size(bytes);
+            progress_.erase();
+            for (Measured& cell : measured) use(std::move(cell));
+        }
+    }
+
+  private:
+    /// What one rank did in one call.
+    struct Record {
+        Nanoseconds start, arrival, first_data, exit, predicted;
+    };
+
+    std::size_t cells() const { return sweep_.patterns.size() * sweep_.algorithms.size(); }
+    std::size_t place(std::uint64_t iteration, std::size_t cell) const { return iteration * cells() + cell; }
+    const Pattern& pattern(std::size_t cell) const { return sweep_.patterns[cell / sweep_.algorithms.size()]; }
+    const std::string& algorithm(std::size_t cell) const { return sweep_.algorithms[cell % sweep_.algorithms.size()]; }
+    std::uint64_t size_of_call(std::uint64_t bytes) const { return call_bytes(sweep_.operation, bytes, job_.size()); }
+
+    /// T, the same on all ranks: half a round trip between the root and another rank while nobody else has to do.
+    Nanoseconds message_time(std::uint64_t bytes) {
+        const int n = job_.size();
+        if (n < 2) return 0;
+        const int partner = (sweep_.root + 1) % n;
+        const int round_trips = bytes <= kShortMessage ? kShortRoundTrips : 1;
+        std::vector<std::byte> data(bytes);
+        std::vector<double> samples;
+        world_.barrier();
+        for (int sample = -kRoundTripWarmup; sample < kRoundTripSamples; ++sample) {
+            const Nanoseconds begin = now();
+            for (int trip = 0; trip < round_trips; ++trip) {
+                if (job_.rank() == sweep_.root) {
+                    world_.send(data.data(), bytes, partner, kRoundTripTag);
+                    world_.receive(data.data(), bytes, partner, kRoundTripTag);
+                } else if (job_.rank() == partner) {
+                    world_.receive(data.data(), bytes, sweep_.root, kRoundTripTag);
+                    world_.send(data.data(), bytes, sweep_.root, kRoundTripTag);
+                }
+            }
+            if (sample >= 0) samples.push_back(static_cast<double>(now() - begin) / (2 * round_trips));
+        }
+        auto time = static_cast<Nanoseconds>(estimate(samples).median);
+        world_.broadcast(time, sweep_.root, {.algorithm = "linear", .segment_bytes = {}, .timeout = {}});
+        return time;
+    }
+
+    std::vector<Measured> run_size(std::uint64_t bytes) {
+        Operands operands(world_, sweep_.operation, size_of_call(bytes), sweep_.root);
+        if (sweep_.explain && job_.rank() == 0) {
+            // Where rows are for programs, sentences are not among them.
+            std::ostream& out = sweep_.format == output::Format::text ? std::cout : std::cerr;
+            out << operands.explain({.algorithm = "auto", .segment_bytes = {}, .timeout = {}}) << std::endl;
+        }
+        const Nanoseconds message = message_time(size_of_call(bytes));
+        // A cell is a place in a program: it has a plan of its own, which learns from its phases alone.
+        std::vector<Plan> plans;
+        if (sweep_.phases)
+            for (std::size_t cell = 0; cell < cells(); ++cell)
+                plans.push_back(operands.plan({.algorithm = algorithm(cell),
+                                               .segment_bytes = sweep_.segment_bytes,
+                                               .timeout = {},
+                                               .predictor = sweep_.phases->predictor}));
+        const auto call_cell = [&](std::size_t cell, Nanoseconds delay, std::uint64_t iteration) {
+            return call(operands, algorithm(cell), plans.empty() ? nullptr : &plans[cell], delay, iteration,
+                        key_of({sweep_.seed, bytes, iteration, cell}));
+        };
+        for (std::uint64_t iteration = 0; iteration < agenda_.warmup; ++iteration)
+            for (std::size_t cell = 0; cell < (plans.empty() ? sweep_.algorithms.size() : cells()); ++cell) call_cell(cell, 0, iteration);
+
+        std::vector<Record> mine(agenda_.iterations * cells());
+        std::size_t done = static_cast<std::size_t>(std::find(sweep_.sizes.begin(), sweep_.sizes.end(), bytes) - sweep_.sizes.begin()) *
+                           cells() * agenda_.iterations;
+        for (std::uint64_t iteration = 0; iteration < agenda_.iterations; ++iteration) {
+            for (const std::size_t cell : shuffled(cells(), key_of({sweep_.seed, bytes}), iteration)) {
+                progress_.update(done++, fmt::format("{} {} {}", runtime::format_bytes(bytes), algorithm(cell), pattern(cell).describe()));
+                const auto delays = pattern(cell).delays(job_.size(), sweep_.root, iteration, message);
+                mine[place(iteration, cell)] = call_cell(cell, delays[static_cast<std::size_t>(job_.rank())], agenda_.warmup + iteration);
+            }
+        }
+        return gather(bytes, message, mine);
+    }
+
+    /// One call of all ranks: prepared, started together, checked.
+    Record call(Operands& operands, const std::string& algorithm, Plan* plan, Nanoseconds delay, std::uint64_t iteration,
+                std::uint64_t key) {
+        operands.prepare(key);
+        world_.barrier();
+        Nanoseconds start = now() + kStartMargin + kStartMarginPerRank * job_.size();
+        world_.broadcast(start, 0, {.algorithm = "linear", .segment_bytes = {}, .timeout = {}});
+        CallRecord record;
+        if (plan) {
+            record = call_after_phase(*plan, start, phase_of(*sweep_.phases, delay, noise_key(sweep_.seed, iteration, job_.rank())));
+            start += 2 * sweep_.phases->compute;
+        } else {
+            wait_until(start + delay, wait_);
+            operands.call({.algorithm = algorithm, .segment_bytes = sweep_.segment_bytes, .timeout = {}, .record = &record});
+        }
+        // Nobody checks while others are still in the call: it would take their cores.
+        world_.barrier();
+        if (corrupt_) operands.spoil();
+        if (const auto wrong = operands.find_wrong(key))
+            job_.abort(1, fmt::format("{} gave a wrong result: {}", operands.describe(algorithm), *wrong));
+        const auto or_never = [](Nanoseconds time) { return time > 0 ? time : kNever; };
+        return {start, record.arrival, or_never(record.first_data), record.exit, or_never(record.predicted)};
+    }
+
+    CallRecord call_after_phase(Plan& plan, Nanoseconds start, const Phase& phase) {
+        wait_until(start, wait_);
+        plan.begin();
+        if (sweep_.phases->edge) {
+            wait_until(start + phase.edge, wait_);
+            plan.edge(kEdge);
+        }
+        wait_until(start + phase.end, wait_);
+        plan.run();
+        return plan.record();
+    }
+
+    /// What all ranks did, at rank 0; elsewhere nothing.
+    std::vector<Measured> gather(std::uint64_t bytes, Nanoseconds message, const std::vector<Record>& mine) {
+        const std::span<const Record> own(mine);
+        if (job_.rank() != 0) {
+            world_.send(own, 0, kGatherTag);
+            return {};
+        }
+        std::vector<std::vector<Record>> all(static_cast<std::size_t>(job_.size()), mine);
+        for (int rank = 1; rank < job_.size(); ++rank)
+            world_.receive(std::span<Record>(all[static_cast<std::size_t>(rank)]), rank, kGatherTag);
+
+        std::vector<Measured> cells_of_size;
+        for (std::size_t cell = 0; cell < cells(); ++cell) {
+            Measured measured{.identity = {.operation = std::string(runtime::name(sweep_.operation)),
+                                           .algorithm = algorithm(cell),
+                                           .transport = transport_name(),
+                                           .ranks = job_.size(),
+                                           .bytes = bytes,
+                                           .pattern = pattern(cell).describe(),
+                                           .iterations = agenda_.iterations},
+                              .setup = {sweep_.root, message, model_},
+                              .calls = {}};
+            for (std::uint64_t iteration = 0; iteration < agenda_.iterations; ++iteration) {
+                CallSample call;
+                call.iteration = iteration;
+                call.start = mine[place(iteration, cell)].start;
+                call.asked = pattern(cell).delays(job_.size(), sweep_.root, iteration, message);
+                for (const auto& records : all) {
+                    const Record& record = records[place(iteration, cell)];
+                    call.arrivals.push_back(record.arrival);
+                    call.exits.push_back(record.exit);
+                    call.first_data.push_back(record.first_data);
+                    call.predicted.push_back(record.predicted);
+                }
+                measured.calls.push_back(std::move(call));
+            }
+            cells_of_size.push_back(std::move(measured));
+        }
+        return cells_of_size;
+    }
+
+    Job& job_;
+    const Communicator& world_;
+    const Agenda& agenda_;
+    const Sweep& sweep_;
+    Compute wait_;
+    ProgressLine progress_;
+    Model model_ = Model::nonblocking;
+    bool corrupt_ = false;
+};
+
+Agenda agenda_of(const Words& words, OperationKind operation, int ranks) {
+    Agenda agenda;
+    agenda.sweep = checked(words.sweep, operation, ranks, Ranks::real);
+    agenda.iterations = agenda.sweep.iterations.value_or(kDefaultIterations);
+    if (!words.warmup.empty()) agenda.warmup = parse_count(words.warmup, "--warmup", 0, kMostWarmup);
+    if (words.wait == "sleep") {
+        agenda.wait = Compute::sleep;
+    } else if (words.wait == "spin") {
+        agenda.wait = Compute::spin;
+    } else if (!words.wait.empty()) {
+        throw Error(ErrorCode::invalid_argument, fmt::format("--wait '{}'; allowed: sleep, spin", words.wait));
+    }
+    if (words.landing) {
+        const Choice choices[] = {{.name = kLandingOn}, {.name = kLandingOff}};
+        agenda.landing = parse_names(*words.landing, "landing", choices);
+        const std::string now_set = landing_is_set() ? kLandingOn : kLandingOff;
+        // The ranks that are here have the budget they were started with; a job of our own can be given none, but not some.
+        for (const std::string& wanted : agenda.landing)
+            if (wanted != now_set && (inside_job() || wanted == kLandingOn))
+                throw Error(ErrorCode::invalid_argument, fmt::format("--landing {}, but ROLLCALL_LANDING_BYTES makes it {}; allowed: {}",
+                                                                     *words.landing, now_set, now_set));
+    } else if (agenda.sweep.paper && !inside_job()) {
+        agenda.landing = {kLandingOff};  // the paper's messages wait for their receivers
+    }
+    return agenda;
+}
+
+int run(const Words& words, OperationKind operation) {
+    const Start start = checked(words.start, kDefaultRanks, 1);
+    const Agenda agenda = agenda_of(words, operation, start.ranks);
+    if (inside_job()) {
+        Job job;
+        Runner runner(job, agenda, words.inherited);
+        if (job.rank() != 0) {
+            runner.run([](const Measured&) {});
+        } else if (const auto path = samples_path(words.inherited); !path.empty()) {
+            RawWriter samples(path);
+            runner.run([&](const Measured& cell) {
+                for (const CallSample& call : cell.calls) samples.append(cell.identity, cell.setup, call);
+            });
+            samples.close();
+        } else {
+            Report report(agenda.sweep, std::cout);
+            runner.run([&](Measured cell) { report.add(std::move(cell)); });
+            report.finish();
+        }
+        return 0;
+    }
+    const auto environment = [](const std::string& landing) {
+        return landing == kLandingOff ? std::vector<std::string>{"ROLLCALL_LANDING_BYTES=0"} : std::vector<std::string>{};
+    };
+    if (agenda.landing.empty()) return start_again(start);
+    if (agenda.landing.size() == 1) return start_again(start, environment(agenda.landing[0]), {"--landing", agenda.landing[0]});
+    // Jobs one after the other, and one report of them all.
+    Report report(agenda.sweep, std::cout);
+    for (const std::string& landing : agenda.landing) {
+        const int failed = start_with_samples(start, environment(landing), {"--landing", landing}, [&](const std::filesystem::path& path) {
+            for (RawCell& cell : read_raw(path)) report.add({std::move(cell.identity), cell.setup, std::move(cell.samples)});
+        });
+        if (failed) return failed;
+    }
+    report.finish();
+    return 0;
+}
+
+void add_command(CLI::App& bench, OperationKind operation, const std::string& summary, int& exit_code) {
+    CLI::App* const command = bench.add_subcommand(std::string(runtime::name(operation)), summary);
+    const auto words = std::make_shared<Words>();
+    add_start_options(*command, words->start, kDefaultRanks);
+    add_sweep_options(*command, words->sweep, operation, Ranks::real);
+    command->add_option("--warmup", words->warmup, "Balanced calls of each algorithm and size (with plans: of each cell) before")
+        ->type_name("N")
+        ->default_str(std::to_string(kDefaultWarmup));
+    command->get_option("--iterations")->default_str(std::to_string(kDefaultIterations));
+    command
+        ->add_option("--wait", words->wait,
+                     "How ranks spend the time until they arrive (default: sleep where there are more ranks than cores, and in phases)")
+        ->type_name("sleep|spin");
+    command
+        ->add_option("--landing", words->landing,
+                     "on: the landing budget as it is set; off: ROLLCALL_LANDING_BYTES=0, a sender waits for its receiver (with --paper: "
+                     "off); each is a job, and the column `model` says which: nonblocking, blocking")
+        ->type_name("on,off")
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    add_inherited_options(*command, words->inherited);
+    command->callback([words, operation, &exit_code] { exit_code = run(*words, operation); });
+}
+
+}  // namespace
+
+void add_collective_commands(CLI::App& bench, int& exit_code) {
+    add_command(bench, OperationKind::broadcast, "Broadcasts under arrival patterns, all algorithms interleaved", exit_code);
+    add_command(bench, OperationKind::scatter, "Scatters under arrival patterns, with and without compute phases", exit_code);
+    add_command(bench, OperationKind::gather, "Gathers under arrival patterns, with and without compute phases", exit_code);
+}
+
+}  // namespace rollcall::bench

@@ -16,6 +16,8 @@ namespace rollcall::collectives {
 class Roster {
   public:
     Roster(int size, int root);
+    Roster(const Roster&) = delete;
+    Roster& operator=(const Roster&) = delete;
 
     void arrived(int rank);
     /// kUnknownTime: no longer predicted.

@@ -57,12 +57,12 @@ if ! $quick; then
     fi
 
     # The sanitizers look at every kind of test, not at every number of ranks.
-    if stage 'asan build' build asan '' "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O0 -g1" -DROLLCALL_PRECOMPILE=ON -DROLLCALL_BUILD_EXAMPLES=OFF; then
+    if stage 'asan build' build asan '' "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O0 -g1" -DROLLCALL_PRECOMPILE=ON -DROLLCALL_UNITY=ON -DROLLCALL_BUILD_EXAMPLES=OFF; then
         stage 'asan unit tests' in_one build/asan/tests/unit/unit_tests "$slow_unit"
         stage 'asan model tests' in_one build/asan/tests/model/model_tests "$slow_model"
         stage 'asan process tests' one_by_one asan -L process -E "$slow"
     fi
-    if stage 'tsan build' build tsan "$tsan_targets" -DROLLCALL_PRECOMPILE=ON -DROLLCALL_BUILD_EXAMPLES=OFF; then
+    if stage 'tsan build' build tsan "$tsan_targets" -DROLLCALL_PRECOMPILE=ON -DROLLCALL_UNITY=ON -DROLLCALL_BUILD_EXAMPLES=OFF; then
         stage 'tsan process tests' one_by_one tsan -L process -R "$tsan_process" -E "$slow"
     fi
 fi

@@ -19,6 +19,7 @@
 #include "bench/report.hpp"
 #include "bench/start.hpp"
 #include "bench/sweep.hpp"
+#include "runtime/process.hpp"
 #include "runtime/settings/settings.hpp"
 
 namespace rollcall::bench {
@@ -289,9 +290,25 @@ Agenda agenda_of(const Words& words, OperationKind operation, int ranks) {
     return agenda;
 }
 
+/// Each plan has a communicator of its own. What the ranks are to be started with so that none is without arrival slots, and
+/// so without predictions.
+std::vector<std::string> enough_slots(const Agenda& agenda) {
+    const Sweep& sweep = agenda.sweep;
+    const runtime::Settings settings = runtime::Settings::from_environment();
+    const std::size_t plans = sweep.phases ? sweep.patterns.size() * sweep.algorithms.size() : 0;
+    const std::uint64_t needed = (plans + 1) * static_cast<std::uint64_t>(sweep.ranks);  // and the world's
+    if (needed <= runtime::slots_of(settings, sweep.ranks)) return {};
+    if (inside_job() || settings.board_slots)
+        throw Error(ErrorCode::invalid_argument, fmt::format("{} plans of {} ranks; allowed: as many as there are arrival slots for, here "
+                                                             "with ROLLCALL_BOARD_SLOTS={}",
+                                                             plans, sweep.ranks, needed));
+    return {fmt::format("ROLLCALL_BOARD_SLOTS={}", needed)};
+}
+
 int run(const Words& words, OperationKind operation) {
     const Start start = checked(words.start, kDefaultRanks, 1);
     const Agenda agenda = agenda_of(words, operation, start.ranks);
+    const std::vector<std::string> slots = enough_slots(agenda);
     if (inside_job()) {
         Job job;
         Runner runner(job, agenda, words.inherited);
@@ -310,10 +327,12 @@ int run(const Words& words, OperationKind operation) {
         }
         return 0;
     }
-    const auto environment = [](const std::string& landing) {
-        return landing == kLandingOff ? std::vector<std::string>{"ROLLCALL_LANDING_BYTES=0"} : std::vector<std::string>{};
+    const auto environment = [&](const std::string& landing) {
+        std::vector<std::string> all = slots;
+        if (landing == kLandingOff) all.emplace_back("ROLLCALL_LANDING_BYTES=0");
+        return all;
     };
-    if (agenda.landing.empty()) return start_again(start);
+    if (agenda.landing.empty()) return start_again(start, slots);
     if (agenda.landing.size() == 1) return start_again(start, environment(agenda.landing[0]), {"--landing", agenda.landing[0]});
     // Jobs one after the other, and one report of them all.
     Report report(agenda.sweep, std::cout);

@@ -50,11 +50,6 @@ bootstrap::Blob make_card(const CardHead& head, std::string_view host, std::stri
     return card;
 }
 
-std::uint64_t slots_of(const Settings& settings, int size) {
-    if (settings.board_slots) return std::max<std::uint64_t>(settings.board_slots, static_cast<std::uint64_t>(size));
-    return std::max(kLeastSlots, kCommunicatorsWithSlots * static_cast<std::uint64_t>(size));
-}
-
 IdlePolicy policy_of(const Settings& settings, bool crowded) {
     IdlePolicy policy;
     policy.background = settings.progress == ProgressMode::thread;
@@ -67,6 +62,11 @@ IdlePolicy policy_of(const Settings& settings, bool crowded) {
 }
 
 }  // namespace
+
+std::uint64_t slots_of(const Settings& settings, int size) {
+    if (settings.board_slots) return std::max<std::uint64_t>(settings.board_slots, static_cast<std::uint64_t>(size));
+    return std::max(kLeastSlots, kCommunicatorsWithSlots * static_cast<std::uint64_t>(size));
+}
 
 std::uint64_t SlotAllocator::take(std::uint64_t count) {
     const std::lock_guard lock(mutex_);

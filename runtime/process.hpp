@@ -16,6 +16,9 @@
 
 namespace rollcall::runtime {
 
+/// How many arrival slots a process of a job of this size has.
+std::uint64_t slots_of(const Settings& settings, int size);
+
 /// Arrival slots of a board, given to communicators as ranges. Any thread.
 class SlotAllocator {
   public:

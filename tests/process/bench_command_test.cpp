@@ -286,6 +286,17 @@ TEST_F(BenchCommand, PlansArePrecededByPhasesAndTheirPredictionsAreJudged) {
     EXPECT_TRUE(Json::parse(silent.out)["prediction_error"]["median"].is_null()) << silent.out;
 }
 
+TEST_F(BenchCommand, EveryPlanHasArrivalSlots) {
+    // Two for the world, and two for each of two plans.
+    const std::string words =
+        "bench gather --ranks 2 --iterations 1 --warmup 0 --bytes 8 --algorithm linear,binomial --compute 0 --timeout 100s ";
+    expect_refused(words + "--env ROLLCALL_BOARD_SLOTS=5", {"2 plans of 2 ranks", "ROLLCALL_BOARD_SLOTS=6"});
+    EXPECT_EQ(run(words + "--env ROLLCALL_BOARD_SLOTS=6").code, 0);
+    EXPECT_EQ(
+        run("bench gather --ranks 2 --iterations 1 --warmup 0 --bytes 8 --algorithm linear,binomial --env ROLLCALL_BOARD_SLOTS=2").code, 0)
+        << "single calls have the world's";
+}
+
 TEST_F(BenchCommand, LandingOnAndOffAreJobsOfOneReport) {
     const auto raw = directory_ / "raw.csv";
     const Ended ended =

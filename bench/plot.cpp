@@ -28,9 +28,10 @@ constexpr const char* kTransferColour = "#0072B2";
 constexpr const char* kBeforeColour = "#D0D0D0";
 
 // Pixels.
-constexpr int kWidth = 1000;
 constexpr int kLeftMargin = 115;
-constexpr int kLegendWidth = 245;
+constexpr int kPlotWidth = 640;
+/// A legend has room for its line and for so many pixels of each character.
+constexpr int kLeastLegendWidth = 245, kLegendLine = 60, kCharacterWidth = 8;
 constexpr int kTopMargin = 60, kBottomMargin = 85;
 constexpr int kLineChartHeight = 540;
 constexpr int kRowHeight = 28;
@@ -151,10 +152,10 @@ bool is_finite(const LineChart::Point& point) {
 
 /// The rectangle a chart has, in pixels from the top of the picture.
 struct Area {
-    int top, height, total_height;
+    int top, height, total_height, total_width;
 
     std::string commands() const {
-        const auto across = [](int pixels) { return static_cast<double>(pixels) / kWidth; };
+        const auto across = [this](int pixels) { return static_cast<double>(pixels) / total_width; };
         const auto up = [this](int pixels) { return 1.0 - static_cast<double>(pixels) / total_height; };
         // Margins and legend at places of their own: gnuplot's estimate of the width of a text is too rough to lay them
         // out.
@@ -162,11 +163,11 @@ struct Area {
                    "set origin 0,0\nset size 1,1\nset lmargin at screen {}\nset rmargin at screen {}\nset tmargin at "
                    "screen {}\n"
                    "set bmargin at screen {}\n",
-                   across(kLeftMargin), across(kWidth - kLegendWidth), up(top + kTopMargin), up(top + height - kBottomMargin)) +
+                   across(kLeftMargin), across(kLeftMargin + kPlotWidth), up(top + kTopMargin), up(top + height - kBottomMargin)) +
                fmt::format(
                    "set key at screen {},{} left center vertical Left reverse samplen 2.5 spacing 1.25\n"
                    "set border 3\nset tics out nomirror\nset grid xtics ytics linecolor rgb '#E4E4E4' linetype 1\n",
-                   across(kWidth - kLegendWidth + 10), up(top + (kTopMargin + height - kBottomMargin) / 2));
+                   across(kLeftMargin + kPlotWidth + 10), up(top + (kTopMargin + height - kBottomMargin) / 2));
     }
 };
 
@@ -341,13 +342,18 @@ std::string gnuplot_script(const std::optional<LineChart>& lines, const std::opt
     const int line_height = lines ? std::max(kLineChartHeight, tall_enough(0, 0, lines->series.size())) : 0;
     const int gantt_height = gantt ? std::min(kLargestGantt, tall_enough(gantt->rows.size(), kRowHeight, kGanttLegend)) : 0;
     const int height = line_height + gantt_height;
+    int legend = kLeastLegendWidth;
+    if (lines)
+        for (const auto& series : lines->series)
+            legend = std::max(legend, kLegendLine + kCharacterWidth * static_cast<int>(series.name.size()));
+    const int width = kLeftMargin + kPlotWidth + legend;
     std::string script = fmt::format(
         "set encoding utf8\n"
         "set terminal svg noenhanced size {},{} font 'sans-serif,14' background rgb 'white'\n"
         "set multiplot\n",
-        kWidth, height);
-    if (lines) script += line_chart(*lines, {0, line_height, height});
-    if (gantt) script += gantt_chart(*gantt, {line_height, gantt_height, height});
+        width, height);
+    if (lines) script += line_chart(*lines, {0, line_height, height, width});
+    if (gantt) script += gantt_chart(*gantt, {line_height, gantt_height, height, width});
     return script + "unset multiplot\n";
 }
 

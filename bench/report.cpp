@@ -36,8 +36,11 @@ GanttChart gantt_of(const Measured& measured) {
                             .arrival = call.arrivals[r],
                             .exit = call.exits[r],
                             .transfers = {}};
-        // Who gets nothing from others has nothing to wait for but its own sends.
-        row.transfers.push_back({call.first_data[r] == kNever ? row.arrival : call.first_data[r], row.exit});
+        // A root that gets nothing has nothing to wait for but its own sends. When the send of a leaf began, nobody knows.
+        if (call.first_data[r] != kNever)
+            row.transfers.push_back({call.first_data[r], row.exit});
+        else if (is_root)
+            row.transfers.push_back({row.arrival, row.exit});
         chart.rows.push_back(std::move(row));
     }
     return chart;

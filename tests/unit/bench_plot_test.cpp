@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -101,6 +103,13 @@ TEST(BenchPlotScript, NamesCannotBecomeCommands) {
     const std::string script = gnuplot_script(chart, std::nullopt);
     EXPECT_TRUE(mentions(script, "title 'it''s `reboot`'")) << script;
     EXPECT_TRUE(mentions(script, "set title '''; system(''reboot'')'"));
+}
+
+TEST(BenchPlotScript, LongNamesWidenThePictureAndNotTheirOwnSpace) {
+    EXPECT_TRUE(mentions(gnuplot_script(kLines, kGantt), "noenhanced size 1000,"));
+    LineChart chart = kLines;
+    chart.series[0].name = "background_sorted_linear_synchronized (nonblocking)";
+    EXPECT_TRUE(mentions(gnuplot_script(chart, kGantt), fmt::format("noenhanced size {},", 115 + 640 + 60 + 8 * 51)));
 }
 
 TEST(BenchPlotScript, GanttRowsBeginWithTheEarliestEvent) {

@@ -162,6 +162,8 @@ std::unique_ptr<Plan::Implementation> make_plan(const Communicator::Implementati
                                     communicator.state.group->name, to_string(calls[0], &collectives::algorithm_name), rank,
                                     to_string(calls[rank], &collectives::algorithm_name)),
                         static_cast<int>(rank));
+    if (!own->state.group->has_slots)
+        explanation += "; the arrivals board has no slots left for it (ROLLCALL_BOARD_SLOTS), so that predictions are not told";
     return std::make_unique<Plan::Implementation>(std::move(own), prepared, options, std::move(explanation));
 }
 

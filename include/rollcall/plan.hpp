@@ -92,7 +92,7 @@ class Plan {
 
     /// The times of the last iteration that was waited for.
     const CallRecord& record() const;
-    /// Why this algorithm, in a sentence.
+    /// Why this algorithm, in a sentence; and whether the arrivals board had no room for predictions.
     const std::string& explanation() const;
 
     struct Implementation;

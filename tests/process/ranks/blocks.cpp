@@ -240,6 +240,15 @@ ROLLCALL_SCENARIO(interleaved_plans) {
     }
 }
 
+// Where the board has room for the world only, a plan says that it tells no predictions.
+ROLLCALL_SCENARIO(plan_without_slots) {
+    int value = scene.rank;
+    std::vector<int> all(static_cast<std::size_t>(scene.size));
+    Plan plan = scene.world.plan_gather(&value, all.data(), sizeof value, 0);
+    check(plan.explanation().find("ROLLCALL_BOARD_SLOTS") != std::string::npos, "it says '{}'", plan.explanation());
+    plan.run();
+}
+
 // What a plan refuses, and what it says.
 ROLLCALL_SCENARIO(plan_misuse) {
     std::vector<int> block(10, scene.rank), all(static_cast<std::size_t>(10 * scene.size));

@@ -21,7 +21,7 @@ rollcall_precompile(test_ranks ${standard} atomic random span thread fmt/format.
 
 # With ROLLCALL_UNITY sources are compiled several at a time, where they have no names in common.
 option(ROLLCALL_UNITY "Compile several sources at a time (quicker builds from nothing)" OFF)
-foreach(target IN ITEMS rollcall rollcall_command model_tests)
+foreach(target IN ITEMS rollcall rollcall_command)
   if(ROLLCALL_UNITY AND TARGET ${target})
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON)
     # GCC takes a coroutine's frame for a type of the header that includes its source.

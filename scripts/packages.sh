@@ -5,10 +5,11 @@
 build_packages=(g++ cmake ninja-build pkg-config libucx-dev libhwloc-dev libspdlog-dev libfmt-dev libcli11-dev nlohmann-json3-dev
                 libfftw3-dev)
 plot_packages=(gnuplot-nox)
-test_packages=(libgtest-dev gnuplot-nox)
+test_packages=(libgtest-dev gnuplot-nox "mpich?")
 # The second compiler that the project is kept clean under. Not everywhere: Debian 12 and Ubuntu 24.04 have it.
 clang_package=clang-16
-# Not installed: MPI libraries that `rollcall bench barrier` can be compared with (openmpi-bin libopenmpi-dev, mpich libmpich-dev).
+# mpich is for its launcher, mpiexec.hydra. Not installed: what `rollcall bench barrier` can be compared with (openmpi-bin
+# libopenmpi-dev, libmpich-dev).
 
 oldest_cmake=3.25
 

@@ -11,6 +11,7 @@
 #include "runtime/bootstrap/bootstrap.hpp"
 #include "runtime/bootstrap/frames.hpp"
 #include "runtime/bootstrap/launched.hpp"
+#include "runtime/bootstrap/pmi.hpp"
 
 namespace rollcall::bootstrap {
 namespace {
@@ -32,7 +33,6 @@ std::atomic<pid_t> joined_process = 0;
 
 std::unique_ptr<Bootstrap> join_rollcall_run() {
     auto bootstrap = std::make_unique<Launched>(std::getenv(kDescriptorVariable));
-    joined_process = ::getpid();
     // What this program starts is not a rank of this job.
     ::unsetenv(kDescriptorVariable);
     return bootstrap;
@@ -43,6 +43,8 @@ std::unique_ptr<Bootstrap> join_rollcall_run() {
 const Starter kStarters[] = {
     {"rollcall run", {kDescriptorVariable}, {}, {}, join_rollcall_run},
     {"Open MPI's mpirun", {"OMPI_COMM_WORLD_SIZE"}, {}, {"OMPI_COMM_WORLD_SIZE"}, nullptr},
+    // Before srun: what speaks PMI-1 here is Slurm itself, or an mpiexec inside its allocation.
+    {"a launcher that speaks PMI-1", {"PMI_FD"}, {"PMI_RANK", "PMI_SIZE"}, {"PMI_SIZE"}, join_pmi},
     {"srun (Slurm)", {"SLURM_PROCID"}, {"SLURM_STEP_ID"}, {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}, nullptr},
     {"a launcher that speaks PMI (mpiexec)", {"PMI_RANK", "PMI_FD"}, {}, {"PMI_SIZE", "SLURM_NTASKS"}, nullptr},
     {"a launcher that speaks PMIx", {"PMIX_RANK"}, {}, {"OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS"}, nullptr},
@@ -68,7 +70,11 @@ bool evident(const Starter& starter) {
 std::unique_ptr<Bootstrap> find_bootstrap() {
     for (const Starter& starter : kStarters) {
         if (!evident(starter)) continue;
-        if (starter.join != nullptr) return starter.join();
+        if (starter.join != nullptr) {
+            auto bootstrap = starter.join();
+            joined_process = ::getpid();
+            return bootstrap;
+        }
         std::vector<std::string_view> found;
         for (const char* variable : starter.any) {
             if (is_set(variable)) found.emplace_back(variable);

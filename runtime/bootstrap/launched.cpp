@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -17,20 +16,16 @@
 
 #include <rollcall/error.hpp>
 
+#include "runtime/bootstrap/waiting.hpp"
+
 namespace rollcall::bootstrap {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-using std::chrono::microseconds;
+using Clock = Waiting::Clock;
 
-/// A caller with something to do meanwhile polls this long before it naps: an exchange between ranks that arrive
-/// together takes tens of microseconds.
-constexpr auto kSpin = microseconds(50);
-/// Naps between two calls of `meanwhile`: short at first, and never so long that a transport's own timers starve.
-constexpr auto kShortestNap = microseconds(50);
-constexpr auto kLongestNap = microseconds(500);
 /// abort() sends at once; when the socket is full it tries this long, because the caller probably exits next.
 constexpr auto kAbortPatience = std::chrono::milliseconds(500);
+constexpr auto kAbortNap = std::chrono::microseconds(500);
 
 [[noreturn]] void unusable(std::string_view number, std::string_view why) {
     throw Error(ErrorCode::bootstrap,
@@ -47,13 +42,6 @@ int parse_descriptor(std::string_view number) {
         unusable(number, "its value is not a descriptor number");
     }
     return descriptor;
-}
-
-void wait_on(int socket, short events, Clock::duration longest) {
-    pollfd entry{socket, events, 0};
-    const auto nanoseconds = std::max<std::int64_t>(0, std::chrono::nanoseconds(longest).count());
-    const timespec limit{nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000};
-    ::ppoll(&entry, 1, longest == Clock::duration::max() ? nullptr : &limit, nullptr);  // early return is harmless
 }
 
 }  // namespace
@@ -137,10 +125,7 @@ bool Launched::unsent() {
 }
 
 Frame Launched::answer(const char* operation, std::uint64_t sequence, const Meanwhile& meanwhile, Timeout timeout) {
-    const auto start = Clock::now();
-    const bool forever = timeout >= Clock::time_point::max() - start;
-    const auto deadline = forever ? Clock::time_point::max() : start + timeout;
-    Clock::duration nap = kShortestNap;
+    Waiting waiting(meanwhile, timeout);
     for (;;) {
         flush();
         const auto state = inbox_.receive(control_.get());
@@ -162,26 +147,13 @@ Frame Launched::answer(const char* operation, std::uint64_t sequence, const Mean
                                     "is gone",
                                     place_.rank, place_.host, operation, sequence));
         }
-        const auto now = Clock::now();
-        if (now >= deadline) {
+        if (waiting.over()) {
             throw Error(ErrorCode::timeout, fmt::format("rank {} on host {}: bootstrap {} (sequence {}) was not answered within {} ms: not "
                                                         "every rank has called it",
                                                         place_.rank, place_.host, operation, sequence,
                                                         std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count()));
         }
-        const auto events = static_cast<short>(POLLIN | (unsent() ? POLLOUT : 0));
-        const auto rest = forever ? Clock::duration::max() : deadline - now;
-        if (!meanwhile) {
-            wait_on(control_.get(), events, rest);
-            continue;
-        }
-        meanwhile();
-        if (now - start < kSpin) {
-            ::sched_yield();  // the rank we wait for may need this core
-        } else {
-            wait_on(control_.get(), events, std::min(nap, rest));
-            nap = std::min<Clock::duration>(2 * nap, kLongestNap);
-        }
+        waiting.on(control_.get(), static_cast<short>(POLLIN | (unsent() ? POLLOUT : 0)));
     }
 }
 
@@ -242,7 +214,7 @@ void Launched::leave() noexcept {
     try {
         post(FrameWriter(FrameType::leave).finish());
         const auto deadline = Clock::now() + kAbortPatience;
-        while (unsent() && flush() && Clock::now() < deadline) wait_on(control_.get(), POLLOUT, kLongestNap);
+        while (unsent() && flush() && Clock::now() < deadline) wait_on(control_.get(), POLLOUT, kAbortNap);
     } catch (...) {  // out of memory: the exit then counts as a death, which is true enough
     }
 }
@@ -251,7 +223,7 @@ void Launched::abort(int code, std::string_view why) noexcept {
     try {
         post(FrameWriter(FrameType::abort).i32(code).text(why).finish());
         const auto deadline = Clock::now() + kAbortPatience;
-        while (unsent() && flush() && Clock::now() < deadline) wait_on(control_.get(), POLLOUT, kLongestNap);
+        while (unsent() && flush() && Clock::now() < deadline) wait_on(control_.get(), POLLOUT, kAbortNap);
     } catch (...) {  // out of memory: the caller's own exit code must do
     }
 }

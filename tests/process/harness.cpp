@@ -98,6 +98,12 @@ Ended run_ranks(int ranks, const Words& scenarios, const JobOptions& options) {
                 "--timeout",      options.limit, "--env", "ROLLCALL_TEST_SHARED=" + shared};
     for (const std::string& setting : options.environment) words.insert(words.end(), {"--env", setting});
     words.insert(words.end(), options.launcher.begin(), options.launcher.end());
+    Words variables;  // for another starter
+    if (!options.starter.empty()) {
+        words = options.starter;
+        variables = options.environment;
+        variables.push_back("ROLLCALL_TEST_SHARED=" + shared);
+    }
     words.push_back(ROLLCALL_TEST_RANKS);
     words.insert(words.end(), scenarios.begin(), scenarios.end());
     std::vector<char*> argv;
@@ -115,7 +121,8 @@ Ended run_ranks(int ranks, const Words& scenarios, const JobOptions& options) {
         ::dup2(::open("/dev/null", O_RDONLY), 0);
         ::dup2(out[1], 1);
         ::dup2(error[1], 2);
-        ::execv(argv[0], argv.data());
+        for (std::string& variable : variables) ::putenv(variable.data());
+        ::execvp(argv[0], argv.data());
         ::_exit(99);
     }
     ::close(out[1]);

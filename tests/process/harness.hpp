@@ -26,6 +26,7 @@ struct JobOptions {
     Words environment;           ///< "NAME=VALUE"
     Words launcher;              ///< Further words for `rollcall run`.
     std::string limit = "120s";  ///< The launcher ends the job after this; no good job comes near it.
+    Words starter = {};          ///< Instead of `rollcall run ...`: this, which passes its environment on.
 };
 
 /// Runs `rollcall run -n ranks <ranks program> scenarios...` and waits for its end. Afterwards no process of the job and

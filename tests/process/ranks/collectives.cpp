@@ -421,8 +421,9 @@ ROLLCALL_SCENARIO(pause) {
     scene.job.resume_background();
 }
 
+// Words: who started it.
 ROLLCALL_SCENARIO(describes_itself) {
-    check(scene.job.started_by() == "rollcall run", "started by {}", scene.job.started_by());
+    check(scene.job.started_by() == scene.word(0, "rollcall run"), "started by {}", scene.job.started_by());
     check(!scene.job.transport_description().empty(), "no description");
     check(scene.world.name() == "world" && scene.world.world_rank(scene.rank) == scene.rank, "the world is strange");
     check(scene.world.explain_broadcast(8).find("broadcast") != std::string::npos, "no explanation: {}", scene.world.explain_broadcast(8));

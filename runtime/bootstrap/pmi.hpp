@@ -1,5 +1,5 @@
 /// \file
-/// A rank that a launcher started which speaks PMI-1: mpiexec.hydra (MPICH, Intel MPI), `srun --mpi=pmi2`, and others.
+/// A rank that a launcher started which speaks PMI-1: mpiexec.hydra (MPICH, Intel MPI) and others.
 #pragma once
 
 #include <cstdint>

@@ -56,6 +56,7 @@ class Job {
     /// Moves what can move, without waiting. Returns whether anything happened. Any thread.
     bool progress();
     /// For an event loop: a descriptor to poll for reading after prepare_to_sleep() returned true; then call progress().
+    /// When it returned false, something is there or has ended since it was last called: test the requests again.
     int progress_descriptor() const;
     bool prepare_to_sleep();
     /// The background thread keeps away until resumed. Calls nest.

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include <poll.h>
 #include <pthread.h>
@@ -417,6 +418,11 @@ bool Lane::progress() {
 
 bool Lane::prepare_to_sleep() {
     if (!try_take()) return false;
+    // What one request's test() moved on may have ended another that was tested before it.
+    if (std::exchange(finished_seen_, engine_.finished()) != engine_.finished()) {
+        release();
+        return false;
+    }
     if (!policy_.background) look_at_notices();
     const bool quiet = park();
     release();

@@ -72,6 +72,7 @@ class Lane {
     /// For an event loop: becomes readable when progress() has something to do, once prepare_to_sleep() was true. With
     /// host-driven progress it also tells of deaths.
     int descriptor() const noexcept { return event_loop_ >= 0 ? event_loop_ : engine_.transport().descriptor(); }
+    /// False: something is there, or something has ended since it was last asked, which the caller may not have seen.
     bool prepare_to_sleep();
 
     /// Runs `work(engine)` as the owner; waits for the baton. What this thread has started before has begun then. For set-up
@@ -149,6 +150,7 @@ class Lane {
     std::vector<Waitable*> submissions_;
     std::vector<bootstrap::Notice> notices_;
     std::uint64_t told_finished_ = 0;   ///< Owner-only: Engine::finished() when followers were last told.
+    std::uint64_t finished_seen_ = 0;   ///< Owner-only: the same when prepare_to_sleep() was last called.
     Nanoseconds next_tick_ = 0;         ///< Owner-only.
     Nanoseconds next_notice_look_ = 0;  ///< Owner-only; where no background thread looks.
 

@@ -43,7 +43,7 @@ fi
 # What the sanitizers leave out because it takes long there and shows them nothing that others do not.
 slow='Soak|SleepersAreWoken|MoreThanTwoGibibytes|Floods|AreWokenByNotices|ZeroLanding'
 slow_unit='PipelinedTree.Spans*:BinomialTree.Spans*:FrameArena.BlocksAre*:MatchTable.DoesWhat*'
-slow_model='Simulation.*:Mismatch.*:Placement.RandomLarge*:Placement.ManyCalls*'
+slow_model='Simulation.*:Mismatch.*:Placement.RandomLarge*:Placement.ManyCalls*:Proficz.Equations*'
 tsan_targets='collectives_test point_to_point_test failures_test blocks_test'
 tsan_process='Collectives|PointToPoint|Messages|Progress|Blocks|Plans'
 

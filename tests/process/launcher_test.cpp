@@ -22,6 +22,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/process/harness.hpp"
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -588,8 +590,8 @@ TEST(Launcher, OutputThatNobodyTakesHoldsTheRanksAndNotMemory) {
         most = std::max(most, kilobytes());
         std::this_thread::sleep_for(milliseconds(5));
     }
-    // A whole spam would be 200 MB. (The sanitizers' own memory is in this number too.)
-    EXPECT_LT(most, 150'000);
+    // A whole spam would be 200 MB. The sanitizers' own memory, about 100 MB, is in this number too.
+    EXPECT_LT(most, rollcall::test::kSlower > 1 ? 150'000 : 100'000);
     // Deaths are seen nevertheless.
     std::size_t total = 0;
     char chunk[65536];

@@ -121,7 +121,7 @@ std::optional<Frame> Inbox::next() {
     const auto type = get<std::uint16_t>(rest.subspan(2));
     const std::size_t length = get<std::uint32_t>(rest.subspan(4));
     if (magic != kFrameMagic) refuse(fmt::format("a frame begins with {:#06x} instead of {:#06x}", magic, kFrameMagic));
-    if (type < static_cast<std::uint16_t>(FrameType::welcome) || type > static_cast<std::uint16_t>(FrameType::notice)) {
+    if (type < static_cast<std::uint16_t>(FrameType::welcome) || type >= static_cast<std::uint16_t>(FrameType::end)) {
         refuse(fmt::format("there is no frame of type {}", type));
     }
     if (length > longest_body_) refuse(fmt::format("a frame of {} bytes; the longest has {}", length, longest_body_));
@@ -200,6 +200,15 @@ Place decode_welcome(std::span<const std::byte> body) {
 }
 
 Blob encode_notice(const Notice& notice) { return FrameWriter(FrameType::notice).i32(notice.rank).text(notice.how).finish(); }
+
+Blob encode(const Frame& frame) {
+    Blob bytes = FrameWriter(frame.type).finish();
+    Blob length;
+    put(length, static_cast<std::uint32_t>(frame.body.size()));
+    std::copy(length.begin(), length.end(), bytes.begin() + 4);
+    bytes.insert(bytes.end(), frame.body.begin(), frame.body.end());
+    return bytes;
+}
 
 Notice decode_notice(std::span<const std::byte> body) {
     FrameReader reader(body);

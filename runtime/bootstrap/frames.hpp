@@ -54,7 +54,12 @@ enum class FrameType : std::uint16_t {
     failed,
     abort,
     leave,
-    notice,  ///< The last one: the parser refuses larger values.
+    notice,
+    // Between the hubs of a job's nodes (hub.hpp).
+    contribution,  ///< Up: sequence, kind, count, (rank, blob) for each of them.
+    disagreement,  ///< Up: sequence, sentence. The root answers with `failed`.
+    loss,          ///< Up, and down again to all: last call, whether it is news, host, how, ranks.
+    end,           ///< No frame: the parser refuses this and larger values.
 };
 
 struct Frame {
@@ -137,6 +142,8 @@ Blob encode_welcome(const Place& place);
 Place decode_welcome(std::span<const std::byte> body);
 Blob encode_notice(const Notice& notice);
 Notice decode_notice(std::span<const std::byte> body);
+/// A frame as it was before it was read.
+Blob encode(const Frame& frame);
 
 /// The names of what `rollcall run` puts into the environment of a rank.
 inline constexpr const char* kDescriptorVariable = "ROLLCALL_BOOTSTRAP_FD";

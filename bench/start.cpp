@@ -17,7 +17,7 @@
 #include <rollcall/error.hpp>
 
 #include "bench/lists.hpp"
-#include "launcher/local.hpp"
+#include "launcher/launch.hpp"
 #include "runtime/bootstrap/frames.hpp"
 #include "runtime/settings/quote.hpp"
 #include "runtime/settings/settings.hpp"

@@ -6,13 +6,14 @@
 #include <algorithm>
 #include <charconv>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <rollcall/error.hpp>
 
-#include "launcher/local.hpp"
+#include "launcher/launch.hpp"
 #include "runtime/settings/settings.hpp"
 
 namespace rollcall::launcher {
@@ -33,10 +34,25 @@ struct ProgramWords {
 /// The words of `rollcall run` as they came; checked by us, so that the message says what is allowed.
 struct RunWords {
     ProgramWords first;
-    std::string bind = "none";
-    std::string timeout;
-    std::string grace;
+    std::string hosts;
+    std::string hostfile;
+    std::string per_node;
+    bool oversubscribe = false;
+    std::string map_by = "slot";
+    std::string bind_to = "none";
+    bool display_map = false;
+    std::string agent;
+    std::string fanout;
+    std::string command;
+    std::string directory;
+    std::string input = "first";
+    std::string output_directory;
     bool tag_output = false;
+    std::string timeout;
+    bool stack_traces = false;
+    std::string grace;
+    std::string silence;
+    std::string launch_timeout;
 };
 
 [[noreturn]] void refuse(const std::string& sentence) { throw Error(ErrorCode::invalid_argument, "run: " + sentence); }
@@ -80,18 +96,17 @@ Timeout parse_time(const char* option, const std::string& text, bool zero_allowe
 }
 
 /// One program from its options and the words that are left of it.
-Application application(const ProgramWords& words, Words rest) {
+Application application(const ProgramWords& words, Words rest, std::optional<int> ranks_if_not_said) {
     if (!rest.empty() && rest.front() == "--") {
         rest.erase(rest.begin());
     } else if (!rest.empty() && rest.front().starts_with("-") && rest.front().size() > 1) {
-        refuse(
-            fmt::format("unknown option '{}'; allowed: -n N, --env K=V, and before the first program --bind core|none, "
-                        "--timeout T, --grace T, --tag-output, --help",
-                        rest.front()));
+        refuse(fmt::format(
+            "unknown option '{}'; allowed: -n N, --env K=V, and before the first program those that `rollcall run --help` lists",
+            rest.front()));
     }
     if (rest.empty()) refuse("a program is missing; allowed: rollcall run -n N [options] program [arguments] [: -n M program2 ...]");
     Application result;
-    result.ranks = parse_ranks(words.ranks, rest.front());
+    result.ranks = words.ranks.empty() && ranks_if_not_said ? *ranks_if_not_said : parse_ranks(words.ranks, rest.front());
     for (const std::string& assignment : words.environment) {
         const auto equals = assignment.find('=');
         if (equals == 0 || equals == std::string::npos) {
@@ -103,11 +118,50 @@ Application application(const ProgramWords& words, Words rest) {
     return result;
 }
 
+std::optional<int> parse_number(const char* option, const std::string& text, int least) {
+    if (text.empty()) return std::nullopt;
+    int number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size() || number < least || number > kMostRanks) {
+        refuse(fmt::format("{} takes a number from {} to {}, not '{}'", option, least, kMostRanks, text));
+    }
+    return number;
+}
+
+/// The hosts that were named, by option or by file.
+std::vector<Host> hosts_from(const RunWords& words) {
+    if (!words.hosts.empty() && !words.hostfile.empty()) refuse("--hosts and --hostfile exclude each other: give one of them");
+    try {
+        if (!words.hosts.empty()) return parse_hosts(words.hosts);
+        if (!words.hostfile.empty()) return read_hostfile(words.hostfile);
+    } catch (const Error& error) {
+        refuse(error.what());
+    }
+    return {};
+}
+
+StandardInput parse_input(const std::string& text) {
+    if (text == "first") return StandardInput::first;
+    if (text == "all") return StandardInput::all;
+    if (text == "none") return StandardInput::none;
+    refuse(fmt::format("--input takes first, all or none, not '{}'", text));
+}
+
 LaunchOptions options_from(const RunWords& words, const Words& rest) {
     LaunchOptions options;
+    options.hosts = hosts_from(words);
+    options.per_node = parse_number("--per-node", words.per_node, 1);
+    if (options.per_node && options.hosts.empty()) refuse("--per-node needs --hosts or --hostfile");
+    // Without -n: as many as the hosts take.
+    std::optional<int> all_slots;
+    if (!options.hosts.empty()) {
+        long long slots = 0;
+        for (const Host& host : options.hosts) slots += options.per_node ? *options.per_node : host.slots;
+        all_slots = static_cast<int>(std::min<long long>(slots, kMostRanks + 1LL));
+    }
     auto begin = rest.begin();
     auto end = std::find(begin, rest.end(), kBetweenPrograms);
-    options.applications.push_back(application(words.first, Words(begin, end)));
+    options.applications.push_back(application(words.first, Words(begin, end), end == rest.end() ? all_slots : std::nullopt));
     // What is set before the first program is for all of them.
     options.environment = std::move(options.applications.front().environment);
     options.applications.front().environment.clear();
@@ -125,7 +179,7 @@ LaunchOptions options_from(const RunWords& words, const Words& rest) {
         } catch (const CLI::ParseError& error) {
             refuse(fmt::format("after ':': {}; allowed: -n M [--env K=V]... program [arguments]", error.what()));
         }
-        options.applications.push_back(application(more, parser.remaining()));
+        options.applications.push_back(application(more, parser.remaining(), std::nullopt));
     }
     int ranks = 0;
     for (const Application& one : options.applications) {
@@ -133,13 +187,36 @@ LaunchOptions options_from(const RunWords& words, const Words& rest) {
         ranks += one.ranks;
     }
 
-    if (words.bind == "core") {
-        options.bind = Bind::core;
-    } else if (words.bind != "none") {
-        refuse(fmt::format("--bind takes core or none, not '{}'", words.bind));
+    try {
+        options.map_by = parse_map_by(words.map_by);
+    } catch (const Error& error) {
+        refuse(fmt::format("--map-by: {}", error.what()));
     }
+    try {
+        options.bind_to = parse_bind_to(words.bind_to);
+    } catch (const Error& error) {
+        refuse(fmt::format("--bind-to: {}", error.what()));
+    }
+    options.oversubscribe = words.oversubscribe;
+    options.display_map = words.display_map;
+    options.agent = words.agent;
+    options.command = words.command;
+    options.directory = words.directory;
+    if (words.fanout == "flat") {
+        options.fanout = 0;
+    } else if (const auto fanout = parse_number("--fanout", words.fanout, 1)) {
+        options.fanout = *fanout;
+    }
+    options.input = parse_input(words.input);
+    options.output_directory = words.output_directory;
     if (!words.timeout.empty()) options.timeout = parse_time("--timeout", words.timeout, false);
+    options.stack_traces = words.stack_traces;
     if (!words.grace.empty()) options.grace = parse_time("--grace", words.grace, true);
+    if (!words.silence.empty()) options.silence = parse_time("--silence", words.silence, false);
+    if (!words.launch_timeout.empty()) {
+        options.launch_timeout = parse_time("--launch-timeout", words.launch_timeout, false);
+        options.all_must_join = true;
+    }
     options.tag_output = words.tag_output;
     return options;
 }
@@ -151,10 +228,19 @@ Examples:
   rollcall run -n 8 ./solver input.dat             8 processes on this host
   rollcall run -n 1 ./server : -n 4 ./client -v    one job of two programs, ranks 0 and 1 to 4
   rollcall run -n 2 --env LEVEL=3 --tag-output sh -c 'echo $LEVEL'
-  rollcall run -n 4 --timeout 30s --bind core -- ./solver
+  rollcall run -n 4 --timeout 30s --bind-to core -- ./solver
+  rollcall run --hosts a:4,b:4 ./solver            8 processes on two hosts, started by ssh
+  rollcall run --hostfile hosts -n 6 --map-by node --display-map ./solver
+  rollcall run --hosts pod[0-3] --agent 'kubectl exec -i {host} --' --command /opt/rollcall/bin/rollcall ./solver
 
 Options stand before the program: what follows it is the program's own, up to a lone `:`. What --env sets before the first
 program is for all programs; after a `:` it is for that program.
+
+Hosts: `a:4,b:4` or `node[0-3]:2`; a hostfile has a line for each, `a slots=4`, `a:4` or just `a`. Without -n there are as
+many processes as slots. The same `rollcall` command, program and directory must be there. An agent is started on each host by
+ssh without a password, or by the command of --agent, in which {host} stands for the host; everything between the launcher and
+its agents goes through the pipes of that command, and no port is opened. Variables ROLLCALL_*, UCX_*, OMP_*, PATH and
+LD_LIBRARY_PATH go along, others by --env.
 
 Standard input goes to rank 0; the others read nothing. Lines of different ranks are not mixed. Every process gets
 ROLLCALL_BOOTSTRAP_RANK and ROLLCALL_BOOTSTRAP_SIZE in its environment.
@@ -163,8 +249,8 @@ The first process that ends badly ends the job: the others are told, may report 
 end (SIGTERM) and after the same time killed. When the command returns no process of the job is left, and no shared-memory
 file of a job that failed, even if the command or its guard process is killed.
 
-Exit code: 0, or that of the first process that failed (128 + n when signal n killed it); 124 after --timeout; 128 + n when
-signal n ended the command; 126 or 127 when a program cannot be run or is not there; 2 for wrong usage.)";
+Exit code: 0, or that of the first process that failed (128 + n when signal n killed it); 124 after --timeout or
+--launch-timeout; 125 when a host was lost; 128 + n when signal n ended the command; 126 or 127 when a program cannot be run or is not there; 2 for wrong usage.)";
 
 }  // namespace
 
@@ -172,9 +258,40 @@ void add_run_command(CLI::App& root, int& exit_code) {
     CLI::App* const run_command = root.add_subcommand("run", "Start a job: one or several programs, as processes that know each other");
     const auto words = std::make_shared<RunWords>();
     add_program_options(*run_command, words->first);
-    run_command->add_option("--bind", words->bind, "core: each process on a processor of its own, in turn; none")
-        ->type_name("core|none")
+    run_command->add_option("--hosts", words->hosts, "The hosts, with how many processes each takes")->type_name("A:4,B:4");
+    run_command->add_option("--hostfile", words->hostfile, "A file with a host on each line")->type_name("FILE");
+    run_command->add_option("--per-node", words->per_node, "Processes on each host")->type_name("N");
+    run_command->add_flag("--oversubscribe", words->oversubscribe, "Allow more processes than the hosts have slots");
+    run_command
+        ->add_option("--map-by", words->map_by,
+                     "Where the next process goes: slot (fill a host), node (the next host), or within a host socket, numa, core")
+        ->type_name("slot|node|socket|core|numa")
         ->capture_default_str();
+    run_command->add_option("--bind-to,--bind", words->bind_to, "What each process may use alone, within what this command may use")
+        ->type_name("none|hwthread|core|socket|numa")
+        ->capture_default_str();
+    run_command->add_flag("--display-map", words->display_map, "Say which process runs where, before they start");
+    run_command->add_option("--agent", words->agent, "The remote shell; {host} stands for the host")
+        ->type_name("COMMAND")
+        ->default_str("ssh");
+    run_command
+        ->add_option("--fanout", words->fanout, "Agents that start each other in a tree of this width; flat: this command starts all")
+        ->type_name("N|flat")
+        ->default_str(std::to_string(kDefaultFanout));
+    run_command->add_option("--command", words->command, "Where `rollcall` is on the hosts")->type_name("PATH")->default_str("as here");
+    run_command->add_option("--directory", words->directory, "Where the programs start")->type_name("DIR")->default_str("as here");
+    run_command->add_option("--input", words->input, "Who gets standard input")->type_name("first|all|none")->capture_default_str();
+    run_command->add_option("--output-directory", words->output_directory, "Each process writes to rank.N.out and rank.N.err there")
+        ->type_name("DIR");
+    run_command
+        ->add_option("--launch-timeout", words->launch_timeout,
+                     "How long agents may take to answer and, when given, processes to join the job; the missing are named")
+        ->type_name("T")
+        ->default_str("60s, agents only");
+    run_command->add_option("--silence", words->silence, "A host of which nothing is heard for this long is lost")
+        ->type_name("T")
+        ->default_str("3s");
+    run_command->add_flag("--stack-traces", words->stack_traces, "At --timeout, write where the processes are (needs gdb on their hosts)");
     run_command->add_option("--timeout", words->timeout, "End the job after this time (30s, 500ms, 2min), with code 124")->type_name("T");
     run_command->add_option("--grace", words->grace, "How long survivors of a failure may report, and then how long they may take to end")
         ->type_name("T")
@@ -182,6 +299,10 @@ void add_run_command(CLI::App& root, int& exit_code) {
     run_command->add_flag("--tag-output", words->tag_output, "Begin each line of output with [rank]");
     run_command->footer(kFooter);
     run_command->callback([run_command, words, &exit_code] { exit_code = launcher::run(options_from(*words, run_command->remaining())); });
+
+    CLI::App* const agent_command = root.add_subcommand("agent", "What `rollcall run` starts on other hosts");
+    agent_command->group("");  // not for people
+    agent_command->callback([&exit_code] { exit_code = launcher::run_agent(); });
 }
 
 }  // namespace rollcall::launcher

@@ -75,7 +75,7 @@ std::vector<pid_t> below(pid_t root, const std::set<pid_t>& spare) {
 
 }  // namespace
 
-std::vector<pid_t> descendants(pid_t root) { return below(root, {}); }
+std::vector<pid_t> descendants(pid_t root, const std::set<pid_t>& spare) { return below(root, spare); }
 
 std::set<pid_t> children() {
     std::set<pid_t> found;

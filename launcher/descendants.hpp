@@ -12,8 +12,8 @@
 namespace rollcall::launcher {
 
 /// All living processes below `root`, without it: children, theirs, and so on. Zombies have nothing left to end and are
-/// not among them. What is forked while it looks may be missing.
-std::vector<pid_t> descendants(pid_t root);
+/// not among them, nor are the children in `spare` and what is below those. What is forked while it looks may be missing.
+std::vector<pid_t> descendants(pid_t root, const std::set<pid_t>& spare = {});
 
 /// The children of this process, zombies too.
 std::set<pid_t> children();

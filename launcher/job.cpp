@@ -1,469 +1,251 @@
 #include "launcher/job.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <signal.h>
-#include <sys/epoll.h>
-#include <sys/prctl.h>
-#include <sys/signalfd.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cstring>
 #include <numeric>
-#include <system_error>
 
 #include <rollcall/error.hpp>
 
 #include "launcher/clock.hpp"
-#include "launcher/descendants.hpp"
+#include "launcher/job_map.hpp"
 
 namespace rollcall::launcher {
 namespace {
 
 using bootstrap::Blob;
-using bootstrap::Descriptor;
 using bootstrap::Frame;
 using bootstrap::FrameReader;
 using bootstrap::FrameType;
 using bootstrap::FrameWriter;
-using bootstrap::Inbox;
-using bootstrap::Notice;
-using bootstrap::Outbox;
-
-/// A process that dies closes its sockets some moments before its death can be reaped, and the death says more. After
-/// this long the closed connection is news by itself.
-constexpr Nanoseconds kClosedBeforeDeath = 200 * kMillisecond;
-/// SIGKILL is sent again after this: a process may have forked while it was sent.
-constexpr Nanoseconds kKillAgain = 10 * kMillisecond;
-/// Processes that do not die of SIGKILL within this (they hang in the kernel, or are another user's) are reported
-/// instead.
-constexpr Timeout kKillLimit = std::chrono::seconds(10);
 
 /// A job that was ended from outside waits this long, or its two graces, for its output to be taken.
 constexpr Timeout kLeastFlush = std::chrono::seconds(1);
-
-[[noreturn]] void cannot(const char* what) {
-    throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot {}: {}", what, std::strerror(errno)));
-}
-
-struct Pair {
-    Descriptor first;
-    Descriptor second;
-};
-
-Pair make_sockets(int type) {
-    int ends[2];
-    if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) != 0) cannot("make a socket");
-    return {Descriptor(ends[0]), Descriptor(ends[1])};
-}
-
-Pair make_pipe() {
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) cannot("make a pipe");
-    return {Descriptor(ends[0]), Descriptor(ends[1])};
-}
-
-void unblock(const Descriptor& descriptor) { ::fcntl(descriptor.get(), F_SETFL, O_NONBLOCK); }
-
-std::string describe(int signal) {
-    const char* const text = ::sigdescr_np(signal);
-    return fmt::format("signal {} ({})", signal, text != nullptr ? text : "unknown");
-}
-
-std::string host_name() {
-    std::array<char, 256> name{};
-    return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
-}
+/// gdb may take this long for all ranks of a host.
+constexpr Timeout kStacksLimit = std::chrono::seconds(20);
+/// Most ranks that are named in one sentence.
+constexpr std::size_t kMostNamed = 16;
 
 }  // namespace
 
-struct Job::Rank {
-    int rank = 0;
-    const std::string* program = nullptr;  // as the user wrote it
-    pid_t process = -1;
-    bool alive = false;
-    bool joined = false;
-    bool left = false;
-    bool lost = false;  // the others know
-    Descriptor control;
-    Inbox inbox{bootstrap::kLongestRequest};
-    Outbox outbox;
-    bool sending = false;  // the poller waits for room in control
-    Nanoseconds closed_at = kNever;
-    Descriptor notices;
-    std::deque<std::shared_ptr<const Blob>> unsent_notices;
-    bool noticing = false;  // the poller waits for room in notices
-};
-
-Job::Job(Guarded guarded)
-    : guarded_(std::move(guarded)),
-      options_(*guarded_.options),
-      host_(host_name()),
-      job_(fmt::format("{}-{}-{:x}", host_, ::getpid(), now())),
-      output_(poller_, STDOUT_FILENO, STDERR_FILENO, options_.tag_output),
-      leftovers_(true),
-      rounds_(std::accumulate(options_.applications.begin(), options_.applications.end(), 0,
-                              [](int sum, const Application& application) { return sum + application.ranks; })),
+Job::Job(Poller& poller, Guarded& guarded, const LaunchOptions& options, Order order)
+    : Station(poller, guarded, std::move(order), true),
+      options_(options),
+      output_(poller, STDOUT_FILENO, STDERR_FILENO, options.tag_output, options.output_directory,
+              [this](int rank, bool error, std::size_t bytes) {
+                  command(FrameWriter(FrameType::agent_taken).i32(rank).u32(error ? 1 : 0).u64(bytes).finish());
+              }),
+      host_of_(static_cast<std::size_t>(order_.size)),
       stage_until_(kNever),
-      ended_at_(after(options_.timeout)),
-      flush_until_(kNever) {}
+      ended_at_(after(options.timeout)),
+      join_until_(options.all_must_join ? after(options.launch_timeout) : kNever),
+      flush_until_(kNever) {
+    for (const auto& host : order_.hosts) {
+        unprepared_.insert(host.index);
+        for (const auto& rank : host.ranks) {
+            host_of_[static_cast<std::size_t>(rank.rank)] = &host;
+            living_.insert(rank.rank);
+        }
+    }
+    prepared_.resize(order_.hosts.size());
+    if (!order_.input_ranks.empty()) {
+        input_ = std::make_unique<Input>(poller_, STDIN_FILENO, order_.input_ranks, [this](int rank, std::string_view bytes) {
+            command(encode_stream(FrameType::agent_input, rank, false, bytes));
+        });
+    } else if (options_.input == StandardInput::first && has_first_here()) {
+        direct_input_ = 0;
+    }
+}
 
 Job::~Job() = default;
 
+bool Job::has_first_here() const {
+    const auto& ranks = order_.hosts.front().ranks;
+    return std::any_of(ranks.begin(), ranks.end(), [](const auto& rank) { return rank.rank == 0; });
+}
+
 int Job::run() {
     try {
-        start();
+        prepare();
     } catch (const Error& error) {
         end(1, error.what(), SIGKILL);
     }
-    while (living_ > 0) step();
-    return finish();
+    while (!living_.empty()) tick();
+    return finish_job();
 }
 
-void Job::start() {
-    if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) cannot("become the reaper of the job's processes");
-    if (rlimit files{}; ::getrlimit(RLIMIT_NOFILE, &files) == 0) {  // four descriptors a rank
-        guarded_.inherited.files = files;
-        files.rlim_cur = files.rlim_max;
-        ::setrlimit(RLIMIT_NOFILE, &files);
-    }
-    // The front passes signals on. What the terminal sends to both of us must not count twice, and a guard that stops
-    // because it writes to or reads from the terminal helps nobody.
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTTIN, SIGTTOU}) {
-        guarded_.inherited.change(signal, SIG_IGN);
-    }
-    sigset_t child;
-    ::sigemptyset(&child);
-    ::sigaddset(&child, SIGCHLD);
-    ::pthread_sigmask(SIG_BLOCK, &child, nullptr);
-    deaths_.reset(::signalfd(-1, &child, SFD_NONBLOCK | SFD_CLOEXEC));
-    null_.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-    if (!deaths_ || !null_) cannot("open what it needs");
-    auto report = make_pipe();
-    unblock(report.first);
-    report_ = std::move(report.first);
-    report_write_ = std::move(report.second);
-
-    poller_.add(deaths_.get(), EPOLLIN, [this](std::uint32_t) { reap(); });
-    poller_.add(guarded_.commands.get(), EPOLLIN, [this](std::uint32_t) {
-        std::uint8_t signal = 0;
-        while (::read(guarded_.commands.get(), &signal, 1) == 1) signalled(signal);
-    });
-    poller_.add(guarded_.front.get(), EPOLLIN, [this](std::uint32_t) {
-        poller_.remove(guarded_.front.get());
-        poller_.remove(guarded_.commands.get());
-        code_ = 128 + SIGKILL;
-        flush_until_ = 0;
-        kill();
-    });
-    if (leftovers_.descriptor() >= 0) {
-        poller_.add(leftovers_.descriptor(), EPOLLIN, [this](std::uint32_t) { leftovers_.noticed(); });
-    }
-
-    const int size = rounds_.ranks();
-    for (int index = 0; index < size; ++index) {
-        ranks_.push_back(std::make_unique<Rank>());
-        ranks_.back()->rank = index;
-    }
-    const auto cpus = options_.bind == Bind::core ? processors() : std::vector<int>{};
-    const auto base = with_environment(own_environment(), options_.environment);
-    std::size_t index = 0;
-    for (std::size_t i = 0; i < options_.applications.size(); ++i) {
-        const Application& application = options_.applications[i];
-        const auto environment = with_environment(base, application.environment);
-        for (int n = 0; n < application.ranks; ++n, ++index) {
-            std::optional<int> processor;
-            if (!cpus.empty()) processor = cpus[index % cpus.size()];
-            start(*ranks_[index], guarded_.programs[i], application, environment, processor);
-        }
-    }
-}
-
-void Job::start(Rank& rank, const std::string& path, const Application& application, const std::vector<std::string>& environment,
-                std::optional<int> processor) {
-    rank.program = &application.argv.front();
-    auto control = make_sockets(SOCK_STREAM);
-    auto notices = make_sockets(SOCK_SEQPACKET);
-    auto out = make_pipe();
-    auto error = make_pipe();
-    Pair input;
-    int in = null_.get();
-    if (rank.rank == 0) {
-        in = STDIN_FILENO;
-        if (::isatty(STDIN_FILENO) != 0) {
-            input = make_pipe();
-            in = input.first.get();
-        }
-    }
-    welcome(rank, control.first, notices.second);
-
-    const auto own = with_environment(
-        environment,
-        {fmt::format("{}={}", bootstrap::kDescriptorVariable, control.second.get()), fmt::format("{}={}", bootstrap::kJobVariable, job_),
-         fmt::format("{}={}", bootstrap::kRankVariable, rank.rank), fmt::format("{}={}", bootstrap::kSizeVariable, ranks_.size())});
-    Spawn what;
-    what.path = path.c_str();
-    what.argv = &application.argv;
-    what.environment = &own;
-    what.input = in;
-    what.output = out.second.get();
-    what.error = error.second.get();
-    what.bootstrap = control.second.get();
-    what.report = report_write_.get();
-    what.rank = rank.rank;
-    what.processor = processor;
-    what.inherited = &guarded_.inherited;
-    rank.process = spawn(what);
-    if (rank.process < 0) cannot(fmt::format("start the process of rank {}", rank.rank).c_str());
-    rank.alive = true;
-    ++living_;
-
-    rank.control = std::move(control.first);
-    rank.notices = std::move(notices.first);
-    poller_.add(rank.control.get(), EPOLLIN, [this, &rank](std::uint32_t) {
-        hear(rank);
-        send(rank);
-    });
-    unblock(out.first);
-    unblock(error.first);
-    output_.add(rank.rank, false, std::move(out.first));
-    output_.add(rank.rank, true, std::move(error.first));
-    if (input.second) terminal_ = std::make_unique<Terminal>(poller_, STDIN_FILENO, std::move(input.second));
-}
-
-void Job::welcome(const Rank& rank, const Descriptor& control, const Descriptor& notices) const {
-    bootstrap::Place place;
-    place.rank = place.local_rank = rank.rank;
-    place.size = place.local_size = static_cast<int>(ranks_.size());
-    place.job = job_;
-    place.host = host_;
-    Blob frame = bootstrap::encode_welcome(place);
-    iovec vector{frame.data(), frame.size()};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> space{};
-    msghdr message{};
-    message.msg_iov = &vector;
-    message.msg_iovlen = 1;
-    message.msg_control = space.data();
-    message.msg_controllen = space.size();
-    cmsghdr* const rights = CMSG_FIRSTHDR(&message);
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(sizeof(int));
-    const int passed = notices.get();
-    std::memcpy(CMSG_DATA(rights), &passed, sizeof passed);
-    const ssize_t sent = ::sendmsg(control.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent != static_cast<ssize_t>(frame.size())) cannot("welcome a rank");
-}
-
-void Job::step() {
-    Nanoseconds until = std::min({stage_until_, output_.tick_at(), leftovers_.look_at()});
-    if (living_ == 0) until = std::min(until, flush_until_);
-    if (living_ > 0 && stage_ == Stage::running) until = std::min(until, ended_at_);
-    if (terminal_) until = std::min(until, terminal_->retry_at());
-    for (const auto& rank : ranks_) {
-        if (rank->alive && rank->closed_at != kNever) until = std::min(until, rank->closed_at + kClosedBeforeDeath);
-    }
-    poller_.wait(until);
+void Job::tick() {
+    Nanoseconds until = std::min(stage_until_, output_.tick_at());
+    if (living_.empty()) until = std::min(until, flush_until_);
+    if (stage_ <= Stage::running) until = std::min({until, ended_at_, join_until_});
+    if (input_) until = std::min(until, input_->retry_at());
+    step(until);
 
     const Nanoseconds time = now();
     if (output_.tick_at() <= time) output_.tick();
-    if (leftovers_.look_at() <= time) look_for_leftovers();
-    if (terminal_ && terminal_->retry_at() <= time) terminal_->retry();
-    if (living_ == 0) return;
-    for (const auto& rank : ranks_) {
-        if (rank->alive && rank->closed_at != kNever && rank->closed_at + kClosedBeforeDeath <= time) {
-            rank->closed_at = kNever;
-            lose(*rank, fmt::format("closed its connection to the launcher before it {} the job", rank->joined ? "left" : "joined"));
+    if (input_ && input_->retry_at() <= time) input_->retry();
+    if (living_.empty()) return;
+    if (stage_ <= Stage::running && join_until_ <= time) not_all_joined();
+    if (stage_ <= Stage::running && ended_at_ <= time) {
+        const double seconds = std::chrono::duration<double>(options_.timeout).count();
+        const auto sentence = fmt::format("the job has not ended within its time limit of {:g} s", seconds);
+        if (options_.stack_traces && stage_ == Stage::running) {
+            say(sentence + "; where its ranks are:");
+            code_ = kExitTimeout;
+            stage_ = Stage::tracing;
+            stage_until_ = after(kStacksLimit);
+            for (const auto& host : order_.hosts) {
+                if (!host.ranks.empty()) untraced_.insert(host.index);
+            }
+            command(FrameWriter(FrameType::agent_stacks).finish());
+        } else {
+            limit_flush();
+            end(kExitTimeout, sentence, SIGTERM);
         }
     }
-    if (stage_ == Stage::running && ended_at_ <= time) {
-        const double seconds = std::chrono::duration<double>(options_.timeout).count();
+    if (stage_ == Stage::tracing && (stage_until_ <= time || untraced_.empty())) {
         limit_flush();
-        end(kExitTimeout, fmt::format("the job has not ended within its time limit of {:g} s", seconds), SIGTERM);
+        terminate(SIGTERM);
     }
     if (stage_ == Stage::reporting && (stage_until_ <= time || !anyone_to_report())) {
         terminate(SIGTERM);
-    } else if (stage_ >= Stage::terminating && stage_until_ <= time) {
+    } else if (stage_ == Stage::terminating && stage_until_ <= time) {
         kill();
     }
 }
 
-void Job::hear(Rank& rank) {
-    if (!rank.control) return;
-    bool open = rank.inbox.receive(rank.control.get()) == Inbox::State::open;
-    try {
-        while (auto frame = rank.inbox.next()) handle(rank, *frame);
-    } catch (const Error& error) {
-        output_.say(fmt::format("rollcall run: {}: {}", who(rank), error.what()));
-        open = false;
-    }
-    if (open) return;
-    poller_.remove(rank.control.get());
-    rank.control.reset();
-    if (!rank.left) rank.closed_at = now();
-}
-
-void Job::handle(Rank& rank, const Frame& frame) {
+void Job::report(const Frame& frame) {
     FrameReader reader(frame.body);
     switch (frame.type) {
-        case FrameType::join: rank.joined = true; return;
-        case FrameType::exchange: {
-            const auto sequence = reader.u64();
+        case FrameType::agent_prepared: prepared(decode_prepared(frame.body)); return;
+        case FrameType::agent_joined: joined_.insert(reader.i32()); return;
+        case FrameType::agent_exited: ended(decode_exit(frame.body)); return;
+        case FrameType::agent_output: {
+            const int rank = reader.i32();
+            const bool error = reader.u32() != 0;
             const auto bytes = reader.blob();
-            reader.end();
-            answer(rounds_.arrive(rank.rank, Rounds::Kind::exchange, sequence, Blob(bytes.begin(), bytes.end())));
+            output_.feed(rank, error, std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
             return;
         }
-        case FrameType::barrier: {
-            const auto sequence = reader.u64();
-            reader.end();
-            answer(rounds_.arrive(rank.rank, Rounds::Kind::barrier, sequence, {}));
+        case FrameType::agent_input_taken: {
+            const int rank = reader.i32();
+            const auto bytes = reader.u64();
+            if (input_) input_->taken(rank, bytes, reader.u32() != 0);
             return;
         }
-        case FrameType::leave:
-            rank.left = true;
-            answer(rounds_.lose(rank.rank, who(rank) + " has left the job"));
-            return;
         case FrameType::abort: {
             const int code = reader.i32() & 0xff;
             const std::string why = reader.text();
-            reader.end();
+            const int rank = reader.i32();
             // An aborted job has failed, whatever code it was given.
-            end(code == 0 ? 1 : code, fmt::format("{} aborted the job with code {}: {}", who(rank), code, why), SIGTERM);
+            end(code == 0 ? 1 : code, fmt::format("rank {} on host {} aborted the job with code {}: {}", rank, reader.text(), code, why),
+                SIGTERM);
             return;
         }
-        default:
-            throw Error(ErrorCode::bootstrap,
-                        fmt::format("it sent a frame of type {}, which is not for launchers", static_cast<int>(frame.type)));
+        case FrameType::agent_lost: host_lost(frame); return;
+        case FrameType::agent_stacks_done: untraced_.erase(reader.i32()); return;
+        case FrameType::agent_finished: return;
+        default: throw Error(ErrorCode::bootstrap, fmt::format("an agent sent a frame of type {}", static_cast<int>(frame.type)));
     }
 }
 
-void Job::answer(const std::vector<Rounds::Answer>& answers) {
-    for (const auto& one : answers) {
-        Rank& rank = *ranks_[static_cast<std::size_t>(one.rank)];
-        if (!rank.control) continue;
-        rank.outbox.add(one.frame);
-        send(rank);
+void Job::prepared(const Prepared& prepared) {
+    if (!prepared.refusal.empty()) {
+        living_.clear();  // none of them has been started
+        if (stage_ == Stage::starting) end(prepared.code, prepared.refusal, SIGKILL);
+        return;
     }
-}
-
-void Job::send(Rank& rank) {
-    if (!rank.control) return;
-    rank.outbox.send(rank.control.get());  // a closed connection shows at the next read
-    const bool sending = !rank.outbox.empty();
-    if (sending == rank.sending) return;
-    rank.sending = sending;
-    poller_.change(rank.control.get(), sending ? EPOLLIN | EPOLLOUT : EPOLLIN);
-}
-
-void Job::notify(const Notice& notice, int except) {
-    const auto record = std::make_shared<const Blob>(bootstrap::encode_notice(notice));
-    for (const auto& rank : ranks_) {
-        if (!rank->alive || rank->rank == except || !rank->notices) continue;
-        rank->unsent_notices.push_back(record);
-        send_notices(*rank);
+    for (std::size_t i = 0; i < order_.hosts.size(); ++i) {
+        if (order_.hosts[i].index == prepared.host) prepared_[i] = prepared;
     }
+    unprepared_.erase(prepared.host);
+    if (unprepared_.empty() && stage_ == Stage::starting) go();
 }
 
-void Job::send_notices(Rank& rank) {
-    while (!rank.unsent_notices.empty()) {
-        const Blob& record = *rank.unsent_notices.front();
-        if (::send(rank.notices.get(), record.data(), record.size(), MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
-            (errno == EAGAIN || errno == EINTR)) {
-            break;
+void Job::go() {
+    if (options_.display_map) {
+        std::vector<MappedRank> rows(host_of_.size());
+        for (std::size_t i = 0; i < order_.hosts.size(); ++i) {
+            for (const auto& rank : order_.hosts[i].ranks) {
+                auto& row = rows[static_cast<std::size_t>(rank.rank)];
+                row.host = order_.hosts[i].name;
+                if (prepared_[i].processors.empty()) continue;
+                row.processors = prepared_[i].processors.at(static_cast<std::size_t>(rank.local_rank));
+                row.place = prepared_[i].places.at(static_cast<std::size_t>(rank.local_rank));
+            }
         }
-        rank.unsent_notices.pop_front();
+        std::string map = draw_map(rows);
+        if (!map.empty() && map.back() == '\n') map.pop_back();
+        output_.say(map);
     }
-    const bool waits = !rank.unsent_notices.empty();
-    if (waits == rank.noticing) return;
-    rank.noticing = waits;
-    if (waits) {
-        poller_.add(rank.notices.get(), EPOLLOUT, [this, &rank](std::uint32_t) { send_notices(rank); });
-    } else {
-        poller_.remove(rank.notices.get());
+    stage_ = Stage::running;
+    command(FrameWriter(FrameType::agent_go).finish());
+    if (input_) input_->start();
+}
+
+void Job::ended(const Exit& exit) {
+    if (!living_.erase(exit.rank)) return;
+    if (exit.joined) joined_.insert(exit.rank);
+    if (exit.code == 0) {
+        if (!exit.how.empty() && early_.empty() && exit.joined) early_ = fmt::format("{} {}", who(exit.rank), exit.how);
+        return;
+    }
+    fail(exit.code, fmt::format("{} {}", who(exit.rank), exit.how));
+}
+
+void Job::host_lost(const Frame& frame) {
+    FrameReader reader(frame.body);
+    const int code = reader.i32();
+    const std::string name = reader.text();
+    const std::string how = reader.text();
+    std::set<int> hosts;
+    for (auto count = reader.u32(); count > 0; --count) hosts.insert(reader.i32());
+    bool any = false;
+    for (const auto& host : order_.hosts) {
+        if (!hosts.contains(host.index)) continue;
+        untraced_.erase(host.index);
+        for (const auto& rank : host.ranks) any = living_.erase(rank.rank) > 0 || any;
+    }
+    if (stage_ == Stage::starting) {
+        living_.clear();
+        end(code, fmt::format("host {} {}", name, how), SIGKILL);
+    } else if (any) {
+        fail(code, fmt::format("host {} {}", name, how));
     }
 }
 
-void Job::reap() {
-    signalfd_siginfo ignored;
-    while (::read(deaths_.get(), &ignored, sizeof ignored) > 0) {
+void Job::not_all_joined() {
+    join_until_ = kNever;
+    std::vector<std::string> missing;
+    std::size_t count = 0;
+    for (const int rank : living_) {
+        if (joined_.contains(rank)) continue;
+        if (++count <= kMostNamed) missing.push_back(fmt::format("{} on {}", rank, host_of_[static_cast<std::size_t>(rank)]->name));
     }
-    std::vector<std::pair<Rank*, int>> dead;
-    int status = 0;
-    for (pid_t process; (process = ::waitpid(-1, &status, WNOHANG)) > 0;) {
-        const auto found =
-            std::find_if(ranks_.begin(), ranks_.end(), [&](const auto& rank) { return rank->alive && rank->process == process; });
-        if (found != ranks_.end()) dead.emplace_back(found->get(), status);  // others were adopted
-    }
-    // What a rank said before it died comes first.
-    for (const auto& [rank, how] : dead) hear(*rank);
-    // Of deaths that are seen together a signal is likelier to be the cause, and a code its consequence, than the
-    // reverse.
-    std::sort(dead.begin(), dead.end(), [](const auto& a, const auto& b) {
-        return std::pair(!WIFSIGNALED(a.second), a.first->rank) < std::pair(!WIFSIGNALED(b.second), b.first->rank);
-    });
-    for (const auto& [rank, how] : dead) {
-        rank->alive = false;
-        --living_;
-    }
-    for (const auto& [rank, how] : dead) exited(*rank, how);
+    if (count == 0) return;
+    const double seconds = std::chrono::duration<double>(options_.launch_timeout).count();
+    end(kExitTimeout,
+        fmt::format("{} of {} ranks have not joined the job within {:g} s: {}{}", count, order_.size, seconds, fmt::join(missing, ", "),
+                    count > kMostNamed ? ", ..." : ""),
+        SIGTERM);
 }
 
-void Job::exited(Rank& rank, int status) {
-    std::string how;
-    int code = 0;
-    for (std::array<int, 2> report{}; ::read(report_.get(), report.data(), sizeof report) == sizeof report;) {
-        not_started_[report[0]] = report[1];
-    }
-    if (WIFSIGNALED(status)) {
-        how = "was killed by " + describe(WTERMSIG(status));
-        code = 128 + WTERMSIG(status);
-    } else if (const auto failed = not_started_.find(rank.rank); failed != not_started_.end()) {
-        how = fmt::format("could not start '{}': {}", *rank.program, std::strerror(failed->second));
-        code = failed->second == ENOENT ? kExitNotFound : kExitNotExecutable;
-    } else if (WEXITSTATUS(status) != 0) {
-        code = WEXITSTATUS(status);
-        how = fmt::format("exited with code {}", code);
-    } else if (!rank.left) {
-        how = fmt::format("exited with code 0 before it {} the job", rank.joined ? "left" : "joined");
-        if (early_.empty() && rank.joined) early_ = fmt::format("{} {}", who(rank), how);
-    }
-    if (!how.empty()) lose(rank, how);
-    if (rank.control) poller_.remove(rank.control.get());
-    rank.control.reset();
-    if (rank.noticing) poller_.remove(rank.notices.get());
-    rank.noticing = false;
-    rank.notices.reset();
-    rank.unsent_notices.clear();
-    if (code != 0) fail(code, fmt::format("{} {}", who(rank), how));
-}
+void Job::writes_to(int rank, bool error, bootstrap::Descriptor pipe) { output_.add(rank, error, std::move(pipe)); }
 
-void Job::lose(Rank& rank, const std::string& how) {
-    if (rank.lost) return;
-    rank.lost = true;
-    answer(rounds_.lose(rank.rank, fmt::format("{} {}", who(rank), how)));
-    notify({rank.rank, how}, rank.rank);
-}
+void Job::say(const std::string& sentence) { output_.say("rollcall run: " + sentence); }
 
-std::string Job::who(const Rank& rank) const { return fmt::format("rank {} on host {}", rank.rank, host_); }
+std::string Job::who(int rank) const {
+    const HostOrder& host = *host_of_[static_cast<std::size_t>(rank)];
+    return fmt::format("rank {} on host {}", rank, &host == &order_.hosts.front() ? host_ : host.name);
+}
 
 bool Job::anyone_to_report() const {
     // One that has not joined yet may be about to, where others have; one that has left has its last words still to flush.
     // Ordinary programs have nothing to report.
-    const bool any_joined = std::any_of(ranks_.begin(), ranks_.end(), [](const auto& rank) { return rank->joined; });
-    return any_joined && std::any_of(ranks_.begin(), ranks_.end(), [](const auto& rank) { return rank->alive; });
-}
-
-void Job::look_for_leftovers() {
-    // The front removes them if this process cannot.
-    for (const auto& found : leftovers_.look()) {
-        ::send(guarded_.commands.get(), &found, sizeof found, MSG_DONTWAIT | MSG_NOSIGNAL);
-    }
+    return !joined_.empty() && !living_.empty();
 }
 
 void Job::limit_flush() {
@@ -471,20 +253,22 @@ void Job::limit_flush() {
 }
 
 void Job::fail(int code, const std::string& sentence) {
-    if (stage_ != Stage::running) return;  // a consequence
+    if (stage_ > Stage::running) return;  // a consequence
     stage_ = Stage::reporting;
     code_ = code;
     stage_until_ = after(options_.grace);
-    if (!early_.empty()) output_.say("rollcall run: " + early_);
-    output_.say(fmt::format("rollcall run: {}{}", sentence, living_ > 0 ? "; the job is ended" : ""));
+    if (!early_.empty()) say(early_);
+    say(sentence + (living_.empty() ? "" : "; the job is ended"));
 }
 
 void Job::end(int code, const std::string& sentence, int signal) {
-    if (stage_ != Stage::running) return;
+    if (stage_ > Stage::running) return;
+    const bool started = stage_ == Stage::running;
     code_ = code;
-    output_.say("rollcall run: " + sentence);
-    notify({-1, "is being ended: " + sentence}, -1);
-    if (signal == SIGKILL) {
+    say(sentence);
+    if (!started) living_.clear();
+    command(bootstrap::encode_notice({-1, "is being ended: " + sentence}));
+    if (signal == SIGKILL || !started) {
         kill();
     } else {
         terminate(signal);
@@ -494,29 +278,35 @@ void Job::end(int code, const std::string& sentence, int signal) {
 void Job::terminate(int signal) {
     stage_ = Stage::terminating;
     stage_until_ = after(options_.grace);
-    look_for_leftovers();
-    for (const pid_t process : descendants(::getpid())) {
-        ::kill(process, signal);
-        ::kill(process, SIGCONT);  // a stopped process would sleep through its grace
-    }
+    command(FrameWriter(FrameType::agent_signal).i32(signal).finish());
 }
 
 void Job::kill() {
-    if (stage_ != Stage::killing) look_for_leftovers();
     stage_ = Stage::killing;
-    stage_until_ = now() + kKillAgain;
-    for (const pid_t process : descendants(::getpid())) ::kill(process, SIGKILL);
+    stage_until_ = kNever;
+    command(FrameWriter(FrameType::agent_kill).finish());
 }
 
 void Job::signalled(int signal) {
-    if (living_ == 0) {
+    if (signal == SIGKILL) {  // the front is gone
+        if (stage_ <= Stage::running) code_ = 128 + SIGKILL;
+        flush_until_ = 0;
+        if (stage_ == Stage::starting) living_.clear();
+        kill();
+        return;
+    }
+    if (signal == SIGTSTP || signal == SIGCONT) {
+        if (stage_ == Stage::running) command(FrameWriter(FrameType::agent_signal).i32(signal == SIGTSTP ? SIGSTOP : SIGCONT).finish());
+        return;
+    }
+    if (living_.empty()) {
         flush_until_ = 0;  // nothing is left but output that nobody takes
         return;
     }
     limit_flush();
-    if (stage_ == Stage::running) {
-        end(128 + signal, "ended by " + describe(signal), signal);
-    } else if (stage_ == Stage::reporting) {
+    if (stage_ <= Stage::running) {
+        end(128 + signal, "ended by " + describe_signal(signal), signal);
+    } else if (stage_ < Stage::terminating) {
         terminate(signal);
     } else {
         flush_until_ = 0;
@@ -524,16 +314,18 @@ void Job::signalled(int signal) {
     }
 }
 
-int Job::finish() {
+int Job::finish_job() {
+    stage_ = Stage::finishing;
     stage_until_ = kNever;
-    if (!kill_descendants({}, kKillLimit)) {
-        output_.say(fmt::format("rollcall run: {} processes of the job cannot be ended", descendants(::getpid()).size()));
-    }
-    if (code_ != 0) leftovers_.remove();
+    finish(code_ != 0);
+    // What agents still send is taken, and given to whoever reads it. They end by themselves, or are lost by their silence.
+    while (!below_over() && now() < flush_until_) tick();
+    kill_shells();
+    output_.end_fed();
     output_.finish();
-    while (!output_.idle() && now() < flush_until_) step();
+    while (!output_.idle() && now() < flush_until_) tick();
     if (!output_.failure().empty()) {
-        output_.say("rollcall run: " + output_.failure());
+        say(output_.failure());
         if (code_ == 0) code_ = 1;
     }
     return code_;

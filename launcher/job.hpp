@@ -1,105 +1,87 @@
 /// \file
-/// The guard: the process whose children the ranks are, and the job seen from there.
+/// The launcher's own station: it decides when the job ends and how.
 #pragma once
 
-#include <cstdint>
-#include <map>
 #include <memory>
-#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "launcher/leftovers.hpp"
-#include "launcher/local.hpp"
+#include "launcher/input.hpp"
+#include "launcher/launch.hpp"
 #include "launcher/output.hpp"
-#include "launcher/poller.hpp"
-#include "launcher/rounds.hpp"
-#include "launcher/spawn.hpp"
-#include "launcher/terminal.hpp"
-#include "runtime/bootstrap/descriptor.hpp"
-#include "runtime/bootstrap/frames.hpp"
+#include "launcher/station.hpp"
 
 namespace rollcall::launcher {
 
-/// What the guard gets from the front process, the caller of run().
-struct Guarded {
-    const LaunchOptions* options = nullptr;
-    std::vector<std::string> programs;  ///< The path of each application's program.
-    Inherited inherited;
-    bootstrap::Descriptor commands;  ///< From the front: a byte for each signal it got. To it: Leftovers::Found.
-    bootstrap::Descriptor front;     ///< A pidfd: readable when the front is dead.
-};
-
 /// One job, from the start of its ranks to the end of everything they started. Runs in a process of its own with one
 /// thread.
-class Job {
+class Job final : private Station {
   public:
-    explicit Job(Guarded guarded);
-    ~Job();
+    /// `order` begins with this host, which may have no ranks.
+    Job(Poller& poller, Guarded& guarded, const LaunchOptions& options, Order order);
+    ~Job() override;
     /// The job's exit code.
     int run();
 
   private:
-    struct Rank;
     /// How far the end of the job has come.
     enum class Stage {
+        starting,  ///< No rank runs yet.
         running,
+        tracing,      ///< Its time is up, and it is being looked at where its ranks are.
         reporting,    ///< Survivors have been told and may say what they lost.
         terminating,  ///< They have been asked to go.
         killing,
+        finishing,  ///< All are gone; agents clean up.
     };
 
-    void start();
-    void start(Rank& rank, const std::string& path, const Application& application, const std::vector<std::string>& environment,
-               std::optional<int> processor);
-    void welcome(const Rank& rank, const bootstrap::Descriptor& control, const bootstrap::Descriptor& notices) const;
-    void step();
+    // Of Station.
+    void report(const bootstrap::Frame& frame) override;
+    void up(const std::shared_ptr<const bootstrap::Blob>&) override {}
+    void writes_to(int rank, bool error, bootstrap::Descriptor pipe) override;
+    void say(const std::string& sentence) override;
+    void signalled(int signal) override;
+    int direct_input() const override { return direct_input_; }
+    void output_taken(int, bool, std::size_t) override {}
 
-    void hear(Rank& rank);
-    void handle(Rank& rank, const bootstrap::Frame& frame);
-    void answer(const std::vector<Rounds::Answer>& answers);
-    void send(Rank& rank);
-    void notify(const bootstrap::Notice& notice, int except);
-    void send_notices(Rank& rank);
-
-    void reap();
-    void exited(Rank& rank, int status);
-    void lose(Rank& rank, const std::string& how);
-    std::string who(const Rank& rank) const;
-    bool anyone_to_report() const;
-    void limit_flush();
-    void look_for_leftovers();
-
+    void tick();
+    void prepared(const Prepared& prepared);
+    void go();
+    void ended(const Exit& exit);
+    void host_lost(const bootstrap::Frame& frame);
+    void not_all_joined();
     void fail(int code, const std::string& sentence);
     void end(int code, const std::string& sentence, int signal);
     void terminate(int signal);
     void kill();
-    void signalled(int signal);
-    int finish();
+    void limit_flush();
+    int finish_job();
+    std::string who(int rank) const;
+    bool anyone_to_report() const;
+    bool has_first_here() const;
 
-    Guarded guarded_;
     const LaunchOptions& options_;
-    std::string host_;
-    std::string job_;
-    Poller poller_;
     Output output_;
-    Leftovers leftovers_;
-    std::unique_ptr<Terminal> terminal_;
-    bootstrap::Descriptor deaths_;  // signalfd of SIGCHLD
-    bootstrap::Descriptor null_;    // standard input of all but rank 0
-    bootstrap::Descriptor report_;  // of programs that could not be executed
-    bootstrap::Descriptor report_write_;
-    std::vector<std::unique_ptr<Rank>> ranks_;
-    Rounds rounds_;
-    std::map<int, int> not_started_;  // by rank: the errno of its exec
-    int living_ = 0;
+    std::unique_ptr<Input> input_;
+    int direct_input_ = -1;
+    std::vector<const HostOrder*> host_of_;  // by rank
+    std::set<int> living_;                   // ranks
+    std::set<int> joined_;
+    std::set<int> unprepared_;  // hosts, by index
+    std::set<int> untraced_;
+    std::vector<Prepared> prepared_;  // by host
 
-    Stage stage_ = Stage::running;
+    Stage stage_ = Stage::starting;
     int code_ = 0;
     std::string early_;        // the first rank that went without leaving, though with code 0
     Nanoseconds stage_until_;  // when the next stage begins
     Nanoseconds ended_at_;     // --timeout
+    Nanoseconds join_until_;   // --launch-timeout, for those who have to join
     Nanoseconds flush_until_;  // output that is not taken by then is dropped
 };
+
+/// Where each rank runs, and by whom each host's agent is started: the launcher's host comes first.
+Order make_order(const LaunchOptions& options);
 
 }  // namespace rollcall::launcher

@@ -13,6 +13,10 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <filesystem>
+#include <limits>
+
+#include <rollcall/error.hpp>
 
 #include "launcher/clock.hpp"
 
@@ -48,14 +52,28 @@ struct Output::Sink {
 
 struct Output::Source {
     int rank;
+    bool error;
     Sink* sink;
     bootstrap::Descriptor pipe;
+    bool fed = false;    // more may be fed
+    std::string unread;  // was fed, while the sink was full
     std::string held;
     Nanoseconds heard = 0;
     bool watched = false;
+
+    bool open() const { return pipe || fed; }
 };
 
-Output::Output(Poller& poller, int out, int error, bool tag) : poller_(poller), tag_(tag) {
+Output::Output(Poller& poller, int out, int error, bool tag, std::string directory, Taken taken)
+    : poller_(poller), tag_(tag), directory_(std::move(directory)), taken_(std::move(taken)) {
+    if (!directory_.empty()) {
+        std::error_code failed;
+        std::filesystem::create_directories(directory_, failed);
+        if (failed) {
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("run: --output-directory '{}' cannot be made: {}", directory_, failed.message()));
+        }
+    }
     struct stat first {};
     struct stat second {};
     const bool same = ::fstat(out, &first) == 0 && ::fstat(error, &second) == 0 && first.st_dev == second.st_dev &&
@@ -104,13 +122,64 @@ void Output::open(Sink& sink, int descriptor) {
     if (!sink.polled && sink.kind == Sink::shared_stream) sink.kind = Sink::file;
 }
 
-void Output::add(int rank, bool error, bootstrap::Descriptor pipe) {
+Output::Source& Output::add_source(int rank, bool error) {
     auto source = std::make_unique<Source>();
     source->rank = rank;
+    source->error = error;
     source->sink = error ? error_ : out_;
-    source->pipe = std::move(pipe);
-    Source& added = *source;
+    if (!directory_.empty()) {
+        sinks_.push_back(std::make_unique<Sink>());
+        Sink& sink = *sinks_.back();
+        const std::string path = fmt::format("{}/rank.{}.{}", directory_, rank, error ? "err" : "out");
+        sink.own.reset(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+        sink.descriptor = sink.own.get();
+        source->sink = &sink;
+        if (!sink.own) broken(sink, errno);
+    }
     sources_.push_back(std::move(source));
+    return *sources_.back();
+}
+
+void Output::feed(int rank, bool error, std::string_view bytes) {
+    Source*& known = fed_[{rank, error}];
+    if (known == nullptr) {
+        known = &add_source(rank, error);
+        known->fed = known->watched = true;
+    }
+    Source& source = *known;
+    if (!source.fed) return;
+    if (bytes.empty()) {
+        source.fed = false;
+        if (source.unread.empty()) pump(source, true);
+        return;
+    }
+    if (source.sink->broken) {
+        taken_(rank, error, std::numeric_limits<std::int64_t>::max());
+        return;
+    }
+    source.unread.append(bytes);
+    if (source.watched) read_fed(source);
+    watch(source);
+}
+
+void Output::read_fed(Source& source) {
+    const std::size_t bytes = source.unread.size();
+    source.held.append(std::exchange(source.unread, {}));
+    source.heard = now();
+    if (source.fed && bytes > 0) taken_(source.rank, source.error, bytes);
+    pump(source, !source.fed);
+}
+
+void Output::end_fed() {
+    for (const auto& [name, source] : fed_) {
+        if (!std::exchange(source->fed, false)) continue;
+        if (source->unread.empty()) pump(*source, true);
+    }
+}
+
+void Output::add(int rank, bool error, bootstrap::Descriptor pipe) {
+    Source& added = add_source(rank, error);
+    added.pipe = std::move(pipe);
     if (added.sink->broken) {
         added.pipe.reset();
         return;
@@ -127,13 +196,17 @@ void Output::close(Source& source) {
 }
 
 void Output::watch(Source& source) {
-    if (!source.pipe) return;
+    if (!source.open() && source.unread.empty()) return;
     const Sink& sink = *source.sink;
     const bool waits_for_other = sink.owner != nullptr && sink.owner != &source && source.held.size() >= kLongestHeldLine;
     const bool wanted = !sink.full() && !waits_for_other;
     if (wanted == source.watched) return;
     source.watched = wanted;
     if (wanted) source.heard = now();  // its silence was ours
+    if (!source.pipe) {
+        if (wanted && (!source.unread.empty())) read_fed(source);
+        return;
+    }
     // Without interest epoll still reports a hang-up, again and again; so the descriptor leaves the set.
     if (wanted) {
         poller_.add(source.pipe.get(), EPOLLIN, [this, &source](std::uint32_t) { readable(source); });
@@ -170,7 +243,7 @@ void Output::pump(Source& source, bool all) {
         return;
     }
     if (sink.owner != nullptr && sink.owner != &source) return;  // its turn comes when the owner's line has ended
-    all = all || !source.pipe;
+    all = all || (!source.open() && source.unread.empty());
     const auto newline = source.held.rfind('\n');
     const std::size_t lines = newline == std::string::npos ? 0 : newline + 1;
     const std::size_t partial = source.held.size() - lines;
@@ -277,12 +350,16 @@ void Output::broken(Sink& sink, int error) {
     sink.owner = nullptr;
     if (sink.polled) poller_.remove(sink.descriptor);
     if (error != EPIPE && failure_.empty()) {
-        failure_ = fmt::format("standard {} cannot be written: {}", &sink == out_ ? "output" : "error", std::strerror(error));
+        failure_ = &sink != out_ && &sink != error_
+                       ? fmt::format("a file in '{}' cannot be written: {}", directory_, std::strerror(error))
+                       : fmt::format("standard {} cannot be written: {}", &sink == out_ ? "output" : "error", std::strerror(error));
     }
     for (const auto& source : sources_) {
         if (source->sink != &sink) continue;
         close(*source);
         source->held.clear();
+        source->unread.clear();
+        if (source->fed) taken_(source->rank, source->error, std::numeric_limits<std::int64_t>::max());
     }
 }
 
@@ -318,7 +395,7 @@ void Output::finish() {
 
 bool Output::idle() const {
     for (const auto& source : sources_) {
-        if (source->pipe || !source->held.empty()) return false;
+        if (source->open() || !source->held.empty() || !source->unread.empty()) return false;
     }
     return std::all_of(sinks_.begin(), sinks_.end(), [](const auto& sink) { return sink->size() == 0; });
 }

@@ -2,9 +2,12 @@
 /// What the ranks write, on its way to the launcher's own standard output and error.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <rollcall/time.hpp>
@@ -26,12 +29,20 @@ namespace rollcall::launcher {
 /// without one.
 class Output {
   public:
-    /// `out` and `error` are the descriptors written to; when they are the same file, both streams share one order.
-    Output(Poller& poller, int out, int error, bool tag);
+    /// Told how much of a fed stream has been passed on. More than was fed: nobody reads it any more.
+    using Taken = std::function<void(int rank, bool error, std::size_t bytes)>;
+
+    /// `out` and `error` are the descriptors written to; when they are the same file, both streams share one order. With
+    /// a `directory` (which is made), the ranks write to rank.N.out and rank.N.err there instead.
+    Output(Poller& poller, int out, int error, bool tag, std::string directory, Taken taken);
     ~Output();
 
     /// Takes over the reading end of a rank's pipe.
     void add(int rank, bool error, bootstrap::Descriptor pipe);
+    /// What a rank on another host wrote; no bytes: that stream has ended.
+    void feed(int rank, bool error, std::string_view bytes);
+    /// No more comes of what was not ended: its host is gone.
+    void end_fed();
     /// A line of the launcher's own, on standard error.
     void say(std::string_view sentence);
     /// When tick() is due.
@@ -49,7 +60,9 @@ class Output {
     struct Sink;
     struct Source;
 
+    Source& add_source(int rank, bool error);
     void readable(Source& source);
+    void read_fed(Source& source);
     void pump(Source& source, bool all);
     void pump_others(Sink& sink);
     void emit(Source& source, std::string_view bytes);
@@ -64,7 +77,10 @@ class Output {
     bool tag_;
     bool finishing_ = false;
     std::string failure_;
-    std::vector<std::unique_ptr<Sink>> sinks_;  // one or two
+    std::string directory_;
+    Taken taken_;
+    std::map<std::pair<int, bool>, Source*> fed_;
+    std::vector<std::unique_ptr<Sink>> sinks_;  // one or two, and the files
     Sink* out_ = nullptr;
     Sink* error_ = nullptr;
     std::vector<std::unique_ptr<Source>> sources_;

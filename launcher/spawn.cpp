@@ -9,9 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <fstream>
-#include <map>
-#include <memory>
 
 #include "runtime/bootstrap/frames.hpp"
 
@@ -83,9 +80,19 @@ pid_t spawn(const Spawn& what) {
     // Made before the fork: the child only makes system calls.
     const auto argv = pointers(*what.argv);
     const auto environment = pointers(*what.environment);
+    cpu_set_t* set = nullptr;
+    std::size_t set_size = 0;
+    if (!what.processors.empty()) {
+        const auto most = static_cast<std::size_t>(*std::max_element(what.processors.begin(), what.processors.end()));
+        set = CPU_ALLOC(most + 1);
+        set_size = CPU_ALLOC_SIZE(most + 1);
+        CPU_ZERO_S(set_size, set);
+        for (const int processor : what.processors) CPU_SET_S(static_cast<std::size_t>(processor), set_size, set);
+    }
     const pid_t launcher = ::getpid();
     const pid_t child = ::fork();
     if (child != 0) {
+        if (set != nullptr) CPU_FREE(set);
         if (child > 0) ::setpgid(child, child);  // both sides do, so that neither sees it undone
         return child;
     }
@@ -95,14 +102,7 @@ pid_t spawn(const Spawn& what) {
     if (::getppid() != launcher) ::_exit(128 + SIGKILL);  // it died before the line above
     bool ready = place(what.input, STDIN_FILENO) && place(what.output, STDOUT_FILENO) && place(what.error, STDERR_FILENO) &&
                  ::fcntl(what.bootstrap, F_SETFD, 0) == 0;
-    if (ready && what.processor) {
-        const auto processor = static_cast<std::size_t>(*what.processor);
-        cpu_set_t* const set = CPU_ALLOC(processor + 1);
-        const std::size_t size = CPU_ALLOC_SIZE(processor + 1);
-        CPU_ZERO_S(size, set);
-        CPU_SET_S(processor, size, set);
-        ready = ::sched_setaffinity(0, size, set) == 0;
-    }
+    if (ready && set != nullptr) ready = ::sched_setaffinity(0, set_size, set) == 0;
     if (ready) {
         ::setrlimit(RLIMIT_NOFILE, &what.inherited->files);
         what.inherited->restore();
@@ -111,31 +111,6 @@ pid_t spawn(const Spawn& what) {
     const int report[2] = {what.rank, errno};
     [[maybe_unused]] const auto ignored = ::write(what.report, report, sizeof report);
     ::_exit(127);
-}
-
-std::vector<int> processors() {
-    // The kernel refuses sets that are smaller than its own: grow until it does not.
-    std::vector<int> allowed;
-    for (std::size_t count = 1024; count <= (std::size_t{1} << 20); count *= 4) {
-        const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(CPU_ALLOC(count), [](cpu_set_t* old) { CPU_FREE(old); });
-        const std::size_t size = CPU_ALLOC_SIZE(count);
-        if (::sched_getaffinity(0, size, set.get()) != 0) continue;
-        for (std::size_t processor = 0; processor < count; ++processor) {
-            if (CPU_ISSET_S(processor, size, set.get())) allowed.push_back(static_cast<int>(processor));
-        }
-        break;
-    }
-    std::map<std::string, int> seen;  // hyperthreads of a core share this list
-    std::vector<std::pair<int, int>> order;
-    for (const int processor : allowed) {
-        std::string siblings;
-        std::ifstream file(fmt::format("/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", processor));
-        if (!std::getline(file, siblings)) siblings = std::to_string(processor);
-        order.emplace_back(seen[siblings]++, processor);
-    }
-    std::sort(order.begin(), order.end());
-    std::transform(order.begin(), order.end(), allowed.begin(), [](const auto& entry) { return entry.second; });
-    return allowed;
 }
 
 std::vector<std::string> with_environment(std::vector<std::string> base, const std::vector<std::string>& more) {

@@ -7,7 +7,6 @@
 #include <sys/types.h>
 
 #include <array>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,16 +46,13 @@ struct Spawn {
     int bootstrap = -1;  ///< Passed on under its own number.
     int report = -1;     ///< Close-on-exec; gets `rank` and errno, as two ints, when the program cannot be started.
     int rank = 0;
-    std::optional<int> processor;  ///< The only one it may use.
+    std::vector<int> processors;  ///< Those it may use; empty: as the launcher.
     const Inherited* inherited = nullptr;
 };
 
 /// Forks and executes. The process leads its own process group and is killed when the calling thread dies. Returns its
 /// id, or -1 with errno.
 pid_t spawn(const Spawn& what);
-
-/// The processors this process may use: first one of each core, then the second hyperthreads, and so on.
-std::vector<int> processors();
 
 /// `base` with the K=V of `more` set, later ones over earlier ones.
 std::vector<std::string> with_environment(std::vector<std::string> base, const std::vector<std::string>& more);

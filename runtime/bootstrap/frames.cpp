@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -93,7 +94,8 @@ Inbox::State Inbox::receive(int socket) {
     // A peer that sends without end must not keep us here, nor fill memory: one frame of the longest kind, then its
     // frames.
     for (std::size_t taken = 0; taken <= longest_body_ + kHeaderBytes;) {
-        const ssize_t count = ::recv(socket, chunk.data(), chunk.size(), MSG_DONTWAIT);
+        ssize_t count = ::recv(socket, chunk.data(), chunk.size(), MSG_DONTWAIT);
+        if (count < 0 && errno == ENOTSOCK) count = ::read(socket, chunk.data(), chunk.size());
         if (count > 0) {
             append(std::span(chunk).first(static_cast<std::size_t>(count)));
             taken += static_cast<std::size_t>(count);
@@ -144,7 +146,8 @@ std::optional<Frame> Inbox::next() {
 bool Outbox::send(int socket) {
     while (!frames_.empty()) {
         const Blob& frame = *frames_.front();
-        const ssize_t count = ::send(socket, frame.data() + sent_, frame.size() - sent_, MSG_DONTWAIT | MSG_NOSIGNAL);
+        ssize_t count = ::send(socket, frame.data() + sent_, frame.size() - sent_, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (count < 0 && errno == ENOTSOCK) count = ::write(socket, frame.data() + sent_, frame.size() - sent_);
         if (count < 0) {
             if (errno == EINTR) continue;
             if (errno == EAGAIN || errno == EWOULDBLOCK) return true;

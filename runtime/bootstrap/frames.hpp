@@ -59,7 +59,26 @@ enum class FrameType : std::uint16_t {
     contribution,  ///< Up: sequence, kind, count, (rank, blob) for each of them.
     disagreement,  ///< Up: sequence, sentence. The root answers with `failed`.
     loss,          ///< Up, and down again to all: last call, whether it is news, host, how, ranks.
-    end,           ///< No frame: the parser refuses this and larger values.
+    // Between `rollcall run` and its agents on other hosts (launcher/protocol.hpp).
+    agent_hello,
+    agent_order,
+    agent_prepared,
+    agent_go,
+    agent_exited,
+    agent_joined,
+    agent_output,
+    agent_taken,
+    agent_input,
+    agent_input_taken,
+    agent_signal,
+    agent_kill,
+    agent_finish,
+    agent_finished,
+    agent_lost,
+    agent_stacks,
+    agent_stacks_done,
+    agent_heartbeat,
+    end,  ///< No frame: the parser refuses this and larger values.
 };
 
 struct Frame {
@@ -108,7 +127,7 @@ class Inbox {
 
     enum class State { open, closed };
     /// Reads what is there, without blocking, up to one frame of the longest kind. A broken connection counts as
-    /// closed.
+    /// closed. A pipe must be non-blocking.
     State receive(int socket);
     void append(std::span<const std::byte> bytes);
     /// The next whole frame. Throws Error{bootstrap} when what came is not a frame; the stream cannot be used after
@@ -121,7 +140,8 @@ class Inbox {
     std::size_t begin_ = 0;
 };
 
-/// Frames on their way into a stream socket that may take only a part of them. A frame for many ranks is shared.
+/// Frames on their way into a stream socket, or a non-blocking pipe, that may take only a part of them. A frame for many
+/// ranks is shared.
 class Outbox {
   public:
     void add(std::shared_ptr<const Blob> frame) { frames_.push_back(std::move(frame)); }

@@ -15,7 +15,6 @@
 
 #include <rollcall/error.hpp>
 
-#include "launcher/rounds.hpp"
 #include "runtime/bootstrap/alone.hpp"
 #include "runtime/bootstrap/descriptor.hpp"
 #include "runtime/bootstrap/frames.hpp"
@@ -23,8 +22,6 @@
 
 namespace rollcall::bootstrap {
 namespace {
-
-using launcher::Rounds;
 
 Blob blob(std::size_t bytes, int seed = 1) {
     Blob result(bytes);
@@ -105,7 +102,7 @@ TEST(Frames, RefuseWhatIsNotTheProtocol) {
     noise.append(std::as_bytes(std::span(std::string_view("GET / HTTP/1.1\r\n"))));
     EXPECT_EQ(error_of([&] { noise.next(); }).code(), ErrorCode::bootstrap);
 
-    for (const int type : {0, 14, 255, 65535}) {
+    for (const int type : {0, 64, 255, 65535}) {
         Blob frame = FrameWriter(FrameType::join).finish();
         frame[2] = static_cast<std::byte>(type & 0xff);
         frame[3] = static_cast<std::byte>(type >> 8);
@@ -193,90 +190,6 @@ TEST(Outbox, SendsWhatTheSocketTakesAndTheRestLater) {
     outbox.add(FrameWriter(FrameType::leave).finish());
     EXPECT_FALSE(outbox.send(left.get()));
     EXPECT_TRUE(outbox.empty());
-}
-
-/// What each rank was answered: the type, and the failed rank of a failure.
-std::map<int, std::pair<FrameType, int>> answered(const std::vector<Rounds::Answer>& answers) {
-    std::map<int, std::pair<FrameType, int>> result;
-    for (const auto& answer : answers) {
-        Inbox inbox(kLongestAnswer);
-        inbox.append(*answer.frame);
-        const auto frame = inbox.next();
-        FrameReader reader(frame->body);
-        reader.u64();
-        int rank = -1;
-        if (frame->type == FrameType::failed) {
-            reader.u32();
-            rank = reader.i32();
-        }
-        EXPECT_FALSE(result.contains(answer.rank)) << "answered twice";
-        result[answer.rank] = {frame->type, rank};
-    }
-    return result;
-}
-
-using Answers = std::map<int, std::pair<FrameType, int>>;
-
-TEST(RoundsOfAJob, AnswerWhenTheLastRankHasCome) {
-    Rounds rounds(3);
-    EXPECT_TRUE(rounds.arrive(2, Rounds::Kind::exchange, 1, blob(2)).empty());
-    EXPECT_TRUE(rounds.arrive(0, Rounds::Kind::exchange, 1, blob(0)).empty());
-    const auto answers = rounds.arrive(1, Rounds::Kind::exchange, 1, blob(1));
-    const std::pair gathered(FrameType::gathered, -1);
-    EXPECT_EQ(answered(answers), (Answers{{0, gathered}, {1, gathered}, {2, gathered}}));
-    Inbox inbox(kLongestAnswer);
-    inbox.append(*answers[0].frame);
-    const auto frame = inbox.next();
-    FrameReader reader(frame->body);
-    EXPECT_EQ(reader.u64(), 1u);
-    EXPECT_EQ(reader.u32(), 3u);
-    for (std::size_t rank = 0; rank < 3; ++rank) EXPECT_EQ(reader.blob().size(), rank);
-    reader.end();
-}
-
-TEST(RoundsOfAJob, FailForWhoeverWaitsForALostRankAndOnlyThem) {
-    Rounds rounds(3);
-    rounds.arrive(2, Rounds::Kind::barrier, 1, {});  // rank 2 was in this one before it died
-    rounds.arrive(0, Rounds::Kind::barrier, 1, {});
-    EXPECT_TRUE(rounds.lose(2, "rank 2 died").empty());
-    const std::pair released(FrameType::released, -1);
-    EXPECT_EQ(answered(rounds.arrive(1, Rounds::Kind::barrier, 1, {})), (Answers{{0, released}, {1, released}, {2, released}}));
-    const std::pair failed(FrameType::failed, 2);
-    EXPECT_EQ(answered(rounds.arrive(0, Rounds::Kind::exchange, 2, {})), (Answers{{0, failed}}));
-    EXPECT_EQ(answered(rounds.arrive(1, Rounds::Kind::exchange, 2, {})), (Answers{{1, failed}}));
-    // Survivors that go on do not fill the table of open rounds.
-    for (std::uint64_t sequence = 3; sequence < 1000; ++sequence) {
-        EXPECT_EQ(answered(rounds.arrive(0, Rounds::Kind::exchange, sequence, {})), (Answers{{0, failed}}));
-        EXPECT_EQ(answered(rounds.arrive(1, Rounds::Kind::exchange, sequence, {})), (Answers{{1, failed}}));
-    }
-}
-
-TEST(RoundsOfAJob, ALossIsToldToThoseWhoWait) {
-    Rounds rounds(4);
-    rounds.arrive(0, Rounds::Kind::exchange, 1, {});
-    rounds.arrive(3, Rounds::Kind::exchange, 1, {});
-    const std::pair failed(FrameType::failed, 1);
-    EXPECT_EQ(answered(rounds.lose(1, "rank 1 died")), (Answers{{0, failed}, {3, failed}}));
-    EXPECT_TRUE(rounds.lose(1, "again").empty());
-    EXPECT_EQ(answered(rounds.arrive(2, Rounds::Kind::exchange, 1, {})), (Answers{{2, failed}}));
-}
-
-TEST(RoundsOfAJob, DifferentCallsOfOneSequenceAreToldToAll) {
-    Rounds rounds(3);
-    rounds.arrive(0, Rounds::Kind::exchange, 1, {});
-    const std::pair failed(FrameType::failed, -1);
-    EXPECT_EQ(answered(rounds.arrive(1, Rounds::Kind::barrier, 1, {})), (Answers{{0, failed}, {1, failed}}));
-    EXPECT_EQ(answered(rounds.arrive(2, Rounds::Kind::exchange, 1, {})), (Answers{{2, failed}}));
-}
-
-TEST(RoundsOfAJob, RefuseACallerWithoutEnd) {
-    Rounds rounds(2);
-    rounds.arrive(0, Rounds::Kind::barrier, 1, {});
-    EXPECT_EQ(error_of([&] { rounds.arrive(0, Rounds::Kind::barrier, 1, {}); }).code(), ErrorCode::bootstrap);
-    EXPECT_EQ(error_of([&] {
-                  for (std::uint64_t i = 2; i < 10000; ++i) rounds.arrive(0, Rounds::Kind::barrier, i, {});
-              }).code(),
-              ErrorCode::bootstrap);
 }
 
 TEST(AloneInItsJob, AnswersItself) {

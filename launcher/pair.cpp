@@ -1,4 +1,4 @@
-#include "launcher/local.hpp"
+#include "launcher/pair.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -21,7 +21,6 @@
 
 #include "launcher/clock.hpp"
 #include "launcher/descendants.hpp"
-#include "launcher/job.hpp"
 #include "launcher/leftovers.hpp"
 #include "launcher/spawn.hpp"
 
@@ -32,6 +31,8 @@ using bootstrap::Descriptor;
 
 /// As in the guard: what SIGKILL does not end within this is reported.
 constexpr Timeout kKillLimit = std::chrono::seconds(10);
+/// So long may the guard take to end what it started when the other side of the lifeline is gone.
+constexpr Nanoseconds kHungUp = 1000 * kMillisecond;
 
 Descriptor open_process(pid_t process) {
     // By number: glibc declares pidfd_open only since 2.36.
@@ -52,7 +53,7 @@ void open_standard_descriptors() {
     }
 }
 
-/// Puts back what run() changes in its process.
+/// Puts back what run_guarded() changes in its process.
 class Changes {
   public:
     Changes() {
@@ -65,6 +66,8 @@ class Changes {
             ::sigaction(signal, nullptr, &action);
             if (action.sa_handler != SIG_IGN) ::sigaddset(&watched, signal);  // nohup stays nohup
         }
+        // A stop from the terminal is for the whole job; children that stop or end are seen by their signal.
+        for (const int signal : {SIGTSTP, SIGCONT, SIGCHLD}) ::sigaddset(&watched, signal);
         ::pthread_sigmask(SIG_BLOCK, &watched, &inherited.mask);
     }
     ~Changes() {
@@ -81,44 +84,27 @@ class Changes {
     int subreaper_ = 0;
 };
 
-[[noreturn]] void guard(Guarded guarded) {
+[[noreturn]] void guard(Guarded guarded, const std::function<int(Guarded&)>& body, const char* name) {
     ::prctl(PR_SET_NAME, "rollcall-guard");
+    // The front passes signals on. What the terminal sends to both of us must not count twice, and a guard that stops
+    // because it writes to or reads from the terminal helps nobody.
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTTIN, SIGTTOU, SIGTSTP}) {
+        guarded.inherited.change(signal, SIG_IGN);
+    }
     int code = 1;
     try {
-        Job job(std::move(guarded));
-        code = job.run();
+        code = body(guarded);
     } catch (const std::exception& error) {
         // The front ends what is left.
-        std::fprintf(stderr, "rollcall run: %s\n", error.what());
+        std::fprintf(stderr, "%s: %s\n", name, error.what());
     }
     ::_exit(code);
 }
 
 }  // namespace
 
-int run(const LaunchOptions& options) {
-    if (options.applications.empty()) throw Error(ErrorCode::invalid_argument, "a job needs at least one application");
-    int ranks = 0;
+int run_guarded(const std::function<int(Guarded&)>& body, const PairOptions& options) {
     Guarded guarded;
-    guarded.options = &options;
-    for (const Application& application : options.applications) {
-        if (application.argv.empty()) throw Error(ErrorCode::invalid_argument, "an application needs a program");
-        if (application.ranks < 1 || application.ranks > kMostRanks - ranks) {
-            throw Error(ErrorCode::invalid_argument,
-                        fmt::format("{} ranks of '{}': a job has 1 to {}", application.ranks, application.argv[0], kMostRanks));
-        }
-        ranks += application.ranks;
-        const auto environment = with_environment(with_environment(own_environment(), options.environment), application.environment);
-        Found found = find_program(application.argv[0], environment);
-        if (found.error != 0) {
-            std::fprintf(stderr, "rollcall run: cannot start '%s': %s\n", application.argv[0].c_str(),
-                         found.error == ENOENT && application.argv[0].find('/') == std::string::npos ? "there is no such program in PATH"
-                                                                                                     : std::strerror(found.error));
-            return found.error == EACCES ? kExitNotExecutable : kExitNotFound;
-        }
-        guarded.programs.push_back(std::move(found.path));
-    }
-
     open_standard_descriptors();
     std::fflush(nullptr);
     const Changes changes;
@@ -140,20 +126,45 @@ int run(const LaunchOptions& options) {
     }
     if (process == 0) {
         commands.reset();
-        guard(std::move(guarded));
+        guard(std::move(guarded), body, options.name);
     }
     guarded.commands.reset();
     guarded.front.reset();
     const Descriptor ended = open_process(process);
 
+    Nanoseconds stopped_until = kNever, hung_up_until = kNever;
+    bool hung_up = false;
     for (bool ended_now = false; !ended_now;) {
-        std::array<pollfd, 3> entries{{{ended.get(), POLLIN, 0}, {signals.get(), POLLIN, 0}, {commands.get(), POLLIN, 0}}};
-        ::poll(entries.data(), entries.size(), -1);
+        std::array<pollfd, 4> entries{{{ended.get(), POLLIN, 0},
+                                       {signals.get(), POLLIN, 0},
+                                       {commands.get(), POLLIN, 0},
+                                       {hung_up ? -1 : options.lifeline, POLLRDHUP, 0}}};
+        const Nanoseconds until = std::min(stopped_until, hung_up_until);
+        const auto rest = until == kNever ? -1 : std::max<Nanoseconds>(0, until - now()) / kMillisecond + 1;
+        ::poll(entries.data(), entries.size(), static_cast<int>(std::min<Nanoseconds>(rest, 3'600'000)));
         ended_now = entries[0].revents != 0;
         signalfd_siginfo signal;
         while (::read(signals.get(), &signal, sizeof signal) == sizeof signal) {
             const auto number = static_cast<std::uint8_t>(signal.ssi_signo);
+            if (number == SIGCHLD) {
+                // Stops and continuations only: its end is taken below.
+                siginfo_t state{};
+                if (::waitid(P_PID, static_cast<id_t>(process), &state, WSTOPPED | WCONTINUED | WNOHANG) != 0 || state.si_pid == 0)
+                    continue;
+                if (state.si_code == CLD_STOPPED && options.stopped.count() > 0) stopped_until = after(options.stopped);
+                if (state.si_code == CLD_CONTINUED) stopped_until = kNever;
+                continue;
+            }
             ::send(commands.get(), &number, 1, MSG_NOSIGNAL);
+            if (number == SIGTSTP) ::raise(SIGSTOP);
+        }
+        if (!hung_up && (entries[3].revents & (POLLHUP | POLLRDHUP | POLLERR)) != 0) {
+            hung_up = true;
+            hung_up_until = now() + kHungUp;
+        }
+        if (now() >= std::min(stopped_until, hung_up_until)) {
+            stopped_until = hung_up_until = kNever;
+            ::kill(process, SIGKILL);
         }
         Leftovers::Found found;
         while (::recv(commands.get(), &found, sizeof found, 0) == sizeof found) leftovers.add(found);
@@ -171,11 +182,11 @@ int run(const LaunchOptions& options) {
     }
     // A guard that ended well has left nothing; what another one left is ours now.
     const bool clean = kill_descendants(others, kKillLimit);
-    if (!clean) std::fprintf(stderr, "rollcall run: some processes of the job cannot be ended\n");
+    if (!clean) std::fprintf(stderr, "%s: some processes of the job cannot be ended\n", options.name);
     if (WIFEXITED(status)) return WEXITSTATUS(status);
     leftovers.remove();
-    std::fprintf(stderr, "rollcall run: the launcher's guard process was killed by signal %d (%s); the job is ended\n", WTERMSIG(status),
-                 ::strsignal(WTERMSIG(status)));
+    std::fprintf(stderr, "%s: the launcher's guard process was killed by signal %d (%s); the job is ended\n", options.name,
+                 WTERMSIG(status), ::strsignal(WTERMSIG(status)));
     return 128 + WTERMSIG(status);
 }
 

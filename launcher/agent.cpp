@@ -1,0 +1,153 @@
+// The agent: what `rollcall run` starts on another host. It has no decisions of its own but one: when the launcher is gone,
+// or is not heard of any more, it ends everything that it started.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+
+#include <rollcall/error.hpp>
+
+#include "launcher/clock.hpp"
+#include "launcher/forwarder.hpp"
+#include "launcher/launch.hpp"
+#include "launcher/link.hpp"
+#include "launcher/pair.hpp"
+#include "launcher/station.hpp"
+
+namespace rollcall::launcher {
+namespace {
+
+using bootstrap::Blob;
+using bootstrap::Descriptor;
+using bootstrap::Frame;
+using bootstrap::FrameReader;
+using bootstrap::FrameType;
+using bootstrap::FrameWriter;
+
+/// An agent whose order has not come by then was not started by a launcher.
+constexpr Timeout kOrderLimit = std::chrono::seconds(30);
+/// A launcher that is not heard of is told last words, for this long at most.
+constexpr Timeout kLastWords = std::chrono::seconds(2);
+
+class Agent final : private Station {
+  public:
+    Agent(Poller& poller, Guarded& guarded, Order order, Link& link)
+        : Station(poller, guarded, std::move(order), false),
+          link_(link),
+          forwarder_(poller, [this](Blob frame) { send(std::move(frame)); }) {}
+
+    /// Exit code of the agent: 0 when it was told to finish.
+    int run(const std::optional<std::string>& closed, std::deque<Frame>& frames) {
+        prepare();
+        while (!finishing_) {
+            if (closed) return abandon(*closed, kExitHostLost);
+            if (ended_by_ != 0) return abandon("it got " + describe_signal(ended_by_), 128 + ended_by_);
+            while (!frames.empty() && !finishing_) {
+                const Frame frame = std::move(frames.front());
+                frames.pop_front();
+                if (frame.type == FrameType::agent_finish) finishing_ = FrameReader(frame.body).u32() != 0 ? 2 : 1;
+                if (!finishing_) command(frame);
+            }
+            if (!finishing_) wait();
+        }
+        finish(finishing_ == 2);
+        forwarder_.finish();
+        while (!below_over() || !forwarder_.idle()) {
+            if (closed) return abandon(*closed, kExitHostLost);
+            while (!frames.empty()) {
+                const Frame frame = std::move(frames.front());
+                frames.pop_front();
+                command(frame);
+            }
+            if (!below_over() || !forwarder_.idle()) wait();
+        }
+        send(FrameWriter(FrameType::agent_finished).i32(order_.hosts.front().index).finish());
+        const Nanoseconds until = after(kLastWords);
+        while (!link_.sent_all() && !closed && now() < until) wait();
+        return 0;
+    }
+
+  private:
+    void wait() {
+        step(link_.tick_at());
+        link_.tick();
+    }
+    void send(Blob frame) { link_.send(std::move(frame)); }
+    void report(const Frame& frame) override { send(bootstrap::encode(frame)); }
+    void up(const std::shared_ptr<const Blob>& frame) override { link_.send(frame); }
+    void writes_to(int rank, bool error, Descriptor pipe) override { forwarder_.add(rank, error, std::move(pipe)); }
+    void output_taken(int rank, bool error, std::size_t bytes) override { forwarder_.taken(rank, error, bytes); }
+    void say(const std::string& sentence) override { std::fprintf(stderr, "%s\n", sentence.c_str()); }
+    void signalled(int signal) override {
+        if (signal != SIGTSTP && signal != SIGCONT) ended_by_ = signal;
+    }
+    /// Nobody can be told any more: ends all, and those below lose their links to this one.
+    int abandon(const std::string& why, int code) {
+        std::fprintf(stderr, "rollcall agent on host %s: %s; its ranks are ended\n", host_.c_str(), why.c_str());
+        kill_shells();
+        finish(true);
+        return code;
+    }
+
+    Link& link_;
+    Forwarder forwarder_;
+    int finishing_ = 0;  // 1: the job ended well, 2: it failed
+    int ended_by_ = 0;   // a signal
+};
+
+/// The link is on standard input and output. What else is written to either must not disturb it.
+std::pair<Descriptor, Descriptor> take_link() {
+    Descriptor in(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
+    Descriptor out(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
+    const Descriptor null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (!in || !out || !null)
+        throw Error(ErrorCode::bootstrap, fmt::format("an agent cannot open what it needs: {}", std::strerror(errno)));
+    ::dup2(null.get(), STDIN_FILENO);
+    ::dup2(STDERR_FILENO, STDOUT_FILENO);
+    return {std::move(in), std::move(out)};
+}
+
+int serve(Guarded& guarded) {
+    auto [in, out] = take_link();
+    Poller poller;
+    std::optional<std::string> closed;
+    std::deque<Frame> frames;
+    Link link(
+        poller, std::move(in), std::move(out),
+        [&](const Frame& frame) {
+            if (frame.type != FrameType::agent_heartbeat) frames.push_back(frame);
+        },
+        [&](const std::string& how) {
+            if (!closed) closed = "its launcher is gone (" + how + ")";
+            link.stop();
+        });
+    link.send(FrameWriter(FrameType::agent_hello).u32(kAgentProtocol).text(host_name()).finish());
+    const Nanoseconds until = after(kOrderLimit);
+    while (frames.empty() && !closed && now() < until) poller.wait(until);
+    if (frames.empty() || frames.front().type != FrameType::agent_order) {
+        std::fprintf(stderr, "rollcall agent: no order came; agents are started by `rollcall run`\n");
+        return kExitUsage;
+    }
+    Order order = decode_order(frames.front().body);
+    frames.pop_front();
+    link.watch(order.silence);
+    Agent agent(poller, guarded, std::move(order), link);
+    return agent.run(closed, frames);
+}
+
+}  // namespace
+
+int run_agent() {
+    PairOptions options;
+    options.name = "rollcall agent";
+    options.lifeline = STDIN_FILENO;
+    options.stopped = kDefaultSilence;
+    return run_guarded(serve, options);
+}
+
+}  // namespace rollcall::launcher

@@ -1,0 +1,93 @@
+#include "launcher/input.hpp"
+
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+namespace rollcall::launcher {
+namespace {
+
+/// How often a launcher in the background looks whether it may read the terminal again.
+constexpr Nanoseconds kBackgroundLook = 500 * kMillisecond;
+
+}  // namespace
+
+Input::Input(Poller& poller, int descriptor, const std::vector<int>& ranks, Send send)
+    : poller_(poller), descriptor_(descriptor), send_(std::move(send)) {
+    for (const int rank : ranks) owed_[rank] = 0;
+}
+
+void Input::start() { watch(true); }
+
+void Input::watch(bool wanted) {
+    if (ended_) return;
+    if (!wanted) {
+        if (polled_ && watched_) poller_.remove(descriptor_);
+        watched_ = false;
+        return;
+    }
+    if (watched_) return;
+    watched_ = true;
+    if (polled_) polled_ = poller_.add(descriptor_, EPOLLIN, [this](std::uint32_t) { read(); });
+    if (!polled_) retry_at_ = 0;  // always readable
+}
+
+void Input::retry() {
+    retry_at_ = kNever;
+    if (!polled_) {
+        if (watched_) read();
+    } else {
+        watch(true);
+    }
+}
+
+void Input::read() {
+    if (!watched_ || ended_) return;
+    std::array<char, 16384> buffer;
+    const ssize_t count = ::read(descriptor_, buffer.data(), buffer.size());
+    if (count > 0) {
+        const std::string_view bytes(buffer.data(), static_cast<std::size_t>(count));
+        watch(false);
+        for (auto& [rank, owed] : owed_) owed = bytes.size();
+        // A rank may take it, or be gone, while it is told.
+        std::vector<int> ranks;
+        for (const auto& [rank, owed] : owed_) ranks.push_back(rank);
+        for (const int rank : ranks) send_(rank, bytes);
+    } else if (count < 0 && errno == EIO) {  // in the background, SIGTTIN being ignored
+        watch(false);
+        retry_at_ = now() + kBackgroundLook;
+    } else if (count == 0 || (errno != EINTR && errno != EAGAIN)) {
+        finish();
+    } else if (!polled_) {
+        retry_at_ = 0;
+    }
+}
+
+void Input::finish() {
+    watch(false);
+    ended_ = true;
+    retry_at_ = kNever;
+    std::vector<int> ranks;
+    for (const auto& [rank, owed] : owed_) ranks.push_back(rank);
+    for (const int rank : ranks) send_(rank, {});
+}
+
+void Input::taken(int rank, std::size_t bytes, bool closed) {
+    const auto found = owed_.find(rank);
+    if (found == owed_.end()) return;
+    found->second -= std::min(found->second, bytes);
+    if (closed) owed_.erase(found);
+    if (ended_) return;
+    if (owed_.empty()) {
+        watch(false);
+        ended_ = true;
+        retry_at_ = kNever;
+    } else if (retry_at_ == kNever && std::all_of(owed_.begin(), owed_.end(), [](const auto& one) { return one.second == 0; })) {
+        watch(true);
+    }
+}
+
+}  // namespace rollcall::launcher

@@ -1,0 +1,48 @@
+/// \file
+/// The launcher's standard input, on its way to ranks.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "launcher/clock.hpp"
+#include "launcher/poller.hpp"
+
+namespace rollcall::launcher {
+
+/// Reads standard input only when every rank that gets it has taken what was read before: what is not taken stays where
+/// it comes from (a terminal, a pipe), as it would without a launcher.
+class Input {
+  public:
+    /// `send` gets the bytes for one rank; none: the end.
+    using Send = std::function<void(int rank, std::string_view bytes)>;
+
+    Input(Poller& poller, int descriptor, const std::vector<int>& ranks, Send send);
+
+    /// Starts reading.
+    void start();
+    /// A rank has taken so many bytes; `closed`: it takes no more.
+    void taken(int rank, std::size_t bytes, bool closed);
+
+    /// When retry() is due: a launcher in the background may not read the terminal, and looks again from time to time.
+    Nanoseconds retry_at() const { return retry_at_; }
+    void retry();
+
+  private:
+    void read();
+    void watch(bool wanted);
+    void finish();
+
+    Poller& poller_;
+    int descriptor_;
+    std::map<int, std::size_t> owed_;  // bytes that each rank has still to take
+    Send send_;
+    bool polled_ = true;  // false: a regular file
+    bool watched_ = false;
+    bool ended_ = false;
+    Nanoseconds retry_at_ = kNever;
+};
+
+}  // namespace rollcall::launcher

@@ -1,0 +1,28 @@
+/// \file
+/// Where the ranks of a job are, as text.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace rollcall::launcher {
+
+/// One rank of the map.
+struct MappedRank {
+    std::string host;
+    std::vector<int> processors;  ///< Ascending; empty: not bound.
+    std::string place;            ///< "core 2"; may be empty.
+};
+
+/// Lines for people, each ended by a newline: how many ranks and hosts there are, the ranks of each host, and when any
+/// rank is bound, the processors of each. Hosts come in the order of their first rank. Pure, for any thread.
+///
+///     3 ranks on 2 hosts
+///     node1  ranks 0,2
+///     node2  rank 1
+///     rank 0  node1  core 0  cpus 0,4
+///     rank 1  node2  core 0  cpus 0,4
+///     rank 2  node1  core 1  cpus 1,5
+std::string draw_map(const std::vector<MappedRank>& ranks);
+
+}  // namespace rollcall::launcher

@@ -1,0 +1,132 @@
+#include "launcher/launch.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <set>
+
+#include <rollcall/error.hpp>
+
+#include "launcher/clock.hpp"
+#include "launcher/job.hpp"
+#include "launcher/pair.hpp"
+
+namespace rollcall::launcher {
+namespace {
+
+/// What ranks on other hosts get of this process's environment, besides what --env says: what changes how Rollcall and
+/// the libraries under it behave, and where programs and libraries are.
+bool goes_along(std::string_view assignment) {
+    for (const std::string_view prefix : {"ROLLCALL_", "UCX_", "OMP_", "PATH=", "LD_LIBRARY_PATH="}) {
+        if (assignment.starts_with(prefix)) return true;
+    }
+    return false;
+}
+
+bool is_this_host(const std::string& name) {
+    const std::string own = host_name();
+    return name == "localhost" || name == own || name == own.substr(0, own.find('.')) || own == name.substr(0, name.find('.'));
+}
+
+int count_ranks(const LaunchOptions& options) {
+    if (options.applications.empty()) throw Error(ErrorCode::invalid_argument, "a job needs at least one application");
+    int ranks = 0;
+    for (const Application& application : options.applications) {
+        if (application.argv.empty()) throw Error(ErrorCode::invalid_argument, "an application needs a program");
+        if (application.ranks < 1 || application.ranks > kMostRanks - ranks) {
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("{} ranks of '{}': a job has 1 to {}", application.ranks, application.argv[0], kMostRanks));
+        }
+        ranks += application.ranks;
+    }
+    return ranks;
+}
+
+}  // namespace
+
+Order make_order(const LaunchOptions& options) {
+    Order order;
+    order.size = count_ranks(options);
+    order.job = fmt::format("{}-{}-{:x}", host_name(), ::getpid(), now());
+    for (const Application& application : options.applications) order.applications.push_back({application.argv, application.environment});
+    order.map_by = options.map_by;
+    order.bind_to = options.bind_to;
+    order.remote_shell = options.agent;
+    order.silence = options.silence.count();
+    order.launch_timeout = options.launch_timeout.count();
+    std::error_code failed;
+    order.directory = options.directory.empty() ? std::filesystem::current_path(failed).string() : options.directory;
+    order.command = options.command.empty() ? std::filesystem::read_symlink("/proc/self/exe", failed).string() : options.command;
+
+    const bool named = !options.hosts.empty();
+    const std::vector<Host> hosts = named ? options.hosts : std::vector<Host>{{host_name(), order.size, true}};
+    const auto host_of_rank = place_ranks(hosts, order.size, options.map_by, options.per_node, options.oversubscribe || !named);
+    const auto placements = number_local_ranks(host_of_rank);
+
+    // This host comes first, with or without ranks; hosts without ranks get no agent.
+    HostOrder here;
+    here.index = -1;
+    here.name = host_name();
+    order.hosts.push_back(here);
+    std::vector<int> place(hosts.size(), -1);  // in order.hosts
+    int application = 0, first = 0;
+    for (int rank = 0; rank < order.size; ++rank) {
+        const auto host = static_cast<std::size_t>(host_of_rank[static_cast<std::size_t>(rank)]);
+        // With a remote shell that was named, names mean what it makes of them.
+        if (place[host] < 0 && order.hosts.front().index < 0 && options.agent.empty() && is_this_host(hosts[host].name)) place[host] = 0;
+        if (place[host] < 0) {
+            place[host] = static_cast<int>(order.hosts.size());
+            order.hosts.emplace_back();
+        }
+        HostOrder& its = order.hosts[static_cast<std::size_t>(place[host])];
+        its.index = static_cast<int>(host);
+        its.name = hosts[host].name;
+        while (rank - first >= options.applications[static_cast<std::size_t>(application)].ranks) {
+            first += options.applications[static_cast<std::size_t>(application)].ranks;
+            ++application;
+        }
+        its.ranks.push_back({rank, application, placements[static_cast<std::size_t>(rank)].local_rank});
+    }
+    // A tree: the launcher starts `fanout` agents, each of them the next ones.
+    const int fanout = options.fanout <= 0 ? static_cast<int>(order.hosts.size()) : options.fanout;
+    for (std::size_t i = 0; i < order.hosts.size(); ++i) {
+        order.hosts[i].above = i == 0 ? -1 : (static_cast<int>(i) - 1) / fanout;
+        if (!order.hosts[i].ranks.empty()) ++order.hosts_of_job;
+    }
+    --order.hosts_of_job;  // counted from the default of 1
+
+    if (order.hosts.size() > 1) {
+        for (const auto& assignment : own_environment()) {
+            if (goes_along(assignment)) order.environment.push_back(assignment);
+        }
+    }
+    order.environment.insert(order.environment.end(), options.environment.begin(), options.environment.end());
+
+    // A rank on this host reads standard input itself, unless that is a terminal, where a job's processes may not read.
+    const bool first_is_here = order.hosts.front().index >= 0 && place[static_cast<std::size_t>(host_of_rank.front())] == 0;
+    if (options.input == StandardInput::all) {
+        for (int rank = 0; rank < order.size; ++rank) order.input_ranks.push_back(rank);
+    } else if (options.input == StandardInput::first && (!first_is_here || ::isatty(STDIN_FILENO) != 0)) {
+        order.input_ranks.push_back(0);
+    }
+    return order;
+}
+
+int run(const LaunchOptions& options) {
+    Order order = make_order(options);
+    for (std::size_t i = 1; i < order.hosts.size(); ++i)
+        remote_command(order.remote_shell, order.hosts[i].name, order.command);  // may refuse
+    PairOptions pair;
+    // Agents do not hear a guard that is stopped, and end their ranks.
+    if (order.hosts.size() > 1) pair.stopped = options.silence;
+    return run_guarded(
+        [&](Guarded& guarded) {
+            Poller poller;
+            Job job(poller, guarded, options, std::move(order));
+            return job.run();
+        },
+        pair);
+}
+
+}  // namespace rollcall::launcher

@@ -1,0 +1,93 @@
+/// \file
+/// Starting a job, on this host or on many.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <rollcall/time.hpp>
+
+#include "launcher/binding.hpp"
+#include "launcher/hosts.hpp"
+#include "launcher/placement.hpp"
+
+namespace rollcall::launcher {
+
+/// One program of a job. Ranks are numbered through all applications in their order.
+struct Application {
+    std::vector<std::string> argv;         ///< argv[0] is looked for in PATH, on the host where it starts, unless it contains a slash.
+    int ranks = 1;                         ///< At least 1.
+    std::vector<std::string> environment;  ///< K=V, on top of LaunchOptions::environment.
+};
+
+/// Who gets the launcher's standard input.
+enum class StandardInput { first, all, none };
+
+/// How long survivors of a failure may take to report before they are asked to end (SIGTERM), and how long they may
+/// then take before they are killed. Survivors are promised the news within one second; twice that leaves as much to
+/// write it down.
+inline constexpr Timeout kDefaultGrace = std::chrono::seconds(2);
+/// A host of which nothing is heard for this long is lost, and a launcher that an agent does not hear.
+inline constexpr Timeout kDefaultSilence = std::chrono::seconds(3);
+/// How long an agent on another host may take to answer.
+inline constexpr Timeout kDefaultLaunchTimeout = std::chrono::seconds(60);
+/// Agents that one station starts: beyond it they start each other, in a tree.
+inline constexpr int kDefaultFanout = 64;
+
+/// Most ranks of a job: beyond that a mistyped number is likelier than a machine.
+inline constexpr int kMostRanks = 65536;
+
+struct LaunchOptions {
+    std::vector<Application> applications;
+    std::vector<std::string> environment;  ///< K=V, for all ranks, on top of this process's environment.
+    std::vector<Host> hosts;               ///< Empty: this host, with any number of ranks.
+    std::optional<int> per_node;           ///< Ranks on each host.
+    bool oversubscribe = false;            ///< More ranks than slots are allowed.
+    MapBy map_by = MapBy::slot;
+    BindTo bind_to = BindTo::none;
+    bool display_map = false;     ///< Says on standard error which rank runs where, before they start.
+    std::string agent;            ///< The remote shell, see remote_command(); empty: ssh.
+    int fanout = kDefaultFanout;  ///< 0: flat, the launcher starts all agents.
+    std::string command;          ///< Path of `rollcall` on the hosts; empty: as here.
+    std::string directory;        ///< Where the programs start; empty: where this process is.
+    StandardInput input = StandardInput::first;
+    std::string output_directory;  ///< Each rank writes to files there; empty: to this process's output.
+    bool tag_output = false;       ///< Each line of output begins with "[rank] ".
+    Timeout timeout = kForever;    ///< The job is ended after that.
+    bool stack_traces = false;     ///< At the timeout, gdb (where it is) writes where the ranks on this host are.
+    Timeout grace = kDefaultGrace;
+    Timeout silence = kDefaultSilence;
+    Timeout launch_timeout = kDefaultLaunchTimeout;
+    bool all_must_join = false;  ///< Ranks that have not joined the job after launch_timeout end it.
+};
+
+/// Exit codes that are not a rank's own (a rank killed by signal n counts as 128 + n).
+inline constexpr int kExitUsage = 2;
+inline constexpr int kExitTimeout = 124;
+inline constexpr int kExitHostLost = 125;
+inline constexpr int kExitNotExecutable = 126;
+inline constexpr int kExitNotFound = 127;
+
+/// Runs a job to its end and returns its exit code: 0, or that of the first rank that ended badly, or one of the above.
+/// Output of the ranks goes to this process's standard output and error, its standard input to rank 0; what went wrong
+/// is said on standard error. When it returns no process of the job is left on any host that can be reached, whatever
+/// its ranks have started; on a host that cannot, its agent ends them when it has not heard from here for `silence`.
+///
+/// Two processes watch over a job on every host: here the caller of run() and a guard that it forks, there the agent and
+/// its guard. If one of them dies, even by SIGKILL, the other ends what is there at once.
+///
+/// Files in /dev/shm: when a job ended badly, those are removed that appeared while it ran, belong to this user, were
+/// seen open or mapped by a process of the job, and are used by no living process. Others' files are never touched, and
+/// a job that ended well keeps what it left. Not covered: a file whose creator died within some milliseconds of making
+/// it.
+///
+/// While it runs, SIGINT, SIGTERM, SIGHUP and SIGQUIT (unless ignored) end the job with 128 + n; a second one kills it.
+/// SIGTSTP stops the whole job and SIGCONT lets it go on. Call it from one thread at a time, and start no other child
+/// processes meanwhile. Throws Error{invalid_argument, bootstrap}.
+int run(const LaunchOptions& options);
+
+/// An agent: what `rollcall run` starts on other hosts, and gives its order over standard input.
+int run_agent();
+
+}  // namespace rollcall::launcher

@@ -1,0 +1,113 @@
+#include "launcher/link.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/epoll.h>
+
+#include <algorithm>
+
+#include <rollcall/error.hpp>
+
+#include "launcher/clock.hpp"
+#include "launcher/protocol.hpp"
+
+namespace rollcall::launcher {
+namespace {
+
+constexpr Nanoseconds kHeartbeatsPerSilence = 6;
+
+}  // namespace
+
+Link::Link(Poller& poller, bootstrap::Descriptor in, bootstrap::Descriptor out, OnFrame on_frame, OnClosed on_closed)
+    : poller_(poller),
+      in_(std::move(in)),
+      out_(std::move(out)),
+      on_frame_(std::move(on_frame)),
+      on_closed_(std::move(on_closed)),
+      inbox_(kLongestAgentFrame),
+      silence_(kNever),
+      heard_(now()),
+      said_(heard_),
+      alive_(std::make_shared<bool>(true)) {
+    ::fcntl(in_.get(), F_SETFL, ::fcntl(in_.get(), F_GETFL) | O_NONBLOCK);
+    if (out_) ::fcntl(out_.get(), F_SETFL, ::fcntl(out_.get(), F_GETFL) | O_NONBLOCK);
+    poller_.add(in_.get(), EPOLLIN, [this](std::uint32_t events) {
+        if (!out_ && (events & EPOLLOUT) != 0) flush();
+        readable();
+    });
+    if (out_) poller_.add(out_.get(), 0, [this](std::uint32_t) { flush(); });
+}
+
+Link::~Link() {
+    *alive_ = false;
+    stop();
+}
+
+void Link::stop() {
+    if (std::exchange(stopped_, true)) return;
+    silence_ = kNever;
+    poller_.remove(in_.get());
+    if (out_) poller_.remove(out_.get());
+}
+
+void Link::watch(Nanoseconds silence) {
+    silence_ = silence;
+    heard_ = now();
+}
+
+void Link::send(std::shared_ptr<const bootstrap::Blob> frame) {
+    if (stopped_) return;
+    outbox_.add(std::move(frame));
+    said_ = now();
+    flush();
+}
+
+void Link::flush() {
+    outbox_.send(out());  // a broken connection shows at the next read, or by silence
+    const bool arm = !outbox_.empty();
+    if (arm == armed_) return;
+    armed_ = arm;
+    if (out_) {
+        poller_.change(out_.get(), arm ? EPOLLOUT : 0u);
+    } else {
+        poller_.change(in_.get(), arm ? EPOLLIN | EPOLLOUT : EPOLLIN);
+    }
+}
+
+void Link::readable() {
+    const auto alive = alive_;
+    const bool open = inbox_.receive(in_.get()) == bootstrap::Inbox::State::open;
+    heard_ = now();
+    try {
+        while (auto frame = inbox_.next()) {
+            on_frame_(*frame);
+            if (!*alive) return;
+        }
+    } catch (const Error& error) {
+        if (*alive) close(error.what());
+        return;
+    }
+    if (!open) close("its connection was closed");
+}
+
+void Link::close(const std::string& how) {
+    const auto on_closed = on_closed_;  // may destroy this
+    on_closed(how);
+}
+
+Nanoseconds Link::tick_at() const {
+    if (silence_ == kNever) return kNever;
+    return std::min(said_ + silence_ / kHeartbeatsPerSilence, heard_ + silence_);
+}
+
+void Link::tick() {
+    if (silence_ == kNever) return;
+    const Nanoseconds time = now();
+    if (said_ + silence_ / kHeartbeatsPerSilence <= time) send(bootstrap::FrameWriter(bootstrap::FrameType::agent_heartbeat).finish());
+    if (heard_ + silence_ <= time) {
+        heard_ = kNever - silence_;
+        close(fmt::format("nothing was heard of it for {:g} s", static_cast<double>(silence_) / 1e9));
+    }
+}
+
+}  // namespace rollcall::launcher

@@ -1,0 +1,64 @@
+/// \file
+/// One connection between the launcher and an agent, or between two agents: frames over a pair of descriptors, with
+/// heartbeats.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include <rollcall/time.hpp>
+
+#include "launcher/poller.hpp"
+#include "runtime/bootstrap/descriptor.hpp"
+#include "runtime/bootstrap/frames.hpp"
+
+namespace rollcall::launcher {
+
+/// Takes frames while it is there; what comes is handed to `on_frame`, and `on_closed` is called once, with the reason,
+/// when the other side is gone, says what is no frame, or has not been heard of for the time of silence.
+/// Both may destroy the link.
+class Link {
+  public:
+    using OnFrame = std::function<void(const bootstrap::Frame&)>;
+    using OnClosed = std::function<void(const std::string& how)>;
+
+    /// `in` and `out` may be the same descriptor (a socket); they become non-blocking. They stay open as long as the link.
+    Link(Poller& poller, bootstrap::Descriptor in, bootstrap::Descriptor out, OnFrame on_frame, OnClosed on_closed);
+    ~Link();
+    Link(const Link&) = delete;
+    Link& operator=(const Link&) = delete;
+
+    /// From now on heartbeats are sent, and a silence that is longer is a loss. Each side's heartbeats come six times
+    /// within it.
+    void watch(Nanoseconds silence);
+    void send(std::shared_ptr<const bootstrap::Blob> frame);
+    void send(bootstrap::Blob frame) { send(std::make_shared<const bootstrap::Blob>(std::move(frame))); }
+    /// Takes no more, and says no more.
+    void stop();
+    bool sent_all() const { return outbox_.empty(); }
+
+    Nanoseconds tick_at() const;
+    void tick();
+
+  private:
+    void readable();
+    void flush();
+    void close(const std::string& how);
+    int out() const { return out_ ? out_.get() : in_.get(); }
+
+    Poller& poller_;
+    bootstrap::Descriptor in_;
+    bootstrap::Descriptor out_;  // empty: in_ serves both
+    OnFrame on_frame_;
+    OnClosed on_closed_;
+    bootstrap::Inbox inbox_;
+    bootstrap::Outbox outbox_;
+    bool stopped_ = false;
+    bool armed_ = false;  // the poller waits for room
+    Nanoseconds silence_;
+    Nanoseconds heard_;
+    Nanoseconds said_;
+    std::shared_ptr<bool> alive_;
+};
+
+}  // namespace rollcall::launcher

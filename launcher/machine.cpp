@@ -1,0 +1,120 @@
+// Machines of launcher/binding.hpp, from hwloc.
+#include <fmt/format.h>
+#include <hwloc.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include <rollcall/error.hpp>
+
+#include "launcher/binding.hpp"
+#include "runtime/settings/quote.hpp"
+#include "runtime/topology/binding.hpp"
+
+namespace rollcall::launcher {
+namespace {
+
+struct DestroyHwloc {
+    void operator()(hwloc_topology_t topology) const { hwloc_topology_destroy(topology); }
+};
+using Hwloc = std::unique_ptr<hwloc_topology, DestroyHwloc>;
+
+/// Null when hwloc cannot; an empty description is this machine.
+Hwloc load_hwloc(const std::string& description) {
+    hwloc_topology_t raw = nullptr;
+    if (hwloc_topology_init(&raw) != 0) return nullptr;
+    Hwloc topology(raw);
+    hwloc_topology_set_all_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_NONE);
+    hwloc_topology_set_type_filter(raw, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL);
+    hwloc_topology_set_type_filter(raw, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);
+    // What a cgroup forbids is left out by the affinity, too. Were it left out here, a forbidden NUMA node would take the
+    // place of its cores with it.
+    hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED | HWLOC_TOPOLOGY_FLAG_NO_DISTANCES |
+                                      HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS | HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS);
+    // It moves the calling thread over every processor of the machine to ask it; Linux has told us all.
+    hwloc_topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
+    if (!description.empty() && hwloc_topology_set_synthetic(raw, description.c_str()) != 0) return nullptr;
+    if (hwloc_topology_load(raw) != 0) return nullptr;
+    return topology;
+}
+
+/// The NUMA node with the fewest processors around this one: memory of a kind of its own (high-bandwidth, attached by
+/// CXL) may belong to all of a package, whose cores are apart in nodes of their own.
+int nearest_numa(hwloc_topology_t topology, hwloc_obj_t processor) {
+    int nearest = 0;
+    int fewest = 0;
+    for (hwloc_obj_t node = nullptr; (node = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, node)) != nullptr;) {
+        if (!hwloc_bitmap_isset(node->cpuset, processor->os_index)) continue;
+        const int processors = hwloc_bitmap_weight(node->cpuset);
+        if (fewest != 0 && processors >= fewest) continue;
+        nearest = static_cast<int>(node->logical_index);
+        fewest = processors;
+    }
+    return nearest;
+}
+
+Machine read_machine(hwloc_topology_t topology, const std::optional<std::set<int>>& allowed) {
+    Machine machine;
+    hwloc_obj_t last = nullptr;
+    for (hwloc_obj_t processor = nullptr; (processor = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_PU, processor)) != nullptr;) {
+        const auto number = static_cast<int>(processor->os_index);
+        if (allowed && !allowed->contains(number)) continue;
+        const hwloc_obj_t found = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_CORE, processor);
+        const hwloc_obj_t core = found != nullptr ? found : processor;
+        if (core != last) {  // hwloc's order keeps the processors of a core together
+            const hwloc_obj_t package = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_PACKAGE, processor);
+            machine.cores.push_back({.number = static_cast<int>(core->logical_index),
+                                     .socket = package != nullptr ? static_cast<int>(package->logical_index) : 0,
+                                     .numa = nearest_numa(topology, processor),
+                                     .processors = {}});
+            last = core;
+        }
+        machine.cores.back().processors.push_back(number);
+    }
+    return machine;
+}
+
+/// What the kernel tells of cores, and nothing else.
+Machine without_hwloc(const std::set<int>& allowed) {
+    Machine machine;
+    std::map<std::vector<int>, std::size_t> core_of;
+    for (const int processor : allowed) {
+        const auto [found, fresh] = core_of.try_emplace(runtime::cpus_of_core(processor), machine.cores.size());
+        if (fresh) machine.cores.push_back({.number = static_cast<int>(machine.cores.size()), .processors = {}});
+        machine.cores[found->second].processors.push_back(processor);
+    }
+    return machine;
+}
+
+}  // namespace
+
+Machine load_machine() {
+    const auto mine = runtime::cpus_of();
+    const std::set<int> allowed(mine.begin(), mine.end());
+    Machine machine;
+    if (const Hwloc topology = load_hwloc({})) {
+        machine = read_machine(topology.get(), allowed.empty() ? std::nullopt : std::optional(allowed));
+    }
+    // hwloc may have been given another machine's description by its environment variables.
+    std::size_t known = 0;
+    for (const Core& core : machine.cores) known += core.processors.size();
+    return known == 0 || known < allowed.size() ? without_hwloc(allowed) : machine;
+}
+
+Machine describe_machine(const std::string& description, const std::vector<int>& allowed) {
+    const auto refuse_machine = [&](const char* why) {
+        throw Error(ErrorCode::invalid_argument, fmt::format("the machine {} {}", runtime::quote(description), why));
+    };
+    const Hwloc topology = description.empty() ? nullptr : load_hwloc(description);
+    if (!topology) refuse_machine("is not understood; allowed: a synthetic description of hwloc, such as 'package:2 core:4 pu:2'");
+    std::optional<std::set<int>> only;
+    if (!allowed.empty()) only.emplace(allowed.begin(), allowed.end());
+    Machine machine = read_machine(topology.get(), only);
+    if (machine.cores.empty()) refuse_machine("has none of the processors that are allowed");
+    return machine;
+}
+
+}  // namespace rollcall::launcher

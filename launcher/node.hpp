@@ -1,0 +1,113 @@
+/// \file
+/// The ranks of one host: their processes, what they say to the bootstrap, and their standard input.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "launcher/poller.hpp"
+#include "launcher/protocol.hpp"
+#include "launcher/spawn.hpp"
+#include "runtime/bootstrap/descriptor.hpp"
+#include "runtime/bootstrap/frames.hpp"
+
+namespace rollcall::launcher {
+
+class Node {
+  public:
+    /// What a node tells its owner. Called from within the poller's handlers and from Node's own functions.
+    class Events {
+      public:
+        virtual ~Events() = default;
+        virtual void joined(int rank) = 0;
+        /// exchange, barrier, leave or abort. May throw Error for a frame that is not: then the connection is closed.
+        virtual void called(int rank, const bootstrap::Frame& frame) = 0;
+        /// A rank will call no more, though its process lives: its connection was closed.
+        virtual void fell_silent(int rank, const std::string& how) = 0;
+        /// Its process is gone, and its output pipes have no writer of its own any more.
+        virtual void exited(const Exit& exit) = 0;
+        /// A reading end of a rank's standard output or error.
+        virtual void writes_to(int rank, bool error, bootstrap::Descriptor pipe) = 0;
+        /// Of what was given to input(); `closed`: it takes no more.
+        virtual void input_taken(int rank, std::size_t bytes, bool closed) = 0;
+        virtual void say(const std::string& sentence) = 0;
+    };
+
+    /// Sets up what all ranks need; the calling thread is the one that must live as long as they may. `hosts` are the
+    /// hosts of the job and `order` is kept by the caller.
+    Node(Poller& poller, Events& events, const Order& order, Inherited inherited);
+    ~Node();
+    Node(const Node&) = delete;
+    Node& operator=(const Node&) = delete;
+
+    /// Looks whether the ranks can be started here, and decides where they run.
+    Prepared prepare();
+    /// Starts them. `direct_input` is a rank that gets this process's own standard input, or -1. Throws Error{bootstrap}.
+    void start(int direct_input);
+
+    int living() const { return living_; }
+    bool has(int rank) const { return ranks_.contains(rank); }
+    /// The living ranks and their processes.
+    std::vector<std::pair<int, pid_t>> processes() const;
+
+    void answer(int rank, std::shared_ptr<const bootstrap::Blob> frame);
+    void notify(int rank, std::shared_ptr<const bootstrap::Blob> record);
+    void notify_all(const std::shared_ptr<const bootstrap::Blob>& record);
+    /// Standard input; no bytes: its end.
+    void input(int rank, std::string_view bytes);
+
+    /// Children of this process that are no ranks and must live: remote shells.
+    std::set<pid_t>& spared() { return spared_; }
+    /// To all processes of the job here. A stopped process gets SIGCONT too, unless the signal stops it.
+    void signal(int number);
+    /// Takes the deaths of processes: of ranks, and those of others as (process, status) for the owner.
+    std::vector<std::pair<pid_t, int>> reap();
+    /// When tick() is due.
+    Nanoseconds tick_at() const;
+    void tick();
+
+  private:
+    struct Rank;
+
+    void start(Rank& rank, bool direct_input);
+    void welcome(const Rank& rank, const bootstrap::Descriptor& control, const bootstrap::Descriptor& notices) const;
+    void hear(Rank& rank);
+    void handle(Rank& rank, const bootstrap::Frame& frame);
+    void send(Rank& rank);
+    void send_notices(Rank& rank);
+    void write_input(Rank& rank);
+    void close_input(Rank& rank);
+    void exited(Rank& rank, int status);
+
+    Poller& poller_;
+    Events& events_;
+    const Order& order_;
+    const HostOrder& own_;
+    Inherited inherited_;
+    std::string host_;
+    bootstrap::Descriptor null_;    // standard input of those that get none
+    bootstrap::Descriptor report_;  // of programs that could not be executed
+    bootstrap::Descriptor report_write_;
+    std::vector<std::string> programs_;                   // their paths here, by application
+    std::vector<std::vector<std::string>> environments_;  // by application
+    std::vector<std::vector<int>> processors_;            // by local rank
+    std::map<int, std::unique_ptr<Rank>> ranks_;
+    std::map<int, int> not_started_;  // by rank: the errno of its exec
+    std::set<pid_t> spared_;
+    int living_ = 0;
+};
+
+/// This host's name.
+std::string host_name();
+/// "signal 9 (Killed)"
+std::string describe_signal(int signal);
+
+}  // namespace rollcall::launcher

@@ -1,0 +1,47 @@
+/// \file
+/// Which rank runs on which host. Pure functions, for any thread.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "launcher/hosts.hpp"
+
+namespace rollcall::launcher {
+
+/// In what order ranks go to hosts, and within a host to its cores.
+enum class MapBy {
+    slot,    ///< Host by host, as many as each has slots; core by core.
+    node,    ///< To each host in turn; core by core.
+    socket,  ///< Host by host; on a host to each socket in turn.
+    numa,    ///< Host by host; on a host to each NUMA node in turn.
+    core,    ///< As slot.
+};
+
+/// "slot", "node", "socket", "numa", "core". Throws Error{invalid_argument} for anything else.
+MapBy parse_map_by(std::string_view text);
+
+/// The index in `hosts` of each rank's host. `ranks` is at least 1.
+///
+/// With `per_node`, each host takes that many instead of its slots, which then matter only where they were given: there
+/// they must suffice, unless `oversubscribe`. Without it, ranks beyond all slots need `oversubscribe`; they begin again
+/// at the first host, in rounds of all slots, and the last round is shared out in proportion to the slots. No host ever
+/// gets more than its max_slots.
+///
+/// Throws Error{invalid_argument} when the ranks do not fit.
+std::vector<int> place_ranks(const std::vector<Host>& hosts, int ranks, MapBy map, std::optional<int> per_node, bool oversubscribe);
+
+/// One rank among those of its host.
+struct Placement {
+    int host = 0;        ///< Index of the host.
+    int local_rank = 0;  ///< In the order of ranks.
+    int local_size = 0;  ///< How many ranks the host has.
+
+    bool operator==(const Placement&) const = default;
+};
+
+/// Numbers the ranks of each host, from the index of each rank's host (none negative).
+std::vector<Placement> number_local_ranks(const std::vector<int>& hosts_of_ranks);
+
+}  // namespace rollcall::launcher

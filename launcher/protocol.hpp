@@ -1,0 +1,112 @@
+/// \file
+/// What `rollcall run` and its agents on other hosts say to each other, over the pipes of the remote shell.
+///
+/// Frames (runtime/bootstrap/frames.hpp) are these, besides those of the hubs (runtime/bootstrap/hub.hpp), `notice` (down)
+/// and `abort` (up). An agent may have agents below it: what comes from there goes up unchanged, what comes from above for
+/// all is passed on, and what is for one rank goes the way that leads to it.
+///
+///     up     hello           version, host name           first of all
+///     down   order           an Order                     what this agent and those below it are to start
+///     up     prepared        host, processors of each of its ranks, or why it cannot start them
+///     down   go              -                            all agents are prepared
+///     up     joined, exited  rank ...
+///     up     output          rank, stream, bytes          no bytes: its end
+///     down   taken           rank, stream, how many bytes were passed on: the window of that stream opens again
+///     down   input           rank, bytes                  standard input; no bytes: its end
+///     up     input_taken     rank, how many bytes
+///     down   signal, kill    for all processes of the job
+///     down   stacks          write on standard error where the ranks are; answered by `stacks_done` (host)
+///     down   finish          whether the job failed       answered by `finished` (host), the last frame of an agent
+///     up     lost            hosts, how                   agents below are not heard of any more
+///     both   heartbeat       -                            when nothing else was said for a while
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <rollcall/time.hpp>
+
+#include "launcher/binding.hpp"
+#include "launcher/placement.hpp"
+#include "runtime/bootstrap/frames.hpp"
+
+namespace rollcall::launcher {
+
+inline constexpr std::uint32_t kAgentProtocol = 1;
+/// Longest frame between agents: the answer to an exchange is the longest.
+inline constexpr std::size_t kLongestAgentFrame = bootstrap::kLongestAnswer + 64;
+/// Bytes of one stream of a rank that may be on their way: agents read no further until they have been passed on.
+inline constexpr std::size_t kStreamWindow = std::size_t{256} << 10;
+
+/// What one host is to run.
+struct HostOrder {
+    struct Rank {
+        int rank = 0;
+        int application = 0;  ///< Index into Order::applications.
+        int local_rank = 0;
+    };
+    int index = 0;     ///< Of the host in the job.
+    std::string name;  ///< As the remote shell knows it.
+    std::vector<Rank> ranks;
+    /// The place in Order::hosts of the host whose agent starts this one's; -1: the launcher itself.
+    int above = -1;
+};
+
+struct Order {
+    struct Application {
+        std::vector<std::string> argv;
+        std::vector<std::string> environment;  ///< K=V, besides `environment`.
+    };
+    int size = 0;  ///< Ranks of the job.
+    int hosts_of_job = 1;
+    std::string job;
+    std::vector<Application> applications;
+    std::vector<std::string> environment;  ///< K=V, on top of the agent's own.
+    std::string directory;                 ///< Where the programs start.
+    MapBy map_by = MapBy::slot;
+    BindTo bind_to = BindTo::none;
+    std::vector<int> input_ranks;  ///< Those that get the launcher's standard input through `input`.
+    std::string remote_shell;      ///< For agents below.
+    std::string command;           ///< Path of `rollcall` on the hosts.
+    Nanoseconds silence = 0;       ///< After this time without a frame a link is lost.
+    Nanoseconds launch_timeout = 0;
+    /// The host that reads this comes first, then all below it.
+    std::vector<HostOrder> hosts;
+};
+
+bootstrap::Blob encode_order(const Order& order);
+Order decode_order(std::span<const std::byte> body);
+/// The part of an order that is for one host and those below it. `host` is an index into order.hosts.
+Order part_of(const Order& order, std::size_t host);
+/// Ranks of a host and of all below it.
+std::vector<int> ranks_below(const Order& order, std::size_t host);
+
+/// How a rank's process ended.
+struct Exit {
+    int rank = 0;
+    int code = 0;  ///< 128 + n when signal n killed it; kExitNotFound, kExitNotExecutable when it was not started.
+    bool signalled = false;
+    bool joined = false;  ///< It was a rank of the job, not an ordinary program.
+    std::string how;      ///< Empty when there is nothing to tell: it left in order, with code 0.
+};
+bootstrap::Blob encode_exit(const Exit& exit);
+Exit decode_exit(std::span<const std::byte> body);
+
+/// An agent can start its ranks, or why not.
+struct Prepared {
+    int host = 0;
+    std::string refusal;
+    int code = 0;                              ///< The job's exit code when it is refused.
+    std::vector<std::vector<int>> processors;  ///< Of each of its ranks; none at all when they are not bound.
+    std::vector<std::string> places;           ///< Where these are, for people.
+};
+bootstrap::Blob encode_prepared(const Prepared& prepared);
+Prepared decode_prepared(std::span<const std::byte> body);
+
+/// Bytes of a stream of a rank.
+bootstrap::Blob encode_stream(bootstrap::FrameType type, int rank, bool error, std::string_view bytes);
+
+}  // namespace rollcall::launcher

@@ -1,0 +1,318 @@
+#include "launcher/remote.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include <rollcall/error.hpp>
+
+#include "launcher/clock.hpp"
+#include "launcher/launch.hpp"
+#include "launcher/node.hpp"
+
+namespace rollcall::launcher {
+namespace {
+
+using bootstrap::Descriptor;
+using bootstrap::Frame;
+using bootstrap::FrameReader;
+using bootstrap::FrameType;
+
+/// ssh(1) exits with this when it fails itself.
+constexpr int kSshFailed = 255;
+constexpr int kMostAttempts = 8;
+constexpr Nanoseconds kFirstPause = 100 * kMillisecond;
+/// The link of a shell that dies closes some moments before its death can be reaped, and its death and last words say
+/// more.
+constexpr Nanoseconds kClosedBeforeDeath = 300 * kMillisecond;
+constexpr std::size_t kLongestShellText = 4096;
+
+/// What ssh says when trying again will not help.
+constexpr const char* kHopeless[] = {
+    "Permission denied", "Could not resolve", "Host key verification failed", "Bad configuration", "Too many authentication failures",
+    "No route to host",  "bad permissions"};
+
+std::string quoted(const std::string& word) {
+    static constexpr std::string_view kSafe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:@%,";
+    if (!word.empty() && word.find_first_not_of(kSafe) == std::string::npos) return word;
+    std::string result = "'";
+    for (const char one : word) result += one == '\'' ? std::string("'\\''") : std::string(1, one);
+    return result + "'";
+}
+
+std::vector<std::string> split(const std::string& text) {
+    std::vector<std::string> words;
+    std::string word;
+    bool in_word = false;
+    char quote = 0;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const char one = text[i];
+        if (quote != 0) {
+            if (one == quote) {
+                quote = 0;
+            } else if (one == '\\' && quote == '"' && i + 1 < text.size()) {
+                word += text[++i];
+            } else {
+                word += one;
+            }
+        } else if (one == '\'' || one == '"') {
+            quote = one;
+            in_word = true;
+        } else if (one == '\\' && i + 1 < text.size()) {
+            word += text[++i];
+            in_word = true;
+        } else if (one == ' ' || one == '\t') {
+            if (in_word) words.push_back(std::exchange(word, {}));
+            in_word = false;
+        } else {
+            word += one;
+            in_word = true;
+        }
+    }
+    if (quote != 0) throw Error(ErrorCode::invalid_argument, fmt::format("run: --agent has a quote that is not closed: {}", text));
+    if (in_word) words.push_back(word);
+    return words;
+}
+
+}  // namespace
+
+std::vector<std::string> remote_command(const std::string& shell, const std::string& host, const std::string& command) {
+    if (shell.empty()) {
+        // What ssh is given as a command goes through a shell on the other side.
+        return {"ssh", "-x", "-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=0", "--", host, quoted(command), "agent"};
+    }
+    auto words = split(shell);
+    bool named = false;
+    for (auto& word : words) {
+        for (std::size_t at = 0; (at = word.find("{host}", at)) != std::string::npos; at += host.size()) {
+            word.replace(at, std::strlen("{host}"), host);
+            named = true;
+        }
+    }
+    if (words.empty())
+        throw Error(ErrorCode::invalid_argument, "run: --agent is empty; it takes a command such as 'ssh' or 'ip netns exec {host}'");
+    if (!named) words.push_back(host);
+    words.insert(words.end(), {command, "agent"});
+    return words;
+}
+
+Remote::Remote(Poller& poller, Order order, const Inherited& inherited, Events events)
+    : poller_(poller),
+      order_(std::move(order)),
+      inherited_(inherited),
+      events_(std::move(events)),
+      retry_at_(kNever),
+      launch_until_(after(Timeout(order_.launch_timeout))),
+      closed_at_(kNever),
+      random_(static_cast<std::minstd_rand::result_type>(now() ^ ::getpid() ^ (host().index << 16))) {}
+
+Remote::~Remote() {
+    if (shell_error_) poller_.remove(shell_error_.get());
+}
+
+bool Remote::waits_to_start() const { return !over_ && !link_ && shell_ < 0 && (attempts_ == 0 || retry_at_ <= now()); }
+
+void Remote::start() {
+    retry_at_ = kNever;
+    ++attempts_;
+    shell_text_.clear();
+    closed_how_.clear();
+    closed_at_ = kNever;
+    const auto words = remote_command(order_.remote_shell, host().name, order_.command);
+    std::vector<char*> argv;
+    for (const auto& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+    argv.push_back(nullptr);
+
+    int ends[2];
+    int errors[2];
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0 || ::pipe2(errors, O_CLOEXEC) != 0) {
+        throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot make a socket: {}", std::strerror(errno)));
+    }
+    Descriptor ours(ends[0]), its(ends[1]), error(errors[0]), its_error(errors[1]);
+    const pid_t launcher = ::getpid();
+    const pid_t child = ::fork();
+    if (child == 0) {
+        // A group of its own: Ctrl-C on the terminal is for us, who end the job by the link.
+        ::setpgid(0, 0);
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (::getppid() != launcher) ::_exit(128 + SIGKILL);
+        if (::dup2(its.get(), STDIN_FILENO) >= 0 && ::dup2(its.get(), STDOUT_FILENO) >= 0 && ::dup2(its_error.get(), STDERR_FILENO) >= 0) {
+            inherited_.restore();
+            ::execvp(argv[0], argv.data());
+        }
+        const std::string_view why = std::strerror(errno);
+        [[maybe_unused]] const auto ignored = ::write(STDERR_FILENO, why.data(), why.size());
+        ::_exit(kExitNotFound);
+    }
+    if (child < 0) throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot fork: {}", std::strerror(errno)));
+    ::setpgid(child, child);
+    shell_ = child;
+    link_ = std::make_unique<Link>(
+        poller_, std::move(ours), Descriptor(), [this](const Frame& frame) { said(frame); },
+        [this](const std::string& how) { closed(how); });
+    ::fcntl(error.get(), F_SETFL, O_NONBLOCK);
+    shell_error_ = std::move(error);
+    poller_.add(shell_error_.get(), EPOLLIN, [this](std::uint32_t) { hear_shell(); });
+}
+
+void Remote::said(const Frame& frame) {
+    if (over_) return;
+    if (frame.type == FrameType::agent_heartbeat) return;
+    if (!connected_) {
+        FrameReader reader(frame.body);
+        if (frame.type != FrameType::agent_hello) {
+            throw Error(ErrorCode::bootstrap, fmt::format("the agent begins with a frame of type {}", static_cast<int>(frame.type)));
+        }
+        if (const auto version = reader.u32(); version != kAgentProtocol) {
+            lose(fmt::format("has another version of Rollcall: its agent speaks version {} of the protocol and this launcher version {}; "
+                             "install the same one, or name the right one by --command",
+                             version, kAgentProtocol),
+                 1);
+            return;
+        }
+        connected_ = true;
+        take_shell_lines(false);
+        link_->watch(order_.silence);
+        link_->send(encode_order(order_));
+        return;
+    }
+    if (frame.type == FrameType::agent_finished) {
+        FrameReader reader(frame.body);
+        over_ = reader.i32() == host().index;
+    }
+    events_.said(frame);
+}
+
+void Remote::closed(const std::string& how) {
+    ended_link_ = std::move(link_);
+    if (over_) return;
+    if (connected_ && shell_ < 0) {
+        lose(how, kExitHostLost);
+        return;
+    }
+    closed_how_ = how;
+    closed_at_ = how.starts_with("nothing was heard") ? now() - kClosedBeforeDeath : now();
+}
+
+void Remote::hear_shell() {
+    std::array<char, 4096> chunk;
+    const ssize_t count = ::read(shell_error_.get(), chunk.data(), chunk.size());
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (count <= 0) {
+        poller_.remove(shell_error_.get());
+        shell_error_.reset();
+        if (connected_) take_shell_lines(true);
+        return;
+    }
+    shell_text_.append(chunk.data(), static_cast<std::size_t>(count));
+    if (connected_) {
+        take_shell_lines(shell_text_.size() > kLongestShellText);
+    } else if (shell_text_.size() > kLongestShellText) {
+        shell_text_.erase(0, shell_text_.size() - kLongestShellText);
+    }
+}
+
+void Remote::take_shell_lines(bool all) {
+    for (std::size_t newline; (newline = shell_text_.find('\n')) != std::string::npos;) {
+        std::string line = shell_text_.substr(0, newline);
+        shell_text_.erase(0, newline + 1);
+        if (!line.empty() && line.back() == '\r') line.pop_back();
+        events_.shell_said(line);
+    }
+    if (all && !shell_text_.empty()) events_.shell_said(std::exchange(shell_text_, {}));
+}
+
+bool Remote::may_try_again(int status) const {
+    if (connected_ || attempts_ >= kMostAttempts || !WIFEXITED(status) || WEXITSTATUS(status) != kSshFailed) return false;
+    return std::none_of(std::begin(kHopeless), std::end(kHopeless),
+                        [&](const char* words) { return shell_text_.find(words) != std::string::npos; });
+}
+
+void Remote::shell_ended(int status) {
+    shell_ = -1;
+    if (shell_error_) hear_shell();
+    if (over_) return;
+    if (may_try_again(status)) {
+        ended_link_ = std::move(link_);
+        if (shell_error_) poller_.remove(shell_error_.get());
+        shell_error_.reset();
+        closed_at_ = kNever;
+        // Jitter, so that those who were dropped together do not come together again.
+        const double pause =
+            static_cast<double>(kFirstPause << std::min(attempts_ - 1, 5)) * std::uniform_real_distribution(0.5, 1.5)(random_);
+        retry_at_ = now() + static_cast<Nanoseconds>(pause);
+        return;
+    }
+    if (connected_) {
+        if (WIFSIGNALED(status)) {
+            lose(fmt::format("was lost: its remote shell was killed by {}", describe_signal(WTERMSIG(status))), 128 + WTERMSIG(status));
+        } else {
+            // The agent's own code, unless it is the shell's.
+            const int code = WEXITSTATUS(status);
+            lose(fmt::format("was lost: its agent or remote shell ended with code {}", code),
+                 code == 0 || code == kSshFailed ? kExitHostLost : code);
+        }
+        return;
+    }
+    std::string text = shell_text_;
+    while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
+    std::replace(text.begin(), text.end(), '\n', ';');
+    std::erase(text, '\r');
+    const auto words = remote_command(order_.remote_shell, host().name, order_.command);
+    const std::string end =
+        WIFSIGNALED(status) ? "was killed by " + describe_signal(WTERMSIG(status)) : fmt::format("ended with code {}", WEXITSTATUS(status));
+    const char* advice = "";
+    if (WIFEXITED(status) && (WEXITSTATUS(status) == kExitNotFound || WEXITSTATUS(status) == kExitNotExecutable)) {
+        advice = "; the `rollcall` command must be there under this path, or be named by --command";
+    }
+    lose(fmt::format("could not be reached: `{}` {}{}{}{}", fmt::join(words, " "), end, text.empty() ? "" : ": ", text, advice), 1);
+}
+
+void Remote::lose(const std::string& how, int code) {
+    if (std::exchange(over_, true)) return;
+    if (link_) ended_link_ = std::move(link_);
+    kill_shell();
+    events_.lost(how, code);
+}
+
+void Remote::send(std::shared_ptr<const bootstrap::Blob> frame) {
+    if (link_ && connected_ && !over_) link_->send(std::move(frame));
+}
+
+void Remote::kill_shell() {
+    if (shell_ > 0) ::kill(shell_, SIGKILL);
+}
+
+Nanoseconds Remote::tick_at() const {
+    if (over_) return kNever;
+    Nanoseconds until = std::min(retry_at_, connected_ ? kNever : launch_until_);
+    if (link_) until = std::min(until, link_->tick_at());
+    if (closed_at_ != kNever) until = std::min(until, closed_at_ + kClosedBeforeDeath);
+    return until;
+}
+
+void Remote::tick() {
+    ended_link_.reset();
+    if (over_) return;
+    const Nanoseconds time = now();
+    if (link_) link_->tick();
+    if (over_) return;
+    if (!connected_ && launch_until_ <= time) {
+        lose(fmt::format("has not answered within {:g} s", static_cast<double>(order_.launch_timeout) / 1e9), kExitTimeout);
+    } else if (closed_at_ != kNever && closed_at_ + kClosedBeforeDeath <= time) {
+        lose("was lost: " + closed_how_, kExitHostLost);
+    }
+}
+
+}  // namespace rollcall::launcher

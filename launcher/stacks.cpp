@@ -1,0 +1,45 @@
+#include "launcher/stacks.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+
+#include "launcher/spawn.hpp"
+
+namespace rollcall::launcher {
+
+pid_t start_tracer(const std::vector<std::pair<int, pid_t>>& ranks) {
+    const Found gdb = find_program("gdb", own_environment());
+    if (gdb.error != 0) return -1;
+    const auto count = std::min(ranks.size(), kMostTraced);
+    std::string script;
+    for (std::size_t i = 0; i < count; ++i) {
+        script += fmt::format(
+            "echo '--- rank {}, process {}'\n{} -p {} -batch -nx -ex 'set pagination off' -ex 'thread apply all bt' 2>&1 | "
+            "grep -E '^(#|Thread|.*ptrace)'\n",
+            ranks[i].first, ranks[i].second, gdb.path, ranks[i].second);
+    }
+    if (count < ranks.size()) script += fmt::format("echo '--- and {} more ranks on this host'\n", ranks.size() - count);
+    const pid_t guard = ::getpid();
+    const pid_t child = ::fork();
+    if (child != 0) return child;
+    ::setpgid(0, 0);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != guard) ::_exit(1);
+    const int null = ::open("/dev/null", O_RDONLY);
+    if (null >= 0) ::dup2(null, STDIN_FILENO);
+    ::dup2(STDERR_FILENO, STDOUT_FILENO);
+    sigset_t none;
+    ::sigemptyset(&none);
+    ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
+    ::execl("/bin/sh", "sh", "-c", script.c_str(), nullptr);
+    ::_exit(1);
+}
+
+}  // namespace rollcall::launcher

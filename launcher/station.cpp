@@ -1,0 +1,330 @@
+#include "launcher/station.hpp"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <rollcall/error.hpp>
+
+#include "launcher/clock.hpp"
+#include "launcher/descendants.hpp"
+#include "launcher/stacks.hpp"
+
+namespace rollcall::launcher {
+namespace {
+
+using bootstrap::Blob;
+using bootstrap::Frame;
+using bootstrap::FrameReader;
+using bootstrap::FrameType;
+using bootstrap::FrameWriter;
+using bootstrap::Hub;
+
+/// SIGKILL is sent again after this: a process may have forked while it was sent.
+constexpr Nanoseconds kKillAgain = 10 * kMillisecond;
+/// Processes that do not die of SIGKILL within this (they hang in the kernel, or are another user's) are reported
+/// instead. Shorter than the silence after which a station counts as lost.
+constexpr Timeout kKillLimit = std::chrono::seconds(2);
+/// So many remote shells may be about to connect at once; the others wait.
+constexpr std::ptrdiff_t kMostConnecting = 64;
+
+std::vector<int> own_ranks(const Order& order) {
+    std::vector<int> ranks;
+    for (const auto& rank : order.hosts.front().ranks) ranks.push_back(rank.rank);
+    return ranks;
+}
+
+/// The hosts whose agents this station starts.
+std::vector<std::size_t> next_hosts(const Order& order) {
+    std::vector<std::size_t> hosts;
+    for (std::size_t i = 1; i < order.hosts.size(); ++i) {
+        if (order.hosts[i].above == 0) hosts.push_back(i);
+    }
+    return hosts;
+}
+
+std::vector<std::vector<int>> all_below(const Order& order) {
+    std::vector<std::vector<int>> all;
+    for (const auto host : next_hosts(order)) all.push_back(ranks_below(order, host));
+    return all;
+}
+
+Frame read(const Blob& bytes) {
+    bootstrap::Inbox inbox(kLongestAgentFrame);
+    inbox.append(bytes);
+    return *inbox.next();
+}
+
+}  // namespace
+
+Station::Station(Poller& poller, Guarded& guarded, Order order, bool root)
+    : poller_(poller),
+      guarded_(guarded),
+      order_(std::move(order)),
+      host_(host_name()),
+      node_(poller, *this, order_, guarded.inherited),
+      hub_(order_.size, own_ranks(order_), all_below(order_), root),
+      ranks_below_(all_below(order_)),
+      leftovers_(true),
+      kill_again_(kNever) {
+    if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) {
+        throw Error(ErrorCode::bootstrap,
+                    fmt::format("the launcher cannot become the reaper of the job's processes: {}", std::strerror(errno)));
+    }
+    sigset_t child;
+    ::sigemptyset(&child);
+    ::sigaddset(&child, SIGCHLD);
+    ::pthread_sigmask(SIG_BLOCK, &child, nullptr);
+    deaths_.reset(::signalfd(-1, &child, SFD_NONBLOCK | SFD_CLOEXEC));
+    if (!deaths_) throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot open what it needs: {}", std::strerror(errno)));
+    poller_.add(deaths_.get(), EPOLLIN, [this](std::uint32_t) { reap(); });
+    poller_.add(guarded_.commands.get(), EPOLLIN, [this](std::uint32_t) {
+        std::uint8_t signal = 0;
+        while (::read(guarded_.commands.get(), &signal, 1) == 1) signalled(signal);
+    });
+    poller_.add(guarded_.front.get(), EPOLLIN, [this](std::uint32_t) {
+        poller_.remove(guarded_.front.get());
+        poller_.remove(guarded_.commands.get());
+        signalled(SIGKILL);
+    });
+    if (leftovers_.descriptor() >= 0) {
+        poller_.add(leftovers_.descriptor(), EPOLLIN, [this](std::uint32_t) { leftovers_.noticed(); });
+    }
+}
+
+Station::~Station() = default;
+
+void Station::prepare() {
+    for (const auto host : next_hosts(order_)) {
+        const auto index = remotes_.size();
+        Remote::Events events;
+        events.said = [this, index](const Frame& frame) { hear(index, frame); };
+        events.lost = [this, index](const std::string& how, int code) { lost(index, how, code); };
+        events.shell_said = [this, index](const std::string& line) { say(fmt::format("host {}: {}", remotes_[index]->host().name, line)); };
+        remotes_.push_back(std::make_unique<Remote>(poller_, part_of(order_, host), guarded_.inherited, std::move(events)));
+    }
+    report(read(encode_prepared(node_.prepare())));
+}
+
+void Station::deliver(const Hub::Deliveries& deliveries) {
+    for (const auto& one : deliveries) {
+        switch (one.to) {
+            case Hub::Delivery::To::rank: node_.answer(one.which, one.frame); break;
+            case Hub::Delivery::To::notice: node_.notify(one.which, one.frame); break;
+            case Hub::Delivery::To::below: remotes_[static_cast<std::size_t>(one.which)]->send(one.frame); break;
+            case Hub::Delivery::To::above: up(one.frame); break;
+        }
+    }
+}
+
+void Station::hear(std::size_t remote, const Frame& frame) {
+    switch (frame.type) {
+        case FrameType::contribution:
+        case FrameType::disagreement:
+        case FrameType::loss: deliver(hub_.hear_below(static_cast<int>(remote), frame)); return;
+        default: report(frame);
+    }
+}
+
+void Station::lost(std::size_t remote, const std::string& how, int code) {
+    const Remote& gone = *remotes_[remote];
+    deliver(hub_.lose_below(static_cast<int>(remote), gone.host().name, how));
+    FrameWriter writer(FrameType::agent_lost);
+    writer.i32(code).text(gone.host().name).text(how).u32(static_cast<std::uint32_t>(gone.order().hosts.size()));
+    for (const auto& host : gone.order().hosts) writer.i32(host.index);
+    report(read(writer.finish()));
+}
+
+Remote* Station::way_to(int rank) {
+    for (std::size_t i = 0; i < remotes_.size(); ++i) {
+        const auto& ranks = ranks_below_[i];
+        if (std::find(ranks.begin(), ranks.end(), rank) != ranks.end()) return remotes_[i].get();
+    }
+    return nullptr;
+}
+
+void Station::command(Blob frame) { command(read(frame)); }
+
+void Station::command(const Frame& frame) {
+    FrameReader reader(frame.body);
+    switch (frame.type) {
+        case FrameType::agent_heartbeat: return;
+        case FrameType::gathered:
+        case FrameType::released:
+        case FrameType::failed:
+        case FrameType::loss: deliver(hub_.hear_above(frame)); return;
+        case FrameType::agent_input:
+        case FrameType::agent_taken: {
+            const int rank = reader.i32();
+            if (Remote* const way = way_to(rank)) {
+                way->send(std::make_shared<const Blob>(bootstrap::encode(frame)));
+                return;
+            }
+            if (!node_.has(rank)) return;
+            const bool error = reader.u32() != 0;
+            if (frame.type == FrameType::agent_taken) {
+                output_taken(rank, error, reader.u64());
+            } else {
+                const auto bytes = reader.blob();
+                node_.input(rank, std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+            }
+            return;
+        }
+        default: break;
+    }
+    // The others are for all.
+    const auto again = std::make_shared<const Blob>(bootstrap::encode(frame));
+    for (const auto& remote : remotes_) remote->send(again);
+    switch (frame.type) {
+        case FrameType::agent_go:
+            if (!killing_) node_.start(direct_input());
+            return;
+        case FrameType::agent_signal: {
+            const int signal = reader.i32();
+            look_for_leftovers();
+            node_.signal(signal);
+            return;
+        }
+        case FrameType::agent_kill: kill(); return;
+        case FrameType::agent_stacks: trace(); return;
+        case FrameType::agent_finish: return;  // those below have it; the owner does the rest
+        case FrameType::notice: node_.notify_all(again); return;
+        default:
+            throw Error(ErrorCode::bootstrap,
+                        fmt::format("the launcher sent a frame of type {}, which is no command", static_cast<int>(frame.type)));
+    }
+}
+
+void Station::trace() {
+    if (node_.living() == 0) return report_traced();
+    tracer_ = start_tracer(node_.processes());
+    if (tracer_ > 0) {
+        node_.spared().insert(tracer_);
+    } else {
+        say(fmt::format("host {} has no gdb in PATH: no stack traces from there", host_));
+        report_traced();
+    }
+}
+
+void Station::report_traced() { report(read(FrameWriter(FrameType::agent_stacks_done).i32(order_.hosts.front().index).finish())); }
+
+void Station::kill() {
+    if (!killing_) look_for_leftovers();
+    killing_ = true;
+    kill_again_ = node_.living() > 0 ? now() + kKillAgain : kNever;
+    node_.signal(SIGKILL);
+}
+
+void Station::finish(bool failed) {
+    command(FrameWriter(FrameType::agent_finish).u32(failed ? 1 : 0).finish());
+    kill_again_ = kNever;
+    if (tracer_ > 0) node_.spared().erase(tracer_);
+    if (!kill_descendants(node_.spared(), kKillLimit)) {
+        say(fmt::format("{} processes of the job on host {} cannot be ended", descendants(::getpid(), node_.spared()).size(), host_));
+    }
+    if (failed) leftovers_.remove();
+}
+
+bool Station::below_over() const {
+    return std::all_of(remotes_.begin(), remotes_.end(), [](const auto& remote) { return remote->over(); });
+}
+
+void Station::kill_shells() {
+    for (const auto& remote : remotes_) remote->kill_shell();
+}
+
+void Station::look_for_leftovers() {
+    // The front removes them if this process cannot.
+    for (const auto& found : leftovers_.look()) {
+        ::send(guarded_.commands.get(), &found, sizeof found, MSG_DONTWAIT | MSG_NOSIGNAL);
+    }
+}
+
+void Station::reap() {
+    signalfd_siginfo ignored;
+    while (::read(deaths_.get(), &ignored, sizeof ignored) > 0) {
+    }
+    for (const auto& [process, status] : node_.reap()) {
+        if (process == tracer_) {
+            node_.spared().erase(process);
+            tracer_ = -1;
+            report_traced();
+            continue;
+        }
+        const auto found =
+            std::find_if(remotes_.begin(), remotes_.end(), [&, id = process](const auto& remote) { return remote->shell() == id; });
+        if (found == remotes_.end()) continue;  // it was adopted
+        node_.spared().erase(process);
+        (*found)->shell_ended(status);
+    }
+}
+
+void Station::step(Nanoseconds until) {
+    auto connecting =
+        std::count_if(remotes_.begin(), remotes_.end(), [](const auto& remote) { return remote->shell() > 0 && !remote->connected(); });
+    for (const auto& remote : remotes_) {
+        if (connecting >= kMostConnecting) break;
+        if (!remote->waits_to_start()) continue;
+        remote->start();
+        node_.spared().insert(remote->shell());
+        ++connecting;
+    }
+    until = std::min({until, node_.tick_at(), leftovers_.look_at(), kill_again_});
+    for (const auto& remote : remotes_) until = std::min(until, remote->tick_at());
+    poller_.wait(until);
+
+    const Nanoseconds time = now();
+    if (leftovers_.look_at() <= time) look_for_leftovers();
+    node_.tick();
+    for (const auto& remote : remotes_) remote->tick();
+    if (kill_again_ <= time) kill();
+}
+
+void Station::joined(int rank) { report(read(FrameWriter(FrameType::agent_joined).i32(rank).finish())); }
+
+void Station::called(int rank, const Frame& frame) {
+    FrameReader reader(frame.body);
+    switch (frame.type) {
+        case FrameType::exchange: {
+            const auto sequence = reader.u64();
+            const auto bytes = reader.blob();
+            reader.end();
+            deliver(hub_.arrive(rank, Hub::Kind::exchange, sequence, Blob(bytes.begin(), bytes.end())));
+            return;
+        }
+        case FrameType::barrier: {
+            const auto sequence = reader.u64();
+            reader.end();
+            deliver(hub_.arrive(rank, Hub::Kind::barrier, sequence, {}));
+            return;
+        }
+        case FrameType::leave: deliver(hub_.lose(rank, host_, "has left the job", false)); return;
+        default: {
+            const int code = reader.i32();
+            const std::string why = reader.text();
+            reader.end();
+            report(read(FrameWriter(FrameType::abort).i32(code).text(why).i32(rank).text(host_).finish()));
+        }
+    }
+}
+
+void Station::fell_silent(int rank, const std::string& how) { deliver(hub_.lose(rank, host_, how, true)); }
+
+void Station::exited(const Exit& exit) {
+    if (!exit.how.empty()) deliver(hub_.lose(exit.rank, host_, exit.how, true));
+    report(read(encode_exit(exit)));
+}
+
+void Station::input_taken(int rank, std::size_t bytes, bool closed) {
+    report(read(FrameWriter(FrameType::agent_input_taken).i32(rank).u64(bytes).u32(closed ? 1 : 0).finish()));
+}
+
+}  // namespace rollcall::launcher

@@ -1,0 +1,89 @@
+/// \file
+/// What the launcher and its agents have in common: a host's ranks, the agents below, and everything that goes up and down.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "launcher/leftovers.hpp"
+#include "launcher/node.hpp"
+#include "launcher/pair.hpp"
+#include "launcher/poller.hpp"
+#include "launcher/protocol.hpp"
+#include "launcher/remote.hpp"
+#include "runtime/bootstrap/hub.hpp"
+
+namespace rollcall::launcher {
+
+/// One station of a job: the launcher's, or an agent's. One thread.
+class Station : protected Node::Events {
+  public:
+    Station(const Station&) = delete;
+    Station& operator=(const Station&) = delete;
+
+  protected:
+    /// `order` begins with this station's own host.
+    Station(Poller& poller, Guarded& guarded, Order order, bool root);
+    ~Station() override;
+
+    /// For above: from this station, and unchanged from those below. The launcher handles it. A frame of a hub is not
+    /// among these.
+    virtual void report(const bootstrap::Frame& frame) = 0;
+    /// A frame of the hub, for the hub above.
+    virtual void up(const std::shared_ptr<const bootstrap::Blob>& frame) = 0;
+    /// A rank that gets this process's own standard input; -1: none.
+    virtual int direct_input() const { return -1; }
+    virtual void signalled(int signal) = 0;
+    /// How much of a stream the launcher has passed on.
+    virtual void output_taken(int rank, bool error, std::size_t bytes) = 0;
+
+    /// Looks whether it can start its ranks, and starts the agents below.
+    void prepare();
+    /// Does what comes from above, and passes it on to those below whom it concerns. Throws Error for what is no command.
+    void command(const bootstrap::Frame& frame);
+    void command(bootstrap::Blob frame);
+    /// Ends what is left of the job here, removes its files if it failed, and asks those below for the same.
+    void finish(bool failed);
+    /// Every agent below has finished or is lost.
+    bool below_over() const;
+    void kill_shells();
+    void look_for_leftovers();
+
+    /// Waits until something happens, at most until `until`, and lets it happen.
+    void step(Nanoseconds until);
+
+    // Of Node::Events.
+    void joined(int rank) override;
+    void called(int rank, const bootstrap::Frame& frame) override;
+    void fell_silent(int rank, const std::string& how) override;
+    void exited(const Exit& exit) override;
+    void input_taken(int rank, std::size_t bytes, bool closed) override;
+
+    Poller& poller_;
+    Guarded& guarded_;
+    const Order order_;
+    const std::string host_;
+    Node node_;
+
+  private:
+    void deliver(const bootstrap::Hub::Deliveries& deliveries);
+    void hear(std::size_t remote, const bootstrap::Frame& frame);
+    void lost(std::size_t remote, const std::string& how, int code);
+    Remote* way_to(int rank);
+    void kill();
+    void trace();
+    void report_traced();
+    void reap();
+
+    bootstrap::Hub hub_;
+    std::vector<std::unique_ptr<Remote>> remotes_;
+    std::vector<std::vector<int>> ranks_below_;  // of each remote
+    Leftovers leftovers_;
+    bootstrap::Descriptor deaths_;  // signalfd of SIGCHLD
+    pid_t tracer_ = -1;
+    bool killing_ = false;
+    Nanoseconds kill_again_;
+};
+
+}  // namespace rollcall::launcher

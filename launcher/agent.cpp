@@ -120,7 +120,7 @@ int serve(Guarded& guarded) {
     Link link(
         poller, std::move(in), std::move(out),
         [&](const Frame& frame) {
-            if (frame.type != FrameType::agent_heartbeat) frames.push_back(frame);
+            if (frame.type != FrameType::heartbeat) frames.push_back(frame);
         },
         [&](const std::string& how) {
             if (!closed) closed = "its launcher is gone (" + how + ")";

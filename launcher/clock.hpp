@@ -1,28 +1,14 @@
 /// \file
-/// The launcher's clock.
+/// The launcher's clock is the bootstrap's.
 #pragma once
 
-#include <time.h>
-
-#include <limits>
-
-#include <rollcall/time.hpp>
+#include "runtime/bootstrap/clock.hpp"
 
 namespace rollcall::launcher {
 
-inline constexpr Nanoseconds kNever = std::numeric_limits<Nanoseconds>::max();
-inline constexpr Nanoseconds kMillisecond = 1'000'000;
-
-inline Nanoseconds now() {
-    timespec time{};
-    ::clock_gettime(CLOCK_MONOTONIC, &time);
-    return Nanoseconds{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
-
-/// A moment `timeout` from now, or kNever.
-inline Nanoseconds after(Timeout timeout) {
-    const Nanoseconds from = now();
-    return timeout.count() >= kNever - from ? kNever : from + timeout.count();
-}
+using bootstrap::after;
+using bootstrap::kMillisecond;
+using bootstrap::kNever;
+using bootstrap::now;
 
 }  // namespace rollcall::launcher

@@ -103,7 +103,7 @@ Nanoseconds Link::tick_at() const {
 void Link::tick() {
     if (silence_ == kNever) return;
     const Nanoseconds time = now();
-    if (said_ + silence_ / kHeartbeatsPerSilence <= time) send(bootstrap::FrameWriter(bootstrap::FrameType::agent_heartbeat).finish());
+    if (said_ + silence_ / kHeartbeatsPerSilence <= time) send(bootstrap::FrameWriter(bootstrap::FrameType::heartbeat).finish());
     if (heard_ + silence_ <= time) {
         heard_ = kNever - silence_;
         close(fmt::format("nothing was heard of it for {:g} s", static_cast<double>(silence_) / 1e9));

@@ -1,35 +1,11 @@
 /// \file
-/// Waits for many descriptors at once.
+/// The launcher waits as the bootstrap does.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <unordered_map>
-
-#include <rollcall/time.hpp>
-
-#include "runtime/bootstrap/descriptor.hpp"
+#include "runtime/bootstrap/poller.hpp"
 
 namespace rollcall::launcher {
 
-/// An epoll set with a handler for each descriptor. Handlers get the epoll events, may add and remove descriptors, and
-/// must bear a call without cause.
-class Poller {
-  public:
-    using Handler = std::function<void(std::uint32_t events)>;
-
-    Poller();
-    /// False when the descriptor cannot be polled because it is always ready (a regular file).
-    bool add(int descriptor, std::uint32_t events, Handler handler);
-    void change(int descriptor, std::uint32_t events);
-    void remove(int descriptor);
-    /// Waits until the moment `until`, at most, and calls the handlers of what is ready.
-    void wait(Nanoseconds until);
-
-  private:
-    bootstrap::Descriptor set_;
-    std::unordered_map<int, std::shared_ptr<Handler>> handlers_;
-};
+using bootstrap::Poller;
 
 }  // namespace rollcall::launcher

@@ -168,7 +168,7 @@ void Remote::start() {
 
 void Remote::said(const Frame& frame) {
     if (over_) return;
-    if (frame.type == FrameType::agent_heartbeat) return;
+    if (frame.type == FrameType::heartbeat) return;
     if (!connected_) {
         FrameReader reader(frame.body);
         if (frame.type != FrameType::agent_hello) {

@@ -156,7 +156,7 @@ void Station::command(Blob frame) { command(read(frame)); }
 void Station::command(const Frame& frame) {
     FrameReader reader(frame.body);
     switch (frame.type) {
-        case FrameType::agent_heartbeat: return;
+        case FrameType::heartbeat: return;
         case FrameType::gathered:
         case FrameType::released:
         case FrameType::failed:

@@ -2,7 +2,7 @@
 # Sourced by demo.sh and test.sh: the packages of Debian 12 and Ubuntu 24.04 (and later) that Rollcall needs, and their
 # installation. Does nothing, and needs no network, when all are there.
 
-build_packages=(g++ cmake ninja-build pkg-config libucx-dev libhwloc-dev libspdlog-dev libfmt-dev libcli11-dev nlohmann-json3-dev
+build_packages=(g++ cmake ninja-build pkg-config libucx-dev libhwloc-dev libsodium-dev libspdlog-dev libfmt-dev libcli11-dev nlohmann-json3-dev
                 libfftw3-dev)
 plot_packages=(gnuplot-nox)
 test_packages=(libgtest-dev gnuplot-nox "mpich?")

@@ -57,6 +57,13 @@ FrameWriter& FrameWriter::blob(std::span<const std::byte> value) {
     return *this;
 }
 
+FrameWriter& FrameWriter::raw(std::span<const std::byte> value) {
+    bytes_.insert(bytes_.end(), value.begin(), value.end());
+    return *this;
+}
+
+FrameType type_of(std::span<const std::byte> frame) { return static_cast<FrameType>(get<std::uint16_t>(frame.subspan(2))); }
+
 Blob FrameWriter::finish() {
     Blob length;
     put(length, static_cast<std::uint32_t>(bytes_.size() - kHeaderBytes));

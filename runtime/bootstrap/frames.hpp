@@ -77,8 +77,12 @@ enum class FrameType : std::uint16_t {
     agent_lost,
     agent_stacks,
     agent_stacks_done,
-    agent_heartbeat,
-    end,  ///< No frame: the parser refuses this and larger values.
+    // Between the leaders of a rendezvous and its root (rendezvous/service.hpp).
+    seal,       ///< After each other frame of a connection that a network carries: proves who sent that.
+    heartbeat,  ///< Both ways: nothing, but in time.
+    arrived,    ///< Up: a rank has come; rank, size as it was told, host.
+    assembled,  ///< Down: all have come; job, size, hosts.
+    end,        ///< No frame: the parser refuses this and larger values.
 };
 
 struct Frame {
@@ -95,6 +99,7 @@ class FrameWriter {
     FrameWriter& i32(std::int32_t value) { return u32(static_cast<std::uint32_t>(value)); }
     FrameWriter& text(std::string_view value);  ///< Cut to kLongestText.
     FrameWriter& blob(std::span<const std::byte> value);
+    FrameWriter& raw(std::span<const std::byte> value);  ///< Without its length.
     /// The frame with its header; the writer is empty then.
     Blob finish();
 
@@ -162,6 +167,8 @@ Blob encode_welcome(const Place& place);
 Place decode_welcome(std::span<const std::byte> body);
 Blob encode_notice(const Notice& notice);
 Notice decode_notice(std::span<const std::byte> body);
+/// Of a whole frame that this process made.
+FrameType type_of(std::span<const std::byte> frame);
 /// A frame as it was before it was read.
 Blob encode(const Frame& frame);
 

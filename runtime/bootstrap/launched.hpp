@@ -3,12 +3,10 @@
 /// secret.
 #pragma once
 
-#include <cstdint>
-#include <mutex>
+#include <optional>
 
 #include "runtime/bootstrap/bootstrap.hpp"
-#include "runtime/bootstrap/descriptor.hpp"
-#include "runtime/bootstrap/frames.hpp"
+#include "runtime/bootstrap/member.hpp"
 
 namespace rollcall::bootstrap {
 
@@ -20,32 +18,18 @@ class Launched final : public Bootstrap {
     explicit Launched(std::string_view number);
 
     std::string_view name() const override { return "rollcall run"; }
-    const Place& place() const override { return place_; }
-    std::vector<Blob> exchange(std::span<const std::byte> mine, const Meanwhile& meanwhile, Timeout timeout) override;
-    void barrier(const Meanwhile& meanwhile, Timeout timeout) override;
-    int notice_descriptor() const override { return notice_events_.get(); }
-    std::optional<Notice> take_notice() override;
-    void leave() noexcept override;
-    void abort(int code, std::string_view why) noexcept override;
+    const Place& place() const override { return member_->place(); }
+    std::vector<Blob> exchange(std::span<const std::byte> mine, const Meanwhile& meanwhile, Timeout timeout) override {
+        return member_->exchange(mine, meanwhile, timeout);
+    }
+    void barrier(const Meanwhile& meanwhile, Timeout timeout) override { member_->barrier(meanwhile, timeout); }
+    int notice_descriptor() const override { return member_->notice_descriptor(); }
+    std::optional<Notice> take_notice() override { return member_->take_notice(); }
+    void leave() noexcept override { member_->leave(); }
+    void abort(int code, std::string_view why) noexcept override { member_->abort(code, why); }
 
   private:
-    void post(Blob frame);
-    bool flush();
-    bool unsent();
-    Frame answer(const char* operation, std::uint64_t sequence, const Meanwhile& meanwhile, Timeout timeout);
-
-    Place place_;
-    Descriptor control_;
-    Inbox inbox_{kLongestAnswer};
-    std::uint64_t sequence_ = 0;
-
-    std::mutex sending_;  // abort() may come from any thread
-    Outbox outbox_;
-
-    std::mutex noticing_;
-    Descriptor notices_;
-    Descriptor notice_events_;  // epoll around notices_: it can be silenced when the launcher is gone, a socket cannot
-    bool launcher_gone_ = false;
+    std::optional<Member> member_;  ///< There from the construction on.
 };
 
 }  // namespace rollcall::bootstrap

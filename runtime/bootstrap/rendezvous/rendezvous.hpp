@@ -15,7 +15,7 @@
 #include <rollcall/time.hpp>
 
 #include "runtime/bootstrap/bootstrap.hpp"
-#include "runtime/bootstrap/rendezvous/authentication.hpp"
+#include "runtime/bootstrap/rendezvous/invitation.hpp"
 
 namespace rollcall::bootstrap {
 
@@ -23,8 +23,6 @@ namespace rollcall::bootstrap {
 /// called once in each process, from the thread that constructs the Rendezvous; again only if
 /// RendezvousOptions::invitation_may_be_stale. At most kLongestInvitation characters, all printable and none of them a space.
 using Share = std::function<std::string(std::string mine)>;
-
-inline constexpr std::size_t kLongestInvitation = 400;
 
 struct RendezvousOptions {
     Timeout join_timeout = std::chrono::seconds(60);  ///< From the construction until all ranks have come.
@@ -35,7 +33,7 @@ struct RendezvousOptions {
     bool invitation_may_be_stale = false;             ///< Ask for it again while it is not answered.
     Timeout heartbeat = std::chrono::seconds(1);      ///< Between leaders and rank 0.
     Timeout silence = std::chrono::seconds(10);       ///< After which a host counts as lost; 0: never.
-    std::string host;                                 ///< This host's name; empty: the system's. Ranks of different names never share a leader.
+    std::string host;  ///< This host's name; empty: the system's. Ranks of different names never share a leader.
 };
 
 /// What the settings say about it: ROLLCALL_LAUNCH_TIMEOUT, ROLLCALL_NET, ROLLCALL_HEARTBEAT, ROLLCALL_SILENCE.

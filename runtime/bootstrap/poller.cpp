@@ -1,4 +1,4 @@
-#include "launcher/poller.hpp"
+#include "runtime/bootstrap/poller.hpp"
 
 #include <fmt/format.h>
 #include <sys/epoll.h>
@@ -10,13 +10,13 @@
 
 #include <rollcall/error.hpp>
 
-#include "launcher/clock.hpp"
+#include "runtime/bootstrap/clock.hpp"
 
-namespace rollcall::launcher {
+namespace rollcall::bootstrap {
 
 Poller::Poller() : set_(::epoll_create1(EPOLL_CLOEXEC)) {
     if (!set_) {
-        throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot make an epoll set: {}", std::strerror(errno)));
+        throw Error(ErrorCode::bootstrap, fmt::format("the bootstrap cannot make an epoll set: {}", std::strerror(errno)));
     }
 }
 
@@ -26,7 +26,7 @@ bool Poller::add(int descriptor, std::uint32_t events, Handler handler) {
     interest.data.fd = descriptor;
     if (::epoll_ctl(set_.get(), EPOLL_CTL_ADD, descriptor, &interest) != 0) {
         if (errno == EPERM) return false;
-        throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot watch descriptor {}: {}", descriptor, std::strerror(errno)));
+        throw Error(ErrorCode::bootstrap, fmt::format("the bootstrap cannot watch descriptor {}: {}", descriptor, std::strerror(errno)));
     }
     handlers_[descriptor] = std::make_shared<Handler>(std::move(handler));
     return true;
@@ -62,4 +62,4 @@ void Poller::wait(Nanoseconds until) {
     }
 }
 
-}  // namespace rollcall::launcher
+}  // namespace rollcall::bootstrap

@@ -84,6 +84,7 @@ bool check_net(std::string_view text) {
 
 /// The runtime does not know the collectives: their names are checked where an algorithm is selected.
 bool check_algorithm(std::string_view text) { return !text.empty(); }
+bool check_path(std::string_view) { return true; }
 constexpr auto kAlgorithms = "auto, or an algorithm that `rollcall info --algorithms` lists";
 
 // In the order of the structure.
@@ -118,6 +119,13 @@ constexpr std::array kSettings = {
     Setting{"ROLLCALL_SCATTER", Text{&Settings::scatter, check_algorithm, kAlgorithms}, "algorithm of scatter"},
     Setting{"ROLLCALL_GATHER", Text{&Settings::gather, check_algorithm, kAlgorithms}, "algorithm of gather"},
     Setting{"ROLLCALL_BARRIER", Text{&Settings::barrier, check_algorithm, kAlgorithms}, "algorithm of barrier"},
+    Setting{"ROLLCALL_LAUNCH_TIMEOUT", Duration{&Settings::launch_timeout, 0},
+            "how long a rank waits for all others to come, where `rollcall run` did not start it; 0 = without end"},
+    Setting{"ROLLCALL_HEARTBEAT", Duration{&Settings::heartbeat, 0}, "time between signs of life between hosts; 0 = none"},
+    Setting{"ROLLCALL_SILENCE", Duration{&Settings::silence, 0}, "a host that gave no sign of life for so long is lost; 0 = never"},
+    Setting{"ROLLCALL_PORT", Count{&Settings::port, 65535, "as the starter says"}, "TCP port where rank 0 waits for the others"},
+    Setting{"ROLLCALL_KEY_FILE", Text{&Settings::key_file, check_path, "a path"},
+            "secret of this user, for starters that have none; empty = ~/.config/rollcall/key"},
     Setting{"ROLLCALL_LOG", Word{&Settings::log, kLogLevels}, "least severe message that is logged"},
 };
 

@@ -35,6 +35,11 @@ struct Settings {
     std::string scatter = "auto";                            ///< ROLLCALL_SCATTER: algorithm of scatter
     std::string gather = "auto";                             ///< ROLLCALL_GATHER: algorithm of gather
     std::string barrier = "auto";                            ///< ROLLCALL_BARRIER: algorithm of barrier
+    Nanoseconds launch_timeout = 60'000'000'000;             ///< ROLLCALL_LAUNCH_TIMEOUT: until all ranks have come; 0 = none
+    Nanoseconds heartbeat = 1'000'000'000;                   ///< ROLLCALL_HEARTBEAT: between hosts, outside the transport; 0 = none
+    Nanoseconds silence = 10'000'000'000;                    ///< ROLLCALL_SILENCE: a host not heard of for so long is lost; 0 = never
+    std::uint64_t port = 0;                                  ///< ROLLCALL_PORT: where rank 0 waits for the others; 0 = as the starter says
+    std::string key_file;                                    ///< ROLLCALL_KEY_FILE: "" = ~/.config/rollcall/key
     std::string log = "warning";                             ///< ROLLCALL_LOG: debug | info | warning | error | off
 
     /// Reads the environment. Throws Error{invalid_setting}, in one line that lists what is allowed, for a wrong value and

@@ -29,12 +29,17 @@ struct RendezvousOptions {
     std::string net;                                  ///< ROLLCALL_NET: on which interface rank 0 listens, when `address` is empty.
     std::string address;                              ///< Where rank 0 listens, a numeric address, when the starter dictates it.
     std::uint16_t port = 0;                           ///< 0: any.
+    std::string invitation;                           ///< Of a root that is there already: then nobody is asked, and rank 0 makes none.
+    std::string port_advice;                          ///< What to do when `port` is taken, a clause.
     std::optional<Key> key;                           ///< When the starter dictates it; else rank 0 makes one.
     bool invitation_may_be_stale = false;             ///< Ask for it again while it is not answered.
     Timeout heartbeat = std::chrono::seconds(1);      ///< Between leaders and rank 0.
     Timeout silence = std::chrono::seconds(10);       ///< After which a host counts as lost; 0: never.
     std::string host;  ///< This host's name; empty: the system's. Ranks of different names never share a leader.
 };
+
+/// This host's name, as the system has it.
+std::string host_name();
 
 /// What the settings say about it: ROLLCALL_LAUNCH_TIMEOUT, ROLLCALL_NET, ROLLCALL_HEARTBEAT, ROLLCALL_SILENCE.
 /// Throws Error{invalid_setting}.

@@ -1,0 +1,63 @@
+#include "runtime/bootstrap/rendezvous/service.hpp"
+
+#include <system_error>
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <signal.h>
+#include <rollcall/error.hpp>
+
+#include "runtime/bootstrap/rendezvous/log.hpp"
+#include "runtime/bootstrap/rendezvous/service_loop.hpp"
+
+namespace rollcall::bootstrap {
+
+Service::Service(ServiceOptions options, Descriptor local, Root root)
+    : loop_(std::make_unique<Loop>(std::move(options), std::move(local), std::move(root), std::nullopt)) {
+    start();
+}
+
+Service::Service(ServiceOptions options, Descriptor local, Leader leader)
+    : loop_(std::make_unique<Loop>(std::move(options), std::move(local), std::nullopt, std::move(leader))) {
+    start();
+}
+
+void Service::start() {
+    // The program's signals are for its own threads.
+    sigset_t all;
+    sigset_t before;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    try {
+        thread_ = std::thread([this] {
+            ::pthread_setname_np(::pthread_self(), "rollcall-meet");
+            loop_->run();
+            finished_ = true;
+        });
+    } catch (const std::system_error& error) {
+        ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        throw Error(ErrorCode::bootstrap, fmt::format("the thread that serves the rendezvous cannot be started: {}", error.what()));
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+Service::~Service() {
+    if (!thread_.joinable()) return;
+    loop_->wake(Loop::Wish::stop, Timeout::zero());
+    thread_.join();
+}
+
+void Service::announce(std::string how, Timeout limit) noexcept {
+    try {
+        loop_->announce(std::move(how), limit);
+    } catch (...) {  // the others see that this process is gone
+    }
+}
+
+void Service::finish(Timeout limit) noexcept {
+    if (!thread_.joinable()) return;
+    loop_->wake(Loop::Wish::finish, limit);
+    thread_.join();
+}
+
+}  // namespace rollcall::bootstrap

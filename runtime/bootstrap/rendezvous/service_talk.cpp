@@ -1,0 +1,337 @@
+/// \file
+/// What a service says to the others, and hears from them.
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "runtime/bootstrap/rendezvous/log.hpp"
+#include "runtime/bootstrap/rendezvous/service_loop.hpp"
+
+namespace rollcall::bootstrap {
+namespace {
+
+std::shared_ptr<const Blob> refusal_frame(const Error& error) {
+    return std::make_shared<const Blob>(FrameWriter(FrameType::failed)
+                                            .u64(0)
+                                            .u32(static_cast<std::uint32_t>(error.code()))
+                                            .i32(error.failed_rank())
+                                            .text(error.what())
+                                            .finish());
+}
+
+std::shared_ptr<const Blob> notice_frame(int rank, const std::string& how) {
+    return std::make_shared<const Blob>(encode_notice({rank, how}));
+}
+
+[[noreturn]] void refuse_frame(const Frame& frame, const char* from) {
+    throw Error(ErrorCode::bootstrap, fmt::format("a frame of type {} from {}", static_cast<int>(frame.type), from));
+}
+
+}  // namespace
+
+Service::Loop::Peer* Service::Loop::peer_of_rank(int rank) {
+    const auto found = ranks_.find(rank);
+    return found == ranks_.end() ? nullptr : peers_.at(found->second).get();
+}
+
+Service::Loop::Peer* Service::Loop::peer_of_hub(int hub) {
+    const auto found = hubs_.find(hub);
+    return found == hubs_.end() ? nullptr : peers_.at(found->second).get();
+}
+
+void Service::Loop::handle(Peer& peer, const Frame& frame) {
+    if (frame.type == FrameType::heartbeat && peer.kind() != Identity::Kind::rank) return;
+    if (peer.left && peer.kind() != Identity::Kind::leader) return;
+    switch (peer.kind()) {
+        case Identity::Kind::rank: return hear_rank(peer, frame);
+        case Identity::Kind::leader: return hear_leader(peer, frame);
+        case Identity::Kind::root: return hear_root(frame);
+    }
+}
+
+void Service::Loop::hear_rank(Peer& peer, const Frame& frame) {
+    // A rank says nothing before its welcome.
+    if (stage_ != Stage::running || !peer.notices) refuse_frame(frame, "a rank that was not welcomed yet");
+    const int rank = peer.rank();
+    FrameReader reader(frame.body);
+    switch (frame.type) {
+        case FrameType::join: return;
+        case FrameType::exchange: {
+            const auto sequence = reader.u64();
+            const auto blob = reader.blob();
+            reader.end();
+            return deliver(hub_->arrive(rank, Hub::Kind::exchange, sequence, Blob(blob.begin(), blob.end())));
+        }
+        case FrameType::barrier: {
+            const auto sequence = reader.u64();
+            reader.end();
+            return deliver(hub_->arrive(rank, Hub::Kind::barrier, sequence, {}));
+        }
+        case FrameType::abort: {
+            const int code = reader.i32();
+            const std::string why = reader.text();
+            reader.end();
+            return end_job(notice_frame(-1, fmt::format("the job is being ended: rank {} on host {} aborted it with code {}: {}", rank,
+                                                        options_.host, code, why)),
+                           nullptr);
+        }
+        case FrameType::leave: peer.left = true; return deliver(hub_->lose(rank, options_.host, "has left the job", false));
+        default: refuse_frame(frame, "a rank");
+    }
+}
+
+void Service::Loop::hear_leader(Peer& peer, const Frame& frame) {
+    FrameReader reader(frame.body);
+    if (stage_ == Stage::refused) return;
+    if (stage_ == Stage::assembling) {
+        if (frame.type == FrameType::arrived) {
+            const int rank = reader.i32();
+            const int size = reader.i32();
+            peer.host = reader.text();
+            reader.end();
+            peer.brought = true;
+            return arrived(peer.number, peer.host, rank, size);
+        }
+        if (frame.type != FrameType::notice) refuse_frame(frame, "a leader, before all ranks have come");
+        const Notice notice = decode_notice(frame.body);
+        return refuse(
+            Error(ErrorCode::peer_failed,
+                  fmt::format("the job cannot start: rank {} on host {} {} before all ranks had come", notice.rank, peer.host, notice.how),
+                  notice.rank));
+    }
+    if (peer.hub < 0 || frame.type == FrameType::arrived) return;  // it came too late, and is told so
+    if (frame.type == FrameType::notice) {
+        if (decode_notice(frame.body).rank >= 0) return;  // of a rank that came too late
+        return end_job(std::make_shared<const Blob>(encode(frame)), &peer);
+    }
+    deliver(hub_->hear_below(peer.hub, frame));
+}
+
+void Service::Loop::hear_root(const Frame& frame) {
+    FrameReader reader(frame.body);
+    if (stage_ == Stage::refused) return;
+    if (frame.type == FrameType::failed && stage_ == Stage::assembling) {
+        reader.u64();
+        const auto code = static_cast<ErrorCode>(reader.u32());
+        const int rank = reader.i32();
+        return refuse(Error(code, reader.text(), rank));
+    }
+    if (frame.type == FrameType::assembled && stage_ == Stage::assembling) {
+        const std::string job = reader.text();
+        root_host_ = reader.text();
+        const int size = reader.i32();
+        const int hosts = reader.i32();
+        std::vector<int> ranks;
+        for (auto count = reader.u32(); count > 0; --count) ranks.push_back(reader.i32());
+        reader.end();
+        return start_hub(job, size, hosts, ranks, {});
+    }
+    if (stage_ == Stage::assembling) refuse_frame(frame, "the root, before all ranks have come");
+    if (frame.type == FrameType::notice) return end_job(std::make_shared<const Blob>(encode(frame)), peers_.at(root_).get());
+    deliver(hub_->hear_above(frame));
+}
+
+void Service::Loop::arrived(int node, const std::string& host, int rank, int size) {
+    if (!is_root()) {
+        const auto root = peers_.find(root_);
+        if (root != peers_.end()) {
+            post(*root->second, std::make_shared<const Blob>(FrameWriter(FrameType::arrived).i32(rank).i32(size).text(host).finish()));
+        }
+        return;
+    }
+    if (const auto wrong = assembly_.arrive(node, host, rank, size)) return refuse(*wrong);
+    if (assembled_by_ == kNever) assembled_by_ = after(options_.join_timeout);
+    if (assembly_.complete()) assembled();
+}
+
+void Service::Loop::refuse(const Error& error) {
+    if (stage_ != Stage::assembling) return;
+    stage_ = Stage::refused;
+    refusal_ = error;
+    for (const auto& [number, peer] : peers_) {
+        if (number != root_) refuse(*peer, error);
+    }
+}
+
+void Service::Loop::refuse(Peer& peer, const Error& error) {
+    peer.left = true;
+    post(peer, refusal_frame(error));
+}
+
+void Service::Loop::assembled() {
+    const auto nodes = assembly_.nodes();
+    const std::string job = fmt::format("{}-{}-{:x}", options_.host, ::getpid(), now());
+    std::vector<std::vector<int>> below;
+    std::vector<int> own;
+    for (const auto& [node, ranks] : nodes) {
+        if (node == 0) {
+            own = ranks;
+            continue;
+        }
+        Peer& peer = *peers_.at(node);
+        peer.hub = static_cast<int>(below.size());
+        hubs_[peer.hub] = node;
+        below.push_back(ranks);
+        FrameWriter writer(FrameType::assembled);
+        writer.text(job).text(options_.host).i32(assembly_.size()).i32(static_cast<int>(nodes.size()));
+        writer.u32(static_cast<std::uint32_t>(ranks.size()));
+        for (const int rank : ranks) writer.i32(rank);
+        post(peer, std::make_shared<const Blob>(writer.finish()));
+    }
+    start_hub(job, assembly_.size(), static_cast<int>(nodes.size()), own, std::move(below));
+    for (const auto& [number, peer] : peers_) {
+        if (peer->kind() == Identity::Kind::leader && peer->hub < 0) {
+            refuse(*peer, Error(ErrorCode::state, "the job has all of its ranks, and none of them is on this host"));
+        }
+    }
+}
+
+void Service::Loop::start_hub(const std::string& job, int size, int hosts, const std::vector<int>& ranks,
+                              std::vector<std::vector<int>> below) {
+    hub_.emplace(size, ranks, std::move(below), is_root());
+    stage_ = Stage::running;
+    Place place;
+    place.size = size;
+    place.hosts = hosts;
+    place.local_size = static_cast<int>(ranks.size());
+    place.job = job;
+    place.host = options_.host;
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+        place.rank = ranks[i];
+        place.local_rank = static_cast<int>(i);
+        Peer* const peer = peer_of_rank(place.rank);
+        if (peer != nullptr && !welcome(*peer, place)) {
+            lose_later(*peer, fmt::format("could not be welcomed: {}", std::strerror(errno)));
+        }
+    }
+    for (const auto& [number, peer] : peers_) {
+        if (peer->kind() == Identity::Kind::rank && !peer->notices && !peer->left) {
+            refuse(*peer,
+                   Error(ErrorCode::state, fmt::format("the job has all of its {} ranks; another process is rank {}", size, peer->rank())));
+        }
+    }
+}
+
+/// The frame and the descriptor go together, and before anything else on this connection.
+bool Service::Loop::welcome(Peer& peer, const Place& place) {
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return false;
+    Descriptor mine(ends[0]);
+    const Descriptor theirs(ends[1]);
+    Blob frame = encode_welcome(place);
+    iovec vector{frame.data(), frame.size()};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> space{};
+    msghdr message{};
+    message.msg_iov = &vector;
+    message.msg_iovlen = 1;
+    message.msg_control = space.data();
+    message.msg_controllen = space.size();
+    cmsghdr* const rights = CMSG_FIRSTHDR(&message);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof(int));
+    const int passed = theirs.get();
+    std::memcpy(CMSG_DATA(rights), &passed, sizeof passed);
+    if (::sendmsg(peer.connection.socket(), &message, MSG_NOSIGNAL | MSG_DONTWAIT) != static_cast<ssize_t>(frame.size())) return false;
+    peer.notices = std::move(mine);
+    return true;
+}
+
+void Service::Loop::deliver(const Hub::Deliveries& deliveries) {
+    using To = Hub::Delivery::To;
+    for (const auto& delivery : deliveries) {
+        Peer* peer = nullptr;
+        switch (delivery.to) {
+            case To::rank:
+            case To::notice: peer = peer_of_rank(delivery.which); break;
+            case To::below: peer = peer_of_hub(delivery.which); break;
+            case To::above:
+                if (const auto root = peers_.find(root_); root != peers_.end()) peer = root->second.get();
+                break;
+        }
+        if (peer == nullptr) continue;  // it is gone, and others are told
+        if (delivery.to == To::notice) {
+            notify(*peer, delivery.frame);
+        } else {
+            post(*peer, delivery.frame);
+        }
+    }
+}
+
+void Service::Loop::end_job(const std::shared_ptr<const Blob>& notice, const Peer* except) {
+    for (const auto& [number, peer] : peers_) {
+        if (peer.get() == except) continue;
+        if (peer->kind() == Identity::Kind::rank) {
+            notify(*peer, notice);
+        } else {
+            post(*peer, notice);
+        }
+    }
+}
+
+void Service::Loop::lost(Peer& peer, const std::string& how) {
+    switch (peer.kind()) {
+        case Identity::Kind::rank:
+            rendezvous_log(LogLevel::debug, "rank {} {}", peer.rank(), how);
+            if (stage_ == Stage::running) return deliver(hub_->lose(peer.rank(), options_.host, how, true));
+            if (!is_root()) {
+                const auto root = peers_.find(root_);
+                if (root != peers_.end()) post(*root->second, notice_frame(peer.rank(), how));
+                return;
+            }
+            return refuse(
+                Error(ErrorCode::peer_failed,
+                      fmt::format("the job cannot start: rank {} on host {} {} before all ranks had come", peer.rank(), options_.host, how),
+                      peer.rank()));
+        case Identity::Kind::leader: {
+            const std::string leader = fmt::format("the leader of its host, rank {}, {}", peer.rank(), how);
+            rendezvous_log(LogLevel::debug, "host {}: {}", peer.host, leader);
+            if (stage_ == Stage::running && peer.hub >= 0) {
+                return deliver(hub_->lose_below(peer.hub, peer.host, fmt::format("is lost: {}", leader)));
+            }
+            if (!peer.brought) return;
+            return refuse(Error(ErrorCode::peer_failed,
+                                fmt::format("the job cannot start: host {} is lost: {} before all ranks had come", peer.host, leader),
+                                peer.rank()));
+        }
+        case Identity::Kind::root: return lost_root(how);
+    }
+}
+
+void Service::Loop::lost_root(const std::string& how) {
+    const int rank = peers_.at(root_)->rank();
+    const std::string who =
+        rank >= 0 ? fmt::format("rank {}, where all hosts meet,", rank) : std::string("the process where all hosts meet");
+    if (stage_ == Stage::assembling) {
+        return refuse(Error(ErrorCode::peer_failed, fmt::format("the job cannot start: {} {} before all ranks had come", who, how), rank));
+    }
+    if (rank >= 0) {
+        const Blob loss = Hub::encode_loss({{rank}, root_host_, how, true}, 0);
+        deliver(hub_->hear_above({FrameType::loss, Blob(loss.begin() + kHeaderBytes, loss.end())}));
+    }
+    // Nobody tells any more who dies.
+    end_job(notice_frame(-1, fmt::format("the job cannot go on: {} {}", who, how)), peers_.at(root_).get());
+    if (rank >= 0) return;
+    for (const auto& [number, peer] : peers_) {
+        if (peer->kind() == Identity::Kind::rank) lose_later(*peer, "has lost its root");
+    }
+}
+
+bool Service::Loop::all_left() const {
+    if (is_root()) {
+        for (int rank = 0; rank < assembly_.size(); ++rank) {
+            if (!hub_->is_lost(rank)) return false;
+        }
+        return true;
+    }
+    for (const auto& [rank, number] : ranks_) {
+        if (!hub_->is_lost(rank)) return false;
+    }
+    return true;
+}
+
+}  // namespace rollcall::bootstrap

@@ -294,6 +294,12 @@ void Remote::kill_shell() {
     if (shell_ > 0) ::kill(shell_, SIGKILL);
 }
 
+void Remote::give_up_start() {
+    if (connected_ || std::exchange(over_, true)) return;
+    if (link_) ended_link_ = std::move(link_);
+    kill_shell();
+}
+
 Nanoseconds Remote::tick_at() const {
     if (over_) return kNever;
     Nanoseconds until = std::min(retry_at_, connected_ ? kNever : launch_until_);

@@ -58,6 +58,8 @@ class Remote {
     /// It has ended, and was reaped.
     void shell_ended(int status);
     void kill_shell();
+    /// Nothing more is expected of an agent that has not answered yet.
+    void give_up_start();
 
     Nanoseconds tick_at() const;
     void tick();

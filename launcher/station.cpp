@@ -225,6 +225,7 @@ void Station::kill() {
 
 void Station::finish(bool failed) {
     command(FrameWriter(FrameType::agent_finish).u32(failed ? 1 : 0).finish());
+    for (const auto& remote : remotes_) remote->give_up_start();
     kill_again_ = kNever;
     if (tracer_ > 0) node_.spared().erase(tracer_);
     if (!kill_descendants(node_.spared(), kKillLimit)) {

@@ -1,0 +1,265 @@
+/// \file
+/// A `rollcall run` under test: its output, its exit code, and what is left of it.
+#pragma once
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/process/harness.hpp"
+
+namespace rollcall::test {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Words = std::vector<std::string>;
+
+inline const std::string kProbe = ROLLCALL_LAUNCHER_PROBE;
+/// No test waits longer for anything; only a failing one waits that long.
+inline constexpr auto kLimit = seconds(20);
+
+inline bool eventually(const std::function<bool()>& what, Clock::duration limit = kLimit) {
+    for (const auto deadline = Clock::now() + limit; Clock::now() < deadline;) {
+        if (what()) return true;
+        std::this_thread::sleep_for(milliseconds(2));
+    }
+    return what();
+}
+
+inline std::string contents(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+}
+
+inline std::vector<pid_t> processes() {
+    std::vector<pid_t> all;
+    DIR* const directory = ::opendir("/proc");
+    while (const dirent* entry = ::readdir(directory)) {
+        if (const int id = std::atoi(entry->d_name); id > 0) all.push_back(id);
+    }
+    ::closedir(directory);
+    return all;
+}
+
+/// State and parent of a process; 0 when it is gone.
+inline std::pair<char, pid_t> status_of(pid_t process) {
+    const std::string text = contents(fmt::format("/proc/{}/stat", process));
+    const auto end = text.rfind(')');
+    if (end == std::string::npos) return {'\0', 0};
+    char state = '\0';
+    int parent = 0;
+    std::istringstream(text.substr(end + 1)) >> state >> parent;
+    return {state, parent};
+}
+
+inline std::vector<pid_t> children_of(pid_t parent) {
+    std::vector<pid_t> found;
+    for (const pid_t process : processes()) {
+        const auto [state, its] = status_of(process);
+        if (its == parent && state != 'Z') found.push_back(process);
+    }
+    return found;
+}
+
+inline std::set<std::string> shared_memory() {
+    std::set<std::string> names;
+    if (DIR* const directory = ::opendir("/dev/shm")) {
+        while (const dirent* entry = ::readdir(directory)) names.insert(entry->d_name);
+        ::closedir(directory);
+    }
+    return names;
+}
+
+inline int count(const std::string& text, const std::string& part) {
+    int found = 0;
+    for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++found;
+    return found;
+}
+
+inline Words lines_of(const std::string& text) {
+    Words lines;
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+    return lines;
+}
+
+struct Result {
+    int code = -1;  ///< As a shell gives it.
+    std::string out;
+    std::string error;
+};
+
+/// One `rollcall run`, with a mark in its environment that everything it starts inherits.
+class Launched {
+  public:
+    struct Given {
+        int input = -1;   ///< /dev/null unless given.
+        int output = -1;  ///< Captured unless given.
+        bool closed_output = false;
+    };
+
+    explicit Launched(const Words& arguments) : Launched(arguments, Given()) {}
+    Launched(const Words& arguments, Given given) {
+        static int number = 0;
+        mark_ = fmt::format("ROLLCALL_TEST_MARK={}-{}", ::getpid(), ++number);
+        int out[2];
+        int error[2];
+        if (::pipe2(out, O_CLOEXEC) != 0 || ::pipe2(error, O_CLOEXEC) != 0) throw std::runtime_error("no pipes");
+        Words words{ROLLCALL_COMMAND, "run"};
+        words.insert(words.end(), arguments.begin(), arguments.end());
+        std::vector<char*> argv;
+        for (std::string& word : words) argv.push_back(word.data());
+        argv.push_back(nullptr);
+        process_ = ::fork();
+        if (process_ == 0) {
+            ::putenv(mark_.data());
+            const int input = given.input >= 0 ? given.input : ::open("/dev/null", O_RDONLY);
+            ::dup2(input, 0);
+            ::dup2(given.output >= 0 ? given.output : out[1], 1);
+            ::dup2(error[1], 2);
+            if (given.closed_output) ::close(1);
+            ::execv(argv[0], argv.data());
+            ::_exit(99);
+        }
+        ::close(out[1]);
+        ::close(error[1]);
+        out_ = out[0];
+        error_ = error[0];
+    }
+    ~Launched() {
+        if (process_ > 0) {
+            ::kill(process_, SIGKILL);
+            ::waitpid(process_, nullptr, 0);
+        }
+        ::close(out_);
+        ::close(error_);
+        EXPECT_TRUE(eventually([this] { return left().empty(); })) << "left: " << fmt::format("{}", left().size());
+    }
+    Launched(const Launched&) = delete;
+    Launched& operator=(const Launched&) = delete;
+
+    pid_t process() const { return process_; }
+    void signal(int number) const { ::kill(process_, number); }
+
+    /// The guard: the only child of the command.
+    pid_t guard() const {
+        pid_t found = -1;
+        eventually([&] {
+            const auto all = children_of(process_);
+            if (all.size() == 1) found = all[0];
+            return found > 0;
+        });
+        return found;
+    }
+
+    /// Reads until `text` has come `times` times on standard output.
+    bool saw(const std::string& text, int times = 1) {
+        const auto deadline = Clock::now() + kLimit;
+        while (count(result_.out, text) < times) {
+            if (Clock::now() > deadline || !read(milliseconds(100))) return count(result_.out, text) >= times;
+        }
+        return true;
+    }
+
+    Result finish() {
+        const auto deadline = Clock::now() + kLimit;
+        while (Clock::now() < deadline && read(milliseconds(100))) {
+        }
+        int status = 0;
+        const bool ended = eventually([&] { return ::waitpid(process_, &status, WNOHANG) == process_; });
+        EXPECT_TRUE(ended) << "the launcher did not end; so far: " << result_.out << result_.error;
+        if (ended) {
+            process_ = -1;
+            result_.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+        }
+        return result_;
+    }
+
+    /// Processes that carry the mark.
+    std::vector<pid_t> left() const {
+        std::vector<pid_t> found;
+        for (const pid_t process : processes()) {
+            const char state = status_of(process).first;
+            if (state == 'Z' || state == '\0') continue;
+            const std::string environment = contents(fmt::format("/proc/{}/environ", process));
+            if (contains_mark(environment)) found.push_back(process);
+        }
+        return found;
+    }
+
+  private:
+    bool contains_mark(const std::string& environment) const {
+        std::istringstream stream(environment);
+        for (std::string one; std::getline(stream, one, '\0');) {
+            if (one == mark_) return true;
+        }
+        return false;
+    }
+
+    /// False when both streams have ended.
+    bool read(milliseconds limit) {
+        pollfd entries[2] = {{out_open_ ? out_ : -1, POLLIN, 0}, {error_open_ ? error_ : -1, POLLIN, 0}};
+        if (!out_open_ && !error_open_) return false;
+        ::poll(entries, 2, static_cast<int>(limit.count()));
+        char chunk[65536];
+        if (entries[0].revents != 0) {
+            const ssize_t bytes = ::read(out_, chunk, sizeof chunk);
+            if (bytes > 0) result_.out.append(chunk, static_cast<std::size_t>(bytes));
+            out_open_ = bytes > 0;
+        }
+        if (entries[1].revents != 0) {
+            const ssize_t bytes = ::read(error_, chunk, sizeof chunk);
+            if (bytes > 0) result_.error.append(chunk, static_cast<std::size_t>(bytes));
+            error_open_ = bytes > 0;
+        }
+        return out_open_ || error_open_;
+    }
+
+    std::string mark_;
+    pid_t process_ = -1;
+    int out_ = -1;
+    int error_ = -1;
+    bool out_open_ = true;
+    bool error_open_ = true;
+    Result result_;
+};
+
+inline Result run(const Words& arguments) { return Launched(arguments).finish(); }
+
+/// `rollcall run -n ranks probe steps...`
+inline Words probe(int ranks, const Words& steps, const Words& options = {}) {
+    Words words{"-n", std::to_string(ranks)};
+    words.insert(words.end(), options.begin(), options.end());
+    words.push_back(kProbe);
+    words.insert(words.end(), steps.begin(), steps.end());
+    return words;
+}
+
+inline testing::AssertionResult has(const std::string& text, const std::string& part) {
+    if (text.find(part) != std::string::npos) return testing::AssertionSuccess();
+    return testing::AssertionFailure() << "'" << part << "' is not in: " << text;
+}
+
+}  // namespace rollcall::test

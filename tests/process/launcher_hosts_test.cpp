@@ -1,0 +1,260 @@
+/// \file
+/// `rollcall run` over hosts, with real agents. The hosts are all this one: the remote shell is a command that runs its
+/// words here, so that no test needs root, keys or a second machine. tests/cluster has hosts that are apart.
+#include "tests/process/launched.hpp"
+
+namespace {
+
+using namespace rollcall::test;
+
+/// A remote shell that stays between the launcher and its agent, as ssh does, and knows the host's name.
+const std::string kShell = "sh -c 'ROLLCALL_TEST_HOST=$0 \"$@\"; exit $?' {host}";
+
+Words on(const std::string& hosts, const Words& options, const Words& program) {
+    Words words{"--hosts", hosts, "--agent", kShell};
+    words.insert(words.end(), options.begin(), options.end());
+    words.insert(words.end(), program.begin(), program.end());
+    return words;
+}
+Words probe_on(const std::string& hosts, const Words& options, const Words& steps) {
+    Words program{kProbe};
+    program.insert(program.end(), steps.begin(), steps.end());
+    return on(hosts, options, program);
+}
+Words shell(const std::string& script) { return {"sh", "-c", script}; }
+
+std::string sorted(const std::string& text) {
+    Words lines = lines_of(text);
+    std::sort(lines.begin(), lines.end());
+    std::string all;
+    for (const auto& line : lines) all += line + "\n";
+    return all;
+}
+
+class Fanouts : public testing::TestWithParam<const char*> {
+  protected:
+    Words options(Words more = {}) const {
+        more.insert(more.end(), {"--fanout", GetParam()});
+        return more;
+    }
+};
+INSTANTIATE_TEST_SUITE_P(Hosts, Fanouts, testing::Values("flat", "1", "2"), [](const auto& one) {
+    return std::string(one.param) == "flat" ? std::string("Flat") : std::string("Tree") + one.param;
+});
+
+TEST_P(Fanouts, RunRanksWhereTheyBelong) {
+    const Result result =
+        run(on("a:2,b,c[1-3]:1", options(), shell("echo $ROLLCALL_TEST_HOST $ROLLCALL_BOOTSTRAP_RANK $ROLLCALL_BOOTSTRAP_SIZE")));
+    EXPECT_EQ(result.code, 0) << result.error;
+    EXPECT_EQ(sorted(result.out), "a 0 6\na 1 6\nb 2 6\nc1 3 6\nc2 4 6\nc3 5 6\n");
+    EXPECT_EQ(result.error, "");
+}
+
+TEST_P(Fanouts, ExchangeAndMeet) {
+    const Result result =
+        run(probe_on("a:2,b:2,c:2,d:2,e:2", options(), {"exchange:500", "barrier", "exchange:70000", "barrier", "leave"}));
+    EXPECT_EQ(result.code, 0) << result.out << result.error;
+}
+
+TEST_P(Fanouts, TheFirstBadExitIsTheJobsCode) {
+    const Result result = run(probe_on("a,b,c", options({"--grace", "100ms"}), {"barrier", "exit:9@2", "wait"}));
+    EXPECT_EQ(result.code, 9);
+    EXPECT_TRUE(has(result.error, "rank 2 on host c exited with code 9"));
+}
+
+TEST_P(Fanouts, EverySurvivorIsToldWhoWasKilled) {
+    const Result result = run(probe_on("a:2,b:2,c:2", options(), {"barrier", "kill:9@4", "notice"}));
+    EXPECT_EQ(result.code, 137);
+    for (int rank = 0; rank < 6; ++rank) {
+        if (rank == 4) continue;
+        EXPECT_TRUE(has(result.out, fmt::format("{} notice 4", rank)));
+    }
+}
+
+TEST_P(Fanouts, WhoWaitsForADeadRankIsTold) {
+    const Result result = run(probe_on("a:2,b:2,c:2", options(), {"barrier", "exit:5@3", "barrier"}));
+    EXPECT_EQ(result.code, 5);
+    EXPECT_TRUE(has(result.out + result.error, "rank 3 on host"));
+}
+
+TEST_P(Fanouts, AbortEndsTheJobWithItsCodeAndSaysWhy) {
+    const Result result = run(probe_on("a,b,c", options(), {"barrier", "abort:6:enough@2", "wait"}));
+    EXPECT_EQ(result.code, 6);
+    EXPECT_TRUE(has(result.error, "enough"));
+}
+
+TEST_P(Fanouts, OutputArrivesByteForByte) {
+    const auto result = run(on("a:2,b:2,c:2", options({"--tag-output"}),
+                               shell("i=0; while [ $i -lt 3000 ]; do echo line $i of a rank; echo error $i >&2; i=$((i+1)); done")));
+    EXPECT_EQ(result.code, 0);
+    for (int rank = 0; rank < 6; ++rank) {
+        std::string expected, found;
+        for (int i = 0; i < 3000; ++i) expected += fmt::format("[{}] line {} of a rank\n", rank, i);
+        for (const auto& line : lines_of(result.out)) {
+            if (line.starts_with(fmt::format("[{}] ", rank))) found += line + "\n";
+        }
+        EXPECT_EQ(found, expected);
+        EXPECT_EQ(count(result.error, fmt::format("[{}] error ", rank)), 3000);
+    }
+}
+
+TEST_P(Fanouts, StandardInputGoesToThoseItIsFor) {
+    const std::string path = fmt::format("{}/rollcall-hosts-input-{}", testing::TempDir(), ::getpid());
+    std::string text;
+    for (int i = 0; i < 20000; ++i) text += fmt::format("line {}\n", i);
+    std::ofstream(path) << text;
+    for (const auto& [who, copies] : {std::pair("first", 1), std::pair("all", 4), std::pair("none", 0)}) {
+        const int input = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+        Launched::Given given;
+        given.input = input;
+        Launched job(on("a:2,b:2", options({"--input", who}), {"cat"}), given);
+        const Result result = job.finish();
+        ::close(input);
+        EXPECT_EQ(result.code, 0);
+        EXPECT_EQ(result.out.size(), copies * text.size()) << who;
+        if (copies == 1) {
+            EXPECT_EQ(result.out, text);
+        }
+    }
+    ::unlink(path.c_str());
+}
+
+TEST_P(Fanouts, OutputThatNobodyTakesHoldsTheRanksAndIsNotLost) {
+    int ends[2];
+    ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    Launched::Given given;
+    given.output = ends[1];
+    constexpr std::size_t kBytes = 6u << 20;
+    auto job = std::make_unique<Launched>(on("a,b,c", options(), shell(fmt::format("head -c {} /dev/zero", kBytes))), given);
+    ::close(ends[1]);
+    std::this_thread::sleep_for(milliseconds(300));  // longer does no harm: nothing can end meanwhile
+    EXPECT_NE(status_of(job->process()).first, 'Z');
+    std::size_t taken = 0;
+    std::vector<char> chunk(1 << 20);
+    for (ssize_t bytes; (bytes = ::read(ends[0], chunk.data(), chunk.size())) > 0;) taken += static_cast<std::size_t>(bytes);
+    EXPECT_EQ(job->finish().code, 0);
+    EXPECT_EQ(taken, 3 * kBytes);
+    ::close(ends[0]);
+}
+
+TEST_P(Fanouts, AReaderThatIsGoneEndsTheWriters) {
+    int ends[2];
+    ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    Launched::Given given;
+    given.output = ends[1];
+    Launched job(on("a,b,c", options(), {"yes"}), given);
+    ::close(ends[1]);
+    char byte = 0;
+    ASSERT_EQ(::read(ends[0], &byte, 1), 1);
+    ::close(ends[0]);
+    EXPECT_EQ(job.finish().code, 128 + SIGPIPE);
+}
+
+TEST_P(Fanouts, SignalsEndTheJob) {
+    Launched job(on("a:2,b:2,c:2", options(), shell("echo ready; exec sleep 1000")));
+    ASSERT_TRUE(job.saw("ready", 6));
+    job.signal(SIGTERM);
+    EXPECT_EQ(job.finish().code, 128 + SIGTERM);
+    EXPECT_TRUE(job.left().empty());
+}
+
+TEST_P(Fanouts, AProgramThatIsNotThereIsOneSentence) {
+    const Result result = run(on("a,b,c", options(), {"no-such-program"}));
+    EXPECT_EQ(result.code, 127);
+    EXPECT_EQ(lines_of(result.error).size(), 1u) << result.error;
+    EXPECT_TRUE(has(result.error, "there is no such program in PATH"));
+}
+
+TEST_P(Fanouts, TheMapSaysWhoRunsWhere) {
+    const Result result = run(on("a:2,b:2", options({"--display-map", "--bind-to", "core", "--map-by", "node"}), {"true"}));
+    EXPECT_EQ(result.code, 0);
+    EXPECT_TRUE(has(result.error, "4 ranks on 2 hosts"));
+    EXPECT_TRUE(has(result.error, "a  ranks 0,2"));
+    EXPECT_TRUE(has(result.error, "rank 3  b  core "));
+}
+
+TEST(Hosts, OneThatCannotBeReachedIsNamed) {
+    const Result result =
+        run({"--hosts", "a,b", "--agent", "sh -c 'test $0 = a && exec \"$@\"; echo no way to $0 >&2; exit 3' {host}", "true"});
+    EXPECT_EQ(result.code, 1);
+    EXPECT_TRUE(has(result.error, "host b could not be reached"));
+    EXPECT_TRUE(has(result.error, "no way to b"));
+}
+
+TEST(Hosts, OneThatDoesNotAnswerIsNamed) {
+    const Result result = run(
+        {"--hosts", "a,b", "--launch-timeout", "300ms", "--agent", "sh -c 'test $0 = a && exec \"$@\"; exec sleep 1000' {host}", "true"});
+    EXPECT_EQ(result.code, 124);
+    EXPECT_TRUE(has(result.error, "host b has not answered within 0.3 s"));
+}
+
+/// As a default sshd does with many connections at a time: dropped, and welcome a little later.
+TEST(Hosts, ADroppedConnectionIsTriedAgain) {
+    const std::string once = fmt::format("{}/rollcall-hosts-once-{}", testing::TempDir(), ::getpid());
+    const Result result = run({"--hosts", "a,b", "--agent",
+                               fmt::format("sh -c 'if test $0 = b && mkdir {}; then echo kex_exchange_identification: Connection closed by "
+                                           "remote host >&2; exit 255; fi; exec "
+                                           "\"$@\"' {{host}}",
+                                           once),
+                               "echo", "here"});
+    EXPECT_EQ(result.code, 0) << result.error;
+    EXPECT_EQ(result.out, "here\nhere\n");
+    EXPECT_EQ(::rmdir(once.c_str()), 0) << "it was never dropped";
+}
+
+TEST(Hosts, AKeyThatIsRefusedIsNotTriedAgain) {
+    const std::string tries = fmt::format("{}/rollcall-hosts-tries-{}", testing::TempDir(), ::getpid());
+    const Result result = run({"--hosts", "a", "--agent",
+                               fmt::format("sh -c 'echo try >> {}; echo a: Permission denied >&2; exit 255' {{host}}", tries), "true"});
+    EXPECT_EQ(result.code, 1);
+    EXPECT_TRUE(has(result.error, "ended with code 255: a: Permission denied"));
+    EXPECT_EQ(contents(tries), "try\n");
+    ::unlink(tries.c_str());
+}
+
+TEST(Hosts, RanksThatDoNotJoinInTimeAreNamed) {
+    const Result result = run(on("a:2,b:2", {"--launch-timeout", "500ms", "--grace", "100ms", "-n", "3"},
+                                 {kProbe, "exchange:10", "leave", ":", "-n", "1", "sleep", "1000"}));
+    EXPECT_EQ(result.code, 124);
+    EXPECT_TRUE(has(result.error, "1 of 4 ranks have not joined the job within 0.5 s: 3 on b"));
+}
+
+TEST(Hosts, OutputGoesToFiles) {
+    const std::string directory = fmt::format("{}/rollcall-hosts-output-{}/deep", testing::TempDir(), ::getpid());
+    const Result result = run(on("a,b", {"--output-directory", directory}, shell("echo out $ROLLCALL_BOOTSTRAP_RANK; echo err >&2")));
+    EXPECT_EQ(result.code, 0);
+    EXPECT_EQ(result.out + result.error, "");
+    EXPECT_EQ(contents(directory + "/rank.0.out"), "out 0\n");
+    EXPECT_EQ(contents(directory + "/rank.1.out"), "out 1\n");
+    EXPECT_EQ(contents(directory + "/rank.1.err"), "err\n");
+    std::filesystem::remove_all(std::filesystem::path(directory).parent_path());
+}
+
+TEST(Hosts, AStopFromTheTerminalStopsTheWholeJob) {
+    Launched job(on("a,b", {}, shell("echo ready; while :; do sleep 0.05; done")));
+    ASSERT_TRUE(job.saw("ready", 2));
+    job.signal(SIGTSTP);
+    const auto stopped = [&] {
+        int shells = 0;
+        for (const pid_t process : job.left()) {
+            if (contents(fmt::format("/proc/{}/cmdline", process)).find("echo ready") != std::string::npos &&
+                contents(fmt::format("/proc/{}/cmdline", process)).starts_with(std::string("sh\0-c\0echo", 10)) &&
+                status_of(process).first == 'T') {
+                ++shells;
+            }
+        }
+        return shells == 2 && status_of(job.process()).first == 'T';
+    };
+    EXPECT_TRUE(eventually(stopped));
+    job.signal(SIGCONT);
+    EXPECT_TRUE(eventually([&] { return !stopped(); }));
+    job.signal(SIGINT);
+    EXPECT_EQ(job.finish().code, 128 + SIGINT);
+}
+
+TEST(Hosts, AnAgentWithoutALauncherSaysSo) {
+    const int status = std::system((std::string(ROLLCALL_COMMAND) + " agent < /dev/null > /dev/null 2> /dev/null").c_str());
+    EXPECT_EQ(WEXITSTATUS(status), 2);
+}
+
+}  // namespace

@@ -29,8 +29,7 @@ struct Quota {
 void append_round(const std::vector<Quota>& quotas, MapBy map, std::size_t ranks, std::vector<int>& placed) {
     if (map != MapBy::node) {
         for (const Quota& quota : quotas) {
-            placed.insert(placed.end(), static_cast<std::size_t>(quota.ranks), quota.host);
-            if (placed.size() >= ranks) return placed.resize(ranks);
+            placed.insert(placed.end(), std::min(static_cast<std::size_t>(quota.ranks), ranks - placed.size()), quota.host);
         }
         return;
     }
@@ -128,9 +127,8 @@ std::vector<int> place_ranks(const std::vector<Host>& hosts, int ranks, MapBy ma
     for (const Host& host : hosts) slots += host.slots;
     if (ranks > slots && !oversubscribe) {
         refuse_placement(fmt::format(
-            "{} need as many slots, but {} {} {}; give more (--hosts {}:{}, or slots={} in the hostfile), or --oversubscribe",
-            count_of(ranks, "rank"), count_of(static_cast<std::int64_t>(hosts.size()), "host"), hosts.size() == 1 ? "has" : "have", slots,
-            hosts.front().name, hosts.front().slots + ranks - slots, hosts.front().slots + ranks - slots));
+            "{} need as many slots, but {} {} {}; give more, such as --hosts a:4, or slots=4 in a hostfile, or --oversubscribe",
+            count_of(ranks, "rank"), count_of(static_cast<std::int64_t>(hosts.size()), "host"), hosts.size() == 1 ? "has" : "have", slots));
     }
 
     std::vector<int> placed;

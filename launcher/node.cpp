@@ -112,7 +112,8 @@ Prepared Node::prepare() {
                                      "--directory",
                                      host_, order_.directory, std::strerror(errno)));
     }
-    const auto base = with_environment(own_environment(), order_.environment);
+    // UCX takes SIGHUP for itself unless it is told not to: a rank that is hung up is to end, as any program does.
+    const auto base = with_environment(with_environment({"UCX_DEBUG_SIGNO=0"}, own_environment()), order_.environment);
     for (const auto& application : order_.applications) {
         environments_.push_back(with_environment(base, application.environment));
         Found found = find_program(application.argv.front(), environments_.back());

@@ -84,7 +84,7 @@ class Changes {
     int subreaper_ = 0;
 };
 
-[[noreturn]] void guard(Guarded guarded, const std::function<int(Guarded&)>& body, const char* name) {
+[[noreturn]] void guard(Guarded guarded, const std::function<int(Guarded&)>& body, const PairOptions& options) {
     ::prctl(PR_SET_NAME, "rollcall-guard");
     // The front passes signals on. What the terminal sends to both of us must not count twice, and a guard that stops
     // because it writes to or reads from the terminal helps nobody.
@@ -96,8 +96,10 @@ class Changes {
         code = body(guarded);
     } catch (const std::exception& error) {
         // The front ends what is left.
-        std::fprintf(stderr, "%s: %s\n", name, error.what());
+        std::fprintf(stderr, "%s: %s\n", options.name, error.what());
     }
+    // An agent that was stopped would stay for ever.
+    if (options.lifeline >= 0) ::kill(::getppid(), SIGCONT);
     ::_exit(code);
 }
 
@@ -126,7 +128,7 @@ int run_guarded(const std::function<int(Guarded&)>& body, const PairOptions& opt
     }
     if (process == 0) {
         commands.reset();
-        guard(std::move(guarded), body, options.name);
+        guard(std::move(guarded), body, options);
     }
     guarded.commands.reset();
     guarded.front.reset();

@@ -135,6 +135,7 @@ class Launched {
         process_ = ::fork();
         if (process_ == 0) {
             ::putenv(mark_.data());
+            ::signal(SIGHUP, SIG_DFL);  // tests may run under nohup, and a job under nohup keeps it
             const int input = given.input >= 0 ? given.input : ::open("/dev/null", O_RDONLY);
             ::dup2(input, 0);
             ::dup2(given.output >= 0 ? given.output : out[1], 1);
@@ -183,6 +184,7 @@ class Launched {
         return true;
     }
 
+    const Result& so_far() const { return result_; }
     Result finish() {
         const auto deadline = Clock::now() + kLimit;
         while (Clock::now() < deadline && read(milliseconds(100))) {

@@ -87,6 +87,7 @@ struct Communicator::Implementation : std::enable_shared_from_this<Communicator:
     std::uint64_t first_slot;
     ChosenAlgorithms algorithms;
     mutable runtime::CommunicatorState state;
+    const bool shares_boards;
 };
 
 template <class Record>

@@ -203,6 +203,20 @@ const std::vector<AlgorithmEntry>& entries() {
          .summary = "log2 n rounds, each rank tells one other",
          .paper = "Hensgen, Finkel, Manber: Two algorithms for barrier synchronization, 1988",
          .limits = ""},
+        {.operation = OperationKind::barrier,
+         .name = "board_linear",
+         .aliases = {"board_central"},
+         .algorithm = &barrier_board_linear,
+         .summary = "as linear, by stores into the arrivals boards instead of messages",
+         .paper = "",
+         .limits = "made for ranks that share memory; without slots on the board it is linear"},
+        {.operation = OperationKind::barrier,
+         .name = "board_all_to_all",
+         .aliases = {"board"},
+         .algorithm = &barrier_board_all_to_all,
+         .summary = "everybody writes into everybody's arrivals board, in one step",
+         .paper = "Our own",
+         .limits = "made for ranks that share memory; without slots on the board it is dissemination"},
     };
     return all;
 }

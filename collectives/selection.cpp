@@ -22,6 +22,7 @@ struct Rule {
     std::string_view algorithm;
     std::string_view why;
     bool needs_landing = false;
+    bool needs_shared_boards = false;
 };
 
 constexpr Rule kRules[] = {
@@ -47,6 +48,8 @@ constexpr Rule kRules[] = {
      "short blocks of many: log2 n messages enter the root instead of n - 1, and it is their number that counts"},
     {OperationKind::gather, kAnyBytes, kAnyRanks, "background_sorted_linear_synchronized",
      "long blocks: the root's port is what counts, so each block moves once, straight to its place, as its rank arrives"},
+    {OperationKind::barrier, kAnyBytes, 16, "board_all_to_all",
+     "ranks that share memory: a store into each one's arrivals board is one step, and no message has to be handled", false, true},
     {OperationKind::barrier, kAnyBytes, 16, "linear", "few ranks: two steps whatever they are"},
     {OperationKind::barrier, kAnyBytes, kAnyRanks, "dissemination", "many ranks: log2 n steps, and no rank gets more than log2 n messages"},
 };
@@ -69,6 +72,7 @@ Selection select(OperationKind operation, const Situation& situation) {
         const AlgorithmEntry* entry = rule_entries()[number++];
         if (rule.operation != operation || situation.bytes > rule.up_to_bytes || situation.ranks > rule.up_to_ranks) continue;
         if (rule.needs_landing && !situation.landing) continue;
+        if (rule.needs_shared_boards && !situation.shared_boards) continue;
         return {entry, rule.why};
     }
     throw Error(ErrorCode::state, fmt::format("no rule for {}", runtime::name(operation)));

@@ -12,7 +12,8 @@ namespace rollcall::collectives {
 struct Situation {
     std::uint64_t bytes = 0;  ///< Scatter and gather: of each rank.
     int ranks = 1;
-    bool landing = true;  ///< Early data can land (the budget is not zero).
+    bool landing = true;         ///< Early data can land (the budget is not zero).
+    bool shared_boards = false;  ///< All ranks share memory, and the communicator has slots on their arrivals boards.
 };
 
 struct Selection {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_map>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -18,13 +19,14 @@ constexpr Timeout kLeaveTimeout = std::chrono::seconds(10);
 // Automatic number of arrival slots: a job's ranks in this many communicators of full size, or at least this many slots.
 constexpr std::uint64_t kCommunicatorsWithSlots = 16;
 constexpr std::uint64_t kLeastSlots = 4096;
-constexpr std::uint32_t kCardVersion = 1;
+constexpr std::uint32_t kCardVersion = 2;
 
 // What each rank tells all others when the job starts. The host's name, its CPUs and the transport's address follow.
 struct CardHead {
     std::uint32_t version = kCardVersion;
     std::uint32_t allowance = 0;
     std::uint32_t accepts_eager_data = 0;
+    std::uint32_t shares_memory = 0;
     std::uint32_t host_length = 0;
     std::uint32_t cpus_length = 0;
     std::uint32_t address_length = 0;
@@ -115,6 +117,7 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
     CardHead head;
     head.allowance = engine_->granted_allowance();
     head.accepts_eager_data = engine_->accepts_eager_data();
+    head.shares_memory = transport_->shares_memory();
     const auto address = transport_->address();
     head.host_length = static_cast<std::uint32_t>(place.host.size());
     head.cpus_length = static_cast<std::uint32_t>(cpus.size());
@@ -124,6 +127,7 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
     std::vector<std::vector<std::byte>> addresses(cards.size());
     std::vector<std::string> hosts(cards.size());
     std::vector<Cpus> neighbours;
+    std::unordered_map<std::string, int> first_on;
     for (std::size_t rank = 0; rank < cards.size(); ++rank) {
         const bootstrap::Blob& card = cards[rank];
         CardHead its;
@@ -138,6 +142,7 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
         const char* text = reinterpret_cast<const char*>(card.data() + sizeof its);
         hosts[rank].assign(text, its.host_length);
         if (hosts[rank] == place.host) neighbours.push_back(parse_cpus(std::string_view(text + its.host_length, its.cpus_length)));
+        memory_.push_back(its.shares_memory ? first_on.try_emplace(hosts[rank], static_cast<int>(rank)).first->second : -1);
         addresses[rank].assign(card.end() - static_cast<std::ptrdiff_t>(its.address_length), card.end());
         engine_->set_allowance(static_cast<int>(rank), its.allowance, its.accepts_eager_data != 0);
     }
@@ -179,6 +184,14 @@ void Process::finalize() {
     lane_->stop_background();
     // A job in which a rank died is not left in good order: whoever still waits for this rank is to be told that it went.
     if (whole) bootstrap_->leave();
+}
+
+bool Process::share_boards(const Group& group) const {
+    if (!group.has_slots) return false;
+    const int first = memory_[static_cast<std::size_t>(group.world_rank(0))];
+    for (int rank = 1; rank < group.size; ++rank)
+        if (memory_[static_cast<std::size_t>(group.world_rank(rank))] != first) return false;
+    return first >= 0;
 }
 
 Process::~Process() {

@@ -53,6 +53,8 @@ class Process {
     SlotAllocator& slots() { return slots_; }
     /// The group of all ranks of the job.
     std::shared_ptr<const Group> world() const { return world_; }
+    /// Whether all of a group are on one host and can write each other's boards directly. The same on all of them.
+    bool share_boards(const Group& group) const;
     /// "rank 3 on host a"
     std::string name_of(int world_rank) const { return engine_->name_of(world_rank); }
 
@@ -72,6 +74,7 @@ class Process {
     std::unique_ptr<Engine> engine_;
     std::unique_ptr<Lane> lane_;
     std::shared_ptr<const Group> world_;
+    std::vector<int> memory_;  ///< By rank: the first rank with which it shares memory; -1: it shares none.
     bool finalized_ = false;
 };
 

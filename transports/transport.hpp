@@ -129,7 +129,9 @@ class Transport {
     virtual void put(int peer, std::uint64_t offset, std::span<const std::byte> bytes) = 0;
     virtual PutWake put_wake(int peer) = 0;
     /// A direct pointer to the board of a peer that shares memory with this process, or null.
-    virtual const std::byte* peer_board(int peer) = 0;
+    virtual std::byte* peer_board(int peer) = 0;
+    /// Whether processes of the same host can be expected to write each other's boards directly.
+    virtual bool shares_memory() const = 0;
     /// Whether Sink::on_board_changed() is called; otherwise the board must be looked at.
     virtual bool tells_of_puts() const = 0;
 

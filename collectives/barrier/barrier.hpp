@@ -8,5 +8,7 @@ namespace rollcall::collectives {
 
 runtime::Task barrier_linear(runtime::Operation& op);
 runtime::Task barrier_dissemination(runtime::Operation& op);
+runtime::Task barrier_board_linear(runtime::Operation& op);
+runtime::Task barrier_board_all_to_all(runtime::Operation& op);
 
 }  // namespace rollcall::collectives

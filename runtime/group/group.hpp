@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
 #include <cstdint>
@@ -51,6 +52,16 @@ struct CommunicatorState {
     std::vector<Call> history;      ///< What was called at the last sequence numbers, a ring.
     std::unique_ptr<Error> broken;  ///< Why no operation from `broken_from` on can succeed.
     std::uint64_t broken_from = 0;  ///< Earlier ones may: all ranks go through with them.
+
+    std::uint64_t turns_taken = 0;  ///< Operations begun that use signals; see Operation::turn().
+    std::uint64_t turns_ended = 0;  ///< The last of them that has ended well.
+    /// What was signalled to whom, in the last two turns.
+    struct Signalled {
+        std::uint64_t sequence = 0;  ///< 0: nothing.
+        std::uint64_t turn = 0;
+        int first = 0, count = 0;  ///< Ranks from `first`, round the end.
+    };
+    std::array<Signalled, 2> signalled;
 
     bool is_broken_at(std::uint64_t sequence) const noexcept { return broken && sequence >= broken_from; }
 

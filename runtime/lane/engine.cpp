@@ -447,6 +447,7 @@ void Engine::run(Operation& operation) {
         operation.wait_point_ = nullptr;
         if (operation.arrivals_) std::erase(watching_, &operation);
         operation.arrivals_.reset();
+        std::erase(listening_, &operation);
         for (Transfer* transfer = operation.transfers_; transfer;) {
             Transfer* next = transfer->next;
             withdraw(*transfer);
@@ -482,6 +483,7 @@ void Engine::finish(Operation& operation) {
     if (operation.arrivals_ || !watching_.empty()) std::erase(watching_, &operation);
     operation.arrivals_.reset();
     CommunicatorState& communicator = operation.communicator_;
+    if (operation.turn_) end_turn(operation);
     Operation** link_to = &communicator.active;
     while (*link_to != &operation) link_to = &(*link_to)->next_active_;
     *link_to = operation.next_active_;
@@ -539,8 +541,9 @@ unsigned Engine::look_at_board() {
 }
 
 void Engine::on_board_changed(std::uint64_t offset, std::uint64_t) noexcept {
+    listen();
     if (watching_.empty()) return;
-    const std::uint64_t slot_number = (offset - kBoardHead) / sizeof(BoardSlot);
+    const std::uint64_t slot_number = slot_at(offset);
     const BoardSlot slot = read_slot(transport_.board(), slot_number);
     for (Operation* operation : watching_) {
         const Group& group = *operation->communicator_.group;

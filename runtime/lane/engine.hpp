@@ -98,6 +98,7 @@ class alignas(64) Engine final : public transport::Sink {
     unsigned progress() {
         unsigned happened = transport_.progress();
         if (!watching_.empty() && !transport_.tells_of_puts()) happened += look_at_board();
+        if (!listening_.empty() && !transport_.tells_of_puts()) happened += listen();
         if (ready_head_) happened += run_ready();
         return happened;
     }
@@ -196,6 +197,13 @@ class alignas(64) Engine final : public transport::Sink {
     bool check_call(CommunicatorState& communicator, std::uint64_t sequence, const Call& call, int source);
     void probe(Operation& operation);
     unsigned look_at_board();
+    unsigned listen();
+    void put_signals(const CommunicatorState& communicator, const CommunicatorState::Signalled& signalled);
+    void signal_again(const CommunicatorState& communicator, const CollectiveHeader& probe);
+    void passed(Operation& operation, int by, std::uint64_t sequence);
+    void end_turn(Operation& operation);
+    /// Nudges a peer that sleeps, after a put which does not wake it.
+    void wake(int peer);
     void see(Operation& operation, int rank, const BoardSlot& slot);
     CommunicatorState* find(std::uint64_t id) const;
     /// Ranks take turns with numbers of communicators: rank 0 to n-1 have those of the first turn, and so on.
@@ -245,7 +253,9 @@ class alignas(64) Engine final : public transport::Sink {
     };
     static constexpr std::size_t kGoneRemembered = 256;
     std::list<Gone> gone_;                                      ///< Communicators that were, the last of them.
-    std::vector<Operation*> watching_;                          ///< Operations that watch the board.
+    std::vector<Operation*> watching_;                          ///< Operations that watch the board for arrivals.
+    std::vector<Operation*> listening_;                         ///< And for signals.
+    const std::byte* board_ = nullptr;                          ///< Where they look.
     std::vector<std::pair<Transfer*, Nanoseconds>> withdrawn_;  ///< Abandoned, but their buffers are still in use; since when.
     std::vector<std::pair<Transfer*, Nanoseconds>> lost_;       ///< And since when.
     std::vector<Unreachable> unreachable_;                      ///< Reported by the transport; see tick().

@@ -115,7 +115,7 @@ void Engine::on_control(const CollectiveHeader& header, ConstBytes payload) {
             if (!communicator) return tell_gone(header);
             // The news may have come before the asking rank knew this communicator.
             if (communicator->is_broken_at(header.sequence)) return tell_broken(*communicator, header.base.source);
-            check_call(*communicator, header.sequence, header.call, header.base.source);
+            if (check_call(*communicator, header.sequence, header.call, header.base.source)) signal_again(*communicator, header);
             return;
         case MessageKind::failed:
             if (communicator && payload.data)
@@ -148,6 +148,11 @@ void Engine::probe(Operation& operation) {
             if (asked++ >= kProbedAtOnce) break;
             send_control(operation.communicator_.group->world_rank(member), MessageKind::probe, header);
         }
+    for (int i = 0, member = operation.listens_from_; i < operation.listens_; ++i, member = operation.wrapped(member + 1)) {
+        if (operation.has_signalled(member)) continue;
+        if (asked++ >= kProbedAtOnce) break;
+        send_control(operation.communicator_.group->world_rank(member), MessageKind::probe, header);
+    }
 }
 
 Nanoseconds Engine::tick(Nanoseconds now) {

@@ -213,12 +213,19 @@ unsigned Lane::drain() {
     return happened;
 }
 
+// What this thread has submitted before comes first: operations of a communicator begin in the order of their calls.
+void Lane::begin(Waitable& waitable) {
+    if (submitted_.load(std::memory_order_relaxed)) [[unlikely]]
+        drain();
+    waitable.begin(engine_);
+}
+
 // --- callers -------------------------------------------------------------------------------------------------------------
 
 void Lane::start(Waitable& waitable) {
     if (try_take()) {
         note_call();
-        waitable.begin(engine_);
+        begin(waitable);
         release();
         return;
     }
@@ -344,7 +351,7 @@ bool Lane::run(Waitable& waitable, Timeout timeout) {
         return wait(waitable, timeout);
     }
     note_call();
-    waitable.begin(engine_);
+    begin(waitable);
     if (waitable.done()) {
         release();
         return true;

@@ -117,6 +117,7 @@ class Lane {
     template <class Goal>
     bool wait_for(const Goal& goal, Timeout timeout);
     unsigned drain();
+    void begin(Waitable& waitable);
     void open_event_loop();
     void look_at_notices();
     void handle_notices();

@@ -96,16 +96,40 @@ void Operation::put_notice(int at, Nanoseconds arrival) {
     BoardSlot slot{sequence_, arrival, predicted_arrival_, 0};
     slot.seal(group.id);
     transport.put(peer, slot_offset(group.slot_of(at, rank())), std::as_bytes(std::span(&slot, 1)));
-    switch (transport.put_wake(peer)) {
-        case transport::PutWake::wakes: return;
-        case transport::PutWake::silent: {
-            const std::byte* board = transport.peer_board(peer);
-            if (board && !is_sleeping(board)) return;
-            break;
-        }
-        case transport::PutWake::unknown: break;
+    engine_->wake(peer);
+}
+
+void Operation::signal(int first, int count) {
+    communicator_.signalled[turn_ % 2] = {sequence_, turn_, wrapped(first), count};
+    engine_->put_signals(communicator_, communicator_.signalled[turn_ % 2]);
+}
+
+void Operation::listen_to(int first, int count) {
+    listens_from_ = wrapped(first);
+    listens_ = count;
+    engine_->board_ = engine_->transport_.board().data();
+    if (!heard_all()) engine_->listening_.push_back(this);
+}
+
+// A rank in a later turn has not signalled here in this one: it called something else.
+bool Operation::has_signalled(int from) {
+    const Group& group = *communicator_.group;
+    const Signal signal = read_signal(engine_->board_, group.slot_of(rank(), from), turn_);
+    if (signal.sequence < sequence_ || !signal.whole(group.id)) return false;
+    if (signal.sequence == sequence_) return true;
+    if (!std::exchange(was_passed_, true)) engine_->passed(*this, from, signal.sequence);
+    return false;
+}
+
+bool Operation::heard_all() {
+    while (listens_ > 0) {
+        if (!has_signalled(listens_from_)) return false;
+        listens_from_ = wrapped(listens_from_ + 1);
+        --listens_;
     }
-    engine_->send_control(peer, MessageKind::nudge, {});
+    // With the release fence of who signalled: what it wrote before is seen after this.
+    std::atomic_thread_fence(std::memory_order_acquire);
+    return true;
 }
 
 Arrivals& Operation::arrivals() {

@@ -8,6 +8,7 @@
 ///   op.has_arrived(), op.predicted_arrival()                  of this rank's own caller: a planned operation begins before it
 ///   op.announce_arrival(at), op.announce_prediction(at)       notices to another rank's board
 ///   op.arrivals()                                             what this rank's board says of the others
+///   op.turn(), op.signal(first, count), op.signals(first, count)   words without data between all ranks, by their boards
 ///   op.now(), op.copy(into, from)
 /// Ranks are those of the communicator. Every receive names its source. An operation ends when its coroutine has
 /// returned and all transfers it started have ended.
@@ -165,6 +166,24 @@ class alignas(64) Operation final : public Waitable {
             return position == end;
         });
     }
+    /// Whether there are signals: where the communicator has slots on the board, the same on all its ranks.
+    bool can_signal() const noexcept { return communicator_.group->has_slots; }
+    /// To be awaited before the first signal: until the operation of this communicator that used signals before this one
+    /// has ended here. A place on the board is written again two turns later, and by then its reader has gone on: for whoever
+    /// ends an operation that uses signals must have heard, directly or not, that all ranks have entered it.
+    auto turn() {
+        if (!turn_) turn_ = ++communicator_.turns_taken;
+        return until([this] { return communicator_.turns_ended + 1 == turn_; });
+    }
+    /// Signals to `count` ranks from `first` on, past the last one from 0 on. Once in each operation. What this rank's caller
+    /// wrote before the call, to whatever memory, can be read by theirs after their wait.
+    void signal(int first, int count);
+    /// Waits for the signals of these ranks.
+    auto signals(int first, int count) {
+        listen_to(first, count);
+        return until([this] { return listens_ == 0; });
+    }
+
     /// Copies inside this rank; takes the model's time in a simulation.
     Pending copy(transport::Bytes into, transport::ConstBytes from);
     Nanoseconds now() const;
@@ -217,6 +236,10 @@ class alignas(64) Operation final : public Waitable {
     static constexpr std::size_t kFrameBytes = 5 * 64;
     bool abandoned() const noexcept { return failed(); }
     void put_notice(int at, Nanoseconds arrival);
+    void listen_to(int first, int count);
+    bool has_signalled(int from);
+    bool heard_all();
+    int wrapped(int rank) const noexcept { return rank < size() ? rank : rank - size(); }
     void wait_at(WaitPoint& point, std::coroutine_handle<> handle) noexcept {
         wait_point_ = &point;
         handle_ = handle;
@@ -243,6 +266,10 @@ class alignas(64) Operation final : public Waitable {
     Nanoseconds predicted_arrival_ = kUnknownTime;
     Nanoseconds begun_at_ = 0;
     Nanoseconds probed_at_ = 0;
+    std::uint64_t turn_ = 0;    ///< 0: it uses no signals.
+    int listens_from_ = 0;      ///< The rank whose signal is looked for.
+    int listens_ = 0;           ///< And how many from it on are.
+    bool was_passed_ = false;   ///< A rank has been found in a later turn, although this one has not ended here.
 
   public:
     /// Told when it is done, instead of a waiting caller (simulation). Called by the owner, last of all.

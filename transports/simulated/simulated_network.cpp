@@ -136,7 +136,8 @@ class SimulatedNetwork::Endpoint final : public Transport {
         network_.post(network_.now_ + static_cast<Nanoseconds>(std::llround(network_.model_.notice)), Kind::put, flight);
     }
     PutWake put_wake(int) override { return PutWake::wakes; }
-    const std::byte* peer_board(int) override { return nullptr; }
+    std::byte* peer_board(int) override { return nullptr; }
+    bool shares_memory() const override { return false; }
     bool tells_of_puts() const override { return true; }
     int descriptor() const override { return -1; }
     bool arm() override { return true; }

@@ -285,12 +285,13 @@ class UcxTransport final : public Transport {
         return only_tcp_between_hosts_ ? PutWake::wakes : PutWake::unknown;
     }
 
-    const std::byte* peer_board(int peer) override {
+    std::byte* peer_board(int peer) override {
         Peer* to = endpoint(peer);
         if (!to || !unpack_key(*to)) return nullptr;
         return to->direct_board;
     }
 
+    bool shares_memory() const override { return uses_shared_memory(); }
     bool tells_of_puts() const override { return false; }
     int descriptor() const override { return descriptor_; }
     bool arm() override { return !deferred_ && ucp_worker_arm(worker_) == UCS_OK; }
@@ -324,7 +325,7 @@ class UcxTransport final : public Transport {
         ucp_ep_h endpoint = nullptr;
         ucp_rkey_h key = nullptr;
         std::uint64_t board_address = 0;
-        const std::byte* direct_board = nullptr;
+        std::byte* direct_board = nullptr;
         bool gone = false;
         bool key_unusable = false;
     };
@@ -411,15 +412,20 @@ class UcxTransport final : public Transport {
         if (peer.key_unusable) return false;
         const auto key = part(peer.address, 1);
         const auto base = part(peer.address, 2);
-        if (base.size() != sizeof peer.board_address || is_gone(part(peer.address, 3)) ||
-            ucp_ep_rkey_unpack(peer.endpoint, key.data(), &peer.key) != UCS_OK) {
+        const bool gone = is_gone(part(peer.address, 3));
+        if (gone || base.size() != sizeof peer.board_address || ucp_ep_rkey_unpack(peer.endpoint, key.data(), &peer.key) != UCS_OK) {
             peer.key_unusable = true;
             peer.key = nullptr;
+            // What is put there is lost, and somebody waits for it. (Of a process that is gone its parent tells.)
+            if (!gone) {
+                failures_.push_back({static_cast<int>(&peer - peers_.data()), "its arrivals board cannot be written"});
+                deferred_ = true;
+            }
             return false;
         }
         std::memcpy(&peer.board_address, base.data(), sizeof peer.board_address);
         void* direct = nullptr;
-        if (ucp_rkey_ptr(peer.key, peer.board_address, &direct) == UCS_OK) peer.direct_board = static_cast<const std::byte*>(direct);
+        if (ucp_rkey_ptr(peer.key, peer.board_address, &direct) == UCS_OK) peer.direct_board = static_cast<std::byte*>(direct);
         return true;
     }
 

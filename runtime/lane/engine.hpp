@@ -102,6 +102,9 @@ class alignas(64) Engine final : public transport::Sink {
         if (ready_head_) happened += run_ready();
         return happened;
     }
+    /// Whether an operation went through without any look at the transport, since this was last asked. A rank that comes last to
+    /// one barrier after the other would never look: who waits for a message of its own must not wait for that.
+    bool take_unserved() noexcept { return std::exchange(unserved_, false); }
     /// Resumes what became ready. progress() does it; simulations call it themselves.
     unsigned run_ready();
     /// Time-driven work: questions to ranks that keep a call waiting, buffers to be got back by force. Returns when it
@@ -234,6 +237,7 @@ class alignas(64) Engine final : public transport::Sink {
     std::uint32_t granted_;
     bool losses_ = false;  ///< Somebody died, or the job has ended.
     bool closing_ = false;
+    bool unserved_ = false;
     MatchTable<Transfer> posted_;
     MatchTable<EarlyMessage> early_;
 

@@ -218,6 +218,7 @@ void Lane::begin(Waitable& waitable) {
     if (submitted_.load(std::memory_order_relaxed)) [[unlikely]]
         drain();
     waitable.begin(engine_);
+    if (engine_.take_unserved()) engine_.progress();
 }
 
 // --- callers -------------------------------------------------------------------------------------------------------------

@@ -108,7 +108,10 @@ void Operation::listen_to(int first, int count) {
     listens_from_ = wrapped(first);
     listens_ = count;
     engine_->board_ = engine_->transport_.board().data();
-    if (!heard_all()) engine_->listening_.push_back(this);
+    if (heard_all())
+        engine_->unserved_ = true;
+    else
+        engine_->listening_.push_back(this);
 }
 
 // A rank in a later turn has not signalled here in this one: it called something else.

@@ -39,7 +39,10 @@ class Expected {
 
 Communicator::Implementation::Implementation(std::shared_ptr<runtime::Process> its_process, std::shared_ptr<const runtime::Group> group,
                                              int rank, std::uint64_t its_first_slot, const ChosenAlgorithms& its_algorithms)
-    : process(std::move(its_process)), first_slot(its_first_slot), algorithms(its_algorithms), state(std::move(group), rank),
+    : process(std::move(its_process)),
+      first_slot(its_first_slot),
+      algorithms(its_algorithms),
+      state(std::move(group), rank),
       shares_boards(process->share_boards(*state.group)) {
     process->lane().as_owner([&](runtime::Engine& engine) { engine.add(state); });
 }
@@ -50,10 +53,7 @@ Communicator::Implementation::~Implementation() {
 }
 
 collectives::Situation Communicator::Implementation::situation(std::uint64_t bytes) const {
-    return {.bytes = bytes,
-            .ranks = state.group->size,
-            .landing = process->settings().landing_bytes > 0,
-            .shared_boards = shares_boards};
+    return {.bytes = bytes, .ranks = state.group->size, .landing = process->settings().landing_bytes > 0, .shared_boards = shares_boards};
 }
 
 Communicator::Implementation::Method Communicator::Implementation::method(OperationKind operation, std::uint64_t bytes,

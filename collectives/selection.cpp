@@ -50,6 +50,8 @@ constexpr Rule kRules[] = {
      "long blocks: the root's port is what counts, so each block moves once, straight to its place, as its rank arrives"},
     {OperationKind::barrier, kAnyBytes, 16, "board_all_to_all",
      "ranks that share memory: a store into each one's arrivals board is one step, and no message has to be handled", false, true},
+    {OperationKind::barrier, kAnyBytes, 64, "board_linear",
+     "many ranks that share memory: two steps of stores into arrivals boards, and no message has to be handled", false, true},
     {OperationKind::barrier, kAnyBytes, 16, "linear", "few ranks: two steps whatever they are"},
     {OperationKind::barrier, kAnyBytes, kAnyRanks, "dissemination", "many ranks: log2 n steps, and no rank gets more than log2 n messages"},
 };

@@ -266,10 +266,10 @@ class alignas(64) Operation final : public Waitable {
     Nanoseconds predicted_arrival_ = kUnknownTime;
     Nanoseconds begun_at_ = 0;
     Nanoseconds probed_at_ = 0;
-    std::uint64_t turn_ = 0;    ///< 0: it uses no signals.
-    int listens_from_ = 0;      ///< The rank whose signal is looked for.
-    int listens_ = 0;           ///< And how many from it on are.
-    bool was_passed_ = false;   ///< A rank has been found in a later turn, although this one has not ended here.
+    std::uint64_t turn_ = 0;   ///< 0: it uses no signals.
+    int listens_from_ = 0;     ///< The rank whose signal is looked for.
+    int listens_ = 0;          ///< And how many from it on are.
+    bool was_passed_ = false;  ///< A rank has been found in a later turn, although this one has not ended here.
 
   public:
     /// Told when it is done, instead of a waiting caller (simulation). Called by the owner, last of all.

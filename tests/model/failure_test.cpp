@@ -48,8 +48,7 @@ TEST(Mismatch, EverybodyIsToldBothCalls) {
         const collectives::AlgorithmEntry* entry = step.entry;
         switch (random.below(5)) {
             case 0:
-                entry = random.pick(std::vector{&collectives::find_algorithm(OperationKind::barrier, "linear"),
-                                                &collectives::find_algorithm(OperationKind::barrier, "dissemination")});
+                entry = random.pick(algorithms(OperationKind::barrier));
                 other = collectives::make_call(*entry, -1, 0, 0);
                 break;
             case 1: other.root = (other.root + 1) % n; break;

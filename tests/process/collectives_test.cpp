@@ -5,6 +5,7 @@
 namespace rollcall::test {
 namespace {
 
+const char* const kBarriers[] = {"linear", "dissemination", "board_linear", "board_all_to_all"};
 const char* const kAlgorithms[] = {"linear", "binomial", "pipelined", "scatter_allgather", "arrival_blocking", "arrival_nonblocking"};
 
 std::string times(int count) { return std::to_string(std::max(1, count / kSlower)); }
@@ -70,8 +71,21 @@ TEST(Communicators, OutliveTheirJobWithoutHarm) { expect_success(2, {"after_the_
 TEST(Settings, ChooseTheAlgorithm) {
     for (const char* algorithm : kAlgorithms)
         expect_success(3, {"mixed_defaults"}, with({std::string("ROLLCALL_BROADCAST=") + algorithm, "ROLLCALL_SEGMENT_BYTES=1000"}));
-    for (const char* barrier : {"linear", "dissemination"})
-        expect_success(3, {"barriers:" + times(100)}, with({std::string("ROLLCALL_BARRIER=") + barrier}));
+}
+TEST(Settings, ChooseTheBarrier) {
+    const std::string seed_word = std::to_string(seed() % 1'000'000'000);
+    for (const char* barrier : kBarriers) {
+        const std::string setting = std::string("ROLLCALL_BARRIER=") + barrier;
+        for (const int ranks : {1, 3, 8})
+            expect_success(ranks,
+                           {"barriers:" + times(100), "barriers_publish:" + times(200), "started", "splits", "recreate:" + times(50)},
+                           with({setting}));
+        expect_success(3, {"barriers:" + times(100), "barriers_publish:" + times(100), "threads:3:" + times(20)},
+                       with({setting, "ROLLCALL_SPIN=0"}));
+        expect_success(3, {"barriers:40", "barriers_publish:40", "started", "event_loop:20"}, with({setting, "ROLLCALL_PROGRESS=host"}));
+        expect_success(3, {"many_communicators:10", "barriers:40"}, with({setting, "ROLLCALL_BOARD_SLOTS=5"}));
+        expect_success(4, {"soak:" + seed_word + ":300"}, with({setting}));
+    }
 }
 TEST(Settings, ZeroLandingIsTheBlockingModel) {
     Words scenarios = {"storm:200:9:500", "started", "splits"};

@@ -82,6 +82,20 @@ TEST_P(Mismatch, IsToldToEveryRankWithBothCalls) {
     }
 }
 
+TEST(Mismatches, OfABarrierOfEachKind) {
+    std::mt19937_64 random(seed());
+    for (const char* barrier : {"linear", "dissemination", "board_linear", "board_all_to_all"})
+        for (const char* what : {"operation", "started"}) {
+            constexpr int kRanks = 3;
+            const std::string scenario =
+                fmt::format("mismatch:{}:{}:{}:{}", what, random() % kRanks, random() % 5, random() % 2 ? "linear" : "arrival_blocking");
+            const Ended ended = run_ranks(kRanks, {scenario}, with({std::string("ROLLCALL_BARRIER=") + barrier}));
+            EXPECT_EQ(ended.code, 0) << barrier << " " << scenario << "\n" << ended.out << ended.error;
+            expect_told_soon(ended, " mismatch after", kRanks);
+            EXPECT_EQ(count(ended.out, "called barrier()"), kRanks) << barrier << " " << scenario << "\n" << ended.out;
+        }
+}
+
 TEST(Deadlines, OfACollectiveEndItOnEveryRank) { expect_success(3, {"collective_deadline"}); }
 
 TEST(Deadlines, OfAllCallsComeFromTheSetting) {

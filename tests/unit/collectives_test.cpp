@@ -130,6 +130,15 @@ TEST(Catalogue, ACallSaysHowItIsDone) {
     EXPECT_EQ(algorithm_name(0), "an unknown algorithm");
 }
 
+TEST(Selection, ABarrierOfRanksThatShareMemoryGoesOverTheirBoards) {
+    for (const int ranks : {2, 8, 16, 17, 64, 65, 1000}) {
+        const std::string_view apart = select(OperationKind::barrier, {.ranks = ranks}).entry->name;
+        const std::string_view together = select(OperationKind::barrier, {.ranks = ranks, .shared_boards = true}).entry->name;
+        EXPECT_FALSE(apart.starts_with("board_")) << ranks;
+        EXPECT_EQ(together, ranks <= 16 ? "board_all_to_all" : ranks <= 64 ? "board_linear" : "dissemination");
+    }
+}
+
 TEST(Selection, ThereIsAChoiceForEverySituation) {
     for (const OperationKind kind : {OperationKind::broadcast, OperationKind::scatter, OperationKind::gather, OperationKind::barrier})
         for (const bool landing : {false, true})

@@ -103,6 +103,43 @@ TEST(BoardSlot, SlotsOfABoardDoNotTouch) {
     EXPECT_TRUE(read_slot(board, 1).whole(9));
 }
 
+TEST(Signal, TurnsAndNoticesDoNotTouch) {
+    std::vector<std::uint64_t> memory(board_bytes(3) / 8);
+    const std::span<std::byte> board = std::as_writable_bytes(std::span(memory));
+    for (const std::uint64_t turn : {6, 7}) EXPECT_FALSE(read_signal(board.data(), 1, turn).whole(9));
+    BoardSlot slot{1, 2, 3, 0};
+    slot.seal(9);
+    std::memcpy(board.data() + slot_offset(1), &slot, sizeof slot);
+    for (const std::uint64_t turn : {6, 7}) {
+        Signal signal{turn * 10, 0};
+        signal.seal(9);
+        write_signal(board.data(), 1, turn, signal);
+    }
+    EXPECT_EQ(slot_at(signal_offset(1, 6)), 1u);
+    EXPECT_EQ(slot_at(signal_offset(1, 7)), 1u);
+    EXPECT_TRUE(read_slot(board, 1).whole(9));
+    for (const std::uint64_t turn : {6, 7}) {
+        const Signal signal = read_signal(board.data(), 1, turn);
+        EXPECT_TRUE(signal.whole(9));
+        EXPECT_FALSE(signal.whole(8));
+        EXPECT_EQ(signal.sequence, turn * 10);
+        EXPECT_FALSE(read_signal(board.data(), 0, turn).whole(9));
+        EXPECT_FALSE(read_signal(board.data(), 2, turn).whole(9));
+        EXPECT_EQ(read_signal(board.data(), 1, turn + 2).sequence, turn * 10);  // two turns later its place is used again
+    }
+    EXPECT_FALSE(is_sleeping(board.data()));
+}
+
+TEST(Signal, HalfWrittenIsNotBelieved) {
+    Signal before{40, 0}, after{42, 0};
+    before.seal(3);
+    after.seal(3);
+    EXPECT_FALSE((Signal{after.sequence, before.check}.whole(3)));
+    EXPECT_FALSE((Signal{before.sequence, after.check}.whole(3)));
+    EXPECT_FALSE((Signal{after.sequence, 0}.whole(3)));
+    EXPECT_FALSE((Signal{0, 0}.whole(3)));
+}
+
 TEST(CommunicatorState, RemembersItsLastCalls) {
     CommunicatorState state(std::make_shared<Group>(), 0);
     EXPECT_EQ(state.recall(1), nullptr);

@@ -125,6 +125,21 @@ ROLLCALL_SCENARIO(barriers) {
     }
 }
 
+// What is written to shared memory before a barrier is read after it, by plain instructions. Words: count.
+ROLLCALL_SCENARIO(barriers_publish) {
+    Random own = own_random(scene, 6);
+    const auto word_of = [&](int rank) { return scene.at(static_cast<std::size_t>(rank)).load(std::memory_order_relaxed); };
+    const Communicator part = scene.world.split(0, scene.size - scene.rank);
+    for (std::uint64_t i = 1; i <= static_cast<std::uint64_t>(scene.number(0, 100)); ++i) {
+        if (i % 20 == 0) delay(own, 1000);
+        scene.at(static_cast<std::size_t>(scene.rank)).store(i, std::memory_order_relaxed);
+        (i % 3 == 0 ? part : scene.world).barrier();
+        for (int rank = 0; rank < scene.size; ++rank)
+            check(word_of(rank) == i, "after barrier {} rank {}'s word is {}", i, rank, word_of(rank));
+        (i % 2 == 0 ? part : scene.world).barrier();
+    }
+}
+
 // Several operations of one communicator under way at once, ended in any order.
 ROLLCALL_SCENARIO(started) {
     const auto& algorithms = broadcast_algorithms();

@@ -5,7 +5,6 @@
 namespace rollcall::test {
 namespace {
 
-const char* const kBarriers[] = {"linear", "dissemination", "board_linear", "board_all_to_all"};
 const char* const kAlgorithms[] = {"linear", "binomial", "pipelined", "scatter_allgather", "arrival_blocking", "arrival_nonblocking"};
 
 std::string times(int count) { return std::to_string(std::max(1, count / kSlower)); }
@@ -40,6 +39,31 @@ TEST_P(Collectives, AreWokenByNotices) {
                    with({"ROLLCALL_SPIN=0"}));
 }
 
+class Barriers : public testing::TestWithParam<std::string> {
+  protected:
+    static JobOptions with_it(Words more = {}) {
+        more.push_back("ROLLCALL_BARRIER=" + GetParam());
+        return with(std::move(more));
+    }
+};
+INSTANTIATE_TEST_SUITE_P(Algorithms, Barriers, testing::Values("linear", "dissemination", "board_linear", "board_all_to_all"),
+                         [](const auto& tested) { return tested.param; });
+
+TEST_P(Barriers, HoldEverybodyAndPublishWhatWasWritten) {
+    for (const int ranks : {1, 3, 8})
+        expect_success(ranks, {"barriers:" + times(60), "barriers_publish:" + times(60), "started", "splits"}, with_it());
+}
+TEST_P(Barriers, AmongEverythingElse) {
+    expect_success(4, {"soak:" + std::to_string(seed() % 1'000'000'000) + ":300", "recreate:" + times(50)}, with_it());
+    expect_success(3, {"many_communicators:10", "barriers:20"}, with_it({"ROLLCALL_BOARD_SLOTS=5"}));
+}
+TEST_P(Barriers, WakeSleepers) {
+    expect_success(3, {"barriers:" + times(60), "barriers_publish:" + times(60), "threads:3:" + times(20)}, with_it({"ROLLCALL_SPIN=0"}));
+}
+TEST_P(Barriers, WithHostDrivenProgress) {
+    expect_success(3, {"barriers:40", "barriers_publish:40", "started", "event_loop:20"}, with_it({"ROLLCALL_PROGRESS=host"}));
+}
+
 TEST(Progress, ParkedRootsServeThoseWhoArrive) {
     for (const char* algorithm : {"arrival_blocking", "arrival_nonblocking", "linear"})
         expect_success(3, {std::string("parked_root:") + algorithm + ":" + times(100)},
@@ -71,21 +95,6 @@ TEST(Communicators, OutliveTheirJobWithoutHarm) { expect_success(2, {"after_the_
 TEST(Settings, ChooseTheAlgorithm) {
     for (const char* algorithm : kAlgorithms)
         expect_success(3, {"mixed_defaults"}, with({std::string("ROLLCALL_BROADCAST=") + algorithm, "ROLLCALL_SEGMENT_BYTES=1000"}));
-}
-TEST(Settings, ChooseTheBarrier) {
-    const std::string seed_word = std::to_string(seed() % 1'000'000'000);
-    for (const char* barrier : kBarriers) {
-        const std::string setting = std::string("ROLLCALL_BARRIER=") + barrier;
-        for (const int ranks : {1, 3, 8})
-            expect_success(ranks,
-                           {"barriers:" + times(100), "barriers_publish:" + times(200), "started", "splits", "recreate:" + times(50)},
-                           with({setting}));
-        expect_success(3, {"barriers:" + times(100), "barriers_publish:" + times(100), "threads:3:" + times(20)},
-                       with({setting, "ROLLCALL_SPIN=0"}));
-        expect_success(3, {"barriers:40", "barriers_publish:40", "started", "event_loop:20"}, with({setting, "ROLLCALL_PROGRESS=host"}));
-        expect_success(3, {"many_communicators:10", "barriers:40"}, with({setting, "ROLLCALL_BOARD_SLOTS=5"}));
-        expect_success(4, {"soak:" + seed_word + ":300"}, with({setting}));
-    }
 }
 TEST(Settings, ZeroLandingIsTheBlockingModel) {
     Words scenarios = {"storm:200:9:500", "started", "splits"};

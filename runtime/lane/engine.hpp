@@ -203,7 +203,6 @@ class alignas(64) Engine final : public transport::Sink {
     unsigned listen();
     void put_signals(const CommunicatorState& communicator, const CommunicatorState::Signalled& signalled);
     void signal_again(const CommunicatorState& communicator, const CollectiveHeader& probe);
-    void passed(Operation& operation, int by, std::uint64_t sequence);
     void end_turn(Operation& operation);
     /// Nudges a peer that sleeps, after a put which does not wake it.
     void wake(int peer);

@@ -2,8 +2,6 @@
 #include <atomic>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "runtime/lane/engine.hpp"
 
 namespace rollcall::runtime {
@@ -75,30 +73,6 @@ void Engine::signal_again(const CommunicatorState& communicator, const Collectiv
         const int place = asking - signalled.first + (asking < signalled.first ? communicator.group->size : 0);
         if (place < signalled.count) put_signals(communicator, {signalled.sequence, signalled.turn, asking, 1});
     }
-}
-
-// A rank is in a later operation of this turn: at this sequence it called something else, and so it will never signal.
-void Engine::passed(Operation& operation, int by, std::uint64_t sequence) {
-    CommunicatorState& communicator = operation.communicator_;
-    const Group& group = *communicator.group;
-    if (sequence - operation.sequence_ < CommunicatorState::kHistory) {
-        // It still knows what it called, and tells everybody.
-        CollectiveHeader header;
-        header.base.communicator = group.id;
-        header.sequence = operation.sequence_;
-        header.call = operation.call_;
-        send_control(group.world_rank(by), MessageKind::probe, header);
-        return;
-    }
-    break_communicator(communicator, operation.sequence_,
-                       Error(ErrorCode::mismatch,
-                             fmt::format("the calls at sequence {} of communicator {} do not match: rank {} called {}, rank {} called "
-                                         "something else and then {} at sequence {}. All ranks of a communicator must call the same "
-                                         "operations in the same order",
-                                         operation.sequence_, group.name, communicator.rank, to_string(operation.call_), by,
-                                         to_string(operation.call_), sequence),
-                             group.world_rank(by)),
-                       true);
 }
 
 void Engine::end_turn(Operation& operation) {

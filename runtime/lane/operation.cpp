@@ -114,14 +114,11 @@ void Operation::listen_to(int first, int count) {
         engine_->listening_.push_back(this);
 }
 
-// A rank in a later turn has not signalled here in this one: it called something else.
-bool Operation::has_signalled(int from) {
+// A rank that shows a later sequence has not signalled in this turn: it called something else, of which messages tell.
+bool Operation::has_signalled(int from) const {
     const Group& group = *communicator_.group;
     const Signal signal = read_signal(engine_->board_, group.slot_of(rank(), from), turn_);
-    if (signal.sequence < sequence_ || !signal.whole(group.id)) return false;
-    if (signal.sequence == sequence_) return true;
-    if (!std::exchange(was_passed_, true)) engine_->passed(*this, from, signal.sequence);
-    return false;
+    return signal.sequence == sequence_ && signal.whole(group.id);
 }
 
 bool Operation::heard_all() {

@@ -237,7 +237,7 @@ class alignas(64) Operation final : public Waitable {
     bool abandoned() const noexcept { return failed(); }
     void put_notice(int at, Nanoseconds arrival);
     void listen_to(int first, int count);
-    bool has_signalled(int from);
+    bool has_signalled(int from) const;
     bool heard_all();
     int wrapped(int rank) const noexcept { return rank < size() ? rank : rank - size(); }
     void wait_at(WaitPoint& point, std::coroutine_handle<> handle) noexcept {
@@ -266,10 +266,9 @@ class alignas(64) Operation final : public Waitable {
     Nanoseconds predicted_arrival_ = kUnknownTime;
     Nanoseconds begun_at_ = 0;
     Nanoseconds probed_at_ = 0;
-    std::uint64_t turn_ = 0;   ///< 0: it uses no signals.
-    int listens_from_ = 0;     ///< The rank whose signal is looked for.
-    int listens_ = 0;          ///< And how many from it on are.
-    bool was_passed_ = false;  ///< A rank has been found in a later turn, although this one has not ended here.
+    std::uint64_t turn_ = 0;  ///< 0: it uses no signals.
+    int listens_from_ = 0;    ///< The rank whose signal is looked for.
+    int listens_ = 0;         ///< And how many from it on are.
 
   public:
     /// Told when it is done, instead of a waiting caller (simulation). Called by the owner, last of all.

@@ -319,6 +319,7 @@ std::string Communicator::explain_scatter(std::uint64_t bytes, const CollectiveO
 std::string Communicator::explain_gather(std::uint64_t bytes, const CollectiveOptions& options) const {
     return checked().explain(OperationKind::gather, bytes, options);
 }
+std::string Communicator::explain_barrier() const { return checked().explain(OperationKind::barrier, 0, {}); }
 
 // --- making communicators ----------------------------------------------------------------------------------------------
 

@@ -59,6 +59,7 @@ struct Words : RoundWords {
     Words() { iterations = kDefaultIterations, rounds = kDefaultRounds; }
     std::vector<std::string> peers;
     std::uint64_t batch = kDefaultBatch;
+    bool explain = false;
 };
 
 struct Plan {
@@ -99,6 +100,7 @@ Samples measure_in(Job& job, const Plan& plan) {
     const Communicator& world = job.world();
     Samples samples;
     samples.transport = transport_name();
+    samples.explanation = world.explain_barrier();
     for (std::uint64_t i = 0; i < plan.batch / 10 + 1; ++i) world.barrier();
     const Nanoseconds until = now() + kLongest;
     for (std::uint64_t iteration = 0; iteration < plan.iterations; ++iteration) {
@@ -131,6 +133,10 @@ int run(const Words& words) {
     const Start start = checked(words.start, kDefaultRanks, 1);
     const Plan plan = plan_of(words);
     CellPrinter printer(std::cout, words.format);
+    const auto explain = [&](const Samples& samples) {
+        // Where rows are for programs, sentences are not among them.
+        if (words.explain) (words.format == output::Format::text ? std::cout : std::cerr) << samples.explanation << std::endl;
+    };
     const auto identity = [&](const std::string& who, const std::string& transport) {
         return CellIdentity{.operation = "barrier", .algorithm = who, .transport = transport, .ranks = start.ranks};
     };
@@ -141,6 +147,7 @@ int run(const Words& words) {
         run_in_job(
             words.inherited, [&](Job& job) { return measure_in(job, plan); },
             [&](const Samples& samples) {
+                explain(samples);
                 printer.add(plain_cell(identity("rollcall", samples.transport), samples.values.at(kKey)));
                 printer.finish();
             });
@@ -156,6 +163,7 @@ int run(const Words& words) {
         std::vector<Rounds> theirs(plan.peers.size());
         std::string name;
         const int failed = run_rounds(start, transport.environment, words.rounds, [&](const Samples& samples) {
+            if (ours.empty()) explain(samples);
             name = samples.transport;
             ours.push_back(samples.values.at(kKey));
             for (std::size_t peer = 0; peer < plan.peers.size(); ++peer)
@@ -183,6 +191,7 @@ void add_barrier_command(CLI::App& bench, int& exit_code) {
     add_round_options(*command, *words, kDefaultRanks, "Batches in each round");
     add_count_option(*command, "--rounds", words->rounds, "Jobs that are started, one after the other");
     add_count_option(*command, "--batch", words->batch, "Barriers in a batch, whose mean is a sample");
+    command->add_flag("--explain", words->explain, "Say which algorithm it is, and why");
     command->add_option("--peer", words->peers, "Run this MPI library in each round, and compare: openmpi, mpich, all; may be given again")
         ->type_name("NAMES")
         ->allow_extra_args(false)

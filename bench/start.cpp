@@ -157,6 +157,8 @@ Samples collect(const Start& how, const std::vector<std::string>& environment, c
             const std::string key = line.substr(0, tab), value = line.substr(tab + 1);
             if (key == "transport") {
                 samples.transport = value;
+            } else if (key == "explanation") {
+                samples.explanation = value;
             } else {
                 samples.values[key].push_back(std::strtod(value.c_str(), nullptr));
             }
@@ -169,6 +171,7 @@ Samples collect(const Start& how, const std::vector<std::string>& environment, c
 void leave(const Inherited& inherited, const Samples& samples) {
     std::ofstream out(samples_path(inherited));
     out << fmt::format("transport\t{}\n", samples.transport);
+    if (!samples.explanation.empty()) out << fmt::format("explanation\t{}\n", samples.explanation);
     for (const auto& [key, values] : samples.values)
         for (const double value : values) out << fmt::format("{}\t{}\n", key, value);
     out.close();

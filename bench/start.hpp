@@ -65,6 +65,7 @@ std::filesystem::path samples_path(const Inherited& inherited);
 struct Samples {
     int exit_code = 0;
     std::string transport;
+    std::string explanation;  ///< Of the algorithm that `auto` chose; empty: none was wanted.
     std::map<std::string, std::vector<double>> values;
 };
 /// As start_with_samples(), with samples that rank 0 leaves.

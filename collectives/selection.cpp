@@ -81,6 +81,8 @@ Selection select(OperationKind operation, const Situation& situation) {
 }
 
 std::string explain(OperationKind operation, const Situation& situation, const Selection& selection) {
+    if (operation == OperationKind::barrier)
+        return fmt::format("barrier of {} ranks: {}, because: {}", situation.ranks, selection.entry->name, selection.why);
     const std::string_view how = operation == OperationKind::scatter  ? "to each of"
                                  : operation == OperationKind::gather ? "from each of"
                                                                       : "to";

@@ -174,6 +174,7 @@ class Communicator {
     std::string explain_broadcast(std::uint64_t bytes, const CollectiveOptions& options = {}) const;
     std::string explain_scatter(std::uint64_t bytes, const CollectiveOptions& options = {}) const;
     std::string explain_gather(std::uint64_t bytes, const CollectiveOptions& options = {}) const;
+    std::string explain_barrier() const;
 
     /// Makes communicators of the ranks that give the same colour, ordered by key, then by rank. Collective. A rank that
     /// gives kNoColor gets a null communicator.

@@ -1,6 +1,7 @@
 #include "runtime/bootstrap/hub.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -117,18 +118,22 @@ Hub::Deliveries Hub::hear_below(int hub, const Frame& frame) {
                 throw Error(ErrorCode::bootstrap,
                             fmt::format("a contribution of {} ranks to bootstrap sequence {} that cannot be", count, sequence));
             }
+            // Read to its end first: a contribution that is refused must not count for a call.
+            std::vector<std::pair<int, Blob>> entries;
+            for (std::uint32_t i = 0; i < count; ++i) {
+                const int rank = reader.i32();
+                const auto bytes = reader.blob();
+                if (!is_its_own(rank)) {
+                    throw Error(ErrorCode::bootstrap, fmt::format("a contribution of rank {} from a node that has no such rank", rank));
+                }
+                entries.emplace_back(rank, Blob(bytes.begin(), bytes.end()));
+            }
+            reader.end();
             if (answer_of(sequence)) return out;  // the hub has been told, or will be when it has read what is on its way
             last_below_[index] = sequence;
             Round* const round = open(sequence, kind, ranks.empty() ? -1 : ranks.front(), out);
             if (round == nullptr) return out;
-            for (std::uint32_t i = 0; i < count; ++i) {
-                const int rank = reader.i32();
-                const auto bytes = reader.blob();
-                if (!is_its_own(rank))
-                    throw Error(ErrorCode::bootstrap, fmt::format("a contribution of rank {} from a node that has no such rank", rank));
-                round->entries.emplace_back(rank, Blob(bytes.begin(), bytes.end()));
-            }
-            reader.end();
+            std::move(entries.begin(), entries.end(), std::back_inserter(round->entries));
             round->covered += static_cast<int>(count);
             settle(sequence, out);
             return out;

@@ -236,7 +236,11 @@ Rendezvous::Rendezvous(std::string starter, int rank, int size, const Share& sha
     }
 }
 
-Rendezvous::~Rendezvous() = default;
+Rendezvous::~Rendezvous() {
+    // First what others depend on: they are to see that this process is gone, not that its rank is.
+    implementation_->leader.reset();
+    implementation_->root.reset();
+}
 
 std::string_view Rendezvous::name() const { return implementation_->starter; }
 const Place& Rendezvous::place() const { return implementation_->member->place(); }

@@ -129,6 +129,9 @@ constexpr std::array kSettings = {
     Setting{"ROLLCALL_LOG", Word{&Settings::log, kLogLevels}, "least severe message that is logged"},
 };
 
+/// Variables that tell a process its place (starters/directory.hpp): no settings.
+constexpr std::array<std::string_view, 4> kPlaces = {"ROLLCALL_RENDEZVOUS", "ROLLCALL_RANK", "ROLLCALL_SIZE", "ROLLCALL_JOB_ID"};
+
 /// Variables of others: the launcher's own and the tests'.
 constexpr std::array<std::string_view, 2> kForeign = {"ROLLCALL_BOOTSTRAP_", "ROLLCALL_TEST_"};
 
@@ -240,6 +243,7 @@ Settings Settings::from_environment() {
         const auto value = text.substr(equals + 1);
         const auto starts_variable = [&](std::string_view prefix) { return variable.starts_with(prefix); };
         if (std::any_of(kForeign.begin(), kForeign.end(), starts_variable)) continue;
+        if (std::find(kPlaces.begin(), kPlaces.end(), variable) != kPlaces.end()) continue;
 
         const auto setting =
             std::find_if(kSettings.begin(), kSettings.end(), [&](const Setting& candidate) { return candidate.variable == variable; });

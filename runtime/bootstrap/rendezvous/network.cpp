@@ -182,6 +182,12 @@ std::string address_in_use(std::string_view net) {
     return "127.0.0.1";
 }
 
+bool is_of_this_host(const SocketAddress& address) {
+    const auto any_port = SocketAddress::parse(address.address(), 0);
+    const Descriptor socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
+    return any_port && socket && ::bind(socket.get(), any_port->raw(), any_port->length()) == 0;
+}
+
 Descriptor listen_at(const SocketAddress& address, std::string_view advice) {
     Descriptor socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     // A port that a job just left is not refused.

@@ -43,6 +43,9 @@ class SocketAddress {
 /// network, or where ROLLCALL_NET wants it. Throws Error{invalid_setting, bootstrap}.
 std::string address_in_use(std::string_view net);
 
+/// Whether processes of this host can listen there.
+bool is_of_this_host(const SocketAddress& address);
+
 /// Listens, without blocking. Throws Error{bootstrap}; `advice` says what to do when the port is taken.
 Descriptor listen_at(const SocketAddress& address, std::string_view advice);
 /// Connects; gives an empty one when nobody answers until the moment `until`, with the reason in `why`.

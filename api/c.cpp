@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <new>
@@ -34,6 +35,8 @@ struct rollcall_plan {
 };
 
 struct rollcall_job {
+    rollcall_job() = default;
+    explicit rollcall_job(const rollcall::Embedding& embedding) : job(embedding) {}
     rollcall::Job job;
     rollcall_communicator world{job.world()};
 };
@@ -46,6 +49,7 @@ static_assert(status_of(ErrorCode::invalid_argument) == ROLLCALL_INVALID_ARGUMEN
               status_of(ErrorCode::truncated) == ROLLCALL_TRUNCATED && status_of(ErrorCode::peer_failed) == ROLLCALL_PEER_FAILED &&
               status_of(ErrorCode::timeout) == ROLLCALL_TIMEOUT && status_of(ErrorCode::bootstrap) == ROLLCALL_BOOTSTRAP &&
               status_of(ErrorCode::transport) == ROLLCALL_TRANSPORT && status_of(ErrorCode::state) == ROLLCALL_STATE);
+static_assert(ROLLCALL_UNIQUE_ID_BYTES == rollcall::UniqueId::kBytes);
 static_assert(ROLLCALL_NO_COLOR == Communicator::kNoColor);
 
 /// The last failure of a thread. Of a fixed size: it must be told also when memory has run out.
@@ -186,6 +190,42 @@ rollcall_status rollcall_init(rollcall_job** job) {
         auto& place = checked(job, "the place for the job");
         place = nullptr;
         place = new rollcall_job;
+    });
+}
+
+rollcall_status rollcall_make_unique_id(rollcall_unique_id* id) {
+    return guarded([&] {
+        auto& place = checked(id, "the place for the unique id");
+        const rollcall::UniqueId made = rollcall::make_unique_id();
+        std::memcpy(place.bytes, made.bytes.data(), sizeof place.bytes);
+    });
+}
+
+rollcall_status rollcall_init_by_unique_id(rollcall_job** job, int rank, int size, const rollcall_unique_id* id) {
+    return guarded([&] {
+        auto& place = checked(job, "the place for the job");
+        place = nullptr;
+        rollcall::Embedding embedding;
+        embedding.rank = rank;
+        embedding.size = size;
+        std::memcpy(embedding.unique_id.emplace().bytes.data(), checked(id, "the unique id").bytes, ROLLCALL_UNIQUE_ID_BYTES);
+        place = new rollcall_job(embedding);
+    });
+}
+
+rollcall_status rollcall_init_by_allgather(rollcall_job** job, int rank, int size, rollcall_allgather allgather, void* context) {
+    return guarded([&] {
+        auto& place = checked(job, "the place for the job");
+        place = nullptr;
+        if (allgather == nullptr) throw Error(ErrorCode::invalid_argument, "the allgather is a null pointer");
+        rollcall::Embedding embedding;
+        embedding.rank = rank;
+        embedding.size = size;
+        embedding.allgather = [=](std::span<const std::byte> mine, std::span<std::byte> all) {
+            const int code = allgather(context, mine.data(), mine.size(), all.data());
+            if (code != 0) throw Error(ErrorCode::bootstrap, "the embedding program's allgather has failed with " + std::to_string(code));
+        };
+        place = new rollcall_job(embedding);
     });
 }
 

@@ -2,17 +2,22 @@
 
 #include <cstdlib>
 #include <exception>
+#include <functional>
 
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include "api/communicator_implementation.hpp"
+#include "runtime/bootstrap/starters/embedded.hpp"
 #include "runtime/process.hpp"
 
 namespace rollcall {
 
 struct Job::Implementation {
+    /// Joins by the bootstrap that `start` gives.
+    void join(const std::function<std::unique_ptr<bootstrap::Bootstrap>()>& start);
+
     std::shared_ptr<runtime::Process> process;
     Communicator world;
     int exceptions_before = std::uncaught_exceptions();
@@ -34,7 +39,7 @@ ChosenAlgorithms algorithms_of(const runtime::Settings& settings) {
 
 }  // namespace
 
-Job::Job() : implementation_(std::make_unique<Implementation>()) {
+void Job::Implementation::join(const std::function<std::unique_ptr<bootstrap::Bootstrap>()>& start) {
     runtime::Settings settings = runtime::Settings::from_environment();
     const ChosenAlgorithms algorithms = algorithms_of(settings);
     if (!spdlog::get("rollcall")) {
@@ -42,11 +47,15 @@ Job::Job() : implementation_(std::make_unique<Implementation>()) {
         logger->set_pattern("rollcall %P %l: %v");
         logger->set_level(spdlog::level::from_str(settings.log));
     }
-    implementation_->process =
-        std::make_shared<runtime::Process>(bootstrap::find_bootstrap(), std::move(settings), &collectives::algorithm_name);
-    runtime::Process& process = *implementation_->process;
-    implementation_->world = Communicator(std::make_shared<Communicator::Implementation>(
-        implementation_->process, process.world(), process.place().rank, runtime::kNoSlots, algorithms));
+    process = std::make_shared<runtime::Process>(start(), std::move(settings), &collectives::algorithm_name);
+    world = Communicator(
+        std::make_shared<Communicator::Implementation>(process, process->world(), process->place().rank, runtime::kNoSlots, algorithms));
+}
+
+Job::Job() : implementation_(std::make_unique<Implementation>()) { implementation_->join(&bootstrap::find_bootstrap); }
+
+Job::Job(const Embedding& embedding) : implementation_(std::make_unique<Implementation>()) {
+    implementation_->join([&] { return bootstrap::join_embedding(embedding); });
 }
 
 Job::~Job() {

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include <rollcall/communicator.hpp>
+#include <rollcall/start.hpp>
 #include <rollcall/time.hpp>
 
 namespace rollcall {
@@ -28,6 +29,9 @@ struct ProgressStatistics {
 class Job {
   public:
     Job();
+    /// Joins the job of a program that starts its processes itself (start.hpp). Throws Error{bootstrap, transport,
+    /// invalid_setting, invalid_argument}, Error{timeout} naming the ranks that have not come within ROLLCALL_LAUNCH_TIMEOUT.
+    explicit Job(const Embedding& embedding);
     /// finalize(), unless an exception is being thrown: then the job is left at once, and the other ranks are told that
     /// this one died. Failures are logged.
     ~Job();

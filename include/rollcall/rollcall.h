@@ -67,6 +67,22 @@ const char* rollcall_status_name(rollcall_status status);
 
 /* Joins the job this process was started for; collective. A process that no launcher started is a job of one. */
 rollcall_status rollcall_init(rollcall_job** job);
+
+/* A program that starts its processes itself says to each its rank and their number, and either hands a unique id to all,
+ * which one process made, or lends its own allgather. See start.hpp, also for who may see what is handed over. */
+#define ROLLCALL_UNIQUE_ID_BYTES 256
+typedef struct rollcall_unique_id {
+    unsigned char bytes[ROLLCALL_UNIQUE_ID_BYTES];
+} rollcall_unique_id;
+/* Makes a unique id for one job. This process must live until that job has ended. */
+rollcall_status rollcall_make_unique_id(rollcall_unique_id* id);
+/* Joins the job of this unique id; collective. */
+rollcall_status rollcall_init_by_unique_id(rollcall_job** job, int rank, int size, const rollcall_unique_id* id);
+/* Gives `bytes` bytes of each process to all, in rank order; `all` has size times as many. Returns 0 when that has worked. */
+typedef int (*rollcall_allgather)(void* context, const void* mine, size_t bytes, void* all);
+/* Joins a job whose ranks are told of each other by one call of `allgather`; collective. */
+rollcall_status rollcall_init_by_allgather(rollcall_job** job, int rank, int size, rollcall_allgather allgather, void* context);
+
 /* Waits for all ranks, closes connections, and frees the job, also when it fails; collective. */
 rollcall_status rollcall_finalize(rollcall_job* job);
 /* Ends the whole job with this exit code. Does not return. */

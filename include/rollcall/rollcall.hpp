@@ -14,4 +14,5 @@
 #include <rollcall/job.hpp>
 #include <rollcall/plan.hpp>
 #include <rollcall/request.hpp>
+#include <rollcall/start.hpp>
 #include <rollcall/time.hpp>

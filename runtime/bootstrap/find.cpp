@@ -12,6 +12,8 @@
 #include "runtime/bootstrap/frames.hpp"
 #include "runtime/bootstrap/launched.hpp"
 #include "runtime/bootstrap/pmi.hpp"
+#include "runtime/bootstrap/starters/directory.hpp"
+#include "runtime/bootstrap/starters/torchrun.hpp"
 
 namespace rollcall::bootstrap {
 namespace {
@@ -42,6 +44,10 @@ std::unique_ptr<Bootstrap> join_rollcall_run() {
 /// nearer to the program than those.
 const Starter kStarters[] = {
     {"rollcall run", {kDescriptorVariable}, {}, {}, join_rollcall_run},
+    // Set by hand for this job, and taken out of the environment by who joins: nothing is nearer, but for the above.
+    {"a rendezvous directory", {kDirectoryVariable}, {}, {kDirectorySizeVariable}, join_directory},
+    // A torchrun is often started by srun or mpirun itself, once on each host; the reverse is not done.
+    {"a launcher like torchrun", {"RANK"}, {"WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}, {"WORLD_SIZE"}, join_torchrun},
     {"Open MPI's mpirun", {"OMPI_COMM_WORLD_SIZE"}, {}, {"OMPI_COMM_WORLD_SIZE"}, nullptr},
     // Before srun: what speaks PMI-1 here is Slurm itself, or an mpiexec inside its allocation.
     {"a launcher that speaks PMI-1", {"PMI_FD"}, {"PMI_RANK", "PMI_SIZE"}, {"PMI_SIZE"}, join_pmi},
@@ -68,6 +74,10 @@ bool evident(const Starter& starter) {
 }  // namespace
 
 std::unique_ptr<Bootstrap> find_bootstrap() {
+    // Some starters' variables stay in the environment.
+    if (joined_process == ::getpid()) {
+        throw Error(ErrorCode::state, "this process has already joined its job: find_bootstrap() is called once");
+    }
     for (const Starter& starter : kStarters) {
         if (!evident(starter)) continue;
         if (starter.join != nullptr) {
@@ -83,9 +93,6 @@ std::unique_ptr<Bootstrap> find_bootstrap() {
                     fmt::format("this process was started by {} ({} is set), which Rollcall does not support yet; start the "
                                 "job by `rollcall run`, or unset the variable to run alone",
                                 starter.name, fmt::join(found, ", ")));
-    }
-    if (joined_process == ::getpid()) {
-        throw Error(ErrorCode::state, "this process has already joined its job: find_bootstrap() is called once");
     }
     return std::make_unique<Alone>();
 }

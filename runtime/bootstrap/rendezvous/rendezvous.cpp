@@ -11,6 +11,7 @@
 #include <rollcall/error.hpp>
 
 #include "runtime/bootstrap/member.hpp"
+#include "runtime/bootstrap/rendezvous/hosted.hpp"
 #include "runtime/bootstrap/rendezvous/log.hpp"
 #include "runtime/bootstrap/rendezvous/network.hpp"
 #include "runtime/bootstrap/rendezvous/service.hpp"
@@ -257,6 +258,7 @@ void Rendezvous::leave() noexcept {
     implementation_->member->leave();
     if (implementation_->leader) implementation_->leader->finish(kLeave);
     if (implementation_->root) implementation_->root->finish(kLeave);
+    finish_hosted_root(implementation_->text, kLeave);
 }
 
 void Rendezvous::abort(int code, std::string_view why) noexcept {
@@ -282,6 +284,8 @@ RendezvousOptions rendezvous_options() {
     RendezvousOptions options;
     options.join_timeout = settings.launch_timeout ? Timeout(settings.launch_timeout) : kForever;
     options.net = settings.net;
+    options.port = static_cast<std::uint16_t>(settings.port);
+    options.port_advice = "set ROLLCALL_PORT to a free port, or to 0 for any";
     options.heartbeat = Timeout(settings.heartbeat);
     options.silence = Timeout(settings.silence);
     return options;

@@ -41,7 +41,7 @@ struct RendezvousOptions {
 /// This host's name, as the system has it.
 std::string host_name();
 
-/// What the settings say about it: ROLLCALL_LAUNCH_TIMEOUT, ROLLCALL_NET, ROLLCALL_HEARTBEAT, ROLLCALL_SILENCE.
+/// What the settings say about it: ROLLCALL_LAUNCH_TIMEOUT, ROLLCALL_NET, ROLLCALL_PORT, ROLLCALL_HEARTBEAT, ROLLCALL_SILENCE.
 /// Throws Error{invalid_setting}.
 RendezvousOptions rendezvous_options();
 

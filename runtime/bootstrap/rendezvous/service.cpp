@@ -55,6 +55,7 @@ void Service::announce(std::string how, Timeout limit) noexcept {
 }
 
 void Service::finish(Timeout limit) noexcept {
+    const std::lock_guard lock(finishing_);
     if (!thread_.joinable()) return;
     loop_->wake(Loop::Wish::finish, limit);
     thread_.join();

@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -32,7 +33,7 @@ struct ServiceOptions {
 };
 
 /// A root has `network`, where leaders connect; a leader has its connection to there. `local` is where ranks of this
-/// host connect; a root whose host is led by another process has none. Threads: one at a time; announce() any.
+/// host connect; a root whose host is led by another process has none. Threads: one at a time; announce() and finish() any.
 class Service {
   public:
     struct Root {
@@ -63,6 +64,7 @@ class Service {
     void start();
 
     std::unique_ptr<Loop> loop_;
+    std::mutex finishing_;
     std::atomic<bool> finished_ = false;
     std::thread thread_;
 };

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "tests/process/ranks/embedding.hpp"
 #include "tests/process/ranks/scene.hpp"
 
 namespace rollcall::test {
@@ -32,7 +33,7 @@ int play(int argc, char** argv) {
     const int rank = given ? std::atoi(given) : 0;
     std::string now = "the start";
     try {
-        Job job;
+        Job job = start_job();
         for (int i = 1; i < argc; ++i) {
             now = argv[i];
             std::vector<std::string> words;

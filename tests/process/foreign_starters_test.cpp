@@ -1,0 +1,115 @@
+/// \file
+/// Jobs that are not started by `rollcall run`, but in the ways of others: real processes that find each other by themselves.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/process/harness.hpp"
+
+namespace rollcall::test {
+namespace {
+
+struct Kind {
+    const char* word;     ///< Of the foreign starter.
+    const char* started;  ///< As Job::started_by() says it.
+    friend void PrintTo(const Kind& kind, std::ostream* stream) { *stream << kind.word; }
+};
+
+constexpr const char* kTorchrun = "a launcher like torchrun";
+constexpr const char* kEmbedded = "the program that Rollcall is embedded in";
+const Kind kKinds[] = {{"torchrun", kTorchrun},
+                       {"agent_store", kTorchrun},
+                       {"directory", "a rendezvous directory"},
+                       {"unique_id", kEmbedded},
+                       {"allgather", kEmbedded}};
+
+/// What "within a second" may be on a busy machine, under a sanitizer.
+constexpr int kToldWithinMilliseconds = 10'000;
+
+class ForeignStarters : public testing::TestWithParam<Kind> {
+  protected:
+    JobOptions by_it(int ranks, Words environment = {}) const {
+        return {.environment = std::move(environment),
+                .launcher = {},
+                .starter = {"timeout", "100", ROLLCALL_FOREIGN_STARTER, GetParam().word, std::to_string(ranks)}};
+    }
+    static void expect_told_soon(const Ended& ended, int times) {
+        const Words lines = lines_with(ended.out, " told after ");
+        EXPECT_EQ(static_cast<int>(lines.size()), times) << ended.out << ended.error;
+        for (const std::string& line : lines)
+            EXPECT_LT(std::atoi(line.c_str() + line.find(" after ") + 7), kToldWithinMilliseconds) << line;
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(Of, ForeignStarters, testing::ValuesIn(kKinds), [](const auto& kind) { return kind.param.word; });
+
+TEST_P(ForeignStarters, MakeWholeJobs) {
+    for (const int ranks : kSlower > 1 ? std::vector<int>{3} : std::vector<int>{2, 3, 8}) {
+        expect_success(ranks, {fmt::format("is_whole:{}:{}", ranks, GetParam().started), fmt::format("storm:{}:1", 50 / kSlower), "splits"},
+                       by_it(ranks));
+    }
+}
+
+TEST_P(ForeignStarters, ADeathIsToldToAllWithItsName) {
+    const Ended ended = run_ranks(4, {"death:kill:2:absent:20000"}, by_it(4));
+    EXPECT_EQ(ended.code, 128 + 9) << ended.out << ended.error;
+    EXPECT_EQ(count(ended.out, "wrong"), 0) << ended.out;
+    expect_told_soon(ended, 3);
+}
+
+TEST_P(ForeignStarters, AnAbortIsToldToAllWithItsReason) {
+    for (const int who : {0, 2}) {
+        const Ended ended = run_ranks(3, {fmt::format("is_aborted:{}", who)}, by_it(3));
+        EXPECT_EQ(ended.code, 7) << ended.out << ended.error;
+        EXPECT_EQ(static_cast<int>(lines_with(ended.out, "told: ").size()), 2) << ended.out;
+        EXPECT_EQ(count(ended.out, fmt::format("rank {} on host ", who)), 2) << ended.out;
+        EXPECT_EQ(count(ended.out, "aborted it with code 7: a wheel fell off"), 2) << ended.out;
+        EXPECT_TRUE(has(ended.error, "a wheel fell off"));
+    }
+}
+
+class ByTheirOwnMeans : public ForeignStarters {};
+// A unique id's root is in the process that made it.
+INSTANTIATE_TEST_SUITE_P(Of, ByTheirOwnMeans, testing::Values(kKinds[0], kKinds[2], kKinds[4]),
+                         [](const auto& kind) { return kind.param.word; });
+
+TEST_P(ByTheirOwnMeans, TheDeathOfRank0EndsTheJobForAll) {
+    for (const int awaited : {0, 1}) {
+        const Ended ended = run_ranks(3, {fmt::format("root_dies:{}", awaited)}, by_it(3));
+        EXPECT_EQ(ended.code, 128 + 9) << ended.out << ended.error;
+        EXPECT_EQ(count(ended.out, "wrong"), 0) << ended.out;
+        expect_told_soon(ended, 2);
+    }
+}
+
+class Torchrun : public ForeignStarters {};
+INSTANTIATE_TEST_SUITE_P(Of, Torchrun, testing::Values(kKinds[0]), [](const auto& kind) { return kind.param.word; });
+
+TEST_P(Torchrun, OfOneRankNeedsNoBootstrap) { expect_success(1, {"is_whole:1:alone"}, by_it(1)); }
+
+TEST_P(Torchrun, RefusesAKeyFileThatOthersCanRead) {
+    const std::string path = fmt::format("{}rollcall-key-{}", testing::TempDir(), ::getpid());
+    std::ofstream(path) << std::string(64, 'a') << "\n";
+    ::chmod(path.c_str(), 0640);
+    const Ended ended = run_ranks(2, {"is_whole"}, by_it(2, {"ROLLCALL_KEY_FILE=" + path}));
+    std::filesystem::remove(path);
+    EXPECT_EQ(ended.code, 5) << ended.out << ended.error;
+    EXPECT_EQ(count(ended.out, "others may use it (its mode is 640)"), 2) << ended.out;
+}
+
+TEST(PortOfTorchrun, ThatIsTakenIsSaidWithWhatToDo) {
+    const Ended ended = run_ranks(2, {"is_whole"},
+                                  {.environment = {"ROLLCALL_LAUNCH_TIMEOUT=2s"},
+                                   .launcher = {},
+                                   .starter = {"timeout", "100", ROLLCALL_FOREIGN_STARTER, "port_taken", "2"}});
+    EXPECT_EQ(ended.code, 5) << ended.out << ended.error;
+    EXPECT_EQ(count(ended.out, "Address already in use; set ROLLCALL_PORT"), 1) << ended.out;
+    EXPECT_EQ(count(ended.out, "the job did not start within 2 s"), 1) << ended.out;
+}
+
+}  // namespace
+}  // namespace rollcall::test

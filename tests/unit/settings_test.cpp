@@ -271,6 +271,14 @@ const std::vector<Case> kCases = {
     {"ROLLCALL_SCATTER", {{"auto", "auto"}}, {""}, "auto, or an algorithm that `rollcall info --algorithms` lists"},
     {"ROLLCALL_GATHER", {{"auto", "auto"}}, {""}, "auto, or an algorithm that `rollcall info --algorithms` lists"},
     {"ROLLCALL_BARRIER", {{"auto", "auto"}}, {""}, "auto, or an algorithm that `rollcall info --algorithms` lists"},
+    {"ROLLCALL_LAUNCH_TIMEOUT", {{"0", "0"}, {"5min", "300s"}}, kBadDurations, "a duration such as 20us, 50ms or 1.5s, 0 or more"},
+    {"ROLLCALL_HEARTBEAT", {{"0", "0"}, {"100ms", "100ms"}}, kBadDurations, "a duration such as 20us, 50ms or 1.5s, 0 or more"},
+    {"ROLLCALL_SILENCE", {{"0", "0"}, {"3s", "3s"}}, kBadDurations, "a duration such as 20us, 50ms or 1.5s, 0 or more"},
+    {"ROLLCALL_PORT",
+     {{"0", "0"}, {"29501", "29501"}, {"65535", "65535"}},
+     with(kBadSizes, {"65536"}),
+     "a number such as 123 or 64Ki, 65535 or less; 0 = as the starter says"},
+    {"ROLLCALL_KEY_FILE", {{"/a/key", "/a/key"}, {"", ""}}, {}, "a path"},
     {"ROLLCALL_LOG",
      {{"debug", "debug"}, {"info", "info"}, {"warning", "warning"}, {"error", "error"}, {"off", "off"}},
      {"", "warn", "DEBUG"},
@@ -326,6 +334,11 @@ TEST(Settings, StoreTheValuesWhereTheyBelong) {
                                 {"ROLLCALL_SCATTER", "sorted_linear"},
                                 {"ROLLCALL_GATHER", "linear_synchronized"},
                                 {"ROLLCALL_BARRIER", "dissemination"},
+                                {"ROLLCALL_LAUNCH_TIMEOUT", "2s"},
+                                {"ROLLCALL_HEARTBEAT", "3s"},
+                                {"ROLLCALL_SILENCE", "4s"},
+                                {"ROLLCALL_PORT", "29501"},
+                                {"ROLLCALL_KEY_FILE", "/a/key"},
                                 {"ROLLCALL_LOG", "debug"},
                                 {"ROLLCALL_TRANSPORT", "ucx"}});
     EXPECT_EQ(settings.net, "eth0,^10.0.0.0/8");
@@ -343,6 +356,11 @@ TEST(Settings, StoreTheValuesWhereTheyBelong) {
     EXPECT_EQ(settings.mismatch_probe, 1'000'000'000);
     EXPECT_EQ(settings.broadcast, "linear");
     EXPECT_EQ(settings.scatter, "sorted_linear");
+    EXPECT_EQ(settings.launch_timeout, 2'000'000'000);
+    EXPECT_EQ(settings.heartbeat, 3'000'000'000);
+    EXPECT_EQ(settings.silence, 4'000'000'000);
+    EXPECT_EQ(settings.port, 29501u);
+    EXPECT_EQ(settings.key_file, "/a/key");
     EXPECT_EQ(settings.gather, "linear_synchronized");
     EXPECT_EQ(settings.barrier, "dissemination");
     EXPECT_EQ(settings.log, "debug");
@@ -364,13 +382,15 @@ TEST(Settings, AnUnknownVariableIsRefusedWithTheKnownOnes) {
               "ROLLCALL_EAGER_BYTES, ROLLCALL_SEGMENT_BYTES, ROLLCALL_BOARD_SLOTS, ROLLCALL_PROGRESS, "
               "ROLLCALL_PROGRESS_BIND, "
               "ROLLCALL_PROGRESS_TICK, ROLLCALL_PROGRESS_QUIET, ROLLCALL_SPIN, ROLLCALL_YIELD, ROLLCALL_TIMEOUT, "
-              "ROLLCALL_MISMATCH_PROBE, ROLLCALL_BROADCAST, ROLLCALL_SCATTER, ROLLCALL_GATHER, ROLLCALL_BARRIER, ROLLCALL_LOG");
-    for (const std::string variable : {"ROLLCALL_", "ROLLCALL_spin", "ROLLCALL_BOOTSTRAP", "ROLLCALL_TEST"}) {
+              "ROLLCALL_MISMATCH_PROBE, ROLLCALL_BROADCAST, ROLLCALL_SCATTER, ROLLCALL_GATHER, ROLLCALL_BARRIER, "
+              "ROLLCALL_LAUNCH_TIMEOUT, ROLLCALL_HEARTBEAT, ROLLCALL_SILENCE, ROLLCALL_PORT, ROLLCALL_KEY_FILE, ROLLCALL_LOG");
+    for (const std::string variable : {"ROLLCALL_", "ROLLCALL_spin", "ROLLCALL_BOOTSTRAP", "ROLLCALL_TEST", "ROLLCALL_RANKS"}) {
         EXPECT_TRUE(setting_refusal(variable, "").starts_with("'" + variable + "' is not a setting; the settings are: "));
     }
 }
 
 TEST(Settings, VariablesOfTheLauncherTheTestsAndOthersAreLetThrough) {
+    EXPECT_NO_THROW(read({{"ROLLCALL_RENDEZVOUS", "/shared"}, {"ROLLCALL_RANK", "0"}, {"ROLLCALL_SIZE", "2"}, {"ROLLCALL_JOB_ID", "a"}}));
     EXPECT_NO_THROW(read({{"ROLLCALL_BOOTSTRAP_RANK", "3"}, {"ROLLCALL_TEST_SEED", "1"}, {"ROLLCALLING", "x"}}));
 }
 

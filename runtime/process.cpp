@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "runtime/clock/host_clock.hpp"
 #include "runtime/topology/binding.hpp"
 #include "runtime/topology/interfaces.hpp"
 #include "transports/ucx/ucx_transport.hpp"
@@ -30,6 +31,7 @@ struct CardHead {
     std::uint32_t host_length = 0;
     std::uint32_t cpus_length = 0;
     std::uint32_t address_length = 0;
+    std::uint64_t clock = 0;  ///< Of the host: clock_identity().
 };
 
 // The logger that Job makes: its level is ROLLCALL_LOG and it writes to standard error. The default one is the program's.
@@ -113,11 +115,16 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
     engine_options.trace = true;
     engine_ = std::make_unique<Engine>(*transport_, arena_, engine_options);
 
+    const TestClock wrong_clock = test_clock(place.rank, place.size);
+    engine_->set_host_clock(wrong_clock.model);
+    clock_ = std::make_shared<CommonClock>(wrong_clock.model);
+
     const std::string cpus = format_cpus(cpus_of());
     CardHead head;
     head.allowance = engine_->granted_allowance();
     head.accepts_eager_data = engine_->accepts_eager_data();
     head.shares_memory = transport_->shares_memory();
+    head.clock = clock_identity(place.host) + wrong_clock.number;
     const auto address = transport_->address();
     head.host_length = static_cast<std::uint32_t>(place.host.size());
     head.cpus_length = static_cast<std::uint32_t>(cpus.size());
@@ -128,6 +135,7 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
     std::vector<std::string> hosts(cards.size());
     std::vector<Cpus> neighbours;
     std::unordered_map<std::string, int> first_on;
+    std::unordered_map<std::uint64_t, int> clocks;
     for (std::size_t rank = 0; rank < cards.size(); ++rank) {
         const bootstrap::Blob& card = cards[rank];
         CardHead its;
@@ -143,6 +151,7 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
         hosts[rank].assign(text, its.host_length);
         if (hosts[rank] == place.host) neighbours.push_back(parse_cpus(std::string_view(text + its.host_length, its.cpus_length)));
         memory_.push_back(its.shares_memory ? first_on.try_emplace(hosts[rank], static_cast<int>(rank)).first->second : -1);
+        clock_hosts_.push_back(clocks.try_emplace(its.clock, static_cast<int>(clocks.size())).first->second);
         addresses[rank].assign(card.end() - static_cast<std::ptrdiff_t>(its.address_length), card.end());
         engine_->set_allowance(static_cast<int>(rank), its.allowance, its.accepts_eager_data != 0);
     }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/bootstrap/bootstrap.hpp"
+#include "runtime/clock/common_clock.hpp"
 #include "runtime/group/group.hpp"
 #include "runtime/lane/engine.hpp"
 #include "runtime/lane/lane.hpp"
@@ -51,6 +52,10 @@ class Process {
     Engine& engine() { return *engine_; }
     Lane& lane() { return *lane_; }
     SlotAllocator& slots() { return slots_; }
+    /// Job time: the clock of rank 0, once it was synchronised with.
+    const std::shared_ptr<CommonClock>& clock() const { return clock_; }
+    /// The host of each rank of the job, as a number: ranks with the same one share their clock.
+    const std::vector<int>& clock_hosts() const { return clock_hosts_; }
     /// The group of all ranks of the job.
     std::shared_ptr<const Group> world() const { return world_; }
     /// Whether all of a group are on one host and can write each other's boards directly. The same on all of them.
@@ -75,6 +80,8 @@ class Process {
     std::unique_ptr<Lane> lane_;
     std::shared_ptr<const Group> world_;
     std::vector<int> memory_;  ///< By rank: the first rank with which it shares memory; -1: it shares none.
+    std::shared_ptr<CommonClock> clock_;
+    std::vector<int> clock_hosts_;
     bool finalized_ = false;
 };
 

@@ -13,6 +13,7 @@ std::string_view name(OperationKind kind) noexcept {
         case OperationKind::barrier: return "barrier";
         case OperationKind::split: return "split";
         case OperationKind::duplicate: return "duplicate";
+        case OperationKind::clocks: return "synchronize_clocks";
         case OperationKind::plan: return "plan";
     }
     return "an unknown operation";

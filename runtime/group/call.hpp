@@ -8,7 +8,7 @@
 
 namespace rollcall::runtime {
 
-enum class OperationKind : std::uint8_t { point_to_point, broadcast, scatter, gather, barrier, split, duplicate, plan };
+enum class OperationKind : std::uint8_t { point_to_point, broadcast, scatter, gather, barrier, split, duplicate, clocks, plan };
 
 std::string_view name(OperationKind kind) noexcept;
 

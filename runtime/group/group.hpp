@@ -13,6 +13,7 @@
 
 #include <rollcall/error.hpp>
 
+#include "runtime/clock/common_clock.hpp"
 #include "runtime/group/call.hpp"
 
 namespace rollcall::runtime {
@@ -52,6 +53,8 @@ struct CommunicatorState {
     std::vector<Call> history;      ///< What was called at the last sequence numbers, a ring.
     std::unique_ptr<Error> broken;  ///< Why no operation from `broken_from` on can succeed.
     std::uint64_t broken_from = 0;  ///< Earlier ones may: all ranks go through with them.
+    /// What times that its ranks tell each other are converted by. Null: they have one clock (simulation).
+    const CommonClock* clock = nullptr;
 
     std::uint64_t turns_taken = 0;  ///< Operations begun that use signals; see Operation::turn().
     std::uint64_t turns_ended = 0;  ///< The last of them that has ended well.

@@ -71,6 +71,8 @@ class alignas(64) Engine final : public transport::Sink {
     /// round with the addresses; the defaults are this process's own.
     std::uint32_t granted_allowance() const noexcept { return granted_; }
     bool accepts_eager_data() const noexcept { return options_.landing_bytes > 0; }
+    /// What is wrong with the clock of this rank's host (tests).
+    void set_host_clock(const ClockModel& clock) { host_clock_ = clock; }
     void set_hosts(std::vector<std::string> hosts) { options_.hosts = std::move(hosts); }
     bool someone_died() const noexcept { return ended_ || !dead_.empty() || !unreachable_.empty() || !lost_.empty(); }
     void set_allowance(int peer, std::uint32_t allowance, bool accepts_data);
@@ -262,6 +264,7 @@ class alignas(64) Engine final : public transport::Sink {
     std::vector<std::pair<Transfer*, Nanoseconds>> withdrawn_;  ///< Abandoned, but their buffers are still in use; since when.
     std::vector<std::pair<Transfer*, Nanoseconds>> lost_;       ///< And since when.
     std::vector<Unreachable> unreachable_;                      ///< Reported by the transport; see tick().
+    ClockModel host_clock_;                                     ///< From the transport's clock to that of this rank's host.
 };
 
 }  // namespace rollcall::runtime

@@ -62,6 +62,7 @@ Pending Operation::copy(transport::Bytes into, ConstBytes from) {
 }
 
 Nanoseconds Operation::now() const { return engine_->transport_.now(); }
+Nanoseconds Operation::host_time() const { return engine_->host_clock_.at(now()); }
 unsigned Operation::pieces_under_way() const { return engine_->transport_.pieces_under_way(); }
 
 void Operation::predict_arrival(Nanoseconds when) {
@@ -93,7 +94,8 @@ void Operation::put_notice(int at, Nanoseconds arrival) {
     const Group& group = *communicator_.group;
     transport::Transport& transport = engine_->transport_;
     const int peer = group.world_rank(at);
-    BoardSlot slot{sequence_, arrival, predicted_arrival_, 0};
+    const auto common = [clock = communicator_.clock](Nanoseconds time) { return clock && time != kUnknownTime ? clock->at(time) : time; };
+    BoardSlot slot{sequence_, common(arrival), common(predicted_arrival_), 0};
     slot.seal(group.id);
     transport.put(peer, slot_offset(group.slot_of(at, rank())), std::as_bytes(std::span(&slot, 1)));
     engine_->wake(peer);

@@ -10,6 +10,7 @@
 ///   op.arrivals()                                             what this rank's board says of the others
 ///   op.turn(), op.signal(first, count), op.signals(first, count)   words without data between all ranks, by their boards
 ///   op.now(), op.copy(into, from)
+///   op.host_time()                                            for the synchronisation of clocks
 /// Ranks are those of the communicator. Every receive names its source. An operation ends when its coroutine has
 /// returned and all transfers it started have ended.
 #pragma once
@@ -28,6 +29,8 @@
 
 namespace rollcall::runtime {
 
+struct ClockSynchronization;
+
 /// What an algorithm is given. The spans and buffers stay the caller's.
 struct Arguments {
     transport::Bytes data;                ///< Broadcast: the message. Exchange, gather, and scatter (only read): all blocks, rank by rank.
@@ -35,6 +38,7 @@ struct Arguments {
     transport::Bytes result;              ///< Scatter: where this rank's block goes.
     std::uint64_t segment_bytes = 0;      ///< Piece of a pipelined transfer; 0: whole.
     std::span<const Nanoseconds> oracle;  ///< All arrival times, known beforehand (simulation only).
+    ClockSynchronization* clocks = nullptr;  ///< Synchronisation of clocks: this rank's part.
 };
 
 using Algorithm = Task (*)(Operation&);
@@ -82,7 +86,7 @@ class Arrivals {
 
     struct Prediction {
         int rank;
-        Nanoseconds when;  ///< That rank's clock.
+        Nanoseconds when;  ///< The communicator's common time.
     };
     /// Predictions that are new or have changed since they were taken; the last one of a rank counts. Where a communicator
     /// has no slots on the board there are none.
@@ -139,7 +143,7 @@ class alignas(64) Operation final : public Waitable {
     /// Whether this rank's caller has arrived. A planned operation is begun before: until its caller arrives it must not
     /// touch the caller's data, and may write where its results go.
     bool has_arrived() const noexcept { return !awaits_caller_; }
-    /// When the caller is expected, or kUnknownTime.
+    /// When the caller is expected (as now() counts), or kUnknownTime.
     Nanoseconds predicted_arrival() const noexcept { return predicted_arrival_; }
 
     /// Writes on the board of rank `at` that this rank has arrived, or (if it knows) when it expects to. A later notice
@@ -187,6 +191,8 @@ class alignas(64) Operation final : public Waitable {
     /// Copies inside this rank; takes the model's time in a simulation.
     Pending copy(transport::Bytes into, transport::ConstBytes from);
     Nanoseconds now() const;
+    /// The same moment on the clock of this rank's host.
+    Nanoseconds host_time() const;
     /// Pieces of a pipelined transfer to keep under way from and to each neighbour.
     unsigned pieces_under_way() const;
 

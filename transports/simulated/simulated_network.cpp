@@ -63,7 +63,7 @@ class SimulatedNetwork::Endpoint final : public Transport {
         }
         flight->eager = true;
         const Nanoseconds start = network_.occupy(rank_, peer, payload.size);
-        network_.post(start + network_.model_.message_time(payload.size), Kind::eager_end, flight);
+        network_.post(start + network_.model_.message_time(payload.size) + network_.delay(rank_, peer), Kind::eager_end, flight);
         return Started::pending;
     }
 
@@ -78,7 +78,7 @@ class SimulatedNetwork::Endpoint final : public Transport {
         flight->receiver = &completion;
         flight->fetched = true;
         const Nanoseconds start = network_.occupy(flight->from, flight->to, flight->payload.size);
-        const Nanoseconds end = start + network_.model_.message_time(flight->payload.size);
+        const Nanoseconds end = start + network_.model_.message_time(flight->payload.size) + network_.delay(flight->from, flight->to);
         if (network_.model_.cut_through) {
             network_.post(start + network_.model_.message_time(0), Kind::first_bit, flight);
             Nanoseconds& last = network_.last_bit_[static_cast<std::size_t>(flight->to)];

@@ -60,6 +60,11 @@ class SimulatedNetwork {
         prefetch_ = action;
         prefetch_context_ = context;
     }
+    /// Asked for each message (not for notices): how much longer than by the model it takes from one rank to another. For jitter.
+    void set_delay(Nanoseconds (*ask)(void* context, int from, int to), void* context) {
+        delay_ = ask;
+        delay_context_ = context;
+    }
     /// Lets events happen until there are none.
     void run();
 
@@ -108,6 +113,7 @@ class SimulatedNetwork {
     void for_each_flight(F&& visit);
     Nanoseconds& earliest_port(std::vector<Nanoseconds>& ports, int rank);
     Nanoseconds occupy(int from, int to, std::uint64_t bytes);
+    Nanoseconds delay(int from, int to) { return delay_ ? delay_(delay_context_, from, to) : 0; }
     Flight* new_flight();
     void free(Flight* flight) noexcept;
 
@@ -132,6 +138,8 @@ class SimulatedNetwork {
     void* settle_context_ = nullptr;
     void (*prefetch_)(void*, int, bool) = nullptr;
     void* prefetch_context_ = nullptr;
+    Nanoseconds (*delay_)(void*, int, int) = nullptr;
+    void* delay_context_ = nullptr;
 };
 
 }  // namespace rollcall::transport

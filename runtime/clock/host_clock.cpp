@@ -1,0 +1,66 @@
+#include "runtime/clock/host_clock.hpp"
+
+#include <charconv>
+#include <cstdlib>
+#include <fstream>
+#include <vector>
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <rollcall/error.hpp>
+
+#include "runtime/settings/quote.hpp"
+
+namespace rollcall::runtime {
+namespace {
+
+constexpr const char* kTestClocks = "ROLLCALL_TEST_CLOCKS";
+
+// FNV-1a: the same in all processes, unlike std::hash.
+std::uint64_t hash_of(std::string_view text) {
+    std::uint64_t hash = 0xcbf29ce484222325ull;
+    for (const char character : text) hash = (hash ^ static_cast<unsigned char>(character)) * 0x100000001b3ull;
+    return hash;
+}
+
+template <class Number>
+bool read_number(std::string_view text, Number& number) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    return error == std::errc() && end == text.data() + text.size();
+}
+
+}  // namespace
+
+std::uint64_t clock_identity(std::string_view host) {
+    std::string boot;
+    std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+    // A time namespace has an offset of its own.
+    struct stat time_namespace {};
+    if (::stat("/proc/self/ns/time", &time_namespace) != 0) time_namespace.st_ino = 0;
+    return hash_of(fmt::format("{}/{}/{}", host, boot, time_namespace.st_ino));
+}
+
+TestClock test_clock(int rank, int size) {
+    const char* const text = std::getenv(kTestClocks);
+    if (!text || !*text) return {};
+    std::vector<ClockModel> clocks;
+    for (std::string_view rest = text;;) {
+        const std::string_view clock = rest.substr(0, rest.find(','));
+        const std::size_t colon = clock.find(':');
+        ClockModel model;
+        if (colon == std::string_view::npos || !read_number(clock.substr(0, colon), model.offset) ||
+            !read_number(clock.substr(colon + 1), model.drift))
+            throw Error(ErrorCode::invalid_setting,
+                        fmt::format("{}={} is not allowed; allowed: clocks such as 2000000000:-40 (nanoseconds and parts per "
+                                    "million), separated by commas",
+                                    kTestClocks, quote(text)));
+        model.drift *= 1e-6;
+        clocks.push_back(model);
+        if (clock.size() == rest.size()) break;
+        rest.remove_prefix(clock.size() + 1);
+    }
+    const std::size_t number = static_cast<std::size_t>(rank) * clocks.size() / static_cast<std::size_t>(size);
+    return {clocks[number], number + 1};
+}
+
+}  // namespace rollcall::runtime

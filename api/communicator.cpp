@@ -38,12 +38,15 @@ class Expected {
 }  // namespace
 
 Communicator::Implementation::Implementation(std::shared_ptr<runtime::Process> its_process, std::shared_ptr<const runtime::Group> group,
-                                             int rank, std::uint64_t its_first_slot, const ChosenAlgorithms& its_algorithms)
+                                             int rank, std::uint64_t its_first_slot, const ChosenAlgorithms& its_algorithms,
+                                             std::shared_ptr<runtime::CommonClock> its_clock)
     : process(std::move(its_process)),
       first_slot(its_first_slot),
       algorithms(its_algorithms),
+      clock(std::move(its_clock)),
       state(std::move(group), rank),
       shares_boards(process->share_boards(*state.group)) {
+    state.clock = clock.get();
     process->lane().as_owner([&](runtime::Engine& engine) { engine.add(state); });
 }
 
@@ -139,6 +142,7 @@ void Communicator::Implementation::call(const Prepared& prepared, const std::opt
     if (!record) return;
     record->exit = runtime::monotonic_now();
     record->first_data = operation.first_data();
+    make_common(*record);
 }
 
 Request Communicator::Implementation::start(const Prepared& prepared) const {
@@ -367,7 +371,7 @@ std::shared_ptr<Communicator::Implementation> Communicator::Implementation::divi
         group->first_slot.push_back(first_slots[static_cast<std::size_t>(member)]);
         if (group->first_slot.back() == runtime::kNoSlots) group->has_slots = false;
     }
-    return std::make_shared<Implementation>(process, std::move(group), rank, own_first_slot, algorithms);
+    return std::make_shared<Implementation>(process, std::move(group), rank, own_first_slot, algorithms, clock);
 }
 
 Communicator Communicator::split(int color, int key) const {

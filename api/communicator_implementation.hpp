@@ -33,7 +33,7 @@ class ChosenAlgorithms {
 
 struct Communicator::Implementation : std::enable_shared_from_this<Communicator::Implementation> {
     Implementation(std::shared_ptr<runtime::Process> its_process, std::shared_ptr<const runtime::Group> group, int rank,
-                   std::uint64_t first_slot, const ChosenAlgorithms& algorithms);
+                   std::uint64_t first_slot, const ChosenAlgorithms& algorithms, std::shared_ptr<runtime::CommonClock> clock);
     ~Implementation();
 
     /// How an operation of this size is to be done.
@@ -83,9 +83,27 @@ struct Communicator::Implementation : std::enable_shared_from_this<Communicator:
 
     std::string describe(const runtime::Transfer& transfer) const;
 
+    /// The host of each rank, as a number: ranks with the same one share their clock.
+    std::vector<int> hosts() const;
+    /// Synchronises the clocks of the ranks with that of rank 0, watching each for `window`, and sets `common`. Collective. Where
+    /// there is one host, does nothing.
+    void synchronize(runtime::CommonClock& common, Nanoseconds window) const;
+    /// The clocks that are synchronised already: the job's, and that of this communicator or one it comes from.
+    struct KnownClocks {
+        bool job = false, communicator = false;
+    };
+    KnownClocks known_clocks() const;
+    /// Takes one of those that all ranks have (`known_by_all`: the same on all of them), the job's first, or else makes one.
+    /// Collective if there is none.
+    void agree_on_clock(KnownClocks known_by_all, Nanoseconds window) const;
+    void use_clock(const std::shared_ptr<runtime::CommonClock>& common) const;
+    /// Converts the times of a call from this host's to common ones.
+    void make_common(CallRecord& record) const;
+
     std::shared_ptr<runtime::Process> process;
     std::uint64_t first_slot;
     ChosenAlgorithms algorithms;
+    mutable std::shared_ptr<runtime::CommonClock> clock;  ///< Of the thread that makes collective calls.
     mutable runtime::CommunicatorState state;
     const bool shares_boards;
 };

@@ -4,9 +4,11 @@
 #include <exception>
 #include <functional>
 
+#include <fmt/format.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
+#include <rollcall/error.hpp>
 
 #include "api/communicator_implementation.hpp"
 #include "runtime/bootstrap/starters/embedded.hpp"
@@ -49,7 +51,7 @@ void Job::Implementation::join(const std::function<std::unique_ptr<bootstrap::Bo
     }
     process = std::make_shared<runtime::Process>(start(), std::move(settings), &collectives::algorithm_name);
     world = Communicator(
-        std::make_shared<Communicator::Implementation>(process, process->world(), process->place().rank, runtime::kNoSlots, algorithms));
+        std::make_shared<Communicator::Implementation>(process, process->world(), process->place().rank, runtime::kNoSlots, algorithms, process->clock()));
 }
 
 Job::Job() : implementation_(std::make_unique<Implementation>()) { implementation_->join(&bootstrap::find_bootstrap); }
@@ -68,6 +70,19 @@ int Job::rank() const { return implementation_->process->place().rank; }
 int Job::size() const { return implementation_->process->place().size; }
 std::string Job::started_by() const { return std::string(implementation_->process->bootstrap().name()); }
 std::string Job::transport_description() const { return implementation_->process->transport().description(); }
+
+Nanoseconds Job::synchronize_clocks(std::chrono::nanoseconds window) {
+    if (window.count() <= 0)
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("Job::synchronize_clocks(): clocks cannot be watched for {} ns: give it a time above 0", window.count()));
+    runtime::CommonClock& clock = *implementation_->process->clock();
+    implementation_->world.checked().synchronize(clock, window.count());
+    return clock.clock().error;
+}
+
+Nanoseconds Job::time() const { return time_at(runtime::monotonic_now()); }
+Nanoseconds Job::time_at(Nanoseconds local) const { return implementation_->process->clock()->at(local); }
+Nanoseconds Job::local_time_at(Nanoseconds job) const { return implementation_->process->clock()->own_at(job); }
 
 void Job::finalize() { implementation_->process->finalize(); }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <rollcall/error.hpp>
+#include <rollcall/job.hpp>
 
 #include "api/communicator_implementation.hpp"
 #include "runtime/arrivals/prediction.hpp"
@@ -52,6 +53,7 @@ struct Plan::Implementation {
     void finish() {
         record.exit = runtime::monotonic_now();
         record.first_data = operation->first_data();
+        own->make_common(record);
         std::optional<Error> error;
         if (operation->error()) error.emplace(*operation->error());
         started = false;
@@ -153,15 +155,27 @@ std::unique_ptr<Plan::Implementation> make_plan(const Communicator::Implementati
                                                 const Communicator::Implementation::Prepared& prepared, const PlanOptions& options,
                                                 std::string explanation) {
     auto own = communicator.divide(0, communicator.state.rank, OperationKind::plan);
-    const auto calls = own->exchange(prepared.call, OperationKind::plan);
-    for (std::size_t rank = 1; rank < calls.size(); ++rank)
-        if (!calls[rank].agrees_with(calls[0]))
+    struct Planned {
+        runtime::Call call;
+        Communicator::Implementation::KnownClocks clocks;
+    };
+    const auto all = own->exchange(Planned{prepared.call, own->known_clocks()}, OperationKind::plan);
+    Communicator::Implementation::KnownClocks known_by_all{.job = true, .communicator = true};
+    for (const Planned& planned : all) {
+        known_by_all.job &= planned.clocks.job;
+        known_by_all.communicator &= planned.clocks.communicator;
+    }
+    for (std::size_t rank = 1; rank < all.size(); ++rank)
+        if (!all[rank].call.agrees_with(all[0].call))
             throw Error(ErrorCode::mismatch,
                         fmt::format("the plans of {} do not match: rank 0 plans {}, rank {} plans {}. All ranks must plan the same "
                                     "operation with the same root, size and algorithm",
-                                    communicator.state.group->name, to_string(calls[0], &collectives::algorithm_name), rank,
-                                    to_string(calls[rank], &collectives::algorithm_name)),
+                                    communicator.state.group->name, to_string(all[0].call, &collectives::algorithm_name), rank,
+                                    to_string(all[rank].call, &collectives::algorithm_name)),
                         static_cast<int>(rank));
+    // Predictions of different hosts are put in order. The next plan of this communicator finds its clock there.
+    own->agree_on_clock(known_by_all, Job::kClockWindow.count());
+    communicator.use_clock(own->clock);
     if (!own->state.group->has_slots)
         explanation += "; the arrivals board has no slots left for it (ROLLCALL_BOARD_SLOTS), so that predictions are not told";
     return std::make_unique<Plan::Implementation>(std::move(own), prepared, options, std::move(explanation));

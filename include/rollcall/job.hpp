@@ -2,6 +2,7 @@
 /// The job: this process's membership in it, from its start to its end.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -46,6 +47,29 @@ class Job {
     std::string started_by() const;
     /// What data moves over, for people.
     std::string transport_description() const;
+
+    // --- time ---------------------------------------------------------------------------------------------------------
+    // Each host counts time by a clock of its own (CLOCK_MONOTONIC). *Job time* is that of rank 0: ranks on its host have it from
+    // the start, others estimate it once clocks have been synchronised; until then it is their own. Times in nanoseconds. Any thread.
+
+    /// Finds out how the clocks of all hosts go beside that of rank 0, and how they drift. Collective, as the operations of
+    /// world() are, and one of them. Without a message, and 0, where the job is on one host.
+    ///
+    /// Cost: log2(hosts) rounds, rounded up, of one `window` each, in which pairs of hosts exchange small messages all the time.
+    /// Result: how far this rank's job time may be off at most, whatever way the messages lost their time on: half of the
+    /// shortest round trip from each host to the next on the way to rank 0. Usually it is a tenth of that. As time goes
+    /// on the error grows by some microseconds a second, the less the longer the window was; so repeat it when more than seconds
+    /// have passed and microseconds count. When it is repeated, the drift is taken from the time in between, and becomes exact.
+    /// Throws Error{invalid_argument} when the window is not above 0, and what collective operations do.
+    Nanoseconds synchronize_clocks(std::chrono::nanoseconds window = kClockWindow);
+    /// What a plan takes when it has to synchronise the clocks of its ranks (see Plan).
+    static constexpr std::chrono::nanoseconds kClockWindow = std::chrono::milliseconds(30);
+
+    /// Job time now.
+    Nanoseconds time() const;
+    /// Job time when CLOCK_MONOTONIC of this host shows `local`; and the way back.
+    Nanoseconds time_at(Nanoseconds local) const;
+    Nanoseconds local_time_at(Nanoseconds job) const;
 
     /// Ends communication in good order: waits for all ranks, then closes connections. Requests must be done. Called by
     /// the destructor if the program does not.

@@ -32,7 +32,9 @@ struct PlanOptions {
     Predictor predictor = Predictor::edge_linear;
 };
 
-/// The times of one call on this rank (CLOCK_MONOTONIC).
+/// The times of one call on this rank: of CLOCK_MONOTONIC where the communicator is on one host; on several hosts of the
+/// clock that its ranks have agreed on: job time (see Job::time()), or, if a plan was made before clocks were synchronised for the job,
+/// that of rank 0 of the communicator. Where clocks were never synchronised, of this host's.
 struct CallRecord {
     Nanoseconds arrival = 0;     ///< When it was called.
     Nanoseconds first_data = 0;  ///< When data of another rank was first there; 0: never.
@@ -55,6 +57,9 @@ struct CallRecord {
 /// begin() and edge() are hints: without them the results are the same, and the order in which ranks are served comes
 /// from their arrivals alone. What they are good for depends on the algorithm: one that sorts (sorted_...) serves those
 /// first who are there or will be soon; one that works in the background (background_...) moves data during the phase.
+///
+/// Clocks: predictions of ranks on several hosts are compared, so the first plan of a communicator on several hosts synchronises the
+/// clocks of its ranks, which takes some tens of milliseconds, unless Job::synchronize_clocks() was called before.
 ///
 /// Buffers: from begin() on (without it: from run() or start() on) until run() or wait() returns, the plan may write where
 /// results go: the block of a scatter, the data at the root of a gather. What is sent is read only from run() or start()

@@ -7,7 +7,8 @@
 
 namespace rollcall {
 
-/// Nanoseconds of CLOCK_MONOTONIC (or of the virtual clock of a simulation), or a difference of two such times.
+/// Nanoseconds of CLOCK_MONOTONIC, of job time (Job::time()), or of the virtual clock of a simulation; or a difference of two such
+/// times.
 using Nanoseconds = std::int64_t;
 
 /// How long a call may take. No deadline unless one is given (or the setting ROLLCALL_TIMEOUT is).

@@ -24,7 +24,7 @@ using runtime::SynchronizedClock;
 // Points of the line that is fitted: one from each such part of the window.
 constexpr Nanoseconds kPoints = 50;
 // Questions to ask at least, where round trips are long against the window.
-constexpr std::uint64_t kFewestQuestions = 100;
+constexpr std::uint64_t kFewestQuestions = 20;
 
 struct Question {
     bool last = false;
@@ -72,7 +72,7 @@ Task learn(Operation& op, int parent, ClockSynchronization& here) {
         best.add({middle, answer.time - middle, received - sent});
     }
     const runtime::ClockFit fit = runtime::fit(best.samples());
-    here.clock = {fit.model, answer.error + fit.round_trip / 2};
+    here.clock = {fit.model, answer.error + fit.round_trip};
     if (here.previous) refine(here.clock, fit.drift_deviation, *here.previous);
 }
 

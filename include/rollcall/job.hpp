@@ -56,8 +56,8 @@ class Job {
     /// world() are, and one of them. Without a message, and 0, where the job is on one host.
     ///
     /// Cost: log2(hosts) rounds, rounded up, of one `window` each, in which pairs of hosts exchange small messages all the time.
-    /// Result: how far this rank's job time may be off at most, whatever way the messages lost their time on: half of the
-    /// shortest round trip from each host to the next on the way to rank 0. Usually it is a tenth of that. As time goes
+    /// Result: how far this rank's job time may be off at most, whatever way the messages lost their time on: the sum of the
+    /// shortest round trips from each host to the next on the way to rank 0. Usually it is a tenth of that. As time goes
     /// on the error grows by some microseconds a second, the less the longer the window was; so repeat it when more than seconds
     /// have passed and microseconds count. When it is repeated, the drift is taken from the time in between, and becomes exact.
     /// Throws Error{invalid_argument} when the window is not above 0, and what collective operations do.

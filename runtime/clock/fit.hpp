@@ -13,7 +13,7 @@ namespace rollcall::runtime {
 /// One question to another clock, and its answer.
 struct OffsetSample {
     Nanoseconds local = 0;       ///< Half way between question and answer, on this clock.
-    Nanoseconds offset = 0;      ///< The other clock's time in the answer, minus `local`. Wrong by at most round_trip / 2.
+    Nanoseconds offset = 0;      ///< The other clock's time in the answer, minus `local`. Off by at most round_trip / 2.
     Nanoseconds round_trip = 0;  ///< From the question to its answer.
 };
 
@@ -36,7 +36,7 @@ class BestSamples {
 struct ClockFit {
     ClockModel model;            ///< From the local clock to the other.
     double drift_deviation = 0;  ///< Standard deviation of the drift.
-    Nanoseconds round_trip = 0;  ///< The shortest: the offset is off by at most half of it.
+    Nanoseconds round_trip = 0;  ///< The shortest. The model is off by no more than that at its reference, whatever the others say.
 };
 
 /// A line through the offsets by least squares, in which a sample counts the more the shorter its round trip was; samples in

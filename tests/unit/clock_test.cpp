@@ -106,9 +106,8 @@ TEST(ClockFit, FindsExactDrift) {
         const ClockFit fitted = fit(measure(truth, 50, 30'000'000, 20'000, 0, 0, random));
         EXPECT_EQ(fitted.round_trip, 20'000);
         EXPECT_NEAR(fitted.model.drift, drift, 0.2e-6);
-        const Nanoseconds middle = fitted.model.reference;
-        EXPECT_NEAR(static_cast<double>(middle - truth.reference), 15e6, 1e6);
-        EXPECT_LE(std::abs(fitted.model.at(middle) - truth.at(middle)), 2);
+        for (const Nanoseconds later : {0, 30'000'000})
+            EXPECT_LE(std::abs(fitted.model.at(truth.reference + later) - truth.at(truth.reference + later)), 10);
     }
 }
 
@@ -129,7 +128,6 @@ TEST(ClockFit, DelayedSamplesCountForLittle) {
         const ClockFit fitted = fit(samples);
         const Nanoseconds end = truth.reference + 30'000'000;
         EXPECT_LE(std::abs(fitted.model.at(end) - truth.at(end)), 3000);
-        EXPECT_NEAR(fitted.model.drift, truth.drift, 100e-6);
         EXPECT_LE(std::abs(fitted.model.at(end + kSecond) - truth.at(end + kSecond)), 100'000);
     }
 }
@@ -141,7 +139,7 @@ TEST(ClockFit, DoubtsADriftThatNoiseHides) {
     for (int repetition = 0; repetition < kRepetitions; ++repetition) {
         // 100 us of noise in 1 ms could be any drift up to some percent; in 10 s it could not.
         believed += std::abs(fit(measure({kDay, 0, 0}, 20, 1'000'000, 20'000, 100'000, 100'000, random)).model.drift);
-        const ClockFit fitted = fit(measure({kDay, 0, 50e-6}, 100, 10 * kSecond, 20'000, 100'000, 100'000, random));
+        const ClockFit fitted = fit(measure({kDay, 0, 50e-6}, 1000, 10 * kSecond, 20'000, 100'000, 100'000, random));
         clear += fitted.model.drift;
         EXPECT_LT(fitted.drift_deviation, 10e-6);
     }
@@ -149,8 +147,24 @@ TEST(ClockFit, DoubtsADriftThatNoiseHides) {
     EXPECT_NEAR(clear / kRepetitions, 50e-6, 3e-6);
 }
 
+// Where one message was fast, the line goes by it, however many slow ones say something else.
+TEST(ClockFit, IsNeverOffByMoreThanTheShortestRoundTrip) {
+    std::mt19937_64 random(seed() + 4);
+    for (int repetition = 0; repetition < 500; ++repetition) {
+        const ClockModel truth = random_model(random);
+        // All the others are held up on one of the ways only.
+        std::vector<OffsetSample> samples = measure(truth, 2000, 30'000'000, 200'000, repetition % 2 ? 50'000'000 : 0, 0, random);
+        const std::size_t lucky = random() % samples.size();
+        samples[lucky] = measure({samples[lucky].local, truth.at(samples[lucky].local) - samples[lucky].local, truth.drift}, 1, 1, 10'000,
+                                 0, 0, random)[0];
+        const ClockFit fitted = fit(samples);
+        EXPECT_EQ(fitted.round_trip, 10'000);
+        EXPECT_LE(std::abs(fitted.model.at(fitted.model.reference) - truth.at(fitted.model.reference)), 10'000);
+    }
+}
+
 TEST(ClockFit, TooFewSamplesHaveNoDrift) {
-    for (std::size_t count = 1; count < 8; ++count) {
+    for (std::size_t count = 1; count < 5; ++count) {
         std::mt19937_64 random(1);
         const ClockFit fitted = fit(measure({kDay, 3 * kSecond, 50e-6}, count, 1'000'000, 20'000, 0, 0, random));
         EXPECT_EQ(fitted.model.drift, 0);

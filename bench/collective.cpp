@@ -13,6 +13,7 @@
 #include <rollcall/rollcall.hpp>
 
 #include "bench/clock.hpp"
+#include "bench/job_time.hpp"
 #include "bench/lists.hpp"
 #include "bench/operands.hpp"
 #include "bench/payload.hpp"
@@ -85,6 +86,7 @@ class Runner {
           agenda_(agenda),
           sweep_(agenda.sweep),
           wait_(agenda.wait.value_or(sweep_.phases || job.size() > usable_cores() ? Compute::sleep : Compute::spin)),
+          time_(job),
           progress_(sweep_.sizes.size() * cells() * agenda.iterations,
                     job.rank() == 0 ? progress_surroundings(inherited) : ProgressLine::Surroundings{false, 0, {}, now}) {
         model_ = landing_is_set() ? Model::nonblocking : Model::blocking;
@@ -94,6 +96,9 @@ class Runner {
 
     /// At rank 0 `use` gets each cell when all of its size have been measured.
     void run(const std::function<void(Measured)>& use) {
+        if (const Nanoseconds error = time_.worst_error(); error > 0 && job_.rank() == 0)
+            std::cerr << fmt::format("clocks of several hosts: synchronised, at most {} off\n",
+                                     runtime::format_duration(static_cast<double>(error) * 1e-9));
         for (const std::uint64_t bytes : sweep_.sizes) {
             std::vector<Measured> measured = run_size(bytes);
             progress_.erase();
@@ -102,7 +107,7 @@ class Runner {
     }
 
   private:
-    /// What one rank did in one call.
+    /// What one rank did in one call, in job time.
     struct Record {
         Nanoseconds start, arrival, first_data, exit, predicted;
     };
@@ -173,6 +178,10 @@ class Runner {
                 mine[place(iteration, cell)] = call_cell(cell, delays[static_cast<std::size_t>(job_.rank())], agenda_.warmup + iteration);
             }
         }
+        time_.check();
+        for (Record& record : mine)
+            for (Nanoseconds* time : {&record.arrival, &record.first_data, &record.exit, &record.predicted})
+                if (*time != kNever) *time = time_.corrected(*time);
         return gather(bytes, message, mine);
     }
 
@@ -181,14 +190,15 @@ class Runner {
                 std::uint64_t key) {
         operands.prepare(key);
         world_.barrier();
-        Nanoseconds start = now() + kStartMargin + kStartMarginPerRank * job_.size();
+        Nanoseconds start = job_.time() + kStartMargin + kStartMarginPerRank * job_.size();
         world_.broadcast(start, 0, {.algorithm = "linear", .segment_bytes = {}, .timeout = {}});
+        const Nanoseconds own_start = job_.local_time_at(start);
         CallRecord record;
         if (plan) {
-            record = call_after_phase(*plan, start, phase_of(*sweep_.phases, delay, noise_key(sweep_.seed, iteration, job_.rank())));
+            record = call_after_phase(*plan, own_start, phase_of(*sweep_.phases, delay, noise_key(sweep_.seed, iteration, job_.rank())));
             start += 2 * sweep_.phases->compute;
         } else {
-            wait_until(start + delay, wait_);
+            wait_until(own_start + delay, wait_);
             operands.call({.algorithm = algorithm, .segment_bytes = sweep_.segment_bytes, .timeout = {}, .record = &record});
         }
         // Nobody checks while others are still in the call: it would take their cores.
@@ -258,6 +268,7 @@ class Runner {
     const Agenda& agenda_;
     const Sweep& sweep_;
     Compute wait_;
+    JobTime time_;
     ProgressLine progress_;
     Model model_ = Model::nonblocking;
     bool corrupt_ = false;

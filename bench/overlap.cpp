@@ -46,7 +46,10 @@ std::string key(std::uint64_t bytes, std::string_view what) { return fmt::format
 
 class Runner {
   public:
-    Runner(Job& job, const Plan& plan) : job_(job), world_(job.world()), plan_(plan) { make_sleep_exact(); }
+    Runner(Job& job, const Plan& plan) : job_(job), world_(job.world()), plan_(plan) {
+        make_sleep_exact();
+        job.synchronize_clocks();
+    }
 
     Samples run() {
         samples_.transport = transport_name();
@@ -71,8 +74,9 @@ class Runner {
         else
             poison(data_, content);
         world_.barrier();
-        Nanoseconds start = now() + kStartMargin;
+        Nanoseconds start = job_.time() + kStartMargin;
         world_.broadcast(start, 0, {.algorithm = "linear", .segment_bytes = {}, .timeout = {}});
+        start = job_.local_time_at(start);
         // The same moment for both, in the first half of the computation.
         const auto latest = static_cast<std::uint64_t>(std::max<Nanoseconds>(plan_.compute / 2 - kEarliestSend, 1));
         const Nanoseconds begin = start + kEarliestSend + static_cast<Nanoseconds>(bench::key_of({iteration, 5}) % latest);

@@ -87,7 +87,8 @@ void require_writable(const char* option, const std::filesystem::path& path) {
 constexpr const char* kRealFooter = R"(
 Each call: a barrier, then a common start that rank 0 announces, then each rank waits for its delay and calls. All
 algorithms and patterns of a size are interleaved in random order, anew for each iteration; every byte received is
-checked. The common start is a time of CLOCK_MONOTONIC, which the ranks of one host share.
+checked. The common start is a time of CLOCK_MONOTONIC, which the ranks of one host share. On several hosts it is job
+time: clocks are synchronised before and after each size, and what they drift in between is shared out evenly.
 
 Columns: run_time is latest exit - earliest arrival; elapsed is exit - arrival of a rank; last_delay is latest exit -
 latest arrival; spread is latest - earliest arrival, and imbalance_factor the same in message times T (measured point

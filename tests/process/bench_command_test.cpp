@@ -428,4 +428,29 @@ TEST_F(BenchCommand, SimulationFollowsItsModel) {
     EXPECT_DOUBLE_EQ(Json::parse(ended.out)["run_time"]["median"].get<double>(), 5e-6);
 }
 
+// Hosts whose clocks are seconds apart: delays are kept, and times are of one clock.
+TEST_F(BenchCommand, OnHostsWhoseClocksAreWrong) {
+    const std::string clocks = "ROLLCALL_TEST_CLOCKS=0:0,4000000000:30,-3000000000:-30";
+    for (const std::string& words : {std::string("broadcast --bytes 1Ki --algorithm binomial"),
+                                     std::string("scatter --bytes 3Ki --algorithm background_sorted_linear --compute 5ms"),
+                                     std::string("gather --bytes 3Ki --algorithm linear --compute 5ms")}) {
+        const Ended ended =
+            run("bench " + words + " --ranks 3 --iterations 5 --arrival uniform:0..10ms --timeout 100s --format json", clocks);
+        ASSERT_EQ(ended.code, 0) << ended.error;
+        EXPECT_EQ(ended.error.rfind("clocks of several hosts: synchronised, at most ", 0), 0u) << ended.error;
+        ASSERT_EQ(lines_of(ended.out).size(), 1u) << ended.out;
+        const Json cell = Json::parse(lines_of(ended.out)[0]);
+        // Generous: the clocks are three seconds apart, and more.
+        EXPECT_GT(cell["run_time"]["median"], 0.0);
+        EXPECT_LT(cell["run_time"]["median"], 1.0);
+        EXPECT_LT(cell["spread"]["median"], 1.0);
+        EXPECT_LT(cell["pattern_error"]["median"], 1.0);
+        if (cell.contains("prediction_error")) {
+            EXPECT_LT(cell["prediction_error"]["median"], 1.0);
+        }
+    }
+    const Ended overlap = run("bench overlap --ranks 3 --iterations 2 --transport shm --timeout 100s --format json", clocks);
+    EXPECT_EQ(overlap.code, 0) << overlap.error;
+}
+
 }  // namespace

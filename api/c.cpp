@@ -242,6 +242,17 @@ void rollcall_abort(rollcall_job* job, int code, const char* why) {
 
 const rollcall_communicator* rollcall_world(const rollcall_job* job) { return job ? &job->world : nullptr; }
 
+rollcall_status rollcall_synchronize_clocks(rollcall_job* job, int64_t window, int64_t* error) {
+    return guarded([&] {
+        const std::chrono::nanoseconds time = window ? std::chrono::nanoseconds(window) : rollcall::Job::kClockWindow;
+        const auto off = checked(job, "the job").job.synchronize_clocks(time);
+        if (error) *error = off;
+    });
+}
+rollcall_status rollcall_time(const rollcall_job* job, int64_t* time) {
+    return guarded([&] { checked(time, "the place for the time") = checked(job, "the job").job.time(); });
+}
+
 rollcall_status rollcall_progress(rollcall_job* job, int* happened) {
     return guarded([&] {
         const bool moved = checked(job, "the job").job.progress();

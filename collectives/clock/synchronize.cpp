@@ -35,7 +35,7 @@ struct Answer {
 };
 
 template <class Record>
-transport::Bytes bytes_of(Record& record) {
+transport::Bytes record_bytes(Record& record) {
     return {&record, sizeof record};
 }
 
@@ -58,9 +58,9 @@ Task learn(Operation& op, int parent, ClockSynchronization& here) {
     Nanoseconds begun = 0;
     for (std::uint64_t number = 0; !question.last; ++number) {
         question.last = number >= kFewestQuestions && op.host_time() - begun >= here.window;
-        const Pending answering = op.receive(parent, bytes_of(answer), number);
+        const Pending answering = op.receive(parent, record_bytes(answer), number);
         const Nanoseconds sent = op.host_time();
-        const Pending asking = op.send(parent, bytes_of(question), number);
+        const Pending asking = op.send(parent, record_bytes(question), number);
         co_await answering;
         const Nanoseconds received = op.host_time();
         co_await asking;
@@ -81,9 +81,9 @@ Task teach(Operation& op, int child, const ClockSynchronization& here) {
     Answer answer;
     answer.error = here.clock.error;
     for (std::uint64_t number = 0; !question.last; ++number) {
-        co_await op.receive(child, bytes_of(question), number);
+        co_await op.receive(child, record_bytes(question), number);
         answer.time = here.clock.model.at(op.host_time());
-        co_await op.send(child, bytes_of(answer), number);
+        co_await op.send(child, record_bytes(answer), number);
     }
 }
 
@@ -96,7 +96,7 @@ Task synchronize_clocks(Operation& op) {
     HostTreePlace place = host_tree(here.hosts, op.rank());
     if (place.hosts.parent >= 0) co_await learn(op, place.hosts.parent, here);
     for (const int child : place.hosts.children) co_await teach(op, child, here);
-    co_await relay(op, bytes_of(here.clock), place.within.parent, std::move(place.within.children), 0, kResult);
+    co_await relay(op, record_bytes(here.clock), place.within.parent, std::move(place.within.children), 0, kResult);
 }
 
 }  // namespace rollcall::collectives

@@ -90,6 +90,12 @@ void rollcall_abort(rollcall_job* job, int code, const char* why);
 /* All ranks. Belongs to the job: do not free it. */
 const rollcall_communicator* rollcall_world(const rollcall_job* job);
 
+/* Common time of several hosts, in nanoseconds, see job.hpp. Collective; `window`: how long clocks are watched, 0: the default; how far
+ * job time may be off at most goes to `error`, which may be NULL. */
+rollcall_status rollcall_synchronize_clocks(rollcall_job* job, int64_t window, int64_t* error);
+/* Job time now. */
+rollcall_status rollcall_time(const rollcall_job* job, int64_t* time);
+
 /* For programs that drive progress themselves (ROLLCALL_PROGRESS=host), see job.hpp. */
 rollcall_status rollcall_progress(rollcall_job* job, int* happened);
 int rollcall_progress_descriptor(const rollcall_job* job);

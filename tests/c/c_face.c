@@ -221,6 +221,15 @@ int main(void) {
     blocks(world, rank, size);
     communicators(world, rank, size);
 
+    int64_t before = -1, after = -1, off = -1;
+    OK(rollcall_time(job, &before));
+    OK(rollcall_synchronize_clocks(job, 0, &off));
+    OK(rollcall_synchronize_clocks(job, 1000000, NULL));
+    OK(rollcall_time(job, &after));
+    CHECK(off == 0 && before > 0 && after >= before); /* all on one host */
+    CHECK(rollcall_synchronize_clocks(job, -1, NULL) == ROLLCALL_INVALID_ARGUMENT);
+    CHECK(rollcall_time(job, NULL) == ROLLCALL_INVALID_ARGUMENT);
+
     int happened = -1, may_sleep = -1;
     OK(rollcall_progress(job, &happened));
     OK(rollcall_progress(job, NULL));

@@ -1,0 +1,316 @@
+#!/bin/bash
+# What cluster.sh starts, not for users: the processes that a cluster is held by.
+#
+#   watch    in namespaces of its own (the host `head`), but in the process namespace of the caller. Ends the cluster when it is
+#            asked to, or when who it is for has ended.
+#   switch   the first process of a process namespace that all hosts are nested in, so that nothing outlives it.
+#   host     the first process of the namespaces of one host.
+#
+# Who holds whom: the switch ends when the watch does, even by SIGKILL, because that was the only writer of its standard input;
+# and when the switch has ended, the watch ends. Either removes the directory.
+set -u
+shopt -s nullglob
+
+here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
+. "$here/cluster-common.sh"
+
+# shellcheck disable=SC2154 # cluster_...: set by cluster.sh
+state=$cluster_state
+read -r -a names <<<"$cluster_names"
+PATH=$PATH:/usr/sbin:/sbin
+
+fail() { echo "$1" >&2; exit 1; }
+
+# What is made of several mounts is put together in $state/new.
+mount_system_files() {
+    mount -n -t sysfs sysfs "$state/new" || fail 'sysfs cannot be mounted'
+    if [[ -d /sys/fs/cgroup && -d $state/new/fs/cgroup ]]; then mount -n --rbind /sys/fs/cgroup "$state/new/fs/cgroup" || fail 'no control groups'; fi
+    mount -n --move "$state/new" /sys || fail '/sys cannot be mounted'
+    mount -n -t tmpfs -o mode=1777 tmpfs /dev/shm || fail '/dev/shm cannot be mounted'
+    mount -n --bind "$state/etc/hosts" /etc/hosts || fail '/etc/hosts cannot be mounted'
+    if [[ -e /etc/hostname ]]; then mount -n --bind "$state/etc/hostname.$1" /etc/hostname || fail '/etc/hostname cannot be mounted'; fi
+    echo "$1" >/proc/sys/kernel/hostname
+}
+
+configure_network() {
+    local file
+    for file in /proc/sys/net/ipv6/conf/{all,default}/disable_ipv6; do
+        [[ ! -e $file ]] || echo 1 >"$file"
+    done
+    # What sockets may hold is limited for all namespaces together; without these limits of each, connections of all to all run
+    # into that one, segments are dropped, and connections sleep for a minute.
+    echo '4096 16384 262144' >/proc/sys/net/ipv4/tcp_wmem
+    echo '4096 131072 524288' >/proc/sys/net/ipv4/tcp_rmem
+}
+
+# Cubic does a little better on these links than BBR, and only a route can choose it inside a namespace.
+route() { # DEVICE ADDRESS
+    local available congestion=
+    read -r available </proc/sys/net/ipv4/tcp_available_congestion_control
+    [[ " $available " != *' cubic '* ]] || congestion='congctl cubic'
+    echo "route change $network dev $1 proto kernel scope link src $2 $congestion"
+}
+
+# ---------------------------------------------------------------------------------------------------------------- watch
+
+write_files() {
+    local index
+    mkdir -p "$state"/{etc,hosts,new,ssh}
+    printf '%s\n' "${names[@]}" >"$state/names"
+    : >"$state/log"
+    {
+        echo '127.0.0.1 localhost'
+        for ((index = 0; index <= ${#names[@]}; ++index)); do
+            address_of "$index"
+            if ((index == 0)); then echo "$address head"; else echo "$address ${names[index - 1]}"; fi
+        done
+    } >"$state/etc/hosts"
+    for index in head "${names[@]}"; do echo "$index" >"$state/etc/hostname.$index"; done
+    # Permanent: the table of neighbours is one for all namespaces, and too small for all to know all.
+    for ((index = 0; index <= ${#names[@]}; ++index)); do
+        address_of "$index"
+        hardware_address_of "$index"
+        echo "neigh replace $address lladdr $hardware_address dev eth0 nud permanent"
+    done >"$state/neighbours"
+}
+
+write_ssh_files() {
+    local index directory=$state/ssh user
+    user=$(id -un)
+    ssh-keygen -q -t ed25519 -N '' -C '' -f "$directory/host_key" && ssh-keygen -q -t ed25519 -N '' -C '' -f "$directory/key" ||
+        fail 'ssh-keygen failed'
+    cp "$directory/key.pub" "$directory/authorized_keys"
+    echo "cluster $(<"$directory/host_key.pub")" >"$directory/known_hosts"
+    cat >"$directory/sshd_config" <<END
+Port 22
+HostKey $directory/host_key
+AuthorizedKeysFile $directory/authorized_keys
+PidFile /run/sshd.pid
+StrictModes no
+UsePAM no
+UseDNS no
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+PermitRootLogin prohibit-password
+PrintMotd no
+END
+    [[ $cluster_ssh == limited ]] || echo 'MaxStartups 10000' >>"$directory/sshd_config"
+    cat >"$state/ssh_config" <<END
+Host *
+    User $user
+    Port 22
+    IdentityFile $directory/key
+    IdentitiesOnly yes
+    UserKnownHostsFile $directory/known_hosts
+    GlobalKnownHostsFile /dev/null
+    HostKeyAlias cluster
+    StrictHostKeyChecking yes
+    BatchMode yes
+    LogLevel ERROR
+END
+    for ((index = 0; index < ${#names[@]}; ++index)); do
+        address_of $((index + 1))
+        printf 'Host %s\n    HostName %s\n' "${names[index]}" "$address"
+    done >>"$state/ssh_config"
+    # Without PAM sshd takes a locked account for one that nobody may use.
+    if grep -q "^$user:!" /etc/shadow 2>/dev/null; then
+        (umask 077 && sed "s/^$user:!\+[^:]*:/$user:*:/" /etc/shadow >"$directory/shadow")
+    fi
+}
+
+take_down() {
+    local helper
+    trap '' TERM INT HUP QUIT
+    [[ -z ${life-} ]] || exec {life}>&-
+    for helper in "${helpers[@]}"; do kill "$helper" 2>/dev/null; done
+    # The switch does nothing that takes long, unless it is stopped.
+    [[ -z $switch ]] || { wait_for_switch || kill -KILL "$switch"; wait "$switch"; }
+    rm -rf -- "$state"
+}
+
+wait_for_switch() {
+    local attempt
+    process=$switch
+    look_at "$switch" || return 0
+    began=$started
+    for ((attempt = 0; attempt < 250; ++attempt)); do
+        is_alive || return 0
+        sleep 0.02
+    done
+    return 1
+}
+
+watch() {
+    local answer line
+    switch='' helpers=()
+    umask 022
+    mkdir -m 700 "$state" 2>/dev/null || fail "cluster.sh: $state is there already"
+    trap 'take_down; exit 143' TERM
+    trap 'take_down; exit 130' INT
+    trap 'take_down; exit 129' HUP
+    trap 'take_down; exit 131' QUIT
+    write_process "$state/watch" $$
+    own_start=$started
+    write_files
+    [[ $cluster_ssh == no ]] || write_ssh_files
+    mount_system_files head
+    mkfifo "$state/life" "$state/answer"
+    # The switch opens them in the same order. It may not outlive this process: twice made sure.
+    setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child "$BASH" "$here/cluster-build.sh" switch \
+        <"$state/life" >"$state/answer" 2>>"$state/log" &
+    switch=$!
+    exec {life}>"$state/life" {answer}<"$state/answer"
+    line=
+    read -r -t 60 -u "$answer" line
+    exec {answer}<&-
+    if [[ $line != ready ]]; then
+        echo "cluster.sh: the cluster cannot be made: $(tail -n 3 "$state/log" | paste -sd ' ')" >&2
+        take_down
+        exit 1
+    fi
+    echo "$state: ${#names[@]} hosts, ${names[0]} to ${names[-1]}" || { take_down; exit 1; }
+    exec >/dev/null 2>&1
+    [[ $cluster_until_eof != true ]] || help until_end_of_input
+    [[ -z $cluster_owner ]] || help until_end_of "$cluster_owner"
+    exec </dev/null
+    wait "$switch"
+    take_down
+}
+
+# A process that waits for something, and then asks the watch to end; it ends with the watch.
+help() {
+    setpriv --pdeathsig KILL "$BASH" "$here/cluster-build.sh" helper $$ "$own_start" "$@" <&0 {life}>&- &
+    helpers+=($!)
+}
+
+helper() {
+    process=$1 began=$2
+    if is_alive; then "${@:3}"; fi
+    if is_alive; then kill -TERM "$process"; fi
+}
+
+until_end_of_input() {
+    local LC_ALL=C
+    while read -r -N 4096 _; do :; done
+}
+
+until_end_of() {
+    local owner=$1 owner_began
+    look_at "$owner" || return 0
+    owner_began=$started
+    while look_at "$owner" && [[ $started == "$owner_began" && $condition != [ZX] ]]; do sleep 0.1; done
+}
+
+# --------------------------------------------------------------------------------------------------------------- switch
+
+# It shares the network namespace of the watch.
+switch() {
+    local index line number go ready words address hardware_address
+    number=${#names[@]}
+    read -r process _ </proc/self/stat # as the caller's process namespace has it: that is what /proc shows here
+    write_process "$state/switch" "$process"
+    configure_network
+    address_of 0
+    hardware_address_of 0
+    {
+        echo 'link set lo up'
+        echo "link add br0 address $hardware_address type bridge forward_delay 0 stp_state 0 mcast_snooping 0"
+        echo "addr add $address/16 dev br0"
+        echo 'link set br0 up'
+        route br0 "$address"
+        sed 's/dev eth0/dev br0/' "$state/neighbours"
+    } | ip -batch - || fail 'the switch cannot be made'
+
+    mkfifo "$state/go" "$state/ready"
+    exec {go}<>"$state/go" {ready}<>"$state/ready"
+    for ((index = 1; index <= number; ++index)); do
+        unshare --net --mount --uts --ipc --pid --fork --kill-child "$BASH" "$here/cluster-build.sh" host "$index" \
+            <&$go >&$ready {go}<&- {ready}>&- &
+        processes[index]=$!
+    done
+    collect "$number"
+    for ((index = 1; index <= number; ++index)); do
+        hardware_address_of "$index"
+        echo "link add eth0 netns ${processes[index]} address $hardware_address type veth peer name v$((index - 1))"
+        echo "link set v$((index - 1)) master br0 up"
+    done | ip -batch - || fail 'the links cannot be made'
+    [[ $cluster_rate == none ]] ||
+        for ((index = 0; index < number; ++index)); do
+            shape_words "v$index" "$cluster_rate" "$downlink_queue"
+            echo "${words[*]}"
+        done | tc -batch - || fail 'the rate of the links cannot be limited'
+    for ((index = 1; index <= number; ++index)); do echo; done >&$go
+    collect "$number"
+    # A port forwards some moments after its link has come up.
+    for ((index = 0; index < number; ++index)); do
+        until_true 30 port_forwards "v$index" || fail "the link of ${names[index]} does not come up"
+    done
+    echo ready
+    exec >/dev/null {go}<&- {ready}<&-
+    read -r _
+    rm -rf -- "$state"
+}
+
+# One line of each host.
+collect() {
+    local index line
+    for ((index = 0; index < $1; ++index)); do
+        read -r -t 30 -u "$ready" line || fail 'a host does not answer'
+        [[ $line == ok ]] || fail "the host $line cannot be made"
+    done
+}
+
+port_forwards() {
+    local port_state
+    { read -r port_state <"/sys/class/net/$1/brport/state"; } 2>/dev/null && [[ $port_state == 3 ]]
+}
+
+until_true() { # SECONDS CONDITION...
+    local attempts=$(($1 * 100))
+    shift
+    for (( ; attempts > 0; --attempts)); do
+        "$@" && return
+        sleep 0.01
+    done
+    return 1
+}
+
+# ----------------------------------------------------------------------------------------------------------------- host
+
+host() {
+    local index=$1 host=${names[$1 - 1]} words process run=$state/new
+    # shellcheck disable=SC2064 # the name of now
+    trap "echo $host" EXIT
+    read -r process _ </proc/self/stat
+    write_process "$state/hosts/$host" "$process"
+    mount_system_files "$host"
+    if [[ -e $state/ssh/shadow ]]; then mount -n --bind "$state/ssh/shadow" /etc/shadow || fail '/etc/shadow cannot be mounted'; fi
+    # A /run of its own, in which the directory of the cluster is still to be found.
+    mount -n -t tmpfs -o mode=755 tmpfs "$run" && mkdir "$run/${state#/run/}" "$run/lock" "$run/sshd" &&
+        mount -n --bind "$state" "$run/${state#/run/}" && mount -n --move "$run" /run || fail '/run cannot be mounted'
+    mount -n -t proc proc /proc || fail '/proc cannot be mounted'
+    configure_network
+    echo ok
+
+    read -r _
+    address_of "$index"
+    {
+        printf '%s\n' 'link set lo up' "addr add $address/16 dev eth0" 'link set eth0 up'
+        route eth0 "$address"
+    } | ip -batch - && ip -batch "$state/neighbours" || fail 'the network cannot be configured'
+    if [[ $cluster_rate != none ]]; then
+        shape_words eth0 "$cluster_rate" "$uplink_queue"
+        tc "${words[@]}" || fail 'the rate of the link cannot be limited'
+    fi
+    if [[ $cluster_ssh != no ]]; then
+        "$(command -v sshd)" -f "$state/ssh/sshd_config" -o "ListenAddress=$address" -E /run/sshd.log </dev/null >/dev/null || fail 'sshd cannot be started'
+        until_true 30 test -e /run/sshd.pid || fail "sshd does not start: $(paste -sd ' ' /run/sshd.log)"
+    fi
+    echo ok
+    trap - EXIT
+    # Who ignores SIGCHLD need not reap what the kernel gives the first process of a namespace.
+    trap '' CHLD
+    exec -a "rollcall-cluster $host" sleep infinity </dev/null >/dev/null 2>&1
+}
+
+"$@"

@@ -1,0 +1,256 @@
+#!/bin/bash
+# Several hosts on one Linux machine, for tests and measurements: each has network, mount, host-name, IPC and process namespaces
+# of its own, and a link of limited rate to a common switch. Needs root. Nothing of it is outside its namespaces but the
+# directory /run/rollcall-cluster-NAME, and everything goes with `down`, or with the processes that hold it.
+#
+#   cluster.sh [--name NAME] up N|HOST,HOST,... [options]    make a cluster of N hosts, node0 to node<N-1>, or of these names
+#       --rate RATE              of each link, both ways: 100mbit, 1gbit, ...; none (default: none)
+#       --ssh                    sshd on each host; then `ssh -F STATE/ssh_config node3 ...` works from each host and from head
+#       --ssh-default-limits     the same, with sshd's own limit of connections that are not logged in yet (MaxStartups)
+#       --until-eof              stay in the foreground, and take the cluster down when standard input ends
+#       --owner PID              take it down when this process ends
+#   cluster.sh [--name NAME] down                            take it down; nothing to do is no error
+#   cluster.sh [--name NAME] exec HOST COMMAND...            run a command on a host: its exit code (128 + n for signal n) is this
+#                                                            one's, signals are passed on, standard streams are the caller's. The
+#                                                            host `head` is the switch itself: a link without limit, and the
+#                                                            process namespace of the caller.
+#   cluster.sh [--name NAME] hosts                           the names, a line each
+#   cluster.sh [--name NAME] address HOST                    its address
+#   cluster.sh [--name NAME] pid HOST                        the process that is the first of its process namespace
+#   cluster.sh [--name NAME] state                           the directory of ssh_config and the rest
+#   cluster.sh [--name NAME] rate HOST RATE                  change the rate of a link
+#   cluster.sh [--name NAME] loss HOST PERCENT               a host loses this share of what is sent to it (needs iptables)
+#   cluster.sh [--name NAME] partition HOST                  take the link down at the switch
+#   cluster.sh [--name NAME] heal HOST                       and up again
+#   cluster.sh [--name NAME] crash HOST                      as if its power had gone: link down, all processes killed
+#
+# NAME (default: $ROLLCALL_CLUSTER, or "default") tells clusters apart that are there at the same time. File systems are the
+# machine's, except /proc, /sys, /dev/shm, /run, /etc/hosts and /etc/hostname. Exit code: 0; 1 when something fails; 2 for wrong
+# usage; 255 when a host of `exec` is not there.
+set -u
+
+here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
+. "$here/cluster-common.sh"
+
+name=${ROLLCALL_CLUSTER:-default}
+command=
+while (($#)); do
+    case $1 in
+        --name) (($# > 1)) || refuse '--name: a name is missing'; name=$2; shift 2 ;;
+        --help | -h) sed -n '2,/^set -u/{/^#/s/^# \{0,1\}//p}' "$here/cluster.sh"; exit ;;
+        -*) refuse "unknown option '$1' before the command; allowed: --name NAME, --help" ;;
+        *) command=$1; shift; break ;;
+    esac
+done
+[[ $name =~ ^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$ ]] || refuse "--name '$name'; allowed: letters, digits, _ . -"
+state=/run/rollcall-cluster-$name
+
+needs() { # a command and its arguments
+    (($2 == $3)) || refuse "$1 takes $3 arguments, not $2; see --help"
+}
+
+require_cluster() {
+    read_process "$state/watch" && is_alive && return
+    refuse_state "there is no cluster '$name'; make it with: $0 --name $name up N"
+}
+
+# Sets process to the first process of a host.
+find_host() {
+    require_cluster
+    if [[ $1 == head ]]; then return; fi
+    [[ $1 != */* && -e $state/hosts/$1 ]] || fail_with 255 "there is no host '$1' in the cluster '$name'; it has: $(paste -sd ' ' "$state/names")"
+    read_process "$state/hosts/$1" && is_alive && return
+    fail_with 255 "the host '$1' of the cluster '$name' has crashed, or is not to be seen from this process namespace"
+}
+
+# Sets port to the switch's end of a host's link.
+find_port() {
+    require_cluster
+    port=$(grep -nxF -- "$1" "$state/names") || fail_with 1 "there is no host '$1' in the cluster '$name'; it has: $(paste -sd ' ' "$state/names")"
+    port=v$((${port%%:*} - 1))
+}
+
+# With the host's mounts: programs write to /run.
+at_host() { nsenter --target "$process" --net --mount -- "$@"; }
+
+at_switch() {
+    read_process "$state/watch"
+    nsenter --target "$process" --net -- "$@"
+}
+
+up() {
+    local rate=none ssh=no until_eof=false owner='' hosts='' names=() index
+    while (($#)); do
+        case $1 in
+            --rate) (($# > 1)) || refuse '--rate: a rate is missing'; rate=$2; shift ;;
+            --ssh) [[ $ssh == limited ]] || ssh=yes ;;
+            --ssh-default-limits) ssh=limited ;;
+            --until-eof) until_eof=true ;;
+            --owner) [[ ${2-} =~ ^[0-9]+$ ]] || refuse '--owner: a process id is missing'; owner=$2; shift ;;
+            -*) refuse "up: unknown option '$1'; allowed: --rate, --ssh, --ssh-default-limits, --until-eof, --owner" ;;
+            *) [[ -z $hosts ]] || refuse "up: '$1' after the hosts '$hosts'"; hosts=$1 ;;
+        esac
+        shift
+    done
+    if [[ $hosts =~ ^[0-9]{1,4}$ ]]; then
+        ((10#$hosts >= 1 && 10#$hosts <= most_hosts)) || refuse "up: $hosts hosts; allowed: 1 to $most_hosts"
+        for ((index = 0; index < 10#$hosts; ++index)); do names+=("node$index"); done
+    else
+        IFS=, read -r -a names <<<"$hosts"
+        ((${#names[@]} >= 1 && ${#names[@]} <= most_hosts)) || refuse "up: say how many hosts, 1 to $most_hosts, or their names"
+        for index in "${names[@]}"; do
+            [[ $index =~ ^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$ && $index != head && $index != localhost ]] ||
+                refuse "up: '$index' is no name for a host here; allowed: lower-case letters, digits, -; not head, localhost"
+        done
+        [[ -z $(printf '%s\n' "${names[@]}" | sort | uniq -d) ]] || refuse "up: two hosts have the same name in '$hosts'"
+    fi
+    check_rate "$rate"
+    ((EUID == 0)) || fail_with 1 "a cluster of namespaces needs root; this is user $EUID"
+    need_tools unshare nsenter setpriv:util-linux ip:iproute2 tc:iproute2 mount setsid:util-linux
+    [[ $ssh == no ]] || need_tools ssh-keygen:openssh-client sshd:openssh-server
+
+    if read_process "$state/watch" && is_alive; then
+        fail_with 1 "the cluster '$name' is up already; take it down with: $0 --name $name down"
+    fi
+    remove_stale
+    export cluster_state=$state cluster_rate=$rate cluster_ssh=$ssh cluster_owner=$owner cluster_until_eof=$until_eof
+    export cluster_names="${names[*]}"
+    local watch=(unshare --net --mount --uts --ipc "$BASH" "$here/cluster-build.sh" watch)
+    if $until_eof; then exec "${watch[@]}"; fi
+    local answer=''
+    answer=$(setsid "${watch[@]}" </dev/null &)
+    [[ -n $answer ]] || exit 1 # it has said why
+    echo "$answer"
+}
+
+# What is left when the watching process and the switch's were both killed at the same moment.
+remove_stale() {
+    [[ -d $state ]] || return 0
+    local attempt
+    for ((attempt = 0; attempt < 250; ++attempt)); do
+        read_process "$state/switch" && is_alive || break
+        sleep 0.02
+    done
+    rm -rf -- "$state"
+}
+
+down() {
+    local attempt
+    if read_process "$state/watch" && is_alive; then
+        kill -TERM "$process"
+        for ((attempt = 0; attempt < 750; ++attempt)); do
+            is_alive || break
+            sleep 0.02
+        done
+        if is_alive; then
+            kill -KILL "$process"
+            echo "cluster.sh: the process that watches the cluster '$name' did not end within 15 s and was killed" >&2
+        fi
+    fi
+    remove_stale
+}
+
+# Runs a command in all namespaces of a host. nsenter stays as its parent and does not pass signals on, so this shell does. In a
+# session of its own the command gets a terminal's signals once, from here.
+run_on() {
+    local directory=$PWD child='' code interrupted signal
+    [[ -e /proc/self/fd/0 ]] || exec </dev/null
+    find_host "$1"
+    [[ -d /proc/$process/root$directory ]] || directory=/
+    local settings=(--chdir="$directory")
+    if [[ $1 == head ]]; then
+        exec nsenter --target "$process" --net --mount --uts --ipc -- env "${settings[@]}" -- "${@:2}"
+    fi
+    shift
+    for signal in HUP INT QUIT TERM USR1 USR2; do
+        # shellcheck disable=SC2064 # the signal of now
+        trap "pass_on $signal" "$signal"
+    done
+    # Shells let what they start in the background ignore these two.
+    settings+=('--default-signal=INT,QUIT')
+    setsid nsenter --target "$process" --net --mount --uts --ipc --pid -- env "${settings[@]}" -- "$@" <&0 &
+    child=$!
+    while :; do
+        interrupted=false
+        { wait "$child"; } 2>/dev/null # the shell would tell of a signal there
+        code=$?
+        $interrupted || exit "$code"
+    done
+}
+
+# Of nsenter's process the command is the only child.
+pass_on() {
+    local attempt target
+    interrupted=true
+    for ((attempt = 0; attempt < 100; ++attempt)); do
+        [[ -n $child && -e /proc/$child ]] || return 0
+        target=
+        { read -r target <"/proc/$child/task/$child/children"; } 2>/dev/null
+        if [[ -n $target ]]; then
+            kill -s "$1" "${target% }"
+            return 0
+        fi
+        sleep 0.01
+    done
+}
+
+# On arrival at the host: what is dropped where it is sent is known to its sender, who then sends it again at once.
+lose() {
+    local percent probability
+    percent=${1%.*}
+    printf -v probability '%03d' "$((10#$percent))"
+    probability=${probability:0:1}.${probability:1}
+    [[ $1 != *.* ]] || probability+=${1#*.}
+    at_host iptables --flush INPUT || exit 1
+    [[ $probability =~ [1-9] ]] || return 0
+    at_host iptables --append INPUT --in-interface eth0 --match statistic --mode random --probability "$probability" --jump DROP || exit 1
+}
+
+case $command in
+    up) up "$@" ;;
+    down) needs down $# 0; down ;;
+    exec)
+        (($# >= 2)) || refuse 'exec takes a host and a command; see --help'
+        run_on "$@"
+        ;;
+    hosts) needs hosts $# 0; require_cluster; cat "$state/names" ;;
+    address)
+        needs address $# 1
+        find_port "$1"
+        address_of $((${port#v} + 1))
+        echo "$address"
+        ;;
+    pid) needs pid $# 1; find_host "$1"; echo "$process" ;;
+    state) needs state $# 0; require_cluster; echo "$state" ;;
+    rate)
+        needs rate $# 2
+        check_rate "$2"
+        find_port "$1"
+        find_host "$1"
+        shape_words eth0 "$2" "$uplink_queue"
+        at_host tc "${words[@]}" || exit 1
+        shape_words "$port" "$2" "$downlink_queue"
+        at_switch tc "${words[@]}" || exit 1
+        ;;
+    loss)
+        needs loss $# 2
+        [[ $2 =~ ^([0-9]{1,2}(\.[0-9]{1,4})?|100)$ ]] || refuse "loss: '$2'; allowed: a percentage, 0 to 100"
+        need_tools iptables:iptables
+        find_host "$1"
+        lose "$2"
+        ;;
+    partition) needs partition $# 1; find_port "$1"; at_switch ip link set "$port" down || exit 1 ;;
+    heal) needs heal $# 1; find_port "$1"; at_switch ip link set "$port" up || exit 1 ;;
+    crash)
+        needs crash $# 1
+        find_port "$1"
+        find_host "$1"
+        # First the link: a host without power does not say good-bye.
+        at_switch ip link set "$port" down
+        find_host "$1"
+        kill -KILL "$process"
+        while is_alive; do sleep 0.005; done
+        ;;
+    '') refuse 'a command is missing; see --help' ;;
+    *) refuse "unknown command '$command'; allowed: up, down, exec, hosts, address, pid, state, rate, loss, partition, heal, crash" ;;
+esac

@@ -120,7 +120,7 @@ END
 
 take_down() {
     local helper
-    trap '' TERM INT HUP QUIT
+    trap '' TERM INT HUP QUIT USR1
     [[ -z ${life-} ]] || exec {life}>&-
     for helper in "${helpers[@]}"; do kill "$helper" 2>/dev/null; done
     # The switch does nothing that takes long, unless it is stopped.
@@ -145,6 +145,7 @@ watch() {
     switch='' helpers=()
     umask 022
     mkdir -m 700 "$state" 2>/dev/null || fail "cluster.sh: $state is there already"
+    trap 'take_down; exit 0' USR1
     trap 'take_down; exit 143' TERM
     trap 'take_down; exit 130' INT
     trap 'take_down; exit 129' HUP
@@ -155,8 +156,8 @@ watch() {
     [[ $cluster_ssh == no ]] || write_ssh_files
     mount_system_files head
     mkfifo "$state/life" "$state/answer"
-    # The switch opens them in the same order. It may not outlive this process: twice made sure.
-    setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child "$BASH" "$here/cluster-build.sh" switch \
+    # The switch opens them in the same order.
+    unshare --mount --pid --fork --kill-child "$BASH" "$here/cluster-build.sh" switch \
         <"$state/life" >"$state/answer" 2>>"$state/log" &
     switch=$!
     exec {life}>"$state/life" {answer}<"$state/answer"
@@ -186,7 +187,7 @@ help() {
 helper() {
     process=$1 began=$2
     if is_alive; then "${@:3}"; fi
-    if is_alive; then kill -TERM "$process"; fi
+    if is_alive; then kill -USR1 "$process"; fi
 }
 
 until_end_of_input() {

@@ -51,7 +51,7 @@ needs() { # a command and its arguments
 
 require_cluster() {
     read_process "$state/watch" && is_alive && return
-    refuse_state "there is no cluster '$name'; make it with: $0 --name $name up N"
+    fail_with 1 "there is no cluster '$name'; make it with: $0 --name $name up N"
 }
 
 # Sets process to the first process of a host.

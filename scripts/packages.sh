@@ -6,6 +6,8 @@ build_packages=(g++ cmake ninja-build pkg-config libucx-dev libhwloc-dev libsodi
                 libfftw3-dev)
 plot_packages=(gnuplot-nox)
 test_packages=(libgtest-dev gnuplot-nox "mpich?")
+# For tests on emulated hosts, which only root can make.
+((EUID)) || test_packages+=(iproute2 openssh-client openssh-server procps "iptables?")
 # The second compiler that the project is kept clean under. Not everywhere: Debian 12 and Ubuntu 24.04 have it.
 clang_package=clang-16
 # mpich is for its launcher, mpiexec.hydra. Not installed: what `rollcall bench barrier` can be compared with (openmpi-bin

@@ -37,6 +37,7 @@ one_by_one() { ctest --preset "$1" -j 1 --no-tests=error "${@:2}"; }
 if stage 'gcc build' build release '' -DROLLCALL_PRECOMPILE=ON; then
     stage 'gcc unit and model tests' side_by_side release -L 'unit|model'
     stage 'gcc process tests' one_by_one release -L process
+    stage 'gcc cluster tests' one_by_one release -L cluster
     stage 'gcc package tests' one_by_one release -L package
 fi
 

@@ -94,7 +94,10 @@ KbdInteractiveAuthentication no
 PermitRootLogin prohibit-password
 PrintMotd no
 END
+    # Bash that finds itself started by sshd would read the account's .bashrc, which may do anything.
+    echo 'SetEnv SHLVL=1' >>"$directory/sshd_config"
     [[ $cluster_ssh == limited ]] || echo 'MaxStartups 10000' >>"$directory/sshd_config"
+    # The hosts share the processors of one machine, and the default exchange of keys takes them for 80 ms on either side.
     cat >"$state/ssh_config" <<END
 Host *
     User $user
@@ -105,6 +108,7 @@ Host *
     GlobalKnownHostsFile /dev/null
     HostKeyAlias cluster
     StrictHostKeyChecking yes
+    KexAlgorithms curve25519-sha256
     BatchMode yes
     LogLevel ERROR
 END

@@ -167,8 +167,7 @@ run_on() {
         trap "pass_on $signal" "$signal"
     done
     # Shells let what they start in the background ignore these two.
-    settings+=('--default-signal=INT,QUIT')
-    setsid nsenter --target "$process" --net --mount --uts --ipc --pid -- env "${settings[@]}" -- "$@" <&0 &
+    setsid env --default-signal=INT,QUIT nsenter --target "$process" --net --mount --uts --ipc --pid -- env "${settings[@]}" -- "$@" <&0 &
     child=$!
     while :; do
         interrupted=false

@@ -1,0 +1,461 @@
+// The cluster itself: what its hosts share and what not, what its links do, and that nothing of it remains.
+#include "tests/cluster/harness.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <thread>
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/ipc.h>
+#include <sys/shm.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+namespace rollcall::test {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class ClusterTest : public testing::Test {
+  protected:
+    void SetUp() override {
+        if (!unavailable().empty()) GTEST_SKIP() << unavailable();
+    }
+};
+
+class Socket {
+  public:
+    explicit Socket(int descriptor = -1) : descriptor_(descriptor) {}
+    ~Socket() { reset(); }
+    Socket(Socket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+    Socket& operator=(Socket&& other) noexcept {
+        reset(std::exchange(other.descriptor_, -1));
+        return *this;
+    }
+    int get() const { return descriptor_; }
+    void reset(int descriptor = -1) {
+        if (descriptor_ >= 0) ::close(descriptor_);
+        descriptor_ = descriptor;
+    }
+
+  private:
+    int descriptor_;
+};
+
+bool is_ready(const Socket& socket, short events, milliseconds limit) {
+    pollfd entry{socket.get(), events, 0};
+    return ::poll(&entry, 1, static_cast<int>(limit.count())) > 0;
+}
+
+sockaddr_in address_of(const Cluster& cluster, const std::string& host, int port) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<std::uint16_t>(port));
+    const std::string text = host == "head" ? "10.77.0.1" : cluster.line_of({"address", host});
+    EXPECT_EQ(::inet_pton(AF_INET, text.c_str(), &address.sin_addr), 1) << text;
+    return address;
+}
+
+/// A socket on a host that listens at some port.
+Socket listener(const Cluster& cluster, const std::string& host, int& port) {
+    Socket socket;
+    sockaddr_in address = address_of(cluster, host, 0);
+    cluster.inside(host, CLONE_NEWNET, [&] { socket.reset(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)); });
+    EXPECT_EQ(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(::listen(socket.get(), 16), 0);
+    socklen_t size = sizeof address;
+    ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size);
+    port = ntohs(address.sin_port);
+    return socket;
+}
+
+/// A connection from one host to a port of another one; without one after the limit its descriptor is -1.
+Socket connection(const Cluster& cluster, const std::string& from, const std::string& to, int port, milliseconds limit = seconds(10)) {
+    Socket socket;
+    const sockaddr_in address = address_of(cluster, to, port);
+    cluster.inside(from, CLONE_NEWNET, [&] { socket.reset(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); });
+    int error = 0;
+    socklen_t size = sizeof error;
+    if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 &&
+        (errno != EINPROGRESS || !is_ready(socket, POLLOUT, limit) ||
+         ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error != 0))
+        socket.reset();
+    return socket;
+}
+
+struct Pair {
+    Socket here, there;
+};
+
+Pair connect(const Cluster& cluster, const std::string& from, const std::string& to) {
+    int port = 0;
+    const Socket listening = listener(cluster, to, port);
+    Pair pair;
+    pair.here = connection(cluster, from, to, port);
+    EXPECT_GE(pair.here.get(), 0);
+    if (is_ready(listening, POLLIN, seconds(10)))
+        pair.there.reset(::accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    EXPECT_GE(pair.there.get(), 0);
+    return pair;
+}
+
+/// Megabits per second that a receiver gets once the link's burst is over.
+double measure_rate(const Cluster& cluster, const std::string& from, const std::string& to, std::size_t bytes) {
+    const Pair pair = connect(cluster, from, to);
+    std::thread sender([&] {
+        const std::string data(bytes, 'x');
+        for (std::size_t done = 0; done < bytes && is_ready(pair.here, POLLOUT, seconds(30));) {
+            const ssize_t count = ::send(pair.here.get(), data.data() + done, bytes - done, MSG_NOSIGNAL);
+            if (count < 0 && errno != EAGAIN) break;
+            done += static_cast<std::size_t>(std::max<ssize_t>(count, 0));
+        }
+    });
+    std::vector<char> data(1 << 16);
+    std::size_t received = 0, counted = 0;
+    Clock::time_point begin;
+    while (received < bytes && is_ready(pair.there, POLLIN, seconds(30))) {
+        const ssize_t count = ::recv(pair.there.get(), data.data(), data.size(), 0);
+        if (count <= 0) break;
+        received += static_cast<std::size_t>(count);
+        if (begin == Clock::time_point() && received > 512 * 1024) begin = Clock::now(), counted = received;
+    }
+    const std::chrono::duration<double> took = Clock::now() - begin;
+    sender.join();
+    EXPECT_EQ(received, bytes);
+    return static_cast<double>(bytes - counted) * 8e-6 / took.count();
+}
+
+TEST_F(ClusterTest, IsMadeAndLeavesNothing) {
+    Cluster cluster("5", {"--rate", "100mbit", "--ssh"});
+    EXPECT_EQ(cluster.call({"hosts"}).out, "node0\nnode1\nnode2\nnode3\nnode4\n");
+    // What daemons leave behind on a host goes with it.
+    EXPECT_EQ(cluster.exec("node1", {"sh", "-c", "setsid sleep 1000 >/dev/null 2>&1 </dev/null & echo >/dev/shm/left"}).code, 0);
+    const Result processes = cluster.exec("node1", {"ps", "-e", "-o", "args="});
+    EXPECT_NE(processes.out.find("sleep 1000"), std::string::npos) << processes.out;
+    EXPECT_FALSE(std::filesystem::exists("/dev/shm/left"));
+}
+
+TEST_F(ClusterTest, FortyEightHostsStartAndKnowEachOther) {
+    Cluster cluster("48");
+    std::vector<std::unique_ptr<Command>> commands;
+    for (int host = 0; host < 48; ++host)
+        commands.push_back(std::make_unique<Command>(cluster.words({"exec", fmt::format("node{}", host), "hostname"})));
+    for (int host = 0; host < 48; ++host) EXPECT_EQ(commands[static_cast<std::size_t>(host)]->finish().out, fmt::format("node{}\n", host));
+    const Result names = cluster.exec("node47", {"getent", "hosts", "node0", "node46"});
+    EXPECT_EQ(names.code, 0) << names.error;
+    connect(cluster, "node47", "node0");
+    connect(cluster, "head", "node46");
+    connect(cluster, "node46", "head");
+}
+
+TEST_F(ClusterTest, HostsShareNoMemoryNoNamesAndNoProcesses) {
+    Cluster cluster("left,right");
+    EXPECT_EQ(cluster.exec("left", {"hostname"}).out, "left\n");
+    EXPECT_EQ(cluster.exec("right", {"cat", "/etc/hostname"}).out, "right\n");
+    EXPECT_EQ(cluster.exec("head", {"hostname"}).out, "head\n");
+
+    EXPECT_EQ(cluster.exec("left", {"sh", "-c", "echo > /dev/shm/segment; echo > /run/file"}).code, 0);
+    EXPECT_EQ(cluster.exec("left", {"ls", "/dev/shm"}).out, "segment\n");
+    EXPECT_EQ(cluster.exec("right", {"ls", "/dev/shm"}).out, "");
+    EXPECT_EQ(cluster.exec("right", {"ls", "/run/file"}).code, 2);
+
+    const auto make_segment = [&](const char* host) {
+        int made = -1;
+        cluster.inside(host, CLONE_NEWIPC, [&] { made = ::shmget(0x5243, 4096, IPC_CREAT | IPC_EXCL | 0600); });
+        return made >= 0;
+    };
+    EXPECT_TRUE(make_segment("left"));
+    EXPECT_TRUE(make_segment("right")) << "the same key is free on another host";
+    EXPECT_FALSE(make_segment("left"));
+
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    address.sun_path[1] = 'x';
+    std::vector<Socket> sockets;
+    const auto take_name = [&](const char* host) {
+        int result = -1;
+        cluster.inside(host, CLONE_NEWNET, [&] {
+            sockets.emplace_back(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+            result = ::bind(sockets.back().get(), reinterpret_cast<const sockaddr*>(&address), sizeof address.sun_family + 2);
+        });
+        return result == 0;
+    };
+    EXPECT_TRUE(take_name("left"));
+    EXPECT_TRUE(take_name("right")) << "the same abstract name is free on another host";
+    EXPECT_FALSE(take_name("left"));
+
+    EXPECT_EQ(cluster.exec("left", {"ps", "-p", "1", "-o", "args="}).out, "rollcall-cluster left infinity\n");
+    EXPECT_EQ(cluster.exec("left", {"ls", "/sys/class/net"}).out, "eth0\nlo\n") << "programs look for links there";
+}
+
+TEST_F(ClusterTest, OrphansOfAHostAreReaped) {
+    Cluster cluster("1");
+    EXPECT_EQ(cluster.exec("node0", {"sh", "-c", "for i in 1 2 3; do (sh -c 'exit 3' & exec true); done"}).code, 0);
+    EXPECT_TRUE(eventually([&] { return cluster.exec("node0", {"ps", "-e", "-o", "stat="}).out.find('Z') == std::string::npos; }));
+}
+
+TEST_F(ClusterTest, ExecPassesOnCodesSignalsStreamsAndSurroundings) {
+    Cluster cluster("1");
+    EXPECT_EQ(cluster.exec("node0", {"true"}).code, 0);
+    EXPECT_EQ(cluster.exec("node0", {"sh", "-c", "exit 7"}).code, 7);
+    const Result killed = cluster.exec("node0", {"sh", "-c", "kill -9 $$"});
+    EXPECT_EQ(killed.code, 128 + SIGKILL);
+    EXPECT_EQ(killed.error, "") << "what is written there is the command's own";
+    EXPECT_EQ(cluster.exec("node0", {"no-such-program"}).code, 127);
+    EXPECT_EQ(cluster.exec("nowhere", {"true"}).code, 255);
+
+    std::string noise(3'000'000, '\0');
+    std::mt19937 random(17);
+    for (char& byte : noise) byte = static_cast<char>(random());
+    const Result copied = cluster.exec("node0", {"sh", "-c", "echo apart >&2; cat"}, noise);
+    EXPECT_TRUE(copied.out == noise);
+    EXPECT_EQ(copied.error, "apart\n");
+
+    const auto directory = std::filesystem::current_path().string();
+    EXPECT_EQ(run(cluster.words({"exec", "node0", "sh", "-c", "echo \"$PWD $GREETING\""}), {}, {"GREETING=hello"}).out,
+              directory + " hello\n");
+
+    for (const auto& [number, name] :
+         {std::pair(SIGTERM, "TERM"), std::pair(SIGINT, "INT"), std::pair(SIGHUP, "HUP"), std::pair(SIGUSR1, "USR1")}) {
+        SCOPED_TRACE(name);
+        const std::string program = fmt::format("trap 'echo heard; exit 3' {}; echo ready; while :; do sleep 0.01; done", name);
+        Command handles(cluster.words({"exec", "node0", "sh", "-c", program}));
+        ASSERT_TRUE(handles.wait_for("ready"));
+        handles.signal(number);
+        const Result heard = handles.finish();
+        EXPECT_EQ(heard.code, 3);
+        EXPECT_EQ(heard.out, "ready\nheard\n") << "once";
+        Command dies(cluster.words({"exec", "node0", "sh", "-c", "echo ready; exec sleep 1000"}));
+        ASSERT_TRUE(dies.wait_for("ready"));
+        dies.signal(number);
+        EXPECT_EQ(dies.finish().code, 128 + number);
+    }
+}
+
+TEST_F(ClusterTest, LinksHaveTheirRateBothWays) {
+    constexpr std::size_t kBytes = 3'000'000;
+    Cluster cluster("2", {"--rate", "none"});
+    ASSERT_EQ(cluster.call({"rate", "node1", "40mbit"}).code, 0);
+    for (const auto& [from, to] : {std::pair("node0", "node1"), std::pair("node1", "node0"), std::pair("head", "node1")}) {
+        const double rate = measure_rate(cluster, from, to, kBytes);
+        EXPECT_GT(rate, 0.5 * 40) << from << " to " << to;
+        EXPECT_LT(rate, 1.1 * 40) << from << " to " << to;
+    }
+    ASSERT_EQ(cluster.call({"rate", "node1", "none"}).code, 0);
+    EXPECT_GT(measure_rate(cluster, "node0", "node1", 4 * kBytes), 2 * 40);
+
+    Cluster limited("2", {"--rate", "40mbit"});
+    EXPECT_LT(measure_rate(limited, "node0", "head", kBytes), 1.1 * 40);
+    EXPECT_LT(measure_rate(limited, "head", "node1", kBytes), 1.1 * 40);
+}
+
+TEST_F(ClusterTest, APartitionStopsAHostUntilItIsHealed) {
+    Cluster cluster("3");
+    const Pair pair = connect(cluster, "node0", "node1");
+    int port = 0;
+    const Socket listening = listener(cluster, "node1", port);
+    ASSERT_EQ(cluster.call({"partition", "node1"}).code, 0);
+    ASSERT_EQ(::send(pair.here.get(), "x", 1, MSG_NOSIGNAL), 1);
+    EXPECT_LT(connection(cluster, "node0", "node1", port, milliseconds(300)).get(), 0);
+    EXPECT_FALSE(is_ready(pair.there, POLLIN, milliseconds(100)));
+    connect(cluster, "node0", "node2");
+    ASSERT_EQ(cluster.call({"heal", "node1"}).code, 0);
+    EXPECT_TRUE(is_ready(pair.there, POLLIN, seconds(30))) << "TCP sends it again";
+    EXPECT_GE(connection(cluster, "node0", "node1", port).get(), 0);
+}
+
+TEST_F(ClusterTest, ACrashIsSilent) {
+    Cluster cluster("3");
+    int port = 0;
+    const Socket listening = listener(cluster, "node0", port);
+    Command client(
+        cluster.words({"exec", "node1", "bash", "-c", fmt::format("exec 3<>/dev/tcp/node0/{}; echo connected; exec sleep 1000", port)}));
+    ASSERT_TRUE(client.wait_for("connected")) << client.finish().error;
+    ASSERT_TRUE(is_ready(listening, POLLIN, seconds(10)));
+    const Socket accepted(::accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    ASSERT_EQ(cluster.call({"crash", "node1"}).code, 0);
+    EXPECT_EQ(client.finish().code, 128 + SIGKILL);
+    EXPECT_FALSE(is_ready(accepted, POLLIN | POLLRDHUP, milliseconds(300))) << "nobody says good-bye";
+    EXPECT_EQ(cluster.exec("node1", {"true"}).code, 255);
+    EXPECT_EQ(cluster.exec("node2", {"true"}).code, 0);
+    EXPECT_EQ(cluster.call({"crash", "node1"}).code, 255);
+}
+
+TEST_F(ClusterTest, LossLosesWhatArrives) {
+    if (run({"sh", "-c", "PATH=$PATH:/usr/sbin:/sbin command -v iptables"}).code != 0) GTEST_SKIP() << "the program iptables is missing";
+    Cluster cluster("2");
+    if (const Result lost = cluster.call({"loss", "node1", "100"}); lost.code != 0) GTEST_SKIP() << "iptables: " << lost.error;
+    Socket receiver, sender;
+    sockaddr_in address = address_of(cluster, "node1", 4711);
+    cluster.inside("node1", CLONE_NEWNET, [&] { receiver.reset(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); });
+    cluster.inside("node0", CLONE_NEWNET, [&] { sender.reset(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)); });
+    ASSERT_EQ(::bind(receiver.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    const auto arrived = [&] {
+        constexpr int kDatagrams = 1000;
+        for (int i = 0; i < kDatagrams; ++i)
+            ::sendto(sender.get(), &i, sizeof i, 0, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+        int count = 0;
+        for (int got = 0; ::recv(receiver.get(), &got, sizeof got, 0) > 0 || is_ready(receiver, POLLIN, milliseconds(50));) ++count;
+        return count;
+    };
+    EXPECT_EQ(arrived(), 0);
+    ASSERT_EQ(cluster.call({"loss", "node1", "12.5"}).code, 0);
+    // 12 standard deviations on either side. The buffer of a socket holds fewer than are sent.
+    const int some = arrived();
+    EXPECT_GT(some, 100);
+    EXPECT_LT(some, 999);
+    ASSERT_EQ(cluster.call({"loss", "node1", "0"}).code, 0);
+    EXPECT_GE(arrived(), some / 2);
+}
+
+TEST_F(ClusterTest, SecureShellReachesEachHostFromEach) {
+    Cluster cluster("2", {"--ssh"});
+    const std::string configuration = cluster.state() + "/ssh_config";
+    struct stat key {};
+    ASSERT_EQ(::stat((cluster.state() + "/ssh/key").c_str(), &key), 0);
+    EXPECT_EQ(key.st_mode & 0777, 0600u);
+    const Result from_head = cluster.exec("head", {"ssh", "-F", configuration, "node1", "hostname; cat; exit 5"}, "input");
+    EXPECT_EQ(from_head.code, 5);
+    EXPECT_EQ(from_head.out, "node1\ninput") << from_head.error;
+    EXPECT_EQ(from_head.error, "");
+    EXPECT_EQ(cluster.exec("node1", {"ssh", "-F", configuration, "node0", "hostname"}).out, "node0\n");
+    EXPECT_EQ(cluster.exec("node0", {"ssh", "-F", configuration, "node0", "hostname"}).out, "node0\n");
+    EXPECT_EQ(cluster
+                  .exec("head", {"ssh", "-F", "/dev/null", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no", "-o",
+                                 "UserKnownHostsFile=/dev/null", "node1", "true"})
+                  .code,
+              255);
+    const Result listening = cluster.exec("node0", {"sh", "-c", "PATH=$PATH:/usr/sbin:/sbin ss -ltnH"});
+    EXPECT_NE(listening.out.find(cluster.line_of({"address", "node0"}) + ":22"), std::string::npos) << listening.out;
+    EXPECT_EQ(listening.out.find("0.0.0.0:22"), std::string::npos) << listening.out;
+}
+
+/// How many of some connections without a login sshd takes.
+int accepted_by_sshd(const Cluster& cluster) {
+    std::vector<Socket> sockets;
+    for (int i = 0; i < 40; ++i) {
+        sockets.push_back(connection(cluster, "head", "node0", 22));
+        char text[5] = {};
+        if (sockets.back().get() < 0 || !is_ready(sockets.back(), POLLIN, seconds(10)) || ::recv(sockets.back().get(), text, 4, 0) != 4 ||
+            std::string(text) != "SSH-")
+            sockets.pop_back();
+    }
+    return static_cast<int>(sockets.size());
+}
+
+TEST_F(ClusterTest, SecureShellDropsConnectionsOnlyWhereAskedTo) {
+    {
+        Cluster cluster("1", {"--ssh"});
+        EXPECT_EQ(accepted_by_sshd(cluster), 40);
+    }
+    // By default it drops 30 % of those beyond ten, and more the more there are: 40 of 40 come through once in ten millions.
+    Cluster cluster("1", {"--ssh-default-limits"});
+    EXPECT_LT(accepted_by_sshd(cluster), 40);
+}
+
+TEST_F(ClusterTest, NothingRemainsWhenItsHoldersAreKilled) {
+    {
+        SCOPED_TRACE("the watch");
+        Cluster cluster("3", {"--ssh", "--rate", "1gbit"});
+        cluster.exec("node0", {"sh", "-c", "setsid sleep 1000 >/dev/null 2>&1 </dev/null &"});
+        ::kill(cluster.process_of("head"), SIGKILL);
+        EXPECT_EQ(cluster.holder().finish().code, 128 + SIGKILL);
+        EXPECT_TRUE(eventually([&] { return !std::filesystem::exists(cluster.state()); }));
+        EXPECT_EQ(cluster.call({"hosts"}).code, 1);
+    }
+    {
+        SCOPED_TRACE("the switch");
+        Cluster cluster("3", {"--ssh"});
+        pid_t process = -1;
+        std::ifstream(cluster.state() + "/switch") >> process;
+        ASSERT_GT(process, 1);
+        ::kill(process, SIGKILL);
+        EXPECT_TRUE(eventually([&] { return !std::filesystem::exists(cluster.state()); }));
+    }
+    {
+        SCOPED_TRACE("its owner");
+        Command owner({"cat"});
+        Cluster cluster("2", {"--owner", std::to_string(owner.process())});
+        owner.signal(SIGKILL);
+        owner.finish();
+        EXPECT_TRUE(eventually([&] { return !std::filesystem::exists(cluster.state()); }));
+    }
+}
+
+TEST_F(ClusterTest, StaysWithoutItsMakerUntilItIsTakenDown) {
+    const std::string name = fmt::format("test-{}-stays", ::getpid());
+    const auto call = [&](Words words, const Words& environment = {}) {
+        words.insert(words.begin(), {ROLLCALL_CLUSTER_SCRIPT, "--name", name});
+        return run(words, {}, environment);
+    };
+    const Result up = call({"up", "2"});
+    EXPECT_EQ(up.code, 0) << up.error;
+    EXPECT_EQ(call({"exec", "node1", "hostname"}).out, "node1\n");
+    EXPECT_EQ(call({"up", "2"}).code, 1) << "there is one of this name";
+    EXPECT_EQ(call({"exec", "node1", "hostname"}).out, "node1\n");
+    EXPECT_EQ(call({"down"}).code, 0);
+    EXPECT_EQ(call({"down"}).code, 0) << "nothing to do";
+    EXPECT_FALSE(std::filesystem::exists("/run/rollcall-cluster-" + name));
+    EXPECT_EQ(call({"exec", "node1", "true"}).code, 1);
+
+    // What a killed cluster left, if both of its holders went at once, is in nobody's way.
+    std::filesystem::create_directory("/run/rollcall-cluster-" + name);
+    EXPECT_EQ(call({"up", "1"}).code, 0);
+    EXPECT_EQ(call({"down"}).code, 0);
+}
+
+TEST_F(ClusterTest, AHalfMadeClusterGoesAndSaysWhy) {
+    const auto tools = std::filesystem::path(testing::TempDir()) / fmt::format("cluster-tools-{}", ::getpid());
+    std::filesystem::create_directory(tools);
+    std::ofstream(tools / "tc") << "#!/bin/sh\necho 'no queues today' >&2\nexit 1\n";
+    std::filesystem::permissions(tools / "tc", std::filesystem::perms::owner_all);
+    const std::string path = fmt::format("PATH={}:{}", tools.string(), std::getenv("PATH"));
+    const std::string name = fmt::format("test-{}-half", ::getpid());
+    const Result up = run({ROLLCALL_CLUSTER_SCRIPT, "--name", name, "up", "3", "--rate", "1gbit"}, {}, {path});
+    EXPECT_EQ(up.code, 1);
+    EXPECT_NE(up.error.find("no queues today"), std::string::npos) << up.error;
+    EXPECT_FALSE(std::filesystem::exists("/run/rollcall-cluster-" + name));
+    std::filesystem::remove_all(tools);
+}
+
+TEST_F(ClusterTest, WrongUsageIsRefused) {
+    for (const Words& words : std::vector<Words>{{"up", "0"},
+                                                 {"up", "2000"},
+                                                 {"up", "a,a"},
+                                                 {"up", "head"},
+                                                 {"up", "A"},
+                                                 {"up"},
+                                                 {"up", "2", "3"},
+                                                 {"up", "2", "--rate", "fast"},
+                                                 {"up", "2", "--what"},
+                                                 {"exec", "node0"},
+                                                 {"down", "now"},
+                                                 {"dance"},
+                                                 {},
+                                                 {"--name", "a/b", "down"}}) {
+        Words all = {ROLLCALL_CLUSTER_SCRIPT};
+        all.insert(all.end(), words.begin(), words.end());
+        const Result refused = run(all);
+        EXPECT_EQ(refused.code, 2) << testing::PrintToString(words);
+        EXPECT_TRUE(refused.error.starts_with("cluster.sh: ")) << refused.error;
+    }
+    const Result help = run({ROLLCALL_CLUSTER_SCRIPT, "--help"});
+    EXPECT_EQ(help.code, 0);
+    for (const char* word : {"up ", "--until-eof", "partition", "crash"}) EXPECT_NE(help.out.find(word), std::string::npos) << word;
+}
+
+}  // namespace
+}  // namespace rollcall::test

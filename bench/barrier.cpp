@@ -1,19 +1,15 @@
 #include "bench/barrier.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <rollcall/rollcall.hpp>
-#include <sstream>
 
-#include "bench/child.hpp"
 #include "bench/clock.hpp"
 #include "bench/lists.hpp"
+#include "bench/peer.hpp"
 #include "bench/rounds.hpp"
 
 namespace rollcall::bench {
@@ -24,36 +20,6 @@ constexpr std::uint64_t kDefaultIterations = 10, kDefaultRounds = 5, kDefaultBat
 /// On a machine so busy that a batch takes far longer than planned, there are fewer of them.
 constexpr Nanoseconds kLongest = 10'000'000'000;
 constexpr const char* kKey = "barrier";
-constexpr auto kPeerLimit = std::chrono::seconds(120);
-
-/// An MPI library to compare with: how its program is started, with {n}, and what must be there.
-struct Peer {
-    const char* name;
-    const char* program;
-    std::vector<std::string> launcher;
-    std::vector<std::string> environment;
-    const char* preload;  ///< A library beside the program, or null.
-    const char* packages;
-};
-
-const std::vector<Peer>& peers() {
-    static const std::vector<Peer> all = {
-        {.name = "openmpi",
-         .program = "barrier-openmpi",
-         .launcher = {"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "-n"},
-         .environment = {},
-         .preload = nullptr,
-         .packages = "openmpi-bin libopenmpi-dev"},
-        // MPICH 4.0 polls without yielding: where ranks share cores each step would take a time slice.
-        {.name = "mpich",
-         .program = "barrier-mpich",
-         .launcher = {"mpiexec.hydra", "-n"},
-         .environment = {},
-         .preload = "librollcall-peer-yield.so",
-         .packages = "mpich libmpich-dev"},
-    };
-    return all;
-}
 
 struct Words : RoundWords {
     Words() { iterations = kDefaultIterations, rounds = kDefaultRounds; }
@@ -66,35 +32,12 @@ struct Plan {
     std::vector<const Peer*> peers;
     std::vector<TransportChoice> transports;
     std::uint64_t iterations, batch;
+
+    /// What peers run, behind the name of their program.
+    std::vector<std::string> peer_words(const Peer& peer) const {
+        return {peer_program(peer, kKey), std::to_string(iterations), std::to_string(batch)};
+    }
 };
-
-/// The file of a peer: in the build tree beside the command, installed in libexec.
-std::string peer_file(const Peer& peer, const std::string& name) {
-    const auto here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-    for (const auto& directory : {here / "peers", here.parent_path() / "libexec" / "rollcall"})
-        if (std::filesystem::exists(directory / name)) return (directory / name).string();
-    throw Error(ErrorCode::state,
-                fmt::format("the peer {} was not built: install {} and configure and build again", peer.name, peer.packages));
-}
-
-std::vector<double> run_peer(const Peer& peer, int ranks, const Plan& plan) {
-    std::vector<std::string> words = peer.launcher;
-    words.insert(words.end(), {std::to_string(ranks)});
-    if (peer.preload != nullptr) words.insert(words.end(), {"-genv", "LD_PRELOAD", peer_file(peer, peer.preload)});
-    words.insert(words.end(), {peer_file(peer, peer.program), std::to_string(plan.iterations), std::to_string(plan.batch)});
-    const ChildResult result = run_child(words, {}, {peer.environment, kPeerLimit});
-    if (!result.found) throw Error(ErrorCode::state, fmt::format("{} is not there: install {}", words.front(), peer.packages));
-    if (result.exit_code != 0 || result.timed_out)
-        throw Error(ErrorCode::state, fmt::format("the peer {} {} (exit code {}): {}", peer.name,
-                                                  result.timed_out ? "did not end in time" : "failed", result.exit_code, result.errors));
-    std::vector<double> samples;
-    std::istringstream lines(result.output);
-    for (double value = 0; lines >> value;) samples.push_back(value);
-    if (samples.size() != plan.iterations)
-        throw Error(ErrorCode::state,
-                    fmt::format("the peer {} printed {} samples instead of {}", peer.name, samples.size(), plan.iterations));
-    return samples;
-}
 
 Samples measure_in(Job& job, const Plan& plan) {
     const Communicator& world = job.world();
@@ -115,7 +58,7 @@ Samples measure_in(Job& job, const Plan& plan) {
     return samples;
 }
 
-Plan plan_of(const Words& words) {
+Plan plan_of(const Words& words, bool on_cluster) {
     Plan plan{.peers = {}, .transports = parse_transports(words.transports), .iterations = words.iterations, .batch = words.batch};
     std::vector<Choice> choices;
     for (const Peer& peer : peers()) choices.push_back({.name = peer.name});
@@ -124,14 +67,14 @@ Plan plan_of(const Words& words) {
             for (const Peer& peer : peers())
                 if (peer.name == name) plan.peers.push_back(&peer);
     for (const TransportChoice& transport : plan.transports)
-        if (!plan.peers.empty() && transport.name == "tcp")
+        if (!plan.peers.empty() && transport.name == "tcp" && !on_cluster)
             throw Error(ErrorCode::invalid_argument, "--peer with --transport tcp; allowed: default, shm, which is what the peers use");
     return plan;
 }
 
 int run(const Words& words) {
     const Start start = checked(words.start, kDefaultRanks, 1);
-    const Plan plan = plan_of(words);
+    const Plan plan = plan_of(words, start.cluster != nullptr);
     CellPrinter printer(std::cout, words.format);
     const auto explain = [&](const Samples& samples) {
         // Where rows are for programs, sentences are not among them.
@@ -142,7 +85,7 @@ int run(const Words& words) {
     };
 
     if (inside_job()) {
-        if (!plan.peers.empty() && words.inherited.samples < 0)
+        if (!plan.peers.empty() && samples_path(words.inherited).empty())
             throw Error(ErrorCode::invalid_argument, "--peer in a job that is already running; allowed: outside of one");
         run_in_job(
             words.inherited, [&](Job& job) { return measure_in(job, plan); },
@@ -154,10 +97,7 @@ int run(const Words& words) {
         return 0;
     }
 
-    for (const Peer* peer : plan.peers) {
-        peer_file(*peer, peer->program);
-        if (peer->preload != nullptr) peer_file(*peer, peer->preload);
-    }
+    for (const Peer* peer : plan.peers) plan.peer_words(*peer);  // before the first job
     for (const TransportChoice& transport : plan.transports) {
         Rounds ours;
         std::vector<Rounds> theirs(plan.peers.size());
@@ -167,14 +107,15 @@ int run(const Words& words) {
             name = samples.transport;
             ours.push_back(samples.values.at(kKey));
             for (std::size_t peer = 0; peer < plan.peers.size(); ++peer)
-                theirs[peer].push_back(run_peer(*plan.peers[peer], start.ranks, plan));
+                theirs[peer].push_back(
+                    run_peer(*plan.peers[peer], start.ranks, plan.peer_words(*plan.peers[peer]), start.cluster.get(), plan.iterations));
         });
         if (failed) return failed;
         Cell cell = plain_cell(identity("rollcall", name), together(ours));
         if (!plan.peers.empty()) cell.metrics.push_back(undefined("rollcall_ratio", Unit::ratio));
         printer.add(cell);
         for (std::size_t peer = 0; peer < plan.peers.size(); ++peer) {
-            cell = plain_cell(identity(plan.peers[peer]->name, "its own choice"), together(theirs[peer]));
+            cell = plain_cell(identity(plan.peers[peer]->name, start.cluster ? "tcp" : "its own choice"), together(theirs[peer]));
             cell.metrics.push_back(metric("rollcall_ratio", Unit::ratio, ratios(ours, theirs[peer])));
             printer.add(cell);
         }
@@ -199,7 +140,7 @@ void add_barrier_command(CLI::App& bench, int& exit_code) {
     command->footer(R"(
 run_time is the time of one barrier. rollcall_ratio, in the row of a peer, is the time of Rollcall over that of the
 peer: the median of a round each. Peers yield while they poll, where ranks may share cores: Open MPI by its
-mpi_yield_when_idle, MPICH by a small library that is loaded before it.)");
+mpi_yield_when_idle, MPICH by a small library that is loaded before it. With --cluster they run on the same hosts.)");
     command->callback([words, &exit_code] { exit_code = run(*words); });
 }
 

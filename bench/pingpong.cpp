@@ -172,10 +172,11 @@ int run(const Words& words) {
     const Start start = checked(words.start, kRanks, kRanks);
     const auto sizes = parse_sizes(words.bytes);
     const auto transports = parse_transports(words.transports);
+    if (words.raw_ucx && start.cluster) throw Error(ErrorCode::invalid_argument, "--raw-ucx with --cluster; allowed: on this host");
     CellPrinter printer(std::cout, words.format);
 
     if (inside_job()) {
-        if (words.raw_ucx && words.inherited.samples < 0)
+        if (words.raw_ucx && samples_path(words.inherited).empty())
             throw Error(ErrorCode::invalid_argument, "--raw-ucx in a job that is already running; allowed: outside of one");
         run_in_job(
             words.inherited, [&](Job& job) { return measure_in(job, sizes, words.iterations); },

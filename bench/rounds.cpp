@@ -40,7 +40,7 @@ void run_in_job(const Inherited& inherited, const std::function<Samples(Job&)>& 
     Job job;
     const Samples samples = measure(job);
     if (job.rank() != 0) return;
-    if (inherited.samples >= 0)
+    if (!samples_path(inherited).empty())
         leave(inherited, samples);
     else
         print(samples);

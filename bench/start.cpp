@@ -1,5 +1,6 @@
 #include "bench/start.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -27,6 +28,10 @@ namespace {
 
 constexpr const char* kTerminalOption = "--inherited-terminal";
 constexpr const char* kSamplesOption = "--inherited-samples";
+constexpr const char* kTerminalFileOption = "--inherited-terminal-file";
+constexpr const char* kSamplesFileOption = "--inherited-samples-file";
+constexpr const char* kOnClusterOption = "--on-cluster";
+constexpr const char* kNoRate = "none";
 
 /// The words this process was called with, without its own name.
 std::vector<std::string> own_words() {
@@ -63,6 +68,13 @@ int start(const Start& start, const std::vector<std::string>& environment, const
     options.applications.push_back(std::move(application));
     options.environment = environment;
     options.timeout = start.timeout;
+    if (start.cluster) {
+        start.cluster->up();
+        options.hosts = start.cluster->hosts(start.ranks);
+        options.agent = start.cluster->agent();
+        options.fanout = 0;  // agents there reach no other host
+        options.applications.back().argv.emplace_back(kOnClusterOption);
+    }
     return launcher::run(options);
 }
 
@@ -81,6 +93,8 @@ void add_inherited_options(CLI::App& command, Inherited& inherited) {
     // No group: not in the help.
     command.add_option(kTerminalOption, inherited.terminal)->group("");
     command.add_option(kSamplesOption, inherited.samples)->group("");
+    command.add_option(kTerminalFileOption, inherited.terminal_file)->group("");
+    command.add_option(kSamplesFileOption, inherited.samples_file)->group("");
 }
 
 void add_start_options(CLI::App& command, StartWords& words, int default_ranks) {
@@ -92,12 +106,28 @@ void add_start_options(CLI::App& command, StartWords& words, int default_ranks) 
         ->allow_extra_args(false)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     command.add_option("--timeout", words.timeout, "End the job after this time, with code 124")->type_name("T");
+    command
+        .add_option("--cluster", words.cluster,
+                    "Run on this many emulated hosts on this machine, each with a network of its own; needs root (default ranks: as many)")
+        ->type_name("N");
+    command.add_option("--rate", words.rate, "With --cluster: what the link of each host carries, both ways, such as 100mbit or 1gbit")
+        ->type_name("RATE")
+        ->default_str(kNoRate);
+    command.add_flag(kOnClusterOption, words.on_cluster)->group("");
 }
 
 Start checked(const StartWords& words, int default_ranks, int fewest_ranks) {
     Start start;
     const auto fewest = static_cast<std::uint64_t>(fewest_ranks);
-    start.ranks = inside_job() ? job_size() : default_ranks;
+    int hosts = 0;
+    if (!words.rate.empty() && words.cluster.empty())
+        throw Error(ErrorCode::invalid_argument, "--rate without --cluster; allowed: --cluster N --rate RATE");
+    if (!words.cluster.empty()) {
+        hosts = static_cast<int>(parse_count(words.cluster, "--cluster", 1, kMostClusterHosts));
+        if (inside_job() && !words.on_cluster)
+            throw Error(ErrorCode::invalid_argument, "--cluster in a job that is already running; allowed: outside of one");
+    }
+    start.ranks = inside_job() ? job_size() : hosts > 0 ? hosts : default_ranks;
     if (!words.ranks.empty()) {
         const auto ranks = static_cast<int>(parse_count(words.ranks, "--ranks", fewest, launcher::kMostRanks));
         if (inside_job() && ranks != start.ranks)
@@ -122,11 +152,16 @@ Start checked(const StartWords& words, int default_ranks, int fewest_ranks) {
         start.timeout = Timeout(time);
     }
     runtime::Settings::from_environment();
+    if (hosts > 0 && !inside_job()) start.cluster = std::make_shared<EmulatedCluster>(hosts, words.rate.empty() ? kNoRate : words.rate);
     return start;
 }
 
 int start_again(const Start& how, const std::vector<std::string>& environment, const std::vector<std::string>& words) {
     std::vector<std::string> more = words;
+    if (how.cluster) {
+        if (const char* const name = ::ttyname(STDERR_FILENO)) more.insert(more.end(), {kTerminalFileOption, name});
+        return start(how, environment, more);
+    }
     const InheritedDescriptor terminal(::isatty(STDERR_FILENO) == 1 ? ::dup(STDERR_FILENO) : -1);
     if (terminal.get() >= 0) more.insert(more.end(), {kTerminalOption, std::to_string(terminal.get())});
     return start(how, environment, more);
@@ -134,6 +169,16 @@ int start_again(const Start& how, const std::vector<std::string>& environment, c
 
 int start_with_samples(const Start& how, const std::vector<std::string>& environment, const std::vector<std::string>& words,
                        const std::function<void(const std::filesystem::path&)>& read) {
+    if (how.cluster) {
+        const auto path = how.cluster->directory() / "samples";
+        std::vector<std::string> more = words;
+        more.insert(more.end(), {kSamplesFileOption, path.string()});
+        const int exit_code = start_again(how, environment, more);
+        if (exit_code == 0) read(path);
+        std::error_code nothing_there;
+        std::filesystem::remove(path, nothing_there);
+        return exit_code;
+    }
     const InheritedDescriptor file(::memfd_create("samples", 0));
     if (file.get() < 0)
         throw Error(ErrorCode::state, fmt::format("no file for samples in memory: {}", std::generic_category().message(errno)));
@@ -145,7 +190,7 @@ int start_with_samples(const Start& how, const std::vector<std::string>& environ
 }
 
 std::filesystem::path samples_path(const Inherited& inherited) {
-    return inherited.samples >= 0 ? path_of(inherited.samples) : std::filesystem::path();
+    return inherited.samples >= 0 ? path_of(inherited.samples) : std::filesystem::path(inherited.samples_file);
 }
 
 Samples collect(const Start& how, const std::vector<std::string>& environment, const std::vector<std::string>& words) {
@@ -180,11 +225,14 @@ void leave(const Inherited& inherited, const Samples& samples) {
 
 ProgressLine::Surroundings progress_surroundings(const Inherited& inherited) {
     ProgressLine::Surroundings surroundings = ProgressLine::standard_error();
-    if (inherited.terminal < 0) return surroundings;
+    int terminal = inherited.terminal;
+    // Open until this process ends.
+    if (!inherited.terminal_file.empty()) terminal = ::open(inherited.terminal_file.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC);
+    if (terminal < 0) return surroundings;
     surroundings.is_terminal = true;
     winsize size{};
-    if (::ioctl(inherited.terminal, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) surroundings.columns = size.ws_col;
-    surroundings.write = [terminal = inherited.terminal](std::string_view text) {
+    if (::ioctl(terminal, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) surroundings.columns = size.ws_col;
+    surroundings.write = [terminal](std::string_view text) {
         [[maybe_unused]] const auto written = ::write(terminal, text.data(), text.size());
     };
     return surroundings;

@@ -1,0 +1,93 @@
+#include "bench/peer.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <rollcall/error.hpp>
+#include <sstream>
+
+#include "bench/child.hpp"
+#include "bench/companion.hpp"
+
+namespace rollcall::bench {
+namespace {
+
+using Words = std::vector<std::string>;
+
+constexpr auto kLimit = std::chrono::seconds(120);
+constexpr const char* kOpenMpi = "openmpi";
+
+std::string peer_file(const Peer& peer, const std::string& name) {
+    return find_companion("peers", name, fmt::format("install {}, and configure and build again", peer.packages)).string();
+}
+
+void add(Words& words, const Words& more) { words.insert(words.end(), more.begin(), more.end()); }
+
+/// How ranks are started on a cluster, up to their number. All its hosts have the same cores: to bind would be to put all
+/// ranks on the first.
+Words on_cluster(const Peer& peer, const EmulatedCluster& cluster, int ranks) {
+    Words hosts;
+    for (const launcher::Host& host : cluster.hosts(ranks)) hosts.push_back(fmt::format("{}:{}", host.name, host.slots));
+    const std::string list = fmt::format("{}", fmt::join(hosts, ",")), shell = cluster.remote_shell().string();
+    if (peer.name == kOpenMpi) {
+        Words words = {"mpirun.openmpi", "--allow-run-as-root", "--bind-to", "none", "--host", list, "--mca", "plm_rsh_agent", shell};
+        for (const auto& [name, value] :
+             {std::pair("mpi_yield_when_idle", "1"), std::pair("plm_rsh_no_tree_spawn", "1"), std::pair("pml", "ob1"),
+              std::pair("btl", "tcp,vader,self"), std::pair("btl_tcp_if_include", EmulatedCluster::network()),
+              std::pair("oob_tcp_if_include", EmulatedCluster::network())})
+            add(words, {"--mca", name, value});
+        add(words, {"-n"});
+        return words;
+    }
+    return {"mpiexec.hydra", "-launcher", "ssh", "-launcher-exec", shell, "-bind-to", "none", "-hosts", list, "-n"};
+}
+
+}  // namespace
+
+const std::vector<Peer>& peers() {
+    static const std::vector<Peer> all = {
+        {.name = kOpenMpi,
+         .launcher = {"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "-n"},
+         .preload = "",
+         .packages = "openmpi-bin libopenmpi-dev"},
+        // MPICH 4.0 polls without yielding: where ranks share cores each step would take a time slice.
+        {.name = "mpich", .launcher = {"mpiexec.hydra", "-n"}, .preload = "librollcall-peer-yield.so", .packages = "mpich libmpich-dev"},
+    };
+    return all;
+}
+
+std::string peer_program(const Peer& peer, const std::string& program) {
+    if (!peer.preload.empty()) peer_file(peer, peer.preload);
+    return peer_file(peer, fmt::format("{}-{}", program, peer.name));
+}
+
+std::vector<std::string> peer_command(const Peer& peer, int ranks, const std::vector<std::string>& program,
+                                      const EmulatedCluster* cluster) {
+    Words words = cluster != nullptr ? on_cluster(peer, *cluster, ranks) : peer.launcher;
+    add(words, {std::to_string(ranks)});
+    if (!peer.preload.empty()) add(words, {"-genv", "LD_PRELOAD", peer_file(peer, peer.preload)});
+    add(words, program);
+    return cluster != nullptr ? cluster->at_head(words) : words;
+}
+
+std::vector<double> run_peer(const Peer& peer, int ranks, const std::vector<std::string>& program, const EmulatedCluster* cluster,
+                             std::size_t count) {
+    ChildOptions options{.environment = {}, .timeout = kLimit};
+    if (cluster != nullptr) options.environment.push_back("ROLLCALL_CLUSTER=" + cluster->name());
+    const ChildResult result = run_child(peer_command(peer, ranks, program, cluster), {}, options);
+    const std::string launcher = peer.launcher.front();
+    // env, which starts it on a cluster, says the same by 127.
+    if (!result.found || result.exit_code == 127)
+        throw Error(ErrorCode::state, fmt::format("{} is not there: install {}", launcher, peer.packages));
+    if (result.exit_code != 0 || result.timed_out)
+        throw Error(ErrorCode::state, fmt::format("the peer {} {} (exit code {}): {}", peer.name,
+                                                  result.timed_out ? "did not end in time" : "failed", result.exit_code, result.errors));
+    std::vector<double> numbers;
+    std::istringstream lines(result.output);
+    for (double value = 0; lines >> value;) numbers.push_back(value);
+    if (numbers.size() != count)
+        throw Error(ErrorCode::state, fmt::format("the peer {} printed {} samples instead of {}", peer.name, numbers.size(), count));
+    return numbers;
+}
+
+}  // namespace rollcall::bench

@@ -35,7 +35,7 @@ class EmulatedCluster {
     std::vector<launcher::Host> hosts(int ranks) const;
     /// The remote shell, as LaunchOptions::agent takes it. It reaches hosts from this machine only, not from each other.
     std::string agent() const;
-    /// A program that stands in for ssh, where ROLLCALL_CLUSTER is name().
+    /// A program that stands in for ssh, where EMULATED_CLUSTER is name().
     std::filesystem::path remote_shell() const;
     /// The words of a command that runs them where the hosts can be reached by the network.
     std::vector<std::string> at_head(const std::vector<std::string>& words) const;

@@ -73,7 +73,7 @@ std::vector<std::string> peer_command(const Peer& peer, int ranks, const std::ve
 std::vector<double> run_peer(const Peer& peer, int ranks, const std::vector<std::string>& program, const EmulatedCluster* cluster,
                              std::size_t count) {
     ChildOptions options{.environment = {}, .timeout = kLimit};
-    if (cluster != nullptr) options.environment.push_back("ROLLCALL_CLUSTER=" + cluster->name());
+    if (cluster != nullptr) options.environment.push_back("EMULATED_CLUSTER=" + cluster->name());
     const ChildResult result = run_child(peer_command(peer, ranks, program, cluster), {}, options);
     const std::string launcher = peer.launcher.front();
     // env, which starts it on a cluster, says the same by 127.

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Stands in for ssh where the launcher of an MPI library wants one: cluster-shell.sh [OPTIONS] HOST WORD... runs the words, joined as
-# ssh joins them, in a shell on a host of the cluster $ROLLCALL_CLUSTER.
+# ssh joins them, in a shell on a host of the cluster $EMULATED_CLUSTER.
 while [[ ${1-} == -* ]]; do
     case $1 in
         -[bceFiIJlLmoOpQRSwW]) shift ;;

@@ -24,7 +24,7 @@
 #   cluster.sh [--name NAME] heal HOST                       and up again
 #   cluster.sh [--name NAME] crash HOST                      as if its power had gone: link down, all processes killed
 #
-# NAME (default: $ROLLCALL_CLUSTER, or "default") tells clusters apart that are there at the same time. File systems are the
+# NAME (default: $EMULATED_CLUSTER, or "default") tells clusters apart that are there at the same time. File systems are the
 # machine's, except /proc, /sys, /dev/shm, /run, /etc/hosts and /etc/hostname. Exit code: 0; 1 when something fails; 2 for wrong
 # usage; 255 when a host of `exec` is not there.
 set -u
@@ -32,7 +32,7 @@ set -u
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 . "$here/cluster-common.sh"
 
-name=${ROLLCALL_CLUSTER:-default}
+name=${EMULATED_CLUSTER:-default}
 command=
 while (($#)); do
     case $1 in

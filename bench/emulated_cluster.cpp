@@ -100,6 +100,15 @@ class Pipe {
 
 }  // namespace
 
+std::vector<launcher::Host> cluster_hosts(int size, int ranks) {
+    std::vector<launcher::Host> hosts;
+    for (int host = 0; host < size; ++host) {
+        const int slots = ranks / size + (host < ranks % size ? 1 : 0);
+        if (slots > 0) hosts.push_back({.name = fmt::format("node{}", host), .slots = slots, .slots_given = true});
+    }
+    return hosts;
+}
+
 EmulatedCluster::EmulatedCluster(int size, std::string rate)
     : size_(size), rate_(std::move(rate)), name_(fmt::format("bench-{}", ::getpid())), script_(find_program("cluster.sh")) {}
 
@@ -145,15 +154,6 @@ void EmulatedCluster::up() {
     while (!why.empty() && why.back() == '\n') why.pop_back();
     if (why.empty()) why = fmt::format("{} did not make the cluster (exit code {})", script_.string(), code);
     throw Error(code == kExitUsage ? ErrorCode::invalid_argument : ErrorCode::state, why);
-}
-
-std::vector<launcher::Host> EmulatedCluster::hosts(int ranks) const {
-    std::vector<launcher::Host> hosts;
-    for (int host = 0; host < size_; ++host) {
-        const int slots = ranks / size_ + (host < ranks % size_ ? 1 : 0);
-        if (slots > 0) hosts.push_back({.name = fmt::format("node{}", host), .slots = slots, .slots_given = true});
-    }
-    return hosts;
 }
 
 std::string EmulatedCluster::agent() const { return fmt::format("{} --name {} exec {{host}}", quoted(script_.string()), name_); }

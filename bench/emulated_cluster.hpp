@@ -16,6 +16,9 @@ namespace rollcall::bench {
 /// Most hosts of a cluster: as many as a bridge of Linux takes.
 inline constexpr int kMostClusterHosts = 1000;
 
+/// The hosts of a job of so many ranks on a cluster of `size`, in blocks as equal as can be; a host without a rank is left out.
+std::vector<launcher::Host> cluster_hosts(int size, int ranks);
+
 /// Call it from one thread.
 class EmulatedCluster {
   public:
@@ -31,8 +34,7 @@ class EmulatedCluster {
 
     int size() const { return size_; }
     const std::string& name() const { return name_; }
-    /// The hosts of a job of so many ranks, in blocks as equal as can be; a host without a rank is left out.
-    std::vector<launcher::Host> hosts(int ranks) const;
+    std::vector<launcher::Host> hosts(int ranks) const { return cluster_hosts(size_, ranks); }
     /// The remote shell, as LaunchOptions::agent takes it. It reaches hosts from this machine only, not from each other.
     std::string agent() const;
     /// A program that stands in for ssh, where EMULATED_CLUSTER is name().

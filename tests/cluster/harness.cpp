@@ -193,6 +193,20 @@ const std::string& unavailable() {
     return reason;
 }
 
+void expect_gone(const std::string& name, const std::string& mark, const std::set<std::string>& namespaces) {
+    const auto remain = [&] {
+        Words found;
+        for (const std::string& process : processes()) {
+            bool is_ours = ('\0' + contents(process + "/environ")).find('\0' + mark + '\0') != std::string::npos;
+            for (const char* kind : kNamespaces) is_ours = is_ours || namespaces.contains(namespace_of(process, kind));
+            if (is_ours) found.push_back(process + " " + contents(process + "/comm"));
+        }
+        return found;
+    };
+    EXPECT_TRUE(eventually([&] { return remain().empty(); })) << testing::PrintToString(remain());
+    EXPECT_TRUE(eventually([&] { return !std::filesystem::exists("/run/rollcall-cluster-" + name); }));
+}
+
 Cluster::Cluster(const std::string& hosts, const Words& options) {
     static int number = 0;
     name_ = fmt::format("test-{}-{}", ::getpid(), ++number);
@@ -213,17 +227,7 @@ Cluster::Cluster(const std::string& hosts, const Words& options) {
 
 Cluster::~Cluster() {
     down();
-    const auto remain = [&] {
-        Words found;
-        for (const std::string& process : processes()) {
-            bool is_ours = ('\0' + contents(process + "/environ")).find('\0' + mark_ + '\0') != std::string::npos;
-            for (const char* kind : kNamespaces) is_ours = is_ours || namespaces_.contains(namespace_of(process, kind));
-            if (is_ours) found.push_back(process + " " + contents(process + "/comm"));
-        }
-        return found;
-    };
-    EXPECT_TRUE(eventually([&] { return remain().empty(); })) << testing::PrintToString(remain());
-    EXPECT_FALSE(std::filesystem::exists(state()));
+    expect_gone(name_, mark_, namespaces_);
     // Other programs of this machine may write to /run meanwhile, but nothing by this name.
     for (const std::string& entry : surroundings()) {
         if (entry.starts_with("file ") && entry.find(name_) == std::string::npos) continue;

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -54,6 +55,9 @@ Result run(const Words& words, const std::string& input = {}, const Words& envir
 
 /// Why clusters cannot be made here; empty: they can.
 const std::string& unavailable();
+
+/// Expects that nothing is left of a cluster by this name, nor a process that had this entry in its environment.
+void expect_gone(const std::string& name, const std::string& mark, const std::set<std::string>& namespaces = {});
 
 /// A cluster with a name of its own. When the test's process ends, however, the cluster does.
 class Cluster {

@@ -1,0 +1,139 @@
+// `rollcall bench --cluster`: ranks on emulated hosts, which are made for it, and go with it.
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "tests/cluster/harness.hpp"
+
+namespace rollcall::test {
+namespace {
+
+using Json = nlohmann::json;
+
+class BenchCluster : public testing::Test {
+  protected:
+    void SetUp() override {
+        if (!unavailable().empty()) GTEST_SKIP() << unavailable();
+        mark_ = fmt::format("BENCH_CLUSTER_TEST={}-{}", ::getpid(), testing::UnitTest::GetInstance()->current_test_info()->name());
+    }
+
+    static Words words(const std::string& line) {
+        Words all = {ROLLCALL_COMMAND};
+        std::istringstream in(line);
+        for (std::string word; in >> word;) all.push_back(word);
+        return all;
+    }
+    /// Runs it to its end, after which nothing is left.
+    Result bench(const std::string& line) {
+        Command command(words("bench " + line), {mark_});
+        const std::string name = fmt::format("bench-{}", command.process());
+        const Result result = command.finish();
+        expect_gone(name, mark_);
+        return result;
+    }
+    static std::vector<Json> cells(const Result& result) {
+        std::vector<Json> all;
+        std::istringstream in(result.out);
+        for (std::string line; std::getline(in, line);) all.push_back(Json::parse(line));
+        return all;
+    }
+
+    std::string mark_;
+};
+
+TEST_F(BenchCluster, MeasuresCollectivesBetweenHosts) {
+    const auto raw = std::filesystem::path(testing::TempDir()) / fmt::format("bench-cluster-{}.csv", ::getpid());
+    const Result result = bench(
+        "broadcast --cluster 3 --rate 1gbit --bytes 1000,300Ki --arrival balanced,late:50%:1ms --algorithm linear,binomial"
+        " --landing on,off --iterations 2 --warmup 1 --timeout 60s --format json --raw " +
+        raw.string());
+    ASSERT_EQ(result.code, 0) << result.error;
+    EXPECT_EQ(result.error, "");
+    const auto all = cells(result);
+    EXPECT_EQ(all.size(), 2u * 2u * 2u * 2u);
+    for (const Json& cell : all) EXPECT_EQ(cell["ranks"], 3);
+    std::ifstream file(raw);
+    int lines = 0;
+    for (std::string line; std::getline(file, line);) ++lines;
+    EXPECT_EQ(lines, 1 + 16 * 2 * 3);
+    std::filesystem::remove(raw);
+}
+
+TEST_F(BenchCluster, HostsTakeSeveralRanksAndOneJobMayPrintItself) {
+    const Result gather =
+        bench("gather --cluster 2 --ranks 3 --bytes 30000 --algorithm linear --iterations 2 --warmup 0 --timeout 60s --format json");
+    ASSERT_EQ(gather.code, 0) << gather.error;
+    ASSERT_EQ(cells(gather).size(), 1u);
+    EXPECT_EQ(cells(gather)[0]["ranks"], 3);
+    const Result idle = bench("idle --cluster 2 --duration 20ms --timeout 60s --format json");
+    EXPECT_EQ(idle.code, 0) << idle.error;
+}
+
+TEST_F(BenchCluster, TheRateOfLinksIsMet) {
+    const Result result = bench("pingpong --cluster 2 --rate 100mbit --bytes 1Mi --iterations 2 --rounds 1 --timeout 60s --format json");
+    ASSERT_EQ(result.code, 0) << result.error;
+    const double seconds = cells(result).at(0)["run_time"]["median"];
+    const double rate = (1 << 20) * 8e-6 / seconds;
+    EXPECT_GT(rate, 0.5 * 100);
+    EXPECT_LT(rate, 1.3 * 100) << "the burst of the link is a part of the message";
+}
+
+TEST_F(BenchCluster, PeersRunOnTheSameHosts) {
+    const auto directory = std::filesystem::path(ROLLCALL_COMMAND).parent_path() / "peers";
+    std::string there;
+    for (const char* peer : {"openmpi", "mpich"})
+        if (std::filesystem::exists(directory / fmt::format("barrier-{}", peer))) there += (there.empty() ? "" : ",") + std::string(peer);
+    if (there.empty()) GTEST_SKIP() << "no MPI library to compare with was there when the peers were built";
+    const Result result =
+        bench("barrier --cluster 3 --rate 1gbit --batch 10 --iterations 2 --rounds 2 --timeout 60s --format json --peer " + there);
+    ASSERT_EQ(result.code, 0) << result.error;
+    const auto all = cells(result);
+    EXPECT_EQ(all.size(), there.find(',') == std::string::npos ? 2u : 3u);
+    for (const Json& cell : all) {
+        EXPECT_EQ(cell["ranks"], 3);
+        // Between hosts: a barrier through shared memory takes a few microseconds.
+        EXPECT_GT(cell["run_time"]["median"].get<double>(), 20e-6);
+    }
+}
+
+TEST_F(BenchCluster, WhateverEndsItEndsTheCluster) {
+    const std::string line = "bench gather --cluster 3 --ssh-is-no-option";
+    EXPECT_EQ(run(words(line)).code, 2);
+    for (const int signal : {SIGINT, SIGTERM, SIGKILL}) {
+        for (const char* moment : {"watch", "samples"}) {
+            SCOPED_TRACE(fmt::format("signal {} when there is {}", signal, moment));
+            Command command(
+                words("bench gather --cluster 3 --bytes 1000 --algorithm linear --landing on,off --iterations 100000 --timeout 60s"),
+                {mark_});
+            const std::string name = fmt::format("bench-{}", command.process());
+            ASSERT_TRUE(eventually([&] { return std::filesystem::exists(fmt::format("/run/rollcall-cluster-{}/{}", name, moment)); },
+                                   std::chrono::seconds(30)));
+            command.signal(signal);
+            EXPECT_EQ(command.finish().code, 128 + signal);
+            expect_gone(name, mark_);
+        }
+    }
+}
+
+TEST_F(BenchCluster, WrongUsageIsRefused) {
+    const std::map<std::string, std::string> refusals = {
+        {"bench barrier --rate 1gbit", "--rate without --cluster"},
+        {"bench barrier --cluster 0", "1 to 1000"},
+        {"bench barrier --cluster 2 --rate fast", "rate 'fast'; allowed: none"},
+        {"bench pingpong --cluster 2 --raw-ucx", "--raw-ucx with --cluster"},
+        {"run -n 2 " ROLLCALL_COMMAND " bench barrier --cluster 2", "--cluster in a job that is already running"}};
+    for (const auto& [line, part] : refusals) {
+        const Result refused = run(words(line));
+        EXPECT_EQ(refused.code, 2) << line;
+        EXPECT_NE(refused.error.find(part), std::string::npos) << refused.error;
+    }
+}
+
+}  // namespace
+}  // namespace rollcall::test

@@ -1,5 +1,5 @@
 /// \file
-/// Joining by PMI-1, with a process manager of our own at the other end: a thread that answers all ranks.
+/// PMI-1, with a process manager of our own at the other end: a thread that answers all ranks.
 #include "runtime/bootstrap/pmi.hpp"
 
 #include <poll.h>
@@ -16,8 +16,11 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rollcall/error.hpp>
+
+#include "runtime/bootstrap/bootstrap.hpp"
 
 namespace rollcall::bootstrap {
 namespace {
@@ -126,11 +129,7 @@ void all_ranks(int size, const std::function<void(int)>& work) {
     for (std::thread& thread : threads) thread.join();
 }
 
-Blob blob(int rank, std::size_t bytes) {
-    Blob result(bytes);
-    for (std::size_t i = 0; i < bytes; ++i) result[i] = static_cast<std::byte>(i * 7 + static_cast<std::size_t>(rank) * 31 + 1);
-    return result;
-}
+int lines(const std::string& text) { return static_cast<int>(std::count(text.begin(), text.end(), '\n')); }
 
 std::string error_of(const std::function<void()>& call, ErrorCode code) {
     try {
@@ -143,59 +142,44 @@ std::string error_of(const std::function<void()>& call, ErrorCode code) {
     return "";
 }
 
-TEST(Pmi, ExchangesBlobsOfEverySize) {
-    for (const int size : {1, 2, 5}) {
-        Manager manager(size);
-        all_ranks(size, [&](int rank) {
-            Pmi pmi(manager.descriptor(rank), rank, size, kSoon);
-            EXPECT_EQ(pmi.place().rank, rank);
-            EXPECT_EQ(pmi.place().size, size);
-            EXPECT_EQ(pmi.place().local_rank, rank);
-            EXPECT_EQ(pmi.place().local_size, size);
-            EXPECT_EQ(pmi.place().hosts, 1);
-            for (const std::size_t bytes : {0, 1, 255, 256, 257, 512, 3000}) {
-                const std::size_t own = bytes + static_cast<std::size_t>(rank);
-                const auto all = pmi.exchange(blob(rank, own), {}, kSoon);
-                ASSERT_EQ(all.size(), static_cast<std::size_t>(size));
-                for (int other = 0; other < size; ++other)
-                    EXPECT_EQ(all[static_cast<std::size_t>(other)], blob(other, bytes + static_cast<std::size_t>(other)));
-                pmi.barrier({}, kSoon);
+TEST(Pmi, EveryRankGetsTheTextOfRankZeroByFiveOrSixQuestions) {
+    for (const int size : {1, 2, 5, 40}) {
+        for (const std::size_t length : {std::size_t{1}, std::size_t{120}, kLongestInvitation}) {
+            const std::string text(length, 'i');
+            Manager manager(size);
+            all_ranks(size, [&](int rank) {
+                Pmi pmi(manager.descriptor(rank), rank, size, kSoon);
+                EXPECT_EQ(pmi.share(rank == 0 ? text : ""), text);
+                pmi.finalize();
+            });
+            for (const auto& [key, value] : manager.store()) EXPECT_LE(value.size(), 512u) << key;
+            for (int rank = 0; rank < size; ++rank) {
+                EXPECT_EQ(lines(manager.said(rank)), 5) << manager.said(rank);
+                EXPECT_NE(manager.said(rank).find("cmd=finalize\n"), std::string::npos);
             }
-            pmi.leave();
-        });
-        for (const auto& [key, value] : manager.store()) EXPECT_LE(value.size(), 512u) << key;
-        for (int rank = 0; rank < size; ++rank) EXPECT_NE(manager.said(rank).find("cmd=finalize\n"), std::string::npos);
+        }
     }
 }
 
-TEST(Pmi, KeepsItsCallersOtherWorkGoing) {
-    Manager manager(2);
-    std::atomic<int> calls{0};
-    std::atomic<bool> waited{false};
+TEST(Pmi, AValueThatIsCutIsFound) {
+    Manager manager(2, {.cut_values_at = 300});
+    const std::string secret(kLongestInvitation, 's');
     all_ranks(2, [&](int rank) {
         Pmi pmi(manager.descriptor(rank), rank, 2, kSoon);
-        if (rank == 1)
-            while (calls < 3) std::this_thread::yield();
-        pmi.barrier([&] { waited = ++calls >= 3; }, kSoon);
-    });
-    EXPECT_TRUE(waited);
-}
-
-TEST(Pmi, ValuesThatAreCutAreFound) {
-    Manager manager(2, {.cut_values_at = 400});
-    all_ranks(2, [&](int rank) {
-        Pmi pmi(manager.descriptor(rank), rank, 2, kSoon);  // names of hosts are short
-        const std::string text = error_of([&] { pmi.exchange(blob(rank, 300), {}, kSoon); }, ErrorCode::bootstrap);
+        if (rank == 0) return static_cast<void>(pmi.share(secret));
+        const std::string text = error_of([&] { pmi.share(""); }, ErrorCode::bootstrap);
         EXPECT_NE(text.find("did not come whole"), std::string::npos) << text;
         EXPECT_NE(text.find("rollcall run"), std::string::npos) << text;
+        EXPECT_EQ(text.find("ssss"), std::string::npos) << "a secret is in a message";
     });
 }
 
 TEST(Pmi, AManagerThatIsGoneIsNamed) {
     Manager manager(2, {.gone_at_barrier = 1});
     all_ranks(2, [&](int rank) {
-        if (rank == 0) return static_cast<void>(Pmi(manager.descriptor(rank), rank, 2, kSoon));
-        const std::string text = error_of([&] { Pmi(manager.descriptor(rank), rank, 2, kSoon); }, ErrorCode::bootstrap);
+        Pmi pmi(manager.descriptor(rank), rank, 2, kSoon);
+        if (rank == 0) return static_cast<void>(pmi.share("text"));
+        const std::string text = error_of([&] { pmi.share(""); }, ErrorCode::bootstrap);
         EXPECT_NE(text.find("the process manager is gone"), std::string::npos) << text;
     });
 }
@@ -206,20 +190,26 @@ TEST(Pmi, SilenceEndsAtTheDeadline) {
     EXPECT_NE(text.find("get_my_kvsname"), std::string::npos) << text;
 }
 
+TEST(Pmi, ARankThatDoesNotComeEndsAtTheDeadline) {
+    Manager manager(2);
+    Pmi pmi(manager.descriptor(0), 0, 2, std::chrono::milliseconds(100));
+    const std::string text = error_of([&] { pmi.share("secret"); }, ErrorCode::timeout);
+    EXPECT_NE(text.find("not every rank has come"), std::string::npos) << text;
+    EXPECT_EQ(text.find("secret"), std::string::npos) << text;
+}
+
 TEST(Pmi, ARefusalIsShown) {
     Manager manager(1, {.refuses_version = true});
     const std::string text = error_of([&] { Pmi(manager.descriptor(0), 0, 1, kSoon); }, ErrorCode::bootstrap);
     EXPECT_NE(text.find("rc=-1"), std::string::npos) << text;
 }
 
-TEST(Pmi, ADescriptorThatIsNotOpenIsAnErrorAndNoJobOfOne) {
-    ::setenv("PMI_FD", "987", 1);
-    ::setenv("PMI_RANK", "1", 1);
-    ::setenv("PMI_SIZE", "4", 1);
-    EXPECT_NE(error_of([] { find_bootstrap(); }, ErrorCode::bootstrap).find("not open"), std::string::npos);
-    ::setenv("PMI_FD", "many", 1);
-    EXPECT_NE(error_of([] { find_bootstrap(); }, ErrorCode::bootstrap).find("PMI_FD=many"), std::string::npos);
-    for (const char* variable : {"PMI_FD", "PMI_RANK", "PMI_SIZE"}) ::unsetenv(variable);
+TEST(Pmi, AbortAsksForTheEndOfTheJobWithItsCode) {
+    Manager manager(1);
+    Pmi pmi(manager.descriptor(0), 0, 1, kSoon);
+    pmi.abort(43, "enough");
+    pmi.finalize();  // answered after the abort was read
+    EXPECT_NE(manager.said(0).find("cmd=abort exitcode=43\n"), std::string::npos) << manager.said(0);
 }
 
 }  // namespace

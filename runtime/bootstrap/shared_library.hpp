@@ -1,0 +1,37 @@
+/// \file
+/// A library of the system that is used where it is there, and not needed to build or to start.
+#pragma once
+
+#include <dlfcn.h>
+
+#include <string>
+
+namespace rollcall::bootstrap {
+
+/// Stays loaded until the process ends: such libraries may have threads.
+class SharedLibrary {
+  public:
+    explicit SharedLibrary(const char* file) : handle_(::dlopen(file, RTLD_NOW | RTLD_LOCAL)) {
+        if (!handle_) note_failure();
+    }
+    bool loaded() const { return handle_ != nullptr && failure_.empty(); }
+    /// What the loader said about the first thing that was not found.
+    const std::string& failure() const { return failure_; }
+
+    /// Sets the pointer to a function of the library; a null pointer, and no longer loaded(), when it has none of that name.
+    template <class Function>
+    void find(const char* name, Function*& function) {
+        function = handle_ ? reinterpret_cast<Function*>(::dlsym(handle_, name)) : nullptr;
+        if (handle_ && !function && failure_.empty()) note_failure();
+    }
+
+  private:
+    void note_failure() {
+        const char* const text = ::dlerror();
+        failure_ = text ? text : "it cannot be loaded";
+    }
+    void* handle_;
+    std::string failure_;
+};
+
+}  // namespace rollcall::bootstrap

@@ -1,0 +1,180 @@
+#include "runtime/bootstrap/slurm/srun.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <optional>
+#include <random>
+#include <set>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <rollcall/error.hpp>
+
+#include "runtime/bootstrap/clock.hpp"
+#include "runtime/bootstrap/descriptor.hpp"
+#include "runtime/bootstrap/rendezvous/network.hpp"
+#include "runtime/bootstrap/slurm/handout.hpp"
+
+namespace rollcall::bootstrap {
+namespace {
+
+constexpr std::string_view kSrunName = "srun (Slurm)";
+/// One attempt to reach one port: what does not answer by then is not ours.
+constexpr Nanoseconds kAttemptPatience = 2000 * kMillisecond;
+/// Between rounds of attempts: short at first, and never so long that a late rank 0 is found late.
+constexpr Nanoseconds kShortestNap = 10 * kMillisecond;
+constexpr Nanoseconds kLongestNap = 500 * kMillisecond;
+
+/// The name is no secret: both sides look at each other's user.
+std::string name_of_node(const SlurmStep& step) { return fmt::format("rollcall-srun-{}-{}-{}", ::geteuid(), step.id(), step.node); }
+
+/// Where the others look for rank 0. A host often knows itself by a loopback address that nobody else can use: then also
+/// the address that the job would use.
+std::vector<std::string> own_addresses(const SlurmStep& step, const std::string& net, std::string& failure) {
+    std::vector<std::string> addresses;
+    const auto add = [&](const std::string& host) {
+        try {
+            const std::string address = SocketAddress::resolve(host, 0).address();
+            if (std::find(addresses.begin(), addresses.end(), address) == addresses.end()) addresses.push_back(address);
+        } catch (const Error& error) {
+            failure = error.what();
+        }
+    };
+    for (const std::string& host : step.first_host) add(host);
+    const bool only_loopback = std::all_of(addresses.begin(), addresses.end(), [](const std::string& address) {
+        const auto parsed = SocketAddress::parse(address, 0);
+        return parsed && parsed->loopback();
+    });
+    if (only_loopback) add(address_in_use(net));
+    return addresses;
+}
+
+/// Listens at the first free port of the step at each of these addresses that is one of this host.
+std::vector<Descriptor> listen_at_ports(const SlurmStep& step, const std::string& net, std::string& failure) {
+    std::vector<Descriptor> listeners;
+    for (const std::string& address : own_addresses(step, net, failure)) {
+        bool listens = false;
+        for (int attempt = 0; attempt < kSlurmPorts && !listens; ++attempt) {
+            try {
+                listeners.push_back(listen_at(SocketAddress::resolve(address, slurm_port(step, attempt)), ""));
+                listens = true;
+            } catch (const Error& error) {  // taken, or an address of another host
+                failure = error.what();
+            }
+        }
+    }
+    return listeners;
+}
+
+/// Tries again and again, with pauses that differ between processes.
+template <class Attempt>
+std::optional<std::string> keep_trying(Nanoseconds deadline, const Attempt& attempt) {
+    std::minstd_rand random(static_cast<unsigned>(::getpid()));
+    for (Nanoseconds nap = kShortestNap; now() < deadline; nap = std::min(2 * nap, kLongestNap)) {
+        if (auto text = attempt()) return text;
+        const Nanoseconds jittered = nap / 2 + std::uniform_int_distribution<Nanoseconds>(0, nap)(random);
+        std::this_thread::sleep_for(std::chrono::nanoseconds(std::max<Nanoseconds>(0, std::min(jittered, deadline - now()))));
+    }
+    return std::nullopt;
+}
+
+std::string ask_first_node(const SlurmStep& step, Credentials& credentials, Nanoseconds deadline) {
+    std::string failure;
+    const auto try_host = [&](const std::string& host) -> std::optional<std::string> {
+        for (int attempt = 0; attempt < kSlurmPorts && now() < deadline; ++attempt) {
+            const Nanoseconds until = std::min(deadline, now() + kAttemptPatience);
+            const auto address = SocketAddress::resolve(host, slurm_port(step, attempt));
+            std::string why;
+            if (const Descriptor socket = connect_to(address, until, why)) {
+                if (auto text = ask_for_handout(socket.get(), step.id(), step.node, credentials, until, why)) return text;
+                why = fmt::format("at {} {}", address.text(), why);
+            } else if (now() >= until) {
+                attempt = kSlurmPorts;  // nothing answers at this address: its other ports would take as long
+            }
+            failure = why;
+        }
+        return std::nullopt;
+    };
+    const auto text = keep_trying(deadline, [&]() -> std::optional<std::string> {
+        for (const std::string& host : step.first_host) {
+            try {
+                if (auto got = try_host(host)) return got;
+            } catch (const Error& error) {  // a name that only Slurm knows, or munged that is gone
+                failure = error.what();
+            }
+        }
+        return std::nullopt;
+    });
+    if (text) return *text;
+    throw Error(ErrorCode::timeout,
+                fmt::format("rank {}: rank 0 of Slurm's step {} was not found in time at {}, ports from {} on, with credentials by {} "
+                            "(last: {}); it is expected on the first node of the step; start the job in another way (srun --mpi=pmi2, "
+                            "rollcall run) if names or ports are not reached",
+                            step.rank, step.id(), fmt::join(step.first_host, " or "), slurm_port(step, 0), credentials.name(), failure));
+}
+
+std::string ask_own_node(const SlurmStep& step, Nanoseconds deadline) {
+    OpenCredentials open;
+    std::string failure = "nobody is there";
+    const auto text = keep_trying(deadline, [&]() -> std::optional<std::string> {
+        const Descriptor socket = connect_locally(name_of_node(step));
+        return socket ? ask_for_handout(socket.get(), step.id(), step.local_rank, open, deadline, failure) : std::nullopt;
+    });
+    if (text) return *text;
+    throw Error(ErrorCode::timeout, fmt::format("rank {}: the first task of this node of Slurm's step {} was not reached in time: {}",
+                                                step.rank, step.id(), failure));
+}
+
+/// The numbers below `count`, but this one.
+std::set<int> others(int count, int own) {
+    std::set<int> numbers;
+    for (int number = 0; number < count; ++number)
+        if (number != own) numbers.insert(numbers.end(), number);
+    return numbers;
+}
+
+}  // namespace
+
+SlurmShare::SlurmShare(SlurmStep step, std::shared_ptr<Credentials> credentials, const RendezvousOptions& options)
+    : step_(std::move(step)), credentials_(std::move(credentials)), net_(options.net), timeout_(options.join_timeout) {}
+
+std::string SlurmShare::operator()(std::string mine) {
+    const Nanoseconds deadline = after(timeout_);
+    if (step_.rank != 0) {
+        if (step_.local_rank != 0) return ask_own_node(step_, deadline);
+        mine = ask_first_node(step_, *credentials_, deadline);
+    }
+    OpenCredentials open;
+    Handout handout(step_.id(), mine);
+    if (step_.local_size > 1) {
+        std::vector<Descriptor> listeners;
+        listeners.push_back(listen_locally(name_of_node(step_)));
+        if (!listeners.front())
+            throw Error(ErrorCode::bootstrap,
+                        fmt::format("rank {}: another process already speaks for this node of Slurm's step {}: only one program of a task "
+                                    "can join its job",
+                                    step_.rank, step_.id()));
+        handout.listen(std::move(listeners), open, others(step_.local_size, step_.local_rank), true);
+    }
+    if (step_.rank == 0 && step_.nodes > 1) {
+        std::string failure;
+        auto listeners = listen_at_ports(step_, net_, failure);
+        if (listeners.empty())
+            throw Error(ErrorCode::bootstrap,
+                        fmt::format("rank 0 of Slurm's step {} cannot listen at {}, from port {} to {} (last: {}); start the job by srun "
+                                    "--mpi=pmi2 or rollcall run",
+                                    step_.id(), fmt::join(step_.first_host, " or "), slurm_port(step_, 0),
+                                    slurm_port(step_, kSlurmPorts - 1), failure));
+        handout.listen(std::move(listeners), *credentials_, others(step_.nodes, step_.node), false);
+    }
+    handout.serve(deadline);
+    return mine;
+}
+
+}  // namespace rollcall::bootstrap

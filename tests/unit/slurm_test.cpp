@@ -1,0 +1,408 @@
+/// \file
+/// What Slurm's variables say, and how the invitation of a step is handed out: real sockets of this host, with a key instead
+/// of munge. tests/slurm has the real Slurm.
+#include "runtime/bootstrap/slurm/handout.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <rollcall/error.hpp>
+
+#include "runtime/bootstrap/slurm/srun.hpp"
+#include "runtime/bootstrap/slurm/step.hpp"
+
+namespace rollcall::bootstrap {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+std::string slurm_error_of(const std::function<void()>& call, ErrorCode code) {
+    try {
+        call();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), code) << error.what();
+        return error.what();
+    }
+    ADD_FAILURE() << "no Error was thrown";
+    return "";
+}
+
+/// Sets variables, and gives the environment back as it was.
+class Variables {
+  public:
+    explicit Variables(const std::map<std::string, std::string>& values) {
+        for (const char* name : {"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_STEP_ID", "SLURM_STEPID", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS",
+                                 "SLURM_NTASKS", "SLURM_NODEID", "SLURM_STEP_NUM_NODES", "SLURM_NNODES", "SLURM_LOCALID", "SLURM_GTIDS",
+                                 "SLURM_STEP_NODELIST", "SLURM_NODELIST", "SLURM_LAUNCH_NODE_IPADDR", "SLURM_SRUN_COMM_HOST"}) {
+            if (const char* value = std::getenv(name)) before_[name] = value;
+            ::unsetenv(name);
+            names_.emplace_back(name);
+        }
+        for (const auto& [name, value] : values) ::setenv(name.c_str(), value.c_str(), 1);
+    }
+    ~Variables() {
+        for (const std::string& name : names_) {
+            ::unsetenv(name.c_str());
+            if (const auto found = before_.find(name); found != before_.end()) ::setenv(name.c_str(), found->second.c_str(), 1);
+        }
+    }
+
+  private:
+    std::vector<std::string> names_;
+    std::map<std::string, std::string> before_;
+};
+
+std::map<std::string, std::string> variables_of_a_task() {
+    return {{"SLURM_JOB_ID", "7"},
+            {"SLURM_STEP_ID", "2"},
+            {"SLURM_PROCID", "5"},
+            {"SLURM_STEP_NUM_TASKS", "8"},
+            {"SLURM_NTASKS", "32"},
+            {"SLURM_NODEID", "1"},
+            {"SLURM_STEP_NUM_NODES", "4"},
+            {"SLURM_LOCALID", "1"},
+            {"SLURM_GTIDS", "4,5"},
+            {"SLURM_NODELIST", "m[0-9]"},
+            {"SLURM_STEP_NODELIST", "n[0-3]"},
+            {"SLURM_LAUNCH_NODE_IPADDR", "10.0.0.9"},
+            {"SLURM_SRUN_COMM_HOST", "10.0.0.9"}};
+}
+
+TEST(SlurmStep, IsReadFromTheEnvironment) {
+    const Variables set(variables_of_a_task());
+    const SlurmStep step = slurm_step();
+    EXPECT_EQ(step.id(), "7.2");
+    EXPECT_EQ(step.rank, 5);
+    EXPECT_EQ(step.size, 8);
+    EXPECT_EQ(step.node, 1);
+    EXPECT_EQ(step.nodes, 4);
+    EXPECT_EQ(step.local_rank, 1);
+    EXPECT_EQ(step.local_size, 2);
+    EXPECT_EQ(step.first_host, (std::vector<std::string>{"n0", "10.0.0.9"}));
+}
+
+TEST(SlurmStep, WhatIsMissingOrWrongIsNamed) {
+    const std::vector<std::pair<std::string, std::string>> wrong = {
+        {"SLURM_JOB_ID", "x"}, {"SLURM_STEP_ID", ""},  {"SLURM_PROCID", "-1"}, {"SLURM_STEP_NUM_TASKS", "8a"},
+        {"SLURM_NODEID", "9"}, {"SLURM_LOCALID", "2"}, {"SLURM_PROCID", "8"},  {"SLURM_STEP_NODELIST", "n[0-"}};
+    for (const auto& [name, value] : wrong) {
+        auto variables = variables_of_a_task();
+        variables[name] = value;
+        const Variables set(variables);
+        const std::string text = slurm_error_of([] { slurm_step(); }, ErrorCode::bootstrap);
+        EXPECT_NE(text.find("SLURM_PROCID says that srun started this process"), std::string::npos) << text;
+    }
+    for (const char* name : {"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_NODEID", "SLURM_LOCALID", "SLURM_GTIDS"}) {
+        auto variables = variables_of_a_task();
+        variables.erase(name);
+        const Variables set(variables);
+        EXPECT_NE(slurm_error_of([] { slurm_step(); }, ErrorCode::bootstrap).find("is not set"), std::string::npos) << name;
+    }
+}
+
+TEST(SlurmHostList, ItsFirstHostIsFound) {
+    const std::map<std::string, std::string> lists = {{"n0", "n0"},
+                                                      {"n0,n1", "n0"},
+                                                      {"n[0-3]", "n0"},
+                                                      {"n[007-112,4]", "n007"},
+                                                      {"n[5,7-9],gpu[1-2]", "n5"},
+                                                      {"rack[2-3]node[10-20]", "rack2node10"},
+                                                      {"a[1,3]-ib", "a1-ib"},
+                                                      {"login-1.example.org", "login-1.example.org"},
+                                                      {"", ""},
+                                                      {",n1", ""},
+                                                      {"n[", ""},
+                                                      {"n[]", ""},
+                                                      {"n[a-b]", ""},
+                                                      {"n[-3]", ""},
+                                                      {"n]0", ""}};
+    for (const auto& [list, host] : lists) EXPECT_EQ(first_of_host_list(list), host) << list;
+}
+
+TEST(SlurmHostList, AnyTextIsReadWithoutHarm) {
+    const auto seed = std::random_device()();
+    fmt::print("seed {}\n", seed);
+    std::minstd_rand random(seed);
+    const std::string letters = "n0129[]-,a.";
+    for (int round = 0; round < 20'000; ++round) {
+        std::string list;
+        for (auto left = random() % 16; left > 0; --left) list += letters[random() % letters.size()];
+        const std::string host = first_of_host_list(list);
+        EXPECT_EQ(host.find_first_of("[],"), std::string::npos) << list;
+        EXPECT_LE(host.size(), list.size());
+    }
+}
+
+TEST(SlurmPorts, AreInTheirRangeAndDiffer) {
+    for (const std::uint32_t job : {0u, 1u, 4294967295u, 123456u}) {
+        for (const std::uint32_t number : {0u, 1u, 4294967290u}) {
+            SlurmStep step;
+            step.job = job;
+            step.step = number;
+            std::set<int> ports;
+            for (int attempt = 0; attempt < kSlurmPorts; ++attempt) {
+                const int port = slurm_port(step, attempt);
+                EXPECT_GE(port, 24'000);
+                EXPECT_LT(port, 28'096);
+                EXPECT_TRUE(ports.insert(port).second);
+            }
+        }
+    }
+}
+
+TEST(KeyCredentials, OnlyTheSameKeyReadsThem) {
+    const Key key = Key::random();
+    KeyCredentials ours(key), same(key), others(Key::random());
+    for (const std::size_t length : {std::size_t{0}, std::size_t{1}, std::size_t{400}, std::size_t{1000}}) {
+        const std::string text(length, 'x');
+        const std::string credential = ours.encode(text);
+        EXPECT_EQ(same.decode(credential), text);
+        EXPECT_EQ(others.decode(credential), std::nullopt);
+        EXPECT_NE(credential, ours.encode(text)) << "the same text twice looks the same";
+        for (const std::size_t at : {std::size_t{0}, credential.size() / 2, credential.size() - 2}) {
+            std::string changed = credential;
+            changed[at] = changed[at] == 'A' ? 'B' : 'A';
+            EXPECT_EQ(same.decode(changed), std::nullopt);
+        }
+        EXPECT_EQ(same.decode(credential.substr(0, credential.size() / 2)), std::nullopt);
+    }
+    EXPECT_EQ(ours.decode(""), std::nullopt);
+    EXPECT_EQ(ours.decode("no base64 at all"), std::nullopt);
+}
+
+/// A listening socket on loopback, and where it is.
+class Listener {
+  public:
+    Listener() {
+        Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+        address_.sin_family = AF_INET;
+        address_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socklen_t size = sizeof address_;
+        if (::bind(socket.get(), reinterpret_cast<sockaddr*>(&address_), size) != 0 || ::listen(socket.get(), 500) != 0 ||
+            ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address_), &size) != 0)
+            std::abort();
+        sockets_.push_back(std::move(socket));
+    }
+    std::vector<Descriptor> take() { return std::move(sockets_); }
+    Descriptor connect() const {
+        Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address_), sizeof address_) != 0) std::abort();
+        return socket;
+    }
+
+  private:
+    sockaddr_in address_{};
+    std::vector<Descriptor> sockets_;
+};
+
+TEST(Handout, GivesItsTextToAllWhoBelongToTheJob) {
+    const Key key = Key::random();
+    KeyCredentials credentials(key);
+    const std::string text(kLongestInvitation, 'i');
+    Listener listener;
+    Handout handout("7.2", text);
+    handout.listen(listener.take(), credentials, {1, 2, 3}, false);
+    std::thread server([&] { handout.serve(after(seconds(20))); });
+    for (int number = 3; number >= 1; --number) {
+        const Descriptor socket = listener.connect();
+        KeyCredentials own(key);
+        std::string failure;
+        EXPECT_EQ(ask_for_handout(socket.get(), "7.2", number, own, after(seconds(10)), failure), text) << failure;
+    }
+    server.join();
+    EXPECT_EQ(handout.dropped(), 0u);
+}
+
+TEST(Handout, GivesNothingToOthers) {
+    const Key key = Key::random();
+    KeyCredentials credentials(key);
+    Listener listener;
+    Handout handout("7.2", "secret");
+    handout.listen(listener.take(), credentials, {1}, false);
+    std::thread server([&] { handout.serve(after(seconds(20))); });
+    std::string failure;
+    {  // another key
+        const Descriptor socket = listener.connect();
+        KeyCredentials other(Key::random());
+        EXPECT_EQ(ask_for_handout(socket.get(), "7.2", 1, other, after(seconds(10)), failure), std::nullopt);
+        EXPECT_NE(failure.find("refuses"), std::string::npos) << failure;
+    }
+    {  // another job of the same user
+        const Descriptor socket = listener.connect();
+        KeyCredentials own(key);
+        EXPECT_EQ(ask_for_handout(socket.get(), "7.3", 1, own, after(seconds(10)), failure), std::nullopt);
+    }
+    {  // nonsense, which is answered by the end of the connection
+        const Descriptor socket = listener.connect();
+        const std::string noise(kQuestionBytes, '\xff');
+        ASSERT_EQ(::send(socket.get(), noise.data(), noise.size(), MSG_NOSIGNAL), static_cast<ssize_t>(noise.size()));
+        char byte;
+        EXPECT_LE(::recv(socket.get(), &byte, 1, 0), 0);
+    }
+    // Its own is served all the same.
+    const Descriptor socket = listener.connect();
+    KeyCredentials own(key);
+    EXPECT_EQ(ask_for_handout(socket.get(), "7.2", 1, own, after(seconds(10)), failure), "secret");
+    server.join();
+    EXPECT_EQ(handout.dropped(), 3u);
+}
+
+TEST(Handout, ManyWhoSayNothingDoNotKeepItFromItsOwn) {
+    const Key key = Key::random();
+    KeyCredentials credentials(key);
+    Listener listener;
+    Handout handout("7.2", "text");
+    handout.listen(listener.take(), credentials, {1}, false);
+    std::vector<Descriptor> silent;
+    for (std::size_t i = 0; i < 3 * kMostAskers; ++i) silent.push_back(listener.connect());
+    std::thread server([&] { handout.serve(after(seconds(40))); });
+    const Descriptor socket = listener.connect();
+    KeyCredentials own(key);
+    std::string failure;
+    EXPECT_EQ(ask_for_handout(socket.get(), "7.2", 1, own, after(seconds(30)), failure), "text") << failure;
+    server.join();
+    EXPECT_GE(handout.dropped(), silent.size() - kMostAskers);
+}
+
+TEST(Handout, AnAnswerOfSomebodyElseIsNotTaken) {
+    // A false rank 0 repeats an answer that it has heard: the nonce is another.
+    const Key key = Key::random();
+    for (const bool of_the_key : {true, false}) {
+        Listener listener;
+        auto sockets = listener.take();
+        std::thread other([&] {
+            Descriptor socket;
+            while (!socket) socket.reset(::accept4(sockets.front().get(), nullptr, nullptr, SOCK_CLOEXEC));
+            std::vector<char> question(kQuestionBytes);
+            if (::recv(socket.get(), question.data(), question.size(), MSG_WAITALL) < 0) std::abort();
+            KeyCredentials credentials(of_the_key ? key : Key::random());
+            std::string answer = credentials.encode("rollcall 1 7.2 give 0123456789abcdef text");
+            answer.resize(kAnswerBytes, '\0');
+            if (::send(socket.get(), answer.data(), answer.size(), MSG_NOSIGNAL) < 0) std::abort();
+        });
+        const Descriptor socket = listener.connect();
+        KeyCredentials own(key);
+        std::string failure;
+        EXPECT_EQ(ask_for_handout(socket.get(), "7.2", 1, own, after(seconds(10)), failure), std::nullopt);
+        EXPECT_NE(failure.find("not this job's"), std::string::npos) << failure;
+        other.join();
+    }
+}
+
+TEST(Handout, WhoIsMissingIsNamedAtTheDeadline) {
+    KeyCredentials credentials(Key::random());
+    Listener listener;
+    Handout handout("7.2", "text");
+    handout.listen(listener.take(), credentials, {4, 9}, false);
+    const std::string text = slurm_error_of([&] { handout.serve(after(milliseconds(30))); }, ErrorCode::timeout);
+    EXPECT_NE(text.find("2 of those"), std::string::npos) << text;
+    EXPECT_NE(text.find("4, 9"), std::string::npos) << text;
+}
+
+TEST(Handout, WithoutAnAnswerTheQuestionEndsAtItsDeadline) {
+    Listener listener;
+    const auto sockets = listener.take();  // which nobody accepts from
+    const Descriptor socket = listener.connect();
+    KeyCredentials own(Key::random());
+    std::string failure;
+    EXPECT_EQ(ask_for_handout(socket.get(), "7.2", 1, own, after(milliseconds(30)), failure), std::nullopt);
+    EXPECT_EQ(failure, "no answer came");
+}
+
+/// A step whose nodes are all this host, as in tests/slurm; every task a thread.
+std::vector<std::string> share_in_a_step(int nodes, int tasks_of_a_node, const std::function<Key(int)>& key, Timeout timeout) {
+    const auto job = static_cast<std::uint32_t>(::getpid());
+    static std::uint32_t number = 0;
+    const std::uint32_t step_number = ++number;
+    const int size = nodes * tasks_of_a_node;
+    std::vector<std::string> got(static_cast<std::size_t>(size));
+    std::vector<std::thread> tasks;
+    for (int rank = 0; rank < size; ++rank) {
+        tasks.emplace_back([&, rank] {
+            SlurmStep step;
+            step.job = job;
+            step.step = step_number;
+            step.rank = rank;
+            step.size = size;
+            step.node = rank / tasks_of_a_node;
+            step.nodes = nodes;
+            step.local_rank = rank % tasks_of_a_node;
+            step.local_size = tasks_of_a_node;
+            step.first_host = {"no-such-host.invalid", "127.0.0.1"};
+            RendezvousOptions options;
+            options.join_timeout = timeout;
+            SlurmShare share(step, std::make_shared<KeyCredentials>(key(rank)), options);
+            std::string& text = got[static_cast<std::size_t>(rank)];
+            try {
+                text = share(rank == 0 ? "the-invitation" : "");
+            } catch (const Error& error) {
+                text = fmt::format("{}: {}", name(error.code()), error.what());
+            }
+        });
+    }
+    for (std::thread& task : tasks) task.join();
+    return got;
+}
+
+TEST(SlurmShare, BringsTheTextToEveryTask) {
+    const Key key = Key::random();
+    for (const auto& [nodes, tasks] : {std::pair{1, 1}, {1, 4}, {4, 1}, {3, 3}}) {
+        const auto got = share_in_a_step(
+            nodes, tasks, [&](int) { return key; }, seconds(30));
+        for (const std::string& text : got) EXPECT_EQ(text, "the-invitation") << nodes << " nodes of " << tasks;
+    }
+}
+
+TEST(SlurmShare, TheFirstPortsMayBeTaken) {
+    const Key key = Key::random();
+    SlurmStep step;
+    step.job = 4'000'000'001u;
+    step.step = 9;
+    step.size = step.nodes = 2;
+    step.first_host = {"127.0.0.1"};
+    std::vector<Descriptor> taken;
+    for (int attempt = 0; attempt < 3; ++attempt) {
+        Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        address.sin_port = htons(slurm_port(step, attempt));
+        // Bound without listening, or by somebody else: taken in any case.
+        (void)::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+        taken.push_back(std::move(socket));
+    }
+    RendezvousOptions options;
+    options.join_timeout = seconds(30);
+    std::string first;
+    std::thread zero([&] { first = SlurmShare(step, std::make_shared<KeyCredentials>(key), options)("text"); });
+    SlurmStep second = step;
+    second.rank = second.node = 1;
+    EXPECT_EQ(SlurmShare(second, std::make_shared<KeyCredentials>(key), options)(""), "text");
+    zero.join();
+    EXPECT_EQ(first, "text");
+}
+
+TEST(SlurmShare, AWrongKeyEndsAtTheDeadline) {
+    const auto got = share_in_a_step(
+        2, 1, [](int) { return Key::random(); }, milliseconds(300));
+    EXPECT_NE(got[0].find("have not asked for its invitation in time: 1"), std::string::npos) << got[0];
+    EXPECT_NE(got[1].find("was not found in time at no-such-host.invalid or 127.0.0.1"), std::string::npos) << got[1];
+}
+
+}  // namespace
+}  // namespace rollcall::bootstrap

@@ -14,6 +14,7 @@
 
 #include "command/algorithms.hpp"
 #include "command/limits.hpp"
+#include "runtime/bootstrap/bootstrap.hpp"
 #include "runtime/settings/settings.hpp"
 #include "runtime/topology/interfaces.hpp"
 #include "runtime/topology/topology.hpp"
@@ -65,6 +66,10 @@ Section host_section(const runtime::Topology& topology) {
     add("rollcall", ROLLCALL_VERSION);
     add("name", topology.host);
     if (utsname system{}; uname(&system) == 0) add("system", fmt::format("{} {} {}", system.sysname, system.release, system.machine));
+    const auto start = bootstrap::evident_starter();
+    add("started by", start.starter,
+        start.variable.empty() ? "no launcher is evident: a program would be a job of one"
+                               : fmt::format("{} is set{}", start.variable, start.supported ? "" : ", which is not supported"));
     add("packages", topology.packages);
     add("cores", topology.cores, "that this process may use");
     add("CPUs", topology.cpus.size(),

@@ -67,6 +67,16 @@ class Bootstrap {
     virtual void abort(int code, std::string_view why) noexcept = 0;
 };
 
+/// How this process was started, as its environment tells.
+struct Evidence {
+    std::string starter;   ///< "srun (Slurm)"; "alone" when no starter is evident.
+    std::string variable;  ///< That tells of it; empty: alone.
+    bool supported = true;
+};
+
+/// Looks only: nothing is joined, and whether the starter can be used shows in find_bootstrap().
+Evidence evident_starter();
+
 /// Finds out how this process was started. The innermost launcher wins. A process that was started by no launcher is a
 /// job of one. Throws Error{bootstrap} when a launcher is evident but cannot be used.
 std::unique_ptr<Bootstrap> find_bootstrap();

@@ -71,10 +71,12 @@ Pmi::Pmi(int descriptor, int rank, int size, Timeout timeout) : rank_(rank), tim
     if (rank < 0 || size < 1 || rank >= size || descriptor < 0 || ::fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0)
         throw Error(
             ErrorCode::bootstrap,
-            fmt::format("{}={} says that a launcher that speaks PMI started this process as rank {} of {}, but {}; start the program "
-                        "by the launcher directly, let wrappers pass the descriptor on, or unset the PMI_ variables to run alone",
-                        kPmiDescriptor, descriptor, rank, size,
-                        rank < 0 || size < 1 || rank >= size ? "there is no such rank" : "that descriptor is not open"));
+            fmt::format(
+                "{}={} says that a launcher that speaks PMI started this process as rank {} of {}, but {}; start the program "
+                "by the launcher directly or by `rollcall run`, let wrappers pass the descriptor on (Python: close_fds=False), or unset "
+                "the PMI_ variables to run alone",
+                kPmiDescriptor, descriptor, rank, size,
+                rank < 0 || size < 1 || rank >= size ? "there is no such rank" : "that descriptor is not open"));
     socket_.reset(descriptor);
     ask("cmd=init pmi_version=1 pmi_subversion=1", "response_to_init", timeout_);
     space_ = ask("cmd=get_my_kvsname", "my_kvsname", timeout_).value("kvsname");

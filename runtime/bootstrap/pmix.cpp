@@ -138,9 +138,9 @@ struct Pmix::Library {
 Pmix::Pmix(Timeout timeout) : library_(std::make_shared<Library>()), timeout_(timeout) {
     const auto unusable = [](std::string_view why) {
         return Error(ErrorCode::bootstrap,
-                     fmt::format("{} says that a launcher that speaks PMIx started this process, but {}; install PMIx (libpmix2), start "
-                                 "the job in another way (srun --mpi=pmi2, rollcall run), or unset the variable to run alone",
-                                 kPmixRank, why));
+                     fmt::format("a launcher that speaks PMIx started this process ({} is set), but {}; install PMIx (libpmix2), start "
+                                 "the job in another way (srun --mpi=pmi2, `rollcall run`), or unset that variable to run alone",
+                                 std::getenv(kPmixRank) ? kPmixRank : kOpenMpiSize, why));
     };
     if (!std::getenv(kPmixNamespace)) throw unusable(fmt::format("{} is not set", kPmixNamespace));
     if (!library_->file.loaded()) throw unusable(library_->file.failure());

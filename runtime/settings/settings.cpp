@@ -82,6 +82,8 @@ bool check_net(std::string_view text) {
     return true;
 }
 
+bool check_socket_path(std::string_view text) { return text.empty() || text.starts_with('/'); }
+
 /// The runtime does not know the collectives: their names are checked where an algorithm is selected.
 bool check_algorithm(std::string_view text) { return !text.empty(); }
 bool check_path(std::string_view) { return true; }
@@ -126,6 +128,8 @@ constexpr std::array kSettings = {
     Setting{"ROLLCALL_PORT", Count{&Settings::port, 65535, "as the starter says"}, "TCP port where rank 0 waits for the others"},
     Setting{"ROLLCALL_KEY_FILE", Text{&Settings::key_file, check_path, "a path"},
             "secret of this user, for starters that have none; empty = ~/.config/rollcall/key"},
+    Setting{"ROLLCALL_MUNGE_SOCKET", Text{&Settings::munge_socket, check_socket_path, "an absolute path; empty = libmunge's default"},
+            "under plain srun: where munged listens"},
     Setting{"ROLLCALL_LOG", Word{&Settings::log, kLogLevels}, "least severe message that is logged"},
 };
 

@@ -40,6 +40,7 @@ struct Settings {
     Nanoseconds silence = 10'000'000'000;                    ///< ROLLCALL_SILENCE: a host not heard of for so long is lost; 0 = never
     std::uint64_t port = 0;                                  ///< ROLLCALL_PORT: where rank 0 waits for the others; 0 = as the starter says
     std::string key_file;                                    ///< ROLLCALL_KEY_FILE: "" = ~/.config/rollcall/key
+    std::string munge_socket;                                ///< ROLLCALL_MUNGE_SOCKET: where munged listens; "" = libmunge's default
     std::string log = "warning";                             ///< ROLLCALL_LOG: debug | info | warning | error | off
 
     /// Reads the environment. Throws Error{invalid_setting}, in one line that lists what is allowed, for a wrong value and

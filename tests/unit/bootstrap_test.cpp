@@ -271,39 +271,6 @@ TEST_F(FindBootstrap, AnUnusableDescriptorIsAnErrorAndNotAJobOfOne) {
     expect_unusable(std::to_string(mine.get()), "the launcher is gone");
 }
 
-TEST_F(FindBootstrap, LaunchersThatAreNotSupportedAreNamed) {
-    const std::vector<std::pair<std::map<std::string, std::string>, std::string>> cases = {
-        {{{"SLURM_PROCID", "0"}, {"SLURM_STEP_ID", "0"}, {"SLURM_NTASKS", "4"}}, "srun"},
-        {{{"SLURM_PROCID", "0"}, {"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_NTASKS", "1"}}, "srun"},
-        {{{"PMI_RANK", "0"}}, "PMI"},
-        {{{"PMI_FD", "7"}, {"PMI_SIZE", "4"}}, "PMI"},
-        {{{"OMPI_COMM_WORLD_SIZE", "2"}, {"PMIX_RANK", "1"}}, "mpirun"},
-        {{{"PMIX_RANK", "1"}}, "PMIx"},
-    };
-    for (const auto& [environment, launcher] : cases) {
-        for (const auto& [variable, value] : environment) ::setenv(variable.c_str(), value.c_str(), 1);
-        const Error error = failure();
-        EXPECT_EQ(error.code(), ErrorCode::bootstrap);
-        EXPECT_TRUE(contains(error.what(), launcher));
-        EXPECT_TRUE(contains(error.what(), "rollcall run"));
-        for (const auto& [variable, value] : environment) ::unsetenv(variable.c_str());
-    }
-}
-
-TEST_F(FindBootstrap, OneTaskOfAnotherLauncherIsAlone) {
-    const std::vector<std::map<std::string, std::string>> cases = {
-        {{"SLURM_PROCID", "0"}, {"SLURM_STEP_ID", "0"}, {"SLURM_NTASKS", "1"}},
-        {{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}},  // a batch script, outside of any step
-        {{"OMPI_COMM_WORLD_SIZE", "1"}, {"PMIX_RANK", "0"}},
-        {{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}},
-    };
-    for (const auto& environment : cases) {
-        for (const auto& [variable, value] : environment) ::setenv(variable.c_str(), value.c_str(), 1);
-        EXPECT_EQ(find_bootstrap()->name(), "alone");
-        for (const auto& [variable, value] : environment) ::unsetenv(variable.c_str());
-    }
-}
-
 /// The launcher's side of one rank, by hand.
 struct LauncherEnd {
     Descriptor control;

@@ -279,6 +279,10 @@ const std::vector<Case> kCases = {
      with(kBadSizes, {"65536"}),
      "a number such as 123 or 64Ki, 65535 or less; 0 = as the starter says"},
     {"ROLLCALL_KEY_FILE", {{"/a/key", "/a/key"}, {"", ""}}, {}, "a path"},
+    {"ROLLCALL_MUNGE_SOCKET",
+     {{"", ""}, {"/run/munge/munge.socket.2", "/run/munge/munge.socket.2"}},
+     {"munge.socket"},
+     "an absolute path; empty = libmunge's default"},
     {"ROLLCALL_LOG",
      {{"debug", "debug"}, {"info", "info"}, {"warning", "warning"}, {"error", "error"}, {"off", "off"}},
      {"", "warn", "DEBUG"},
@@ -339,6 +343,7 @@ TEST(Settings, StoreTheValuesWhereTheyBelong) {
                                 {"ROLLCALL_SILENCE", "4s"},
                                 {"ROLLCALL_PORT", "29501"},
                                 {"ROLLCALL_KEY_FILE", "/a/key"},
+                                {"ROLLCALL_MUNGE_SOCKET", "/m"},
                                 {"ROLLCALL_LOG", "debug"},
                                 {"ROLLCALL_TRANSPORT", "ucx"}});
     EXPECT_EQ(settings.net, "eth0,^10.0.0.0/8");
@@ -363,6 +368,7 @@ TEST(Settings, StoreTheValuesWhereTheyBelong) {
     EXPECT_EQ(settings.key_file, "/a/key");
     EXPECT_EQ(settings.gather, "linear_synchronized");
     EXPECT_EQ(settings.barrier, "dissemination");
+    EXPECT_EQ(settings.munge_socket, "/m");
     EXPECT_EQ(settings.log, "debug");
     EXPECT_EQ(settings.transport, "ucx");
 }
@@ -383,7 +389,8 @@ TEST(Settings, AnUnknownVariableIsRefusedWithTheKnownOnes) {
               "ROLLCALL_PROGRESS_BIND, "
               "ROLLCALL_PROGRESS_TICK, ROLLCALL_PROGRESS_QUIET, ROLLCALL_SPIN, ROLLCALL_YIELD, ROLLCALL_TIMEOUT, "
               "ROLLCALL_MISMATCH_PROBE, ROLLCALL_BROADCAST, ROLLCALL_SCATTER, ROLLCALL_GATHER, ROLLCALL_BARRIER, "
-              "ROLLCALL_LAUNCH_TIMEOUT, ROLLCALL_HEARTBEAT, ROLLCALL_SILENCE, ROLLCALL_PORT, ROLLCALL_KEY_FILE, ROLLCALL_LOG");
+              "ROLLCALL_LAUNCH_TIMEOUT, ROLLCALL_HEARTBEAT, ROLLCALL_SILENCE, ROLLCALL_PORT, ROLLCALL_KEY_FILE, "
+              "ROLLCALL_MUNGE_SOCKET, ROLLCALL_LOG");
     for (const std::string variable : {"ROLLCALL_", "ROLLCALL_spin", "ROLLCALL_BOOTSTRAP", "ROLLCALL_TEST", "ROLLCALL_RANKS"}) {
         EXPECT_TRUE(setting_refusal(variable, "").starts_with("'" + variable + "' is not a setting; the settings are: "));
     }

@@ -20,11 +20,13 @@
 #include "runtime/bootstrap/descriptor.hpp"
 #include "runtime/bootstrap/rendezvous/network.hpp"
 #include "runtime/bootstrap/slurm/handout.hpp"
+#include "runtime/settings/settings.hpp"
 
 namespace rollcall::bootstrap {
 namespace {
 
 constexpr std::string_view kSrunName = "srun (Slurm)";
+constexpr const char* kSrunRank = "SLURM_PROCID";
 /// One attempt to reach one port: what does not answer by then is not ours.
 constexpr Nanoseconds kAttemptPatience = 2000 * kMillisecond;
 /// Between rounds of attempts: short at first, and never so long that a late rank 0 is found late.
@@ -115,7 +117,7 @@ std::string ask_first_node(const SlurmStep& step, Credentials& credentials, Nano
     throw Error(ErrorCode::timeout,
                 fmt::format("rank {}: rank 0 of Slurm's step {} was not found in time at {}, ports from {} on, with credentials by {} "
                             "(last: {}); it is expected on the first node of the step; start the job in another way (srun --mpi=pmi2, "
-                            "rollcall run) if names or ports are not reached",
+                            "`rollcall run`) if names or ports are not reached",
                             step.rank, step.id(), fmt::join(step.first_host, " or "), slurm_port(step, 0), credentials.name(), failure));
 }
 
@@ -137,6 +139,18 @@ std::set<int> others(int count, int own) {
     for (int number = 0; number < count; ++number)
         if (number != own) numbers.insert(numbers.end(), number);
     return numbers;
+}
+
+std::shared_ptr<Credentials> step_credentials(const SlurmStep& step) {
+    try {
+        return munge_credentials(runtime::Settings::from_environment().munge_socket);
+    } catch (const Error& error) {
+        throw Error(
+            ErrorCode::bootstrap,
+            fmt::format("rank {} of Slurm's step {}: nothing protects what goes from node to node: {}; set ROLLCALL_MUNGE_SOCKET to "
+                        "munged's socket, or start the job in another way (srun --mpi=pmi2, `rollcall run`)",
+                        step.rank, step.id(), error.what()));
+    }
 }
 
 }  // namespace
@@ -175,6 +189,18 @@ std::string SlurmShare::operator()(std::string mine) {
     }
     handout.serve(deadline);
     return mine;
+}
+
+std::unique_ptr<Bootstrap> join_srun() {
+    const SlurmStep step = slurm_step();
+    const RendezvousOptions options = rendezvous_options();
+    // Only those who talk to another node need any.
+    std::shared_ptr<Credentials> credentials;
+    if (step.nodes > 1 && step.local_rank == 0) credentials = step_credentials(step);
+    auto bootstrap =
+        std::make_unique<Rendezvous>(std::string(kSrunName), step.rank, step.size, SlurmShare(step, credentials, options), options);
+    ::unsetenv(kSrunRank);
+    return bootstrap;
 }
 
 }  // namespace rollcall::bootstrap

@@ -30,7 +30,7 @@ std::optional<Number> number_in(const char* variable) {
 [[noreturn]] void unusable(std::string_view why) {
     throw Error(ErrorCode::bootstrap,
                 fmt::format("SLURM_PROCID says that srun started this process, but {}; let wrappers pass Slurm's variables on, start the "
-                            "job in another way (srun --mpi=pmi2, rollcall run), or unset SLURM_PROCID to run alone",
+                            "job in another way (srun --mpi=pmi2, `rollcall run`), or unset SLURM_PROCID to run alone",
                             why));
 }
 

@@ -1,0 +1,87 @@
+/// \file
+/// Jobs that the process managers of MPI libraries start: mpiexec.hydra by PMI-1, Open MPI's mpirun by PMIx. Each is skipped,
+/// with the reason, where it is not installed.
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "tests/process/harness.hpp"
+
+namespace rollcall::test {
+namespace {
+
+bool is_installed(const std::string& program) {
+    std::istringstream path(std::getenv("PATH") ? std::getenv("PATH") : "");
+    for (std::string directory; std::getline(path, directory, ':');)
+        if (std::filesystem::exists(directory + "/" + program)) return true;
+    return false;
+}
+
+struct Manager {
+    const char* name;
+    const char* program;
+    const char* package;
+    const char* starter;  ///< As Job::started_by() says it.
+    Words words;          ///< Before the number of ranks.
+    Words environment;
+};
+
+const Manager kManagers[] = {
+    {"hydra", "mpiexec.hydra", "mpich", "a launcher that speaks PMI-1", {"mpiexec.hydra", "-n"}, {}},
+    {"mpirun",
+     "mpirun.openmpi",
+     "openmpi-bin",
+     "Open MPI's mpirun",
+     {"mpirun.openmpi", "--oversubscribe", "--bind-to", "none", "-n"},
+     {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}},
+};
+
+class ProcessManagers : public testing::TestWithParam<Manager> {
+  protected:
+    void SetUp() override {
+        if (!is_installed(GetParam().program))
+            GTEST_SKIP() << GetParam().program << " is not installed (package " << GetParam().package << ")";
+    }
+    JobOptions by_it(int ranks, const Words& before = {}) const {
+        Words words{"timeout", "100"};
+        words.insert(words.end(), GetParam().words.begin(), GetParam().words.end());
+        words.push_back(std::to_string(ranks));
+        words.insert(words.end(), before.begin(), before.end());
+        return {.environment = GetParam().environment, .launcher = {}, .starter = words};
+    }
+    std::string place(int ranks) const { return fmt::format("place:{}:{}", ranks, ranks == 1 ? "alone" : GetParam().starter); }
+};
+
+INSTANTIATE_TEST_SUITE_P(Of, ProcessManagers, testing::ValuesIn(kManagers), [](const auto& manager) { return manager.param.name; });
+
+TEST_P(ProcessManagers, StartJobsOfSeveralSizes) {
+    for (const int ranks : {1, 2, 4, 8})
+        expect_success(ranks, {place(ranks), "storm:" + std::to_string(40 / kSlower) + ":1", "splits", "interleaved_plans"}, by_it(ranks));
+}
+
+// The manager may end the others as soon as it sees the death; until then they are told who it was, and nobody hangs.
+TEST_P(ProcessManagers, ARankThatIsKilledEndsTheJob) {
+    const Ended ended = run_ranks(4, {"death:kill:2:absent"}, by_it(4));
+    EXPECT_NE(ended.code, 0);
+    EXPECT_LT(ended.took, std::chrono::seconds(60)) << ended.out << ended.error;
+    for (const std::string& line : lines_with(ended.out, " told after ")) EXPECT_TRUE(has(line, "rank 2 on host "));
+    EXPECT_EQ(count(ended.out, "wrong: "), 0) << ended.out;
+}
+
+TEST_P(ProcessManagers, AbortGivesItsCode) {
+    const Ended ended = run_ranks(4, {"aborts:1"}, by_it(4));
+    EXPECT_EQ(ended.code, 43) << ended.out << ended.error;
+    EXPECT_TRUE(has(ended.error, "enough of this"));
+    EXPECT_EQ(count(ended.out, " done\n"), 0) << ended.out;
+}
+
+TEST_P(ProcessManagers, RollcallRunUnderneathIsNearer) {
+    Words words{ROLLCALL_COMMAND, "run", "-n", "3"};
+    expect_success(6, {"place:3:rollcall run"}, by_it(2, words));
+}
+
+}  // namespace
+}  // namespace rollcall::test

@@ -1,0 +1,148 @@
+/// \file
+/// Jobs in a real Slurm: srun with each of its plugins starts 8 ranks on 4 nodes, which are all this host. As root.
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "tests/process/harness.hpp"
+#include "tests/slurm/cluster.hpp"
+
+namespace rollcall::test {
+namespace {
+
+/// How srun's plugins are called, and what the ranks say has started them.
+struct Plugin {
+    const char* name;
+    const char* starter;
+};
+const Plugin kPlugins[] = {{"pmi2", "a launcher that speaks PMI-1"}, {"pmix", "a launcher that speaks PMIx"}, {"none", "srun (Slurm)"}};
+
+class Slurm : public testing::TestWithParam<Plugin> {
+  protected:
+    static void SetUpTestSuite() {
+        if (!cluster_) cluster_ = std::make_unique<SlurmCluster>();
+    }
+    static void TearDownTestSuite() { cluster_.reset(); }
+    void SetUp() override {
+        if (cluster_->impossible()) GTEST_SKIP() << "skipped: " << cluster_->failure();
+        ASSERT_TRUE(cluster_->started()) << cluster_->failure();
+    }
+    static Words inside(const Words& command) {
+        Words words{"timeout", "100"};
+        const Words entry = cluster_->inside();
+        words.insert(words.end(), entry.begin(), entry.end());
+        words.insert(words.end(), command.begin(), command.end());
+        return words;
+    }
+    /// srun of 8 tasks on 4 nodes; `before` precedes the program.
+    static JobOptions by_srun(const std::string& plugin, const Words& before = {}) {
+        Words words = inside({"srun", "--mpi=" + plugin, "-N4", "-n8"});
+        words.insert(words.end(), before.begin(), before.end());
+        return {.environment = {}, .launcher = {}, .starter = words};
+    }
+    static JobOptions by(const Words& command) { return {.environment = {}, .launcher = {}, .starter = inside(command)}; }
+
+    static std::unique_ptr<SlurmCluster> cluster_;
+};
+std::unique_ptr<SlurmCluster> Slurm::cluster_;
+
+std::string place_of(int size, const std::string& starter) { return fmt::format("place:{}:{}", size, starter); }
+
+using EveryPlugin = Slurm;
+INSTANTIATE_TEST_SUITE_P(Srun, EveryPlugin, testing::ValuesIn(kPlugins), [](const auto& plugin) { return plugin.param.name; });
+
+TEST_P(EveryPlugin, StartsAJobOfAllTasks) {
+    expect_success(8, {place_of(8, GetParam().starter), "storm:" + std::to_string(40 / kSlower) + ":1", "splits"},
+                   by_srun(GetParam().name));
+}
+
+TEST_P(EveryPlugin, ARankThatIsKilledIsNamedToTheOthers) {
+    for (const int victim : {1, 7}) {
+        const Ended ended = run_ranks(8, {fmt::format("death:kill:{}:absent", victim)}, by_srun(GetParam().name));
+        EXPECT_NE(ended.code, 0);
+        EXPECT_EQ(count(ended.out, " done\n"), 7) << ended.out << ended.error;
+        const Words told = lines_with(ended.out, " told after ");
+        EXPECT_EQ(told.size(), 7u) << ended.out << ended.error;
+        for (const std::string& line : told) {
+            EXPECT_LT(std::atoi(line.c_str() + line.find(" told after ") + 12), 5000) << line;
+            EXPECT_TRUE(has(line, fmt::format("rank {} on host ", victim)));
+        }
+    }
+}
+
+TEST_P(EveryPlugin, OneTaskIsAlone) {
+    expect_success(1, {place_of(1, "alone")}, by({"srun", std::string("--mpi=") + GetParam().name, "-N1", "-n1"}));
+}
+
+TEST_P(EveryPlugin, AbortEndsTheStep) {
+    const Ended ended = run_ranks(8, {"aborts:3"}, by_srun(GetParam().name));
+    EXPECT_NE(ended.code, 0);
+    EXPECT_EQ(count(ended.out, " done\n"), 0) << ended.out << ended.error;
+    EXPECT_LT(ended.took, std::chrono::seconds(60));
+}
+
+// Evident, and cut off on the way to the program: an error of each task, and not 8 jobs of one.
+void expect_unusable(const JobOptions& options, const std::string& part) {
+    const Ended ended = run_ranks(8, {place_of(1, "alone")}, options);
+    EXPECT_EQ(ended.code, 5) << ended.out << ended.error;
+    EXPECT_EQ(count(ended.out, " done\n"), 0);
+    EXPECT_EQ(count(ended.out, "error bootstrap"), 8) << ended.out << ended.error;
+    EXPECT_EQ(count(ended.out, part), 8) << ended.out << ended.error;
+}
+
+using SlurmSteps = Slurm;
+
+TEST_F(SlurmSteps, WhatIsEvidentButUnusableIsAnError) {
+    expect_unusable(by_srun("pmi2", {"env", "PMI_FD=987"}), "that descriptor is not open");
+    expect_unusable(by_srun("pmix", {"env", "-u", "PMIX_NAMESPACE"}), "PMIX_NAMESPACE is not set");
+    expect_unusable(by_srun("none", {"env", "-u", "SLURM_NODEID"}), "SLURM_NODEID is not set");
+}
+
+TEST_F(SlurmSteps, OutsideOfStepsAProgramIsAlone) { expect_success(1, {place_of(1, "alone")}, by({"salloc", "-N4", "-n8"})); }
+
+TEST_F(SlurmSteps, RollcallRunInATaskIsNearer) {
+    for (const char* plugin : {"pmi2", "pmix", "none"})
+        expect_success(3, {place_of(3, "rollcall run")},
+                       by({"srun", std::string("--mpi=") + plugin, "-N1", "-n1", ROLLCALL_COMMAND, "run", "-n", "3"}));
+}
+
+TEST_F(SlurmSteps, OfOneJobMayRunSideBySide) {
+    const std::string step = fmt::format("srun --mpi=none --overlap -N4 -n8 {} {} & ", ROLLCALL_TEST_RANKS, "'place:8:srun (Slurm)' storm:20:1 splits");
+    const Ended ended = run_ranks(0, {}, by({"salloc", "-N4", "-n8", "sh", "-c", step + step + step + "wait; true"}));
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.error;
+    EXPECT_EQ(count(ended.out, " done\n"), 24) << ended.out << ended.error;
+}
+
+// Whatever ends a test, nothing of its cluster stays.
+TEST(SlurmClusters, GoWithTheirTest) {
+    int found[2];
+    ASSERT_EQ(::pipe(found), 0);
+    const pid_t test = ::fork();
+    if (test == 0) {
+        const SlurmCluster cluster;
+        char name_space[64] = {};
+        std::snprintf(name_space, sizeof name_space, "%s", cluster.started() ? cluster.name_space().c_str() : "");
+        if (::write(found[1], name_space, sizeof name_space) < 0) ::_exit(1);
+        for (;;) ::pause();
+    }
+    char name_space[64] = {};
+    EXPECT_EQ(::read(found[0], name_space, sizeof name_space), static_cast<ssize_t>(sizeof name_space));
+    const std::size_t before = processes_of(name_space).size();
+    ::kill(test, SIGKILL);
+    ::waitpid(test, nullptr, 0);
+    ::close(found[0]);
+    ::close(found[1]);
+    if (!*name_space) GTEST_SKIP() << "skipped: there is no cluster here";
+    EXPECT_GE(before, 7u);  // the script, munged, slurmctld and four slurmd
+    for (int waited = 0; !processes_of(name_space).empty() && waited < 10'000; waited += 10) ::usleep(10'000);
+    EXPECT_TRUE(processes_of(name_space).empty());
+}
+
+}  // namespace
+}  // namespace rollcall::test

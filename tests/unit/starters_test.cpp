@@ -1,0 +1,172 @@
+/// \file
+/// Which starter is taken for which environment. Those that join are in tests/process and tests/slurm.
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include <gtest/gtest.h>
+#include <rollcall/error.hpp>
+
+#include "runtime/bootstrap/bootstrap.hpp"
+#include "runtime/bootstrap/descriptor.hpp"
+#include "runtime/bootstrap/frames.hpp"
+
+namespace rollcall::bootstrap {
+namespace {
+
+using Environment = std::map<std::string, std::string>;
+
+const std::vector<const char*>& starter_variables() {
+    static const std::vector<const char*> all = {kDescriptorVariable,
+                                                 "SLURM_PROCID",
+                                                 "SLURM_STEP_ID",
+                                                 "SLURM_NTASKS",
+                                                 "SLURM_STEP_NUM_TASKS",
+                                                 "SLURM_JOB_ID",
+                                                 "SLURM_JOBID",
+                                                 "SLURM_NODEID",
+                                                 "SLURM_LOCALID",
+                                                 "SLURM_GTIDS",
+                                                 "SLURM_STEP_NODELIST",
+                                                 "SLURM_NODELIST",
+                                                 "SLURM_STEP_NUM_NODES",
+                                                 "SLURM_NNODES",
+                                                 "PMI_RANK",
+                                                 "PMI_FD",
+                                                 "PMI_SIZE",
+                                                 "OMPI_COMM_WORLD_SIZE",
+                                                 "OMPI_COMM_WORLD_RANK",
+                                                 "PMIX_RANK",
+                                                 "PMIX_NAMESPACE"};
+    return all;
+}
+
+class Starters : public testing::Test {
+  protected:
+    void SetUp() override {
+        for (const char* variable : starter_variables()) {
+            if (const char* value = std::getenv(variable)) saved_[variable] = value;
+            ::unsetenv(variable);
+        }
+        int ends[2];
+        ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+        socket_.reset(ends[0]);
+        other_.reset(ends[1]);
+    }
+    void TearDown() override {
+        for (const char* variable : starter_variables()) ::unsetenv(variable);
+        for (const auto& [variable, value] : saved_) ::setenv(variable.c_str(), value.c_str(), 1);
+    }
+    static void set(const Environment& environment) {
+        for (const char* variable : starter_variables()) ::unsetenv(variable);
+        for (const auto& [variable, value] : environment) ::setenv(variable.c_str(), value.c_str(), 1);
+    }
+    /// An open socket's number, and that of one that is not open.
+    std::string open_socket() const { return std::to_string(socket_.get()); }
+    static std::string closed_socket() { return "987"; }
+
+  private:
+    Environment saved_;
+    Descriptor socket_, other_;
+};
+
+Environment join(Environment one, const Environment& more) {
+    for (const auto& [variable, value] : more) one[variable] = value;
+    return one;
+}
+
+const Environment kTask = {{"SLURM_PROCID", "1"}, {"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "8"}, {"SLURM_NTASKS", "8"}};
+const Environment kTaskByPmix = join(kTask, {{"PMIX_RANK", "1"}, {"PMIX_NAMESPACE", "slurm.pmix.7.0"}});
+const Environment kMpirun = {{"OMPI_COMM_WORLD_SIZE", "4"}, {"PMIX_RANK", "1"}, {"PMIX_NAMESPACE", "1625620481"}};
+
+TEST_F(Starters, AreToldByTheirVariables) {
+    const Environment hydra = {{"PMI_FD", open_socket()}, {"PMI_RANK", "1"}, {"PMI_SIZE", "4"}};
+    const std::vector<std::pair<Environment, std::string>> cases = {
+        {{}, "alone"},
+        {{{"ROLLCALL_BOOTSTRAP_FD", "5"}}, "rollcall run"},
+        {hydra, "a launcher that speaks PMI-1"},
+        {kMpirun, "Open MPI's mpirun"},
+        {kTask, "srun (Slurm)"},
+        {{{"SLURM_PROCID", "0"}, {"SLURM_STEP_ID", "0"}, {"SLURM_NTASKS", "4"}}, "srun (Slurm)"},
+        {kTaskByPmix, "a launcher that speaks PMIx"},
+        {join(kTask, hydra), "a launcher that speaks PMI-1"},
+        {{{"PMIX_RANK", "0"}, {"PMIX_NAMESPACE", "prterun-1"}}, "a launcher that speaks PMIx"},
+        {{{"PMI_RANK", "0"}}, "a launcher that speaks PMI (mpiexec)"},
+    };
+    for (const auto& [environment, starter] : cases) {
+        set(environment);
+        EXPECT_EQ(evident_starter().starter, starter);
+        if (starter != "alone") {
+            EXPECT_TRUE(environment.contains(evident_starter().variable)) << starter;
+        }
+    }
+}
+
+TEST_F(Starters, TheInnermostWins) {
+    const Environment hydra = {{"PMI_FD", open_socket()}, {"PMI_RANK", "1"}, {"PMI_SIZE", "4"}};
+    Environment left_by_hydra = hydra;
+    left_by_hydra["PMI_FD"] = closed_socket();
+    const std::vector<std::pair<Environment, std::string>> cases = {
+        {join(join(kTask, hydra), {{"ROLLCALL_BOOTSTRAP_FD", "5"}}), "rollcall run"},
+        // mpirun and hydra start their daemons by srun: its variables are theirs.
+        {join(kTask, kMpirun), "Open MPI's mpirun"},
+        {join(kTaskByPmix, hydra), "a launcher that speaks PMI-1"},
+        {join(kMpirun, hydra), "a launcher that speaks PMI-1"},
+        {join(left_by_hydra, kMpirun), "Open MPI's mpirun"},
+    };
+    for (const auto& [environment, starter] : cases) {
+        set(environment);
+        EXPECT_EQ(evident_starter().starter, starter);
+    }
+}
+
+TEST_F(Starters, OneTaskIsAlone) {
+    const std::vector<Environment> cases = {
+        {{"SLURM_PROCID", "0"}, {"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_NTASKS", "8"}},
+        {{"SLURM_PROCID", "0"}, {"SLURM_STEP_ID", "0"}, {"SLURM_NTASKS", "1"}},
+        {{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}},  // a batch script, outside of any step
+        {{"SLURM_JOB_ID", "7"}, {"SLURM_NTASKS", "8"}},  // a shell of salloc's
+        join(kTaskByPmix, {{"SLURM_STEP_NUM_TASKS", "1"}}),
+        {{"OMPI_COMM_WORLD_SIZE", "1"}, {"PMIX_RANK", "0"}},
+        {{"PMI_FD", open_socket()}, {"PMI_RANK", "0"}, {"PMI_SIZE", "1"}},
+        {{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}},
+    };
+    for (const auto& environment : cases) {
+        set(environment);
+        EXPECT_EQ(evident_starter().starter, "alone");
+        EXPECT_EQ(find_bootstrap()->place().size, 1);
+    }
+}
+
+TEST_F(Starters, WhatIsEvidentButUnusableIsAnErrorAndNoJobOfOne) {
+    const std::vector<std::pair<Environment, std::string>> cases = {
+        {{{"PMI_FD", closed_socket()}, {"PMI_RANK", "1"}, {"PMI_SIZE", "4"}}, "that descriptor is not open"},
+        {{{"PMI_FD", open_socket()}, {"PMI_RANK", "4"}, {"PMI_SIZE", "4"}}, "there is no such rank"},
+        {{{"PMI_FD", open_socket()}, {"PMI_RANK", "1"}}, "there is no such rank"},
+        {{{"PMI_FD", "many"}, {"PMI_RANK", "1"}, {"PMI_SIZE", "4"}}, "PMI_FD"},
+        {{{"PMI_RANK", "0"}}, "PMI_RANK is set"},
+        {{{"PMIX_RANK", "1"}}, "PMIX_NAMESPACE is not set"},
+        {{{"OMPI_COMM_WORLD_SIZE", "2"}}, "PMIX_NAMESPACE is not set"},
+        {kTask, "SLURM_JOB_ID is not set"},
+        {{{"SLURM_PROCID", "x"}, {"SLURM_STEP_ID", "0"}, {"SLURM_NTASKS", "4"}, {"SLURM_JOB_ID", "7"}}, "SLURM_PROCID=x is no number"},
+    };
+    for (const auto& [environment, part] : cases) {
+        set(environment);
+        try {
+            find_bootstrap();
+            ADD_FAILURE() << "no Error was thrown: " << part;
+        } catch (const Error& error) {
+            EXPECT_EQ(error.code(), ErrorCode::bootstrap);
+            EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+            EXPECT_NE(std::string(error.what()).find("rollcall run"), std::string::npos) << error.what();
+            EXPECT_NE(std::string(error.what()).find("to run alone"), std::string::npos) << error.what();
+        }
+    }
+}
+
+}  // namespace
+}  // namespace rollcall::bootstrap

@@ -5,13 +5,13 @@
 build_packages=(g++ cmake ninja-build pkg-config libucx-dev libhwloc-dev libsodium-dev libspdlog-dev libfmt-dev libcli11-dev nlohmann-json3-dev
                 libfftw3-dev)
 plot_packages=(gnuplot-nox)
-test_packages=(libgtest-dev gnuplot-nox "mpich?")
-# For tests on emulated hosts, which only root can make.
-((EUID)) || test_packages+=(iproute2 openssh-client openssh-server procps "iptables?")
+test_packages=(libgtest-dev gnuplot-nox "mpich?" "openmpi-bin?" "libpmix-dev?")
+# For tests on emulated hosts and in a Slurm of their own, which only root can make.
+((EUID)) || test_packages+=(iproute2 openssh-client openssh-server procps "iptables?" "munge?" "slurm-wlm?" "slurm-wlm-basic-plugins?")
 # The second compiler that the project is kept clean under. Not everywhere: Debian 12 and Ubuntu 24.04 have it.
 clang_package=clang-16
-# mpich is for its launcher, mpiexec.hydra. Not installed: what `rollcall bench barrier` can be compared with (openmpi-bin
-# libopenmpi-dev, libmpich-dev).
+# mpich, openmpi-bin and Slurm are for their launchers, which start programs of Rollcall's. Not installed: what `rollcall bench
+# barrier` can be compared with (libopenmpi-dev, libmpich-dev).
 
 oldest_cmake=3.25
 
@@ -25,12 +25,27 @@ installed() {
     esac >/dev/null
 }
 
+as_root() {
+    if [[ $(id -u) == 0 ]]; then "$@"; else sudo "$@"; fi
+}
+
 # What debconf says on a system without its dialogs is no news.
 apt() {
-    local as=()
-    [[ $(id -u) == 0 ]] || as=(sudo)
-    "${as[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 "$@" 2> >(grep -v '^debconf: ' >&2)
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 "$@" 2> >(grep -v '^debconf: ' >&2)
 }
+
+# without_services COMMAND...: runs it so that no package it installs starts a service. Some bring daemons (munge, Slurm), of which
+# the tests start their own.
+without_services() (
+    policy=/usr/sbin/policy-rc.d
+    mark='# of scripts/packages.sh, for the time of an installation'
+    if [[ ! -e $policy ]] || grep -qF "$mark" "$policy"; then
+        trap 'as_root rm -f "$policy"' EXIT
+        trap 'exit 1' HUP INT TERM
+        printf '%s\n' '#!/bin/sh' "$mark" 'exit 101' | as_root tee "$policy" >/dev/null && as_root chmod 755 "$policy" || exit
+    fi
+    "$@"
+)
 
 # install_packages PACKAGE...: installs those that are missing. A name that ends in ? is left out where there is no such package.
 install_packages() {
@@ -64,7 +79,7 @@ install_packages() {
     fi
     if ((${#missing[@]})); then
         echo "installing ${missing[*]}"
-        apt install --yes --no-install-recommends "${missing[@]}" >/dev/null || return
+        without_services apt install --yes --no-install-recommends "${missing[@]}" >/dev/null || return
     fi
     local version
     version=$(cmake --version | sed -n 's/^cmake version //p')

@@ -20,7 +20,7 @@ for program in munged slurmctld slurmd scontrol srun; do
 done
 
 # An address besides 127.0.0.1: what runs on "several hosts" finds an interface to use.
-ip link set lo up && ip address add 10.88.0.1/32 dev lo || fail "the network name space cannot be set up"
+{ ip link set lo up && ip address add 10.88.0.1/32 dev lo; } || fail "the network name space cannot be set up"
 for directory in /run /dev/shm; do
     mount -t tmpfs -o mode=755,size=256m rollcall-slurm "$directory" || fail "no tmpfs on $directory"
 done

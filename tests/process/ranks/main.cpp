@@ -30,10 +30,11 @@ void say(int rank, const std::string& text) {
 
 int play(int argc, char** argv) {
     const char* given = std::getenv("ROLLCALL_BOOTSTRAP_RANK");
-    const int rank = given ? std::atoi(given) : 0;
+    int rank = given ? std::atoi(given) : 0;
     std::string now = "the start";
     try {
         Job job = start_job();
+        rank = job.rank();
         for (int i = 1; i < argc; ++i) {
             now = argv[i];
             std::vector<std::string> words;

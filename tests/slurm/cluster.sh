@@ -1,5 +1,6 @@
 #!/bin/bash
-# A Slurm of four nodes on this host, for tests: munged, slurmctld and four slurmd of the distribution's packages.
+# A Slurm of four nodes on this host, for tests: munged, slurmctld and four slurmd of the distribution's packages. Each node has
+# a host name and an address of its own; memory and processes they share.
 #
 #     unshare --net --mount --pid --fork --kill-child --mount-proc --propagation private cluster.sh
 #
@@ -19,12 +20,25 @@ for program in munged slurmctld slurmd scontrol srun; do
     command -v "$program" >/dev/null || fail "$program is not installed (packages munge, slurm-wlm)"
 done
 
-# An address besides 127.0.0.1: what runs on "several hosts" finds an interface to use.
-{ ip link set lo up && ip address add 10.88.0.1/32 dev lo; } || fail "the network name space cannot be set up"
+{
+    ip link set lo up && ip link add nodes type veth peer name switch && ip link set switch up && ip link set nodes up
+} || fail "the network name space cannot be set up"
 for directory in /run /dev/shm; do
     mount -t tmpfs -o mode=755,size=256m rollcall-slurm "$directory" || fail "no tmpfs on $directory"
 done
 chmod 1777 /dev/shm
+# The kernel's list of interfaces is that of the network name space in which it is mounted; slurmd wants its control groups.
+mkdir /run/cgroup
+{
+    mount --rbind /sys/fs/cgroup /run/cgroup && mount -t sysfs sysfs /sys && mount --rbind /run/cgroup /sys/fs/cgroup
+} || fail "the name space gets no /sys"
+cp /etc/hosts /run/hosts
+nodes=(n0 n1 n2 n3)
+for i in "${!nodes[@]}"; do
+    ip address add "10.88.0.$((i + 1))/24" dev nodes || fail "no address for ${nodes[i]}"
+    echo "10.88.0.$((i + 1)) ${nodes[i]}" >>/run/hosts
+done
+mount --bind /run/hosts /etc/hosts || fail "the nodes get no names"
 mkdir -p /run/munge /run/slurm/state /run/slurm/tmp
 chmod 755 /run/munge
 
@@ -52,11 +66,10 @@ ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
-CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
 MpiDefault=none
 ReturnToService=2
 KillWait=2
-NodeName=n[0-3] NodeHostname=$host NodeAddr=127.0.0.1 Port=[17001-17004] CPUs=4 State=UNKNOWN
+NodeName=n[0-3] Port=[17001-17004] CPUs=4 State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 END
 export SLURM_CONF=/run/slurm/slurm.conf
@@ -66,9 +79,10 @@ for ((i = 0; i < 500; ++i)); do
     sleep 0.02
 done
 slurmctld -D -i </dev/null >/run/slurm/slurmctld.out 2>&1 &
-for node in n0 n1 n2 n3; do
+for node in "${nodes[@]}"; do
     mkdir -p "/run/slurm/tmp/$node" "/run/slurm/spool.$node"
-    slurmd -D -N "$node" </dev/null >"/run/slurm/slurmd.$node.out" 2>&1 &
+    # shellcheck disable=SC2016 # the inner shell expands it
+    unshare --uts sh -c 'hostname "$1" && exec slurmd -D -N "$1"' slurmd "$node" </dev/null >"/run/slurm/slurmd.$node.out" 2>&1 &
 done
 for ((i = 0; i < 600; ++i)); do
     [[ $(sinfo --noheader --states=idle --format=%D 2>/dev/null) == 4 ]] && break

@@ -28,12 +28,6 @@ bool is_set(const char* variable) { return std::getenv(variable) != nullptr; }
 /// For the number of processes that a starter tells of: a job of one needs no bootstrap.
 bool is_one(const char* variable) { return number_in_environment(variable) == 1; }
 
-bool by_directory() { return is_set(kDirectoryVariable) && !is_one(kDirectorySizeVariable); }
-
-bool by_torchrun() {
-    return is_set("RANK") && is_set("WORLD_SIZE") && is_set("MASTER_ADDR") && is_set("MASTER_PORT") && !is_one("WORLD_SIZE");
-}
-
 bool by_pmi() { return is_set("PMI_FD") && !is_one("PMI_SIZE"); }
 
 bool by_pmi_with_open_socket() {

@@ -52,14 +52,14 @@ class ProcessManagers : public testing::TestWithParam<Manager> {
         words.insert(words.end(), before.begin(), before.end());
         return {.environment = GetParam().environment, .launcher = {}, .starter = words};
     }
-    std::string place(int ranks) const { return fmt::format("place:{}:{}", ranks, ranks == 1 ? "alone" : GetParam().starter); }
+    std::string whole(int ranks) const { return fmt::format("is_whole:{}:{}", ranks, ranks == 1 ? "alone" : GetParam().starter); }
 };
 
 INSTANTIATE_TEST_SUITE_P(Of, ProcessManagers, testing::ValuesIn(kManagers), [](const auto& manager) { return manager.param.name; });
 
 TEST_P(ProcessManagers, StartJobsOfSeveralSizes) {
     for (const int ranks : {1, 2, 4, 8})
-        expect_success(ranks, {place(ranks), "storm:" + std::to_string(40 / kSlower) + ":1", "splits", "interleaved_plans"}, by_it(ranks));
+        expect_success(ranks, {whole(ranks), "storm:" + std::to_string(40 / kSlower) + ":1", "splits", "interleaved_plans"}, by_it(ranks));
 }
 
 // The manager may end the others as soon as it sees the death; until then they are told who it was, and nobody hangs.
@@ -80,7 +80,7 @@ TEST_P(ProcessManagers, AbortGivesItsCode) {
 
 TEST_P(ProcessManagers, RollcallRunUnderneathIsNearer) {
     Words words{ROLLCALL_COMMAND, "run", "-n", "3"};
-    expect_success(6, {"place:3:rollcall run"}, by_it(2, words));
+    expect_success(6, {"is_whole:3:rollcall run"}, by_it(2, words));
 }
 
 }  // namespace

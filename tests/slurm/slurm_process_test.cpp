@@ -52,44 +52,60 @@ class Slurm : public testing::TestWithParam<Plugin> {
 };
 std::unique_ptr<SlurmCluster> Slurm::cluster_;
 
-std::string place_of(int size, const std::string& starter) { return fmt::format("place:{}:{}", size, starter); }
+std::string whole(int size, const std::string& starter) { return fmt::format("is_whole:{}:{}", size, starter); }
 
 using EveryPlugin = Slurm;
 INSTANTIATE_TEST_SUITE_P(Srun, EveryPlugin, testing::ValuesIn(kPlugins), [](const auto& plugin) { return plugin.param.name; });
 
 TEST_P(EveryPlugin, StartsAJobOfAllTasks) {
-    expect_success(8, {place_of(8, GetParam().starter), "storm:" + std::to_string(40 / kSlower) + ":1", "splits"},
-                   by_srun(GetParam().name));
+    expect_success(8, {whole(8, GetParam().starter), "storm:" + std::to_string(40 / kSlower) + ":1", "splits"}, by_srun(GetParam().name));
 }
 
+TEST_P(EveryPlugin, CarriesDataByTcp) {
+    JobOptions options = by_srun(GetParam().name);
+    options.environment = {"UCX_TLS=tcp"};
+    expect_success(8, {whole(8, GetParam().starter), "storm:" + std::to_string(20 / kSlower) + ":1"}, options);
+}
+
+void expect_told_soon(const Ended& ended) {
+    const Words told = lines_with(ended.out, " told after ");
+    EXPECT_EQ(told.size(), 7u) << ended.out << ended.error;
+    for (const std::string& line : told) EXPECT_LT(std::atoi(line.c_str() + line.find(" told after ") + 12), 5000) << line;
+    EXPECT_EQ(ended.code, 128 + SIGKILL) << ended.out << ended.error;
+}
+
+// One beside the leader of its host, and one that is the leader of its host.
 TEST_P(EveryPlugin, ARankThatIsKilledIsNamedToTheOthers) {
-    for (const int victim : {1, 7}) {
-        const Ended ended = run_ranks(8, {fmt::format("death:kill:{}:absent", victim)}, by_srun(GetParam().name));
-        EXPECT_NE(ended.code, 0);
+    for (const auto& [victim, host] : {std::pair{1, "n0"}, {7, "n3"}}) {
+        const Ended ended = run_ranks(8, {fmt::format("death:kill:{}:absent:20000", victim)}, by_srun(GetParam().name));
         EXPECT_EQ(count(ended.out, " done\n"), 7) << ended.out << ended.error;
-        const Words told = lines_with(ended.out, " told after ");
-        EXPECT_EQ(told.size(), 7u) << ended.out << ended.error;
-        for (const std::string& line : told) {
-            EXPECT_LT(std::atoi(line.c_str() + line.find(" told after ") + 12), 5000) << line;
-            EXPECT_TRUE(has(line, fmt::format("rank {} on host ", victim)));
-        }
+        expect_told_soon(ended);
+        for (const std::string& line : lines_with(ended.out, " told after "))
+            EXPECT_TRUE(has(line, fmt::format("rank {} on host {}", victim, host)));
     }
 }
 
-TEST_P(EveryPlugin, OneTaskIsAlone) {
-    expect_success(1, {place_of(1, "alone")}, by({"srun", std::string("--mpi=") + GetParam().name, "-N1", "-n1"}));
+TEST_P(EveryPlugin, TheDeathOfRank0EndsTheJobForAll) {
+    const Ended ended = run_ranks(8, {"root_dies:1"}, by_srun(GetParam().name));
+    EXPECT_EQ(count(ended.out, "wrong"), 0) << ended.out;
+    expect_told_soon(ended);
 }
 
-TEST_P(EveryPlugin, AbortEndsTheStep) {
+TEST_P(EveryPlugin, OneTaskIsAlone) {
+    expect_success(1, {whole(1, "alone")}, by({"srun", std::string("--mpi=") + GetParam().name, "-N1", "-n1"}));
+}
+
+TEST_P(EveryPlugin, AnAbortEndsTheStepAndItsReasonIsSaid) {
     const Ended ended = run_ranks(8, {"aborts:3"}, by_srun(GetParam().name));
     EXPECT_NE(ended.code, 0);
     EXPECT_EQ(count(ended.out, " done\n"), 0) << ended.out << ended.error;
+    EXPECT_TRUE(has(ended.error, "enough of this"));
     EXPECT_LT(ended.took, std::chrono::seconds(60));
 }
 
 // Evident, and cut off on the way to the program: an error of each task, and not 8 jobs of one.
 void expect_unusable(const JobOptions& options, const std::string& part) {
-    const Ended ended = run_ranks(8, {place_of(1, "alone")}, options);
+    const Ended ended = run_ranks(8, {whole(1, "alone")}, options);
     EXPECT_EQ(ended.code, 5) << ended.out << ended.error;
     EXPECT_EQ(count(ended.out, " done\n"), 0);
     EXPECT_EQ(count(ended.out, "error bootstrap"), 8) << ended.out << ended.error;
@@ -102,18 +118,26 @@ TEST_F(SlurmSteps, WhatIsEvidentButUnusableIsAnError) {
     expect_unusable(by_srun("pmi2", {"env", "PMI_FD=987"}), "that descriptor is not open");
     expect_unusable(by_srun("pmix", {"env", "-u", "PMIX_NAMESPACE"}), "PMIX_NAMESPACE is not set");
     expect_unusable(by_srun("none", {"env", "-u", "SLURM_NODEID"}), "SLURM_NODEID is not set");
+    expect_unusable(by_srun("none", {"env", "ROLLCALL_MUNGE_SOCKET=/run/no-munge", "ROLLCALL_KEY_FILE=/proc/no-key"}),
+                    "nothing can protect what goes from node to node: munge is not usable");
 }
 
-TEST_F(SlurmSteps, OutsideOfStepsAProgramIsAlone) { expect_success(1, {place_of(1, "alone")}, by({"salloc", "-N4", "-n8"})); }
+TEST_F(SlurmSteps, WithoutMungeTheKeyFileServes) {
+    expect_success(8, {whole(8, "srun (Slurm)")},
+                   by_srun("none", {"env", "ROLLCALL_MUNGE_SOCKET=/run/no-munge", "ROLLCALL_KEY_FILE=/run/slurm/key"}));
+}
+
+TEST_F(SlurmSteps, OutsideOfStepsAProgramIsAlone) { expect_success(1, {whole(1, "alone")}, by({"salloc", "-N4", "-n8"})); }
 
 TEST_F(SlurmSteps, RollcallRunInATaskIsNearer) {
     for (const char* plugin : {"pmi2", "pmix", "none"})
-        expect_success(3, {place_of(3, "rollcall run")},
+        expect_success(3, {whole(3, "rollcall run")},
                        by({"srun", std::string("--mpi=") + plugin, "-N1", "-n1", ROLLCALL_COMMAND, "run", "-n", "3"}));
 }
 
 TEST_F(SlurmSteps, OfOneJobMayRunSideBySide) {
-    const std::string step = fmt::format("srun --mpi=none --overlap -N4 -n8 {} {} & ", ROLLCALL_TEST_RANKS, "'place:8:srun (Slurm)' storm:20:1 splits");
+    const std::string step =
+        fmt::format("srun --mpi=none --overlap -N4 -n8 {} {} & ", ROLLCALL_TEST_RANKS, "'is_whole:8:srun (Slurm)' storm:20:1 splits");
     const Ended ended = run_ranks(0, {}, by({"salloc", "-N4", "-n8", "sh", "-c", step + step + step + "wait; true"}));
     EXPECT_EQ(ended.code, 0) << ended.out << ended.error;
     EXPECT_EQ(count(ended.out, " done\n"), 24) << ended.out << ended.error;

@@ -18,8 +18,10 @@
 
 #include "runtime/bootstrap/clock.hpp"
 #include "runtime/bootstrap/descriptor.hpp"
+#include "runtime/bootstrap/rendezvous/log.hpp"
 #include "runtime/bootstrap/rendezvous/network.hpp"
 #include "runtime/bootstrap/slurm/handout.hpp"
+#include "runtime/bootstrap/starters/key_file.hpp"
 #include "runtime/settings/settings.hpp"
 
 namespace rollcall::bootstrap {
@@ -142,14 +144,23 @@ std::set<int> others(int count, int own) {
 }
 
 std::shared_ptr<Credentials> step_credentials(const SlurmStep& step) {
+    const auto settings = runtime::Settings::from_environment();
+    std::string why;
     try {
-        return munge_credentials(runtime::Settings::from_environment().munge_socket);
+        return munge_credentials(settings.munge_socket);
     } catch (const Error& error) {
-        throw Error(
-            ErrorCode::bootstrap,
-            fmt::format("rank {} of Slurm's step {}: nothing protects what goes from node to node: {}; set ROLLCALL_MUNGE_SOCKET to "
-                        "munged's socket, or start the job in another way (srun --mpi=pmi2, `rollcall run`)",
-                        step.rank, step.id(), error.what()));
+        why = error.what();
+    }
+    try {
+        const Key key = read_key_file(key_file_path(settings.key_file));
+        rendezvous_log(LogLevel::debug, "Slurm's step {}: {}; the key file is used instead", step.id(), why);
+        return std::make_shared<KeyCredentials>(key.derive({"rollcall srun", step.id()}));
+    } catch (const Error& error) {
+        throw Error(ErrorCode::bootstrap,
+                    fmt::format("rank {} of Slurm's step {}: nothing can protect what goes from node to node: {}; and {}; set "
+                                "ROLLCALL_MUNGE_SOCKET or ROLLCALL_KEY_FILE, or start the job in another way (srun --mpi=pmi2, `rollcall "
+                                "run`)",
+                                step.rank, step.id(), why, error.what()));
     }
 }
 
@@ -194,9 +205,9 @@ std::string SlurmShare::operator()(std::string mine) {
 std::unique_ptr<Bootstrap> join_srun() {
     const SlurmStep step = slurm_step();
     const RendezvousOptions options = rendezvous_options();
-    // Only those who talk to another node need any.
+    // Only the first task of a node needs them, but what is missing is then said by every task, and at once.
     std::shared_ptr<Credentials> credentials;
-    if (step.nodes > 1 && step.local_rank == 0) credentials = step_credentials(step);
+    if (step.nodes > 1) credentials = step_credentials(step);
     auto bootstrap =
         std::make_unique<Rendezvous>(std::string(kSrunName), step.rank, step.size, SlurmShare(step, credentials, options), options);
     ::unsetenv(kSrunRank);

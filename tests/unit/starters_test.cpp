@@ -83,6 +83,8 @@ const Environment kTask = {{"SLURM_PROCID", "1"}, {"SLURM_STEP_ID", "0"}, {"SLUR
 const Environment kTaskByPmix = join(kTask, {{"PMIX_RANK", "1"}, {"PMIX_NAMESPACE", "slurm.pmix.7.0"}});
 const Environment kMpirun = {{"OMPI_COMM_WORLD_SIZE", "4"}, {"PMIX_RANK", "1"}, {"PMIX_NAMESPACE", "1625620481"}};
 
+const Environment kTorchrun = {{"RANK", "1"}, {"WORLD_SIZE", "4"}, {"MASTER_ADDR", "n0"}, {"MASTER_PORT", "29500"}};
+
 TEST_F(Starters, AreToldByTheirVariables) {
     const Environment hydra = {{"PMI_FD", open_socket()}, {"PMI_RANK", "1"}, {"PMI_SIZE", "4"}};
     const std::vector<std::pair<Environment, std::string>> cases = {
@@ -96,6 +98,8 @@ TEST_F(Starters, AreToldByTheirVariables) {
         {join(kTask, hydra), "a launcher that speaks PMI-1"},
         {{{"PMIX_RANK", "0"}, {"PMIX_NAMESPACE", "prterun-1"}}, "a launcher that speaks PMIx"},
         {{{"PMI_RANK", "0"}}, "a launcher that speaks PMI (mpiexec)"},
+        {{{"ROLLCALL_RENDEZVOUS", "/shared"}, {"ROLLCALL_RANK", "1"}, {"ROLLCALL_SIZE", "2"}}, "a rendezvous directory"},
+        {kTorchrun, "a launcher like torchrun"},
     };
     for (const auto& [environment, starter] : cases) {
         set(environment);
@@ -112,6 +116,9 @@ TEST_F(Starters, TheInnermostWins) {
     left_by_hydra["PMI_FD"] = closed_socket();
     const std::vector<std::pair<Environment, std::string>> cases = {
         {join(join(kTask, hydra), {{"ROLLCALL_BOOTSTRAP_FD", "5"}}), "rollcall run"},
+        {join(kTask, kTorchrun), "a launcher like torchrun"},
+        {join(kMpirun, kTorchrun), "a launcher like torchrun"},
+        {join(kTorchrun, {{"ROLLCALL_RENDEZVOUS", "/shared"}, {"ROLLCALL_SIZE", "4"}}), "a rendezvous directory"},
         // mpirun and hydra start their daemons by srun: its variables are theirs.
         {join(kTask, kMpirun), "Open MPI's mpirun"},
         {join(kTaskByPmix, hydra), "a launcher that speaks PMI-1"},
@@ -134,6 +141,8 @@ TEST_F(Starters, OneTaskIsAlone) {
         {{"OMPI_COMM_WORLD_SIZE", "1"}, {"PMIX_RANK", "0"}},
         {{"PMI_FD", open_socket()}, {"PMI_RANK", "0"}, {"PMI_SIZE", "1"}},
         {{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}},
+        join(kTorchrun, {{"WORLD_SIZE", "1"}}),
+        {{"RANK", "1"}, {"WORLD_SIZE", "4"}},  // of somebody else's
     };
     for (const auto& environment : cases) {
         set(environment);

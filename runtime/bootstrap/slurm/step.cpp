@@ -37,7 +37,7 @@ std::optional<Number> number_in(const char* variable) {
 /// The first of these variables that is set decides.
 template <class Number = int>
 Number required(const char* variable, const char* older = nullptr) {
-    if (older && !std::getenv(variable)) variable = older;
+    if (older && !std::getenv(variable) && std::getenv(older)) variable = older;
     if (const auto value = number_in<Number>(variable)) return *value;
     const char* const text = std::getenv(variable);
     unusable(text ? fmt::format("{}={} is no number", variable, text) : fmt::format("{} is not set", variable));

@@ -2,6 +2,7 @@
 /// The rank program as a part of a program that starts it itself, and scenarios of foreign starters.
 #include "tests/process/ranks/embedding.hpp"
 
+#include <cstdio>
 #include <cstdlib>
 #include <sstream>
 
@@ -83,6 +84,25 @@ ROLLCALL_SCENARIO(root_dies) {
     check(std::string(error.what()).find("rank 0") != std::string::npos, "rank 0 is not named: {}", error.what());
     scene.at(1).fetch_add(1);
     scene.await(1, static_cast<std::uint64_t>(scene.size - 1));
+}
+
+// All wait for one rank, which sends nothing, and waits for rank 0, or for the next when it is that. Words: who; "kill": it
+// dies when it has waited for a while.
+ROLLCALL_SCENARIO(waits_for) {
+    const int awaited = scene.number(0, 0);
+    scene.world.barrier();
+    fmt::print("rank {} waits\n", scene.rank);
+    std::fflush(stdout);
+    if (scene.rank == awaited && scene.word(1) == "kill") {
+        sleep_us(300'000);
+        ::kill(::getpid(), SIGKILL);
+    }
+    const Error error = expect_error(ErrorCode::peer_failed, "a receive", [&] {
+        int value = 0;
+        const int from = scene.rank != awaited ? awaited : awaited != 0 ? 0 : 1;
+        scene.world.receive(&value, sizeof value, from, 77, std::chrono::seconds(45));
+    });
+    fmt::print("rank {} told: {}\n", scene.rank, error.what());
 }
 
 // One rank ends the job: the others are told who, and why.

@@ -143,6 +143,15 @@ TEST_F(SlurmSteps, OfOneJobMayRunSideBySide) {
     EXPECT_EQ(count(ended.out, " done\n"), 24) << ended.out << ended.error;
 }
 
+TEST_F(SlurmSteps, InfoSaysWhoStartsAProgram) {
+    const std::string info = fmt::format("{} info --format csv", ROLLCALL_COMMAND);
+    for (const Plugin& plugin : kPlugins) {
+        const Ended ended = run_ranks(0, {}, by({"srun", std::string("--mpi=") + plugin.name, "-N2", "-n2", "sh", "-c", info}));
+        EXPECT_EQ(ended.code, 0) << ended.error;
+        EXPECT_EQ(count(ended.out, fmt::format("started by,{}", plugin.starter)), 2) << ended.out;
+    }
+}
+
 // Whatever ends a test, nothing of its cluster stays.
 TEST(SlurmClusters, GoWithTheirTest) {
     int found[2];

@@ -229,6 +229,37 @@ TEST(Handout, GivesItsTextToAllWhoBelongToTheJob) {
     EXPECT_EQ(handout.dropped(), 0u);
 }
 
+TEST(Handout, MoreThanItTakesAtOnceAreAllServed) {
+    const Key key = Key::random();
+    KeyCredentials credentials(key);
+    constexpr int kAll = 4 * static_cast<int>(kMostAskers);
+    constexpr int kThreads = 8;
+    Listener listener;
+    Handout handout("7.2", "text");
+    std::set<int> askers;
+    std::vector<Descriptor> sockets;  // all of them come before the first is served
+    for (int number = 0; number < kAll; ++number) {
+        askers.insert(number);
+        sockets.push_back(listener.connect());
+    }
+    handout.listen(listener.take(), credentials, askers, false);
+    std::thread server([&] { handout.serve(after(seconds(50))); });
+    std::vector<std::thread> threads;
+    for (int thread = 0; thread < kThreads; ++thread) {
+        threads.emplace_back([&, thread] {
+            KeyCredentials own(key);
+            for (int number = thread; number < kAll; number += kThreads) {
+                // One that was dropped, because it waited long for its turn here, comes again.
+                std::string failure;
+                for (Descriptor* socket = &sockets[static_cast<std::size_t>(number)];; *socket = listener.connect())
+                    if (ask_for_handout(socket->get(), "7.2", number, own, after(seconds(20)), failure) == "text") break;
+            }
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    server.join();
+}
+
 TEST(Handout, GivesNothingToOthers) {
     const Key key = Key::random();
     KeyCredentials credentials(key);

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -13,6 +12,7 @@
 
 #include <rollcall/error.hpp>
 
+#include "runtime/bootstrap/rendezvous/network.hpp"
 #include "runtime/bootstrap/waiting.hpp"
 
 namespace rollcall::bootstrap {
@@ -51,9 +51,7 @@ void Handout::admit(Door& door, int listener) {
     }
     Descriptor socket(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) return;
-    ucred user{};
-    socklen_t size = sizeof user;
-    if (door.users && (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &user, &size) != 0 || user.uid != ::geteuid())) {
+    if (door.users && !process_of_same_user(socket.get())) {
         ++dropped_;
         return;
     }

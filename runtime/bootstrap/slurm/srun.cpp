@@ -171,22 +171,21 @@ SlurmShare::SlurmShare(SlurmStep step, std::shared_ptr<Credentials> credentials,
 
 std::string SlurmShare::operator()(std::string mine) {
     const Nanoseconds deadline = after(timeout_);
-    if (step_.rank != 0) {
-        if (step_.local_rank != 0) return ask_own_node(step_, deadline);
-        mine = ask_first_node(step_, *credentials_, deadline);
-    }
-    OpenCredentials open;
-    Handout handout(step_.id(), mine);
+    if (step_.local_rank != 0) return ask_own_node(step_, deadline);
+    // First, so that the others of this node can queue up while this task asks for the text.
+    std::vector<Descriptor> local_listeners;
     if (step_.local_size > 1) {
-        std::vector<Descriptor> listeners;
-        listeners.push_back(listen_locally(name_of_node(step_)));
-        if (!listeners.front())
+        local_listeners.push_back(listen_locally(name_of_node(step_)));
+        if (!local_listeners.front())
             throw Error(ErrorCode::bootstrap,
                         fmt::format("rank {}: another process already speaks for this node of Slurm's step {}: only one program of a task "
                                     "can join its job",
                                     step_.rank, step_.id()));
-        handout.listen(std::move(listeners), open, others(step_.local_size, step_.local_rank), true);
     }
+    if (step_.rank != 0) mine = ask_first_node(step_, *credentials_, deadline);
+    OpenCredentials open;
+    Handout handout(step_.id(), mine);
+    handout.listen(std::move(local_listeners), open, others(step_.local_size, step_.local_rank), true);
     if (step_.rank == 0 && step_.nodes > 1) {
         std::string failure;
         auto listeners = listen_at_ports(step_, net_, failure);

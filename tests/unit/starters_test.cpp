@@ -14,6 +14,7 @@
 #include "runtime/bootstrap/bootstrap.hpp"
 #include "runtime/bootstrap/descriptor.hpp"
 #include "runtime/bootstrap/frames.hpp"
+#include "runtime/bootstrap/starters/directory.hpp"
 
 namespace rollcall::bootstrap {
 namespace {
@@ -41,7 +42,14 @@ const std::vector<const char*>& starter_variables() {
                                                  "OMPI_COMM_WORLD_SIZE",
                                                  "OMPI_COMM_WORLD_RANK",
                                                  "PMIX_RANK",
-                                                 "PMIX_NAMESPACE"};
+                                                 "PMIX_NAMESPACE",
+                                                 kDirectoryVariable,
+                                                 kDirectoryRankVariable,
+                                                 kDirectorySizeVariable,
+                                                 "RANK",
+                                                 "WORLD_SIZE",
+                                                 "MASTER_ADDR",
+                                                 "MASTER_PORT"};
     return all;
 }
 

@@ -176,7 +176,7 @@ TEST_P(Meetings, ExchangeAndLeave) {
 
 INSTANTIATE_TEST_SUITE_P(OfSizesAndHosts, Meetings,
                          testing::Values(std::tuple(1, 1), std::tuple(2, 1), std::tuple(2, 2), std::tuple(5, 1), std::tuple(5, 2),
-                                         std::tuple(6, 3), std::tuple(8, 8), std::tuple(16, 4)));
+                                         std::tuple(6, 3), std::tuple(8, 8), std::tuple(16, 4), std::tuple(32, 32)));
 
 TEST(Rendezvous, ARankThatLeavesInGoodOrderIsNoNews) {
     Crew crew(4);
@@ -411,6 +411,28 @@ TEST(Rendezvous, AnInvitationOfAnEarlierJobIsAskedForAgain) {
         rendezvous.barrier({}, kLimit);
         rendezvous.leave();
     });
+    crew.expect_no_errors();
+}
+
+TEST(Rendezvous, WaitsUntilAnEarlierJobOfTheSameKeyHasLetGoOfTheHost) {
+    // As after a restart by torchrun: rank 0 cannot lead its host at once, and another rank of it does later, or itself.
+    Crew crew(4);
+    crew.host_of = [](int rank) { return rank / 2; };
+    crew.options.key = Key::random();
+    crew.options.invitation_may_be_stale = true;
+    Descriptor earlier = listen_locally(local_name(*crew.options.key, "host0"));
+    ASSERT_TRUE(earlier);
+    std::thread ends([&] {
+        std::this_thread::sleep_for(200ms);
+        earlier.reset();
+    });
+    crew.run([&](int rank, Rendezvous& rendezvous) {
+        EXPECT_EQ(rendezvous.place().hosts, 2);
+        EXPECT_EQ(rendezvous.place().local_rank, rank % 2);
+        rendezvous.barrier({}, kLimit);
+        rendezvous.leave();
+    });
+    ends.join();
     crew.expect_no_errors();
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
+#include <utility>
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -60,6 +62,10 @@ void Door::accept(Listener& listener) {
         if (!socket) {
             if (errno == EINTR || errno == ECONNABORTED) continue;
             if (errno == EAGAIN || errno == EWOULDBLOCK) return;
+            if (!std::exchange(short_of_files_, true)) {
+                rendezvous_log(LogLevel::warn, "this process cannot accept all who come: {}; raise its limit of open files (ulimit -n)",
+                               std::strerror(errno));
+            }
             if (guests_.empty()) return pause();
             drop(guests_.begin(), "the limit of open files is reached");
             continue;

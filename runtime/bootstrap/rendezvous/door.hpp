@@ -73,6 +73,7 @@ class Door {
     Guests guests_;  ///< The oldest first.
     Nanoseconds resume_at_ = kNever;
     std::uint64_t dropped_ = 0;
+    bool short_of_files_ = false;  ///< It has been said.
 };
 
 }  // namespace rollcall::bootstrap

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sodium.h>
 #include <unistd.h>
 #include <rollcall/error.hpp>
 
@@ -241,6 +242,8 @@ Rendezvous::~Rendezvous() {
     // First what others depend on: they are to see that this process is gone, not that its rank is.
     implementation_->leader.reset();
     implementation_->root.reset();
+    for (std::string* secret : {&implementation_->text, &implementation_->options.invitation})
+        ::sodium_memzero(secret->data(), secret->size());
 }
 
 std::string_view Rendezvous::name() const { return implementation_->starter; }

@@ -116,7 +116,7 @@ bool Service::Loop::is_over() {
 }
 
 Nanoseconds Service::Loop::next_moment() const {
-    Nanoseconds moment = std::min(door_->tick_at(), beat_at_);
+    Nanoseconds moment = std::min({door_->tick_at(), beat_at_, departures_told_at_});
     if (stage_ == Stage::assembling) moment = std::min(moment, assembled_by_);
     if (wish_.load() == Wish::finish) moment = std::min(moment, finish_by_.load());
     return moment;
@@ -130,6 +130,7 @@ void Service::Loop::keep_time(Nanoseconds expected) {
     }
     if (door_->tick_at() <= time) door_->tick();
     if (beat_at_ <= time) beat(time);
+    if (departures_told_at_ <= time) pass_on_departures();
     if (stage_ == Stage::assembling && assembled_by_ <= time && is_root()) {
         const double seconds = std::chrono::duration<double>(options_.join_timeout).count();
         refuse(Error(ErrorCode::timeout, fmt::format("the job cannot start: within {:g} s {} did not come", seconds, assembly_.missing())));

@@ -3,6 +3,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 #include <sys/socket.h>
@@ -25,6 +26,16 @@ std::shared_ptr<const Blob> refusal_frame(const Error& error) {
 
 std::shared_ptr<const Blob> notice_frame(int rank, const std::string& how) {
     return std::make_shared<const Blob>(encode_notice({rank, how}));
+}
+
+/// How long a departure may wait for others, so that the end of a job is not news for each host from each rank.
+constexpr Nanoseconds kDeparturesTogether = 100 * kMillisecond;
+
+bool is_departure(const Blob& frame) {
+    if (type_of(frame) != FrameType::loss) return false;
+    Hub::Loss loss;
+    Hub::decode_loss(std::span(frame).subspan(kHeaderBytes), loss);
+    return !loss.notice;
 }
 
 [[noreturn]] void refuse_frame(const Frame& frame, const char* from) {
@@ -244,6 +255,13 @@ bool Service::Loop::welcome(Peer& peer, const Place& place) {
 void Service::Loop::deliver(const Hub::Deliveries& deliveries) {
     using To = Hub::Delivery::To;
     for (const auto& delivery : deliveries) {
+        // The hub has one frame for all those below, one after the other.
+        if (delivery.to == To::below && !departures_.empty() && departures_.back() == delivery.frame) continue;
+        if (delivery.to == To::below && is_departure(*delivery.frame)) {
+            departures_.push_back(delivery.frame);
+            departures_told_at_ = std::min(departures_told_at_, now() + kDeparturesTogether);
+            continue;
+        }
         Peer* peer = nullptr;
         switch (delivery.to) {
             case To::rank:
@@ -259,6 +277,13 @@ void Service::Loop::deliver(const Hub::Deliveries& deliveries) {
         } else {
             post(*peer, delivery.frame);
         }
+    }
+}
+
+void Service::Loop::pass_on_departures() {
+    departures_told_at_ = kNever;
+    for (const auto& frame : std::exchange(departures_, {})) {
+        for (const auto& [hub, number] : hubs_) post(*peers_.at(number), frame);
     }
 }
 

@@ -299,7 +299,9 @@ void Node::send(Rank& rank) {
 }
 
 void Node::notify(int number, std::shared_ptr<const Blob> record) {
-    Rank& rank = *ranks_.at(number);
+    const auto found = ranks_.find(number);
+    if (found == ranks_.end()) return;  // not started yet, and now it will not be
+    Rank& rank = *found->second;
     if (!rank.alive || !rank.notices) return;
     rank.unsent_notices.push_back(std::move(record));
     send_notices(rank);

@@ -219,17 +219,28 @@ void Job::host_lost(const Frame& frame) {
 
 void Job::not_all_joined() {
     join_until_ = kNever;
+    const bool starting = stage_ == Stage::starting;
     std::vector<std::string> missing;
     std::size_t count = 0;
-    for (const int rank : living_) {
-        if (joined_.contains(rank)) continue;
-        if (++count <= kMostNamed) missing.push_back(fmt::format("{} on {}", rank, host_of_[static_cast<std::size_t>(rank)]->name));
+    const auto add = [&](const std::string& name) {
+        if (++count <= kMostNamed) missing.push_back(name);
+    };
+    if (starting) {
+        for (const auto& host : order_.hosts) {
+            if (unprepared_.contains(host.index)) add(host.name);
+        }
+    } else {
+        for (const int rank : living_) {
+            if (!joined_.contains(rank)) add(fmt::format("{} on {}", rank, host_of_[static_cast<std::size_t>(rank)]->name));
+        }
     }
     if (count == 0) return;
     const double seconds = std::chrono::duration<double>(options_.launch_timeout).count();
+    const std::string names = fmt::format("{}{}", fmt::join(missing, ", "), count > kMostNamed ? ", ..." : "");
     end(kExitTimeout,
-        fmt::format("{} of {} ranks have not joined the job within {:g} s: {}{}", count, order_.size, seconds, fmt::join(missing, ", "),
-                    count > kMostNamed ? ", ..." : ""),
+        !starting    ? fmt::format("{} of {} ranks have not joined the job within {:g} s: {}", count, order_.size, seconds, names)
+        : count == 1 ? fmt::format("host {} has not answered within {:g} s", names, seconds)
+                     : fmt::format("{} of {} hosts have not answered within {:g} s: {}", count, order_.hosts_of_job, seconds, names),
         SIGTERM);
 }
 

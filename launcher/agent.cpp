@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -45,8 +46,13 @@ class Agent final : private Station {
     int run(const std::optional<std::string>& closed, std::deque<Frame>& frames) {
         prepare();
         while (!finishing_) {
-            if (closed) return abandon(*closed, kExitHostLost);
-            if (ended_by_ != 0) return abandon("it got " + describe_signal(ended_by_), 128 + ended_by_);
+            if (ended_by_ != 0) {
+                // Otherwise only the end of the remote shell is seen, and ssh does not say by which signal a command was killed. When
+                // the front is, sshd closes our input at once, but takes what we say until we end.
+                tell_end("was lost: its agent got " + describe_signal(ended_by_), 128 + ended_by_);
+                return end_all(128 + ended_by_);
+            }
+            if (closed) return abandon(*closed);
             while (!frames.empty() && !finishing_) {
                 const Frame frame = std::move(frames.front());
                 frames.pop_front();
@@ -58,7 +64,7 @@ class Agent final : private Station {
         finish(finishing_ == 2);
         forwarder_.finish();
         while (!below_over() || !forwarder_.idle()) {
-            if (closed) return abandon(*closed, kExitHostLost);
+            if (closed) return abandon(*closed);
             while (!frames.empty()) {
                 const Frame frame = std::move(frames.front());
                 frames.pop_front();
@@ -86,9 +92,20 @@ class Agent final : private Station {
     void signalled(int signal) override {
         if (signal != SIGTSTP && signal != SIGCONT) ended_by_ = signal;
     }
-    /// Nobody can be told any more: ends all, and those below lose their links to this one.
-    int abandon(const std::string& why, int code) {
+    void tell_end(const std::string& how, int code) {
+        FrameWriter writer(FrameType::agent_lost);
+        writer.i32(code).text(order_.hosts.front().name).text(how).u32(static_cast<std::uint32_t>(order_.hosts.size()));
+        for (const auto& host : order_.hosts) writer.i32(host.index);
+        send(writer.finish());
+    }
+    /// The launcher is gone.
+    int abandon(const std::string& why) {
         std::fprintf(stderr, "rollcall agent on host %s: %s; its ranks are ended\n", host_.c_str(), why.c_str());
+        return end_all(kExitHostLost);
+    }
+    /// Those below lose their links to this one, and do the same.
+    int end_all(int code) {
+        link_.stop();
         kill_shells();
         finish(true);
         return code;
@@ -112,7 +129,14 @@ std::pair<Descriptor, Descriptor> take_link() {
     return {std::move(in), std::move(out)};
 }
 
+int refuse() {
+    std::fprintf(stderr, "rollcall agent: no order came; agents are started by `rollcall run`\n");
+    return kExitUsage;
+}
+
 int serve(Guarded& guarded) {
+    struct stat input {};
+    if (::fstat(STDIN_FILENO, &input) != 0 || (!S_ISFIFO(input.st_mode) && !S_ISSOCK(input.st_mode))) return refuse();
     auto [in, out] = take_link();
     Poller poller;
     std::optional<std::string> closed;
@@ -124,15 +148,11 @@ int serve(Guarded& guarded) {
         },
         [&](const std::string& how) {
             if (!closed) closed = "its launcher is gone (" + how + ")";
-            link.stop();
         });
     link.send(FrameWriter(FrameType::agent_hello).u32(kAgentProtocol).text(host_name()).finish());
     const Nanoseconds until = after(kOrderLimit);
     while (frames.empty() && !closed && now() < until) poller.wait(until);
-    if (frames.empty() || frames.front().type != FrameType::agent_order) {
-        std::fprintf(stderr, "rollcall agent: no order came; agents are started by `rollcall run`\n");
-        return kExitUsage;
-    }
+    if (frames.empty() || frames.front().type != FrameType::agent_order) return refuse();
     Order order = decode_order(frames.front().body);
     frames.pop_front();
     link.watch(order.silence);

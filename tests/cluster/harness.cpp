@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <sstream>
 #include <thread>
 #include <utility>
 
@@ -30,8 +31,9 @@ constexpr const char* kMarkVariable = "ROLLCALL_CLUSTER_TEST";
 constexpr const char* kNamespaces[] = {"net", "mnt", "uts", "ipc", "pid"};
 
 std::string contents(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(file), {});
+    std::ostringstream text;
+    text << std::ifstream(path, std::ios::binary).rdbuf();  // of a process that has gone it is empty: an iterator would throw
+    return text.str();
 }
 
 std::vector<std::string> processes() {
@@ -151,12 +153,17 @@ bool Command::turn(int milliseconds) {
     return true;
 }
 
-bool Command::wait_for(const std::string& text, milliseconds limit) {
+bool Command::wait_for(const std::string& text, milliseconds limit, int times) {
+    const auto is_there = [&] {
+        int found = 0;
+        for (auto at = result_.out.find(text); at != std::string::npos; at = result_.out.find(text, at + text.size())) ++found;
+        return found >= times;
+    };
     for (const auto deadline = Clock::now() + limit; Clock::now() < deadline;) {
-        if (result_.out.find(text) != std::string::npos) return true;
+        if (is_there()) return true;
         if (!turn(50)) break;
     }
-    return result_.out.find(text) != std::string::npos;
+    return is_there();
 }
 
 Result Command::finish(const std::string& input, milliseconds limit) {

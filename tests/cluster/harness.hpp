@@ -34,8 +34,10 @@ class Command {
 
     pid_t process() const { return process_; }
     void signal(int number) const;
-    /// Until its output so far has this text; false after the limit, or when the output has ended without it.
-    bool wait_for(const std::string& text, std::chrono::milliseconds limit = std::chrono::seconds(30));
+    /// Until its output so far has this text so many times; false after the limit, or when the output has ended without it.
+    bool wait_for(const std::string& text, std::chrono::milliseconds limit = std::chrono::seconds(30), int times = 1);
+    /// What it has written, as far as that was read.
+    const Result& so_far() const { return result_; }
     void end_input();
     /// Gives it the rest of its input, and waits for its end; after the limit it is killed.
     Result finish(const std::string& input = {}, std::chrono::milliseconds limit = std::chrono::seconds(60));

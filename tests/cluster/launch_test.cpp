@@ -1,0 +1,181 @@
+// `rollcall run` over emulated hosts by real ssh: jobs of ranks that move data over limited links, sshd that drops connections, and
+// what is said when a host cannot be had.
+#include "tests/cluster/harness.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace rollcall::test {
+namespace {
+
+testing::AssertionResult has(const std::string& text, const std::string& part) {
+    if (text.find(part) != std::string::npos) return testing::AssertionSuccess();
+    return testing::AssertionFailure() << "'" << part << "' is not in: " << text;
+}
+
+int lines_of(const std::string& text) { return static_cast<int>(std::count(text.begin(), text.end(), '\n')); }
+
+std::string contents(const std::filesystem::path& path) {
+    std::ifstream file(path);
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+}
+
+class Launch : public testing::Test {
+  protected:
+    void SetUp() override {
+        if (!unavailable().empty()) GTEST_SKIP() << unavailable();
+        files_ = std::filesystem::path(testing::TempDir()) / fmt::format("rollcall-launch-{}", ::getpid());
+        std::filesystem::create_directories(files_);
+    }
+    void TearDown() override {
+        if (!files_.empty()) std::filesystem::remove_all(files_);
+    }
+
+    /// `rollcall run` on a host of the cluster.
+    static Result launch(const Cluster& cluster, const std::string& host, const Words& words) {
+        Words all = {ROLLCALL_COMMAND, "run"};
+        all.insert(all.end(), words.begin(), words.end());
+        return cluster.exec(host, all);
+    }
+    static std::string shell(const Cluster& cluster) { return fmt::format("ssh -F {}/ssh_config", cluster.state()); }
+
+    std::filesystem::path files_;
+};
+
+TEST_F(Launch, AWordFromEachHost) {
+    const Cluster cluster("4", {"--ssh"});
+    for (const char* fanout : {"flat", "1", "2"}) {
+        SCOPED_TRACE(fanout);
+        const Result result = launch(cluster, "node0",
+                                     {"--hosts", "node[0-3]:2", "--agent", shell(cluster), "--fanout", fanout, "--output-directory",
+                                      files_.string(), "sh", "-c", "echo hello from $(hostname)"});
+        EXPECT_EQ(result.code, 0);
+        EXPECT_EQ(result.error, "");
+        for (int rank = 0; rank < 8; ++rank) {
+            EXPECT_EQ(contents(files_ / fmt::format("rank.{}.out", rank)), fmt::format("hello from node{}\n", rank / 2));
+        }
+    }
+}
+
+/// Without --agent the host on which it is started needs no ssh, and the others get it.
+TEST_F(Launch, SshIsTheDefault) {
+    const Cluster cluster("3", {"--ssh"});
+    const auto calls = files_ / "calls";
+    std::ofstream(files_ / "ssh") << fmt::format("#!/bin/sh\necho called >>{}\nexec /usr/bin/ssh -F {}/ssh_config \"$@\"\n", calls.string(),
+                                                 cluster.state());
+    std::filesystem::permissions(files_ / "ssh", std::filesystem::perms::owner_all);
+    const auto run_on = [&](const std::string& hosts) {
+        std::filesystem::remove(calls);
+        return cluster.exec("node0", {"env", fmt::format("PATH={}:{}", files_.string(), std::getenv("PATH")), ROLLCALL_COMMAND, "run",
+                                      "--hosts", hosts, "--tag-output", "hostname"});
+    };
+    const Result result = run_on("node[0-2]");
+    EXPECT_EQ(result.code, 0);
+    for (int rank = 0; rank < 3; ++rank) EXPECT_TRUE(has(result.out, fmt::format("[{0}] node{0}\n", rank)));
+    EXPECT_EQ(result.error, "");
+    EXPECT_EQ(contents(calls), "called\ncalled\n");
+
+    const Result refused = run_on("node[0-1],nowhere");
+    EXPECT_EQ(refused.code, 1);
+    EXPECT_EQ(refused.out, "");
+    EXPECT_EQ(lines_of(refused.error), 1) << refused.error;
+    EXPECT_TRUE(has(refused.error, "Could not resolve hostname nowhere"));
+}
+
+/// Bytes that a host's link has brought it.
+long long received(const Cluster& cluster, const std::string& host) {
+    return std::atoll(cluster.exec(host, {"cat", "/sys/class/net/eth0/statistics/rx_bytes"}).out.c_str());
+}
+
+TEST_F(Launch, RanksOfFourHostsMoveData) {
+    const Cluster cluster("4", {"--ssh", "--rate", "1gbit"});
+    const auto seed = std::random_device()() % 1'000'000'000;
+    fmt::print("seed {}\n", seed);
+    for (const char* fanout : {"flat", "1"}) {
+        SCOPED_TRACE(fanout);
+        const auto before = received(cluster, "node3");
+        const Result result =
+            launch(cluster, "head",
+                   {"--hosts", "node[0-3]:2", "--agent", shell(cluster), "--fanout", fanout, "--timeout", "60s", ROLLCALL_TEST_RANKS,
+                    "describes_itself", "broadcasts:binomial", "broadcasts:scatter_allgather", fmt::format("storm:50:{}", seed), "splits"});
+        EXPECT_EQ(result.code, 0) << result.out << result.error;
+        for (int rank = 0; rank < 8; ++rank) EXPECT_TRUE(has(result.out, fmt::format("rank {} done\n", rank)));
+        EXPECT_GT(received(cluster, "node3") - before, 1'000'000) << "it came over the link";
+    }
+}
+
+/// A default sshd drops some of more than ten connections that come at a time: here 32 agents of one job.
+TEST_F(Launch, DroppedConnectionsAreTriedAgain) {
+    constexpr int kAgents = 32;
+    const Cluster cluster("1", {"--ssh-default-limits"});
+    const auto tries = files_ / "tries";
+    const std::string agent =
+        fmt::format("sh -c 'echo try to $0 >>{}; exec ssh -F {}/ssh_config node0 \"$@\"' {{host}}", tries.string(), cluster.state());
+    const Result result = launch(cluster, "head",
+                                 {"--hosts", fmt::format("h[1-{}]", kAgents), "--agent", agent, "--fanout", "flat", ROLLCALL_LAUNCHER_PROBE,
+                                  "exchange:100", "leave", "print:here"});
+    EXPECT_EQ(result.code, 0) << result.error;
+    EXPECT_EQ(lines_of(result.out), kAgents);
+    EXPECT_EQ(result.error, "") << "nobody need be told";
+    EXPECT_GT(lines_of(contents(tries)), kAgents) << "none was dropped";
+}
+
+TEST_F(Launch, AHostThatCannotBeHadIsOneSentence) {
+    const Cluster cluster("3", {"--ssh"});
+    const auto refused = [&](const std::string& hosts, const std::string& agent, int code, const std::string& sentence) {
+        SCOPED_TRACE(sentence);
+        std::vector<std::unique_ptr<Command>> jobs;
+        for (const char* fanout : {"flat", "1"})
+            jobs.push_back(
+                std::make_unique<Command>(cluster.words({"exec", "node0", ROLLCALL_COMMAND, "run", "--hosts", hosts, "--agent", agent,
+                                                         "--fanout", fanout, "--launch-timeout", "5s", "sh", "-c", "echo started"})));
+        for (const auto& job : jobs) {
+            const Result result = job->finish();
+            EXPECT_EQ(result.code, code);
+            EXPECT_EQ(lines_of(result.error), 1) << result.error;
+            EXPECT_TRUE(has(result.error, sentence));
+            EXPECT_EQ(result.out, "") << "no rank of a job starts that cannot start all";
+        }
+    };
+    refused("node[0-1],nowhere", shell(cluster), 1, "ended with code 255: ssh: Could not resolve hostname nowhere");
+
+    const auto key = files_ / "key";
+    ASSERT_EQ(run({"ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key.string()}).code, 0);
+    const std::string stranger =
+        fmt::format("ssh -F /dev/null -i {} -o IdentitiesOnly=yes -o BatchMode=yes -o LogLevel=ERROR -o UserKnownHostsFile=", key.string());
+    refused("node[0-2]", stranger + "/dev/null -o StrictHostKeyChecking=no", 1, "Permission denied (publickey)");
+    refused("node[0-2]", stranger + "/dev/null -o StrictHostKeyChecking=yes", 1, "Host key verification failed");
+
+    refused("node[0-2]", "no-such-shell", 1, "No such file or directory");
+    ASSERT_EQ(cluster.call({"partition", "node2"}).code, 0);
+    refused("node[0-2]", shell(cluster), 124, "host node2 has not answered within 5 s");
+}
+
+/// What is needed on each host is looked for there.
+TEST_F(Launch, AProgramThatAHostDoesNotHaveIsOneSentence) {
+    const Cluster cluster("3", {"--ssh"});
+    // /run is each host's own.
+    for (const char* host : {"node0", "node1"})
+        ASSERT_EQ(cluster.exec(host, {"sh", "-c", "printf '#!/bin/sh\\necho started\\n' >/run/program; chmod +x /run/program"}).code, 0);
+    for (const char* fanout : {"flat", "1"}) {
+        const Result result =
+            launch(cluster, "node0", {"--hosts", "node[0-2]", "--agent", shell(cluster), "--fanout", fanout, "/run/program"});
+        EXPECT_EQ(result.code, 127);
+        EXPECT_EQ(result.out, "");
+        EXPECT_EQ(lines_of(result.error), 1) << result.error;
+        EXPECT_TRUE(has(result.error, "cannot start '/run/program' on host node2"));
+    }
+}
+
+}  // namespace
+}  // namespace rollcall::test

@@ -54,10 +54,6 @@ TEST_F(BenchCluster, MeasuresCollectivesBetweenHosts) {
         " --landing on,off --iterations 2 --warmup 1 --timeout 60s --format json --raw " +
         raw.string());
     ASSERT_EQ(result.code, 0) << result.error;
-    std::istringstream said(result.error);
-    for (std::string line; std::getline(said, line);) {
-        EXPECT_TRUE(line.starts_with("clocks of several hosts: synchronised, at most ")) << line;
-    }
     const auto all = cells(result);
     EXPECT_EQ(all.size(), 2u * 2u * 2u * 2u);
     for (const Json& cell : all) EXPECT_EQ(cell["ranks"], 3);

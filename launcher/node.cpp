@@ -285,6 +285,7 @@ void Node::handle(Rank& rank, const Frame& frame) {
 void Node::answer(int number, std::shared_ptr<const Blob> frame) {
     Rank& rank = *ranks_.at(number);
     if (!rank.control) return;
+    if (rank.outbox.empty() && bootstrap::hand_out(rank.control.get(), frame)) return;
     rank.outbox.add(std::move(frame));
     send(rank);
 }

@@ -131,13 +131,13 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
     head.address_length = static_cast<std::uint32_t>(address.size());
     const auto cards = bootstrap_->exchange(make_card(head, place.host, cpus, address), {}, timeout);
 
-    std::vector<std::vector<std::byte>> addresses(cards.size());
+    std::vector<std::span<const std::byte>> addresses(cards.size());
     std::vector<std::string> hosts(cards.size());
     std::vector<Cpus> neighbours;
     std::unordered_map<std::string, int> first_on;
     std::unordered_map<std::uint64_t, int> clocks;
     for (std::size_t rank = 0; rank < cards.size(); ++rank) {
-        const bootstrap::Blob& card = cards[rank];
+        const std::span<const std::byte> card = cards[rank];
         CardHead its;
         if (card.size() >= sizeof its) std::memcpy(&its, card.data(), sizeof its);
         if (card.size() < sizeof its || its.version != kCardVersion ||
@@ -152,11 +152,11 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
         if (hosts[rank] == place.host) neighbours.push_back(parse_cpus(std::string_view(text + its.host_length, its.cpus_length)));
         memory_.push_back(its.shares_memory ? first_on.try_emplace(hosts[rank], static_cast<int>(rank)).first->second : -1);
         clock_hosts_.push_back(clocks.try_emplace(its.clock, static_cast<int>(clocks.size())).first->second);
-        addresses[rank].assign(card.end() - static_cast<std::ptrdiff_t>(its.address_length), card.end());
+        addresses[rank] = card.last(its.address_length);
         engine_->set_allowance(static_cast<int>(rank), its.allowance, its.accepts_eager_data != 0);
     }
     engine_->set_hosts(std::move(hosts));
-    transport_->connect(std::move(addresses));
+    transport_->connect(addresses, cards.storage());
 
     auto world = std::make_shared<Group>();
     world->id = kWorldId;

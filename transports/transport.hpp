@@ -100,8 +100,8 @@ class Transport {
 
     /// This process's address for connect(). Opaque; a few hundred bytes.
     virtual std::vector<std::byte> address() const = 0;
-    /// Gives the addresses of all processes by rank. Connections are made at the first use of each.
-    virtual void connect(std::vector<std::vector<std::byte>> addresses) = 0;
+    /// Gives the addresses of all processes by rank; `storage` keeps them. Connections are made at the first use of each.
+    virtual void connect(const std::vector<std::span<const std::byte>>& addresses, std::shared_ptr<const void> storage) = 0;
     /// Who is told of arriving messages. Set once, before the first progress().
     virtual void attach(Sink& sink) = 0;
 

@@ -14,10 +14,8 @@ Alone::Alone() {
     place_.job = place_.host + "-" + std::to_string(::getpid());
 }
 
-std::vector<Blob> Alone::exchange(std::span<const std::byte> mine, const Meanwhile&, Timeout) {
-    std::vector<Blob> all;
-    all.emplace_back(mine.begin(), mine.end());
-    return all;
+Gathered Alone::exchange(std::span<const std::byte> mine, const Meanwhile&, Timeout) {
+    return Gathered(mine);
 }
 
 void Alone::abort(int code, std::string_view why) noexcept {

@@ -12,7 +12,7 @@ class Alone final : public Bootstrap {
 
     std::string_view name() const override { return "alone"; }
     const Place& place() const override { return place_; }
-    std::vector<Blob> exchange(std::span<const std::byte> mine, const Meanwhile& meanwhile, Timeout timeout) override;
+    Gathered exchange(std::span<const std::byte> mine, const Meanwhile& meanwhile, Timeout timeout) override;
     void barrier(const Meanwhile&, Timeout) override {}
     int notice_descriptor() const override { return -1; }
     std::optional<Notice> take_notice() override { return std::nullopt; }

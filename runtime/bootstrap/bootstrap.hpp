@@ -16,6 +16,8 @@
 
 #include <rollcall/time.hpp>
 
+#include "runtime/bootstrap/gathered.hpp"
+
 namespace rollcall::bootstrap {
 
 using Blob = std::vector<std::byte>;
@@ -51,8 +53,8 @@ class Bootstrap {
     virtual std::string_view name() const = 0;
     virtual const Place& place() const = 0;
 
-    /// All-gather: gives one blob per rank, in rank order. Throws Error{bootstrap, peer_failed, timeout}.
-    virtual std::vector<Blob> exchange(std::span<const std::byte> mine, const Meanwhile& meanwhile, Timeout timeout) = 0;
+    /// All-gather. Throws Error{bootstrap, peer_failed, timeout}.
+    virtual Gathered exchange(std::span<const std::byte> mine, const Meanwhile& meanwhile, Timeout timeout) = 0;
     /// Returns when every process of the job has called it. Throws as exchange().
     virtual void barrier(const Meanwhile& meanwhile, Timeout timeout) = 0;
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 
 #include <rollcall/error.hpp>
 
@@ -96,13 +97,35 @@ void FrameReader::end() const {
     if (!rest_.empty()) refuse(fmt::format("a frame has {} bytes more than its content", rest_.size()));
 }
 
+ssize_t Inbox::read(int socket, std::span<std::byte> into) {
+    if (!keeps_descriptors_) {
+        const ssize_t count = ::recv(socket, into.data(), into.size(), MSG_DONTWAIT);
+        return count < 0 && errno == ENOTSOCK ? ::read(socket, into.data(), into.size()) : count;
+    }
+    iovec vector{into.data(), into.size()};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> space{};
+    msghdr message{};
+    message.msg_iov = &vector;
+    message.msg_iovlen = 1;
+    message.msg_control = space.data();
+    message.msg_controllen = space.size();
+    const ssize_t count = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (count < 0) return count;
+    for (cmsghdr* control = CMSG_FIRSTHDR(&message); control != nullptr; control = CMSG_NXTHDR(&message, control)) {
+        if (control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_RIGHTS) continue;
+        int passed = -1;
+        std::memcpy(&passed, CMSG_DATA(control), sizeof passed);
+        descriptor_.reset(passed);
+    }
+    return count;
+}
+
 Inbox::State Inbox::receive(int socket) {
     std::array<std::byte, 65536> chunk;
     // A peer that sends without end must not keep us here, nor fill memory: one frame of the longest kind, then its
     // frames.
     for (std::size_t taken = 0; taken <= longest_body_ + kHeaderBytes;) {
-        ssize_t count = ::recv(socket, chunk.data(), chunk.size(), MSG_DONTWAIT);
-        if (count < 0 && errno == ENOTSOCK) count = ::read(socket, chunk.data(), chunk.size());
+        const ssize_t count = read(socket, chunk);
         if (count > 0) {
             append(std::span(chunk).first(static_cast<std::size_t>(count)));
             taken += static_cast<std::size_t>(count);

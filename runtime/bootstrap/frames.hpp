@@ -25,6 +25,7 @@
 #include <string_view>
 
 #include "runtime/bootstrap/bootstrap.hpp"
+#include "runtime/bootstrap/descriptor.hpp"
 
 namespace rollcall::bootstrap {
 
@@ -50,6 +51,7 @@ enum class FrameType : std::uint16_t {
     exchange,
     barrier,
     gathered,
+    gathered_memory,  ///< As gathered, which is in the memory whose descriptor comes along: sequence, bytes.
     released,
     failed,
     abort,
@@ -130,6 +132,10 @@ class Inbox {
     /// Frames with bodies longer than this are refused.
     explicit Inbox(std::size_t longest_body) : longest_body_(longest_body) {}
 
+    /// From now on a descriptor that comes with a frame (SCM_RIGHTS) is kept, the latest one.
+    void keep_descriptors() { keeps_descriptors_ = true; }
+    Descriptor take_descriptor() { return std::move(descriptor_); }
+
     enum class State { open, closed };
     /// Reads what is there, without blocking, up to one frame of the longest kind. A broken connection counts as
     /// closed. A pipe must be non-blocking.
@@ -140,7 +146,11 @@ class Inbox {
     std::optional<Frame> next();
 
   private:
+    ssize_t read(int socket, std::span<std::byte> into);
+
     std::size_t longest_body_;
+    bool keeps_descriptors_ = false;
+    Descriptor descriptor_;
     Blob bytes_;
     std::size_t begin_ = 0;
 };

@@ -19,7 +19,7 @@ class Launched final : public Bootstrap {
 
     std::string_view name() const override { return "rollcall run"; }
     const Place& place() const override { return member_->place(); }
-    std::vector<Blob> exchange(std::span<const std::byte> mine, const Meanwhile& meanwhile, Timeout timeout) override {
+    Gathered exchange(std::span<const std::byte> mine, const Meanwhile& meanwhile, Timeout timeout) override {
         return member_->exchange(mine, meanwhile, timeout);
     }
     void barrier(const Meanwhile& meanwhile, Timeout timeout) override { member_->barrier(meanwhile, timeout); }

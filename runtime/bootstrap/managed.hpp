@@ -34,7 +34,7 @@ class Managed final : public Bootstrap {
 
     std::string_view name() const override { return rendezvous_.name(); }
     const Place& place() const override { return rendezvous_.place(); }
-    std::vector<Blob> exchange(std::span<const std::byte> mine, const Meanwhile& meanwhile, Timeout timeout) override {
+    Gathered exchange(std::span<const std::byte> mine, const Meanwhile& meanwhile, Timeout timeout) override {
         return rendezvous_.exchange(mine, meanwhile, timeout);
     }
     void barrier(const Meanwhile& meanwhile, Timeout timeout) override { rendezvous_.barrier(meanwhile, timeout); }

@@ -64,6 +64,7 @@ Member::Member(Place place, Descriptor control, Descriptor notices, Loss loss)
     if (!notice_events_ || ::epoll_ctl(notice_events_.get(), EPOLL_CTL_ADD, notices_.get(), &interest) != 0) {
         throw Error(ErrorCode::bootstrap, fmt::format("rank {} cannot watch for notices: {}", place_.rank, std::strerror(errno)));
     }
+    inbox_.keep_descriptors();
     post(FrameWriter(FrameType::join).i32(::getpid()).finish());
 }
 
@@ -122,26 +123,22 @@ Frame Member::answer(const char* operation, std::uint64_t sequence, const Meanwh
     }
 }
 
-std::vector<Blob> Member::exchange(std::span<const std::byte> mine, const Meanwhile& meanwhile, Timeout timeout) {
+Gathered Member::exchange(std::span<const std::byte> mine, const Meanwhile& meanwhile, Timeout timeout) {
     if (mine.size() > kLongestBlob) {
         throw Error(ErrorCode::invalid_argument, fmt::format("rank {}: a bootstrap exchange of {} bytes; the longest blob has {}",
                                                              place_.rank, mine.size(), kLongestBlob));
     }
     const auto sequence = ++sequence_;
     post(FrameWriter(FrameType::exchange).u64(sequence).blob(mine).finish());
-    const Frame frame = answer("exchange", sequence, meanwhile, timeout);
-    FrameReader reader(frame.body);
-    reader.u64();
-    if (frame.type != FrameType::gathered || reader.u32() != static_cast<std::uint32_t>(place_.size)) {
+    Frame frame = answer("exchange", sequence, meanwhile, timeout);
+    if (frame.type == FrameType::gathered) return Gathered(std::move(frame.body), place_.size);
+    Descriptor memory = inbox_.take_descriptor();
+    if (frame.type != FrameType::gathered_memory || !memory) {
         throw Error(ErrorCode::bootstrap, "the hub answered an exchange with something else");
     }
-    std::vector<Blob> all(static_cast<std::size_t>(place_.size));
-    for (Blob& blob : all) {
-        const auto bytes = reader.blob();
-        blob.assign(bytes.begin(), bytes.end());
-    }
-    reader.end();
-    return all;
+    FrameReader reader(frame.body);
+    reader.u64();
+    return Gathered(std::move(memory), reader.u64(), place_.size);
 }
 
 void Member::barrier(const Meanwhile& meanwhile, Timeout timeout) {

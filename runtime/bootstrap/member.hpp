@@ -48,7 +48,7 @@ class Member {
     Member(Place place, Descriptor control, Descriptor notices, Loss loss);
 
     const Place& place() const { return place_; }
-    std::vector<Blob> exchange(std::span<const std::byte> mine, const Meanwhile& meanwhile, Timeout timeout);
+    Gathered exchange(std::span<const std::byte> mine, const Meanwhile& meanwhile, Timeout timeout);
     void barrier(const Meanwhile& meanwhile, Timeout timeout);
     int notice_descriptor() const { return notice_events_.get(); }
     std::optional<Notice> take_notice();

@@ -68,7 +68,7 @@ void exchange(Bootstrap& job, std::size_t bytes, int round) {
         job.exchange(mine, round % 2 == 0 ? [&turns] { ++turns; } : rollcall::bootstrap::Meanwhile(), std::chrono::seconds(60));
     bool right = all.size() == static_cast<std::size_t>(job.place().size);
     for (int peer = 0; right && peer < job.place().size; ++peer) {
-        const Blob& blob = all[static_cast<std::size_t>(peer)];
+        const auto blob = all[static_cast<std::size_t>(peer)];
         right = blob.size() == bytes + static_cast<std::size_t>(peer);
         for (std::size_t i = 0; right && i < blob.size(); ++i) right = blob[i] == byte_of(peer, i, round);
     }

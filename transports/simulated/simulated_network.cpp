@@ -34,7 +34,7 @@ class SimulatedNetwork::Endpoint final : public Transport {
     std::string_view name() const override { return "simulated"; }
     std::string description() const override { return "simulated network in virtual time"; }
     std::vector<std::byte> address() const override { return {}; }
-    void connect(std::vector<std::vector<std::byte>>) override {}
+    void connect(const std::vector<std::span<const std::byte>>&, std::shared_ptr<const void>) override {}
     void attach(Sink& sink) override { sink_ = &sink; }
     unsigned progress() override { return 0; }
     /// One that moves and one that is offered: nobody is ever scheduled away.

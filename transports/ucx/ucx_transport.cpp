@@ -189,9 +189,9 @@ class UcxTransport final : public Transport {
         return blob;
     }
 
-    void connect(std::vector<std::vector<std::byte>> addresses) override {
-        for (std::size_t peer = 0; peer < addresses.size() && peer < peers_.size(); ++peer)
-            peers_[peer].address = std::move(addresses[peer]);
+    void connect(const std::vector<std::span<const std::byte>>& addresses, std::shared_ptr<const void> storage) override {
+        for (std::size_t peer = 0; peer < addresses.size() && peer < peers_.size(); ++peer) peers_[peer].address = addresses[peer];
+        addresses_ = std::move(storage);
     }
 
     void attach(Sink& sink) override { sink_ = &sink; }
@@ -321,7 +321,7 @@ class UcxTransport final : public Transport {
 
   private:
     struct Peer {
-        std::vector<std::byte> address;
+        std::span<const std::byte> address;  ///< In addresses_.
         ucp_ep_h endpoint = nullptr;
         ucp_rkey_h key = nullptr;
         std::uint64_t board_address = 0;
@@ -497,6 +497,7 @@ class UcxTransport final : public Transport {
     std::span<std::byte> board_bytes_;
     int descriptor_ = -1;
     Sink* sink_ = nullptr;
+    std::shared_ptr<const void> addresses_;
     std::vector<Peer> peers_;
     Requests requests_;
     std::vector<void*> declined_;

@@ -30,6 +30,7 @@ std::optional<Frame> Connection::next() {
 }
 
 bool Connection::post(const std::shared_ptr<const Blob>& frame) {
+    if (!sealed_ && outbox_.empty() && hand_out(socket_.get(), frame)) return true;
     outbox_.add(frame);
     if (sealed_) outbox_.add(sending_.seal(*frame));
     return flush();

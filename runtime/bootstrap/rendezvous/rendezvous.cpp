@@ -249,7 +249,7 @@ Rendezvous::~Rendezvous() {
 std::string_view Rendezvous::name() const { return implementation_->starter; }
 const Place& Rendezvous::place() const { return implementation_->member->place(); }
 
-std::vector<Blob> Rendezvous::exchange(std::span<const std::byte> mine, const Meanwhile& meanwhile, Timeout timeout) {
+Gathered Rendezvous::exchange(std::span<const std::byte> mine, const Meanwhile& meanwhile, Timeout timeout) {
     return implementation_->member->exchange(mine, meanwhile, timeout);
 }
 

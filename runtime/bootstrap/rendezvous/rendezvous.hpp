@@ -60,7 +60,7 @@ class Rendezvous final : public Bootstrap {
 
     std::string_view name() const override;
     const Place& place() const override;
-    std::vector<Blob> exchange(std::span<const std::byte> mine, const Meanwhile& meanwhile, Timeout timeout) override;
+    Gathered exchange(std::span<const std::byte> mine, const Meanwhile& meanwhile, Timeout timeout) override;
     void barrier(const Meanwhile& meanwhile, Timeout timeout) override;
     int notice_descriptor() const override;
     std::optional<Notice> take_notice() override;

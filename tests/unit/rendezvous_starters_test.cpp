@@ -310,6 +310,23 @@ TEST_F(Embeddings, ByAUniqueIdMeetAndEnd) {
     EXPECT_TRUE(contains(why, "refused"));
 }
 
+TEST_F(Embeddings, ByAUniqueIdOfAJobThatCannotStartLeaveNothing) {
+    set("ROLLCALL_LAUNCH_TIMEOUT", "200ms");
+    const UniqueId id = make_unique_id();
+    Embedding embedding;
+    embedding.size = 2;
+    embedding.unique_id = id;
+    const Error error = error_of([&] { join_embedding(embedding); });
+    EXPECT_EQ(error.code(), ErrorCode::timeout);
+    EXPECT_TRUE(contains(error.what(), "rank 1 did not come"));
+    const Invitation invitation = Invitation::parse(reinterpret_cast<const char*>(id.bytes.data()));
+    std::string why;
+    for (const Nanoseconds until = after(20s); now() < until && why.find("refused") == std::string::npos;) {
+        connect_to(*SocketAddress::parse(invitation.address, invitation.port), after(5s), why);
+    }
+    EXPECT_TRUE(contains(why, "refused"));
+}
+
 TEST_F(Embeddings, ByTwoUniqueIdsAreTwoJobs) {
     const UniqueId ids[] = {make_unique_id(), make_unique_id()};
     EXPECT_NE(ids[0].bytes, ids[1].bytes);

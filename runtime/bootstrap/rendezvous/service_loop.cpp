@@ -100,7 +100,11 @@ bool Service::Loop::is_over() {
     const Wish wish = wish_.load();
     if (wish == Wish::stop || (wish == Wish::finish && finish_by_.load() <= now())) return true;
     if (stage_ == Stage::assembling) return false;
-    if (stage_ == Stage::refused) return wish == Wish::finish && flushed() && !has_leaders();
+    if (stage_ == Stage::refused) {
+        // Nobody will say that a root is not needed any more which is no rank's.
+        const bool forgotten = options_.self.rank < 0 && peers_.empty() && assembled_by_ <= now();
+        return forgotten || (wish == Wish::finish && flushed() && !has_leaders());
+    }
     if (!all_left() || !flushed()) return false;
     if (is_root()) return true;
     // A close with something unread would take what was sent last with it: the other side closes first.
@@ -117,7 +121,8 @@ bool Service::Loop::is_over() {
 
 Nanoseconds Service::Loop::next_moment() const {
     Nanoseconds moment = std::min({door_->tick_at(), beat_at_, departures_told_at_});
-    if (stage_ == Stage::assembling) moment = std::min(moment, assembled_by_);
+    const bool may_be_forgotten = stage_ == Stage::refused && options_.self.rank < 0 && peers_.empty();
+    if (stage_ == Stage::assembling || may_be_forgotten) moment = std::min(moment, assembled_by_);
     if (wish_.load() == Wish::finish) moment = std::min(moment, finish_by_.load());
     return moment;
 }

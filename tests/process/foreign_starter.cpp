@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <random>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -27,18 +28,30 @@ namespace {
 
 void set(const char* variable, const std::string& value) { ::setenv(variable, value.c_str(), 1); }
 
-/// A socket at a free port of loopback, listening.
-int listen_somewhere(int& port) {
+/// A socket that listens at this port of loopback; -1 when that is taken.
+int listen_at(int port) {
     const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof address;
-    if (::bind(socket, reinterpret_cast<sockaddr*>(&address), length) != 0 || ::listen(socket, 1) != 0 ||
-        ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &length) != 0)
-        throw std::runtime_error("no port");
-    port = ntohs(address.sin_port);
-    return socket;
+    address.sin_port = htons(static_cast<std::uint16_t>(port));
+    if (::bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 && ::listen(socket, 1) == 0) return socket;
+    ::close(socket);
+    return -1;
+}
+
+/// A socket that listens at a port of loopback; the next port is free, too. Both are below those that the kernel gives to
+/// whoever does not mind: what other tests do meanwhile does not take them.
+int listen_somewhere(int& port) {
+    std::random_device random;
+    for (int attempt = 0; attempt < 100; ++attempt) {
+        port = 28'200 + static_cast<int>(random() % 4'000);
+        const int next = listen_at(port + 1);
+        if (next < 0) continue;
+        ::close(next);
+        if (const int socket = listen_at(port); socket >= 0) return socket;
+    }
+    throw std::runtime_error("no port");
 }
 
 /// A directory of this process's own, that goes with it.

@@ -32,6 +32,7 @@ std::string KeyCredentials::encode(std::string_view text) {
 }
 
 std::optional<std::string> KeyCredentials::decode(const std::string& credential) {
+    if (credential.empty()) return std::nullopt;
     std::vector<unsigned char> box(credential.size());
     std::size_t length = 0;
     if (sodium_base642bin(box.data(), box.size(), credential.data(), credential.size(), nullptr, &length, nullptr, kBase64) != 0)

@@ -32,30 +32,30 @@ constexpr const char* kSrunRank = "SLURM_PROCID";
 /// One attempt to reach one port: what does not answer by then is not ours.
 constexpr Nanoseconds kAttemptPatience = 2000 * kMillisecond;
 /// Between rounds of attempts: short at first, and never so long that a late rank 0 is found late.
-constexpr Nanoseconds kShortestNap = 10 * kMillisecond;
-constexpr Nanoseconds kLongestNap = 500 * kMillisecond;
+constexpr Nanoseconds kShortestRetryNap = 10 * kMillisecond;
+constexpr Nanoseconds kLongestRetryNap = 500 * kMillisecond;
 
 /// The name is no secret: both sides look at each other's user.
 std::string name_of_node(const SlurmStep& step) { return fmt::format("rollcall-srun-{}-{}-{}", ::geteuid(), step.id(), step.node); }
 
-/// Where the others look for rank 0. A host often knows itself by a loopback address that nobody else can use: then also
-/// the address that the job would use.
+/// Where the others look for rank 0. A host often knows itself by a loopback address that nobody else can use, or is known by
+/// one that is translated on its way here: then also the address that the job would use.
 std::vector<std::string> own_addresses(const SlurmStep& step, const std::string& net, std::string& failure) {
     std::vector<std::string> addresses;
+    bool reachable = false;
     const auto add = [&](const std::string& host) {
+        const SocketAddress found = SocketAddress::resolve(host, 0);
+        reachable = reachable || (!found.loopback() && is_of_this_host(found));
+        if (std::find(addresses.begin(), addresses.end(), found.address()) == addresses.end()) addresses.push_back(found.address());
+    };
+    for (const std::string& host : step.first_host) {
         try {
-            const std::string address = SocketAddress::resolve(host, 0).address();
-            if (std::find(addresses.begin(), addresses.end(), address) == addresses.end()) addresses.push_back(address);
-        } catch (const Error& error) {
+            add(host);
+        } catch (const Error& error) {  // a name that only Slurm knows
             failure = error.what();
         }
-    };
-    for (const std::string& host : step.first_host) add(host);
-    const bool only_loopback = std::all_of(addresses.begin(), addresses.end(), [](const std::string& address) {
-        const auto parsed = SocketAddress::parse(address, 0);
-        return parsed && parsed->loopback();
-    });
-    if (only_loopback) add(address_in_use(net));
+    }
+    if (!reachable) add(address_in_use(net));
     return addresses;
 }
 
@@ -80,7 +80,7 @@ std::vector<Descriptor> listen_at_ports(const SlurmStep& step, const std::string
 template <class Attempt>
 std::optional<std::string> keep_trying(Nanoseconds deadline, const Attempt& attempt) {
     std::minstd_rand random(static_cast<unsigned>(::getpid()));
-    for (Nanoseconds nap = kShortestNap; now() < deadline; nap = std::min(2 * nap, kLongestNap)) {
+    for (Nanoseconds nap = kShortestRetryNap; now() < deadline; nap = std::min(2 * nap, kLongestRetryNap)) {
         if (auto text = attempt()) return text;
         const Nanoseconds jittered = nap / 2 + std::uniform_int_distribution<Nanoseconds>(0, nap)(random);
         std::this_thread::sleep_for(std::chrono::nanoseconds(std::max<Nanoseconds>(0, std::min(jittered, deadline - now()))));

@@ -27,6 +27,7 @@ struct Manager {
     const char* starter;  ///< As Job::started_by() says it.
     Words words;          ///< Before the number of ranks.
     Words environment;
+    friend void PrintTo(const Manager& manager, std::ostream* out) { *out << manager.name; }
 };
 
 const Manager kManagers[] = {

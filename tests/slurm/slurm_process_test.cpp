@@ -20,6 +20,7 @@ namespace {
 struct Plugin {
     const char* name;
     const char* starter;
+    friend void PrintTo(const Plugin& plugin, std::ostream* out) { *out << plugin.name; }
 };
 const Plugin kPlugins[] = {{"pmi2", "a launcher that speaks PMI-1"}, {"pmix", "a launcher that speaks PMIx"}, {"none", "srun (Slurm)"}};
 
@@ -89,6 +90,20 @@ TEST_P(EveryPlugin, TheDeathOfRank0EndsTheJobForAll) {
     const Ended ended = run_ranks(8, {"root_dies:1"}, by_srun(GetParam().name));
     EXPECT_EQ(count(ended.out, "wrong"), 0) << ended.out;
     expect_told_soon(ended);
+}
+
+TEST_P(EveryPlugin, ATaskThatDoesNotComeIsMissedAtTheDeadline) {
+    for (const char* missing : {"0", "3", "5"}) {
+        const std::string script = fmt::format("[ $SLURM_PROCID = {} ] && exit 1; exec \"$0\" \"$@\"", missing);
+        JobOptions options = by_srun(GetParam().name, {"sh", "-c", script});
+        options.environment = {"ROLLCALL_LAUNCH_TIMEOUT=1s"};
+        const Ended ended = run_ranks(8, {"storm:1:1"}, options);
+        EXPECT_EQ(ended.code, 5) << ended.out << ended.error;
+        // Whose deadline comes first says so, or is missed itself.
+        EXPECT_EQ(count(ended.out, "in the start: error "), 7) << ended.out << ended.error;
+        EXPECT_GE(count(ended.out, "in the start: error timeout "), 1) << ended.out << ended.error;
+        EXPECT_LT(ended.took, std::chrono::seconds(60));
+    }
 }
 
 TEST_P(EveryPlugin, OneTaskIsAlone) {

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <iterator>
 
 #include <rollcall/error.hpp>
 
@@ -35,8 +36,8 @@ bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == 
 
 }  // namespace
 
-void Handout::listen(std::vector<Descriptor> listeners, Credentials& credentials, std::set<int> askers, bool users) {
-    doors_.push_back({std::move(listeners), &credentials, std::move(askers), users});
+void Handout::listen(std::string name, std::vector<Descriptor> listeners, Credentials& credentials, std::set<int> askers, bool users) {
+    doors_.push_back({std::move(name), std::move(listeners), &credentials, std::move(askers), users});
 }
 
 bool Handout::complete() const {
@@ -103,12 +104,17 @@ void Handout::serve(Nanoseconds deadline) {
     while (!complete()) {
         const Nanoseconds moment = now();
         if (moment >= deadline) {
-            std::vector<int> missing;
-            for (const Door& door : doors_) missing.insert(missing.end(), door.askers.begin(), door.askers.end());
-            const std::size_t all = missing.size();
-            missing.resize(std::min(all, kMostNamed));
-            throw Error(ErrorCode::timeout, fmt::format("{} of those who belong to job {} have not asked for its invitation in time: {}{}",
-                                                        all, job_, fmt::join(missing, ", "), all > kMostNamed ? ", ..." : ""));
+            std::string missing;
+            for (const Door& door : doors_) {
+                if (door.askers.empty()) continue;
+                const std::vector<int> first(
+                    door.askers.begin(),
+                    std::next(door.askers.begin(), static_cast<std::ptrdiff_t>(std::min(door.askers.size(), kMostNamed))));
+                missing += fmt::format("{}{} {}{}", missing.empty() ? "" : "; ", door.name, fmt::join(first, ", "),
+                                       first.size() < door.askers.size() ? ", ..." : "");
+            }
+            throw Error(ErrorCode::timeout,
+                        fmt::format("not all processes of {} have asked for its invitation in time; missing are: {}", job_, missing));
         }
         // When there is no room, whoever comes waits in the kernel's queue.
         const bool room = askers_.size() < kMostAskers || moment - askers_.front().begin >= kAskerMoment;

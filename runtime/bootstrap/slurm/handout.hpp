@@ -36,9 +36,9 @@ class Handout {
     /// `job` names the job in questions and answers; a process of another job gets nothing.
     Handout(std::string job, std::string text) : job_(std::move(job)), text_(std::move(text)) {}
 
-    /// Answers on these listening sockets those who ask by these numbers. `users`: the sockets show whose process asks (unix
-    /// sockets), and others are dropped. The credentials outlive this.
-    void listen(std::vector<Descriptor> listeners, Credentials& credentials, std::set<int> askers, bool users);
+    /// Answers on these listening sockets those who ask by these numbers, who are called `name` in messages ("nodes").
+    /// `users`: the sockets show whose process asks (unix sockets), and others are dropped. The credentials outlive this.
+    void listen(std::string name, std::vector<Descriptor> listeners, Credentials& credentials, std::set<int> askers, bool users);
     /// Returns when all askers have the text, at the moment `deadline` at the latest. Throws Error{timeout} naming those who have not.
     void serve(Nanoseconds deadline);
     /// Connections that were dropped, because of what came or did not come over them.
@@ -46,6 +46,7 @@ class Handout {
 
   private:
     struct Door {
+        std::string name;
         std::vector<Descriptor> listeners;
         Credentials* credentials;
         std::set<int> askers;

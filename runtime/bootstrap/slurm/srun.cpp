@@ -185,7 +185,8 @@ std::string SlurmShare::operator()(std::string mine) {
     if (step_.rank != 0) mine = ask_first_node(step_, *credentials_, deadline);
     OpenCredentials open;
     Handout handout(step_.id(), mine);
-    handout.listen(std::move(local_listeners), open, others(step_.local_size, step_.local_rank), true);
+    handout.listen(fmt::format("tasks of node {}", step_.node), std::move(local_listeners), open,
+                   others(step_.local_size, step_.local_rank), true);
     if (step_.rank == 0 && step_.nodes > 1) {
         std::string failure;
         auto listeners = listen_at_ports(step_, net_, failure);
@@ -195,7 +196,7 @@ std::string SlurmShare::operator()(std::string mine) {
                                     "--mpi=pmi2 or rollcall run",
                                     step_.id(), fmt::join(step_.first_host, " or "), slurm_port(step_, 0),
                                     slurm_port(step_, kSlurmPorts - 1), failure));
-        handout.listen(std::move(listeners), *credentials_, others(step_.nodes, step_.node), false);
+        handout.listen("nodes", std::move(listeners), *credentials_, others(step_.nodes, step_.node), false);
     }
     handout.serve(deadline);
     return mine;

@@ -33,6 +33,8 @@ constexpr Nanoseconds kKillAgain = 10 * kMillisecond;
 /// Processes that do not die of SIGKILL within this (they hang in the kernel, or are another user's) are reported
 /// instead. Shorter than the silence after which a station counts as lost.
 constexpr Timeout kKillLimit = std::chrono::seconds(2);
+/// How long the departure of a rank may wait for others.
+constexpr Nanoseconds kDeparturesTogether = 100 * kMillisecond;
 /// So many remote shells may be about to connect at once; the others wait.
 constexpr std::ptrdiff_t kMostConnecting = 64;
 
@@ -74,6 +76,7 @@ Station::Station(Poller& poller, Guarded& guarded, Order order, bool root)
       hub_(order_.size, own_ranks(order_), all_below(order_), root),
       ranks_below_(all_below(order_)),
       leftovers_(true),
+      departures_at_(kNever),
       kill_again_(kNever) {
     if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) {
         throw Error(ErrorCode::bootstrap,
@@ -278,7 +281,8 @@ void Station::step(Nanoseconds until) {
         node_.spared().insert(remote->shell());
         ++connecting;
     }
-    until = std::min({until, node_.tick_at(), leftovers_.look_at(), kill_again_});
+    if (hub_.has_departures() && departures_at_ == kNever) departures_at_ = now() + kDeparturesTogether;
+    until = std::min({until, node_.tick_at(), leftovers_.look_at(), kill_again_, departures_at_});
     for (const auto& remote : remotes_) until = std::min(until, remote->tick_at());
     poller_.wait(until);
 
@@ -287,6 +291,10 @@ void Station::step(Nanoseconds until) {
     node_.tick();
     for (const auto& remote : remotes_) remote->tick();
     if (kill_again_ <= time) kill();
+    if (departures_at_ <= time) {
+        departures_at_ = kNever;
+        deliver(hub_.tell_departures());
+    }
 }
 
 void Station::joined(int rank) { report(read(FrameWriter(FrameType::agent_joined).i32(rank).finish())); }

@@ -14,9 +14,7 @@ Alone::Alone() {
     place_.job = place_.host + "-" + std::to_string(::getpid());
 }
 
-Gathered Alone::exchange(std::span<const std::byte> mine, const Meanwhile&, Timeout) {
-    return Gathered(mine);
-}
+Gathered Alone::exchange(std::span<const std::byte> mine, const Meanwhile&, Timeout) { return Gathered(mine); }
 
 void Alone::abort(int code, std::string_view why) noexcept {
     std::fprintf(stderr, "rollcall: rank 0 on host %s aborted the job with code %d: %.*s\n", place_.host.c_str(), code,

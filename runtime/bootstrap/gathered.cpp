@@ -44,7 +44,8 @@ Gathered::Gathered(Descriptor file, std::size_t bytes, int size) {
     // Private: writing was sealed off, and a shared mapping would be refused for that.
     void* const at = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.get(), 0);
     if (at == MAP_FAILED) {
-        throw Error(ErrorCode::bootstrap, fmt::format("the answer to an exchange cannot be mapped ({} bytes): {}", bytes, std::strerror(errno)));
+        throw Error(ErrorCode::bootstrap,
+                    fmt::format("the answer to an exchange cannot be mapped ({} bytes): {}", bytes, std::strerror(errno)));
     }
     storage_ = std::shared_ptr<const void>(at, [bytes](const void* mapped) { ::munmap(const_cast<void*>(mapped), bytes); });
     bytes_ = std::span(static_cast<const std::byte*>(at), bytes);
@@ -63,7 +64,8 @@ Gathered::Gathered(std::span<const std::byte> only)
 void Gathered::read(int size) {
     FrameReader reader(bytes_);
     reader.u64();
-    if (reader.u32() != static_cast<std::uint32_t>(size)) throw Error(ErrorCode::bootstrap, "an exchange was answered for another number of ranks");
+    if (reader.u32() != static_cast<std::uint32_t>(size))
+        throw Error(ErrorCode::bootstrap, "an exchange was answered for another number of ranks");
     begins_.reserve(static_cast<std::size_t>(size));
     std::size_t begin = sizeof(std::uint64_t) + sizeof(std::uint32_t);
     for (int rank = 0; rank < size; ++rank) {

@@ -206,13 +206,25 @@ Hub::Deliveries Hub::lose_below(int hub, std::string host, std::string how) {
     return out;
 }
 
+Hub::Deliveries Hub::tell_departures() {
+    Deliveries out;
+    for (const auto& [last, loss] : departures_) {
+        const auto told = shared(encode_loss(loss, last));
+        for (std::size_t hub = 0; hub < below_.size(); ++hub) out.push_back({Delivery::To::below, static_cast<int>(hub), told});
+    }
+    departures_.clear();
+    return out;
+}
+
 void Hub::apply(const Loss& loss, std::uint64_t last, int except, Deliveries& out) {
     Loss fresh{{}, loss.host, loss.how, loss.notice};
     for (const int rank : loss.ranks) {
         if (!lost_.insert(rank).second) continue;
         fresh.ranks.push_back(rank);
         if (gone_.empty() || last < gone_.back().last) {
-            gone_.push_back({last, rank, fmt::format("rank {} on host {} {}", rank, loss.host, loss.how)});
+            gone_.push_back({last, rank,
+                             loss.host.empty() ? fmt::format("rank {} {}", rank, loss.how)
+                                               : fmt::format("rank {} on host {} {}", rank, loss.host, loss.how)});
         }
     }
     if (fresh.ranks.empty()) return;
@@ -221,6 +233,13 @@ void Hub::apply(const Loss& loss, std::uint64_t last, int except, Deliveries& ou
         for (const int rank : round->second.waiting) {
             if (!lost_.contains(rank)) out.push_back({Delivery::To::rank, rank, answer});
         }
+    }
+    if (root_ && !loss.notice) {
+        if (below_.empty()) return;
+        Loss& together = departures_.try_emplace(last, Loss{{}, fresh.host, fresh.how, false}).first->second;
+        if (together.host != fresh.host) together.host.clear();
+        together.ranks.insert(together.ranks.end(), fresh.ranks.begin(), fresh.ranks.end());
+        return;
     }
     const auto told = shared(encode_loss(fresh, last));
     for (std::size_t hub = 0; hub < below_.size(); ++hub) {

@@ -47,7 +47,7 @@ class Hub {
     /// What happened to ranks.
     struct Loss {
         std::vector<int> ranks;
-        std::string host;    ///< Where they were.
+        std::string host;    ///< Where they were; empty: on several.
         std::string how;     ///< Completes "rank 3 on host a ...".
         bool notice = true;  ///< Others get a notice of it; false when they left in good order.
     };
@@ -63,6 +63,11 @@ class Hub {
     Deliveries hear_above(const Frame& frame);
     /// A rank of this node will not call any more. Only its first loss counts.
     Deliveries lose(int rank, std::string host, std::string how, bool notice);
+    /// Whether ranks have left in good order of whom the hubs below have not been told: the end of a job is not to be news
+    /// for each host from each rank. Only at the root.
+    bool has_departures() const { return !departures_.empty(); }
+    /// Tells them. Called a moment after the first; not at all when everybody goes.
+    Deliveries tell_departures();
     /// A hub below is gone, with all for which it spoke.
     Deliveries lose_below(int hub, std::string host, std::string how);
 
@@ -107,6 +112,7 @@ class Hub {
     std::map<std::uint64_t, std::shared_ptr<const Blob>> failed_;  // by disagreement: for those who call later
     std::vector<Gone> gone_;  // in the order of their losses, those that doom more than the ones before
     std::set<int> lost_;
+    std::map<std::uint64_t, Loss> departures_;  // by their last call
 };
 
 }  // namespace rollcall::bootstrap

@@ -252,6 +252,30 @@ TEST(Hubs, LeavingIsNoNewsButEndsWhatWaits) {
     EXPECT_TRUE(hub.lose(1, "h", "died", true).empty());
 }
 
+TEST(Hubs, DeparturesAreToldTogether) {
+    Hub hub(5, {0, 1}, {{2}, {3, 4}}, true);
+    EXPECT_TRUE(hub.lose(0, "a", "has left the job", false).empty());
+    EXPECT_TRUE(hub.lose(1, "a", "has left the job", false).empty());
+    Inbox inbox(kLongestAnswer);
+    inbox.append(Hub::encode_loss({{2}, "b", "has left the job", false}, 0));
+    EXPECT_TRUE(hub.hear_below(0, *inbox.next()).empty());
+    ASSERT_TRUE(hub.has_departures());
+    const auto told = hub.tell_departures();
+    EXPECT_FALSE(hub.has_departures());
+    ASSERT_EQ(told.size(), 2u);
+    inbox.append(*told[1].frame);
+    Hub below(5, {3, 4}, {}, false);
+    EXPECT_TRUE(below.hear_above(*inbox.next()).empty());
+    const auto answer = below.arrive(3, Kind::barrier, 1, {});
+    ASSERT_EQ(answer.size(), 1u);
+    inbox.append(*answer[0].frame);
+    FrameReader reader(inbox.next()->body);
+    reader.u64();
+    reader.u32();
+    EXPECT_EQ(reader.i32(), 0);
+    EXPECT_EQ(reader.text(), "rank 0 has left the job");
+}
+
 TEST(Hubs, RefuseWhatNobodyMaySend) {
     Hub hub(4, {0, 1}, {{2, 3}}, true);
     const auto hear = [&](const Blob& bytes) {

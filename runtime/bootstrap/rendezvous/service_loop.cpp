@@ -135,7 +135,10 @@ void Service::Loop::keep_time(Nanoseconds expected) {
     }
     if (door_->tick_at() <= time) door_->tick();
     if (beat_at_ <= time) beat(time);
-    if (departures_told_at_ <= time) pass_on_departures();
+    if (departures_told_at_ <= time) {
+        departures_told_at_ = kNever;
+        deliver(hub_->tell_departures());
+    }
     if (stage_ == Stage::assembling && assembled_by_ <= time && is_root()) {
         const double seconds = std::chrono::duration<double>(options_.join_timeout).count();
         refuse(Error(ErrorCode::timeout, fmt::format("the job cannot start: within {:g} s {} did not come", seconds, assembly_.missing())));

@@ -79,7 +79,6 @@ class Service::Loop {
     Nanoseconds next_moment() const;
     void keep_time(Nanoseconds expected);
     void announce_now();
-    void pass_on_departures();
     bool is_over();
     bool flushed() const;
     bool has_leaders() const;
@@ -127,7 +126,6 @@ class Service::Loop {
     std::optional<Error> refusal_;
     std::optional<Hub> hub_;
     /// Of ranks that left in good order: all do at the end of a job, and then no host needs to hear it of each.
-    std::vector<std::shared_ptr<const Blob>> departures_;
     Nanoseconds departures_told_at_ = kNever;
     std::string root_host_;
     bool said_goodbye_ = false;  ///< A leader that has shut down its side of the connection to the root.

@@ -31,13 +31,6 @@ std::shared_ptr<const Blob> notice_frame(int rank, const std::string& how) {
 /// How long a departure may wait for others, so that the end of a job is not news for each host from each rank.
 constexpr Nanoseconds kDeparturesTogether = 100 * kMillisecond;
 
-bool is_departure(const Blob& frame) {
-    if (type_of(frame) != FrameType::loss) return false;
-    Hub::Loss loss;
-    Hub::decode_loss(std::span(frame).subspan(kHeaderBytes), loss);
-    return !loss.notice;
-}
-
 [[noreturn]] void refuse_frame(const Frame& frame, const char* from) {
     throw Error(ErrorCode::bootstrap, fmt::format("a frame of type {} from {}", static_cast<int>(frame.type), from));
 }
@@ -255,13 +248,6 @@ bool Service::Loop::welcome(Peer& peer, const Place& place) {
 void Service::Loop::deliver(const Hub::Deliveries& deliveries) {
     using To = Hub::Delivery::To;
     for (const auto& delivery : deliveries) {
-        // The hub has one frame for all those below, one after the other.
-        if (delivery.to == To::below && !departures_.empty() && departures_.back() == delivery.frame) continue;
-        if (delivery.to == To::below && is_departure(*delivery.frame)) {
-            departures_.push_back(delivery.frame);
-            departures_told_at_ = std::min(departures_told_at_, now() + kDeparturesTogether);
-            continue;
-        }
         Peer* peer = nullptr;
         switch (delivery.to) {
             case To::rank:
@@ -278,13 +264,7 @@ void Service::Loop::deliver(const Hub::Deliveries& deliveries) {
             post(*peer, delivery.frame);
         }
     }
-}
-
-void Service::Loop::pass_on_departures() {
-    departures_told_at_ = kNever;
-    for (const auto& frame : std::exchange(departures_, {})) {
-        for (const auto& [hub, number] : hubs_) post(*peers_.at(number), frame);
-    }
+    if (hub_->has_departures() && departures_told_at_ == kNever) departures_told_at_ = now() + kDeparturesTogether;
 }
 
 void Service::Loop::end_job(const std::shared_ptr<const Blob>& notice, const Peer* except) {

@@ -50,6 +50,11 @@ void Link::stop() {
     if (out_) poller_.remove(out_.get());
 }
 
+void Link::begin_with(bootstrap::FrameType type, std::function<void(const std::string&)> on_text) {
+    first_ = type;
+    on_text_ = std::move(on_text);
+}
+
 void Link::watch(Nanoseconds silence) {
     silence_ = silence;
     heard_ = now();
@@ -78,8 +83,14 @@ void Link::readable() {
     const auto alive = alive_;
     const bool open = inbox_.receive(in_.get()) == bootstrap::Inbox::State::open;
     heard_ = now();
+    if (on_text_) {
+        std::string text;
+        const bool begun = inbox_.skip_to(first_, text);
+        if (!text.empty()) on_text_(text);
+        if (begun) on_text_ = nullptr;
+    }
     try {
-        while (auto frame = inbox_.next()) {
+        while (auto frame = on_text_ ? std::nullopt : inbox_.next()) {
             on_frame_(*frame);
             if (!*alive) return;
         }

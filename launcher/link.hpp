@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 
 #include <rollcall/time.hpp>
 
@@ -28,6 +29,8 @@ class Link {
     Link(const Link&) = delete;
     Link& operator=(const Link&) = delete;
 
+    /// Until a frame of this type comes, what comes is no frame: it is given to `on_text`. Call it before the first poll.
+    void begin_with(bootstrap::FrameType type, std::function<void(const std::string& text)> on_text);
     /// From now on heartbeats are sent, and a silence that is longer is a loss. Each side's heartbeats come six times
     /// within it.
     void watch(Nanoseconds silence);
@@ -51,6 +54,8 @@ class Link {
     bootstrap::Descriptor out_;  // empty: in_ serves both
     OnFrame on_frame_;
     OnClosed on_closed_;
+    bootstrap::FrameType first_{};
+    std::function<void(const std::string&)> on_text_;  // until the first frame has come
     bootstrap::Inbox inbox_;
     bootstrap::Outbox outbox_;
     bool stopped_ = false;

@@ -127,6 +127,7 @@ void Remote::start() {
     retry_at_ = kNever;
     ++attempts_;
     shell_text_.clear();
+    shell_output_.clear();
     closed_how_.clear();
     closed_at_ = kNever;
     const auto words = remote_command(order_.remote_shell, host().name, order_.command);
@@ -161,6 +162,11 @@ void Remote::start() {
     link_ = std::make_unique<Link>(
         poller_, std::move(ours), Descriptor(), [this](const Frame& frame) { said(frame); },
         [this](const std::string& how) { closed(how); });
+    // Start-up files of the shell over there may write a greeting.
+    link_->begin_with(FrameType::agent_hello, [this](const std::string& text) {
+        shell_output_ += text;
+        if (shell_output_.size() > kLongestShellText) shell_output_.erase(0, shell_output_.size() - kLongestShellText);
+    });
     ::fcntl(error.get(), F_SETFL, O_NONBLOCK);
     shell_error_ = std::move(error);
     poller_.add(shell_error_.get(), EPOLLIN, [this](std::uint32_t) { hear_shell(); });
@@ -171,9 +177,6 @@ void Remote::said(const Frame& frame) {
     if (frame.type == FrameType::heartbeat) return;
     if (!connected_) {
         FrameReader reader(frame.body);
-        if (frame.type != FrameType::agent_hello) {
-            throw Error(ErrorCode::bootstrap, fmt::format("the agent begins with a frame of type {}", static_cast<int>(frame.type)));
-        }
         if (const auto version = reader.u32(); version != kAgentProtocol) {
             lose(fmt::format("has another version of Rollcall: its agent speaks version {} of the protocol and this launcher version {}; "
                              "install the same one, or name the right one by --command",
@@ -265,10 +268,11 @@ void Remote::shell_ended(int status) {
         }
         return;
     }
-    std::string text = shell_text_;
+    std::string text = shell_output_ + shell_text_;
     while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
     std::replace(text.begin(), text.end(), '\n', ';');
-    std::erase(text, '\r');
+    std::replace_if(
+        text.begin(), text.end(), [](unsigned char one) { return one < ' '; }, ' ');
     const auto words = remote_command(order_.remote_shell, host().name, order_.command);
     const std::string end =
         WIFSIGNALED(status) ? "was killed by " + describe_signal(WTERMSIG(status)) : fmt::format("ended with code {}", WEXITSTATUS(status));

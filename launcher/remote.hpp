@@ -80,7 +80,8 @@ class Remote {
     std::unique_ptr<Link> link_;
     std::unique_ptr<Link> ended_link_;  // destroyed at the next tick: it may be calling
     bootstrap::Descriptor shell_error_;
-    std::string shell_text_;  // of its standard error: an unfinished line, or all of it before the agent has answered
+    std::string shell_text_;    // of its standard error: an unfinished line, or all of it before the agent has answered
+    std::string shell_output_;  // of its standard output, before the agent
     bool connected_ = false;
     bool over_ = false;
     int attempts_ = 0;

@@ -146,6 +146,22 @@ void Inbox::append(std::span<const std::byte> bytes) {
     bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
 }
 
+bool Inbox::skip_to(FrameType type, std::string& dropped) {
+    Blob begin = FrameWriter(type).finish();
+    begin.resize(sizeof(std::uint16_t) * 2);  // magic and type
+    const auto from = bytes_.begin() + static_cast<std::ptrdiff_t>(begin_);
+    auto at = std::search(from, bytes_.end(), begin.begin(), begin.end());
+    const bool found = at != bytes_.end();
+    if (!found) {
+        // The end of what is there may be the beginning of the frame.
+        at -= std::min<std::ptrdiff_t>(bytes_.end() - from, static_cast<std::ptrdiff_t>(begin.size()) - 1);
+        while (!std::equal(at, bytes_.end(), begin.begin())) ++at;
+    }
+    dropped.append(reinterpret_cast<const char*>(bytes_.data()) + begin_, static_cast<std::size_t>(at - from));
+    begin_ = static_cast<std::size_t>(at - bytes_.begin());
+    return found;
+}
+
 std::optional<Frame> Inbox::next() {
     const auto rest = std::span<const std::byte>(bytes_).subspan(begin_);
     if (rest.size() < kHeaderBytes) return std::nullopt;

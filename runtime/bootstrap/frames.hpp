@@ -144,6 +144,8 @@ class Inbox {
     /// The next whole frame. Throws Error{bootstrap} when what came is not a frame; the stream cannot be used after
     /// that.
     std::optional<Frame> next();
+    /// Drops what is there before a frame of this type, and appends it to `dropped`. False when that frame has not begun.
+    bool skip_to(FrameType type, std::string& dropped);
 
   private:
     ssize_t read(int socket, std::span<std::byte> into);

@@ -181,6 +181,18 @@ TEST(Hosts, OneThatCannotBeReachedIsNamed) {
     EXPECT_TRUE(has(result.error, "no way to b"));
 }
 
+/// As a shell's start-up files may, or an account that nobody may use.
+TEST(Hosts, WhatTheRemoteShellSaysFirstDoesNoHarm) {
+    const Result greeted =
+        run({"--hosts", "a,b", "--agent", "sh -c 'echo welcome; sleep 0.1; head -c 100000 /dev/zero; exec \"$@\"' {host}", "echo", "here"});
+    EXPECT_EQ(greeted.code, 0);
+    EXPECT_EQ(greeted.out, "here\nhere\n");
+    EXPECT_EQ(greeted.error, "");
+    const Result refused = run({"--hosts", "a", "--agent", "sh -c 'echo This account is not available.; exit 1' {host}", "true"});
+    EXPECT_EQ(refused.code, 1);
+    EXPECT_TRUE(has(refused.error, "ended with code 1: This account is not available."));
+}
+
 TEST(Hosts, OneThatDoesNotAnswerIsNamed) {
     const Result result = run(
         {"--hosts", "a,b", "--launch-timeout", "300ms", "--agent", "sh -c 'test $0 = a && exec \"$@\"; exec sleep 1000' {host}", "true"});

@@ -118,6 +118,31 @@ TEST(Frames, RefuseWhatIsNotTheProtocol) {
     }
 }
 
+TEST(Frames, MayComeAfterSomethingElse) {
+    const Blob frame = FrameWriter(FrameType::join).finish();
+    // It ends as the frame begins, whose first byte comes twice more.
+    std::string text = "welcome\n";
+    text += static_cast<char>(frame[0]);
+    text += static_cast<char>(frame[1]);
+    text += static_cast<char>(frame[0]);
+    Blob stream;
+    for (const char one : text) stream.push_back(static_cast<std::byte>(one));
+    stream.insert(stream.end(), frame.begin(), frame.end());
+    for (std::size_t piece = 1; piece <= stream.size(); ++piece) {
+        Inbox inbox(100);
+        std::string dropped;
+        bool begun = false;
+        for (std::size_t begin = 0; begin < stream.size(); begin += piece) {
+            EXPECT_FALSE(begun && inbox.next());
+            inbox.append(std::span(stream).subspan(begin, std::min(piece, stream.size() - begin)));
+            begun = begun || inbox.skip_to(FrameType::join, dropped);
+        }
+        EXPECT_EQ(dropped, text) << piece;
+        ASSERT_TRUE(begun) << piece;
+        EXPECT_EQ(inbox.next().value().type, FrameType::join);
+    }
+}
+
 TEST(Frames, LongerThanTheLimitAreRefusedBeforeTheyCome) {
     Inbox inbox(100);
     inbox.append(FrameWriter(FrameType::exchange).blob(blob(96)).finish());

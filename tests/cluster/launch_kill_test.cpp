@@ -3,6 +3,7 @@
 // grandchild in a session of its own and a file in /dev/shm. Prints what it saw and how long that took.
 #include "tests/cluster/harness.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -108,7 +109,8 @@ class Job {
                                      "200ms", "--silence", silence, ROLLCALL_LAUNCHER_PROBE, "orphan"});
         // A job that ends well keeps what it leaves there. Of a file that appeared some moments before a guard is killed or
         // stopped its front may not know yet.
-        if (cell.code != 0 && cell.victim != Victim::agent_guard && cell.victim != Victim::command_guard)
+        has_files_ = cell.code != 0 && cell.victim != Victim::agent_guard && cell.victim != Victim::command_guard;
+        if (has_files_)
             for (int rank = 0; rank < kRanks; ++rank) words.push_back(fmt::format("shm:/rollcall-launch-{}-{}@{}", id, rank, rank));
         words.insert(words.end(), {"barrier", "ready", "await:" + go_, "barrier", "leave"});
         command_ = std::make_unique<Command>(words, Words{mark_});
@@ -120,6 +122,8 @@ class Job {
     bool is_ready() { return command_->wait_for(" ready\n", kLimit, kRanks); }
 
     void strike() {
+        // Two processes of an agent on each host, and of each rank itself and its grandchild.
+        EXPECT_GE(left().size(), 3u * 2 + kRanks * 2 + (has_files_ ? kRanks : 0)) << "what is looked for is there";
         const std::string& host = hosts_[1];
         if (cell_.victim == Victim::host || cell_.victim == Victim::link) {
             begin_ = Clock::now();
@@ -212,6 +216,7 @@ class Job {
     const Cluster& cluster_;
     Cell cell_;
     std::string go_, mark_;
+    bool has_files_ = false;
     Words hosts_, namespaces_;
     std::unique_ptr<Command> command_;
     pid_t victim_ = -1;
@@ -261,10 +266,12 @@ TEST_F(LaunchKill, Agents) {
 
 TEST_F(LaunchKill, AgentsGuards) { run_cells({{Victim::agent_guard, SIGKILL, 137}, {Victim::agent_guard, SIGSTOP, 125}}); }
 
-TEST_F(LaunchKill, RanksAndTheCommand) {
-    run_cells({{Victim::rank, SIGKILL, 137},
-               {Victim::rank, SIGTERM, 143},
-               {Victim::command, SIGKILL, 137},
+TEST_F(LaunchKill, Ranks) { run_cells({{Victim::rank, SIGKILL, 137}, {Victim::rank, SIGTERM, 143}}); }
+
+TEST_F(LaunchKill, TheCommandAndItsGuard) {
+    run_cells({{Victim::command, SIGKILL, 137},
+               {Victim::command, SIGTERM, 143},
+               {Victim::command, SIGINT, 130},
                {Victim::command_guard, SIGKILL, 137}});
 }
 

@@ -7,19 +7,26 @@
 #   host     the first process of the namespaces of one host.
 #
 # Who holds whom: the switch ends when the watch does, even by SIGKILL, because that was the only writer of its standard input;
-# and when the switch has ended, the watch ends. Either removes the directory.
+# and when the switch has ended, the watch ends. Either removes the directory; if both are killed at once it stays, and the next
+# `up` or `down` removes it.
+# shellcheck disable=SC2154,SC2015
 set -u
 shopt -s nullglob
 
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 . "$here/cluster-common.sh"
 
-# shellcheck disable=SC2154 # cluster_...: set by cluster.sh
+# Names from outside: cluster_... are set by cluster.sh.
 state=$cluster_state
 read -r -a names <<<"$cluster_names"
 PATH=$PATH:/usr/sbin:/sbin
 
 fail() { echo "$1" >&2; exit 1; }
+
+remove_directory() {
+    ! mountpoint -q "$state/new" || umount -n --lazy "$state/new"
+    rm -rf -- "$state"
+}
 
 # What is made of several mounts is put together in $state/new.
 mount_system_files() {
@@ -55,9 +62,8 @@ route() { # DEVICE ADDRESS
 
 write_files() {
     local index
-    mkdir -p "$state"/{etc,hosts,new,ssh}
+    mkdir "$state"/{etc,hosts,new,ssh}
     printf '%s\n' "${names[@]}" >"$state/names"
-    : >"$state/log"
     {
         echo '127.0.0.1 localhost'
         for ((index = 0; index <= ${#names[@]}; ++index)); do
@@ -128,8 +134,13 @@ take_down() {
     [[ -z ${life-} ]] || exec {life}>&-
     for helper in "${helpers[@]}"; do kill "$helper" 2>/dev/null; done
     # The switch does nothing that takes long, unless it is stopped.
-    [[ -z $switch ]] || { wait_for_switch || kill -KILL "$switch"; wait "$switch"; }
-    rm -rf -- "$state"
+    if [[ -n $switch ]] && ! wait_for_switch; then
+        kill -KILL "$switch"
+        forced=true
+    fi
+    [[ -z $switch ]] || wait "$switch"
+    remove_directory
+    if $forced; then exit 1; fi
 }
 
 wait_for_switch() {
@@ -145,41 +156,39 @@ wait_for_switch() {
 }
 
 watch() {
-    local answer line
-    switch='' helpers=()
+    local answer line own_start
+    switch='' helpers=() forced=false
     umask 022
     mkdir -m 700 "$state" 2>/dev/null || fail "cluster.sh: $state is there already"
-    trap 'take_down; exit 0' USR1
-    trap 'take_down; exit 143' TERM
-    trap 'take_down; exit 130' INT
-    trap 'take_down; exit 129' HUP
-    trap 'take_down; exit 131' QUIT
+    trap take_down EXIT
+    trap 'exit 0' USR1
+    trap 'exit 129' HUP
+    trap 'exit 130' INT
+    trap 'exit 131' QUIT
+    trap 'exit 143' TERM
     write_process "$state/watch" $$
     own_start=$started
+    : >"$state/log"
+    mkfifo "$state/life" "$state/answer"
+    # The switch opens them in the same order.
+    unshare --pid --fork --kill-child "$BASH" "$here/cluster-build.sh" switch <"$state/life" >"$state/answer" 2>>"$state/log" &
+    switch=$!
+    exec {life}>"$state/life" {answer}<"$state/answer"
     write_files
     [[ $cluster_ssh == no ]] || write_ssh_files
     mount_system_files head
-    mkfifo "$state/life" "$state/answer"
-    # The switch opens them in the same order.
-    unshare --mount --pid --fork --kill-child "$BASH" "$here/cluster-build.sh" switch \
-        <"$state/life" >"$state/answer" 2>>"$state/log" &
-    switch=$!
-    exec {life}>"$state/life" {answer}<"$state/answer"
+    echo begin >&"$life"
     line=
     read -r -t 60 -u "$answer" line
     exec {answer}<&-
-    if [[ $line != ready ]]; then
-        echo "cluster.sh: the cluster cannot be made: $(tail -n 3 "$state/log" | paste -sd ' ')" >&2
-        take_down
-        exit 1
-    fi
-    echo "$state: ${#names[@]} hosts, ${names[0]} to ${names[-1]}" || { take_down; exit 1; }
+    [[ $line == ready ]] || fail "cluster.sh: the cluster cannot be made: $(tail -n 3 "$state/log" | paste -sd ' ')"
+    echo "$state: ${#names[@]} hosts, ${names[0]} to ${names[-1]}" || exit 1
     exec >/dev/null 2>&1
     [[ $cluster_until_eof != true ]] || help until_end_of_input
     [[ -z $cluster_owner ]] || help until_end_of "$cluster_owner"
     exec </dev/null
     wait "$switch"
-    take_down
+    exit 137 # somebody has killed it
 }
 
 # A process that waits for something, and then asks the watch to end; it ends with the watch.
@@ -208,12 +217,15 @@ until_end_of() {
 
 # --------------------------------------------------------------------------------------------------------------- switch
 
-# It shares the network namespace of the watch.
+# It shares the namespaces of the watch, but for that of processes.
 switch() {
     local index line number go ready words address hardware_address
     number=${#names[@]}
     read -r process _ </proc/self/stat # as the caller's process namespace has it: that is what /proc shows here
     write_process "$state/switch" "$process"
+    trap wait_for_watch EXIT
+    trap : PIPE # an answer that nobody reads any more
+    read -r line && [[ $line == begin ]] || exit 1
     configure_network
     address_of 0
     hardware_address_of 0
@@ -250,10 +262,16 @@ switch() {
     for ((index = 0; index < number; ++index)); do
         until_true 30 port_forwards "v$index" || fail "the link of ${names[index]} does not come up"
     done
+    exec {go}<&- {ready}<&-
     echo ready
-    exec >/dev/null {go}<&- {ready}<&-
+}
+
+# If the cluster could not be made, the watch first reads why; a line that does not say `ready` tells it so.
+wait_for_watch() {
+    echo 2>/dev/null
+    exec >/dev/null
     read -r _
-    rm -rf -- "$state"
+    remove_directory
 }
 
 # One line of each host.

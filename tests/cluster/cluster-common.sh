@@ -22,7 +22,7 @@ need_tools() { # COMMAND[:PACKAGE]...
 # Sets started to when a process began, which tells it from a later one of the same number, and condition to what it does.
 look_at() {
     local line fields
-    { read -r line <"/proc/$1/stat"; } 2>/dev/null || return
+    { read -r line <"/proc/$1/stat"; } 2>/dev/null || return 1 # named: in a trap the status would be another
     read -r -a fields <<<"${line##*) }"
     condition=${fields[0]}
     started=${fields[19]}

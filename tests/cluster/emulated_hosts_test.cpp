@@ -395,6 +395,23 @@ TEST_F(ClusterTest, NothingRemainsWhenItsHoldersAreKilled) {
     }
 }
 
+TEST_F(ClusterTest, NothingRemainsWhenItIsKilledWhileItIsMade) {
+    const char* const given = std::getenv("ROLLCALL_TEST_SEED");
+    const unsigned seed = given != nullptr ? static_cast<unsigned>(std::strtoul(given, nullptr, 0)) : std::random_device()();
+    fmt::print("ROLLCALL_TEST_SEED={}\n", seed);
+    std::mt19937 random(seed);
+    for (int round = 0; round < 8; ++round) {
+        SCOPED_TRACE(round);
+        const std::string name = fmt::format("test-{}-killed-{}", ::getpid(), round), mark = "ROLLCALL_CLUSTER_TEST=" + name;
+        Command holder({ROLLCALL_CLUSTER_SCRIPT, "--name", name, "up", "4", "--ssh", "--until-eof"}, {mark});
+        ASSERT_TRUE(eventually([&] { return std::filesystem::exists("/run/rollcall-cluster-" + name + "/life"); }));
+        std::this_thread::sleep_for(milliseconds(random() % 500));
+        holder.signal(SIGKILL);
+        EXPECT_EQ(holder.finish().code, 128 + SIGKILL);
+        expect_gone(name, mark);
+    }
+}
+
 TEST_F(ClusterTest, StaysWithoutItsMakerUntilItIsTakenDown) {
     const std::string name = fmt::format("test-{}-stays", ::getpid());
     const auto call = [&](Words words, const Words& environment = {}) {

@@ -267,7 +267,10 @@ pid_t Cluster::process_of(const std::string& host) const {
 }
 
 void Cluster::down() {
-    if (holder_) holder_->finish();
+    if (holder_ && holder_->process() > 0) {
+        const int code = holder_->finish().code;
+        EXPECT_TRUE(code == 0 || code > 128) << code << ": it had to be forced";
+    }
     holder_.reset();
 }
 

@@ -1,0 +1,132 @@
+// What the links of a cluster do: their rate, a partition, a loss, and the silence of a host that has crashed.
+#include <cerrno>
+#include <csignal>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/socket.h>
+
+#include "tests/cluster/harness.hpp"
+#include "tests/cluster/sockets.hpp"
+
+namespace rollcall::test {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class ClusterLinks : public testing::Test {
+  protected:
+    void SetUp() override {
+        if (!unavailable().empty()) GTEST_SKIP() << unavailable();
+    }
+};
+
+/// Megabits per second that a receiver gets once the link's burst is over.
+double measure_rate(const Cluster& cluster, const std::string& from, const std::string& to, std::size_t bytes) {
+    const Pair pair = connect(cluster, from, to);
+    std::thread sender([&] {
+        const std::string data(bytes, 'x');
+        for (std::size_t done = 0; done < bytes && is_ready(pair.here, POLLOUT, seconds(30));) {
+            const ssize_t count = ::send(pair.here.get(), data.data() + done, bytes - done, MSG_NOSIGNAL);
+            if (count < 0 && errno != EAGAIN) break;
+            done += static_cast<std::size_t>(std::max<ssize_t>(count, 0));
+        }
+    });
+    std::vector<char> data(1 << 16);
+    std::size_t received = 0, counted = 0;
+    Clock::time_point begin;
+    while (received < bytes && is_ready(pair.there, POLLIN, seconds(30))) {
+        const ssize_t count = ::recv(pair.there.get(), data.data(), data.size(), 0);
+        if (count <= 0) break;
+        received += static_cast<std::size_t>(count);
+        if (begin == Clock::time_point() && received > 512 * 1024) begin = Clock::now(), counted = received;
+    }
+    const std::chrono::duration<double> took = Clock::now() - begin;
+    sender.join();
+    EXPECT_EQ(received, bytes);
+    return static_cast<double>(bytes - counted) * 8e-6 / took.count();
+}
+
+TEST_F(ClusterLinks, LinksHaveTheirRateBothWays) {
+    constexpr std::size_t kBytes = 3'000'000;
+    Cluster cluster("2", {"--rate", "none"});
+    ASSERT_EQ(cluster.call({"rate", "node1", "40mbit"}).code, 0);
+    for (const auto& [from, to] : {std::pair("node0", "node1"), std::pair("node1", "node0"), std::pair("head", "node1")}) {
+        const double rate = measure_rate(cluster, from, to, kBytes);
+        EXPECT_GT(rate, 0.5 * 40) << from << " to " << to;
+        EXPECT_LT(rate, 1.1 * 40) << from << " to " << to;
+    }
+    ASSERT_EQ(cluster.call({"rate", "node1", "none"}).code, 0);
+    EXPECT_GT(measure_rate(cluster, "node0", "node1", 4 * kBytes), 2 * 40);
+
+    Cluster limited("2", {"--rate", "40mbit"});
+    EXPECT_LT(measure_rate(limited, "node0", "head", kBytes), 1.1 * 40);
+    EXPECT_LT(measure_rate(limited, "head", "node1", kBytes), 1.1 * 40);
+}
+
+TEST_F(ClusterLinks, APartitionStopsAHostUntilItIsHealed) {
+    Cluster cluster("3");
+    const Pair pair = connect(cluster, "node0", "node1");
+    int port = 0;
+    const Socket listening = listener(cluster, "node1", port);
+    ASSERT_EQ(cluster.call({"partition", "node1"}).code, 0);
+    ASSERT_EQ(::send(pair.here.get(), "x", 1, MSG_NOSIGNAL), 1);
+    EXPECT_LT(connection(cluster, "node0", "node1", port, milliseconds(300)).get(), 0);
+    EXPECT_FALSE(is_ready(pair.there, POLLIN, milliseconds(100)));
+    connect(cluster, "node0", "node2");
+    ASSERT_EQ(cluster.call({"heal", "node1"}).code, 0);
+    EXPECT_TRUE(is_ready(pair.there, POLLIN, seconds(30))) << "TCP sends it again";
+    EXPECT_GE(connection(cluster, "node0", "node1", port).get(), 0);
+}
+
+TEST_F(ClusterLinks, ACrashIsSilent) {
+    Cluster cluster("3");
+    int port = 0;
+    const Socket listening = listener(cluster, "node0", port);
+    Command client(
+        cluster.words({"exec", "node1", "bash", "-c", fmt::format("exec 3<>/dev/tcp/node0/{}; echo connected; exec sleep 1000", port)}));
+    ASSERT_TRUE(client.wait_for("connected")) << client.finish().error;
+    ASSERT_TRUE(is_ready(listening, POLLIN, seconds(10)));
+    const Socket accepted(::accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    ASSERT_EQ(cluster.call({"crash", "node1"}).code, 0);
+    EXPECT_EQ(client.finish().code, 128 + SIGKILL);
+    EXPECT_FALSE(is_ready(accepted, POLLIN | POLLRDHUP, milliseconds(300))) << "nobody says good-bye";
+    EXPECT_EQ(cluster.exec("node1", {"true"}).code, 255);
+    EXPECT_EQ(cluster.exec("node2", {"true"}).code, 0);
+    EXPECT_EQ(cluster.call({"crash", "node1"}).code, 255);
+}
+
+TEST_F(ClusterLinks, LossLosesWhatArrives) {
+    if (run({"sh", "-c", "PATH=$PATH:/usr/sbin:/sbin command -v iptables"}).code != 0) GTEST_SKIP() << "the program iptables is missing";
+    Cluster cluster("2");
+    if (const Result lost = cluster.call({"loss", "node1", "100"}); lost.code != 0) GTEST_SKIP() << "iptables: " << lost.error;
+    Socket receiver, sender;
+    sockaddr_in address = address_of(cluster, "node1", 4711);
+    cluster.inside("node1", CLONE_NEWNET, [&] { receiver.reset(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); });
+    cluster.inside("node0", CLONE_NEWNET, [&] { sender.reset(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)); });
+    ASSERT_EQ(::bind(receiver.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    const auto arrived = [&] {
+        constexpr int kDatagrams = 1000;
+        for (int i = 0; i < kDatagrams; ++i)
+            ::sendto(sender.get(), &i, sizeof i, 0, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+        int count = 0;
+        for (int got = 0; ::recv(receiver.get(), &got, sizeof got, 0) > 0 || is_ready(receiver, POLLIN, milliseconds(50));) ++count;
+        return count;
+    };
+    EXPECT_EQ(arrived(), 0);
+    ASSERT_EQ(cluster.call({"loss", "node1", "12.5"}).code, 0);
+    // 12 standard deviations on either side. The buffer of a socket holds fewer than are sent.
+    const int some = arrived();
+    EXPECT_GT(some, 100);
+    EXPECT_LT(some, 999);
+    ASSERT_EQ(cluster.call({"loss", "node1", "0"}).code, 0);
+    EXPECT_GE(arrived(), some / 2);
+}
+
+}  // namespace
+}  // namespace rollcall::test

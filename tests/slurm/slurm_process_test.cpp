@@ -29,7 +29,11 @@ class Slurm : public testing::TestWithParam<Plugin> {
     static void SetUpTestSuite() {
         if (!cluster_) cluster_ = std::make_unique<SlurmCluster>();
     }
-    static void TearDownTestSuite() { cluster_.reset(); }
+    static void TearDownTestSuite() {
+        const std::string name_space = cluster_->name_space();
+        cluster_.reset();
+        EXPECT_TRUE(processes_of(name_space).empty()) << "processes of Slurm are left";
+    }
     void SetUp() override {
         if (cluster_->impossible()) GTEST_SKIP() << "skipped: " << cluster_->failure();
         ASSERT_TRUE(cluster_->started()) << cluster_->failure();

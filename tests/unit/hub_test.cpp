@@ -269,7 +269,8 @@ TEST(Hubs, DeparturesAreToldTogether) {
     const auto answer = below.arrive(3, Kind::barrier, 1, {});
     ASSERT_EQ(answer.size(), 1u);
     inbox.append(*answer[0].frame);
-    FrameReader reader(inbox.next()->body);
+    const auto frame = inbox.next();
+    FrameReader reader(frame->body);
     reader.u64();
     reader.u32();
     EXPECT_EQ(reader.i32(), 0);

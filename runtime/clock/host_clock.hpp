@@ -10,9 +10,8 @@
 
 namespace rollcall::runtime {
 
-/// Names the clock of a process: the same exactly where CLOCK_MONOTONIC is. Two processes have the same if they run under the same
-/// boot of a kernel, in the same time namespace, on hosts of the same name. (Namespaces and containers with names of their own count
-/// as hosts, although they may share a kernel's clock: then there is an offset of nothing to be found.)
+/// Names the clock of a process: the same exactly where CLOCK_MONOTONIC is, that is under the same boot of a kernel in the same time
+/// namespace, whatever containers are called. `host` stands for the boot where /proc does not tell it.
 std::uint64_t clock_identity(std::string_view host);
 
 /// For tests: what is wrong with the clock of this rank. ROLLCALL_TEST_CLOCKS is a list of clocks, "offset:drift" (nanoseconds, and parts

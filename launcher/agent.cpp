@@ -90,7 +90,8 @@ class Agent final : private Station {
     void output_taken(int rank, bool error, std::size_t bytes) override { forwarder_.taken(rank, error, bytes); }
     void say(const std::string& sentence) override { std::fprintf(stderr, "%s\n", sentence.c_str()); }
     void signalled(int signal) override {
-        if (signal != SIGTSTP && signal != SIGCONT) ended_by_ = signal;
+        const bool ends = signal != SIGTSTP && signal != SIGCONT && signal != SIGUSR1 && signal != SIGUSR2;
+        if (ends) ended_by_ = signal;
     }
     void tell_end(const std::string& how, int code) {
         FrameWriter writer(FrameType::agent_lost);

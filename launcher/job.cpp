@@ -310,6 +310,10 @@ void Job::signalled(int signal) {
         if (stage_ == Stage::running) command(FrameWriter(FrameType::agent_signal).i32(signal == SIGTSTP ? SIGSTOP : SIGCONT).finish());
         return;
     }
+    if (signal == SIGUSR1 || signal == SIGUSR2) {  // for the programs
+        if (stage_ == Stage::running) command(FrameWriter(FrameType::agent_signal).i32(signal).finish());
+        return;
+    }
     if (living_.empty()) {
         flush_until_ = 0;  // nothing is left but output that nobody takes
         return;

@@ -83,7 +83,7 @@ inline constexpr int kExitNotFound = 127;
 /// it.
 ///
 /// While it runs, SIGINT, SIGTERM, SIGHUP and SIGQUIT (unless ignored) end the job with 128 + n; a second one kills it.
-/// SIGTSTP stops the whole job and SIGCONT lets it go on. Call it from one thread at a time, and start no other child
+/// SIGTSTP stops the whole job and SIGCONT lets it go on; SIGUSR1 and SIGUSR2 are passed to the ranks. Call it from one thread at a time, and start no other child
 /// processes meanwhile. Throws Error{invalid_argument, bootstrap}.
 int run(const LaunchOptions& options);
 

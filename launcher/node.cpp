@@ -376,6 +376,10 @@ void Node::close_input(Rank& rank) {
 }
 
 void Node::signal(int number) {
+    if (number == SIGUSR1 || number == SIGUSR2) {
+        for (const auto& [rank, process] : processes()) ::kill(process, number);
+        return;
+    }
     for (const pid_t process : descendants(::getpid(), spared_)) {
         ::kill(process, number);
         // A stopped process would sleep through its grace.

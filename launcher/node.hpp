@@ -66,7 +66,8 @@ class Node {
 
     /// Children of this process that are no ranks and must live: remote shells.
     std::set<pid_t>& spared() { return spared_; }
-    /// To all processes of the job here. A stopped process gets SIGCONT too, unless the signal stops it.
+    /// To all processes of the job here; SIGUSR1 and SIGUSR2 to the ranks only. A stopped process gets SIGCONT too, unless the
+    /// signal stops it or is one of those.
     void signal(int number);
     /// Takes the deaths of processes: of ranks, and those of others as (process, status) for the owner.
     std::vector<std::pair<pid_t, int>> reap();

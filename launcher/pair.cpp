@@ -61,7 +61,7 @@ class Changes {
         ::prctl(PR_SET_CHILD_SUBREAPER, 1);
         inherited.change(SIGCHLD, SIG_DFL);  // were it ignored, no exit code would be kept
         ::sigemptyset(&watched);
-        for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+        for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) {
             struct sigaction action {};
             ::sigaction(signal, nullptr, &action);
             if (action.sa_handler != SIG_IGN) ::sigaddset(&watched, signal);  // nohup stays nohup
@@ -88,7 +88,7 @@ class Changes {
     ::prctl(PR_SET_NAME, "rollcall-guard");
     // The front passes signals on. What the terminal sends to both of us must not count twice, and a guard that stops
     // because it writes to or reads from the terminal helps nobody.
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTTIN, SIGTTOU, SIGTSTP}) {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGPIPE, SIGTTIN, SIGTTOU, SIGTSTP}) {
         guarded.inherited.change(signal, SIG_IGN);
     }
     int code = 1;

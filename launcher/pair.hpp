@@ -31,7 +31,7 @@ struct PairOptions {
 /// thread, in that process. When this returns no process below this one is left, but for those that were there before;
 /// files in /dev/shm of a job whose guard died are removed.
 ///
-/// While it runs SIGINT, SIGTERM, SIGHUP and SIGQUIT (unless ignored) are passed to the guard, as is SIGTSTP, after which
+/// While it runs SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 (unless ignored) are passed to the guard, as is SIGTSTP, after which
 /// this process stops until SIGCONT, which is passed on too. Call it from one thread at a time, and start no other child
 /// processes meanwhile. Throws Error{bootstrap}.
 int run_guarded(const std::function<int(Guarded&)>& body, const PairOptions& options);

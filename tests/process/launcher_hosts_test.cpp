@@ -264,6 +264,15 @@ TEST(Hosts, AStopFromTheTerminalStopsTheWholeJob) {
     EXPECT_EQ(job.finish().code, 128 + SIGINT);
 }
 
+TEST(Hosts, SignalsOfTheUserReachTheRanksAndNobodyElse) {
+    Launched job(on("a,b", {}, shell("trap 'echo got it; exit 3' USR1; sleep 1000 & echo ready; wait")));
+    ASSERT_TRUE(job.saw("ready", 2));
+    job.signal(SIGUSR1);
+    const Result result = job.finish();
+    EXPECT_EQ(result.code, 3);
+    EXPECT_GE(count(result.out, "got it"), 1) << result.out;
+}
+
 TEST(Hosts, AnAgentWithoutALauncherSaysSo) {
     const int status = std::system((std::string(ROLLCALL_COMMAND) + " agent < /dev/null > /dev/null 2> /dev/null").c_str());
     EXPECT_EQ(WEXITSTATUS(status), 2);

@@ -418,7 +418,9 @@ class UcxTransport final : public Transport {
             peer.key = nullptr;
             // What is put there is lost, and somebody waits for it. (Of a process that is gone its parent tells.)
             if (!gone) {
-                failures_.push_back({static_cast<int>(&peer - peers_.data()), "its arrivals board cannot be written"});
+                Failure& failure = failures_.emplace_back();
+                failure.rank = static_cast<int>(&peer - peers_.data());
+                failure.why = "its arrivals board cannot be written";
                 deferred_ = true;
             }
             return false;

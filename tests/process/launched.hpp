@@ -34,7 +34,9 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Words = std::vector<std::string>;
 
-inline const std::string kProbe = ROLLCALL_LAUNCHER_PROBE;
+/// The command under test, and a program that talks to its bootstrap only.
+extern const std::string kCommand;
+extern const std::string kProbe;
 /// No test waits longer for anything; only a failing one waits that long.
 inline constexpr auto kLimit = seconds(20);
 
@@ -127,7 +129,7 @@ class Launched {
         int out[2];
         int error[2];
         if (::pipe2(out, O_CLOEXEC) != 0 || ::pipe2(error, O_CLOEXEC) != 0) throw std::runtime_error("no pipes");
-        Words words{ROLLCALL_COMMAND, "run"};
+        Words words{kCommand, "run"};
         words.insert(words.end(), arguments.begin(), arguments.end());
         std::vector<char*> argv;
         for (std::string& word : words) argv.push_back(word.data());

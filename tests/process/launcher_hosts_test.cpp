@@ -274,7 +274,7 @@ TEST(Hosts, SignalsOfTheUserReachTheRanksAndNobodyElse) {
 }
 
 TEST(Hosts, AnAgentWithoutALauncherSaysSo) {
-    const int status = std::system((std::string(ROLLCALL_COMMAND) + " agent < /dev/null > /dev/null 2> /dev/null").c_str());
+    const int status = std::system((kCommand + " agent < /dev/null > /dev/null 2> /dev/null").c_str());
     EXPECT_EQ(WEXITSTATUS(status), 2);
 }
 

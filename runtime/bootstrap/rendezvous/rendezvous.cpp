@@ -265,9 +265,17 @@ void Rendezvous::leave() noexcept {
 }
 
 void Rendezvous::abort(int code, std::string_view why) noexcept {
+    say_abort(code, why);
+    tell_abort(code, why);
+}
+
+void Rendezvous::say_abort(int code, std::string_view why) const noexcept {
     const Place& place = this->place();
     std::fprintf(stderr, "rollcall: rank %d on host %s aborted the job with code %d: %.*s\n", place.rank, place.host.c_str(), code,
                  static_cast<int>(why.size()), why.data());
+}
+
+void Rendezvous::tell_abort(int code, std::string_view why) noexcept {
     // The caller exits next, and with it the thread that would pass this on.
     Service* const service = implementation_->leader ? implementation_->leader.get() : implementation_->root.get();
     if (service == nullptr) return implementation_->member->abort(code, why);

@@ -68,6 +68,9 @@ class Rendezvous final : public Bootstrap {
     void leave() noexcept override;
     /// Tells all others that the job is being ended, with this process's reason. Their processes end themselves.
     void abort(int code, std::string_view why) noexcept override;
+    /// abort() in two steps, between which a process manager can be told: on standard error, and to the others.
+    void say_abort(int code, std::string_view why) const noexcept;
+    void tell_abort(int code, std::string_view why) noexcept;
 
   private:
     struct Implementation;

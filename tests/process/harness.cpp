@@ -41,8 +41,9 @@ bool eventually(const std::function<bool()>& what, Clock::duration limit) {
 }
 
 std::string contents(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(file), {});
+    std::ostringstream text;
+    text << std::ifstream(path, std::ios::binary).rdbuf();  // of a process that has gone it is empty: an iterator would throw
+    return text.str();
 }
 
 // Living processes with this entry in their environment.

@@ -20,6 +20,7 @@
 #include "launcher/clock.hpp"
 #include "launcher/descendants.hpp"
 #include "launcher/launch.hpp"
+#include "runtime/bootstrap/passing.hpp"
 
 namespace rollcall::launcher {
 namespace {
@@ -225,22 +226,7 @@ void Node::welcome(const Rank& rank, const Descriptor& control, const Descriptor
     place.hosts = order_.hosts_of_job;
     place.job = order_.job;
     place.host = host_;
-    Blob frame = bootstrap::encode_welcome(place);
-    iovec vector{frame.data(), frame.size()};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> space{};
-    msghdr message{};
-    message.msg_iov = &vector;
-    message.msg_iovlen = 1;
-    message.msg_control = space.data();
-    message.msg_controllen = space.size();
-    cmsghdr* const rights = CMSG_FIRSTHDR(&message);
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(sizeof(int));
-    const int passed = notices.get();
-    std::memcpy(CMSG_DATA(rights), &passed, sizeof passed);
-    const ssize_t sent = ::sendmsg(control.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent != static_cast<ssize_t>(frame.size())) cannot("welcome a rank");
+    if (!bootstrap::send_with_descriptor(control.get(), bootstrap::encode_welcome(place), notices.get())) cannot("welcome a rank");
 }
 
 std::vector<std::pair<int, pid_t>> Node::processes() const {

@@ -2,9 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -13,6 +11,7 @@
 #include <rollcall/error.hpp>
 
 #include "runtime/bootstrap/frames.hpp"
+#include "runtime/bootstrap/passing.hpp"
 
 namespace rollcall::bootstrap {
 namespace {
@@ -93,22 +92,8 @@ bool hand_out(int socket, const std::shared_ptr<const Blob>& frame) {
     }
     if (!last.memory) return false;
 
-    Blob told = FrameWriter(FrameType::gathered_memory).u64(FrameReader(body).u64()).u64(body.size()).finish();
-    iovec vector{told.data(), told.size()};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> space{};
-    msghdr message{};
-    message.msg_iov = &vector;
-    message.msg_iovlen = 1;
-    message.msg_control = space.data();
-    message.msg_controllen = space.size();
-    cmsghdr* const rights = CMSG_FIRSTHDR(&message);
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(sizeof(int));
-    const int passed = last.memory.get();
-    std::memcpy(CMSG_DATA(rights), &passed, sizeof passed);
-    // So small a record goes whole or not at all.
-    return ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(told.size());
+    const Blob told = FrameWriter(FrameType::gathered_memory).u64(FrameReader(body).u64()).u64(body.size()).finish();
+    return send_with_descriptor(socket, told, last.memory.get());
 }
 
 }  // namespace rollcall::bootstrap

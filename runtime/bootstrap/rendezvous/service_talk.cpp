@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "runtime/bootstrap/passing.hpp"
 #include "runtime/bootstrap/rendezvous/log.hpp"
 #include "runtime/bootstrap/rendezvous/service_loop.hpp"
 
@@ -226,21 +227,7 @@ bool Service::Loop::welcome(Peer& peer, const Place& place) {
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return false;
     Descriptor mine(ends[0]);
     const Descriptor theirs(ends[1]);
-    Blob frame = encode_welcome(place);
-    iovec vector{frame.data(), frame.size()};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> space{};
-    msghdr message{};
-    message.msg_iov = &vector;
-    message.msg_iovlen = 1;
-    message.msg_control = space.data();
-    message.msg_controllen = space.size();
-    cmsghdr* const rights = CMSG_FIRSTHDR(&message);
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(sizeof(int));
-    const int passed = theirs.get();
-    std::memcpy(CMSG_DATA(rights), &passed, sizeof passed);
-    if (::sendmsg(peer.connection.socket(), &message, MSG_NOSIGNAL | MSG_DONTWAIT) != static_cast<ssize_t>(frame.size())) return false;
+    if (!send_with_descriptor(peer.connection.socket(), encode_welcome(place), theirs.get())) return false;
     peer.notices = std::move(mine);
     return true;
 }

@@ -28,12 +28,19 @@ void require_same_length(std::size_t one, std::size_t other, const char* what) {
 
 }  // namespace
 
-std::string_view name(Model model) noexcept { return model == Model::blocking ? "blocking" : "nonblocking"; }
+std::string_view name(Model model) noexcept {
+    switch (model) {
+        case Model::blocking: return "blocking";
+        case Model::nonblocking: return "nonblocking";
+        case Model::eager: return "eager";
+    }
+    return "?";
+}
 
 Model parse_model(std::string_view text) {
-    if (text == name(Model::blocking)) return Model::blocking;
-    if (text == name(Model::nonblocking)) return Model::nonblocking;
-    throw Error(ErrorCode::invalid_argument, fmt::format("unknown model {}; allowed: blocking, nonblocking", runtime::quote(text)));
+    for (const Model model : {Model::blocking, Model::nonblocking, Model::eager})
+        if (text == name(model)) return model;
+    throw Error(ErrorCode::invalid_argument, fmt::format("unknown model {}; allowed: blocking, nonblocking, eager", runtime::quote(text)));
 }
 
 Metrics measure(std::span<const Nanoseconds> arrivals, std::span<const Nanoseconds> exits, const CallSetup& setup) {

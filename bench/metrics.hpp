@@ -13,9 +13,10 @@ namespace rollcall::bench {
 enum class Model {
     blocking,     ///< A sender waits until its receiver has arrived.
     nonblocking,  ///< What comes early is buffered at the receiver.
+    eager,        ///< Up to some length it is, and longer messages wait: MPI over TCP. Judged as nonblocking.
 };
 
-/// "blocking" or "nonblocking".
+/// "blocking", "nonblocking" or "eager".
 std::string_view name(Model model) noexcept;
 /// The inverse of name(). Throws Error{invalid_argument} naming the text and what is allowed.
 Model parse_model(std::string_view text);

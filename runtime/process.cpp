@@ -108,7 +108,9 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
     engine_options.rank = place.rank;
     engine_options.size = place.size;
     engine_options.landing_bytes = settings_.landing_bytes;
+    engine_options.landing_longest = settings_.landing_longest;
     engine_options.eager_bytes = settings_.eager_bytes;
+    if (settings_.landing_longest) engine_options.eager_bytes = std::min(settings_.eager_bytes, settings_.landing_longest);
     engine_options.mismatch_probe = settings_.mismatch_probe;
     engine_options.algorithm_name = algorithm_name;
     engine_options.hosts.assign(static_cast<std::size_t>(place.size), place.host);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -18,7 +19,9 @@ namespace rollcall::runtime {
 /// least kLeastCharge, so that many tiny ones cannot cost much more than the budget in book-keeping. Owner-only.
 class Landing {
   public:
-    explicit Landing(std::uint64_t budget) : budget_(budget) {}
+    /// `longest`: longer messages do not land; 0: of any length.
+    explicit Landing(std::uint64_t budget, std::uint64_t longest = 0)
+        : budget_(budget), longest_(longest ? longest : std::numeric_limits<std::uint64_t>::max()) {}
     ~Landing();
     Landing(const Landing&) = delete;
     Landing& operator=(const Landing&) = delete;
@@ -30,7 +33,7 @@ class Landing {
     static constexpr std::uint64_t kLeastCharge = 256;
 
     /// Whether a message of this size could ever land.
-    bool could_hold(std::uint64_t size) const noexcept { return charge(size) <= budget_; }
+    bool could_hold(std::uint64_t size) const noexcept { return size <= longest_ && charge(size) <= budget_; }
     bool fits_now(std::uint64_t size) const noexcept { return charge(size) <= budget_ - used_; }
     std::uint64_t budget() const noexcept { return budget_; }
     std::uint64_t used() const noexcept { return used_; }
@@ -45,6 +48,7 @@ class Landing {
     static std::uint64_t capacity_for(std::uint64_t size) noexcept;
 
     std::uint64_t budget_;
+    std::uint64_t longest_;
     std::uint64_t used_ = 0;
     std::uint64_t peak_ = 0;
     std::uint64_t kept_bytes_ = 0;

@@ -82,7 +82,7 @@ Engine::Engine(transport::Transport& transport, FrameArena& arena, Options optio
       options_(std::move(options)),
       granted_(allowance_for(options_.landing_bytes, options_.size)),
       peers_(options_.size, PeerState{.allowance = granted_, .accepts_data = accepts_eager_data()}),
-      landing_(budget_for(options_.landing_bytes, options_.size)) {
+      landing_(budget_for(options_.landing_bytes, options_.size), options_.landing_longest) {
     transport_.attach(*this);
 }
 

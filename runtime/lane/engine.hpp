@@ -54,6 +54,7 @@ class alignas(64) Engine final : public transport::Sink {
         int rank = 0;  ///< Of the world communicator.
         int size = 1;
         std::uint64_t landing_bytes = 0;
+        std::uint64_t landing_longest = 0;  ///< 0: of any length.
         std::uint64_t eager_bytes = 0;
         Nanoseconds mismatch_probe = 50'000'000;
         AlgorithmName algorithm_name = nullptr;  ///< For messages; null: they are numbered.

@@ -95,6 +95,8 @@ constexpr std::array kSettings = {
     Setting{"ROLLCALL_NET", Text{&Settings::net, check_net, kNetSettingAllowed}, "network interfaces to use; empty = automatic"},
     Setting{"ROLLCALL_LANDING_BYTES", Size{&Settings::landing_bytes, 0, kNoLimit},
             "early data held for this process, at most; 0 = a sender waits until its data is asked for"},
+    Setting{"ROLLCALL_LANDING_LONGEST", Size{&Settings::landing_longest, 0, kNoLimit},
+            "longest message that is held early; a longer one waits at its sender, as over the eager limit of MPI; 0 = of any length"},
     // The longest: an eager message is copied on both sides and held in full by the transport.
     Setting{"ROLLCALL_EAGER_BYTES", Size{&Settings::eager_bytes, 0, 1ull << 20}, "longest message sent along with its header"},
     // The shortest: below a cache line a pipeline would only send headers.

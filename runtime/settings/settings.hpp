@@ -20,6 +20,7 @@ struct Settings {
     std::string net;                ///< ROLLCALL_NET: interfaces by name, CIDR, or ^exclusion; "" = automatic
     std::uint64_t landing_bytes =
         128ull << 20;  ///< ROLLCALL_LANDING_BYTES: early data held for this process, at most; the default holds sixteen messages of 8 MiB
+    std::uint64_t landing_longest = 0;                       ///< ROLLCALL_LANDING_LONGEST: longest message that is held; 0 = any
     std::uint64_t eager_bytes = 8192;                        ///< ROLLCALL_EAGER_BYTES: longest message sent along with its header
     std::uint64_t segment_bytes = 128 << 10;                 ///< ROLLCALL_SEGMENT_BYTES: piece of a pipelined transfer
     std::uint64_t board_slots = 0;                           ///< ROLLCALL_BOARD_SLOTS: arrival slots, all communicators; 0 = automatic

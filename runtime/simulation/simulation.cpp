@@ -13,6 +13,7 @@ Simulation::Rank::Rank(transport::SimulatedNetwork& network, FrameArena& arena, 
     engine_options.rank = rank;
     engine_options.size = group->size;
     engine_options.landing_bytes = options.landing_bytes;
+    engine_options.landing_longest = options.landing_longest;
     engine_options.eager_bytes = options.eager_bytes;
     engine_options.trace = true;
     engine_options.algorithm_name = options.algorithm_name;

@@ -23,6 +23,7 @@ class Simulation {
         int ranks = 2;
         transport::Model model;
         std::uint64_t landing_bytes = std::uint64_t{1} << 62;  ///< Sufficient: the non-blocking model. 0: the blocking one.
+        std::uint64_t landing_longest = 0;                     ///< Longer messages wait for their receivers; 0: none does.
         std::uint64_t eager_bytes = 64;                        ///< Small control messages travel whole; all data is offered and fetched.
         bool board = true;                                     ///< Else notices go by message.
         /// For so long after a call (virtual time) its rank looks after what keeps it waiting, as a real lane does

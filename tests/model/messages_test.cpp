@@ -72,6 +72,24 @@ TEST(LandingBudget, SmallOnesDoNotStarveALargeOne) {
     EXPECT_TRUE(Messages::holds(two, 300, 2));
 }
 
+TEST(LandingBudget, LongerThanTheLongestMeansBlocking) {
+    Simulation::Options options = pair(1'000'000);
+    options.landing_longest = 500;
+    Simulation simulation(options);
+    Messages messages(simulation);
+    const Transfer& longest = messages.send(0, 1, 0, 500, 0, 0);
+    const Transfer& longer = messages.send(0, 1, 1, 501, 1, 1);
+    const Transfer& shorter = messages.send(0, 1, 2, 499, 2, 2);
+    simulation.network().run();
+    EXPECT_TRUE(longest.done());
+    EXPECT_FALSE(longer.done());
+    EXPECT_TRUE(shorter.done()) << "one that never lands is in nobody's way";
+    const Transfer& received = messages.receive(1, 0, 1, 501, 0);
+    simulation.network().run();
+    EXPECT_TRUE(longer.done());
+    EXPECT_TRUE(Messages::holds(received, 501, 1));
+}
+
 TEST(LandingBudget, TooSmallForAMessageMeansBlocking) {
     for (const std::uint64_t landing : {std::uint64_t{0}, std::uint64_t{1000}}) {
         Simulation simulation(pair(landing));

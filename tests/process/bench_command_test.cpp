@@ -180,7 +180,8 @@ TEST_F(BenchCommand, RefusesWrongWordsInOneLine) {
     expect_refused("bench broadcast --ranks 0", {"--ranks '0'", "allowed: "});
     expect_refused("bench broadcast --iterations none", {"--iterations 'none'", "allowed: "});
     expect_refused("bench broadcast --wait dream", {"'dream'", "allowed: sleep, spin"});
-    expect_refused("bench broadcast --landing maybe", {"'maybe'", "allowed: all, on, off"});
+    expect_refused("bench broadcast --landing maybe", {"'maybe'", "allowed: on, off, eager:SIZE"});
+    expect_refused("bench broadcast --landing eager:65Ki", {"'eager:65Ki'", "64Ki at most"});
     expect_refused("bench broadcast --env ROLLCALL_LANDIN_BYTES=0", {"ROLLCALL_LANDIN_BYTES"});
     expect_refused("bench broadcast --raw /nowhere/raw.csv", {"--raw '/nowhere/raw.csv' cannot be written"});
     expect_refused("bench broadcast --plot /", {"--plot '/' cannot be written"});
@@ -209,6 +210,7 @@ TEST_F(BenchCommand, RefusesWrongWordsAboutScatterAndGatherInOneLine) {
     expect_refused("simulate gather --delays 5", {"--delays", "--paper"});
     expect_refused("simulate scatter --landing unlimited,much", {"'much'", "allowed: "});
     EXPECT_NE(run("bench scatter --landing on", "ROLLCALL_LANDING_BYTES=0").error.find("allowed: off"), std::string::npos);
+    EXPECT_NE(run("bench scatter --landing on", "ROLLCALL_LANDING_LONGEST=8Ki").error.find("allowed: eager:8Ki"), std::string::npos);
     const Ended in_job = run("run -n 2 " ROLLCALL_COMMAND " bench gather --landing off");
     EXPECT_EQ(in_job.code, 2);
     EXPECT_NE(in_job.error.find("allowed: on"), std::string::npos) << in_job.error;
@@ -297,18 +299,18 @@ TEST_F(BenchCommand, EveryPlanHasArrivalSlots) {
         << "single calls have the world's";
 }
 
-TEST_F(BenchCommand, LandingOnAndOffAreJobsOfOneReport) {
+TEST_F(BenchCommand, EachLandingIsAJobOfOneReport) {
     const auto raw = directory_ / "raw.csv";
     const Ended ended =
-        run("bench scatter --ranks 2 --iterations 2 --warmup 0 --bytes 8Ki --algorithm linear,binomial --landing on,off"
+        run("bench scatter --ranks 2 --iterations 2 --warmup 0 --bytes 8Ki --algorithm linear,binomial --landing on,off,eager:4Ki"
             " --timeout 100s --format csv --raw " +
             raw.string());
     ASSERT_EQ(ended.code, 0) << ended.error;
     const Lines lines = lines_of(ended.out);
-    ASSERT_EQ(lines.size(), 1u + 4u) << ended.out;
+    ASSERT_EQ(lines.size(), 1u + 6u) << ended.out;
     for (std::size_t line = 1; line < lines.size(); ++line)
-        EXPECT_TRUE(lines[line].ends_with(line <= 2 ? ",nonblocking" : ",blocking")) << lines[line];
-    EXPECT_EQ(lines_of(contents(raw)).size(), 1u + 4u * 2u * 2u);
+        EXPECT_TRUE(lines[line].ends_with(line <= 2 ? ",nonblocking" : line <= 4 ? ",blocking" : ",eager")) << lines[line];
+    EXPECT_EQ(lines_of(contents(raw)).size(), 1u + 6u * 2u * 2u);
     const Ended text = run("bench gather --ranks 2 --iterations 2 --warmup 0 --bytes 8Ki --algorithm linear --landing off --timeout 100s");
     EXPECT_TRUE(lines_of(text.out).at(0).ends_with("model: blocking")) << text.out;
     const Ended failed =
@@ -345,7 +347,7 @@ TEST_F(BenchCommand, PaperTablesAreComparedCellByCell) {
         expect_cell(cell, "scatter", true);
         EXPECT_EQ(cell["algorithm"], "background_sorted_linear");
         EXPECT_EQ(cell["base"], "linear");
-        EXPECT_EQ(cell["model"], "blocking") << "the paper's messages wait for their receivers";
+        EXPECT_EQ(cell["model"], "eager") << "the paper's long messages wait for their receivers";
         EXPECT_GT(cell["quotient"]["median"], 0.0);
     }
     EXPECT_DOUBLE_EQ(Json::parse(lines[3])["paper_difference"]["median"].get<double>(), -0.1e-3);

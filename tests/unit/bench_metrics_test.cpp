@@ -80,6 +80,7 @@ TEST(BenchMetrics, WrongArguments) {
     EXPECT_THROW(parse_model("async"), Error);
     EXPECT_EQ(parse_model(name(Model::blocking)), Model::blocking);
     EXPECT_EQ(parse_model(name(Model::nonblocking)), Model::nonblocking);
+    EXPECT_EQ(parse_model(name(Model::eager)), Model::eager);
 }
 
 // The algorithm nearopt of Lemma 1 on random patterns, with any rank as the root: its mean is T (or T + Delta/n) plus

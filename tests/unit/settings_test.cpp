@@ -238,6 +238,7 @@ const std::vector<Case> kCases = {
      {{"0", "0"}, {"64Mi", "64Mi"}, {"67108864", "64Mi"}, {"18446744073709551615", "18446744073709551615"}},
      kBadSizes,
      "a size such as 123, 64Ki or 8MiB"},
+    {"ROLLCALL_LANDING_LONGEST", {{"0", "0"}, {"64Ki", "64Ki"}}, kBadSizes, "a size such as 123, 64Ki or 8MiB"},
     {"ROLLCALL_EAGER_BYTES",
      {{"0", "0"}, {"1000", "1k"}, {"1MiB", "1Mi"}},
      with(kBadSizes, {"1048577", "1Gi"}),
@@ -323,6 +324,7 @@ TEST(Settings, TheCasesAboveAreAllThereAre) {
 TEST(Settings, StoreTheValuesWhereTheyBelong) {
     const auto settings = read({{"ROLLCALL_NET", "eth0,^10.0.0.0/8"},
                                 {"ROLLCALL_LANDING_BYTES", "1Mi"},
+                                {"ROLLCALL_LANDING_LONGEST", "64Ki"},
                                 {"ROLLCALL_EAGER_BYTES", "4Ki"},
                                 {"ROLLCALL_SEGMENT_BYTES", "2Ki"},
                                 {"ROLLCALL_BOARD_SLOTS", "77"},
@@ -348,6 +350,7 @@ TEST(Settings, StoreTheValuesWhereTheyBelong) {
                                 {"ROLLCALL_TRANSPORT", "ucx"}});
     EXPECT_EQ(settings.net, "eth0,^10.0.0.0/8");
     EXPECT_EQ(settings.landing_bytes, 1u << 20);
+    EXPECT_EQ(settings.landing_longest, 65536u);
     EXPECT_EQ(settings.eager_bytes, 4096u);
     EXPECT_EQ(settings.segment_bytes, 2048u);
     EXPECT_EQ(settings.board_slots, 77u);
@@ -384,7 +387,7 @@ TEST(Settings, NetIsCheckedByItsOwnParser) {
 TEST(Settings, AnUnknownVariableIsRefusedWithTheKnownOnes) {
     EXPECT_EQ(setting_refusal("ROLLCALL_SPINN", "1us"),
               "'ROLLCALL_SPINN' is not a setting; the settings are: ROLLCALL_TRANSPORT, ROLLCALL_NET, "
-              "ROLLCALL_LANDING_BYTES, "
+              "ROLLCALL_LANDING_BYTES, ROLLCALL_LANDING_LONGEST, "
               "ROLLCALL_EAGER_BYTES, ROLLCALL_SEGMENT_BYTES, ROLLCALL_BOARD_SLOTS, ROLLCALL_PROGRESS, "
               "ROLLCALL_PROGRESS_BIND, "
               "ROLLCALL_PROGRESS_TICK, ROLLCALL_PROGRESS_QUIET, ROLLCALL_SPIN, ROLLCALL_YIELD, ROLLCALL_TIMEOUT, "

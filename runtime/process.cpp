@@ -151,7 +151,8 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
                         static_cast<int>(rank));
         const char* text = reinterpret_cast<const char*>(card.data() + sizeof its);
         hosts[rank].assign(text, its.host_length);
-        if (hosts[rank] == place.host) neighbours.push_back(parse_cpus(std::string_view(text + its.host_length, its.cpus_length)));
+        // Hosts with one clock are containers of one kernel: their ranks share its CPUs, whatever they are called.
+        if (hosts[rank] == place.host || its.clock == head.clock) neighbours.push_back(parse_cpus(std::string_view(text + its.host_length, its.cpus_length)));
         memory_.push_back(its.shares_memory ? first_on.try_emplace(hosts[rank], static_cast<int>(rank)).first->second : -1);
         clock_hosts_.push_back(clocks.try_emplace(its.clock, static_cast<int>(clocks.size())).first->second);
         addresses[rank] = card.last(its.address_length);
@@ -167,9 +168,10 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
     slots_.take(static_cast<std::uint64_t>(place.size));
     world_ = world;
 
-    lane_ = std::make_unique<Lane>(*engine_, *bootstrap_, policy_of(settings_, oversubscribed(neighbours)));
-    log(spdlog::level::debug, "rank {} of {} on {}, started by {}, over {}", place.rank, place.size, place.host, bootstrap_->name(),
-        transport_->description());
+    const IdlePolicy policy = policy_of(settings_, oversubscribed(neighbours));
+    lane_ = std::make_unique<Lane>(*engine_, *bootstrap_, policy);
+    log(spdlog::level::debug, "rank {} of {} on {}, started by {}, over {}, {} while it waits", place.rank, place.size, place.host,
+        bootstrap_->name(), transport_->description(), policy.yield ? "yields" : "keeps its core");
 }
 
 void Process::finalize() {

@@ -86,7 +86,7 @@ class Sink {
 /// What a put does to a target that sleeps on its event descriptor.
 enum class PutWake : std::uint8_t {
     wakes,   ///< The put makes the target's descriptor readable.
-    silent,  ///< It does not, and the target's memory can be read directly (peer_memory()): look whether it sleeps.
+    silent,  ///< It does not, and the target's memory can be read directly (peer_board()): look whether it sleeps.
     unknown  ///< It does not, and the target cannot be looked at: a message must follow.
 };
 
@@ -124,8 +124,8 @@ class Transport {
     /// This process's board: zeroed memory of the transport's own, of the size given at construction, which peers can
     /// write one-sidedly. Read it with std::atomic_ref.
     virtual std::span<std::byte> board() = 0;
-    /// Writes at most 64 bytes, copied at the call, into a peer's board, without its help where the transport is truly one-sided. Not
-    /// ordered against messages nor against other puts.
+    /// Writes at most 64 bytes, in whole words, copied at the call, into a peer's board: without its help where the transport is truly
+    /// one-sided, else when it next progresses. Not ordered against messages nor against other puts.
     virtual void put(int peer, std::uint64_t offset, std::span<const std::byte> bytes) = 0;
     virtual PutWake put_wake(int peer) = 0;
     /// A direct pointer to the board of a peer that shares memory with this process, or null.

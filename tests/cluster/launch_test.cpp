@@ -2,6 +2,7 @@
 // what is said when a host cannot be had.
 #include "tests/cluster/harness.hpp"
 
+#include <sched.h>
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -99,7 +100,8 @@ long long received(const Cluster& cluster, const std::string& host) {
 
 TEST_F(Launch, RanksOfFourHostsMoveData) {
     const Cluster cluster("4", {"--ssh", "--rate", "1gbit"});
-    const auto seed = std::random_device()() % 1'000'000'000;
+    const char* const given = std::getenv("ROLLCALL_TEST_SEED");
+    const auto seed = given ? std::strtoul(given, nullptr, 10) : std::random_device()() % 1'000'000'000;
     fmt::print("seed {}\n", seed);
     for (const char* fanout : {"flat", "1"}) {
         SCOPED_TRACE(fanout);
@@ -111,6 +113,23 @@ TEST_F(Launch, RanksOfFourHostsMoveData) {
         EXPECT_EQ(result.code, 0) << result.out << result.error;
         for (int rank = 0; rank < 8; ++rank) EXPECT_TRUE(has(result.out, fmt::format("rank {} done\n", rank)));
         EXPECT_GT(received(cluster, "node3") - before, 1'000'000) << "it came over the link";
+    }
+}
+
+/// Containers of one kernel have one set of cores, whatever their hosts are called.
+TEST_F(Launch, HostsOfOneKernelShareItsCores) {
+    const Cluster cluster("2", {"--ssh"});
+    cpu_set_t usable;
+    ASSERT_EQ(::sched_getaffinity(0, sizeof usable, &usable), 0);
+    int core = 0;
+    while (!CPU_ISSET(core, &usable)) ++core;
+    for (const auto& [hosts, way] : {std::pair{"node0", "keeps its core while it waits"}, std::pair{"node[0-1]", "yields while it waits"}}) {
+        SCOPED_TRACE(hosts);
+        const Result result = launch(cluster, "head",
+                                     {"--hosts", hosts, "--agent", shell(cluster), "--timeout", "60s", "--env", "ROLLCALL_LOG=debug",
+                                      "taskset", "--cpu-list", std::to_string(core), ROLLCALL_TEST_RANKS, "describes_itself"});
+        EXPECT_EQ(result.code, 0) << result.out << result.error;
+        EXPECT_TRUE(has(result.error, way)) << result.error;
     }
 }
 

@@ -1,6 +1,7 @@
 #include "transports/ucx/ucx_transport.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -27,6 +28,8 @@ constexpr unsigned kMessageId = 0;
 // the shortest way UCX has. The first byte is the length of the header.
 constexpr unsigned kInlineId = 1;
 constexpr std::size_t kLongestInline = 88;
+// A put, as a message: where it lands on the board, then its bytes. See put().
+constexpr unsigned kPutId = 2;
 constexpr std::size_t kLongestPut = 64;
 
 [[noreturn]] void fail(const char* what, ucs_status_t status) {
@@ -133,6 +136,10 @@ class UcxTransport final : public Transport {
 
         handler.id = kInlineId;
         handler.cb = &UcxTransport::on_inline;
+        check("setting the message handler", ucp_worker_set_am_recv_handler(worker_, &handler));
+
+        handler.id = kPutId;
+        handler.cb = &UcxTransport::on_put;
         check("setting the message handler", ucp_worker_set_am_recv_handler(worker_, &handler));
 
         // Memory that UCX allocates: only then is a put over shared memory a plain store, seen without the target's help.
@@ -271,18 +278,28 @@ class UcxTransport final : public Transport {
         Peer* to = endpoint(peer);
         if (!to || !unpack_key(*to) || bytes.size() > kLongestPut) return;
         Requests::Request* request = requests_.take(ignored_, peer);
-        std::memcpy(request->bytes, bytes.data(), bytes.size());
         ucp_request_param_t parameters{};
         parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
         parameters.cb.send = &Requests::on_sent;
         parameters.user_data = request;
-        requests_.result_of(ucp_put_nbx(to->endpoint, request->bytes, bytes.size(), to->board_address + offset, to->key, &parameters),
-                            request);
+        ucs_status_ptr_t started;
+        if (only_tcp_to(*to)) {
+            // Over TCP its target writes a put, too, and UCX has it answer each: a wake-up of the sender for nothing.
+            std::memcpy(request->bytes, &offset, sizeof offset);
+            std::memcpy(request->bytes + sizeof offset, bytes.data(), bytes.size());
+            started = ucp_am_send_nbx(to->endpoint, kPutId, nullptr, 0, request->bytes, sizeof offset + bytes.size(), &parameters);
+        } else {
+            std::memcpy(request->bytes, bytes.data(), bytes.size());
+            started = ucp_put_nbx(to->endpoint, request->bytes, bytes.size(), to->board_address + offset, to->key, &parameters);
+        }
+        requests_.result_of(started, request);
     }
 
     PutWake put_wake(int peer) override {
-        if (peer_board(peer)) return PutWake::silent;
-        return only_tcp_between_hosts_ ? PutWake::wakes : PutWake::unknown;
+        Peer* to = endpoint(peer);
+        if (!to || !unpack_key(*to)) return PutWake::unknown;
+        if (to->direct_board) return PutWake::silent;
+        return only_tcp_to(*to) ? PutWake::wakes : PutWake::unknown;
     }
 
     std::byte* peer_board(int peer) override {
@@ -431,6 +448,9 @@ class UcxTransport final : public Transport {
         return true;
     }
 
+    // Known for hosts without RDMA only. With it, an environment that keeps UCX to TCP makes it answer puts.
+    bool only_tcp_to(const Peer& peer) const { return only_tcp_between_hosts_ && !peer.direct_board; }
+
     static ucs_status_t on_message(void* self, const void* header, std::size_t header_length, void* data, std::size_t length,
                                    const ucp_am_recv_param_t* parameters) {
         auto* transport = static_cast<UcxTransport*>(self);
@@ -449,6 +469,23 @@ class UcxTransport final : public Transport {
         const std::size_t header_length = length ? std::to_integer<std::size_t>(bytes[0]) : 0;
         if (header_length + 1 > length) return UCS_OK;  // not one of ours
         transport->sink_->on_message({bytes + 1, header_length}, {bytes + 1 + header_length, length - 1 - header_length});
+        return UCS_OK;
+    }
+
+    static ucs_status_t on_put(void* self, const void*, std::size_t, void* data, std::size_t length, const ucp_am_recv_param_t*) {
+        const std::span board = static_cast<UcxTransport*>(self)->board_bytes_;
+        std::uint64_t offset;
+        if (length < sizeof offset) return UCS_OK;  // not one of ours
+        std::memcpy(&offset, data, sizeof offset);
+        length -= sizeof offset;
+        if (length > board.size() || offset > board.size() - length) return UCS_OK;
+        if (offset % sizeof(std::uint64_t) || length % sizeof(std::uint64_t)) return UCS_OK;
+        const auto* words = static_cast<const std::byte*>(data) + sizeof offset;
+        for (std::size_t at = 0; at < length; at += sizeof(std::uint64_t)) {
+            std::uint64_t word;
+            std::memcpy(&word, words + at, sizeof word);
+            std::atomic_ref(*reinterpret_cast<std::uint64_t*>(board.data() + offset + at)).store(word, std::memory_order_relaxed);
+        }
         return UCS_OK;
     }
 

@@ -8,7 +8,7 @@
 #
 # Who holds whom: the switch ends when the watch does, even by SIGKILL, because that was the only writer of its standard input;
 # and when the switch has ended, the watch ends. Either removes the directory; if both are killed at once it stays, and the next
-# `up` or `down` removes it.
+# `up` or `down` removes it. The directory is made and removed by who has locked /run; the lock that `up` takes is handed down.
 # shellcheck disable=SC2154,SC2015
 set -u
 shopt -s nullglob
@@ -23,7 +23,9 @@ PATH=$PATH:/usr/sbin:/sbin
 
 fail() { echo "$1" >&2; exit 1; }
 
+# Who makes a cluster of this name meanwhile has not begun before the lock is given up, by the end of this process and its kin.
 remove_directory() {
+    flock --timeout 30 "$cluster_lock"
     ! mountpoint -q "$state/new" || umount -n --lazy "$state/new"
     rm -rf -- "$state"
 }
@@ -166,14 +168,18 @@ watch() {
     trap 'exit 130' INT
     trap 'exit 131' QUIT
     trap 'exit 143' TERM
+    trap : PIPE # who waits for the cluster has gone
+    readlink /proc/self/ns/pid >"$state/namespace"
     write_process "$state/watch" $$
     own_start=$started
     : >"$state/log"
     mkfifo "$state/life" "$state/answer"
-    # The switch opens them in the same order.
-    unshare --pid --fork --kill-child "$BASH" "$here/cluster-build.sh" switch <"$state/life" >"$state/answer" 2>>"$state/log" &
+    # Opened both ways before the fork, none waits for the other to open it: this process may be killed in between.
+    exec {life}<>"$state/life" {both}<>"$state/answer"
+    unshare --pid --fork --kill-child "$BASH" "$here/cluster-build.sh" switch \
+        <"$state/life" >"$state/answer" 2>>"$state/log" {life}>&- {both}>&- &
     switch=$!
-    exec {life}>"$state/life" {answer}<"$state/answer"
+    exec {answer}<"$state/answer" {both}>&-
     write_files
     [[ $cluster_ssh == no ]] || write_ssh_files
     mount_system_files head
@@ -193,7 +199,7 @@ watch() {
 
 # A process that waits for something, and then asks the watch to end; it ends with the watch.
 help() {
-    setpriv --pdeathsig KILL "$BASH" "$here/cluster-build.sh" helper $$ "$own_start" "$@" <&0 {life}>&- &
+    setpriv --pdeathsig KILL "$BASH" "$here/cluster-build.sh" helper $$ "$own_start" "$@" <&0 {life}>&- {cluster_lock}<&- &
     helpers+=($!)
 }
 
@@ -223,6 +229,7 @@ switch() {
     number=${#names[@]}
     read -r process _ </proc/self/stat # as the caller's process namespace has it: that is what /proc shows here
     write_process "$state/switch" "$process"
+    flock --unlock "$cluster_lock" # both who hold the cluster are to be found now
     trap wait_for_watch EXIT
     trap : PIPE # an answer that nobody reads any more
     read -r line && [[ $line == begin ]] || exit 1
@@ -242,7 +249,7 @@ switch() {
     exec {go}<>"$state/go" {ready}<>"$state/ready"
     for ((index = 1; index <= number; ++index)); do
         unshare --net --mount --uts --ipc --pid --fork --kill-child "$BASH" "$here/cluster-build.sh" host "$index" \
-            <&$go >&$ready {go}<&- {ready}>&- &
+            <&$go >&$ready {go}<&- {ready}>&- {cluster_lock}<&- &
         processes[index]=$!
     done
     collect "$number"

@@ -24,7 +24,8 @@
 #   cluster.sh [--name NAME] heal HOST                       and up again
 #   cluster.sh [--name NAME] crash HOST                      as if its power had gone: link down, all processes killed
 #
-# NAME (default: $EMULATED_CLUSTER, or "default") tells clusters apart that are there at the same time. File systems are the
+# NAME (default: $EMULATED_CLUSTER, or "default") tells clusters apart that are there at the same time. A cluster is called from
+# where it was made, or from head; on its other hosts, which do not see its processes, this script refuses. File systems are the
 # machine's, except /proc, /sys, /dev/shm, /run, /etc/hosts and /etc/hostname. Exit code: 0; 1 when something fails; 2 for wrong
 # usage; 255 when a host of `exec` is not there.
 set -u
@@ -49,8 +50,20 @@ needs() { # a command and its arguments
     (($2 == $3)) || refuse "$1 takes $3 arguments, not $2; see --help"
 }
 
-require_cluster() {
+# Of processes in another process namespace nothing is to be seen, so they would be taken for dead: on a host of the cluster, where
+# its directory is to be found, or in a container that shares it.
+is_up() {
+    local made_in
     read_process "$state/watch" && is_alive && return
+    if { read -r made_in <"$state/namespace"; } 2>/dev/null && [[ $made_in != "$(readlink /proc/self/ns/pid)" ]]; then
+        fail_with 1 "the cluster '$name' was made in another process namespace than this one: call cluster.sh there, not on one of \
+its hosts (if nothing of it runs any more, remove $state)"
+    fi
+    return 1
+}
+
+require_cluster() {
+    is_up && return
     fail_with 1 "there is no cluster '$name'; make it with: $0 --name $name up N"
 }
 
@@ -60,22 +73,23 @@ find_host() {
     if [[ $1 == head ]]; then return; fi
     [[ $1 != */* && -e $state/hosts/$1 ]] || fail_with 255 "there is no host '$1' in the cluster '$name'; it has: $(paste -sd ' ' "$state/names")"
     read_process "$state/hosts/$1" && is_alive && return
-    fail_with 255 "the host '$1' of the cluster '$name' has crashed, or is not to be seen from this process namespace"
+    fail_with 255 "the host '$1' of the cluster '$name' has crashed"
 }
 
 # Sets port to the switch's end of a host's link.
 find_port() {
     require_cluster
+    [[ $1 != head ]] || fail_with 1 'the host head is the switch itself: it has no link of its own'
     port=$(grep -nxF -- "$1" "$state/names") || fail_with 1 "there is no host '$1' in the cluster '$name'; it has: $(paste -sd ' ' "$state/names")"
     port=v$((${port%%:*} - 1))
 }
 
-# With the host's mounts: programs write to /run.
-at_host() { nsenter --target "$process" --net --mount -- "$@"; }
+# With the host's mounts: programs write to /run. What they run is where need_tools looks for it.
+at_host() { PATH=$PATH:/usr/sbin:/sbin nsenter --target "$process" --net --mount -- "$@"; }
 
 at_switch() {
     read_process "$state/watch"
-    nsenter --target "$process" --net -- "$@"
+    PATH=$PATH:/usr/sbin:/sbin nsenter --target "$process" --net -- "$@"
 }
 
 up() {
@@ -92,28 +106,26 @@ up() {
         esac
         shift
     done
-    if [[ $hosts =~ ^[0-9]{1,4}$ ]]; then
-        ((10#$hosts >= 1 && 10#$hosts <= most_hosts)) || refuse "up: $hosts hosts; allowed: 1 to $most_hosts"
+    if [[ $hosts =~ ^[0-9]+$ ]]; then
+        [[ $hosts =~ ^0*[1-9][0-9]{0,3}$ ]] && ((10#$hosts <= most_hosts)) || refuse "up: $hosts hosts; allowed: 1 to $most_hosts"
         for ((index = 0; index < 10#$hosts; ++index)); do names+=("node$index"); done
     else
         IFS=, read -r -a names <<<"$hosts"
         ((${#names[@]} >= 1 && ${#names[@]} <= most_hosts)) || refuse "up: say how many hosts, 1 to $most_hosts, or their names"
         for index in "${names[@]}"; do
-            [[ $index =~ ^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$ && $index != head && $index != localhost ]] ||
-                refuse "up: '$index' is no name for a host here; allowed: lower-case letters, digits, -; not head, localhost"
+            # Programs take what begins with a digit for an address.
+            [[ $index =~ ^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$ && $index != head && $index != localhost ]] ||
+                refuse "up: '$index' is no name for a host here; allowed: a lower-case letter, then letters, digits, -; not head, localhost"
         done
         [[ -z $(printf '%s\n' "${names[@]}" | sort | uniq -d) ]] || refuse "up: two hosts have the same name in '$hosts'"
     fi
     check_rate "$rate"
     ((EUID == 0)) || fail_with 1 "a cluster of namespaces needs root; this is user $EUID"
-    need_tools unshare nsenter setpriv:util-linux ip:iproute2 tc:iproute2 mount setsid:util-linux
+    need_tools unshare nsenter flock setpriv:util-linux ip:iproute2 tc:iproute2 mount setsid:util-linux
     [[ $ssh == no ]] || need_tools ssh-keygen:openssh-client sshd:openssh-server
 
-    if read_process "$state/watch" && is_alive; then
-        fail_with 1 "the cluster '$name' is up already; take it down with: $0 --name $name down"
-    fi
-    remove_stale
-    export cluster_state=$state cluster_rate=$rate cluster_ssh=$ssh cluster_owner=$owner cluster_until_eof=$until_eof
+    make_room || fail_with 1 "the cluster '$name' is up already; take it down with: $0 --name $name down"
+    export cluster_lock=$lock cluster_state=$state cluster_rate=$rate cluster_ssh=$ssh cluster_owner=$owner cluster_until_eof=$until_eof
     export cluster_names="${names[*]}"
     local watch=(unshare --net --mount --uts --ipc "$BASH" "$here/cluster-build.sh" watch)
     if $until_eof; then exec "${watch[@]}"; fi
@@ -123,12 +135,19 @@ up() {
     echo "$answer"
 }
 
-# What is left when the watching process and the switch's were both killed at the same moment.
-remove_stale() {
-    [[ -d $state ]] || return 0
+# Removes what is left when the watching process and the switch's were both killed at the same moment. False when the cluster is up;
+# otherwise nobody else makes one of this name until the lock is given up. It is that of the directory in which all clusters have
+# theirs, so that no file of its own is left behind.
+make_room() {
     local attempt
-    for ((attempt = 0; attempt < 250; ++attempt)); do
+    exec {lock}</run
+    for ((attempt = 0; ; ++attempt)); do
+        flock --timeout 60 "$lock" || fail_with 1 'another process has locked the directory /run for a minute; see: lslocks'
+        ! is_up || return 1
         read_process "$state/switch" && is_alive || break
+        # Without its watch it ends by itself, unless it is stopped, and removes the directory, for which it needs the lock.
+        ((attempt < 250)) || kill -KILL "$process"
+        flock --unlock "$lock"
         sleep 0.02
     done
     rm -rf -- "$state"
@@ -136,7 +155,7 @@ remove_stale() {
 
 down() {
     local attempt
-    if read_process "$state/watch" && is_alive; then
+    if is_up; then
         kill -TERM "$process"
         for ((attempt = 0; attempt < 750; ++attempt)); do
             is_alive || break
@@ -147,7 +166,7 @@ down() {
             echo "cluster.sh: the process that watches the cluster '$name' did not end within 15 s and was killed" >&2
         fi
     fi
-    remove_stale
+    make_room || true # it is up again, made by somebody else
 }
 
 # Runs a command in all namespaces of a host. nsenter stays as its parent and does not pass signals on, so this shell does. In a
@@ -157,9 +176,9 @@ run_on() {
     [[ -e /proc/self/fd/0 ]] || exec </dev/null
     find_host "$1"
     [[ -d /proc/$process/root$directory ]] || directory=/
-    local settings=(--chdir="$directory")
+    local enter=(nsenter --target "$process" --net --mount --uts --ipc --wdns="$directory")
     if [[ $1 == head ]]; then
-        exec nsenter --target "$process" --net --mount --uts --ipc -- env "${settings[@]}" -- "${@:2}"
+        exec "${enter[@]}" -- "${@:2}"
     fi
     shift
     for signal in HUP INT QUIT TERM USR1 USR2; do
@@ -167,7 +186,7 @@ run_on() {
         trap "pass_on $signal" "$signal"
     done
     # Shells let what they start in the background ignore these two.
-    setsid env --default-signal=INT,QUIT nsenter --target "$process" --net --mount --uts --ipc --pid -- env "${settings[@]}" -- "$@" <&0 &
+    setsid env --default-signal=INT,QUIT "${enter[@]}" --pid -- "$@" <&0 &
     child=$!
     while :; do
         interrupted=false
@@ -194,15 +213,16 @@ pass_on() {
 }
 
 # On arrival at the host: what is dropped where it is sent is known to its sender, who then sends it again at once.
-lose() {
-    local percent probability
-    percent=${1%.*}
+lose() { # HOST PERCENT
+    local percent=${2%.*} probability device=eth0
+    [[ $1 != head ]] || device=br0
     printf -v probability '%03d' "$((10#$percent))"
     probability=${probability:0:1}.${probability:1}
-    [[ $1 != *.* ]] || probability+=${1#*.}
+    [[ $2 != *.* ]] || probability+=${2#*.}
     at_host iptables --flush INPUT || exit 1
     [[ $probability =~ [1-9] ]] || return 0
-    at_host iptables --append INPUT --in-interface eth0 --match statistic --mode random --probability "$probability" --jump DROP || exit 1
+    at_host iptables --append INPUT --in-interface "$device" --match statistic --mode random --probability "$probability" --jump DROP ||
+        exit 1
 }
 
 case $command in
@@ -215,8 +235,14 @@ case $command in
     hosts) needs hosts $# 0; require_cluster; cat "$state/names" ;;
     address)
         needs address $# 1
-        find_port "$1"
-        address_of $((${port#v} + 1))
+        number=0
+        if [[ $1 == head ]]; then
+            require_cluster
+        else
+            find_port "$1"
+            number=$((${port#v} + 1))
+        fi
+        address_of "$number"
         echo "$address"
         ;;
     pid) needs pid $# 1; find_host "$1"; echo "$process" ;;
@@ -236,7 +262,7 @@ case $command in
         [[ $2 =~ ^([0-9]{1,2}(\.[0-9]{1,4})?|100)$ ]] || refuse "loss: '$2'; allowed: a percentage, 0 to 100"
         need_tools iptables:iptables
         find_host "$1"
-        lose "$2"
+        lose "$1" "$2"
         ;;
     partition) needs partition $# 1; find_port "$1"; at_switch ip link set "$port" down || exit 1 ;;
     heal) needs heal $# 1; find_port "$1"; at_switch ip link set "$port" up || exit 1 ;;

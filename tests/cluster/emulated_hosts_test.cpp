@@ -5,8 +5,10 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <random>
 #include <thread>
@@ -17,10 +19,12 @@
 #include <poll.h>
 #include <sched.h>
 #include <sys/ipc.h>
+#include <sys/ptrace.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace rollcall::test {
@@ -37,9 +41,36 @@ class ClusterTest : public testing::Test {
     }
 };
 
+using Scripts = std::map<std::string, std::string>;
+
+/// Programs that stand before those of the system, as long as this object lives.
+class Tools {
+  public:
+    explicit Tools(const Scripts& scripts)
+        : directory_(std::filesystem::path(testing::TempDir()) / fmt::format("cluster-tools-{}", ::getpid())) {
+        std::filesystem::create_directory(directory_);
+        for (const auto& [name, script] : scripts) {
+            std::ofstream(directory_ / name) << "#!/bin/bash\n" << script;
+            std::filesystem::permissions(directory_ / name, std::filesystem::perms::owner_all);
+        }
+    }
+    ~Tools() { std::filesystem::remove_all(directory_); }
+    Tools(const Tools&) = delete;
+    Tools& operator=(const Tools&) = delete;
+
+    std::string file(const char* name) const { return directory_ / name; }
+    /// An entry of an environment.
+    std::string path() const { return fmt::format("PATH={}:{}", directory_.string(), std::getenv("PATH")); }
+
+  private:
+    std::filesystem::path directory_;
+};
+
 TEST_F(ClusterTest, IsMadeAndLeavesNothing) {
     Cluster cluster("5", {"--rate", "100mbit", "--ssh"});
     EXPECT_EQ(cluster.call({"hosts"}).out, "node0\nnode1\nnode2\nnode3\nnode4\n");
+    EXPECT_EQ(cluster.call({"address", "head"}).out, "10.77.0.1\n");
+    EXPECT_EQ(cluster.call({"address", "node4"}).out, "10.77.0.6\n");
     // What daemons leave behind on a host goes with it.
     EXPECT_EQ(cluster.exec("node1", {"sh", "-c", "setsid sleep 1000 >/dev/null 2>&1 </dev/null & echo >/dev/shm/left"}).code, 0);
     const Result processes = cluster.exec("node1", {"ps", "-e", "-o", "args="});
@@ -115,6 +146,8 @@ TEST_F(ClusterTest, ExecPassesOnCodesSignalsStreamsAndSurroundings) {
     EXPECT_EQ(killed.error, "") << "what is written there is the command's own";
     EXPECT_EQ(cluster.exec("node0", {"no-such-program"}).code, 127);
     EXPECT_EQ(cluster.exec("nowhere", {"true"}).code, 255);
+    const Tools tools(Scripts{{"name=value", "echo ran\n"}});
+    for (const char* host : {"node0", "head"}) EXPECT_EQ(cluster.exec(host, {tools.file("name=value")}).out, "ran\n");
 
     std::string noise(3'000'000, '\0');
     std::mt19937 random(17);
@@ -227,12 +260,76 @@ TEST_F(ClusterTest, NothingRemainsWhenItIsKilledWhileItIsMade) {
         SCOPED_TRACE(round);
         const std::string name = fmt::format("test-{}-killed-{}", ::getpid(), round), mark = "ROLLCALL_CLUSTER_TEST=" + name;
         Command holder({ROLLCALL_CLUSTER_SCRIPT, "--name", name, "up", "4", "--ssh", "--until-eof"}, {mark});
-        ASSERT_TRUE(eventually([&] { return std::filesystem::exists("/run/rollcall-cluster-" + name + "/life"); }));
+        // Before there are two that hold it, a directory remains; see StaysWithoutItsMakerUntilItIsTakenDown.
+        ASSERT_TRUE(eventually([&] { return std::filesystem::exists("/run/rollcall-cluster-" + name + "/switch"); }));
         std::this_thread::sleep_for(milliseconds(random() % 500));
         holder.signal(SIGKILL);
         EXPECT_EQ(holder.finish().code, 128 + SIGKILL);
         expect_gone(name, mark);
     }
+}
+
+TEST_F(ClusterTest, NothingRemainsWhenItsWatchIsKilledAsTheSwitchIsBorn) {
+    const std::string name = fmt::format("test-{}-born", ::getpid()), mark = "ROLLCALL_CLUSTER_TEST=" + name;
+    Command holder({ROLLCALL_CLUSTER_SCRIPT, "--name", name, "up", "2", "--until-eof"}, {mark});
+    const pid_t watch = holder.process();
+    if (::ptrace(PTRACE_SEIZE, watch, nullptr, PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE) != 0)
+        GTEST_SKIP() << "no process can be traced here: " << std::strerror(errno);
+    for (bool killed = false; !killed;) {
+        int status = 0;
+        ASSERT_EQ(::waitpid(watch, &status, 0), watch);
+        ASSERT_TRUE(WIFSTOPPED(status)) << "it ended before it made a switch: " << holder.finish().error;
+        const int event = status >> 16;
+        if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK || event == PTRACE_EVENT_CLONE) {
+            unsigned long child = 0;
+            ::ptrace(PTRACE_GETEVENTMSG, watch, nullptr, &child);
+            // What it starts once these two are there is the switch, which has not run until here.
+            killed = std::filesystem::exists("/run/rollcall-cluster-" + name + "/answer");
+            if (killed) holder.signal(SIGKILL);
+            ASSERT_EQ(::waitpid(static_cast<pid_t>(child), &status, __WALL), static_cast<pid_t>(child));
+            ::ptrace(PTRACE_DETACH, static_cast<pid_t>(child), nullptr, nullptr);
+        }
+        if (!killed) ::ptrace(PTRACE_CONT, watch, nullptr, event == 0 ? WSTOPSIG(status) : 0);
+    }
+    EXPECT_EQ(holder.finish().code, 128 + SIGKILL);
+    expect_gone(name, mark);
+}
+
+TEST_F(ClusterTest, AHostDoesNotTakeItsClusterForDead) {
+    Cluster cluster("2");
+    for (const Words& words : std::vector<Words>{{"down"}, {"up", "1"}, {"hosts"}}) {
+        const Result refused = cluster.exec("node0", cluster.words(words));
+        EXPECT_EQ(refused.code, 1) << words.front();
+        EXPECT_NE(refused.error.find("another process namespace"), std::string::npos) << refused.error;
+    }
+    EXPECT_EQ(cluster.call({"hosts"}).out, "node0\nnode1\n");
+    EXPECT_EQ(cluster.exec("node1", {"hostname"}).out, "node1\n");
+}
+
+TEST_F(ClusterTest, OfTwoMakersOfOneNameTheSecondIsRefused) {
+    const std::string name = fmt::format("test-{}-twice", ::getpid()), state = "/run/rollcall-cluster-" + name;
+    // The second comes when the first has made the directory and nothing in it, which lasts until the second has ended or waits.
+    const Tools tools(Scripts{{"mkdir", fmt::format(R"sh(command -p mkdir "$@" || exit
+[[ "$*" == '-m 700 {0}' && -z $second ]] || exit 0
+export second=1
+{1} --name {2} up 1 </dev/null >"${{0%/*}}/second" 2>&1 &
+while [[ -e /proc/$! && ! -e ${{0%/*}}/waits ]]; do sleep 0.01; done
+)sh",
+                                                    state, ROLLCALL_CLUSTER_SCRIPT, name)},
+                              {"flock", R"sh([[ -z $second ]] || : >"${0%/*}/waits"
+exec "$(command -pv flock)" "$@"
+)sh"}});
+    const auto second = [&] { return contents(tools.file("second")); };
+    const auto call = [&](Words words) {
+        words.insert(words.begin(), {ROLLCALL_CLUSTER_SCRIPT, "--name", name});
+        return run(words, {}, {tools.path()});
+    };
+    const Result first = call({"up", "2"});
+    EXPECT_EQ(first.code, 0) << first.error;
+    EXPECT_TRUE(eventually([&] { return second().find("is up already") != std::string::npos; })) << second();
+    EXPECT_EQ(call({"exec", "node1", "hostname"}).out, "node1\n");
+    EXPECT_EQ(call({"down"}).code, 0);
+    EXPECT_FALSE(std::filesystem::exists(state));
 }
 
 TEST_F(ClusterTest, StaysWithoutItsMakerUntilItIsTakenDown) {
@@ -258,22 +355,26 @@ TEST_F(ClusterTest, StaysWithoutItsMakerUntilItIsTakenDown) {
 }
 
 TEST_F(ClusterTest, AHalfMadeClusterGoesAndSaysWhy) {
-    const auto tools = std::filesystem::path(testing::TempDir()) / fmt::format("cluster-tools-{}", ::getpid());
-    std::filesystem::create_directory(tools);
-    std::ofstream(tools / "tc") << "#!/bin/sh\necho 'no queues today' >&2\nexit 1\n";
-    std::filesystem::permissions(tools / "tc", std::filesystem::perms::owner_all);
-    const std::string path = fmt::format("PATH={}:{}", tools.string(), std::getenv("PATH"));
     const std::string name = fmt::format("test-{}-half", ::getpid());
-    const Result up = run({ROLLCALL_CLUSTER_SCRIPT, "--name", name, "up", "3", "--rate", "1gbit"}, {}, {path});
-    EXPECT_EQ(up.code, 1);
-    EXPECT_NE(up.error.find("no queues today"), std::string::npos) << up.error;
-    EXPECT_FALSE(std::filesystem::exists("/run/rollcall-cluster-" + name));
-    std::filesystem::remove_all(tools);
+    const std::string fails = "echo 'none of it today' >&2; exit 1\n";
+    // The first that calls unshare makes the watch, the second the switch.
+    const std::string fails_second = "[[ $1 == --pid ]] || exec \"$(command -pv unshare)\" \"$@\"\n" + fails;
+    for (const Scripts& scripts : {Scripts{{"tc", fails}}, Scripts{{"unshare", fails_second}}}) {
+        SCOPED_TRACE(scripts.begin()->first);
+        const Tools tools(scripts);
+        const Result up = run({ROLLCALL_CLUSTER_SCRIPT, "--name", name, "up", "3", "--rate", "1gbit"}, {}, {tools.path()});
+        EXPECT_EQ(up.code, 1);
+        EXPECT_NE(up.error.find("the cluster cannot be made: none of it today"), std::string::npos) << up.error;
+        EXPECT_FALSE(std::filesystem::exists("/run/rollcall-cluster-" + name));
+    }
 }
 
 TEST_F(ClusterTest, WrongUsageIsRefused) {
     for (const Words& words : std::vector<Words>{{"up", "0"},
                                                  {"up", "2000"},
+                                                 {"up", "10000"},
+                                                 {"up", "18446744073709551617"},
+                                                 {"up", "10,20"},
                                                  {"up", "a,a"},
                                                  {"up", "head"},
                                                  {"up", "A"},

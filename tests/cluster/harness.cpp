@@ -30,12 +30,6 @@ using std::chrono::milliseconds;
 constexpr const char* kMarkVariable = "ROLLCALL_CLUSTER_TEST";
 constexpr const char* kNamespaces[] = {"net", "mnt", "uts", "ipc", "pid"};
 
-std::string contents(const std::string& path) {
-    std::ostringstream text;
-    text << std::ifstream(path, std::ios::binary).rdbuf();  // of a process that has gone it is empty: an iterator would throw
-    return text.str();
-}
-
 std::vector<std::string> processes() {
     std::vector<std::string> found;
     for (const auto& entry : std::filesystem::directory_iterator("/proc"))
@@ -94,6 +88,12 @@ void read_some(int& descriptor, std::string& into) {
 }
 
 }  // namespace
+
+std::string contents(const std::string& path) {
+    std::ostringstream text;
+    text << std::ifstream(path, std::ios::binary).rdbuf();  // of a process that has gone it is empty: an iterator would throw
+    return text.str();
+}
 
 Command::Command(const Words& words, const Words& environment) {
     std::signal(SIGPIPE, SIG_IGN);

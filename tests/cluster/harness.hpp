@@ -55,6 +55,9 @@ class Command {
 
 Result run(const Words& words, const std::string& input = {}, const Words& environment = {});
 
+/// Of a file; of one that is not there, or of a process that has gone, nothing.
+std::string contents(const std::string& path);
+
 /// Why clusters cannot be made here; empty: they can.
 const std::string& unavailable();
 

@@ -21,7 +21,7 @@ sockaddr_in address_of(const Cluster& cluster, const std::string& host, int port
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(static_cast<std::uint16_t>(port));
-    const std::string text = host == "head" ? "10.77.0.1" : cluster.line_of({"address", host});
+    const std::string text = cluster.line_of({"address", host});
     EXPECT_EQ(::inet_pton(AF_INET, text.c_str(), &address.sin_addr), 1) << text;
     return address;
 }

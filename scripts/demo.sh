@@ -5,7 +5,7 @@ set -u -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 . scripts/packages.sh
 if (($#)); then
-    [[ $* == --help || $* == -h ]] && sed -n '2,3s/^# //p' "$0" && exit 0
+    [[ $* == --help || $* == -h ]] && sed -n '2,3s/^# //p' scripts/demo.sh && exit 0
     echo "scripts/demo.sh: unknown argument '$*'; it takes none" >&2
     exit 2
 fi

@@ -29,19 +29,40 @@ as_root() {
     if [[ $(id -u) == 0 ]]; then "$@"; else sudo "$@"; fi
 }
 
-# What debconf says on a system without its dialogs is no news.
+# What it and the scripts of packages say is shown when it fails. What debconf says on a system without its dialogs is no news.
 apt() {
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 "$@" 2> >(grep -v '^debconf: ' >&2)
+    local said code
+    said=$(as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 "$@" 2>&1)
+    code=$?
+    ((code == 0)) || grep -v '^debconf: ' <<<"$said" >&2
+    return "$code"
 }
 
-# without_services COMMAND...: runs it so that no package it installs starts a service. Some bring daemons (munge, Slurm), of which
-# the tests start their own.
+# What the system starts when it boots: links to units, and to the scripts of systems without them.
+started_at_boot() { find /etc/systemd/system /etc/rc?.d -type l \( -path '/etc/systemd/*' -o -name 'S*' \) 2>/dev/null | sort; }
+
+# disable_all_but LINKS: what is now started at boot, and was not then.
+disable_all_but() {
+    local link
+    while read -r link; do
+        case $link in
+            /etc/systemd/*) as_root rm -f "$link" ;;
+            *) as_root update-rc.d "${link##*/S??}" disable ;;
+        esac
+    done < <(comm -13 - <(started_at_boot) <<<"$1")
+}
+
+# without_services COMMAND...: runs it so that no package it installs starts a service, now or when the system boots. Some bring
+# daemons (sshd, munge, Slurm), of which the tests start their own.
 without_services() (
     policy=/usr/sbin/policy-rc.d
     mark='# of scripts/packages.sh, for the time of an installation'
+    before=$(started_at_boot)
+    denied=false
+    trap 'disable_all_but "$before" >/dev/null 2>&1; ! $denied || as_root rm -f "$policy"' EXIT
+    trap 'exit 1' HUP INT TERM
     if [[ ! -e $policy ]] || grep -qF "$mark" "$policy"; then
-        trap 'as_root rm -f "$policy"' EXIT
-        trap 'exit 1' HUP INT TERM
+        denied=true
         printf '%s\n' '#!/bin/sh' "$mark" 'exit 101' | as_root tee "$policy" >/dev/null && as_root chmod 755 "$policy" || exit
     fi
     "$@"
@@ -49,7 +70,7 @@ without_services() (
 
 # install_packages PACKAGE...: installs those that are missing. A name that ends in ? is left out where there is no such package.
 install_packages() {
-    local name missing=() optional=()
+    local name missing=() optional=() unknown=()
     for name in "$@"; do
         installed "${name%\?}" && continue
         case $name in
@@ -74,12 +95,13 @@ install_packages() {
             apt update || return
         fi
         for name in "${optional[@]}"; do
-            [[ -n $(apt-cache --no-generate madison "$name" 2>/dev/null) ]] && missing+=("$name")
+            if [[ -n $(apt-cache madison "$name" 2>/dev/null) ]]; then missing+=("$name"); else unknown+=("$name"); fi
         done
+        ((${#unknown[@]} == 0)) || echo "left out, as this system's package lists do not have them: ${unknown[*]}"
     fi
     if ((${#missing[@]})); then
         echo "installing ${missing[*]}"
-        without_services apt install --yes --no-install-recommends "${missing[@]}" >/dev/null || return
+        without_services apt install --yes --no-install-recommends "${missing[@]}" || return
     fi
     local version
     version=$(cmake --version | sed -n 's/^cmake version //p')

@@ -12,7 +12,7 @@ quick=false
 case "$*" in
     '') ;;
     --quick) quick=true ;;
-    --help | -h) sed -n '2,7s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    --help | -h) sed -n '2,7s/^# \{0,1\}//p' scripts/test.sh; exit 0 ;;
     *) echo "scripts/test.sh: unknown argument '$*'; allowed: --quick" >&2; exit 2 ;;
 esac
 

@@ -39,12 +39,11 @@ struct Plan::Implementation {
         told = predictor.predicted();
         as_owner_unless_done([&](Operation& running) { running.predict_arrival(told); });
     }
-    void arrive() {
-        if (started) throw Error(ErrorCode::state, "Plan: this iteration was started already: wait for it first");
+    void arrive(Nanoseconds time) {
         record = {};
-        record.arrival = runtime::monotonic_now();
+        record.arrival = time;
         if (predictor.in_phase()) {
-            predictor.end(record.arrival);
+            predictor.end(time);
             if (predictor.predicted() != runtime::kUnknownTime) record.predicted = predictor.predicted();
         }
         started = true;
@@ -118,9 +117,13 @@ void Plan::edge(double fraction) {
 
 void Plan::start() {
     Implementation& here = checked();
-    here.arrive();
-    if (here.operation) return here.as_owner_unless_done([](Operation& operation) { operation.arrive(); });
-    here.make_operation();
+    if (here.started) throw Error(ErrorCode::state, "Plan: this iteration was started already: wait for it first");
+    here.own->check_alive();
+    const Nanoseconds time = runtime::monotonic_now();
+    const bool begun = here.operation.has_value();
+    if (!begun) here.make_operation();  // before the arrival: when it throws, nothing was started
+    here.arrive(time);
+    if (begun) return here.as_owner_unless_done([](Operation& operation) { operation.arrive(); });
     here.lane().start(*here.operation);
 }
 

@@ -68,10 +68,10 @@ struct CallRecord {
 /// Threads: one at a time may use a plan; different plans may be used by different threads, in any order: a plan has its
 /// own messages and its own count of iterations, so that ranks need not call different plans in the same order.
 ///
-/// Errors: begin() or start() while an iteration is under way, edge() outside of a phase, and a fraction that is not above
-/// 0 and at most 1, throw Error{state} or Error{invalid_argument}. When an iteration fails, every later one of the plan
-/// fails with the same reason. A plan that is destroyed while an iteration is under way fails at its other ranks, who are
-/// told so.
+/// Errors: begin() or start() while an iteration is under way or after Job::finalize(), edge() outside of a phase, and a
+/// fraction that is not above 0 and at most 1, throw Error{state} or Error{invalid_argument}, and change nothing. When an
+/// iteration fails, every later one of the plan fails with the same reason. A plan that is destroyed while an iteration is under way fails
+/// at its other ranks, who are told so.
 class Plan {
   public:
     /// A null plan: calling anything on it throws Error{state}.

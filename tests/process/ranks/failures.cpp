@@ -281,14 +281,26 @@ ROLLCALL_SCENARIO(death_at_the_end) {
 ROLLCALL_SCENARIO(after_the_end) {
     const Communicator kept = scene.world;
     const Communicator copy = scene.world.duplicate();
-    scene.job.finalize();
-    scene.job.finalize();
     int value = 0;
+    std::vector<int> all(static_cast<std::size_t>(scene.size));
+    Plan plan = copy.plan_gather(&value, all.data(), sizeof value, 0);
+    plan.run();
+    scene.job.finalize();
+    scene.job.finalize();
     expect_error(ErrorCode::state, "a barrier after finalize", [&] { kept.barrier(); });
     expect_error(ErrorCode::state, "a broadcast after finalize", [&] { copy.broadcast(value, 0); });
     expect_error(ErrorCode::state, "a send after finalize", [&] { kept.send(value, 0); });
     expect_error(ErrorCode::state, "a receive after finalize", [&] { kept.receive<int>(0); });
     expect_error(ErrorCode::state, "a split after finalize", [&] { kept.split(0, 0); });
+    // What was not started is not waited for, and is still not started the second time.
+    const std::function<void()> starts[] = {[&] { plan.start(); }, [&] { plan.run(); }, [&] { plan.begin(); }};
+    for (const auto& start : starts) {
+        const Error error = expect_error(ErrorCode::state, "a plan after finalize", start);
+        check(std::string(error.what()).find("finalized") != std::string::npos, "a plan after finalize says '{}'", error.what());
+        expect_error(ErrorCode::state, "waiting for a plan after finalize", [&] { plan.wait(); });
+        expect_error(ErrorCode::state, "looking at a plan after finalize", [&] { plan.test(); });
+    }
+    check(plan.record().exit > 0, "a plan has forgotten its last iteration");
     check(kept.size() == scene.size && kept.rank() == scene.rank, "a communicator has forgotten its ranks");
 }
 

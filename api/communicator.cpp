@@ -244,6 +244,16 @@ Received Communicator::receive(void* data, std::uint64_t bytes, int from, Tag ta
     return {transfer.received};
 }
 
+void Communicator::receive_whole(void* value, std::uint64_t bytes, int from, Tag tag) const {
+    const std::uint64_t got = receive(value, bytes, from, tag).bytes;
+    if (got == bytes) return;
+    throw Error(ErrorCode::mismatch,
+                fmt::format("receive on {}: rank {} sent {} bytes with tag {} where a value of {} was asked for: receive into a span "
+                            "where messages may be shorter",
+                            name(), from, got, tag, bytes),
+                world_rank(from));
+}
+
 Request Communicator::start_send(const void* data, std::uint64_t bytes, int to, Tag tag) const {
     checked().check_alive();
     implementation_->check_rank(to, "start_send", "target");

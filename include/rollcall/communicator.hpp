@@ -85,15 +85,17 @@ class Communicator {
     void send(const T& value, int to, Tag tag = 0) const {
         send(&value, sizeof(T), to, tag);
     }
-    /// A message may be shorter than the span; a longer one throws Error{truncated}.
+    /// A message may be shorter than the span, and end within an element: what is behind its end stays as it was. A longer
+    /// one throws Error{truncated}.
     template <Transferable T, std::size_t N>
     Received receive(std::span<T, N> data, int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const {
         return receive(data.data(), data.size_bytes(), from, tag, timeout);
     }
+    /// A message of another size is taken and throws: Error{truncated} when it is longer than a T, Error{mismatch} when shorter.
     template <Transferable T>
     T receive(int from, Tag tag = 0) const {
         T value;
-        receive(&value, sizeof(T), from, tag);
+        receive_whole(&value, sizeof(T), from, tag);
         return value;
     }
     template <class T, std::size_t N>
@@ -190,6 +192,7 @@ class Communicator {
     explicit Communicator(std::shared_ptr<Implementation> implementation) noexcept;
     const Implementation& checked() const;
     void check_blocks(std::size_t all, std::size_t one, int root, const char* operation) const;
+    void receive_whole(void* value, std::uint64_t bytes, int from, Tag tag) const;
     std::shared_ptr<Implementation> implementation_;
 };
 

@@ -12,7 +12,7 @@ namespace rollcall {
 enum class ErrorCode {
     invalid_argument,  ///< A wrong argument; thrown before anything was sent.
     invalid_setting,   ///< An environment variable with a wrong name or value.
-    mismatch,          ///< Ranks called different operations, roots or sizes at the same sequence number.
+    mismatch,          ///< Ranks called different operations, roots or sizes at the same sequence number, or a value came too short.
     truncated,         ///< A message was longer than the buffer it was received into.
     peer_failed,       ///< A rank that the operation depends on died or became unreachable.
     timeout,           ///< A deadline passed.

@@ -14,6 +14,7 @@ namespace rollcall {
 /// What a receive got.
 struct Received {
     std::uint64_t bytes = 0;
+    /// Whole ones; a message may end within one.
     template <class T>
     std::uint64_t count() const noexcept {
         return bytes / sizeof(T);

@@ -109,6 +109,22 @@ ROLLCALL_SCENARIO(typed) {
     const int array[] = {scene.rank, 5};
     scene.world.send(array, 4, scene.next());
     check(scene.world.receive<int>(scene.previous()) == scene.previous(), "an array and a size came differently");
+    // A value that came in part is none; its message is gone, and the next one is whole.
+    for (const std::uint64_t bytes : {0, 4}) {
+        Request part = scene.world.start_send(array, bytes, scene.next(), 5);
+        const Error error = expect_error(ErrorCode::mismatch, "a value that came too short",
+                                         [&] { scene.world.receive<std::uint64_t>(scene.previous(), 5); });
+        const std::string said = fmt::format("rank {} sent {} bytes with tag 5 where a value of 8 was asked for", scene.previous(), bytes);
+        check(std::string(error.what()).find(said) != std::string::npos && error.failed_rank() == scene.previous(), "it says '{}'",
+              error.what());
+        part.wait();
+        // As elements it may.
+        Request again = scene.world.start_send(array, bytes, scene.next(), 5);
+        std::array<std::uint64_t, 2> elements{1, 2};
+        const Received some = scene.world.receive(std::span(elements), scene.previous(), 5);
+        check(some.bytes == bytes && some.count<std::uint64_t>() == 0 && elements[1] == 2, "half an element gave {} bytes", some.bytes);
+        again.wait();
+    }
     static_assert(!Transferable<std::span<int>> && !Transferable<std::string_view> && !Transferable<int*> && !Transferable<int[2]>);
     static_assert(Transferable<std::array<double, 3>> && Transferable<Point>);
     // Sizes are 64 bits wide all the way.

@@ -50,8 +50,8 @@ void Job::Implementation::join(const std::function<std::unique_ptr<bootstrap::Bo
         logger->set_level(spdlog::level::from_str(settings.log));
     }
     process = std::make_shared<runtime::Process>(start(), std::move(settings), &collectives::algorithm_name);
-    world = Communicator(
-        std::make_shared<Communicator::Implementation>(process, process->world(), process->place().rank, runtime::kNoSlots, algorithms, process->clock()));
+    world = Communicator(std::make_shared<Communicator::Implementation>(process, process->world(), process->place().rank, runtime::kNoSlots,
+                                                                        algorithms, process->clock()));
 }
 
 Job::Job() : implementation_(std::make_unique<Implementation>()) { implementation_->join(&bootstrap::find_bootstrap); }
@@ -62,7 +62,11 @@ Job::Job(const Embedding& embedding) : implementation_(std::make_unique<Implemen
 
 Job::~Job() {
     if (std::uncaught_exceptions() > implementation_->exceptions_before) return;
-    finalize();
+    try {
+        finalize();
+    } catch (const std::exception& error) {
+        if (const auto logger = spdlog::get("rollcall")) logger->warn("{}", error.what());
+    }
 }
 
 const Communicator& Job::world() const { return implementation_->world; }

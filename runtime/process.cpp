@@ -177,9 +177,9 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
 void Process::finalize() {
     if (std::exchange(finalized_, true)) return;
     const auto meanwhile = [&] { lane_->progress(); };
-    bool whole = true;
-    lane_->as_owner([&](Engine& engine) { whole = !engine.someone_died(); });
-    if (whole && place().size > 1) {
+    std::optional<Error> failure;
+    lane_->as_owner([&](Engine& engine) { failure = engine.loss(); });
+    if (!failure && place().size > 1) {
         try {
             // Nobody closes a connection before all have ended their operations, and nobody stops progressing before all
             // have closed: over tcp a close needs the other side.
@@ -190,13 +190,14 @@ void Process::finalize() {
             while (!transport_->close() && monotonic_now() < until) transport_->progress();
             bootstrap_->barrier([&] { transport_->progress(); }, kLeaveTimeout);
         } catch (const Error& error) {
-            log(spdlog::level::warn, "leaving the job: {}", error.what());
-            whole = false;
+            failure = error;
         }
     }
     lane_->stop_background();
-    // A job in which a rank died is not left in good order: whoever still waits for this rank is to be told that it went.
-    if (whole) bootstrap_->leave();
+    if (!failure) return bootstrap_->leave();
+    // Not left in good order: whoever still waits for this rank is to be told that it went.
+    throw Error(failure->code(), fmt::format("Job::finalize() did not bring all ranks together: {}", failure->what()),
+                failure->failed_rank());
 }
 
 bool Process::share_boards(const Group& group) const {

@@ -63,8 +63,8 @@ class Process {
     /// "rank 3 on host a"
     std::string name_of(int world_rank) const { return engine_->name_of(world_rank); }
 
-    /// Leaves in good order: all ranks come together, connections are closed. Collective. A job in which a rank died is
-    /// left at once. Only the first call does anything.
+    /// Leaves in good order: all ranks come together, connections are closed. Collective. Throws Error{timeout, bootstrap} when they
+    /// do not, Error{peer_failed} where a rank died: that job is left at once. Also then it is left. Only the first call does anything.
     void finalize();
     bool finalized() const { return finalized_; }
 

@@ -34,7 +34,7 @@ class Job {
     /// invalid_setting, invalid_argument}, Error{timeout} naming the ranks that have not come within ROLLCALL_LAUNCH_TIMEOUT.
     explicit Job(const Embedding& embedding);
     /// finalize(), unless an exception is being thrown: then the job is left at once, and the other ranks are told that
-    /// this one died. Failures are logged.
+    /// this one died. A failure is logged: who must know whether all ranks came to the end calls finalize().
     ~Job();
     Job(const Job&) = delete;
     Job& operator=(const Job&) = delete;
@@ -72,7 +72,9 @@ class Job {
     Nanoseconds local_time_at(Nanoseconds job) const;
 
     /// Ends communication in good order: waits for all ranks, then closes connections. Requests must be done. Called by
-    /// the destructor if the program does not.
+    /// the destructor if the program does not. When it returns, all ranks have come to the end. Throws Error{timeout} when they
+    /// have not within ROLLCALL_TIMEOUT, Error{peer_failed} at once when a rank has died, also if other calls have said so;
+    /// the job is left also then. Only the first call does anything.
     void finalize();
     /// Ends the whole job with this exit code; `why` is printed by who started it. Does not return.
     [[noreturn]] void abort(int code, std::string_view why);

@@ -128,6 +128,14 @@ Error Engine::dead(int rank) const {
     return Error(ErrorCode::peer_failed, fmt::format("the connection to {} was lost", name_of(rank)), rank);
 }
 
+std::optional<Error> Engine::loss() const {
+    if (ended_) return *ended_;
+    if (!dead_.empty()) return dead(dead_.begin()->first);
+    if (!unreachable_.empty()) return dead(unreachable_.front().peer);
+    if (!lost_.empty()) return dead(lost_.front().first->peer());
+    return std::nullopt;
+}
+
 CommunicatorState* Engine::find(std::uint64_t id) const {
     const auto found = communicators_.find(id);
     return found == communicators_.end() ? nullptr : found->second;

@@ -75,7 +75,8 @@ class alignas(64) Engine final : public transport::Sink {
     /// What is wrong with the clock of this rank's host (tests).
     void set_host_clock(const ClockModel& clock) { host_clock_ = clock; }
     void set_hosts(std::vector<std::string> hosts) { options_.hosts = std::move(hosts); }
-    bool someone_died() const noexcept { return ended_ || !dead_.empty() || !unreachable_.empty() || !lost_.empty(); }
+    /// Why this job cannot end in good order: a rank that died, or went out of reach. Nothing: it can.
+    std::optional<Error> loss() const;
     void set_allowance(int peer, std::uint32_t allowance, bool accepts_data);
 
     /// A number for a communicator that this rank is about to make with others. No rank brings it a second time, and it is

@@ -98,6 +98,12 @@ TEST(Mismatches, OfABarrierOfEachKind) {
 
 TEST(Deadlines, OfACollectiveEndItOnEveryRank) { expect_success(3, {"collective_deadline"}); }
 
+// The deadline holds for the start, too: it is long enough for that.
+TEST(Deadlines, OfTheEndOfTheJob) {
+    const Ended ended = run_ranks(3, {"late_to_the_end"}, {.environment = {"ROLLCALL_TIMEOUT=4s"}, .launcher = {"--grace", "60s"}});
+    EXPECT_EQ(count(ended.out, " done\n"), 3) << ended.out << ended.error;
+}
+
 TEST(Deadlines, OfAllCallsComeFromTheSetting) {
     const Ended ended = run_ranks(2, {"stuck"}, with({"ROLLCALL_TIMEOUT=100ms"}));
     EXPECT_EQ(ended.code, 5) << ended.out << ended.error;

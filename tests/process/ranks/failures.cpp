@@ -265,6 +265,7 @@ ROLLCALL_SCENARIO(death) {
     // All have seen it before one leaves.
     scene.at(kEnded).fetch_add(1);
     scene.await(kEnded, static_cast<std::uint64_t>(scene.size - 1));
+    expect_error(ErrorCode::peer_failed, "the end without the dead", [&] { scene.job.finalize(); });
 }
 
 // One dies while the others leave in good order. They must come to an end.
@@ -304,6 +305,23 @@ ROLLCALL_SCENARIO(after_the_end) {
     check(kept.size() == scene.size && kept.rank() == scene.rank, "a communicator has forgotten its ranks");
 }
 
+// One rank comes to the end when the others have given it up. Nobody takes that for a good end.
+ROLLCALL_SCENARIO(late_to_the_end) {
+    const int late = scene.size - 1;
+    if (scene.rank == late) {
+        scene.await(0, static_cast<std::uint64_t>(late));
+        const Error error = expect_error(ErrorCode::peer_failed, "the end of the late rank", [&] { scene.job.finalize(); });
+        check(error.failed_rank() >= 0 && error.failed_rank() != late, "{} was blamed", error.failed_rank());
+    } else {
+        const Error error = expect_error(ErrorCode::timeout, "an end without one rank", [&] { scene.job.finalize(); });
+        check(std::string(error.what()).find(fmt::format("rank {} on host ", scene.rank)) != std::string::npos, "it says '{}'",
+              error.what());
+        scene.at(0).fetch_add(1);
+    }
+    scene.job.finalize();  // it has been left
+    expect_error(ErrorCode::state, "a barrier after that", [&] { scene.world.barrier(); });
+}
+
 // An exception that leaves main's scope while others wait.
 ROLLCALL_SCENARIO(gives_up) {
     connect_all(scene);
@@ -311,6 +329,7 @@ ROLLCALL_SCENARIO(gives_up) {
     if (scene.rank == scene.number(0, 0)) throw Wrong("giving up, as asked");
     const Error error = expect_error(ErrorCode::peer_failed, "a barrier", [&] { scene.world.barrier(); });
     check(error.failed_rank() == scene.number(0, 0), "{} was blamed", error.failed_rank());
+    expect_error(ErrorCode::peer_failed, "the end without the dead", [&] { scene.job.finalize(); });
 }
 
 ROLLCALL_SCENARIO(aborts) {

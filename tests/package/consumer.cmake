@@ -1,7 +1,8 @@
 # Installs the build into a scratch directory, moves the installed tree, and builds tests/consumer against it: with CMake,
-# and with a compiler and pkg-config. Runs the results alone and under the installed command.
+# and by the line of README.md. Runs the results alone and under the installed command, as README.md says: with nothing in the
+# environment that says where the library is.
 function(run)
-  execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE out ERROR_VARIABLE out RESULT_VARIABLE code TIMEOUT 250)
+  execute_process(COMMAND ${ARGN} WORKING_DIRECTORY "${SCRATCH}" OUTPUT_VARIABLE out ERROR_VARIABLE out RESULT_VARIABLE code TIMEOUT 250)
   if(NOT code STREQUAL "0")
     list(JOIN ARGN " " words)
     message(FATAL_ERROR "${words}\nended with ${code}:\n${out}")
@@ -18,7 +19,9 @@ function(expect_lines)
   endif()
 endfunction()
 
+unset(ENV{LD_LIBRARY_PATH})
 file(REMOVE_RECURSE "${SCRATCH}")
+file(MAKE_DIRECTORY "${SCRATCH}")
 set(prefix "${SCRATCH}/moved here")  # relative paths only, and blanks do no harm
 run("${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${SCRATCH}/first")
 file(RENAME "${SCRATCH}/first" "${prefix}")
@@ -45,15 +48,21 @@ run("${CMAKE_COMMAND}" -G "${GENERATOR}" -S "${SOURCE}/tests/consumer" -B "${SCR
     "-DCMAKE_C_COMPILER=${C}" "-DCMAKE_CXX_COMPILER=${CXX}")
 run("${CMAKE_COMMAND}" --build "${SCRATCH}/cmake")
 
-# pkg-config writes blanks as a shell wants them.
-set(environment "PKG_CONFIG_PATH=${prefix}/${LIBDIR}/pkgconfig")
+set(ENV{PKG_CONFIG_PATH} "${prefix}/${LIBDIR}/pkgconfig")
+set(beginning "c++ -std=c++20 -o solver solver.cpp ")
+file(STRINGS "${SOURCE}/README.md" line REGEX "pkg-config --cflags")
+string(FIND "${line}" "${beginning}" begins)
+if(NOT begins EQUAL 0)
+  message(FATAL_ERROR "README.md does not say '${beginning}...', but '${line}'")
+endif()
 foreach(language IN ITEMS c cpp)
   set(compiler "${CXX} -std=c++20")
   if(language STREQUAL "c")
     set(compiler "${C} -std=c11")
   endif()
-  run("${CMAKE_COMMAND}" -E env "${environment}" sh -c
-      "eval \"${compiler} -Wall -Wextra -Werror -o '${SCRATCH}/plain_${language}' '${SOURCE}/tests/consumer/consumer.${language}' $(pkg-config --cflags --libs rollcall)\"")
+  file(COPY_FILE "${SOURCE}/tests/consumer/consumer.${language}" "${SCRATCH}/solver.${language}")
+  string(REPLACE "${beginning}" "${compiler} -Wall -Wextra -Werror -o plain_${language} solver.${language} " build "${line}")
+  run(sh -c "eval \"${build}\"")  # pkg-config writes blanks as a shell wants them
 endforeach()
 
 foreach(language IN ITEMS c cpp)
@@ -62,10 +71,9 @@ foreach(language IN ITEMS c cpp)
     set(name "c++")
   endif()
   foreach(program IN ITEMS "${SCRATCH}/cmake/consumer_${language}" "${SCRATCH}/plain_${language}")
-    set(with "${CMAKE_COMMAND}" -E env "LD_LIBRARY_PATH=${prefix}/${LIBDIR}")
-    run(${with} "${program}")
+    run("${program}")
     expect_lines("rank 0 of 1 has 42 from ${name}")
-    run(${with} "${command}" run -n 2 --timeout 60s "${program}")
+    run("${command}" run -n 2 --timeout 60s "${program}")
     expect_lines("rank 0 of 2 has 42 from ${name}" "rank 1 of 2 has 42 from ${name}")
   endforeach()
 endforeach()

@@ -189,13 +189,9 @@ LaunchOptions options_from(const RunWords& words, const Words& rest) {
 
     try {
         options.map_by = parse_map_by(words.map_by);
-    } catch (const Error& error) {
-        refuse(fmt::format("--map-by: {}", error.what()));
-    }
-    try {
         options.bind_to = parse_bind_to(words.bind_to);
     } catch (const Error& error) {
-        refuse(fmt::format("--bind-to: {}", error.what()));
+        refuse(error.what());
     }
     options.oversubscribe = words.oversubscribe;
     options.display_map = words.display_map;
@@ -250,7 +246,8 @@ end (SIGTERM) and after the same time killed. When the command returns no proces
 file of a job that failed, even if the command or its guard process is killed.
 
 Exit code: 0, or that of the first process that failed (128 + n when signal n killed it); 124 after --timeout or
---launch-timeout; 125 when a host was lost; 128 + n when signal n ended the command; 126 or 127 when a program cannot be run or is not there; 2 for wrong usage.)";
+--launch-timeout; 125 when a host was lost; 126 or 127 when a program cannot be run or is not there; 128 + n when signal n
+ended the command; 1 when the job could not be begun, such as on a host that cannot be reached; 2 for wrong usage.)";
 
 }  // namespace
 

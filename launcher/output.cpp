@@ -71,7 +71,7 @@ Output::Output(Poller& poller, int out, int error, bool tag, std::string directo
         std::filesystem::create_directories(directory_, failed);
         if (failed) {
             throw Error(ErrorCode::invalid_argument,
-                        fmt::format("run: --output-directory '{}' cannot be made: {}", directory_, failed.message()));
+                        fmt::format("--output-directory '{}' cannot be made: {}", directory_, failed.message()));
         }
     }
     struct stat first {};

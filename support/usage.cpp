@@ -29,7 +29,7 @@ std::string full_name(const CLI::App& command) {
 std::string subcommands(const CLI::App& command) {
     std::vector<std::string> names;
     for (const auto* subcommand : command.get_subcommands([](const CLI::App*) { return true; })) {
-        names.push_back(subcommand->get_name());
+        if (!subcommand->get_group().empty()) names.push_back(subcommand->get_name());  // not hidden
     }
     return fmt::format("{}", fmt::join(names, ", "));
 }

@@ -43,7 +43,8 @@ class Job {
     const Communicator& world() const;
     int rank() const;
     int size() const;
-    /// What started this process: "rollcall run", "alone".
+    /// What started this process, for people: "rollcall run", "srun (Slurm)", "Open MPI's mpirun" and so on, as `rollcall info`
+    /// says it (docs/launching.md has all of them); "alone": nothing did.
     std::string started_by() const;
     /// What data moves over, for people.
     std::string transport_description() const;

@@ -35,8 +35,8 @@ TEST(Launcher, WrongUsageIsOneLineAndTwo) {
         {{"-n", "2x", "true"}, "'2x'"},
         {{"-n", "99999999999", "true"}, "from 1 to"},
         {{"--foo", "-n", "1", "true"}, "'--foo'"},
-        {{"-n", "1", "--bind-to", "chair", "true"}, "hwthread"},
-        {{"-n", "1", "--map-by", "chair", "true"}, "numa"},
+        {{"-n", "1", "--bind-to", "chair", "true"}, "rollcall: run: --bind-to takes none, hwthread, core"},
+        {{"-n", "1", "--map-by", "chair", "true"}, "rollcall: run: --map-by takes slot, node"},
         {{"-n", "1", "--input", "second", "true"}, "first, all or none"},
         {{"-n", "1", "--fanout", "0", "true"}, "--fanout"},
         {{"-n", "1", "--per-node", "1", "true"}, "needs --hosts"},
@@ -64,6 +64,9 @@ TEST(Launcher, WrongUsageIsOneLineAndTwo) {
         EXPECT_EQ(lines_of(result.error).size(), 1u) << result.error;
         EXPECT_TRUE(has(result.error, part));
     }
+    const Result unmakeable = run({"-n", "1", "--output-directory", "/proc/self/status/x", "true"});
+    EXPECT_EQ(unmakeable.code, 1);
+    EXPECT_TRUE(has(unmakeable.error, "rollcall run: --output-directory '/proc/self/status/x' cannot be made: "));
     const Result help = run({"--help"});
     EXPECT_EQ(help.code, 0);
     EXPECT_TRUE(has(help.out, "Examples:"));

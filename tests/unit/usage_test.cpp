@@ -24,7 +24,8 @@ std::string said(std::vector<std::string> words) {
     info->add_option("--ranks", ranks, "")->check([](const std::string& word) {
         return word == "0" ? std::string("0 is too few;\n  allowed: 1 and more") : std::string();
     });
-    std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
+    root.add_subcommand("agent", "")->group("");  // hidden
+    std::reverse(words.begin(), words.end());     // CLI11 takes them from the back
     try {
         root.parse(words);
     } catch (const CLI::ParseError& error) {

@@ -56,12 +56,19 @@ bool take_frame(int socket, const Frame& seen, Descriptor& passed) {
     return taken == static_cast<ssize_t>(vector.iov_len);
 }
 
-Member::Member(Place place, Descriptor control, Descriptor notices, Loss loss)
-    : place_(std::move(place)), loss_(std::move(loss)), control_(std::move(control)), notices_(std::move(notices)) {
+Member::Member(Place place, Descriptor control, Descriptor notices, Loss loss, Descriptor hub_process)
+    : place_(std::move(place)),
+      loss_(std::move(loss)),
+      control_(std::move(control)),
+      notices_(std::move(notices)),
+      hub_process_(std::move(hub_process)) {
     notice_events_.reset(::epoll_create1(EPOLL_CLOEXEC));
-    epoll_event interest{};
-    interest.events = EPOLLIN;
-    if (!notice_events_ || ::epoll_ctl(notice_events_.get(), EPOLL_CTL_ADD, notices_.get(), &interest) != 0) {
+    const auto watch = [&](const Descriptor& descriptor) {
+        epoll_event interest{};
+        interest.events = EPOLLIN;
+        return ::epoll_ctl(notice_events_.get(), EPOLL_CTL_ADD, descriptor.get(), &interest) == 0;
+    };
+    if (!notice_events_ || !watch(notices_) || (hub_process_ && !watch(hub_process_))) {
         throw Error(ErrorCode::bootstrap, fmt::format("rank {} cannot watch for notices: {}", place_.rank, std::strerror(errno)));
     }
     inbox_.keep_descriptors();
@@ -94,6 +101,7 @@ Frame Member::answer(const char* operation, std::uint64_t sequence, const Meanwh
     Waiting waiting(meanwhile, timeout);
     for (;;) {
         flush();
+        const bool dead = is_readable(hub_process_.get());  // looked at first: what it said before is there then
         const auto state = inbox_.receive(control_.get());
         while (auto frame = inbox_.next()) {
             FrameReader reader(frame->body);
@@ -107,7 +115,7 @@ Frame Member::answer(const char* operation, std::uint64_t sequence, const Meanwh
                                     sequence, reader.text()),
                         rank);
         }
-        if (state == Inbox::State::closed) {
+        if (dead || state == Inbox::State::closed) {
             throw Error(loss_.code,
                         fmt::format("rank {} on host {}: bootstrap {} (sequence {}) failed: {}", place_.rank, place_.host, operation,
                                     sequence, loss_.sentence),
@@ -119,7 +127,7 @@ Frame Member::answer(const char* operation, std::uint64_t sequence, const Meanwh
                                                         place_.rank, place_.host, operation, sequence,
                                                         std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count()));
         }
-        waiting.on(control_.get(), static_cast<short>(POLLIN | (unsent() ? POLLOUT : 0)));
+        waiting.on(control_.get(), static_cast<short>(POLLIN | (unsent() ? POLLOUT : 0)), hub_process_.get());
     }
 }
 
@@ -157,6 +165,7 @@ std::optional<Notice> Member::take_notice() {
         return notice;
     }
     std::array<std::byte, kHeaderBytes + kLongestWelcome> record;
+    const bool dead = is_readable(hub_process_.get());
     while (!hub_gone_) {
         const ssize_t count = ::recv(notices_.get(), record.data(), record.size(), MSG_DONTWAIT);
         if (count > 0) {
@@ -167,11 +176,12 @@ std::optional<Notice> Member::take_notice() {
             continue;
         }
         if (count < 0 && errno == EINTR) continue;
-        if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return std::nullopt;
-        // The end of the stream stays readable for ever; whoever sleeps on the descriptor must not be woken by it
+        if (count < 0 && !dead && (errno == EAGAIN || errno == EWOULDBLOCK)) return std::nullopt;
+        // The end of the stream, and of the process, stays readable for ever; whoever sleeps on the descriptor must not be woken by it
         // again.
         hub_gone_ = true;
-        ::epoll_ctl(notice_events_.get(), EPOLL_CTL_DEL, notices_.get(), nullptr);
+        for (const int descriptor : {notices_.get(), hub_process_.get()})
+            ::epoll_ctl(notice_events_.get(), EPOLL_CTL_DEL, descriptor, nullptr);
         last_notices_.assign(loss_.notices.begin() + 1, loss_.notices.end());
         return loss_.notices.front();
     }

@@ -44,8 +44,9 @@ class Member {
         std::vector<Notice> notices;  ///< For who watches.
     };
 
-    /// Takes over both sockets, after the welcome, and says `join`. Throws Error{bootstrap}.
-    Member(Place place, Descriptor control, Descriptor notices, Loss loss);
+    /// Takes over both sockets, after the welcome, and says `join`. `hub_process` is readable when the process of the hub is
+    /// dead: a child of it may hold its side of the sockets open. Throws Error{bootstrap}.
+    Member(Place place, Descriptor control, Descriptor notices, Loss loss, Descriptor hub_process = {});
 
     const Place& place() const { return place_; }
     Gathered exchange(std::span<const std::byte> mine, const Meanwhile& meanwhile, Timeout timeout);
@@ -73,7 +74,8 @@ class Member {
 
     std::mutex noticing_;
     Descriptor notices_;
-    Descriptor notice_events_;  // epoll around notices_: it can be silenced when the hub is gone, a socket cannot
+    const Descriptor hub_process_;  // empty: only the sockets tell
+    Descriptor notice_events_;      // epoll around those two: it can be silenced when the hub is gone, a socket cannot
     bool hub_gone_ = false;
     std::deque<Notice> last_notices_;
 };

@@ -20,6 +20,8 @@ class Poller {
     using Handler = std::function<void(std::uint32_t events)>;
 
     Poller();
+    /// As Descriptor says, of the set itself: a child that changed it would change that of its parent.
+    void keep_from_children() { set_.keep_from_children(); }
     /// False when the descriptor cannot be polled because it is always ready (a regular file).
     bool add(int descriptor, std::uint32_t events, Handler handler);
     void change(int descriptor, std::uint32_t events);

@@ -17,8 +17,9 @@ class Waiting {
 
     /// Whether the deadline has passed.
     bool over() const { return Clock::now() >= deadline_; }
-    /// Calls `meanwhile`, then waits until the descriptor shows one of these events (poll), or for a moment.
-    void on(int descriptor, short events);
+    /// Calls `meanwhile`, then waits until the descriptor shows one of these events (poll), `other` (-1: none) is readable, or for
+    /// a moment.
+    void on(int descriptor, short events, int other = -1);
 
   private:
     const Meanwhile& meanwhile_;
@@ -26,7 +27,9 @@ class Waiting {
     Clock::duration nap_;
 };
 
-/// Waits until the descriptor shows one of these events, at most so long. May return early.
-void wait_on(int descriptor, short events, Waiting::Clock::duration longest);
+/// Waits until the descriptor shows one of these events, or `other` (-1: none) is readable, at most so long. May return early.
+void wait_on(int descriptor, short events, Waiting::Clock::duration longest, int other = -1);
+/// Whether something can be read there now, or the other side is gone; never of -1.
+bool is_readable(int descriptor);
 
 }  // namespace rollcall::bootstrap

@@ -36,6 +36,7 @@ Door::~Door() {
 }
 
 void Door::open(Descriptor socket, From from) {
+    socket.keep_from_children();
     listeners_.push_back({std::move(socket), from});
     Listener& listener = listeners_.back();
     poller_.add(listener.socket.get(), EPOLLIN, [this, &listener](std::uint32_t) { accept(listener); });
@@ -70,6 +71,7 @@ void Door::accept(Listener& listener) {
             drop(guests_.begin(), "the limit of open files is reached");
             continue;
         }
+        socket.keep_from_children();
         pid_t process = 0;
         if (listener.from == From::host) {
             const auto known = process_of_same_user(socket.get());

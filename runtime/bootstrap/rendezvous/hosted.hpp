@@ -3,9 +3,10 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include <rollcall/time.hpp>
+
+#include "runtime/bootstrap/rendezvous/authentication.hpp"
 
 namespace rollcall::bootstrap {
 
@@ -13,7 +14,7 @@ namespace rollcall::bootstrap {
 /// have left, or with this process. Any thread. Throws Error{bootstrap, invalid_setting}.
 std::string host_root();
 
-/// Waits, at most so long, until the root of this invitation has ended, if this process holds it. Any thread.
-void finish_hosted_root(std::string_view invitation, Timeout limit) noexcept;
+/// Waits, at most so long, until the root of the job with this key has ended, if this process holds it. Any thread.
+void finish_hosted_root(const Key& key, Timeout limit) noexcept;
 
 }  // namespace rollcall::bootstrap

@@ -7,12 +7,15 @@
 #include <memory>
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
+#include <unistd.h>
 #include <rollcall/error.hpp>
 
 #include "runtime/bootstrap/waiting.hpp"
@@ -264,6 +267,12 @@ std::optional<pid_t> process_of_same_user(int socket) {
     socklen_t size = sizeof credentials;
     if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0 || credentials.uid != ::geteuid()) return std::nullopt;
     return credentials.pid;
+}
+
+Descriptor watch_process(pid_t process) {
+    Descriptor watched(process > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, process, 0)) : -1);
+    if (watched) ::fcntl(watched.get(), F_SETFD, FD_CLOEXEC);
+    return watched;
 }
 
 Session initiate(int socket, const Key& key, const Identity& self, Nanoseconds until) {

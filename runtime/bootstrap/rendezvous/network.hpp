@@ -61,6 +61,9 @@ Descriptor connect_locally(const std::string& name);
 /// The process on the other side of a local socket, 0 where it has no number here; nothing when it is another user's.
 std::optional<pid_t> process_of_same_user(int socket);
 
+/// Readable when that process, not a child of this one, is dead. Empty for 0, and where the system has no such thing.
+Descriptor watch_process(pid_t process);
+
 /// Handshake as the initiator, before the moment `until`. Throws Error{bootstrap}; Error{timeout} when nothing comes.
 Session initiate(int socket, const Key& key, const Identity& self, Nanoseconds until);
 

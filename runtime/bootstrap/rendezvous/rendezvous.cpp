@@ -147,10 +147,14 @@ bool Rendezvous::Implementation::join(Descriptor socket) {
         retry(fmt::format("the leader of this host went away: {}", error.what()), true);
         return false;
     }
+    // A child of its process may hold the connection open after its death. With this process itself nobody waits for that.
+    const pid_t process = process_of_same_user(socket.get()).value_or(0);
+    Descriptor hub_process = process == ::getpid() ? Descriptor() : watch_process(process);
     const Nanoseconds last = until == kNever ? kNever : until + kGrace.count();
     for (;;) {
+        const bool dead = is_readable(hub_process.get());
         const Peeked peeked = peek_frame(socket.get());
-        if (peeked.state == Peeked::State::closed) {
+        if (peeked.state == Peeked::State::closed || (dead && peeked.state != Peeked::State::frame)) {
             retry("the leader of this host went away", true);
             return false;
         }
@@ -183,7 +187,8 @@ bool Rendezvous::Implementation::join(Descriptor socket) {
                 loss.sentence = "the process where all hosts meet is gone";
             }
             loss.notices.push_back({-1, fmt::format("the job cannot go on: {}", loss.sentence)});
-            member.emplace(decode_welcome(peeked.frame.body), std::move(socket), std::move(notices), std::move(loss));
+            member.emplace(decode_welcome(peeked.frame.body), std::move(socket), std::move(notices), std::move(loss),
+                           std::move(hub_process));
             return true;
         }
         const Nanoseconds rest = last == kNever ? kNever : last - now();
@@ -194,7 +199,8 @@ bool Rendezvous::Implementation::join(Descriptor socket) {
         // What is there may be a part of a frame; the rest is on its way.
         pollfd entry{socket.get(), POLLIN, 0};
         if (::poll(&entry, 1, 0) > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        wait_on(socket.get(), POLLIN, rest == kNever ? Waiting::Clock::duration::max() : std::chrono::nanoseconds(rest));
+        wait_on(socket.get(), POLLIN, rest == kNever ? Waiting::Clock::duration::max() : std::chrono::nanoseconds(rest),
+                hub_process.get());
     }
 }
 
@@ -261,7 +267,7 @@ void Rendezvous::leave() noexcept {
     implementation_->member->leave();
     if (implementation_->leader) implementation_->leader->finish(kLeave);
     if (implementation_->root) implementation_->root->finish(kLeave);
-    finish_hosted_root(implementation_->text, kLeave);
+    finish_hosted_root(implementation_->invitation->key, kLeave);
 }
 
 void Rendezvous::abort(int code, std::string_view why) noexcept {

@@ -42,12 +42,19 @@ void Service::start() {
 }
 
 Service::~Service() {
+    if (!is_of_this_process()) {
+        // What the thread had under its hands when the fork came cannot be touched, the thread not waited for.
+        static_cast<void>(loop_.release());
+        static_cast<void>(new std::thread(std::move(thread_)));
+        return;
+    }
     if (!thread_.joinable()) return;
     loop_->wake(Loop::Wish::stop, Timeout::zero());
     thread_.join();
 }
 
 void Service::announce(std::string how, Timeout limit) noexcept {
+    if (!is_of_this_process()) return;
     try {
         loop_->announce(std::move(how), limit);
     } catch (...) {  // the others see that this process is gone
@@ -55,6 +62,7 @@ void Service::announce(std::string how, Timeout limit) noexcept {
 }
 
 void Service::finish(Timeout limit) noexcept {
+    if (!is_of_this_process()) return;
     const std::lock_guard lock(finishing_);
     if (!thread_.joinable()) return;
     loop_->wake(Loop::Wish::finish, limit);

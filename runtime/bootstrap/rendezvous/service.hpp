@@ -16,6 +16,8 @@
 #include <string>
 #include <thread>
 
+#include <sys/types.h>
+#include <unistd.h>
 #include <rollcall/time.hpp>
 
 #include "runtime/bootstrap/descriptor.hpp"
@@ -46,7 +48,8 @@ class Service {
     /// Starts the thread. Throws Error{bootstrap}.
     Service(ServiceOptions options, Descriptor local, Root root);
     Service(ServiceOptions options, Descriptor local, Leader leader);
-    /// At once: who depends on it loses it.
+    /// At once: who depends on it loses it. In a child that this process forked there is nothing to be ended, neither by this
+    /// nor by the calls below: the thread is not there, and the descriptors are closed (Descriptor::keep_from_children).
     ~Service();
     Service(const Service&) = delete;
     Service& operator=(const Service&) = delete;
@@ -62,7 +65,9 @@ class Service {
 
   private:
     void start();
+    bool is_of_this_process() const { return process_ == ::getpid(); }
 
+    const pid_t process_ = ::getpid();
     std::unique_ptr<Loop> loop_;
     std::mutex finishing_;
     std::atomic<bool> finished_ = false;

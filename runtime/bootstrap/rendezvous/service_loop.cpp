@@ -5,15 +5,14 @@
 #include <cstring>
 #include <utility>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "runtime/bootstrap/rendezvous/log.hpp"
+#include "runtime/bootstrap/rendezvous/network.hpp"
 
 namespace rollcall::bootstrap {
 namespace {
@@ -31,6 +30,8 @@ std::shared_ptr<const Blob> heartbeat_frame() {
 Service::Loop::Loop(ServiceOptions options, Descriptor local, std::optional<Root> root, std::optional<Leader> leader)
     : options_(std::move(options)), bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), assembly_(options_.self.size) {
     if (!bell_) throw Error(ErrorCode::bootstrap, fmt::format("the rendezvous cannot make an event descriptor: {}", std::strerror(errno)));
+    bell_.keep_from_children();
+    poller_.keep_from_children();
     poller_.add(bell_.get(), EPOLLIN, [this](std::uint32_t) {
         std::uint64_t count = 0;
         [[maybe_unused]] const ssize_t taken = ::read(bell_.get(), &count, sizeof count);
@@ -166,6 +167,7 @@ bool Service::Loop::has_leaders() const {
 }
 
 Service::Loop::Peer& Service::Loop::add(Descriptor socket, Session session, bool sealed) {
+    socket.keep_from_children();
     auto peer = std::make_unique<Peer>(std::move(socket), std::move(session), sealed);
     peer->number = next_number_++;
     peer->heard_at = now();
@@ -184,10 +186,10 @@ void Service::Loop::admit(Descriptor socket, Session session, Door::From from, p
     }
     if (local) {
         // A child of the rank may hold its connection open after its death.
-        peer.process.reset(process > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, process, 0)) : -1);
+        peer.process = watch_process(process);
+        peer.process.keep_from_children();
         const int number = peer.number;
         if (peer.process) {
-            ::fcntl(peer.process.get(), F_SETFD, FD_CLOEXEC);
             poller_.add(peer.process.get(), EPOLLIN, [this, number](std::uint32_t) {
                 hear(number);
                 if (const auto found = peers_.find(number); found != peers_.end()) lose_later(*found->second, "died");

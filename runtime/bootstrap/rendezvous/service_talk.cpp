@@ -229,6 +229,7 @@ bool Service::Loop::welcome(Peer& peer, const Place& place) {
     const Descriptor theirs(ends[1]);
     if (!send_with_descriptor(peer.connection.socket(), encode_welcome(place), theirs.get())) return false;
     peer.notices = std::move(mine);
+    peer.notices.keep_from_children();
     return true;
 }
 

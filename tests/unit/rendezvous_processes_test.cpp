@@ -1,0 +1,175 @@
+/// \file
+/// A rendezvous in processes that fork, die, and run out of descriptors. Everything is on loopback.
+#include <gtest/gtest.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <rollcall/error.hpp>
+
+#include "runtime/bootstrap/rendezvous/hosted.hpp"
+#include "runtime/bootstrap/rendezvous/network.hpp"
+#include "runtime/bootstrap/rendezvous/rendezvous.hpp"
+
+namespace rollcall::bootstrap {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kLongEnough = 20s;  // no test comes near it
+
+RendezvousOptions options_on(const std::string& host) {
+    RendezvousOptions options;
+    options.net = "lo";
+    options.join_timeout = kLongEnough;
+    options.host = host;
+    return options;
+}
+
+struct Pipe {
+    Descriptor read, write;
+    Pipe() {
+        std::array<int, 2> ends{};
+        if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
+        read.reset(ends[0]);
+        write.reset(ends[1]);
+    }
+    /// Until the other side is closed. Nothing is allocated.
+    void wait() const {
+        char none = 0;
+        [[maybe_unused]] const ssize_t count = ::read(read.get(), &none, 1);
+    }
+    /// What comes until then.
+    std::string all() {
+        write.reset();
+        std::string text;
+        std::array<char, 512> part{};
+        for (ssize_t count = 0; (count = ::read(read.get(), part.data(), part.size())) > 0;)
+            text.append(part.data(), static_cast<std::size_t>(count));
+        return text;
+    }
+    void put(const std::string& text) {
+        if (::write(write.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) ::_exit(3);
+        write.reset();
+    }
+};
+
+/// Runs `part` in a child, which ends then: with 0, or with 1 for what it throws.
+pid_t in_child(const std::function<void()>& part) {
+    const pid_t child = ::fork();
+    if (child != 0) return child;
+    try {
+        part();
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "in the child: {}\n", error.what());
+        ::_exit(1);
+    }
+    ::_exit(0);
+}
+
+int status_of(pid_t child) {
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    return status;
+}
+
+TEST(RendezvousAndFork, AChildKeepsWhatIsNotOfARendezvous) {
+    ::setenv("ROLLCALL_NET", "lo", 1);
+    RendezvousOptions options = options_on(host_name());
+    options.invitation = host_root();
+    {
+        bootstrap::Rendezvous rendezvous("a test", 0, 1, {}, options);
+        rendezvous.leave();  // and the root has ended
+    }
+    std::vector<Pipe> others(16);  // where its descriptors were
+    const int status = status_of(in_child([&] {
+        for (const Pipe& pipe : others) {
+            for (const int end : {pipe.read.get(), pipe.write.get()}) {
+                if (::fcntl(end, F_GETFD) < 0) throw std::runtime_error(fmt::format("descriptor {} was closed", end));
+            }
+        }
+    }));
+    EXPECT_EQ(status, 0);
+    ::unsetenv("ROLLCALL_NET");
+}
+
+TEST(RendezvousAndFork, AChildEndsNothingOfItsParent) {
+    std::string text;
+    auto rendezvous = std::make_unique<bootstrap::Rendezvous>(
+        "a test", 0, 1, [&](std::string mine) { return text = mine; }, options_on("here"));
+    EXPECT_EQ(status_of(in_child([&] { rendezvous.reset(); })), 0);
+    // It still answers.
+    const Invitation invitation = Invitation::parse(text);
+    std::string why;
+    const Descriptor socket = connect_to(*SocketAddress::parse(invitation.address, invitation.port), after(kLongEnough), why);
+    ASSERT_TRUE(socket) << why;
+    EXPECT_EQ(initiate(socket.get(), invitation.key, {Identity::Kind::leader, 1, 2}, after(kLongEnough)).peer.rank, 0);
+    rendezvous->leave();
+}
+
+/// Rank 0 of 2 dies, and leaves a child behind, made so. The test is rank 1, on this host.
+void outlive_rank0(const std::string& host, const std::function<pid_t()>& make_child) {
+    ASSERT_EQ(::prctl(PR_SET_CHILD_SUBREAPER, 1), 0);  // the child is to be waited for
+    Pipe invitation;
+    Pipe living;
+    Pipe held;
+    const pid_t rank0 = in_child([&] {
+        living.write.reset();
+        held.write.reset();
+        RendezvousOptions options = options_on("here");
+        const Share share = [&](std::string mine) { return invitation.put(mine), mine; };
+        bootstrap::Rendezvous rendezvous("a test", 0, 2, share, options);
+        rendezvous.barrier({}, kLongEnough);
+        living.wait();
+        if (make_child() == 0) {
+            held.wait();
+            ::_exit(0);
+        }
+        ::raise(SIGKILL);
+    });
+    const std::string text = invitation.all();
+    RendezvousOptions options = options_on(host);
+    options.silence = Timeout::zero();  // only what closes tells
+    bootstrap::Rendezvous rendezvous("a test", 1, 2, [&](std::string) { return text; }, options);
+    rendezvous.barrier({}, kLongEnough);
+    living.write.reset();
+    EXPECT_TRUE(WIFSIGNALED(status_of(rank0)));
+    try {
+        rendezvous.barrier({}, kLongEnough);
+        ADD_FAILURE() << "the barrier was passed without rank 0";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::peer_failed) << error.what();
+        EXPECT_EQ(error.failed_rank(), 0) << error.what();
+    }
+    pollfd entry{rendezvous.notice_descriptor(), POLLIN, 0};
+    EXPECT_EQ(::poll(&entry, 1, std::chrono::milliseconds(kLongEnough).count()), 1);
+    const auto notice = rendezvous.take_notice();
+    EXPECT_TRUE(notice && notice->rank == 0);
+    EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), 0) << "the child did not outlive rank 0";
+    held.write.reset();
+    EXPECT_EQ(status_of(-1), 0);
+    ::prctl(PR_SET_CHILD_SUBREAPER, 0);
+}
+
+TEST(RendezvousAndFork, AChildThatOutlivesRank0HidesItFromNoHost) {
+    outlive_rank0("elsewhere", [] { return ::fork(); });
+}
+
+TEST(RendezvousAndFork, AChildThatKeptAllDescriptorsHidesNoDeathOnItsHost) {
+    // Without what the library does at a fork.
+    outlive_rank0("here", [] { return static_cast<pid_t>(::syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr)); });
+}
+
+}  // namespace
+}  // namespace rollcall::bootstrap

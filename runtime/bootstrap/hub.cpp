@@ -60,6 +60,7 @@ const Hub::Gone* Hub::doom(std::uint64_t sequence) const {
 std::shared_ptr<const Blob> Hub::answer_of(std::uint64_t sequence) const {
     if (const auto found = failed_.find(sequence); found != failed_.end()) return found->second;
     if (const Gone* const gone = doom(sequence)) return failure(sequence, ErrorCode::peer_failed, gone->rank, gone->sentence);
+    if (ended_) return failure(sequence, ErrorCode::bootstrap, -1, *ended_);
     return nullptr;
 }
 
@@ -203,6 +204,13 @@ Hub::Deliveries Hub::lose_below(int hub, std::string host, std::string how) {
     // What it gathered and did not pass on is gone with it.
     if (!root_) out.push_back({Delivery::To::above, 0, shared(encode_loss(loss, last_below_[index]))});
     apply(loss, last_below_[index], hub, out);
+    return out;
+}
+
+Hub::Deliveries Hub::end(std::string sentence) {
+    Deliveries out;
+    ended_ = std::move(sentence);
+    while (!rounds_.empty()) conclude(rounds_.begin()->first, answer_of(rounds_.begin()->first), out);
     return out;
 }
 

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -71,6 +72,10 @@ class Hub {
     /// A hub below is gone, with all for which it spoke.
     Deliveries lose_below(int hub, std::string host, std::string how);
 
+    /// The job cannot go on, and no rank is to blame: open and later calls of this node's ranks fail with this sentence. Of a hub
+    /// with none below.
+    Deliveries end(std::string sentence);
+
     bool is_lost(int rank) const { return lost_.contains(rank); }
 
     static Blob encode_loss(const Loss& loss, std::uint64_t last);
@@ -112,6 +117,7 @@ class Hub {
     std::map<std::uint64_t, std::shared_ptr<const Blob>> failed_;  // by disagreement: for those who call later
     std::vector<Gone> gone_;  // in the order of their losses, those that doom more than the ones before
     std::set<int> lost_;
+    std::optional<std::string> ended_;  // why
     std::map<std::uint64_t, Loss> departures_;  // by their last call
 };
 

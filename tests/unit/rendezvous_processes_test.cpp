@@ -5,14 +5,17 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -169,6 +172,94 @@ TEST(RendezvousAndFork, AChildThatOutlivesRank0HidesItFromNoHost) {
 TEST(RendezvousAndFork, AChildThatKeptAllDescriptorsHidesNoDeathOnItsHost) {
     // Without what the library does at a fork.
     outlive_rank0("here", [] { return static_cast<pid_t>(::syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr)); });
+}
+
+TEST(RendezvousOfAUniqueId, TheDeathOfItsMakerIsNotThatOfARank) {
+    ::setenv("ROLLCALL_NET", "lo", 1);
+    Pipe invitation;
+    Pipe living;
+    const pid_t maker = in_child([&] {
+        living.write.reset();
+        invitation.put(host_root());
+        living.wait();
+        ::raise(SIGKILL);
+    });
+    RendezvousOptions options = options_on("elsewhere");
+    options.invitation = invitation.all();
+    std::atomic<int> met = 0;
+    std::vector<std::thread> ranks;
+    for (int rank = 0; rank < 2; ++rank) {
+        ranks.emplace_back([&, rank] {
+            bootstrap::Rendezvous rendezvous("a test", rank, 2, {}, options);
+            rendezvous.barrier({}, kLongEnough);
+            if (++met == 2) living.write.reset();
+            for (const int call : {1, 2}) {  // one that may have begun before, and a later one
+                try {
+                    if (rank == 0 || call == 2) rendezvous.barrier({}, kLongEnough);
+                    if (rank == 0 || call == 2) ADD_FAILURE() << "the barrier was passed";
+                } catch (const Error& error) {
+                    EXPECT_EQ(error.code(), ErrorCode::bootstrap) << error.what();
+                    EXPECT_EQ(error.failed_rank(), -1) << error.what();
+                    EXPECT_NE(std::string(error.what()).find("the job cannot go on: the process where all hosts meet"), std::string::npos)
+                        << error.what();
+                }
+                pollfd entry{rendezvous.notice_descriptor(), POLLIN, 0};
+                if (call == 2) continue;
+                EXPECT_EQ(::poll(&entry, 1, std::chrono::milliseconds(kLongEnough).count()), 1);
+                const auto notice = rendezvous.take_notice();
+                EXPECT_TRUE(notice && notice->rank == -1);
+            }
+        });
+    }
+    for (std::thread& rank : ranks) rank.join();
+    EXPECT_TRUE(WIFSIGNALED(status_of(maker)));
+    ::unsetenv("ROLLCALL_NET");
+}
+
+/// Leaves this process room for so many descriptors more.
+void leave_room_for(int descriptors) {
+    rlimit limit{};
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    std::vector<Descriptor> taken;
+    for (int i = 0; i < descriptors; ++i) taken.emplace_back(::fcntl(0, F_DUPFD_CLOEXEC, 0));
+    limit.rlim_cur = static_cast<rlim_t>(taken.back().get()) + 1;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+TEST(RendezvousWithFewDescriptors, WhoCannotBeWelcomedIsToldWhyAndTheOthersToo) {
+    ::setenv("ROLLCALL_NET", "lo", 1);
+    Pipe invitation;
+    Pipe held;
+    const pid_t root = in_child([&] {
+        held.write.reset();
+        const std::string text = host_root();
+        // Two for each of three ranks; the welcome of the first takes two, one of which is the pipe's, and keeps one.
+        leave_room_for(3 * 2 + 1);
+        invitation.put(text);
+        held.wait();
+    });
+    RendezvousOptions options = options_on(host_name());
+    options.invitation = invitation.all();
+    std::array<std::string, 3> told;
+    std::vector<std::thread> ranks;
+    for (int rank = 0; rank < 3; ++rank) {
+        ranks.emplace_back([&, rank] {
+            try {
+                bootstrap::Rendezvous rendezvous("a test", rank, 3, {}, options);
+                rendezvous.barrier({}, kLongEnough);
+            } catch (const Error& error) {
+                told[static_cast<std::size_t>(rank)] = error.what();
+                EXPECT_EQ(error.code(), rank == 0 ? ErrorCode::peer_failed : ErrorCode::bootstrap) << error.what();
+            }
+        });
+    }
+    for (std::thread& rank : ranks) rank.join();
+    for (const std::string& sentence : told)
+        EXPECT_NE(sentence.find("could not be welcomed by the leader of its host: Too many open files; raise the limit"), std::string::npos)
+            << sentence;
+    held.write.reset();
+    EXPECT_EQ(status_of(root), 0);
+    ::unsetenv("ROLLCALL_NET");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -205,16 +206,21 @@ void Service::Loop::start_hub(const std::string& job, int size, int hosts, const
     place.local_size = static_cast<int>(ranks.size());
     place.job = job;
     place.host = options_.host;
+    std::set<int> unwelcome;  // numbers of peers
     for (std::size_t i = 0; i < ranks.size(); ++i) {
         place.rank = ranks[i];
         place.local_rank = static_cast<int>(i);
         Peer* const peer = peer_of_rank(place.rank);
-        if (peer != nullptr && !welcome(*peer, place)) {
-            lose_later(*peer, fmt::format("could not be welcomed: {}", std::strerror(errno)));
-        }
+        if (peer == nullptr || welcome(*peer, place)) continue;
+        const bool short_of_files = errno == EMFILE || errno == ENFILE;
+        const std::string how = fmt::format("could not be welcomed by the leader of its host: {}{}", std::strerror(errno),
+                                            short_of_files ? "; raise the limit of open files there (ulimit -n)" : "");
+        post(*peer, refusal_frame(Error(ErrorCode::bootstrap, fmt::format("this rank {}", how))));
+        lose_later(*peer, how);  // the others are told
+        unwelcome.insert(peer->number);
     }
     for (const auto& [number, peer] : peers_) {
-        if (peer->kind() == Identity::Kind::rank && !peer->notices && !peer->left) {
+        if (peer->kind() == Identity::Kind::rank && !peer->notices && !peer->left && !unwelcome.contains(number)) {
             refuse(*peer,
                    Error(ErrorCode::state, fmt::format("the job has all of its {} ranks; another process is rank {}", size, peer->rank())));
         }
@@ -307,11 +313,9 @@ void Service::Loop::lost_root(const std::string& how) {
         deliver(hub_->hear_above({FrameType::loss, Blob(loss.begin() + kHeaderBytes, loss.end())}));
     }
     // Nobody tells any more who dies.
-    end_job(notice_frame(-1, fmt::format("the job cannot go on: {} {}", who, how)), peers_.at(root_).get());
-    if (rank >= 0) return;
-    for (const auto& [number, peer] : peers_) {
-        if (peer->kind() == Identity::Kind::rank) lose_later(*peer, "has lost its root");
-    }
+    const std::string sentence = fmt::format("the job cannot go on: {} {}", who, how);
+    if (rank < 0) deliver(hub_->end(sentence));
+    end_job(notice_frame(-1, sentence), peers_.at(root_).get());
 }
 
 bool Service::Loop::all_left() const {

@@ -250,13 +250,14 @@ void Output::pump(Source& source, bool all) {
     const bool goes_on = partial > kLongestHeldLine || (sink.owner == &source && lines == 0);
     const std::size_t take = all || goes_on ? source.held.size() : lines;
     const bool finished = take == lines;
-    if (take > 0) {
-        emit(source, std::string_view(source.held).substr(0, take));
-        source.held.erase(0, take);
-    }
-    if (!finished && !all) {
-        sink.owner = &source;
-    } else if (sink.owner == &source && (all || take > 0)) {
+    // Writing may open the sink again, and then this stream and others are read and pumped from within: what is held and
+    // whose turn it is must be true before.
+    const std::string passed = source.held.substr(0, take);
+    source.held.erase(0, take);
+    const bool releases = sink.owner == &source && (all || (take > 0 && finished));
+    if (!finished && !all) sink.owner = &source;
+    if (take > 0) emit(source, passed);
+    if (releases && sink.owner == &source) {
         sink.owner = nullptr;
         pump_others(sink);
     }

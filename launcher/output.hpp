@@ -17,12 +17,13 @@
 
 namespace rollcall::launcher {
 
-/// Passes the ranks' output on: every byte, in each stream's order, and no line of one rank within a line of another.
+/// Passes the ranks' output on: every byte once, in each stream's order, and no line of one rank within a line of another
+/// unless that one pauses in it.
 ///
 /// A line is held until its end has come. An unfinished line is passed on when its rank exits, or when nothing more of
 /// it has come for a moment (a prompt); one that is very long is passed on in pieces, while the others wait, until it
-/// ends or pauses for a moment. With tags, a line that nevertheless comes after somebody's unfinished one begins on a
-/// line of its own.
+/// ends or pauses for a moment. What comes after somebody's unfinished line follows it without a break; with tags it begins
+/// on a line of its own.
 ///
 /// Memory is bounded: when the output is not taken, the ranks' pipes are not read, and the ranks block as they would
 /// without a launcher. When the output is closed, so are the pipes: a rank that writes then gets SIGPIPE, as it would

@@ -293,17 +293,6 @@ TEST(Launcher, AnUnfinishedLineIsShownAfterAMoment) {
     ::unlink(file.c_str());
 }
 
-TEST(Launcher, ALineInPiecesStaysWhole) {
-    const Result result = run({"-n", "1", "sh", "-c", "printf one; sleep 0.1; printf two; sleep 0.1; echo three", ":", "-n", "3", "sh",
-                               "-c", "for i in 1 2 3 4 5 6 7 8 9; do echo line; sleep 0.02; done"});
-    int whole = 0;
-    for (const auto& line : lines_of(result.out)) {
-        whole += line == "onetwothree" ? 1 : 0;
-        EXPECT_TRUE(line == "onetwothree" || line == "line") << line;
-    }
-    EXPECT_EQ(whole, 1);
-}
-
 TEST(Launcher, AReaderThatIsGoneEndsTheWriters) {
     int pipe[2];
     ASSERT_EQ(::pipe2(pipe, O_CLOEXEC), 0);
@@ -350,6 +339,7 @@ TEST(Launcher, OutputThatNobodyTakesHoldsTheRanksAndNotMemory) {
         most = std::max(most, kilobytes());
         std::this_thread::sleep_for(milliseconds(5));
     }
+    EXPECT_GT(most, 0) << "its memory could not be read";
     // A whole spam would be 200 MB. The sanitizers' own memory, about 100 MB, is in this number too.
     EXPECT_LT(most, rollcall::test::kSlower > 1 ? 150'000 : 100'000);
     // Deaths are seen nevertheless.

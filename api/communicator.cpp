@@ -52,6 +52,7 @@ Communicator::Implementation::Implementation(std::shared_ptr<runtime::Process> i
 
 Communicator::Implementation::~Implementation() {
     process->lane().as_owner([&](runtime::Engine& engine) { engine.remove(state); });
+    // Others may still write there: what they overwrite is asked for.
     if (first_slot != runtime::kNoSlots) process->slots().give_back(first_slot);
 }
 

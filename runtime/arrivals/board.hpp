@@ -17,7 +17,8 @@ inline constexpr Nanoseconds kUnknownTime = -1;
 
 /// One rank's notice on another rank's board: written by one put, without a fence, and read while it may be being
 /// written. `check` ties the words together and to the communicator, so that a torn notice, or one that was meant for a
-/// communicator that had this slot before, is recognised as not there. Times are the communicator's (CommonClock).
+/// communicator that had this slot before, is recognised as not there; what it overwrote is asked for (Engine::probe()). Times are the
+/// communicator's (CommonClock).
 struct BoardSlot {
     std::uint64_t sequence = 0;            ///< The latest operation of the communicator of which the writer tells; 0: none.
     Nanoseconds arrival = kUnknownTime;    ///< When it arrived there, if it has. (At every earlier one it has.)

@@ -58,13 +58,8 @@ struct CommunicatorState {
 
     std::uint64_t turns_taken = 0;  ///< Operations begun that use signals; see Operation::turn().
     std::uint64_t turns_ended = 0;  ///< The last of them that has ended well.
-    /// What was signalled to whom, in the last two turns.
-    struct Signalled {
-        std::uint64_t sequence = 0;  ///< 0: nothing.
-        std::uint64_t turn = 0;
-        int first = 0, count = 0;  ///< Ranks from `first`, round the end.
-    };
-    std::array<Signalled, 2> signalled;
+    /// The sequence numbers of those in which this rank has signalled, in the last two turns.
+    std::array<std::uint64_t, 2> signalled{};
 
     bool is_broken_at(std::uint64_t sequence) const noexcept { return broken && sequence >= broken_from; }
 

@@ -176,7 +176,8 @@ void Engine::add(CommunicatorState& communicator) {
 }
 
 void Engine::remove(CommunicatorState& communicator) {
-    gone_.push_back({communicator.group->id, communicator.begun});
+    gone_.push_back(
+        {communicator.group->id, communicator.begun, communicator.signalled, communicator.broken_from, std::move(communicator.broken)});
     if (gone_.size() > kGoneRemembered) gone_.pop_front();
     const std::uint64_t id = communicator.group->id;
     communicators_.erase(id);

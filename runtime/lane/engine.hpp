@@ -3,6 +3,7 @@
 /// everything here may be called only by the owner of the lane (lane.hpp), and nothing here knows threads.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -200,13 +201,16 @@ class alignas(64) Engine final : public transport::Sink {
     void mismatch(CommunicatorState& communicator, std::uint64_t sequence, const Call& mine, const Call& other, int source);
     void break_communicator(CommunicatorState& communicator, std::uint64_t from, const Error& error, bool tell);
     void tell_broken(const CommunicatorState& communicator, int peer);
-    void tell_gone(const CollectiveHeader& probe);
+    void tell_failed(int peer, std::uint64_t communicator, std::uint64_t from, const Error& error);
+    void answer(const CollectiveHeader& probe, CommunicatorState& communicator);
+    void answer_for_gone(const CollectiveHeader& probe);
+    void tell_entered(const CollectiveHeader& probe, bool arrived, std::span<const std::uint64_t> signalled);
+    void on_entered(const CollectiveHeader& header);
     bool check_call(CommunicatorState& communicator, std::uint64_t sequence, const Call& call, int source);
     void probe(Operation& operation);
     unsigned look_at_board();
     unsigned listen();
-    void put_signals(const CommunicatorState& communicator, const CommunicatorState::Signalled& signalled);
-    void signal_again(const CommunicatorState& communicator, const CollectiveHeader& probe);
+    void put_signals(Operation& operation, int first, int count);
     void end_turn(Operation& operation);
     /// Nudges a peer that sleeps, after a put which does not wake it.
     void wake(int peer);
@@ -255,8 +259,13 @@ class alignas(64) Engine final : public transport::Sink {
     std::unordered_set<std::uint64_t> removed_;     ///< Communicators that were, in turns that may still come.
     EarlyMessage* unknown_early_ = nullptr;         ///< For communicators that are not known here yet.
     std::list<EarlyMessage*> waiting_for_landing_;  ///< First in, first out.
+    /// What is answered for a communicator that is no more: it may be the notices and signals of its last operations that others
+    /// miss. Members as those of CommunicatorState.
     struct Gone {
-        std::uint64_t id, begun;  ///< `begun`: sequence of its last operation here.
+        std::uint64_t id, begun;
+        std::array<std::uint64_t, 2> signalled;
+        std::uint64_t broken_from;
+        std::unique_ptr<Error> broken;
     };
     static constexpr std::size_t kGoneRemembered = 256;
     std::list<Gone> gone_;                                      ///< Communicators that were, the last of them.

@@ -16,8 +16,8 @@ using transport::ConstBytes;
 constexpr Nanoseconds kWithdrawGrace = 1'000'000'000;
 // How long the transport's word that a peer is unreachable waits for the better word of whoever started the job.
 constexpr Nanoseconds kUnreachableGrace = 100'000'000;
-// A probe goes to at most this many ranks at a time.
-constexpr int kProbedAtOnce = 16;
+// A probe goes to at most this many ranks at a time; to the next so many after a while.
+constexpr std::ptrdiff_t kProbedAtOnce = 16;
 
 }  // namespace
 
@@ -37,26 +37,65 @@ void Engine::break_communicator(CommunicatorState& communicator, std::uint64_t f
 }
 
 void Engine::tell_broken(const CommunicatorState& communicator, int peer) {
-    CollectiveHeader header;
-    header.base.communicator = communicator.group->id;
-    header.sequence = communicator.broken_from;
-    header.base.code = static_cast<std::uint8_t>(communicator.broken->code());
-    header.call.root = communicator.broken->failed_rank();
-    send_control(peer, MessageKind::failed, header, communicator.broken->what());
+    tell_failed(peer, communicator.group->id, communicator.broken_from, *communicator.broken);
 }
 
-// Who waits for this rank in an operation that it will never call is told so.
-void Engine::tell_gone(const CollectiveHeader& probe) {
-    const auto gone = std::find_if(gone_.begin(), gone_.end(), [&](const Gone& it) { return it.id == probe.base.communicator; });
-    if (gone == gone_.end() || probe.sequence <= gone->begun) return;
+void Engine::tell_failed(int peer, std::uint64_t communicator, std::uint64_t from, const Error& error) {
     CollectiveHeader header;
-    header.base.communicator = gone->id;
+    header.base.communicator = communicator;
+    header.base.code = static_cast<std::uint8_t>(error.code());
+    header.sequence = from;
+    header.call.root = error.failed_rank();
+    send_control(peer, MessageKind::failed, header, error.what());
+}
+
+void Engine::answer(const CollectiveHeader& probe, CommunicatorState& communicator) {
+    // The news may have come before the asking rank knew this communicator.
+    if (communicator.is_broken_at(probe.sequence)) return tell_broken(communicator, probe.base.source);
+    if (!check_call(communicator, probe.sequence, probe.call, probe.base.source)) return;
+    const Operation* operation = find_active(communicator, probe.sequence);
+    tell_entered(probe, operation ? operation->has_arrived() : probe.sequence <= communicator.begun, communicator.signalled);
+}
+
+// What this rank wrote for a communicator that it has destroyed may be lost, too. And who waits for it in an operation that it
+// will never call is told so.
+void Engine::answer_for_gone(const CollectiveHeader& probe) {
+    const auto gone = std::find_if(gone_.begin(), gone_.end(), [&](const Gone& it) { return it.id == probe.base.communicator; });
+    if (gone == gone_.end()) return;
+    if (gone->broken && probe.sequence >= gone->broken_from)
+        return tell_failed(probe.base.source, gone->id, gone->broken_from, *gone->broken);
+    if (probe.sequence <= gone->begun) return tell_entered(probe, true, gone->signalled);
+    tell_failed(probe.base.source, gone->id, probe.sequence,
+                Error(ErrorCode::state,
+                      fmt::format("{} has destroyed its communicator (or plan) after {} operations, and cannot take part in the next",
+                                  name_of(options_.rank), gone->begun),
+                      options_.rank));
+}
+
+// A notice or signal on the board of the asking rank can be overwritten: by a late one of a communicator that had the slot before,
+// or an older one of this communicator, for puts may overtake each other. A message cannot.
+void Engine::tell_entered(const CollectiveHeader& probe, bool arrived, std::span<const std::uint64_t> signalled) {
+    CollectiveHeader header;
+    header.base.communicator = probe.base.communicator;
     header.sequence = probe.sequence;
-    header.base.code = static_cast<std::uint8_t>(ErrorCode::state);
-    header.call.root = options_.rank;
-    send_control(probe.base.source, MessageKind::failed, header,
-                 fmt::format("{} has destroyed its communicator (or plan) after {} operations, and cannot take part in the next",
-                             name_of(options_.rank), gone->begun));
+    if (arrived) header.base.flags |= kHasArrived;
+    if (std::find(signalled.begin(), signalled.end(), probe.sequence) != signalled.end()) header.base.flags |= kHasSignalled;
+    if (header.base.flags) send_control(probe.base.source, MessageKind::entered, header);
+}
+
+void Engine::on_entered(const CollectiveHeader& header) {
+    CommunicatorState* communicator = find(header.base.communicator);
+    Operation* operation = communicator ? find_active(*communicator, header.sequence) : nullptr;
+    const int member = operation ? rank_in(*communicator->group, header.base.source) : -1;
+    if (member < 0 || operation->failed()) return;
+    if ((header.base.flags & kHasArrived) && operation->arrivals_) {
+        std::erase(operation->arrivals_->unseen_, member);
+        if (operation->arrivals_->see(member)) touch(*operation);
+    }
+    if ((header.base.flags & kHasSignalled) && operation->listens_ > 0) {
+        operation->hear(member);
+        listen();
+    }
 }
 
 void Engine::mismatch(CommunicatorState& communicator, std::uint64_t sequence, const Call& mine, const Call& other, int source) {
@@ -112,11 +151,12 @@ void Engine::on_control(const CollectiveHeader& header, ConstBytes payload) {
         }
         case MessageKind::deferred: return on_deferred(header);
         case MessageKind::probe:
-            if (!communicator) return tell_gone(header);
-            // The news may have come before the asking rank knew this communicator.
-            if (communicator->is_broken_at(header.sequence)) return tell_broken(*communicator, header.base.source);
-            if (check_call(*communicator, header.sequence, header.call, header.base.source)) signal_again(*communicator, header);
+            if (communicator)
+                answer(header, *communicator);
+            else
+                answer_for_gone(header);
             return;
+        case MessageKind::entered: return on_entered(header);
         case MessageKind::failed:
             if (communicator && payload.data)
                 break_communicator(*communicator, header.sequence,
@@ -132,27 +172,29 @@ void Engine::on_control(const CollectiveHeader& header, ConstBytes payload) {
     }
 }
 
+// Asks some of those whom the operation waits for, in a round all of them: any one's word may be what got lost, while the others
+// are only late.
 void Engine::probe(Operation& operation) {
+    const Group& group = *operation.communicator_.group;
+    std::vector<int> peers;
+    for (Transfer* transfer = operation.transfers_; transfer; transfer = transfer->next)
+        if (transfer->stage == Transfer::Stage::posted) peers.push_back(transfer->peer());
+    if (operation.arrivals_)
+        for (const int member : operation.arrivals_->unseen_)
+            if (!operation.arrivals_->seen_[static_cast<std::size_t>(member)]) peers.push_back(group.world_rank(member));
+    for (int i = 0, member = operation.listens_from_; i < operation.listens_; ++i, member = operation.wrapped(member + 1))
+        if (!operation.has_signalled(member)) peers.push_back(group.world_rank(member));
+    std::sort(peers.begin(), peers.end());
+    peers.erase(std::unique(peers.begin(), peers.end()), peers.end());
+
     CollectiveHeader header;
-    header.base.communicator = operation.communicator_.group->id;
+    header.base.communicator = group.id;
     header.sequence = operation.sequence_;
     header.call = operation.call_;
-    int asked = 0;
-    for (Transfer* transfer = operation.transfers_; transfer && asked < kProbedAtOnce; transfer = transfer->next)
-        if (transfer->stage == Transfer::Stage::posted) {
-            send_control(transfer->peer(), MessageKind::probe, header);
-            ++asked;
-        }
-    if (operation.arrivals_)
-        for (const int member : operation.arrivals_->unseen_) {
-            if (asked++ >= kProbedAtOnce) break;
-            send_control(operation.communicator_.group->world_rank(member), MessageKind::probe, header);
-        }
-    for (int i = 0, member = operation.listens_from_; i < operation.listens_; ++i, member = operation.wrapped(member + 1)) {
-        if (operation.has_signalled(member)) continue;
-        if (asked++ >= kProbedAtOnce) break;
-        send_control(operation.communicator_.group->world_rank(member), MessageKind::probe, header);
-    }
+    auto next = std::lower_bound(peers.begin(), peers.end(), operation.probe_next_);
+    for (const auto end = next + std::min(kProbedAtOnce, peers.end() - next); next != end; ++next)
+        send_control(*next, MessageKind::probe, header);
+    operation.probe_next_ = next == peers.end() ? 0 : *next;
 }
 
 Nanoseconds Engine::tick(Nanoseconds now) {
@@ -162,12 +204,15 @@ Nanoseconds Engine::tick(Nanoseconds now) {
             if (!operation->has_arrived()) continue;  // who waits for its own caller asks nobody
             if (!operation->probed_at_) operation->begun_at_ = operation->probed_at_ = now;
             // Asked again at growing intervals: the other side may not have got there when it was first asked.
-            const Nanoseconds interval = std::max(options_.mismatch_probe, operation->probed_at_ - operation->begun_at_);
-            if (now - operation->probed_at_ >= interval) {
+            const auto interval = [&] {
+                if (operation->probe_next_) return options_.mismatch_probe;
+                return std::max(options_.mismatch_probe, operation->probed_at_ - operation->begun_at_);
+            };
+            if (now - operation->probed_at_ >= interval()) {
                 probe(*operation);
                 operation->probed_at_ = now;
             }
-            next = std::min(next, operation->probed_at_ + std::max(options_.mismatch_probe, operation->probed_at_ - operation->begun_at_));
+            next = std::min(next, operation->probed_at_ + interval());
         }
     for (std::size_t i = 0; i < unreachable_.size();) {
         if (now - unreachable_[i].since < kUnreachableGrace) {

@@ -1,4 +1,4 @@
-// The engine's part in signals: how they are written, looked for, and missed. See Operation::turn().
+// The engine's part in signals: how they are written and looked for. See Operation::turn().
 #include <atomic>
 #include <utility>
 
@@ -19,12 +19,15 @@ void Engine::wake(int peer) {
     send_control(peer, MessageKind::nudge, {});
 }
 
-void Engine::put_signals(const CommunicatorState& communicator, const CommunicatorState::Signalled& signalled) {
+void Engine::put_signals(Operation& operation, int first, int count) {
+    CommunicatorState& communicator = operation.communicator_;
     const Group& group = *communicator.group;
-    Signal signal{signalled.sequence, 0};
+    const std::uint64_t turn = operation.turn_;
+    communicator.signalled[turn % 2] = operation.sequence_;
+    Signal signal{operation.sequence_, 0};
     signal.seal(group.id);
     const auto each = [&](auto&& visit) {
-        for (int i = 0, rank = signalled.first; i < signalled.count; ++i, rank = rank + 1 < group.size ? rank + 1 : 0)
+        for (int i = 0, rank = operation.wrapped(first); i < count; ++i, rank = operation.wrapped(rank + 1))
             visit(group.world_rank(rank), group.slot_of(rank, communicator.rank));
     };
     // What the caller wrote before is seen by who sees the signal, whichever way it takes. (On x86 this costs nothing.)
@@ -32,11 +35,11 @@ void Engine::put_signals(const CommunicatorState& communicator, const Communicat
     bool direct = false;
     each([&](int peer, std::uint64_t slot) {
         if (std::byte* board = transport_.peer_board(peer)) {
-            write_signal(board, slot, signalled.turn, signal);
+            write_signal(board, slot, turn, signal);
             direct = true;
             return;
         }
-        transport_.put(peer, signal_offset(slot, signalled.turn), std::as_bytes(std::span(&signal, 1)));
+        transport_.put(peer, signal_offset(slot, turn), std::as_bytes(std::span(&signal, 1)));
         wake(peer);
     });
     if (!direct) return;
@@ -62,17 +65,6 @@ unsigned Engine::listen() {
         ++heard;
     }
     return heard;
-}
-
-// A signal got lost: only where a rank that goes on with a communicator which others have destroyed wrote into a slot that
-// was another's by then. Who waits for it asks, and it is written again.
-void Engine::signal_again(const CommunicatorState& communicator, const CollectiveHeader& probe) {
-    const int asking = rank_in(*communicator.group, probe.base.source);
-    for (const CommunicatorState::Signalled& signalled : communicator.signalled) {
-        if (signalled.sequence != probe.sequence || signalled.sequence == 0) continue;
-        const int place = asking - signalled.first + (asking < signalled.first ? communicator.group->size : 0);
-        if (place < signalled.count) put_signals(communicator, {signalled.sequence, signalled.turn, asking, 1});
-    }
 }
 
 void Engine::end_turn(Operation& operation) {

@@ -16,12 +16,15 @@ enum class MessageKind : std::uint8_t {
     nudge,     ///< Only wakes a sleeping owner: its board was written.
     retract,   ///< The sender of an offered message gave up: let the offer go.
     probe,     ///< "I wait for you in this call": compared with the receiver's own call.
+    entered,   ///< The answer to a probe, if there is one: how far the source has come in that call, in the flags.
     deferred,  ///< An early message stays at its sender, who asked to be told: no landing buffer for it now.
     failed,    ///< An operation failed at the source; the payload is the sentence, `call.root` the rank that caused it.
 };
 
 inline constexpr std::uint8_t kEmptyPayload = 1;  ///< Flag: the large path carries one byte that stands for none.
 inline constexpr std::uint8_t kTellDeferred = 2;  ///< Flag: answer with `deferred` if this is early and cannot land.
+inline constexpr std::uint8_t kHasArrived = 4;    ///< Flag of `entered`: its caller has arrived.
+inline constexpr std::uint8_t kHasSignalled = 8;  ///< Flag of `entered`: it has signalled to whom it signals in this call.
 
 /// What an eager message counts besides its payload: about what an early one costs in book-keeping.
 inline constexpr std::uint32_t kEntryCharge = 64;
@@ -51,7 +54,7 @@ struct CompactHeader {
 };
 inline constexpr std::uint32_t kCreditUnit = 64;
 
-/// Collective messages (and probe, retract, failed) go on with this.
+/// Collective messages (and probe, entered, retract, failed) go on with this.
 struct CollectiveHeader {
     MessageHeader base;
     std::uint64_t sequence = 0;

@@ -101,10 +101,7 @@ void Operation::put_notice(int at, Nanoseconds arrival) {
     engine_->wake(peer);
 }
 
-void Operation::signal(int first, int count) {
-    communicator_.signalled[turn_ % 2] = {sequence_, turn_, wrapped(first), count};
-    engine_->put_signals(communicator_, communicator_.signalled[turn_ % 2]);
-}
+void Operation::signal(int first, int count) { engine_->put_signals(*this, first, count); }
 
 void Operation::listen_to(int first, int count) {
     listens_from_ = wrapped(first);
@@ -121,6 +118,13 @@ bool Operation::has_signalled(int from) const {
     const Group& group = *communicator_.group;
     const Signal signal = read_signal(engine_->board_, group.slot_of(rank(), from), turn_);
     return signal.sequence == sequence_ && signal.whole(group.id);
+}
+
+void Operation::hear(int from) {
+    const Group& group = *communicator_.group;
+    Signal signal{sequence_, 0};
+    signal.seal(group.id);
+    write_signal(engine_->transport_.board().data(), group.slot_of(rank(), from), turn_, signal);
 }
 
 bool Operation::heard_all() {

@@ -244,6 +244,9 @@ class alignas(64) Operation final : public Waitable {
     void put_notice(int at, Nanoseconds arrival);
     void listen_to(int first, int count);
     bool has_signalled(int from) const;
+    /// A signal that got lost, of which its writer has told by a message: put where it should stand. (If it is overwritten there
+    /// once more, its writer is asked once more: there are only so many late words for former communicators.)
+    void hear(int from);
     bool heard_all();
     int wrapped(int rank) const noexcept { return rank < size() ? rank : rank - size(); }
     void wait_at(WaitPoint& point, std::coroutine_handle<> handle) noexcept {
@@ -272,6 +275,7 @@ class alignas(64) Operation final : public Waitable {
     Nanoseconds predicted_arrival_ = kUnknownTime;
     Nanoseconds begun_at_ = 0;
     Nanoseconds probed_at_ = 0;
+    int probe_next_ = 0;      ///< The rank (of the world) from which on others are still to be asked in this round; 0: a new one.
     std::uint64_t turn_ = 0;  ///< 0: it uses no signals.
     int listens_from_ = 0;    ///< The rank whose signal is looked for.
     int listens_ = 0;         ///< And how many from it on are.

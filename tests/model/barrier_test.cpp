@@ -262,7 +262,7 @@ TEST(Barrier, OnSeveralCommunicatorsAtOnce) {
 }
 
 // What overwrites a board (ranks that go on with a communicator which others have destroyed) delays a barrier, and no more.
-TEST(Barrier, SignalsThatGotLostAreRepeated) {
+TEST(Barrier, SignalsThatGotLostAreToldOf) {
     Random random(64);
     for (int repetition = 0; repetition < 300; ++repetition) {
         const int n = static_cast<int>(random.between(2, 9));

@@ -90,6 +90,11 @@ TEST(Communicators, MoreThanSlots) {
 TEST(Communicators, NoticesByMessageWakeSleepers) {
     expect_success(3, {"many_communicators:20"}, with({"ROLLCALL_BOARD_SLOTS=5", "ROLLCALL_SPIN=0"}));
 }
+TEST(Communicators, NoticesThatAreOverwrittenByLateOnesAreToldOf) {
+    const Words scenarios = {"late_notice:gather:online_linear", "late_notice:broadcast:arrival_blocking"};
+    expect_success(3, scenarios);
+    expect_success(3, scenarios, with({"ROLLCALL_SPIN=0", "ROLLCALL_PROGRESS_QUIET=0", "ROLLCALL_PROGRESS_TICK=20us"}));
+}
 TEST(Communicators, OutliveTheirJobWithoutHarm) { expect_success(2, {"after_the_end"}); }
 
 TEST(Settings, ChooseTheAlgorithm) {

@@ -249,6 +249,41 @@ ROLLCALL_SCENARIO(recreate) {
     scene.world.barrier();
 }
 
+// Ranks 0 and 1 have a communicator that rank 0 destroys when it has ended its part of a call there, so that its slots are those of
+// the next. Rank 1 tells of its arrival at that call afterwards: in the slot in which rank 2 has told of one at a call of the next.
+// Words: what that call is, its algorithm.
+ROLLCALL_SCENARIO(late_notice) {
+    enum : std::size_t { told, overwritten };
+    const bool gathers = scene.word(0) == "gather";
+    const std::string algorithm = scene.word(1);
+    const CollectiveOptions options{.algorithm = algorithm, .segment_bytes = {}, .timeout = {}};
+    const Communicator pair = scene.world.split(scene.rank == 1 ? Communicator::kNoColor : 0, scene.rank);
+    Communicator former = scene.world.split(scene.rank == 2 ? Communicator::kNoColor : 0, scene.rank);
+    std::uint64_t blocks[2] = {10, 11}, block = 0;
+    const auto scatter = [&] {
+        former.scatter(blocks, &block, sizeof block, 0, {.algorithm = "sorted_linear", .segment_bytes = {}, .timeout = {}});
+        check(block == blocks[scene.rank], "the scatter brought {}", block);
+    };
+    if (scene.rank == 1) {
+        scene.await(told);
+        scatter();
+        scene.raise(overwritten);
+    } else {
+        if (scene.rank == 0) scatter();
+        former = Communicator();
+        const Communicator next = pair.duplicate();
+        if (scene.rank == 0) scene.await(overwritten);
+        block = 20 + static_cast<std::uint64_t>(scene.rank);
+        Request call =
+            gathers ? next.start_gather(&block, blocks, sizeof block, 0, options) : next.start_broadcast(&block, sizeof block, 0, options);
+        if (scene.rank == 2) scene.raise(told);
+        call.wait(std::chrono::seconds(60));
+        const std::uint64_t got = gathers ? (scene.rank == 0 ? blocks[1] : 22) : block + 2;
+        check(got == 22, "the {} brought {}", scene.word(0), got);
+    }
+    scene.world.barrier();
+}
+
 // More communicators than the board has slots for: notices go by message there.
 ROLLCALL_SCENARIO(many_communicators) {
     std::vector<Communicator> all;

@@ -39,8 +39,11 @@ transport::Bytes record_bytes(Record& record) {
     return {&record, sizeof record};
 }
 
-// Clocks that are being adjusted go so far apart, and not further: more is a host that was suspended, or a jump.
+// Clocks that are being adjusted go so far apart, and not further.
 constexpr double kMostDrift = 1e-3;
+// What two synchronisations say must not be further from what was seen in the window of the last: else a clock stood still or jumped
+// in between, as that of a host that was suspended. Rarer than that is chance.
+constexpr double kDeviations = 6;
 
 // Over a long time two offsets tell the drift better than all those of one window.
 void refine(SynchronizedClock& clock, double drift_deviation, const SynchronizedClock& previous) {
@@ -48,7 +51,8 @@ void refine(SynchronizedClock& clock, double drift_deviation, const Synchronized
     if (elapsed <= 0) return;
     if (static_cast<double>(clock.error + previous.error) / static_cast<double>(elapsed) >= drift_deviation) return;
     const runtime::ClockModel line = line_through(previous.model, clock.model);
-    if (std::abs(line.drift) <= kMostDrift) clock.model = line;
+    if (std::abs(line.drift) > kMostDrift || std::abs(line.drift - clock.model.drift) > kDeviations * drift_deviation) return;
+    clock.model = line;
 }
 
 Task learn(Operation& op, int parent, ClockSynchronization& here) {

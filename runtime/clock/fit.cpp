@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace rollcall::runtime {
 namespace {
@@ -82,8 +83,9 @@ ClockFit fit(std::span<const OffsetSample> samples) {
         const double residual = std::max(0.0, offset_offset - slope * time_offset) / (count - 2);
         const double seen = residual / time_time;
         constexpr double usual = kUsualDrift * kUsualDrift;
-        drift = std::clamp(slope * usual / (usual + seen), -kMostDrift, kMostDrift);
-        drift_deviation = std::sqrt(usual * seen / (usual + seen));
+        const double believed = slope * usual / (usual + seen);
+        drift = std::clamp(believed, -kMostDrift, kMostDrift);
+        drift_deviation = drift == believed ? std::sqrt(usual * seen / (usual + seen)) : std::numeric_limits<double>::infinity();
     }
     // At the best sample the truth is within half of its round trip from what was measured: so must be the line.
     const double half = static_cast<double>(best.round_trip) / 2;

@@ -35,7 +35,7 @@ class BestSamples {
 
 struct ClockFit {
     ClockModel model;            ///< From the local clock to the other.
-    double drift_deviation = 0;  ///< Standard deviation of the drift.
+    double drift_deviation = 0;  ///< Standard deviation of the drift; infinite where more was seen than crystals have.
     Nanoseconds round_trip = 0;  ///< The shortest. The model is off by no more than that at its reference, whatever the others say.
 };
 

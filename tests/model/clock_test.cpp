@@ -59,6 +59,14 @@ class Hosts {
             },
             arrivals);
     }
+    // The clock of this rank's host stood still for so long (as if it did at this moment).
+    void stop(int rank, Nanoseconds time) {
+        change(rank, [&](ClockModel& clock) { clock.offset -= time; });
+    }
+    // It is being adjusted.
+    void adjust(int rank, double drift) {
+        change(rank, [&](ClockModel& clock) { clock.drift = drift; });
+    }
     void wait(Nanoseconds time) {
         simulation_->network().schedule(
             simulation_->network().now() + time, [](void*, int) {}, nullptr, 0);
@@ -84,6 +92,13 @@ class Hosts {
     Simulation& simulation() { return *simulation_; }
 
   private:
+    template <class Change>
+    void change(int rank, Change change) {
+        const int host = hosts_[static_cast<std::size_t>(rank)];
+        change(clocks_[static_cast<std::size_t>(host)]);
+        for (int other = 0; other < size(); ++other)
+            if (hosts_[static_cast<std::size_t>(other)] == host) simulation_->engine(other).set_host_clock(clock(other));
+    }
     const ClockModel& clock(int rank) const { return clocks_[static_cast<std::size_t>(hosts_[static_cast<std::size_t>(rank)])]; }
     // Exponential, three times as long on the way to the higher rank, and now and then a message is held up.
     static Nanoseconds delay(void* self, int from, int to) {
@@ -185,6 +200,35 @@ TEST(Clocks, AgainAfterAMinute) {
         job.synchronize(true);
         EXPECT_LE(job.worst(0), job.depth() * 1800);
         EXPECT_LE(job.worst(60 * kSecond), 3 * job.depth() * 1800);
+    }
+}
+
+// What a host lost while it was suspended is no drift, however little it is beside the time in between.
+TEST(Clocks, AgainAfterAHostStoodStill) {
+    Random random(78);
+    for (const Nanoseconds lost : {kSecond, 2 * kSecond, 3 * kSecond})
+        for (int repetition = 0; repetition < 5; ++repetition) {
+            Hosts job(random, 24, 12, 20'000, 500);
+            job.synchronize();
+            job.wait(1800 * kSecond);
+            job.stop(static_cast<int>(random.below(24)), lost);
+            job.wait(1800 * kSecond);
+            job.synchronize(true);
+            EXPECT_LE(job.worst(0), job.depth() * 300) << lost;
+            EXPECT_LE(job.worst(60 * kSecond), job.depth() * 60 * 7000) << lost;
+        }
+}
+
+// One window does not show how far clocks that are being adjusted go apart; two show it.
+TEST(Clocks, AgainWhereAClockIsAdjusted) {
+    Random random(79);
+    for (int repetition = 0; repetition < 5; ++repetition) {
+        Hosts job(random, 24, 12, 20'000, 500);
+        job.adjust(static_cast<int>(random.below(24)), random.chance(0.5) ? 500e-6 : -500e-6);
+        job.synchronize();
+        job.wait(60 * kSecond);
+        job.synchronize(true);
+        EXPECT_LE(job.worst(60 * kSecond), job.depth() * 500'000);
     }
 }
 

@@ -84,6 +84,7 @@ ROLLCALL_SCENARIO(root_dies) {
     check(std::string(error.what()).find("rank 0") != std::string::npos, "rank 0 is not named: {}", error.what());
     scene.at(1).fetch_add(1);
     scene.await(1, static_cast<std::uint64_t>(scene.size - 1));
+    end_without_the_dead(scene);
 }
 
 // All wait for one rank, which sends nothing, and waits for rank 0, or for the next when it is that. Words: who; "kill": it
@@ -103,6 +104,7 @@ ROLLCALL_SCENARIO(waits_for) {
         scene.world.receive(&value, sizeof value, from, 77, std::chrono::seconds(45));
     });
     fmt::print("rank {} told: {}\n", scene.rank, error.what());
+    end_without_the_dead(scene);
 }
 
 // One rank ends the job: the others are told who, and why.
@@ -116,6 +118,7 @@ ROLLCALL_SCENARIO(is_aborted) {
     fmt::print("rank {} told: {}\n", scene.rank, error.what());
     scene.at(1).fetch_add(1);
     scene.await(1, static_cast<std::uint64_t>(scene.size - 1));
+    end_without_the_dead(scene);
 }
 
 }  // namespace rollcall::test

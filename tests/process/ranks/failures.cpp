@@ -265,7 +265,7 @@ ROLLCALL_SCENARIO(death) {
     // All have seen it before one leaves.
     scene.at(kEnded).fetch_add(1);
     scene.await(kEnded, static_cast<std::uint64_t>(scene.size - 1));
-    expect_error(ErrorCode::peer_failed, "the end without the dead", [&] { scene.job.finalize(); });
+    end_without_the_dead(scene);
 }
 
 // One dies while the others leave in good order. They must come to an end.
@@ -329,7 +329,7 @@ ROLLCALL_SCENARIO(gives_up) {
     if (scene.rank == scene.number(0, 0)) throw Wrong("giving up, as asked");
     const Error error = expect_error(ErrorCode::peer_failed, "a barrier", [&] { scene.world.barrier(); });
     check(error.failed_rank() == scene.number(0, 0), "{} was blamed", error.failed_rank());
-    expect_error(ErrorCode::peer_failed, "the end without the dead", [&] { scene.job.finalize(); });
+    end_without_the_dead(scene);
 }
 
 ROLLCALL_SCENARIO(aborts) {

@@ -110,6 +110,10 @@ Error expect_error(ErrorCode code, const std::string& what, const std::function<
     throw Wrong(fmt::format("{} did not fail with {}", what, name(code)));
 }
 
+void end_without_the_dead(Scene& scene) {
+    expect_error(ErrorCode::peer_failed, "the end without the dead", [&] { scene.job.finalize(); });
+}
+
 const std::vector<std::string>& broadcast_algorithms() {
     static const std::vector<std::string> all = {"linear",           "binomial",           "pipelined", "scatter_allgather",
                                                  "arrival_blocking", "arrival_nonblocking"};

@@ -76,6 +76,9 @@ void check_pattern(const void* data, std::uint64_t bytes, std::uint64_t which, c
 /// Runs it and gives the Error that it throws; anything else is wrong.
 Error expect_error(ErrorCode code, const std::string& what, const std::function<void()>& call);
 
+/// Leaves a job in which somebody died, or which is being ended: that is told also here.
+void end_without_the_dead(Scene& scene);
+
 /// Whether the sanitizers take part, whose memory and time are their own.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 inline constexpr bool kSanitized = true;

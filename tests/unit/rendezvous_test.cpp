@@ -378,17 +378,50 @@ TEST(Rendezvous, ThoseWhoDoNotComeAreNamed) {
 }
 
 TEST(Rendezvous, WithoutRank0TheOthersSayWhereItShouldBe) {
-    Crew crew(2);
-    crew.options.join_timeout = 300ms;
+    for (const bool listens : {true, false}) {
+        Crew crew(2);
+        crew.options.join_timeout = 300ms;
+        Descriptor taken = listen_at(*SocketAddress::parse("127.0.0.1", 0), "");
+        const SocketAddress address = SocketAddress::of(taken.get());
+        if (!listens) taken.reset();
+        const std::string text = Invitation{"127.0.0.1", address.port(), Key::random()}.text();
+        crew.told_rank = [](int rank) { return rank + 1; };
+        crew.told_size = [](int) { return 3; };
+        crew.share_of = [&](int) -> Share { return [&](std::string) { return text; }; };
+        crew.run([](int, Rendezvous&) { ADD_FAILURE() << "the job started"; });
+        int refused = 0;
+        for (const auto& error : crew.errors) {
+            ASSERT_TRUE(error);
+            EXPECT_EQ(error->code(), ErrorCode::timeout) << error->what();
+            EXPECT_TRUE(contains(error->what(), "rank 0"));
+            EXPECT_TRUE(contains(error->what(), address.text()));
+            if (contains(error->what(), "Connection refused")) ++refused;
+        }
+        if (!listens) {
+            EXPECT_GT(refused, 0);
+        }
+    }
+}
+
+TEST(Rendezvous, WhyRank0CannotStartIsSaidToAllThatWaitForItsInvitation) {
+    Crew crew(3);
     const Descriptor taken = listen_at(*SocketAddress::parse("127.0.0.1", 0), "");
-    const std::string text = Invitation{"127.0.0.1", SocketAddress::of(taken.get()).port(), Key::random()}.text();
-    crew.told_rank = [](int rank) { return rank + 1; };
-    crew.told_size = [](int) { return 3; };
-    crew.share_of = [&](int) -> Share { return [&](std::string) { return text; }; };
+    crew.options.port = SocketAddress::of(taken.get()).port();
+    crew.options.port_advice = "set PORT=0 (any)";
+    std::atomic<int> shared = 0;
+    crew.share_of = [&](int rank) -> Share {
+        return [&, rank](std::string mine) {
+            if (rank == 0) ++shared;
+            EXPECT_LE(mine.size(), kLongestInvitation);
+            return crew.board.share()(std::move(mine));
+        };
+    };
     crew.run([](int, Rendezvous&) { ADD_FAILURE() << "the job started"; });
+    EXPECT_EQ(shared, 1);
     for (const auto& error : crew.errors) {
         ASSERT_TRUE(error);
-        EXPECT_EQ(error->code(), ErrorCode::timeout) << error->what();
+        EXPECT_EQ(error->code(), ErrorCode::bootstrap);
+        EXPECT_TRUE(contains(error->what(), fmt::format("at 127.0.0.1:{}: Address already in use; set PORT=0 (any)", *&crew.options.port)));
     }
 }
 

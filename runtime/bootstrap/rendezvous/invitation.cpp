@@ -13,13 +13,51 @@ namespace rollcall::bootstrap {
 namespace {
 
 constexpr std::string_view kInvitationHead = "rollcall-1";
+constexpr std::string_view kFailedHead = "rollcall-failed,";
+/// In a failed invitation this stands for a space; and other letters, that a starter may not carry, for themselves in digits.
+constexpr char kSpace = '-';
+constexpr char kDigits = '_';
 
 [[noreturn]] void refuse_invitation(const char* why) {
     throw Error(ErrorCode::bootstrap,
                 fmt::format("the invitation that the starter handed on is not one of this version of Rollcall: {}", why));
 }
 
+bool carried(char letter) {
+    return (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') || letter == '.' ||
+           letter == ',' || letter == ':';
+}
+
+std::string sentence_in(std::string_view text) {
+    std::string sentence;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        unsigned letter = static_cast<unsigned char>(text[i]);
+        if (text[i] == kSpace) letter = ' ';
+        if (text[i] == kDigits && i + 2 < text.size()) {
+            std::from_chars(text.data() + i + 1, text.data() + i + 3, letter, 16);
+            i += 2;
+        }
+        sentence.push_back(letter >= ' ' && letter < 127 ? static_cast<char>(letter) : '?');
+    }
+    return sentence;
+}
+
 }  // namespace
+
+std::string failed_invitation(std::string_view sentence) {
+    std::string text(kFailedHead);
+    for (const char letter : sentence) {
+        std::string next(1, letter);
+        if (letter == ' ') {
+            next = kSpace;
+        } else if (!carried(letter)) {
+            next = fmt::format("{}{:02x}", kDigits, static_cast<unsigned char>(letter));
+        }
+        if (text.size() + next.size() > kLongestInvitation) break;
+        text += next;
+    }
+    return text;
+}
 
 std::string Invitation::text() const {
     std::array<char, 2 * kKeyBytes + 1> digits{};
@@ -32,6 +70,9 @@ std::string Invitation::text() const {
 Invitation Invitation::parse(std::string_view text) {
     if (text.empty()) refuse_invitation("it is empty");
     if (text.size() > kLongestInvitation) refuse_invitation("it is too long");
+    if (text.starts_with(kFailedHead)) {
+        throw Error(ErrorCode::bootstrap, fmt::format("rank 0 cannot be met: {}", sentence_in(text.substr(kFailedHead.size()))));
+    }
     std::array<std::string_view, 4> parts;
     for (std::size_t i = 0; i < parts.size(); ++i) {
         const auto end = i + 1 < parts.size() ? text.find(',') : text.size();

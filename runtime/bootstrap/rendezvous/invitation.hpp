@@ -20,8 +20,11 @@ struct Invitation {
 
     /// At most kLongestInvitation printable characters: letters, digits, and ".:,-".
     std::string text() const;
-    /// Throws Error{bootstrap}; the text itself is not in the message.
+    /// Throws Error{bootstrap}; the text itself is not in the message. Of a text by failed_invitation(): its sentence.
     static Invitation parse(std::string_view text);
 };
+
+/// What rank 0 hands to the others in the place of an invitation when it has none: why. In the same letters, as long as they are few enough.
+std::string failed_invitation(std::string_view sentence);
 
 }  // namespace rollcall::bootstrap

@@ -211,14 +211,21 @@ Descriptor connect_to(const SocketAddress& address, Nanoseconds until, std::stri
         error = errno;
         if (error == EINPROGRESS) {
             pollfd entry{socket.get(), POLLOUT, 0};
-            while (entry.revents == 0 && now() < until) {
+            // Looked at once at least: an answer that is there already is not to be taken for none.
+            while (::poll(&entry, 1, 0) <= 0 && now() < until) {
                 wait_on(socket.get(), POLLOUT, until == kNever ? Waiting::Clock::duration::max() : std::chrono::nanoseconds(until - now()));
-                ::poll(&entry, 1, 0);
             }
             error = ETIMEDOUT;
             socklen_t size = sizeof error;
             if (entry.revents != 0) ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
         }
+    }
+    if (error == 0 && SocketAddress::of(socket.get()).text() == address.text()) {
+        // Nobody listens there, and the system chose that very port for this side: TCP then connects a socket with itself. It is
+        // to be free at once, for whom it is meant.
+        const linger none{1, 0};
+        ::setsockopt(socket.get(), SOL_SOCKET, SO_LINGER, &none, sizeof none);
+        error = ECONNREFUSED;
     }
     if (error != 0) {
         why = fmt::format("{} cannot be reached: {}", address.text(), std::strerror(error));

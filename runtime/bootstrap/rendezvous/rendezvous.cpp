@@ -45,6 +45,7 @@ struct Rendezvous::Implementation {
         : starter(std::move(starter_name)), rank(rank_given), size(size_given), share(share_given), options(options_given) {}
 
     void start_root();
+    void share_failure(const char* sentence) const;
     void ask();
     void meet();
     bool lead();
@@ -86,7 +87,16 @@ void Rendezvous::Implementation::start_root() {
     Descriptor waiting = listen_locally(local_name(invitation->key, host));
     root = std::make_unique<Service>(service_options(Identity::Kind::root), std::move(waiting), Service::Root{std::move(listener)});
     rendezvous_log(LogLevel::debug, "rank 0 waits for the others at {}", bound.text());
-    share(text);
+}
+
+/// The others may be in a collective call of the starter's already, which only ends when rank 0 takes part in it.
+void Rendezvous::Implementation::share_failure(const char* sentence) const {
+    // Where it may be from an earlier job, nobody could tell that it is not from this one; and nobody waits there in a call.
+    if (options.invitation_may_be_stale) return;
+    try {
+        share(failed_invitation(sentence));
+    } catch (...) {  // what is known already is what counts
+    }
 }
 
 void Rendezvous::Implementation::ask() {
@@ -96,7 +106,11 @@ void Rendezvous::Implementation::ask() {
         throw Error(ErrorCode::bootstrap,
                     fmt::format("{}: {} handed on {} characters that are no invitation", who(), starter, given.size()));
     }
-    invitation = Invitation::parse(given);
+    try {
+        invitation = Invitation::parse(given);
+    } catch (const Error& error) {
+        throw Error(error.code(), fmt::format("{}: {}", who(), error.what()));
+    }
     text = std::move(given);
     local.reset();  // its name belongs to the other key
 }
@@ -109,7 +123,8 @@ void Rendezvous::Implementation::give_up() const {
 void Rendezvous::Implementation::retry(std::string why, bool ask_again) {
     last_failure = std::move(why);
     if (now() >= until) give_up();
-    std::this_thread::sleep_for(pause);
+    std::this_thread::sleep_for(until == kNever ? pause : std::min(pause, Timeout(until - now())));
+    if (now() >= until) give_up();  // a try without time would only find a wrong reason
     pause = std::min(pause * 3 / 2, kLongestPause);
     if (ask_again && options.invitation_may_be_stale && !root) ask();
 }
@@ -144,7 +159,10 @@ bool Rendezvous::Implementation::join(Descriptor socket) {
         its = initiate(socket.get(), invitation->key, {Identity::Kind::rank, rank, size}, until).peer;
     } catch (const Error& error) {
         if (error.code() != ErrorCode::timeout) throw Error(error.code(), fmt::format("{}: {}", who(), error.what()));
-        retry(fmt::format("the leader of this host went away: {}", error.what()), true);
+        // It answers when it has reached rank 0.
+        retry(fmt::format("the leader of this host {} rank 0 at {}", now() >= until ? "has not reached" : "went away before it had reached",
+                          SocketAddress::parse(invitation->address, invitation->port)->text()),
+              true);
         return false;
     }
     // A child of its process may hold the connection open after its death. With this process itself nobody waits for that.
@@ -213,7 +231,13 @@ void Rendezvous::Implementation::meet() {
                     fmt::format("{} says that this process is rank {} of {}: there is no such rank", starter, rank, size));
     }
     if (rank == 0 && options.invitation.empty()) {
-        start_root();
+        try {
+            start_root();
+        } catch (const std::exception& error) {
+            share_failure(error.what());
+            throw;
+        }
+        share(text);
     } else {
         ask();
     }

@@ -19,7 +19,7 @@
 
 namespace rollcall::bootstrap {
 
-/// Hands rank 0's invitation to all ranks: rank 0 gives its own, the others give an empty text; all get rank 0's. It is
+/// Hands rank 0's invitation to all ranks: rank 0 gives its own, or why it has none; the others give an empty text; all get rank 0's. It is
 /// called once in each process, from the thread that constructs the Rendezvous; again only if
 /// RendezvousOptions::invitation_may_be_stale. At most kLongestInvitation characters, all printable and none of them a space.
 using Share = std::function<std::string(std::string mine)>;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 
@@ -13,35 +12,10 @@
 #include "launcher/binding.hpp"
 #include "runtime/settings/quote.hpp"
 #include "runtime/topology/binding.hpp"
+#include "runtime/topology/hwloc.hpp"
 
 namespace rollcall::launcher {
 namespace {
-
-struct DestroyHwloc {
-    void operator()(hwloc_topology_t topology) const { hwloc_topology_destroy(topology); }
-};
-using Hwloc = std::unique_ptr<hwloc_topology, DestroyHwloc>;
-
-/// Null when hwloc cannot; an empty description is this machine.
-Hwloc load_hwloc(const std::string& description) {
-    hwloc_topology_t raw = nullptr;
-    if (hwloc_topology_init(&raw) != 0) return nullptr;
-    Hwloc topology(raw);
-    hwloc_topology_set_all_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_NONE);
-    hwloc_topology_set_type_filter(raw, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL);
-    hwloc_topology_set_type_filter(raw, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);
-    // Where a NUMA node is less than a package, a group must stand for it: without one hwloc gives it all of the package.
-    hwloc_topology_set_type_filter(raw, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
-    // What a cgroup forbids is left out by the affinity, too. Were it left out here, a forbidden NUMA node would take the
-    // place of its cores with it.
-    hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED | HWLOC_TOPOLOGY_FLAG_NO_DISTANCES |
-                                      HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS | HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS);
-    // It moves the calling thread over every processor of the machine to ask it; Linux has told us all.
-    hwloc_topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
-    if (!description.empty() && hwloc_topology_set_synthetic(raw, description.c_str()) != 0) return nullptr;
-    if (hwloc_topology_load(raw) != 0) return nullptr;
-    return topology;
-}
 
 /// The NUMA node with the fewest processors around this one: memory of a kind of its own (high-bandwidth, attached by
 /// CXL) may belong to all of a package, whose cores are apart in nodes of their own.
@@ -97,7 +71,7 @@ Machine load_machine() {
     const auto mine = runtime::cpus_of();
     const std::set<int> allowed(mine.begin(), mine.end());
     Machine machine;
-    if (const Hwloc topology = load_hwloc({})) {
+    if (const runtime::Hwloc topology = runtime::load_hwloc(false)) {
         machine = read_machine(topology.get(), allowed.empty() ? std::nullopt : std::optional(allowed));
     }
     // hwloc may have been given another machine's description by its environment variables.
@@ -110,7 +84,7 @@ Machine describe_machine(const std::string& description, const std::vector<int>&
     const auto refuse_machine = [&](const char* why) {
         throw Error(ErrorCode::invalid_argument, fmt::format("the machine {} {}", runtime::quote(description), why));
     };
-    const Hwloc topology = description.empty() ? nullptr : load_hwloc(description);
+    const runtime::Hwloc topology = description.empty() ? nullptr : runtime::load_hwloc(false, description);
     if (!topology) refuse_machine("is not understood; allowed: a synthetic description of hwloc, such as 'package:2 core:4 pu:2'");
     std::optional<std::set<int>> only;
     if (!allowed.empty()) only.emplace(allowed.begin(), allowed.end());

@@ -7,13 +7,10 @@
 #include <hwloc.h>
 #include <unistd.h>
 
+#include "runtime/topology/hwloc.hpp"
+
 namespace rollcall::runtime {
 namespace {
-
-struct DestroyTopology {
-    void operator()(hwloc_topology_t topology) const { hwloc_topology_destroy(topology); }
-};
-using HwlocTopology = std::unique_ptr<hwloc_topology, DestroyTopology>;
 
 struct FreeBitmap {
     void operator()(hwloc_bitmap_t bitmap) const { hwloc_bitmap_free(bitmap); }
@@ -21,22 +18,6 @@ struct FreeBitmap {
 using Bitmap = std::unique_ptr<hwloc_bitmap_s, FreeBitmap>;
 
 constexpr std::array kCaches = {HWLOC_OBJ_L1CACHE, HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L3CACHE, HWLOC_OBJ_L4CACHE};
-
-/// Loads what is shown and nothing else. Null when hwloc cannot.
-HwlocTopology load() {
-    hwloc_topology_t raw = nullptr;
-    if (hwloc_topology_init(&raw) != 0) return nullptr;
-    HwlocTopology topology(raw);
-    hwloc_topology_set_all_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_NONE);
-    hwloc_topology_set_type_filter(raw, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL);
-    hwloc_topology_set_type_filter(raw, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);
-    for (const auto type : kCaches) hwloc_topology_set_type_filter(raw, type, HWLOC_TYPE_FILTER_KEEP_ALL);
-    hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_NO_DISTANCES | HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS | HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS);
-    // The x86 backend moves the calling thread over every CPU of the machine to ask it; Linux has told us all we show.
-    hwloc_topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
-    if (hwloc_topology_load(raw) != 0) return nullptr;
-    return topology;
-}
 
 /// Calls `visit` for the objects of a type that have one of the CPUs.
 template <typename Visit>
@@ -105,7 +86,7 @@ Topology load_topology() {
     view.cpus_online = std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
     view.memory_bytes =
         static_cast<std::uint64_t>(std::max(0l, sysconf(_SC_PHYS_PAGES))) * static_cast<std::uint64_t>(std::max(0l, sysconf(_SC_PAGESIZE)));
-    if (const auto loaded = load()) fill(view, loaded.get());
+    if (const Hwloc loaded = load_hwloc(true)) fill(view, loaded.get());
     return view;
 }
 

@@ -16,6 +16,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/topology/binding.hpp"
+
 namespace rollcall::runtime {
 namespace {
 
@@ -470,10 +472,7 @@ void Lane::move_to_application_core() {
     static thread_local int bound_to = -1;
     const int cpu = application_cpu_.load(std::memory_order_relaxed);
     if (!policy_.follow_application || cpu < 0 || cpu == bound_to) return;
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(cpu, &set);
-    if (sched_setaffinity(0, sizeof set, &set) == 0) bound_to = cpu;
+    if (!bind_this_thread(std::span(&cpu, 1))) bound_to = cpu;
 }
 
 void Lane::background() {

@@ -28,13 +28,13 @@ constexpr int kMaximumCpus = 1 << 16;
 
 }  // namespace
 
-Cpus cpus_of(pid_t thread) {
+Cpus cpus_of() {
     // The kernel refuses a set smaller than its own, and does not tell its size.
     for (int capacity = CPU_SETSIZE; capacity <= kMaximumCpus; capacity *= 2) {
         const CpuSet set(CPU_ALLOC(static_cast<std::size_t>(capacity)));
         if (!set) return {};
         const auto size = CPU_ALLOC_SIZE(static_cast<std::size_t>(capacity));
-        if (sched_getaffinity(thread, size, set.get()) == 0) {
+        if (sched_getaffinity(0, size, set.get()) == 0) {
             Cpus cpus;
             for (int cpu = 0; cpu < capacity; ++cpu) {
                 if (CPU_ISSET_S(static_cast<std::size_t>(cpu), size, set.get())) cpus.push_back(cpu);
@@ -45,8 +45,6 @@ Cpus cpus_of(pid_t thread) {
     }
     return {};
 }
-
-int current_cpu() noexcept { return sched_getcpu(); }
 
 Cpus cpus_of_core(int cpu) {
     const auto list = read_line(fmt::format("/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", cpu));
@@ -72,21 +70,6 @@ std::error_code bind_this_thread(std::span<const int> cpus) noexcept {
     for (const int cpu : cpus) CPU_SET_S(static_cast<std::size_t>(cpu), size, set.get());
     if (sched_setaffinity(0, size, set.get()) != 0) return {errno, std::generic_category()};
     return {};
-}
-
-std::error_code bind_this_thread_to_cpus_of(pid_t thread) {
-    const auto cpus = cpus_of(thread);
-    if (cpus.empty()) return std::make_error_code(std::errc::no_such_process);
-    return bind_this_thread(cpus);
-}
-
-std::error_code bind_this_thread_to_core_of(int cpu) {
-    if (cpu < 0) return std::make_error_code(std::errc::invalid_argument);
-    const auto mine = cpus_of();
-    const auto core = cpus_of_core(cpu);
-    Cpus both;
-    std::set_intersection(mine.begin(), mine.end(), core.begin(), core.end(), std::back_inserter(both));
-    return bind_this_thread(both);
 }
 
 std::string format_cpus(std::span<const int> cpus) {
@@ -129,12 +112,6 @@ Cpus parse_cpus(std::string_view text) {
         rest.remove_prefix(1);
     }
     return {cpus.begin(), cpus.end()};
-}
-
-bool oversubscribed(int local_size) {
-    const auto cpus = cpus_of();
-    // Unknown: a yield too many costs a microsecond, a yield too few costs milliseconds.
-    return cpus.empty() ? local_size > 1 : static_cast<std::size_t>(std::max(local_size, 0)) > cpus.size();
 }
 
 bool oversubscribed(std::span<const Cpus> cpus_of_local_ranks) {

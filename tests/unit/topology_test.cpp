@@ -1,10 +1,10 @@
 #include "runtime/topology/topology.hpp"
 
-#include <algorithm>
-#include <atomic>
+#include <cstdlib>
 #include <thread>
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <unistd.h>
 #include <rollcall/error.hpp>
 
@@ -31,15 +31,6 @@ TEST(Cpus, AreWrittenAndReadAsTheKernelDoes) {
     }
 }
 
-TEST(Oversubscribed, ComparesRanksWithTheCpusOfThisProcess) {
-    const auto cpus = static_cast<int>(cpus_of().size());
-    ASSERT_GT(cpus, 0);
-    EXPECT_FALSE(oversubscribed(0));
-    EXPECT_FALSE(oversubscribed(1));
-    EXPECT_FALSE(oversubscribed(cpus));
-    EXPECT_TRUE(oversubscribed(cpus + 1));
-}
-
 TEST(Oversubscribed, KnowsRanksThatAreBoundApart) {
     using Ranks = std::vector<Cpus>;
     EXPECT_FALSE(oversubscribed(Ranks{}));
@@ -59,42 +50,9 @@ TEST(Binding, MovesTheCallingThreadAndNoOther) {
         const int last = all.back();
         EXPECT_FALSE(bind_this_thread(Cpus{last}));
         EXPECT_EQ(cpus_of(), Cpus{last});
-        EXPECT_EQ(current_cpu(), last);
+        EXPECT_EQ(sched_getcpu(), last);
     }).join();
     EXPECT_EQ(cpus_of(), all);
-}
-
-TEST(Binding, FollowsAnotherThread) {
-    std::atomic<pid_t> leader{0};
-    std::atomic<bool> done{false};
-    std::thread application([&] {
-        EXPECT_FALSE(bind_this_thread(Cpus{cpus_of().front()}));
-        leader = gettid();
-        leader.notify_one();
-        done.wait(false);
-    });
-    leader.wait(0);
-    std::thread([&] {
-        EXPECT_FALSE(bind_this_thread_to_cpus_of(leader));
-        EXPECT_EQ(cpus_of(), cpus_of(leader));
-        EXPECT_EQ(cpus_of().size(), 1u);
-    }).join();
-    done = true;
-    done.notify_one();
-    application.join();
-}
-
-TEST(Binding, GoesToTheCoreOfACpu) {
-    const auto all = cpus_of();
-    for (const int cpu : all) {
-        std::thread([&] {
-            EXPECT_FALSE(bind_this_thread_to_core_of(cpu));
-            const auto now = cpus_of();
-            EXPECT_NE(std::find(now.begin(), now.end(), cpu), now.end());
-            const auto core = cpus_of_core(cpu);
-            EXPECT_TRUE(std::includes(core.begin(), core.end(), now.begin(), now.end()));
-        }).join();
-    }
 }
 
 TEST(Binding, ReturnsItsErrors) {
@@ -103,9 +61,6 @@ TEST(Binding, ReturnsItsErrors) {
     EXPECT_EQ(bind_this_thread(Cpus{-1}), std::errc::invalid_argument);
     EXPECT_EQ(bind_this_thread(Cpus{1 << 20}), std::errc::invalid_argument);
     EXPECT_EQ(bind_this_thread(Cpus{60'000}), std::errc::invalid_argument);  // no machine has it
-    EXPECT_EQ(bind_this_thread_to_core_of(-1), std::errc::invalid_argument);
-    EXPECT_EQ(bind_this_thread_to_core_of(60'000), std::errc::invalid_argument);
-    EXPECT_EQ(bind_this_thread_to_cpus_of(0x7ffffffe), std::errc::no_such_process);  // above any pid_max
     EXPECT_EQ(cpus_of(), all);
 }
 
@@ -127,6 +82,19 @@ TEST(Topology, AgreesWithTheOperatingSystem) {
         EXPECT_GE(cache.count, 1) << cache.name;
     }
     EXPECT_EQ(&topology(), &view);
+}
+
+// hwloc takes another machine's description from its environment: a package with two NUMA nodes of two CPUs.
+TEST(Topology, KnowsNumaNodesThatAreLessThanAPackage) {
+    if (cpus_of().front() != 0) GTEST_SKIP() << "needs CPU 0, has " << format_cpus(cpus_of());
+    std::thread([] {
+        ASSERT_FALSE(bind_this_thread(Cpus{0}));
+        ASSERT_EQ(::setenv("HWLOC_SYNTHETIC", "package:1 group:2 [numa] core:2 pu:1", 1), 0);
+        const auto view = load_topology();
+        ASSERT_EQ(::unsetenv("HWLOC_SYNTHETIC"), 0);
+        ASSERT_EQ(view.numa_nodes.size(), 1u) << "the other one has CPUs that this process may not use";
+        EXPECT_EQ(view.numa_nodes[0].cpus, Cpus{0});
+    }).join();
 }
 
 TEST(Topology, IsThatOfTheCallingThreadsCpus) {

@@ -79,8 +79,9 @@ struct Evidence {
 /// Looks only: nothing is joined, and whether the starter can be used shows in find_bootstrap().
 Evidence evident_starter();
 
-/// Finds out how this process was started. The innermost launcher wins. A process that was started by no launcher is a
-/// job of one. Throws Error{bootstrap} when a launcher is evident but cannot be used.
+/// Finds out how this process was started. The innermost launcher wins, also when it has started one process only. A process
+/// that was started by no launcher is a job of one. The variables that told of launchers are taken out of the environment, but
+/// for torchrun's: what this program starts is no rank. Throws Error{bootstrap} when a launcher is evident but cannot be used.
 std::unique_ptr<Bootstrap> find_bootstrap();
 
 }  // namespace rollcall::bootstrap

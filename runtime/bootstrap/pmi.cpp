@@ -163,9 +163,7 @@ std::unique_ptr<Bootstrap> join_pmi() {
     const int size = number_in_environment(kPmiSize);
     const RendezvousOptions options = rendezvous_options();
     auto manager = std::make_unique<Pmi>(descriptor, rank, size, options.join_timeout);
-    auto bootstrap = std::make_unique<Managed>(std::string(kPmiName), rank, size, std::move(manager), options);
-    for (const char* variable : {kPmiDescriptor, kPmiRank, kPmiSize}) ::unsetenv(variable);
-    return bootstrap;
+    return std::make_unique<Managed>(std::string(kPmiName), rank, size, std::move(manager), options);
 }
 
 }  // namespace rollcall::bootstrap

@@ -39,8 +39,7 @@ class Pmi final : public ProcessManager {
     std::mutex sending_;    ///< abort() may come from any thread.
 };
 
-/// Joins by what the environment says (PMI_FD, PMI_RANK, PMI_SIZE), and takes that out of it: what this program starts is no
-/// rank of the job. Throws as Pmi() and Rendezvous().
+/// Joins by what the environment says (PMI_FD, PMI_RANK, PMI_SIZE). Throws as Pmi() and Rendezvous().
 std::unique_ptr<Bootstrap> join_pmi();
 
 }  // namespace rollcall::bootstrap

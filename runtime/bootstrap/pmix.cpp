@@ -238,16 +238,11 @@ std::unique_ptr<Bootstrap> join_pmix() {
     const RendezvousOptions options = rendezvous_options();
     auto manager = std::make_unique<Pmix>(options.join_timeout);
     const std::string name = std::getenv(kOpenMpiSize) ? "Open MPI's mpirun" : "a launcher that speaks PMIx";
-    std::unique_ptr<Bootstrap> bootstrap;
-    if (const int size = manager->size(); size > 1) {
-        const int rank = manager->rank();
-        bootstrap = std::make_unique<Managed>(name, rank, size, std::move(manager), options);
-    } else {
-        manager->finalize();
-        bootstrap = std::make_unique<Alone>();
-    }
-    for (const char* variable : {kPmixNamespace, kPmixRank, kOpenMpiSize}) ::unsetenv(variable);
-    return bootstrap;
+    const int rank = manager->rank();
+    const int size = manager->size();
+    if (size > 1) return std::make_unique<Managed>(name, rank, size, std::move(manager), options);
+    manager->finalize();
+    return std::make_unique<Alone>();
 }
 
 }  // namespace rollcall::bootstrap

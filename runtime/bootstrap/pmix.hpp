@@ -38,8 +38,8 @@ class Pmix final : public ProcessManager {
     Timeout timeout_;
 };
 
-/// Joins the job that the environment tells of (PMIX_NAMESPACE, PMIX_RANK), and takes that out of it: what this program
-/// starts is no rank of the job. A job of one is alone. Throws as Pmix() and Rendezvous().
+/// Joins the job that the environment tells of (PMIX_NAMESPACE, PMIX_RANK). A job of one is alone. Throws as Pmix() and
+/// Rendezvous().
 std::unique_ptr<Bootstrap> join_pmix();
 
 }  // namespace rollcall::bootstrap

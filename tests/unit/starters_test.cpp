@@ -46,6 +46,7 @@ const std::vector<const char*>& starter_variables() {
                                                  kDirectoryVariable,
                                                  kDirectoryRankVariable,
                                                  kDirectorySizeVariable,
+                                                 kDirectoryJobVariable,
                                                  "RANK",
                                                  "WORLD_SIZE",
                                                  "MASTER_ADDR",
@@ -157,6 +158,43 @@ TEST_F(Starters, OneTaskIsAlone) {
         EXPECT_EQ(evident_starter().starter, "alone");
         EXPECT_EQ(find_bootstrap()->place().size, 1);
     }
+}
+
+TEST_F(Starters, TheInnermostWinsOfOneProcessToo) {
+    const Environment hydra = {{"PMI_FD", open_socket()}, {"PMI_RANK", "0"}, {"PMI_SIZE", "1"}};
+    const Environment mpirun = {{"OMPI_COMM_WORLD_SIZE", "1"}, {"PMIX_RANK", "0"}, {"PMIX_NAMESPACE", "1625620481"}};
+    const Environment torchrun = join(kTorchrun, {{"RANK", "0"}, {"WORLD_SIZE", "1"}});
+    const Environment directory = {{kDirectoryVariable, "/shared"}, {kDirectoryRankVariable, "0"}, {kDirectorySizeVariable, "1"}};
+    const std::vector<Environment> cases = {join(kTask, hydra),          join(kTaskByPmix, hydra), join(kMpirun, hydra),
+                                            join(kTask, mpirun),         join(kTask, torchrun),    join(kMpirun, torchrun),
+                                            join(kTaskByPmix, torchrun), join(kTask, directory),   join(kTorchrun, directory)};
+    for (const auto& environment : cases) {
+        set(environment);
+        EXPECT_EQ(evident_starter().starter, "alone");
+        EXPECT_EQ(find_bootstrap()->name(), "alone");
+    }
+}
+
+TEST_F(Starters, OfOneProcessThatIsGoneDoNotHideWhatIsThere) {
+    // Hydra closes nothing, but who is in between may: a socket that is not open tells of nothing near.
+    set(join(kTask, {{"PMI_FD", closed_socket()}, {"PMI_RANK", "0"}, {"PMI_SIZE", "1"}}));
+    EXPECT_EQ(evident_starter().starter, "srun (Slurm)");
+    // A shell in a step of one task, where somebody's mpiexec was started.
+    const Environment shell = {{"SLURM_PROCID", "0"}, {"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}};
+    const Environment shell_by_pmix = join(shell, {{"PMIX_RANK", "0"}, {"PMIX_NAMESPACE", "slurm.pmix.7.0"}});
+    for (const Environment& environment : {shell, shell_by_pmix}) {
+        set(join(environment, {{"PMI_RANK", "1"}, {"PMI_SIZE", "4"}}));
+        EXPECT_FALSE(evident_starter().supported);
+    }
+}
+
+TEST_F(Starters, LeaveNothingToTheChildrenOfARankButTorchrunsVariables) {
+    const Environment torchrun = join(kTorchrun, {{"RANK", "0"}, {"WORLD_SIZE", "1"}});
+    set(join(join(kTaskByPmix, kMpirun), join({{"PMI_FD", closed_socket()}, {"PMI_RANK", "1"}, {"PMI_SIZE", "4"}}, torchrun)));
+    EXPECT_EQ(find_bootstrap()->name(), "alone");
+    for (const char* told : {"SLURM_PROCID", "PMIX_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_FD", "PMI_RANK"})
+        EXPECT_EQ(std::getenv(told), nullptr) << told;
+    for (const auto& [variable, value] : torchrun) EXPECT_EQ(std::string(std::getenv(variable.c_str())), value);
 }
 
 TEST_F(Starters, WhatIsEvidentButUnusableIsAnErrorAndNoJobOfOne) {

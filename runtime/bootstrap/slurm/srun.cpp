@@ -28,7 +28,6 @@ namespace rollcall::bootstrap {
 namespace {
 
 constexpr std::string_view kSrunName = "srun (Slurm)";
-constexpr const char* kSrunRank = "SLURM_PROCID";
 /// One attempt to reach one port: what does not answer by then is not ours.
 constexpr Nanoseconds kAttemptPatience = 2000 * kMillisecond;
 /// Between rounds of attempts: short at first, and never so long that a late rank 0 is found late.
@@ -208,10 +207,7 @@ std::unique_ptr<Bootstrap> join_srun() {
     // Only the first task of a node needs them, but what is missing is then said by every task, and at once.
     std::shared_ptr<Credentials> credentials;
     if (step.nodes > 1) credentials = step_credentials(step);
-    auto bootstrap =
-        std::make_unique<Rendezvous>(std::string(kSrunName), step.rank, step.size, SlurmShare(step, credentials, options), options);
-    ::unsetenv(kSrunRank);
-    return bootstrap;
+    return std::make_unique<Rendezvous>(std::string(kSrunName), step.rank, step.size, SlurmShare(step, credentials, options), options);
 }
 
 }  // namespace rollcall::bootstrap

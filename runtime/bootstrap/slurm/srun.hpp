@@ -27,8 +27,7 @@ class SlurmShare {
     Timeout timeout_;
 };
 
-/// Joins the step that the environment tells of, and takes SLURM_PROCID out of it: what this program starts is no task of the
-/// step. Throws as slurm_step(), SlurmShare and Rendezvous().
+/// Joins the step that the environment tells of. Throws as slurm_step(), SlurmShare and Rendezvous().
 std::unique_ptr<Bootstrap> join_srun();
 
 }  // namespace rollcall::bootstrap

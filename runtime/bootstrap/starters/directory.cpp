@@ -99,8 +99,6 @@ class PutInvitation {
 
 }  // namespace
 
-bool by_directory() { return std::getenv(kDirectoryVariable) != nullptr && environment(kDirectorySizeVariable) != "1"; }
-
 std::unique_ptr<Bootstrap> join_directory() {
     const std::string directory = environment(kDirectoryVariable);
     const int size = whole_number(kDirectorySizeVariable, kDirectoryName, 1, kMostRanks);
@@ -126,10 +124,7 @@ std::unique_ptr<Bootstrap> join_directory() {
             std::this_thread::sleep_for(pause);
         }
     };
-    auto bootstrap = std::make_unique<Rendezvous>(kDirectoryName, rank, size, share, options);
-    for (const char* variable : {kDirectoryVariable, kDirectoryRankVariable, kDirectorySizeVariable, kDirectoryJobVariable})
-        ::unsetenv(variable);
-    return bootstrap;
+    return std::make_unique<Rendezvous>(kDirectoryName, rank, size, share, options);
 }
 
 }  // namespace rollcall::bootstrap

@@ -14,13 +14,9 @@ inline constexpr const char* kDirectoryRankVariable = "ROLLCALL_RANK";
 inline constexpr const char* kDirectorySizeVariable = "ROLLCALL_SIZE";
 inline constexpr const char* kDirectoryJobVariable = "ROLLCALL_JOB_ID";
 
-/// Whether the environment says so, of a job of more than one.
-bool by_directory();
-
 /// Rank 0 puts its invitation there, in a file that only its owner can read, and takes it away when all have come. One that
-/// an earlier job left is replaced; who has read that asks again until the right one is there. The variables are taken out
-/// of the environment: what this program starts is no rank of this job. Throws as Rendezvous, and Error{bootstrap} for what
-/// the variables say.
+/// an earlier job left is replaced; who has read that asks again until the right one is there. Throws as Rendezvous, and
+/// Error{bootstrap} for what the variables say.
 std::unique_ptr<Bootstrap> join_directory();
 
 }  // namespace rollcall::bootstrap

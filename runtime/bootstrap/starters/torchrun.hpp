@@ -8,12 +8,12 @@
 
 namespace rollcall::bootstrap {
 
-/// Whether the environment says so, of a job of more than one.
-bool by_torchrun();
+/// Whether the environment says so.
+bool torchrun_is_evident();
 
 /// Rank 0 waits at MASTER_ADDR, at ROLLCALL_PORT if that is set, else at MASTER_PORT, else, where torchrun's agent sits on that
-/// port (TORCHELASTIC_USE_AGENT_STORE=True), at the next one. The key of the job comes from the user's key file. The variables
-/// stay: the program's framework needs them. Throws as Rendezvous, and Error{bootstrap} for what the variables say.
+/// port (TORCHELASTIC_USE_AGENT_STORE=True), at the next one. The key of the job comes from the user's key file. Throws
+/// as Rendezvous, and Error{bootstrap} for what the variables say.
 std::unique_ptr<Bootstrap> join_torchrun();
 
 }  // namespace rollcall::bootstrap

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -19,6 +21,7 @@
 
 #include "runtime/bootstrap/rendezvous/assembly.hpp"
 #include "runtime/bootstrap/rendezvous/connection.hpp"
+#include "runtime/bootstrap/rendezvous/meeting_place.hpp"
 #include "runtime/bootstrap/rendezvous/network.hpp"
 #include "runtime/bootstrap/rendezvous/rendezvous.hpp"
 
@@ -104,6 +107,15 @@ struct Crew {
     std::function<int(int)> told_rank = [](int rank) { return rank; };
     std::function<int(int)> told_size = [this](int) { return size; };
     std::function<Share(int)> share_of = [this](int) { return board.share(); };
+};
+
+/// This process is another user's as long as that lives.
+struct OtherUser {
+    static constexpr uid_t kUser = 65534;
+    OtherUser() { EXPECT_EQ(::seteuid(kUser), 0); }
+    ~OtherUser() { EXPECT_EQ(::seteuid(0), 0); }
+    OtherUser(const OtherUser&) = delete;
+    OtherUser& operator=(const OtherUser&) = delete;
 };
 
 /// Waits for a notice.
@@ -244,8 +256,8 @@ TEST(Rendezvous, TheLossOfALeaderIsThatOfItsHost) {
         if (rank != 3 && rank != 5) return crew.board.share();
         return [&](std::string) {
             const std::string text = crew.board.get();
-            const std::string name = local_name(Invitation::parse(text).key, "host1");
-            for (const Nanoseconds until = after(kLimit); now() < until && !connect_locally(name);) std::this_thread::sleep_for(1ms);
+            MeetingPlace place(Invitation::parse(text).key, "host1");
+            for (const Nanoseconds until = after(kLimit); now() < until && !place.connect();) std::this_thread::sleep_for(1ms);
             return text;
         };
     };
@@ -453,7 +465,7 @@ TEST(Rendezvous, WaitsUntilAnEarlierJobOfTheSameKeyHasLetGoOfTheHost) {
     crew.host_of = [](int rank) { return rank / 2; };
     crew.options.key = Key::random();
     crew.options.invitation_may_be_stale = true;
-    Descriptor earlier = listen_locally(local_name(*crew.options.key, "host0"));
+    Descriptor earlier = MeetingPlace(*crew.options.key, "host0").listen();
     ASSERT_TRUE(earlier);
     std::thread ends([&] {
         std::this_thread::sleep_for(200ms);
@@ -467,6 +479,84 @@ TEST(Rendezvous, WaitsUntilAnEarlierJobOfTheSameKeyHasLetGoOfTheHost) {
     });
     ends.join();
     crew.expect_no_errors();
+}
+
+TEST(Rendezvous, OfAHostWhoseNameAnotherUserHasTakenIsAtTheNext) {
+    if (::geteuid() != 0) GTEST_SKIP() << "being another user, too, needs root";
+    Crew crew(4);
+    crew.options.key = Key::random();
+    crew.options.invitation_may_be_stale = true;  // as under torchrun, whose jobs have the same key again and again
+    Descriptor others;
+    {
+        const OtherUser other;
+        others = MeetingPlace(*crew.options.key, "host0").listen();
+    }
+    ASSERT_TRUE(others);
+    crew.run([&](int, Rendezvous& rendezvous) {
+        EXPECT_EQ(rendezvous.place().hosts, 1);
+        EXPECT_EQ(rendezvous.place().local_size, 4);
+        rendezvous.barrier({}, kLimit);
+        rendezvous.leave();
+    });
+    crew.expect_no_errors();
+}
+
+/// Holds this abstract name; lets others in, or not.
+Descriptor hold_name(const std::string& name, bool lets_in) {
+    Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path + 1, name.data(), name.size());
+    const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+    EXPECT_EQ(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), length), 0);
+    if (lets_in) {
+        EXPECT_EQ(::listen(socket.get(), 5), 0);
+    }
+    return socket;
+}
+
+/// Goes on until there is a listening socket, as ranks do.
+Descriptor listen_patiently(MeetingPlace& place) {
+    for (const Nanoseconds until = after(kLimit); now() < until; std::this_thread::sleep_for(5ms)) {
+        EXPECT_FALSE(place.connect());
+        if (Descriptor listener = place.listen()) return listener;
+    }
+    return Descriptor();
+}
+
+TEST(MeetingPlaces, HeldBySomebodyWhoLetsNobodyInArePassedOverByAll) {
+    const std::string name = fmt::format("rollcall-test-{}-silent", ::getpid());
+    const Descriptor held = hold_name(name + "-0", false);
+    MeetingPlace leader(name);
+    const Descriptor listener = listen_patiently(leader);
+    ASSERT_TRUE(listener);
+    MeetingPlace late(name);
+    EXPECT_TRUE(late.connect());
+    MeetingPlace hasty(name);  // did not look who is there: the first name's holder may be about to listen
+    EXPECT_FALSE(hasty.listen());
+}
+
+TEST(MeetingPlaces, AllHeldByAnotherUserAreAnErrorThatNamesHim) {
+    if (::geteuid() != 0) GTEST_SKIP() << "being another user, too, needs root";
+    const std::string name = fmt::format("rollcall-test-{}-taken", ::getpid());
+    std::vector<Descriptor> held;
+    MeetingPlace place(name);
+    for (std::size_t number = 0; number < MeetingPlace::kNames; ++number) {
+        EXPECT_FALSE(place.connect());
+        EXPECT_TRUE(place.listen()) << number;
+        const OtherUser other;
+        held.push_back(hold_name(fmt::format("{}-{}", name, number), true));
+    }
+    try {
+        place.connect();
+        ADD_FAILURE() << "no Error was thrown";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::bootstrap);
+        EXPECT_TRUE(contains(error.what(), fmt::format("process {} of user {}", ::getpid(), OtherUser::kUser)));
+    }
+    held.erase(held.begin() + 3);
+    EXPECT_FALSE(place.connect());
+    EXPECT_TRUE(place.listen());
 }
 
 /// Connections that never say who they are.

@@ -14,7 +14,6 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 #include <rollcall/error.hpp>
 
@@ -26,7 +25,6 @@ namespace {
 
 /// Connections that have come and are not yet accepted: a leader of each host may come at the same moment.
 constexpr int kBacklog = 4096;
-constexpr std::size_t kLocalNameBytes = 16;
 
 void set(int socket, int level, int option) {
     const int on = 1;
@@ -57,15 +55,6 @@ runtime::Choice choose(std::span<const runtime::Interface> interfaces, std::stri
         }
         throw;
     }
-}
-
-sockaddr_un local_address(const std::string& name, socklen_t& length) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    const auto bytes = std::min(name.size(), sizeof address.sun_path - 1);
-    std::memcpy(address.sun_path + 1, name.data(), bytes);  // begins with a zero: an abstract name
-    length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + bytes);
-    return address;
 }
 
 /// Sends all of it, or reads all of it; throws when the other side closes, or at the moment `until`.
@@ -232,40 +221,6 @@ Descriptor connect_to(const SocketAddress& address, Nanoseconds until, std::stri
         return Descriptor();
     }
     set(socket.get(), IPPROTO_TCP, TCP_NODELAY);
-    return socket;
-}
-
-std::string local_name(const Key& key, std::string_view host) {
-    const Key name = key.derive({"rollcall local name", host});
-    std::string text = "rollcall-";
-    for (const std::byte byte : name.bytes().first(kLocalNameBytes)) text += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
-    return text;
-}
-
-Descriptor listen_locally(const std::string& name) {
-    Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    socklen_t length = 0;
-    const sockaddr_un address = local_address(name, length);
-    const bool bound = socket && ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), length) == 0;
-    if (socket && !bound && errno == EADDRINUSE) return Descriptor();
-    if (!bound || ::listen(socket.get(), kBacklog) != 0) {
-        throw Error(ErrorCode::bootstrap,
-                    fmt::format("this process cannot wait for the other ranks of its host: {}", std::strerror(errno)));
-    }
-    return socket;
-}
-
-Descriptor connect_locally(const std::string& name) {
-    Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    socklen_t length = 0;
-    const sockaddr_un address = local_address(name, length);
-    if (!socket || ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), length) != 0) {
-        if (errno == ECONNREFUSED || errno == EAGAIN) return Descriptor();
-        throw Error(ErrorCode::bootstrap, fmt::format("this process cannot connect to the leader of its host: {}", std::strerror(errno)));
-    }
-    if (!process_of_same_user(socket.get())) {
-        throw Error(ErrorCode::bootstrap, "the socket of this job's leader on this host belongs to another user");
-    }
     return socket;
 }
 

@@ -1,5 +1,5 @@
 /// \file
-/// The sockets of a rendezvous: TCP between hosts, a local one within a host.
+/// The sockets of a rendezvous between hosts. Those within a host: meeting_place.hpp.
 #pragma once
 
 #include <cstdint>
@@ -51,13 +51,6 @@ Descriptor listen_at(const SocketAddress& address, std::string_view advice);
 /// Connects; gives an empty one when nobody answers until the moment `until`, with the reason in `why`.
 Descriptor connect_to(const SocketAddress& address, Nanoseconds until, std::string& why);
 
-/// The name of the socket on which the leader of this host waits for its ranks. It is in no file system, goes with the
-/// process, and says nothing about the key.
-std::string local_name(const Key& key, std::string_view host);
-/// Listens, without blocking; an empty one when another process does. Throws Error{bootstrap}.
-Descriptor listen_locally(const std::string& name);
-/// Connects to a process of the same user; an empty one when there is none. Throws Error{bootstrap} when it is another user's.
-Descriptor connect_locally(const std::string& name);
 /// The process on the other side of a local socket, 0 where it has no number here; nothing when it is another user's.
 std::optional<pid_t> process_of_same_user(int socket);
 

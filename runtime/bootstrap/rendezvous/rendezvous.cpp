@@ -14,6 +14,7 @@
 #include "runtime/bootstrap/member.hpp"
 #include "runtime/bootstrap/rendezvous/hosted.hpp"
 #include "runtime/bootstrap/rendezvous/log.hpp"
+#include "runtime/bootstrap/rendezvous/meeting_place.hpp"
 #include "runtime/bootstrap/rendezvous/network.hpp"
 #include "runtime/bootstrap/rendezvous/service.hpp"
 #include "runtime/bootstrap/waiting.hpp"
@@ -63,6 +64,7 @@ struct Rendezvous::Implementation {
     std::string host;
     std::optional<Invitation> invitation;
     std::string text;  // of the invitation
+    std::optional<MeetingPlace> meeting;  // of this host's ranks
     Descriptor local;  // where this process waits for the ranks of its host, before its service does
     std::unique_ptr<Service> root;
     std::unique_ptr<Service> leader;
@@ -84,7 +86,7 @@ void Rendezvous::Implementation::start_root() {
     invitation.emplace(Invitation{bound.address(), bound.port(), options.key ? *options.key : Key::random()});
     text = invitation->text();
     // Another rank of this host may have been quicker: then that one leads here.
-    Descriptor waiting = listen_locally(local_name(invitation->key, host));
+    Descriptor waiting = meeting.emplace(invitation->key, host).listen();
     root = std::make_unique<Service>(service_options(Identity::Kind::root), std::move(waiting), Service::Root{std::move(listener)});
     rendezvous_log(LogLevel::debug, "rank 0 waits for the others at {}", bound.text());
 }
@@ -112,6 +114,7 @@ void Rendezvous::Implementation::ask() {
         throw Error(error.code(), fmt::format("{}: {}", who(), error.what()));
     }
     text = std::move(given);
+    meeting.emplace(invitation->key, host);
     local.reset();  // its name belongs to the other key
 }
 
@@ -242,12 +245,11 @@ void Rendezvous::Implementation::meet() {
         ask();
     }
     while (!member) {
-        const std::string name = local_name(invitation->key, host);
-        if (Descriptor socket = local ? Descriptor() : connect_locally(name)) {
+        if (Descriptor socket = local ? Descriptor() : meeting->connect()) {
             join(std::move(socket));
             continue;
         }
-        if (!local) local = listen_locally(name);
+        if (!local) local = meeting->listen();
         if (local) {
             lead();
         } else {

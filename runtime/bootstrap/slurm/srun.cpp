@@ -19,6 +19,7 @@
 #include "runtime/bootstrap/clock.hpp"
 #include "runtime/bootstrap/descriptor.hpp"
 #include "runtime/bootstrap/rendezvous/log.hpp"
+#include "runtime/bootstrap/rendezvous/meeting_place.hpp"
 #include "runtime/bootstrap/rendezvous/network.hpp"
 #include "runtime/bootstrap/slurm/handout.hpp"
 #include "runtime/bootstrap/starters/key_file.hpp"
@@ -34,8 +35,10 @@ constexpr Nanoseconds kAttemptPatience = 2000 * kMillisecond;
 constexpr Nanoseconds kShortestRetryNap = 10 * kMillisecond;
 constexpr Nanoseconds kLongestRetryNap = 500 * kMillisecond;
 
-/// The name is no secret: both sides look at each other's user.
-std::string name_of_node(const SlurmStep& step) { return fmt::format("rollcall-srun-{}-{}-{}", ::geteuid(), step.id(), step.node); }
+/// Its names are no secret: both sides look at each other's user.
+MeetingPlace place_of_node(const SlurmStep& step) {
+    return MeetingPlace(fmt::format("rollcall-srun-{}-{}-{}", ::geteuid(), step.id(), step.node));
+}
 
 /// Where the others look for rank 0. A host often knows itself by a loopback address that nobody else can use, or is known by
 /// one that is translated on its way here: then also the address that the job would use.
@@ -124,14 +127,33 @@ std::string ask_first_node(const SlurmStep& step, Credentials& credentials, Nano
 
 std::string ask_own_node(const SlurmStep& step, Nanoseconds deadline) {
     OpenCredentials open;
+    MeetingPlace place = place_of_node(step);
     std::string failure = "nobody is there";
     const auto text = keep_trying(deadline, [&]() -> std::optional<std::string> {
-        const Descriptor socket = connect_locally(name_of_node(step));
+        const Descriptor socket = place.connect();
         return socket ? ask_for_handout(socket.get(), step.id(), step.local_rank, open, deadline, failure) : std::nullopt;
     });
     if (text) return *text;
     throw Error(ErrorCode::timeout, fmt::format("rank {}: the first task of this node of Slurm's step {} was not reached in time: {}",
                                                 step.rank, step.id(), failure));
+}
+
+/// Waits for the other tasks of this node.
+Descriptor listen_for_node(const SlurmStep& step, Nanoseconds deadline) {
+    MeetingPlace place = place_of_node(step);
+    bool other_program = false;
+    Descriptor listener;
+    // A name that somebody has who lets nobody in is passed over only after a while.
+    while (!listener && !other_program && now() < deadline) {
+        other_program = static_cast<bool>(place.connect());
+        if (!other_program) listener = place.listen();
+        if (!listener && !other_program) std::this_thread::sleep_for(std::chrono::nanoseconds(kShortestRetryNap));
+    }
+    if (listener) return listener;
+    throw Error(ErrorCode::bootstrap,
+                fmt::format("rank {}: another process already speaks for this node of Slurm's step {}: only one program of a task "
+                            "can join its job",
+                            step.rank, step.id()));
 }
 
 /// The numbers below `count`, but this one.
@@ -174,12 +196,7 @@ std::string SlurmShare::operator()(std::string mine) {
     // First, so that the others of this node can queue up while this task asks for the text.
     std::vector<Descriptor> local_listeners;
     if (step_.local_size > 1) {
-        local_listeners.push_back(listen_locally(name_of_node(step_)));
-        if (!local_listeners.front())
-            throw Error(ErrorCode::bootstrap,
-                        fmt::format("rank {}: another process already speaks for this node of Slurm's step {}: only one program of a task "
-                                    "can join its job",
-                                    step_.rank, step_.id()));
+        local_listeners.push_back(listen_for_node(step_, deadline));
     }
     if (step_.rank != 0) mine = ask_first_node(step_, *credentials_, deadline);
     OpenCredentials open;

@@ -2,6 +2,8 @@
 /// The starters that need nothing but a rendezvous: the user's key file, torchrun's variables, a directory, embedding. Ranks
 /// are threads; those that are told their place by the environment are one at a time.
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -153,6 +155,34 @@ TEST_F(KeyFiles, ThatCannotBeTrustedAreRefused) {
     EXPECT_TRUE(contains(error_of([&] { read_key_file(path("bad")); }).what(), "not a regular file"));
     std::ofstream(path("file")) << "x";
     EXPECT_EQ(error_of([&] { read_key_file(path("file") + "/key"); }).code(), ErrorCode::bootstrap);
+    ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);  // which nobody writes to
+    EXPECT_TRUE(contains(error_of([&] { read_key_file(path("pipe")); }).what(), "not a regular file"));
+}
+
+/// Files of this process may not become longer than that, as on a file system that is full.
+class FileLimit {
+  public:
+    explicit FileLimit(rlim_t bytes) {
+        ::getrlimit(RLIMIT_FSIZE, &before_);
+        ::signal(SIGXFSZ, SIG_IGN);
+        const rlimit limit{bytes, before_.rlim_max};
+        EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+    }
+    ~FileLimit() {
+        ::setrlimit(RLIMIT_FSIZE, &before_);
+        ::signal(SIGXFSZ, SIG_DFL);
+    }
+    FileLimit(const FileLimit&) = delete;
+    FileLimit& operator=(const FileLimit&) = delete;
+
+  private:
+    rlimit before_{};
+};
+
+TEST_F(KeyFiles, ThatCannotBeWrittenWholeAreNotThere) {
+    const FileLimit limit(10);
+    EXPECT_TRUE(contains(error_of([&] { read_key_file(path("key")); }).what(), "cannot be made: File too large"));
+    EXPECT_TRUE(files().empty());
 }
 
 TEST_F(KeyFiles, LieInTheHomeOfTheUserByDefault) {
@@ -194,6 +224,20 @@ TEST_F(Torchruns, SayWhatIsWrongWithTheirVariables) {
     EXPECT_TRUE(contains(error_of([] { join_torchrun(); }).what(), "set ROLLCALL_PORT"));
 }
 
+TEST_F(Torchruns, DoNotListenEverywhere) {
+    set("WORLD_SIZE", "2");
+    set("MASTER_PORT", "29500");
+    for (const char* rank : {"0", "1"}) {
+        set("RANK", rank);
+        for (const char* wildcard : {"0.0.0.0", "0", "::", "0:0::0", "::ffff:0.0.0.0"}) {
+            set("MASTER_ADDR", wildcard);
+            const Error error = error_of([] { join_torchrun(); });
+            EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+            EXPECT_TRUE(contains(error.what(), "stands for every address")) << wildcard;
+        }
+    }
+}
+
 TEST_F(Directories, SayWhatIsWrongWithTheirVariables) {
     set("ROLLCALL_RENDEZVOUS", path("nowhere"));
     EXPECT_TRUE(contains(error_of([] { join_directory(); }).what(), "ROLLCALL_SIZE="));
@@ -224,6 +268,23 @@ TEST_F(Directories, ThatRank0WaitedAtInVainAreLeftClean) {
     set("ROLLCALL_LAUNCH_TIMEOUT", "100ms");
     EXPECT_TRUE(contains(error_of([] { join_directory(); }).what(), "rank 1 did not come"));
     EXPECT_TRUE(files().empty());
+}
+
+TEST_F(Directories, ThatTakeAPartOfTheInvitationOnlyAreRefused) {
+    set("ROLLCALL_RENDEZVOUS", path(""));
+    set("ROLLCALL_SIZE", "2");
+    set("ROLLCALL_RANK", "0");
+    const FileLimit limit(10);
+    EXPECT_TRUE(contains(error_of([] { join_directory(); }).what(), "cannot be written: File too large"));
+    EXPECT_TRUE(files().empty());
+}
+
+TEST_F(Directories, WithAPipeForTheInvitationAreRefused) {
+    set("ROLLCALL_RENDEZVOUS", path(""));
+    set("ROLLCALL_SIZE", "2");
+    set("ROLLCALL_RANK", "1");
+    ASSERT_EQ(::mkfifo(path("rollcall-invitation").c_str(), 0600), 0);  // which nobody writes to
+    EXPECT_TRUE(contains(error_of([] { join_directory(); }).what(), "remove it"));
 }
 
 TEST_F(Directories, WithAnInvitationThatOthersCanReadAreRefused) {

@@ -164,6 +164,11 @@ bool SocketAddress::loopback() const {
     return family() == AF_INET ? text.starts_with("127.") : text == "::1";
 }
 
+bool SocketAddress::wildcard() const {
+    const std::string text = address();
+    return text == "0.0.0.0" || text == "::" || text == "::ffff:0.0.0.0";
+}
+
 std::string address_in_use(std::string_view net) {
     const auto interfaces = runtime::list_interfaces();
     const auto choice = choose(interfaces, net);

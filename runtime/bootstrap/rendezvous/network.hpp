@@ -33,6 +33,7 @@ class SocketAddress {
     std::uint16_t port() const;
     std::string text() const;  ///< "10.0.0.1:4242", "[fd00::1]:4242"
     bool loopback() const;
+    bool wildcard() const;  ///< All addresses of a host.
 
   private:
     sockaddr_storage storage_{};

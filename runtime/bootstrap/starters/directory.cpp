@@ -18,6 +18,7 @@
 #include "runtime/bootstrap/descriptor.hpp"
 #include "runtime/bootstrap/rendezvous/rendezvous.hpp"
 #include "runtime/bootstrap/starters/environment.hpp"
+#include "runtime/bootstrap/starters/write_whole.hpp"
 
 namespace rollcall::bootstrap {
 namespace {
@@ -47,8 +48,7 @@ void put_invitation(const std::string& path, const std::string& text) {
     const std::string beside = fmt::format("{}.{:08x}", path, ::randombytes_random());
     const Descriptor file(::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (!file) refuse_directory(path, fmt::format("cannot be written: {}", std::strerror(errno)));
-    int code = 0;
-    if (::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) || ::fsync(file.get()) != 0) code = errno;
+    int code = write_whole(file.get(), text);
     if (code == 0 && ::rename(beside.c_str(), path.c_str()) != 0) code = errno;
     if (code == 0) return;
     ::unlink(beside.c_str());
@@ -57,7 +57,8 @@ void put_invitation(const std::string& path, const std::string& text) {
 
 /// Nothing when it is not there yet.
 std::optional<std::string> get_invitation(const std::string& path) {
-    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    // Without waiting: what others put there may be a pipe.
+    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     // ESTALE: a network file system has seen the file being replaced.
     if (!file && (errno == ENOENT || errno == ESTALE)) return std::nullopt;
     struct stat status {};

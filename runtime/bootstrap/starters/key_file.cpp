@@ -16,6 +16,7 @@
 #include <rollcall/error.hpp>
 
 #include "runtime/bootstrap/descriptor.hpp"
+#include "runtime/bootstrap/starters/write_whole.hpp"
 
 namespace rollcall::bootstrap {
 namespace {
@@ -32,7 +33,8 @@ unsigned char* raw_bytes(std::byte* bytes) { return reinterpret_cast<unsigned ch
 
 /// Nothing when there is no such file.
 std::optional<Key> try_key_file(const std::string& path) {
-    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    // Without waiting: what others put there may be a pipe.
+    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (!file && errno == ENOENT) return std::nullopt;
     struct stat status {};
     if (!file || ::fstat(file.get(), &status) != 0) refuse_key_file(path, std::strerror(errno));
@@ -74,7 +76,7 @@ void make_key_file(const std::string& path) {
     const Descriptor file(::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     int code = file ? 0 : errno;
     if (file) {
-        if (::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) || ::fsync(file.get()) != 0) code = errno;
+        code = write_whole(file.get(), {text.data(), text.size()});
         if (code == 0 && ::link(beside.c_str(), path.c_str()) != 0 && errno != EEXIST) code = errno;
         ::unlink(beside.c_str());
     }

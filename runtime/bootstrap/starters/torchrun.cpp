@@ -32,10 +32,20 @@ bool names_loopback(const std::string& name) {
     return name == "localhost" || (numeric && numeric->loopback());
 }
 
+SocketAddress address_of_master(const std::string& name) {
+    const SocketAddress address = SocketAddress::resolve(name, 1);
+    if (address.wildcard()) {
+        throw Error(ErrorCode::invalid_argument, fmt::format("MASTER_ADDR={} stands for every address, and rank 0 listens at one only: set "
+                                                             "it to the name of rank 0's host, or to 127.0.0.1 if all ranks are on one host",
+                                                             name));
+    }
+    return address;
+}
+
 /// Where rank 0 listens. Many systems know their own name as a loopback address, and a name may stand for an address that is
 /// translated on its way here.
 std::string listening_address(const std::string& name, const std::string& net) {
-    const SocketAddress meant = SocketAddress::resolve(name, 0);
+    const SocketAddress meant = address_of_master(name);
     if (is_of_this_host(meant) && (!meant.loopback() || names_loopback(name))) return meant.address();
     std::string address = address_in_use(net);
     rendezvous_log(LogLevel::debug, "MASTER_ADDR={} is {}, at which other hosts do not reach this one: rank 0 listens at {}", name,
@@ -77,9 +87,9 @@ std::unique_ptr<Bootstrap> join_torchrun() {
         if (!mine.empty()) return mine;
         for (;;) {
             try {
-                return Invitation{SocketAddress::resolve(name, 1).address(), options.port, key}.text();
-            } catch (const Error&) {
-                if (now() >= until) throw;
+                return Invitation{address_of_master(name).address(), options.port, key}.text();
+            } catch (const Error& error) {
+                if (error.code() == ErrorCode::invalid_argument || now() >= until) throw;
                 std::this_thread::sleep_for(kResolvePause);
             }
         }

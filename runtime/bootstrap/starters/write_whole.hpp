@@ -1,0 +1,23 @@
+/// \file
+/// Small files that others read as soon as they are there.
+#pragma once
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <string_view>
+
+namespace rollcall::bootstrap {
+
+/// Writes all of it, so that it stays if the host fails. Gives 0, or the errno of what failed.
+inline int write_whole(int file, std::string_view text) {
+    while (!text.empty()) {
+        const ssize_t count = ::write(file, text.data(), text.size());
+        if (count < 0 && errno != EINTR) return errno;
+        if (count == 0) return ENOSPC;
+        if (count > 0) text.remove_prefix(static_cast<std::size_t>(count));
+    }
+    return ::fsync(file) == 0 ? 0 : errno;
+}
+
+}  // namespace rollcall::bootstrap

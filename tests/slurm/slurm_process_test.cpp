@@ -5,6 +5,7 @@
 #include <memory>
 
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -177,19 +178,20 @@ TEST(SlurmClusters, GoWithTheirTest) {
     ASSERT_EQ(::pipe(found), 0);
     const pid_t test = ::fork();
     if (test == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody else ends it when this test is killed
         const SlurmCluster cluster;
         char name_space[64] = {};
         std::snprintf(name_space, sizeof name_space, "%s", cluster.impossible() ? "impossible" : cluster.name_space().c_str());
         if (::write(found[1], name_space, sizeof name_space) < 0) ::_exit(1);
         for (;;) ::pause();
     }
+    ::close(found[1]);  // so that a child that dies early ends the reading
     char name_space[64] = {};
     EXPECT_EQ(::read(found[0], name_space, sizeof name_space), static_cast<ssize_t>(sizeof name_space));
     const std::size_t before = processes_of(name_space).size();
     ::kill(test, SIGKILL);
     ::waitpid(test, nullptr, 0);
     ::close(found[0]);
-    ::close(found[1]);
     if (std::string(name_space) == "impossible") GTEST_SKIP() << "skipped: there can be no cluster here";
     EXPECT_GE(before, 7u);  // the script, munged, slurmctld and four slurmd
     for (int waited = 0; !processes_of(name_space).empty() && waited < 10'000; waited += 10) ::usleep(10'000);

@@ -5,11 +5,13 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <functional>
 #include <map>
 #include <random>
@@ -169,21 +171,23 @@ TEST(SlurmPorts, AreInTheirRangeAndDiffer) {
 TEST(KeyCredentials, OnlyTheSameKeyReadsThem) {
     const Key key = Key::random();
     KeyCredentials ours(key), same(key), others(Key::random());
+    std::string why;
     for (const std::size_t length : {std::size_t{0}, std::size_t{1}, std::size_t{400}, std::size_t{1000}}) {
         const std::string text(length, 'x');
         const std::string credential = ours.encode(text);
-        EXPECT_EQ(same.decode(credential), text);
-        EXPECT_EQ(others.decode(credential), std::nullopt);
+        EXPECT_EQ(same.decode(credential, why), text);
+        EXPECT_EQ(others.decode(credential, why), std::nullopt);
         EXPECT_NE(credential, ours.encode(text)) << "the same text twice looks the same";
         for (const std::size_t at : {std::size_t{0}, credential.size() / 2, credential.size() - 2}) {
             std::string changed = credential;
             changed[at] = changed[at] == 'A' ? 'B' : 'A';
-            EXPECT_EQ(same.decode(changed), std::nullopt);
+            EXPECT_EQ(same.decode(changed, why), std::nullopt);
         }
-        EXPECT_EQ(same.decode(credential.substr(0, credential.size() / 2)), std::nullopt);
+        EXPECT_EQ(same.decode(credential.substr(0, credential.size() / 2), why), std::nullopt);
     }
-    EXPECT_EQ(ours.decode(""), std::nullopt);
-    EXPECT_EQ(ours.decode("no base64 at all"), std::nullopt);
+    EXPECT_EQ(ours.decode("", why), std::nullopt);
+    EXPECT_EQ(ours.decode("no base64 at all", why), std::nullopt);
+    EXPECT_EQ(why, "it is not sealed by the key in this user's key file");
 }
 
 /// A listening socket on loopback, and where it is.
@@ -342,7 +346,60 @@ TEST(Handout, WhoIsMissingIsNamedAtTheDeadline) {
     Handout handout("7.2", "text");
     handout.listen("nodes", listener.take(), credentials, {4, 9}, false);
     const std::string text = slurm_error_of([&] { handout.serve(after(milliseconds(30))); }, ErrorCode::timeout);
-    EXPECT_NE(text.find("missing are: nodes 4, 9"), std::string::npos) << text;
+    EXPECT_NE(text.find("of Slurm's step 7.2 have"), std::string::npos) << text;
+    EXPECT_NE(text.find("missing are: nodes 4, 9; start the job in another way"), std::string::npos) << text;
+}
+
+TEST(Handout, WhoWasRefusedIsSaidAtTheDeadlineWithWhy) {
+    const Key key = Key::random();
+    KeyCredentials credentials(key);
+    Listener listener;
+    Handout handout("7.2", "text");
+    handout.listen("nodes", listener.take(), credentials, {1}, false);
+    const auto asks = [&](const Key& with, const std::string& job) {
+        KeyCredentials own(with);
+        std::string question = own.encode(fmt::format("rollcall 1 {} ask 1 00", job));
+        question.resize(kQuestionBytes, '\0');
+        Descriptor socket = listener.connect();
+        EXPECT_EQ(::send(socket.get(), question.data(), question.size(), MSG_NOSIGNAL), static_cast<ssize_t>(question.size()));
+        return socket;
+    };
+    const auto says = [&](const std::string& part) {
+        std::string text;
+        for (const Nanoseconds until = after(seconds(20)); now() < until && text.find(part) == std::string::npos;)
+            text = slurm_error_of([&] { handout.serve(after(milliseconds(50))); }, ErrorCode::timeout);
+        EXPECT_NE(text.find(part), std::string::npos) << text;
+    };
+    const Descriptor other_job = asks(key, "7.3");
+    says("1 connections were refused (last: it asked for another job");
+    const Descriptor other_key = asks(Key::random(), "7.2");
+    says("2 connections were refused (last: its question cannot be read: it is not sealed");
+}
+
+TEST(Handout, WithoutDescriptorsItWaitsUntilThereAreSome) {
+    const Key key = Key::random();
+    KeyCredentials credentials(key);
+    Listener listener;
+    Handout handout("7.2", "text");
+    handout.listen("nodes", listener.take(), credentials, {1}, false);
+    const Descriptor socket = listener.connect();
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+    const int first_free = ::dup(0);
+    ::close(first_free);
+    const rlimit none_left{static_cast<rlim_t>(first_free), before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none_left), 0);
+    const std::clock_t begin = std::clock();
+    const std::string text = slurm_error_of([&] { handout.serve(after(milliseconds(500))); }, ErrorCode::timeout);
+    const std::clock_t used = std::clock() - begin;
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+    EXPECT_NE(text.find("could not be accepted: Too many open files (ulimit -n)"), std::string::npos) << text;
+    EXPECT_LT(used, CLOCKS_PER_SEC / 5) << "it looked again and again";
+    std::thread server([&] { handout.serve(after(seconds(20))); });
+    KeyCredentials own(key);
+    std::string failure;
+    EXPECT_EQ(ask_for_handout(socket.get(), "7.2", 1, own, after(seconds(10)), failure), "text") << failure;
+    server.join();
 }
 
 TEST(Handout, WithoutAnAnswerTheQuestionEndsAtItsDeadline) {

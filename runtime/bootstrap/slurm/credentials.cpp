@@ -31,7 +31,8 @@ std::string KeyCredentials::encode(std::string_view text) {
     return credential;
 }
 
-std::optional<std::string> KeyCredentials::decode(const std::string& credential) {
+std::optional<std::string> KeyCredentials::decode(const std::string& credential, std::string& why) {
+    why = "it is not sealed by the key in this user's key file";
     if (credential.empty()) return std::nullopt;
     std::vector<unsigned char> box(credential.size());
     std::size_t length = 0;

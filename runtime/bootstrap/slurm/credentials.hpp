@@ -19,8 +19,8 @@ class Credentials {
     virtual std::string_view name() const = 0;
     /// A printable text. Throws Error{bootstrap} when the system refuses it.
     virtual std::string encode(std::string_view text) = 0;
-    /// The text; nothing when this user has not written it, or not now.
-    virtual std::optional<std::string> decode(const std::string& credential) = 0;
+    /// The text; nothing, and why as a clause, when this user has not written it, or not now.
+    virtual std::optional<std::string> decode(const std::string& credential, std::string& why) = 0;
 };
 
 /// For connections that show by themselves whose they are: the text as it is.
@@ -28,7 +28,7 @@ class OpenCredentials final : public Credentials {
   public:
     std::string_view name() const override { return "the socket's own"; }
     std::string encode(std::string_view text) override { return std::string(text); }
-    std::optional<std::string> decode(const std::string& credential) override { return credential; }
+    std::optional<std::string> decode(const std::string& credential, std::string&) override { return credential; }
 };
 
 /// By a key that this user's processes share: encrypted and authenticated (XSalsa20 and Poly1305).
@@ -37,7 +37,7 @@ class KeyCredentials final : public Credentials {
     explicit KeyCredentials(const Key& key);
     std::string_view name() const override { return "the key file"; }
     std::string encode(std::string_view text) override;
-    std::optional<std::string> decode(const std::string& credential) override;
+    std::optional<std::string> decode(const std::string& credential, std::string& why) override;
 
   private:
     Key key_;

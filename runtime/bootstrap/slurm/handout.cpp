@@ -23,6 +23,8 @@ namespace {
 constexpr Nanoseconds kAskerMoment = 1000 * kMillisecond;
 /// A poll ends after this, to look for connections that are late.
 constexpr Nanoseconds kLongestPoll = 200 * kMillisecond;
+/// Where descriptors have run out, nobody is let in for so long.
+constexpr Nanoseconds kAcceptPause = 50 * kMillisecond;
 /// Of those who are missing, an error names so many.
 constexpr std::size_t kMostNamed = 16;
 
@@ -48,27 +50,41 @@ void Handout::admit(Door& door, int listener) {
     if (askers_.size() >= kMostAskers) {
         if (now() - askers_.front().begin < kAskerMoment) return;
         askers_.pop_front();
-        ++dropped_;
+        refuse("too many others came before it had asked");
     }
     Descriptor socket(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!socket) return;
-    if (door.users && !process_of_same_user(socket.get())) {
-        ++dropped_;
+    if (!socket) {
+        if (would_block() || errno == ECONNABORTED) return;
+        // The listener stays readable: what is missing may come back when others have gone.
+        accept_failure_ = std::strerror(errno);
+        listens_at_ = now() + kAcceptPause;
         return;
     }
+    if (door.users && !process_of_same_user(socket.get())) return refuse("it belongs to another user");
     askers_.emplace_back(door, std::move(socket));
 }
 
+void Handout::refuse(std::string why) {
+    ++dropped_;
+    last_drop_ = std::move(why);
+}
+
 std::string Handout::answer_to(Asker& asker) {
-    const auto question = asker.door->credentials->decode(text_of(asker.question.data(), asker.question.size()));
+    std::string why;
+    const auto question = asker.door->credentials->decode(text_of(asker.question.data(), asker.question.size()), why);
     const std::string begin = question_begin(job_);
-    if (!question || !question->starts_with(begin)) return {};
+    const auto no = [&](std::string reason) {
+        asker.refusal = std::move(reason);
+        return std::string();
+    };
+    if (!question) return no(fmt::format("its question cannot be read: {}", why));
+    if (!question->starts_with(begin)) return no("it asked for another job, or is of another version of Rollcall");
     const char* const end = question->data() + question->size();
     const auto [space, error] = std::from_chars(question->data() + begin.size(), end, asker.number);
-    if (error != std::errc() || space == end || *space != ' ') return {};
+    if (error != std::errc() || space == end || *space != ' ') return no("its question has no number");
     const std::string_view nonce(space + 1, static_cast<std::size_t>(end - space - 1));
     std::string answer = asker.door->credentials->encode(answer_begin(job_, nonce) + text_);
-    if (answer.size() > kAnswerBytes) return {};
+    if (answer.size() > kAnswerBytes) return no("the answer is too long");
     answer.resize(kAnswerBytes, '\0');
     return answer;
 }
@@ -95,29 +111,35 @@ bool Handout::advance(Asker& asker) {
     if (count < 0 && would_block()) return true;
     if (count == 1) {
         asker.door->askers.erase(asker.number);
-        asker.number = -1;
+        asker.thanked = true;
     }
     return false;
+}
+
+void Handout::give_up() const {
+    std::string missing;
+    for (const Door& door : doors_) {
+        if (door.askers.empty()) continue;
+        const std::vector<int> first(door.askers.begin(),
+                                     std::next(door.askers.begin(), static_cast<std::ptrdiff_t>(std::min(door.askers.size(), kMostNamed))));
+        missing += fmt::format("{}{} {}{}", missing.empty() ? "" : "; ", door.name, fmt::join(first, ", "),
+                               first.size() < door.askers.size() ? ", ..." : "");
+    }
+    std::string why;
+    if (dropped_ > 0) why += fmt::format("; {} connections were refused (last: {})", dropped_, last_drop_);
+    if (!accept_failure_.empty()) why += fmt::format("; connections could not be accepted: {} (ulimit -n)", accept_failure_);
+    throw Error(ErrorCode::timeout,
+                fmt::format("not all processes of Slurm's step {} have asked for its invitation in time; missing are: {}{}; start the job "
+                            "in another way (srun --mpi=pmi2, `rollcall run`) if they do not find or reach this one",
+                            job_, missing, why));
 }
 
 void Handout::serve(Nanoseconds deadline) {
     while (!complete()) {
         const Nanoseconds moment = now();
-        if (moment >= deadline) {
-            std::string missing;
-            for (const Door& door : doors_) {
-                if (door.askers.empty()) continue;
-                const std::vector<int> first(
-                    door.askers.begin(),
-                    std::next(door.askers.begin(), static_cast<std::ptrdiff_t>(std::min(door.askers.size(), kMostNamed))));
-                missing += fmt::format("{}{} {}{}", missing.empty() ? "" : "; ", door.name, fmt::join(first, ", "),
-                                       first.size() < door.askers.size() ? ", ..." : "");
-            }
-            throw Error(ErrorCode::timeout,
-                        fmt::format("not all processes of {} have asked for its invitation in time; missing are: {}", job_, missing));
-        }
+        if (moment >= deadline) give_up();
         // When there is no room, whoever comes waits in the kernel's queue.
-        const bool room = askers_.size() < kMostAskers || moment - askers_.front().begin >= kAskerMoment;
+        const bool room = moment >= listens_at_ && (askers_.size() < kMostAskers || moment - askers_.front().begin >= kAskerMoment);
         std::vector<pollfd> entries;
         for (const Door& door : doors_)
             for (const Descriptor& listener : door.listeners) entries.push_back({room ? listener.get() : -1, POLLIN, 0});
@@ -126,7 +148,8 @@ void Handout::serve(Nanoseconds deadline) {
             const bool sending = !asker.answer.empty() && asker.sent < asker.answer.size();
             entries.push_back({asker.socket.get(), static_cast<short>(sending ? POLLOUT : POLLIN), 0});
         }
-        ::poll(entries.data(), entries.size(), 1 + static_cast<int>(std::min(deadline - moment, kLongestPoll) / kMillisecond));
+        const Nanoseconds longest = moment < listens_at_ ? kAcceptPause : kLongestPoll;
+        ::poll(entries.data(), entries.size(), 1 + static_cast<int>(std::min(deadline - moment, longest) / kMillisecond));
 
         auto entry = entries.begin() + listeners;
         for (auto asker = askers_.begin(); asker != askers_.end(); ++entry) {
@@ -135,8 +158,8 @@ void Handout::serve(Nanoseconds deadline) {
                 ++asker;
                 continue;
             }
-            // Who has thanked has no number any more.
-            if (late || asker->number >= 0 || asker->answer.empty()) ++dropped_;
+            if (late) asker->refusal = "it took too long";
+            if (!asker->thanked) refuse(asker->refusal.empty() ? "it closed the connection" : asker->refusal);
             asker = askers_.erase(asker);
         }
         entry = entries.begin();
@@ -177,10 +200,11 @@ std::optional<std::string> ask_for_handout(int socket, const std::string& job, i
             return std::nullopt;
         }
     }
-    const auto text = credentials.decode(text_of(answer.data(), answer.size()));
+    std::string why;
+    const auto text = credentials.decode(text_of(answer.data(), answer.size()), why);
     const std::string begin = answer_begin(job, nonce);
     if (!text || !text->starts_with(begin)) {
-        failure = "the answer is not this job's";
+        failure = fmt::format("the answer is not this job's: {}", text ? "it answers something else" : why);
         return std::nullopt;
     }
     const char thanks = 1;

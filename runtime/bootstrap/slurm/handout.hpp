@@ -62,18 +62,25 @@ class Handout {
         std::string answer;  ///< Empty until the question is complete.
         std::size_t sent = 0;
         int number = -1;
+        bool thanked = false;
+        std::string refusal;  ///< Why it gets nothing, a clause.
     };
     bool complete() const;
     void admit(Door& door, int listener);
     /// False: the connection is over.
     bool advance(Asker& asker);
     std::string answer_to(Asker& asker);
+    void refuse(std::string why);
+    [[noreturn]] void give_up() const;
 
     std::string job_;
     std::string text_;
     std::list<Door> doors_;
     std::list<Asker> askers_;
     std::uint64_t dropped_ = 0;
+    std::string last_drop_;       ///< Why, a clause.
+    std::string accept_failure_;  ///< What the system says about the last connection that could not be accepted.
+    Nanoseconds listens_at_ = 0;  ///< After such a failure, not before this moment.
 };
 
 /// Asks over this connected socket as `number`. Nothing, and why in `failure`, when the other side has not what is asked for.

@@ -54,19 +54,18 @@ class MungeCredentials final : public Credentials {
     std::string encode(std::string_view text) override {
         const Context context = make_context();
         // Nobody else can decode it, not even by asking munged.
-        library_.set(context.get(), kMungeCipher, kMungeAes128);
-        library_.set(context.get(), kMungeUid, ::geteuid());
+        set(context, kMungeCipher, kMungeAes128);
+        set(context, kMungeUid, ::geteuid());
         char* made = nullptr;
         const int code = library_.encode(&made, context.get(), text.data(), static_cast<int>(text.size()));
         const std::unique_ptr<char, decltype(&std::free)> credential(made, &std::free);
         if (code != kMungeSuccess || !credential) {
-            const char* const more = library_.context_error_text(context.get());
-            throw Error(ErrorCode::bootstrap, fmt::format("munge is not usable: {}", more ? more : library_.error_text(code)));
+            throw Error(ErrorCode::bootstrap, fmt::format("munge is not usable: {}", reason(context, code)));
         }
         return credential.get();
     }
 
-    std::optional<std::string> decode(const std::string& credential) override {
+    std::optional<std::string> decode(const std::string& credential, std::string& why) override {
         const Context context = make_context();
         void* data = nullptr;
         int length = 0;
@@ -75,7 +74,14 @@ class MungeCredentials final : public Credentials {
         // Some failures give the text, too: of a credential that is too old, or that was decoded before.
         const int code = library_.decode(credential.c_str(), context.get(), &data, &length, &user, &group);
         const std::unique_ptr<void, decltype(&std::free)> text(data, &std::free);
-        if (code != kMungeSuccess || user != ::geteuid() || length < 0) return std::nullopt;
+        if (code != kMungeSuccess) {
+            why = fmt::format("munge says: {}", reason(context, code));
+            return std::nullopt;
+        }
+        if (user != ::geteuid() || length < 0) {
+            why = fmt::format("munge says that user {} wrote it", user);
+            return std::nullopt;
+        }
         return text ? std::string(static_cast<const char*>(data), static_cast<std::size_t>(length)) : std::string();
     }
 
@@ -84,8 +90,19 @@ class MungeCredentials final : public Credentials {
     Context make_context() {
         Context context(library_.create(), library_.destroy);
         if (!context) throw Error(ErrorCode::bootstrap, "munge is not usable: it has no memory");
-        if (!socket_.empty()) library_.set(context.get(), kMungeSocket, socket_.c_str());
+        if (!socket_.empty()) set(context, kMungeSocket, socket_.c_str());
         return context;
+    }
+    /// What is asked for is what protects the credential: it is set, or there is none.
+    template <class Value>
+    void set(const Context& context, int option, Value value) {
+        const int code = library_.set(context.get(), option, value);
+        if (code == kMungeSuccess) return;
+        throw Error(ErrorCode::bootstrap, fmt::format("munge is not usable: its option {} cannot be set: {}", option, reason(context, code)));
+    }
+    std::string reason(const Context& context, int code) const {
+        const char* const more = library_.context_error_text(context.get());
+        return more ? more : library_.error_text(code);
     }
 
     MungeLibrary library_;

@@ -12,7 +12,7 @@ namespace rollcall::launcher {
 
 /// A core, with those of its processors (hardware threads) that may be used: at least one.
 struct Core {
-    int number = 0;               ///< hwloc's logical index in its machine, as lstopo shows it.
+    int number = 0;               ///< hwloc's logical index in its machine, as `lstopo --disallowed` shows it.
     int socket = 0;               ///< The same of its package.
     int numa = 0;                 ///< The same of the NUMA node nearest to it.
     std::vector<int> processors;  ///< As the operating system counts.

@@ -65,7 +65,7 @@ class Bootstrap {
 
     /// Says that this process leaves in good order: its later exit is not a death. Called last, after the last barrier.
     virtual void leave() noexcept = 0;
-    /// Asks whoever started the job to end all of it with this exit code. Returns at once.
+    /// Asks whoever started the job to end all of it with this exit code. Waits for a second or two at most, until that is said.
     virtual void abort(int code, std::string_view why) noexcept = 0;
 };
 

@@ -3,6 +3,7 @@
 /// other themselves.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -22,7 +23,7 @@ class ProcessManager {
     virtual std::string share(std::string mine) = 0;
     /// This process leaves in good order. Waits for an answer for some seconds at most.
     virtual void finalize() noexcept = 0;
-    /// Asks for the end of the job. May be called by any thread at any time. Returns at once.
+    /// Asks for the end of the job. May be called by any thread at any time. Waits for half a second at most.
     virtual void abort(int code, std::string_view why) noexcept = 0;
 };
 
@@ -48,6 +49,9 @@ class Managed final : public Bootstrap {
     std::unique_ptr<ProcessManager> manager_;
     Rendezvous rendezvous_;
 };
+
+/// For a process manager that is asked to end a job, and with it this very process.
+inline constexpr Timeout kAbortPatience = std::chrono::milliseconds(500);
 
 /// The whole number that is the value of this variable, or -1 when there is none.
 int number_in_environment(const char* variable);

@@ -32,6 +32,8 @@ constexpr std::size_t kChecksumDigits = 8;
 static_assert(kChecksumDigits + 1 + kLongestInvitation <= kLongestValue);
 /// No line of a process manager is longer.
 constexpr std::size_t kLongestLine = 64 * 1024;
+/// A clock has an end: nobody sends for so long.
+constexpr Timeout kLongestLock = std::chrono::hours(24);
 constexpr auto kFinalizePatience = std::chrono::seconds(2);
 
 std::string with_checksum(std::string_view text) {  // FNV-1a: against loss, not against malice
@@ -82,25 +84,30 @@ Pmi::Pmi(int descriptor, int rank, int size, Timeout timeout) : rank_(rank), tim
     space_ = ask("cmd=get_my_kvsname", "my_kvsname", timeout_).value("kvsname");
 }
 
-void Pmi::send(std::string_view line) {
-    const std::lock_guard lock(sending_);
+bool Pmi::send(std::string_view line, Timeout timeout) {
+    const Meanwhile nothing;
+    Waiting waiting(nothing, timeout);
+    std::unique_lock lock(sending_, std::min<Timeout>(timeout, kLongestLock));
+    if (!lock) return false;
     const std::string whole = fmt::format("{}\n", line);
     for (std::string_view rest = whole; !rest.empty();) {
-        const ssize_t sent = ::send(socket_.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
+        const ssize_t sent = ::send(socket_.get(), rest.data(), rest.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
         if (sent > 0) {
             rest.remove_prefix(static_cast<std::size_t>(sent));
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-            wait_on(socket_.get(), POLLOUT, std::chrono::seconds(1));
+            if (waiting.over()) return false;
+            waiting.on(socket_.get(), POLLOUT);
         } else if (errno != EINTR) {
-            return;  // gone, which shows when the answer is read
+            return true;  // gone, which shows when the answer is read
         }
     }
+    return true;
 }
 
 Pmi::Answer Pmi::ask(std::string_view question, std::string_view answer, Timeout timeout) {
     // Only the command and the key: a value may be secret.
     const auto who = [&] { return fmt::format("rank {}: PMI: '{}'", rank_, question.substr(0, question.find(" value="))); };
-    send(question);
+    if (!send(question, timeout)) throw Error(ErrorCode::timeout, fmt::format("{}: the process manager does not take it", who()));
     const Meanwhile nothing;
     Waiting waiting(nothing, timeout);
     for (;;) {
@@ -152,7 +159,7 @@ void Pmi::finalize() noexcept {
 
 void Pmi::abort(int code, std::string_view) noexcept {
     try {
-        send(fmt::format("cmd=abort exitcode={}", code));
+        send(fmt::format("cmd=abort exitcode={}", code), kAbortPatience);
     } catch (...) {  // out of memory: the caller's own exit code must do
     }
 }

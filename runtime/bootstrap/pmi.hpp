@@ -29,14 +29,15 @@ class Pmi final : public ProcessManager {
   private:
     class Answer;
     Answer ask(std::string_view question, std::string_view answer, Timeout timeout);
-    void send(std::string_view line);
+    /// False: it did not go out in time.
+    bool send(std::string_view line, Timeout timeout);
 
     int rank_;
     Timeout timeout_;
     Descriptor socket_;
     std::string received_;  ///< Of the next answer.
     std::string space_;     ///< Name of the key-value store.
-    std::mutex sending_;    ///< abort() may come from any thread.
+    std::timed_mutex sending_;  ///< abort() may come from any thread, and does not wait for long.
 };
 
 /// Joins by what the environment says (PMI_FD, PMI_RANK, PMI_SIZE). Throws as Pmi() and Rendezvous().

@@ -31,8 +31,6 @@ constexpr const char* kOpenMpiSize = "OMPI_COMM_WORLD_SIZE";
 constexpr const char* kPmixKey = "rollcall";
 /// From this on its types are laid out as pmix_abi.hpp says.
 constexpr int kOldestPmix = 3;
-/// What waits for an acknowledgement of a process manager that may be ending this very process.
-constexpr auto kAbortPatience = std::chrono::milliseconds(500);
 
 /// The status of a call that ends in a thread of the library's.
 class Outcome {

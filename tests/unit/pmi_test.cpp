@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <functional>
+#include <future>
 #include <map>
 #include <string>
 #include <thread>
@@ -202,6 +203,20 @@ TEST(Pmi, ARefusalIsShown) {
     Manager manager(1, {.refuses_version = true});
     const std::string text = error_of([&] { Pmi(manager.descriptor(0), 0, 1, kSoon); }, ErrorCode::bootstrap);
     EXPECT_NE(text.find("rc=-1"), std::string::npos) << text;
+}
+
+TEST(Pmi, AbortDoesNotWaitForAManagerThatTakesNothing) {
+    int pair[2];
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    const std::string answers = "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\ncmd=my_kvsname kvsname=kvs\n";
+    ASSERT_EQ(::write(pair[1], answers.data(), answers.size()), static_cast<ssize_t>(answers.size()));
+    Pmi pmi(pair[0], 0, 1, kSoon);
+    const std::string filling(4096, 'x');
+    while (::send(pair[0], filling.data(), filling.size(), MSG_DONTWAIT | MSG_NOSIGNAL) > 0) {
+    }
+    auto aborting = std::async(std::launch::async, [&] { pmi.abort(43, "enough"); });
+    EXPECT_EQ(aborting.wait_for(kSoon), std::future_status::ready);
+    ::close(pair[1]);  // ends one that waits for ever
 }
 
 TEST(Pmi, AbortAsksForTheEndOfTheJobWithItsCode) {

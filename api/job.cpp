@@ -5,13 +5,13 @@
 #include <functional>
 
 #include <fmt/format.h>
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 #include <rollcall/error.hpp>
 
 #include "api/communicator_implementation.hpp"
 #include "runtime/bootstrap/starters/embedded.hpp"
+#include "runtime/log.hpp"
 #include "runtime/process.hpp"
 
 namespace rollcall {
@@ -44,11 +44,7 @@ ChosenAlgorithms algorithms_of(const runtime::Settings& settings) {
 void Job::Implementation::join(const std::function<std::unique_ptr<bootstrap::Bootstrap>()>& start) {
     runtime::Settings settings = runtime::Settings::from_environment();
     const ChosenAlgorithms algorithms = algorithms_of(settings);
-    if (!spdlog::get("rollcall")) {
-        auto logger = spdlog::stderr_logger_mt("rollcall");
-        logger->set_pattern("rollcall %P %l: %v");
-        logger->set_level(spdlog::level::from_str(settings.log));
-    }
+    runtime::start_log(settings.log);
     process = std::make_shared<runtime::Process>(start(), std::move(settings), &collectives::algorithm_name);
     world = Communicator(std::make_shared<Communicator::Implementation>(process, process->world(), process->place().rank, runtime::kNoSlots,
                                                                         algorithms, process->clock()));

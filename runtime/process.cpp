@@ -34,7 +34,7 @@ struct CardHead {
     std::uint64_t clock = 0;  ///< Of the host: clock_identity().
 };
 
-// The logger that Job makes: its level is ROLLCALL_LOG and it writes to standard error. The default one is the program's.
+// By the logger that start_log() makes.
 template <class... Values>
 void log(spdlog::level::level_enum level, fmt::format_string<Values...> format, Values&&... values) {
     if (const auto logger = spdlog::get("rollcall")) logger->log(level, "{}", fmt::format(format, std::forward<Values>(values)...));

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <thread>
 #include <utility>
 
 #include <rollcall/error.hpp>
@@ -32,8 +33,8 @@ constexpr std::size_t kChecksumDigits = 8;
 static_assert(kChecksumDigits + 1 + kLongestInvitation <= kLongestValue);
 /// No line of a process manager is longer.
 constexpr std::size_t kLongestLine = 64 * 1024;
-/// A clock has an end: nobody sends for so long.
-constexpr Timeout kLongestLock = std::chrono::hours(24);
+/// Between looks whether another thread has sent its line.
+constexpr auto kLockNap = std::chrono::milliseconds(1);
 constexpr auto kFinalizePatience = std::chrono::seconds(2);
 
 std::string with_checksum(std::string_view text) {  // FNV-1a: against loss, not against malice
@@ -87,8 +88,11 @@ Pmi::Pmi(int descriptor, int rank, int size, Timeout timeout) : rank_(rank), tim
 bool Pmi::send(std::string_view line, Timeout timeout) {
     const Meanwhile nothing;
     Waiting waiting(nothing, timeout);
-    std::unique_lock lock(sending_, std::min<Timeout>(timeout, kLongestLock));
-    if (!lock) return false;
+    std::unique_lock lock(sending_, std::defer_lock);
+    while (!lock.try_lock()) {
+        if (waiting.over()) return false;
+        std::this_thread::sleep_for(kLockNap);
+    }
     const std::string whole = fmt::format("{}\n", line);
     for (std::string_view rest = whole; !rest.empty();) {
         const ssize_t sent = ::send(socket_.get(), rest.data(), rest.size(), MSG_DONTWAIT | MSG_NOSIGNAL);

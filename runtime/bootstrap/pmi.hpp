@@ -37,7 +37,7 @@ class Pmi final : public ProcessManager {
     Descriptor socket_;
     std::string received_;  ///< Of the next answer.
     std::string space_;     ///< Name of the key-value store.
-    std::timed_mutex sending_;  ///< abort() may come from any thread, and does not wait for long.
+    std::mutex sending_;    ///< abort() may come from any thread.
 };
 
 /// Joins by what the environment says (PMI_FD, PMI_RANK, PMI_SIZE). Throws as Pmi() and Rendezvous().

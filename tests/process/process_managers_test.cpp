@@ -3,6 +3,8 @@
 /// with the reason, where it is not installed.
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -73,10 +75,30 @@ TEST_P(ProcessManagers, ARankThatIsKilledEndsTheJob) {
     for (const std::string& line : lines_with(ended.out, "wrong: ")) EXPECT_TRUE(has(line, " was blamed: "));
 }
 
+using ManagersThatGoOn = ProcessManagers;
+// Hydra ends the others in any case.
+INSTANTIATE_TEST_SUITE_P(Of, ManagersThatGoOn, testing::Values(kManagers[1]), [](const auto& manager) { return manager.param.name; });
+
+TEST_P(ManagersThatGoOn, LetAllBeToldWhoWasKilled) {
+    JobOptions options = by_it(4);
+    options.starter.insert(options.starter.end() - 2, "--enable-recovery");  // before the number of ranks
+    const Ended ended = run_ranks(4, {"death:kill:2:absent"}, options);
+    const Words told = lines_with(ended.out, " told after ");
+    EXPECT_EQ(told.size(), 3u) << ended.out << ended.error;
+    for (const std::string& line : told) EXPECT_TRUE(has(line, "rank 2 on host "));
+    EXPECT_EQ(count(ended.out, " done\n"), 3) << ended.out << ended.error;
+}
+
 TEST_P(ProcessManagers, AbortGivesItsCode) {
-    const Ended ended = run_ranks(4, {"aborts:1"}, by_it(4));
+    // What a rank says goes to a file: a manager may end a job before it has read it.
+    const std::string reason = fmt::format("{}rollcall-reason-{}", testing::TempDir(), ::getpid());
+    const Ended ended = run_ranks(4, {"aborts:1"}, by_it(4, {"sh", "-c", fmt::format("exec \"$0\" \"$@\" 2>>'{}'", reason)}));
     EXPECT_EQ(ended.code, 43) << ended.out << ended.error;
-    EXPECT_TRUE(has(ended.error, "enough of this"));
+    std::ifstream file(reason);
+    const std::string said{std::istreambuf_iterator<char>(file), {}};
+    std::filesystem::remove(reason);
+    EXPECT_EQ(count(said, "rank 1 on host "), 1) << said;
+    EXPECT_TRUE(has(said, "aborted the job with code 43: enough of this"));
     EXPECT_EQ(count(ended.out, " done\n"), 0) << ended.out;
 }
 

@@ -1,6 +1,7 @@
 /// \file
 /// The starters that need nothing but a rendezvous: the user's key file, torchrun's variables, a directory, embedding. Ranks
 /// are threads; those that are told their place by the environment are one at a time.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -12,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <thread>
 #include <vector>
@@ -386,6 +388,31 @@ TEST_F(Embeddings, ByAUniqueIdOfAJobThatCannotStartLeaveNothing) {
         connect_to(*SocketAddress::parse(invitation.address, invitation.port), after(5s), why);
     }
     EXPECT_TRUE(contains(why, "refused"));
+}
+
+TEST_F(Embeddings, WhoHostsARootIsToldOfStrangers) {
+    // In a process of its own: it has no job, and its standard error is a file.
+    const pid_t host = ::fork();
+    if (host == 0) {
+        const int file = ::open(path("log").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+        ::dup2(file, 2);
+        const UniqueId id = make_unique_id();
+        const Invitation invitation = Invitation::parse(reinterpret_cast<const char*>(id.bytes.data()));
+        std::string why;
+        const Descriptor stranger = connect_to(*SocketAddress::parse(invitation.address, invitation.port), after(5s), why);
+        const std::string words(100, '?');
+        if (::send(stranger.get(), words.data(), words.size(), MSG_NOSIGNAL) < 0) ::_exit(1);
+        for (;;) ::pause();
+    }
+    std::string said;
+    for (const Nanoseconds until = after(20s); now() < until && said.find("is not of this job") == std::string::npos;) {
+        std::this_thread::sleep_for(5ms);
+        std::ifstream file(path("log"));
+        said.assign(std::istreambuf_iterator<char>(file), {});
+    }
+    ::kill(host, SIGKILL);
+    ::waitpid(host, nullptr, 0);
+    EXPECT_TRUE(contains(said, "warning: a connection was dropped that is not of this job"));
 }
 
 TEST_F(Embeddings, ByTwoUniqueIdsAreTwoJobs) {

@@ -13,6 +13,8 @@
 #include "runtime/bootstrap/rendezvous/network.hpp"
 #include "runtime/bootstrap/rendezvous/rendezvous.hpp"
 #include "runtime/bootstrap/rendezvous/service.hpp"
+#include "runtime/log.hpp"
+#include "runtime/settings/settings.hpp"
 
 namespace rollcall::bootstrap {
 namespace {
@@ -63,6 +65,8 @@ class HostedRoots {
 
 std::string host_root() {
     const RendezvousOptions options = rendezvous_options();
+    // This process may never have a job of its own, and others come to it.
+    runtime::start_log(runtime::Settings::from_environment().log);
     Descriptor listener = listen_at(*SocketAddress::parse(address_in_use(options.net), options.port), options.port_advice);
     const SocketAddress bound = SocketAddress::of(listener.get());
     const Invitation invitation{bound.address(), bound.port(), Key::random()};

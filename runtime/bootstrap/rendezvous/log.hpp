@@ -1,5 +1,5 @@
 /// \file
-/// Where the rendezvous says what is not an error of anybody's: the logger that Job makes, where there is one.
+/// Where the rendezvous says what is not an error of anybody's: the logger of runtime/log.hpp, where there is one.
 #pragma once
 
 #include <fmt/format.h>

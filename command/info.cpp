@@ -67,9 +67,12 @@ Section host_section(const runtime::Topology& topology) {
     add("name", topology.host);
     if (utsname system{}; uname(&system) == 0) add("system", fmt::format("{} {} {}", system.sysname, system.release, system.machine));
     const auto start = bootstrap::evident_starter();
-    add("started by", start.starter,
-        start.variable.empty() ? "no launcher is evident: a program would be a job of one"
-                               : fmt::format("{} is set{}", start.variable, start.supported ? "" : ", which is not supported"));
+    const auto evidence = [&]() -> std::string {
+        if (start.variable.empty()) return "no launcher is evident: a program would be a job of one";
+        if (start.alone) return fmt::format("{} is set, by a launcher of one process: a program would be a job of one", start.variable);
+        return fmt::format("{} is set{}", start.variable, start.supported ? "" : ", which is not supported");
+    };
+    add("started by", start.starter, evidence());
     add("packages", topology.packages);
     add("cores", topology.cores, "that this process may use");
     add("CPUs", topology.cpus.size(),

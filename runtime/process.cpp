@@ -152,7 +152,8 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
         const char* text = reinterpret_cast<const char*>(card.data() + sizeof its);
         hosts[rank].assign(text, its.host_length);
         // Hosts with one clock are containers of one kernel: their ranks share its CPUs, whatever they are called.
-        if (hosts[rank] == place.host || its.clock == head.clock) neighbours.push_back(parse_cpus(std::string_view(text + its.host_length, its.cpus_length)));
+        if (hosts[rank] == place.host || its.clock == head.clock)
+            neighbours.push_back(parse_cpus(std::string_view(text + its.host_length, its.cpus_length)));
         memory_.push_back(its.shares_memory ? first_on.try_emplace(hosts[rank], static_cast<int>(rank)).first->second : -1);
         clock_hosts_.push_back(clocks.try_emplace(its.clock, static_cast<int>(clocks.size())).first->second);
         addresses[rank] = card.last(its.address_length);

@@ -72,8 +72,9 @@ class Bootstrap {
 /// How this process was started, as its environment tells.
 struct Evidence {
     std::string starter;   ///< "srun (Slurm)"; "alone" when no starter is evident.
-    std::string variable;  ///< That tells of it; empty: alone.
+    std::string variable;  ///< That tells of it, or of a starter of one process; empty: none does.
     bool supported = true;
+    bool alone = true;
 };
 
 /// Looks only: nothing is joined, and whether the starter can be used shows in find_bootstrap().

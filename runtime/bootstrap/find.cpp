@@ -127,9 +127,10 @@ std::atomic<pid_t> joined_process = 0;
 }  // namespace
 
 Evidence evident_starter() {
-    const Found found = look_in_environment();
-    if (found.told != Told::many) return {"alone", "", true};
-    return {found.starter->name, found.starter->variable, found.starter->join != nullptr};
+    const auto [starter, told] = look_in_environment();
+    if (told == Told::nothing) return {"alone", "", true, true};
+    if (told == Told::one) return {"alone", starter->variable, true, true};
+    return {starter->name, starter->variable, starter->join != nullptr, false};
 }
 
 std::unique_ptr<Bootstrap> find_bootstrap() {

@@ -32,5 +32,4 @@ int munge_decode(const char* credential, void*, void** data, int* length, uid_t*
 }
 const char* munge_strerror(int) { return "Some error"; }
 const char* munge_ctx_strerror(void*) { return "Expired credential"; }
-
 }

@@ -177,7 +177,8 @@ TEST_P(Meetings, ExchangeAndLeave) {
         for (std::size_t round = 0; round < 20; ++round) {
             const auto all = rendezvous.exchange(blob_of(rank, round), {}, kLimit);
             ASSERT_EQ(all.size(), static_cast<std::size_t>(size));
-            for (int other = 0; other < size; ++other) EXPECT_TRUE(std::ranges::equal(all[static_cast<std::size_t>(other)], blob_of(other, round)));
+            for (int other = 0; other < size; ++other)
+                EXPECT_TRUE(std::ranges::equal(all[static_cast<std::size_t>(other)], blob_of(other, round)));
             rendezvous.barrier({}, kLimit);
         }
         EXPECT_FALSE(rendezvous.take_notice());

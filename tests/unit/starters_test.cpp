@@ -171,6 +171,8 @@ TEST_F(Starters, TheInnermostWinsOfOneProcessToo) {
     for (const auto& environment : cases) {
         set(environment);
         EXPECT_EQ(evident_starter().starter, "alone");
+        EXPECT_TRUE(evident_starter().alone);
+        EXPECT_TRUE(environment.contains(evident_starter().variable));
         EXPECT_EQ(find_bootstrap()->name(), "alone");
     }
 }

@@ -85,8 +85,8 @@ Descriptor MeetingPlace::listen() {
         Descriptor socket = local_socket();
         if (at_name(::bind, socket, name.text) && ::listen(socket.get(), kRanksInQueue) == 0) {
             if (&name != &names_.front()) {
-                rendezvous_log(LogLevel::warn, "the ranks of this host meet at another name, because {} is held by {}",
-                               names_.front().text, last_other_);
+                rendezvous_log(LogLevel::warn, "the ranks of this host meet at another name, because {} is held by {}", names_.front().text,
+                               last_other_);
             }
             return socket;
         }

@@ -63,9 +63,9 @@ struct Rendezvous::Implementation {
     RendezvousOptions options;
     std::string host;
     std::optional<Invitation> invitation;
-    std::string text;  // of the invitation
+    std::string text;                     // of the invitation
     std::optional<MeetingPlace> meeting;  // of this host's ranks
-    Descriptor local;  // where this process waits for the ranks of its host, before its service does
+    Descriptor local;                     // where this process waits for the ranks of its host, before its service does
     std::unique_ptr<Service> root;
     std::unique_ptr<Service> leader;
     std::optional<Member> member;

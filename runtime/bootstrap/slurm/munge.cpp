@@ -98,7 +98,8 @@ class MungeCredentials final : public Credentials {
     void set(const Context& context, int option, Value value) {
         const int code = library_.set(context.get(), option, value);
         if (code == kMungeSuccess) return;
-        throw Error(ErrorCode::bootstrap, fmt::format("munge is not usable: its option {} cannot be set: {}", option, reason(context, code)));
+        throw Error(ErrorCode::bootstrap,
+                    fmt::format("munge is not usable: its option {} cannot be set: {}", option, reason(context, code)));
     }
     std::string reason(const Context& context, int code) const {
         const char* const more = library_.context_error_text(context.get());

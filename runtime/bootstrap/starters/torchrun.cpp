@@ -35,9 +35,10 @@ bool names_loopback(const std::string& name) {
 SocketAddress address_of_master(const std::string& name) {
     const SocketAddress address = SocketAddress::resolve(name, 1);
     if (address.wildcard()) {
-        throw Error(ErrorCode::invalid_argument, fmt::format("MASTER_ADDR={} stands for every address, and rank 0 listens at one only: set "
-                                                             "it to the name of rank 0's host, or to 127.0.0.1 if all ranks are on one host",
-                                                             name));
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("MASTER_ADDR={} stands for every address, and rank 0 listens at one only: set "
+                                "it to the name of rank 0's host, or to 127.0.0.1 if all ranks are on one host",
+                                name));
     }
     return address;
 }

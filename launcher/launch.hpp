@@ -83,8 +83,8 @@ inline constexpr int kExitNotFound = 127;
 /// it.
 ///
 /// While it runs, SIGINT, SIGTERM, SIGHUP and SIGQUIT (unless ignored) end the job with 128 + n; a second one kills it.
-/// SIGTSTP stops the whole job and SIGCONT lets it go on; SIGUSR1 and SIGUSR2 are passed to the ranks. Call it from one thread at a time, and start no other child
-/// processes meanwhile. Throws Error{invalid_argument, bootstrap}.
+/// SIGTSTP stops the whole job and SIGCONT lets it go on; SIGUSR1 and SIGUSR2 are passed to the ranks. Call it from one thread at a time,
+/// and start no other child processes meanwhile. Throws Error{invalid_argument, bootstrap}.
 int run(const LaunchOptions& options);
 
 /// An agent: what `rollcall run` starts on other hosts, and gives its order over standard input.

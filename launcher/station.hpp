@@ -81,7 +81,7 @@ class Station : protected Node::Events {
     std::vector<std::vector<int>> ranks_below_;  // of each remote
     Leftovers leftovers_;
     bootstrap::Descriptor deaths_;  // signalfd of SIGCHLD
-    Nanoseconds departures_at_;  // when the hubs below are told of those who left
+    Nanoseconds departures_at_;     // when the hubs below are told of those who left
     pid_t tracer_ = -1;
     bool killing_ = false;
     Nanoseconds kill_again_;

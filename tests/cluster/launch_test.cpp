@@ -123,7 +123,8 @@ TEST_F(Launch, HostsOfOneKernelShareItsCores) {
     ASSERT_EQ(::sched_getaffinity(0, sizeof usable, &usable), 0);
     int core = 0;
     while (!CPU_ISSET(core, &usable)) ++core;
-    for (const auto& [hosts, way] : {std::pair{"node0", "keeps its core while it waits"}, std::pair{"node[0-1]", "yields while it waits"}}) {
+    for (const auto& [hosts, way] :
+         {std::pair{"node0", "keeps its core while it waits"}, std::pair{"node[0-1]", "yields while it waits"}}) {
         SCOPED_TRACE(hosts);
         const Result result = launch(cluster, "head",
                                      {"--hosts", hosts, "--agent", shell(cluster), "--timeout", "60s", "--env", "ROLLCALL_LOG=debug",

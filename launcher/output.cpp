@@ -40,6 +40,7 @@ struct Output::Sink {
     bool polled = false;  // in the poller
     bool armed = false;   // waiting for room
     bool broken = false;
+    bool stopped = false;  // it is full, and no source is read
     std::string waiting;
     std::size_t written = 0;        // of waiting
     const Source* open = nullptr;   // whose unfinished line was written last
@@ -68,6 +69,8 @@ Output::Output(Poller& poller, int out, int error, bool tag, std::string directo
     : poller_(poller), tag_(tag), directory_(std::move(directory)), taken_(std::move(taken)) {
     if (!directory_.empty()) {
         std::error_code failed;
+        // The files are opened when the ranks start, and this process may have gone to another directory by then.
+        directory_ = std::filesystem::absolute(directory_, failed).string();
         std::filesystem::create_directories(directory_, failed);
         if (failed) {
             throw Error(ErrorCode::invalid_argument,
@@ -144,7 +147,8 @@ void Output::feed(int rank, bool error, std::string_view bytes) {
     Source*& known = fed_[{rank, error}];
     if (known == nullptr) {
         known = &add_source(rank, error);
-        known->fed = known->watched = true;
+        known->fed = true;
+        watch(*known);
     }
     Source& source = *known;
     if (!source.fed) return;
@@ -177,6 +181,14 @@ void Output::end_fed() {
     }
 }
 
+bool Output::has_all_of(int rank) const {
+    const auto ended = [&](bool error) {
+        const auto found = fed_.find({rank, error});
+        return found != fed_.end() && !found->second->fed;
+    };
+    return ended(false) && ended(true);
+}
+
 void Output::add(int rank, bool error, bootstrap::Descriptor pipe) {
     Source& added = add_source(rank, error);
     added.pipe = std::move(pipe);
@@ -184,8 +196,7 @@ void Output::add(int rank, bool error, bootstrap::Descriptor pipe) {
         added.pipe.reset();
         return;
     }
-    added.watched = true;
-    poller_.add(added.pipe.get(), EPOLLIN, [this, &added](std::uint32_t) { readable(added); });
+    watch(added);
 }
 
 void Output::close(Source& source) {
@@ -304,7 +315,6 @@ void Output::say(std::string_view sentence) {
 }
 
 void Output::flush(Sink& sink) {
-    const bool was_full = sink.full();
     while (sink.size() > 0 && !sink.broken) {
         const char* const data = sink.waiting.data() + sink.written;
         ssize_t count = 0;
@@ -340,7 +350,9 @@ void Output::flush(Sink& sink) {
     const bool arm = sink.size() > 0;
     if (sink.polled && arm != sink.armed) poller_.change(sink.descriptor, arm ? EPOLLOUT : 0u);
     sink.armed = arm;
-    if (was_full != sink.full()) watch_all(sink);
+    if (sink.stopped == sink.full()) return;
+    sink.stopped = sink.full();
+    watch_all(sink);
 }
 
 void Output::broken(Sink& sink, int error) {

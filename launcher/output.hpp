@@ -44,6 +44,8 @@ class Output {
     void feed(int rank, bool error, std::string_view bytes);
     /// No more comes of what was not ended: its host is gone.
     void end_fed();
+    /// Whether all has come of a rank on another host.
+    bool has_all_of(int rank) const;
     /// A line of the launcher's own, on standard error.
     void say(std::string_view sentence);
     /// When tick() is due.

@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <array>
+#include <map>
 #include <memory>
 #include <string>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "launcher/clock.hpp"
@@ -16,27 +18,37 @@
 namespace rollcall::launcher {
 namespace {
 
-/// An Output into files without names, as it is after its constructor.
+constexpr std::size_t kPipe = std::size_t{1} << 20;
+
+/// An Output into a pipe that takes a megabyte.
 class LauncherOutput : public testing::Test {
   protected:
-    LauncherOutput() : out_(::memfd_create("out", MFD_CLOEXEC)), error_(::memfd_create("error", MFD_CLOEXEC)) {}
-
-    void make(bool tag) {
-        output_ = std::make_unique<Output>(poller_, out_.get(), error_.get(), tag, "", [](int, bool, std::size_t) {});
+    LauncherOutput() : error_(::memfd_create("error", MFD_CLOEXEC)) {
+        int ends[2];
+        EXPECT_EQ(::pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+        in_.reset(ends[0]);
+        out_.reset(ends[1]);
+        EXPECT_EQ(::fcntl(out_.get(), F_SETPIPE_SZ, kPipe), static_cast<int>(kPipe));
+        output_ = std::make_unique<Output>(poller_, out_.get(), error_.get(), false, "",
+                                           [this](int rank, bool, std::size_t bytes) { taken_[rank] += bytes; });
     }
+
     void feed(int rank, std::string_view bytes) { output_->feed(rank, false, bytes); }
     void end(int rank) { output_->feed(rank, false, {}); }
 
+    /// What is in the pipe now.
     std::string written() const {
         std::string all;
         std::array<char, 65536> chunk;
-        for (ssize_t bytes; (bytes = ::pread(out_.get(), chunk.data(), chunk.size(), static_cast<off_t>(all.size()))) > 0;) {
+        for (ssize_t bytes; (bytes = ::read(in_.get(), chunk.data(), chunk.size())) > 0;) {
             all.append(chunk.data(), static_cast<std::size_t>(bytes));
         }
         return all;
     }
 
     Poller poller_;
+    std::map<int, std::size_t> taken_;
+    bootstrap::Descriptor in_;
     bootstrap::Descriptor out_;
     bootstrap::Descriptor error_;
     std::unique_ptr<Output> output_;
@@ -44,7 +56,6 @@ class LauncherOutput : public testing::Test {
 
 /// Nothing here lets time pass for it: tick() is not called.
 TEST_F(LauncherOutput, ALineInPiecesStaysWhole) {
-    make(false);
     feed(0, "one");
     feed(1, "line\n");
     feed(0, "two");
@@ -55,50 +66,54 @@ TEST_F(LauncherOutput, ALineInPiecesStaysWhole) {
 }
 
 TEST_F(LauncherOutput, AVeryLongLineKeepsTheOthersWaiting) {
-    make(false);
     const std::string piece(70000, 'L');
     feed(0, piece);
     feed(1, "line\n");
     feed(0, piece);
-    EXPECT_EQ(written(), piece + piece);
+    EXPECT_TRUE(written() == piece + piece);
     feed(0, "\n");
-    EXPECT_EQ(written(), piece + piece + "\nline\n");
+    EXPECT_EQ(written(), "\nline\n");
 }
 
-/// What waits for a very long line is more than the output takes at a time: while it is written, its own stream is read on.
-TEST_F(LauncherOutput, WhatWaitedIsWrittenOnceAndInOrder) {
-    make(true);
-    feed(0, std::string(70000, 'L'));
-    // Short lines: with their tags they are nine times as many bytes. Some have a number, to tell them apart.
-    constexpr int kRank = 65535;
-    std::string sent;
-    int number = 0;
-    for (int block = 0; block < 3; ++block) {
-        std::string lines;
-        while (lines.size() < 65000) {
-            if (number % 50 == 0) lines += std::to_string(number);
-            lines += "\n";
-            ++number;
-        }
-        feed(kRank, lines);
-        sent += lines;
-    }
-    feed(0, "\n");
-    end(0);
-    end(kRank);
-    output_->finish();
-    EXPECT_TRUE(output_->idle());
+TEST_F(LauncherOutput, AFullOutputIsFullForAllRanks) {
+    feed(1, "line\n");
+    const std::string block(70000, 'L');
+    std::size_t fed = 0;
+    for (; taken_[0] == fed; fed += block.size()) feed(0, block);  // until one is not taken
+    EXPECT_LT(fed, 3 * kPipe);
+    feed(1, "line\n");
+    EXPECT_EQ(taken_[1], 5u);
+    feed(2, "line\n");
+    EXPECT_EQ(taken_[2], 0u);
+    EXPECT_FALSE(output_->idle());
+}
 
-    const std::string all = written();
-    const std::string tag = "[65535] ";
-    std::string got;
-    for (std::size_t at = 0; (at = all.find(tag, at)) != std::string::npos;) {
-        at += tag.size();
-        const auto end = all.find('\n', at);
-        got += all.substr(at, end + 1 - at);
+/// When the output is full and then gives way while a stream is being written, that stream is read on from within.
+TEST_F(LauncherOutput, WhatWaitedIsWrittenOnceAndInOrder) {
+    const std::string block(70000, 'L');
+    std::string sent;
+    const auto lines = [&sent] {
+        std::string all;
+        while (all.size() < 65000) all += fmt::format("line {}\n", sent.size() + all.size());
+        sent += all;
+        return all;
+    };
+    feed(0, block);
+    for (int i = 0; i < 3; ++i) feed(1, lines());  // the last one stays unread: the long line is to end first
+    EXPECT_LT(taken_[1], sent.size());
+    std::size_t fed = block.size();
+    for (; fed < 2 * kPipe; fed += block.size()) feed(0, block);  // the pipe and as much that waits
+    EXPECT_EQ(taken_[0], fed);
+    std::string got = written();  // room, of which the output has not heard yet
+    end(0);
+    for (int i = 0; i < 100 && (!output_->idle() || i == 0); ++i) {
+        poller_.wait(now() + kMillisecond);
+        got += written();
+        if (i == 10) end(1);
     }
-    EXPECT_EQ(got.size(), sent.size());
-    EXPECT_TRUE(got == sent);
+    EXPECT_TRUE(output_->idle());
+    EXPECT_EQ(got.size(), fed + sent.size());
+    EXPECT_TRUE(got == std::string(fed, 'L') + sent);
 }
 
 }  // namespace

@@ -88,6 +88,10 @@ class Agent final : private Station {
     void up(const std::shared_ptr<const Blob>& frame) override { link_.send(frame); }
     void writes_to(int rank, bool error, Descriptor pipe) override { forwarder_.add(rank, error, std::move(pipe)); }
     void output_taken(int rank, bool error, std::size_t bytes) override { forwarder_.taken(rank, error, bytes); }
+    void starting() override {
+        Station::starting();
+        link_.beat();
+    }
     void say(const std::string& sentence) override { std::fprintf(stderr, "%s\n", sentence.c_str()); }
     void signalled(int signal) override {
         const bool ends = signal != SIGTSTP && signal != SIGCONT && signal != SIGUSR1 && signal != SIGUSR2;

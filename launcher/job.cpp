@@ -26,6 +26,8 @@ using bootstrap::FrameWriter;
 constexpr Timeout kLeastFlush = std::chrono::seconds(1);
 /// gdb may take this long for all ranks of a host.
 constexpr Timeout kStacksLimit = std::chrono::seconds(20);
+/// What has not died of SIGKILL after this does not die of it. A process with much memory takes seconds.
+constexpr Timeout kKillLimit = std::chrono::seconds(10);
 /// Most ranks that are named in one sentence.
 constexpr std::size_t kMostNamed = 16;
 
@@ -114,6 +116,8 @@ void Job::tick() {
         terminate(SIGTERM);
     } else if (stage_ == Stage::terminating && stage_until_ <= time) {
         kill();
+    } else if (stage_ == Stage::killing && stage_until_ <= time) {
+        give_up_killing();
     }
 }
 
@@ -203,17 +207,29 @@ void Job::host_lost(const Frame& frame) {
     const std::string how = reader.text();
     std::set<int> hosts;
     for (auto count = reader.u32(); count > 0; --count) hosts.insert(reader.i32());
-    bool any = false;
+    bool any = false, heard_all = true;
     for (const auto& host : order_.hosts) {
         if (!hosts.contains(host.index)) continue;
         untraced_.erase(host.index);
-        for (const auto& rank : host.ranks) any = living_.erase(rank.rank) > 0 || any;
+        for (const auto& rank : host.ranks) {
+            any = living_.erase(rank.rank) > 0 || any;
+            heard_all = heard_all && output_.has_all_of(rank.rank);
+        }
     }
     if (stage_ == Stage::starting) {
         living_.clear();
         end(code, fmt::format("host {} {}", name, how), SIGKILL);
     } else if (any) {
         fail(code, fmt::format("host {} {}", name, how));
+    } else if (code_ == 0 && !heard_all) {
+        // Its ranks have ended well, and their last words were still on their way.
+        const auto sentence = fmt::format("host {} {}; what its ranks wrote last is missing", name, how);
+        if (stage_ == Stage::finishing) {
+            code_ = code;
+            say(sentence);
+        } else {
+            fail(code, sentence);
+        }
     }
 }
 
@@ -267,7 +283,7 @@ void Job::fail(int code, const std::string& sentence) {
     if (stage_ > Stage::running) return;  // a consequence
     stage_ = Stage::reporting;
     code_ = code;
-    stage_until_ = after(options_.grace);
+    stage_until_ = anyone_to_report() ? after(options_.grace) : now();
     if (!early_.empty()) say(early_);
     say(sentence + (living_.empty() ? "" : "; the job is ended"));
 }
@@ -293,9 +309,20 @@ void Job::terminate(int signal) {
 }
 
 void Job::kill() {
+    if (stage_ != Stage::killing) stage_until_ = after(kKillLimit);
     stage_ = Stage::killing;
-    stage_until_ = kNever;
     command(FrameWriter(FrameType::agent_kill).finish());
+}
+
+void Job::give_up_killing() {
+    std::vector<std::string> names;
+    for (const int rank : living_) {
+        names.push_back(names.size() < kMostNamed ? who(rank) : "...");
+        if (names.size() > kMostNamed) break;
+    }
+    say(fmt::format("{} cannot be ended: a process that SIGKILL does not end is another user's, is held by a debugger, or hangs in the kernel",
+                    fmt::join(names, ", ")));
+    living_.clear();
 }
 
 void Job::signalled(int signal) {

@@ -55,6 +55,7 @@ class Job final : private Station {
     void end(int code, const std::string& sentence, int signal);
     void terminate(int signal);
     void kill();
+    void give_up_killing();
     void limit_flush();
     int finish_job();
     std::string who(int rank) const;

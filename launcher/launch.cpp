@@ -1,6 +1,7 @@
 #include "launcher/launch.hpp"
 
 #include <fmt/format.h>
+#include <netdb.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -24,9 +25,22 @@ bool goes_along(std::string_view assignment) {
     return false;
 }
 
+/// This host's name with its domain, as the resolver has it; empty when it does not know it.
+std::string full_host_name(const std::string& own) {
+    addrinfo hints{};
+    hints.ai_flags = AI_CANONNAME;
+    addrinfo* found = nullptr;
+    if (::getaddrinfo(own.c_str(), nullptr, &hints, &found) != 0) return {};
+    std::string name = found->ai_canonname != nullptr ? found->ai_canonname : "";
+    ::freeaddrinfo(found);
+    return name;
+}
+
 bool is_this_host(const std::string& name) {
     const std::string own = host_name();
-    return name == "localhost" || name == own || name == own.substr(0, own.find('.')) || own == name.substr(0, name.find('.'));
+    if (name == "localhost" || name == own || name == own.substr(0, own.find('.'))) return true;
+    // `own` and a domain: it may be a host of the same name at another site.
+    return own == name.substr(0, name.find('.')) && name == full_host_name(own);
 }
 
 int count_ranks(const LaunchOptions& options) {
@@ -56,7 +70,9 @@ Order make_order(const LaunchOptions& options) {
     order.silence = options.silence.count();
     order.launch_timeout = options.launch_timeout.count();
     std::error_code failed;
-    order.directory = options.directory.empty() ? std::filesystem::current_path(failed).string() : options.directory;
+    // The same on all hosts, whatever directory a remote shell begins in.
+    order.directory = options.directory.empty() ? std::filesystem::current_path(failed).string()
+                                                : std::filesystem::absolute(options.directory, failed).string();
     order.command = options.command.empty() ? std::filesystem::read_symlink("/proc/self/exe", failed).string() : options.command;
 
     const bool named = !options.hosts.empty();

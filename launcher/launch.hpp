@@ -50,12 +50,12 @@ struct LaunchOptions {
     std::string agent;            ///< The remote shell, see remote_command(); empty: ssh.
     int fanout = kDefaultFanout;  ///< 0: flat, the launcher starts all agents.
     std::string command;          ///< Path of `rollcall` on the hosts; empty: as here.
-    std::string directory;        ///< Where the programs start; empty: where this process is.
+    std::string directory;        ///< Where the programs start, on all hosts; relative to where this process is, which is the default.
     StandardInput input = StandardInput::first;
     std::string output_directory;  ///< Each rank writes to files there; empty: to this process's output.
     bool tag_output = false;       ///< Each line of output begins with "[rank] ".
     Timeout timeout = kForever;    ///< The job is ended after that.
-    bool stack_traces = false;     ///< At the timeout, gdb (where it is) writes where the ranks on this host are.
+    bool stack_traces = false;     ///< At the timeout, gdb (on the hosts that have it) writes where the ranks are.
     Timeout grace = kDefaultGrace;
     Timeout silence = kDefaultSilence;
     Timeout launch_timeout = kDefaultLaunchTimeout;
@@ -83,8 +83,8 @@ inline constexpr int kExitNotFound = 127;
 /// it.
 ///
 /// While it runs, SIGINT, SIGTERM, SIGHUP and SIGQUIT (unless ignored) end the job with 128 + n; a second one kills it.
-/// SIGTSTP stops the whole job and SIGCONT lets it go on; SIGUSR1 and SIGUSR2 are passed to the ranks. Call it from one thread at a time,
-/// and start no other child processes meanwhile. Throws Error{invalid_argument, bootstrap}.
+/// SIGTSTP stops the whole job and SIGCONT lets it go on; SIGUSR1 and SIGUSR2 are passed to the ranks. Call it from one
+/// thread at a time, and start no other child processes meanwhile. Throws Error{invalid_argument, bootstrap}.
 int run(const LaunchOptions& options);
 
 /// An agent: what `rollcall run` starts on other hosts, and gives its order over standard input.

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/epoll.h>
 
 #include <algorithm>
@@ -33,7 +34,7 @@ Link::Link(Poller& poller, bootstrap::Descriptor in, bootstrap::Descriptor out, 
     if (out_) ::fcntl(out_.get(), F_SETFL, ::fcntl(out_.get(), F_GETFL) | O_NONBLOCK);
     poller_.add(in_.get(), EPOLLIN, [this](std::uint32_t events) {
         if (!out_ && (events & EPOLLOUT) != 0) flush();
-        readable();
+        take();
     });
     if (out_) poller_.add(out_.get(), 0, [this](std::uint32_t) { flush(); });
 }
@@ -79,7 +80,7 @@ void Link::flush() {
     }
 }
 
-void Link::readable() {
+void Link::take() {
     const auto alive = alive_;
     const bool open = inbox_.receive(in_.get()) == bootstrap::Inbox::State::open;
     heard_ = now();
@@ -111,11 +112,18 @@ Nanoseconds Link::tick_at() const {
     return std::min(said_ + silence_ / kHeartbeatsPerSilence, heard_ + silence_);
 }
 
+void Link::beat() {
+    if (silence_ == kNever || said_ + silence_ / kHeartbeatsPerSilence > now()) return;
+    send(bootstrap::FrameWriter(bootstrap::FrameType::heartbeat).finish());
+}
+
 void Link::tick() {
     if (silence_ == kNever) return;
-    const Nanoseconds time = now();
-    if (said_ + silence_ / kHeartbeatsPerSilence <= time) send(bootstrap::FrameWriter(bootstrap::FrameType::heartbeat).finish());
-    if (heard_ + silence_ <= time) {
+    beat();
+    if (heard_ + silence_ <= now()) {
+        // The silence may be our own: what has come while this process did not run is heard first.
+        pollfd waiting{in_.get(), POLLIN, 0};
+        if (::poll(&waiting, 1, 0) > 0) return take();
         heard_ = kNever - silence_;
         close(fmt::format("nothing was heard of it for {:g} s", static_cast<double>(silence_) / 1e9));
     }

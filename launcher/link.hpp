@@ -40,11 +40,15 @@ class Link {
     void stop();
     bool sent_all() const { return outbox_.empty(); }
 
+    /// Takes what has come, without waiting for the poller.
+    void take();
+
     Nanoseconds tick_at() const;
     void tick();
+    /// Sends a heartbeat if one is due: for whoever is busy with something else for a while.
+    void beat();
 
   private:
-    void readable();
     void flush();
     void close(const std::string& how);
     int out() const { return out_ ? out_.get() : in_.get(); }

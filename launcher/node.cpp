@@ -37,8 +37,14 @@ using bootstrap::Outbox;
 /// this long the closed connection is news by itself.
 constexpr Nanoseconds kClosedBeforeDeath = 200 * kMillisecond;
 
+/// Descriptors that ranks may not take: the processes of a job that ends are found in /proc.
+constexpr int kKeptDescriptors = 8;
+
 [[noreturn]] void cannot(const std::string& what) {
-    throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot {}: {}", what, std::strerror(errno)));
+    const char* const advice = errno == EMFILE   ? "; raise the limit of open files (ulimit -n): a rank takes five"
+                               : errno == EAGAIN ? "; raise the limit of processes (ulimit -u)"
+                                                 : "";
+    throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot {}: {}{}", what, std::strerror(errno), advice));
 }
 
 struct Pair {
@@ -79,6 +85,7 @@ struct Node::Rank {
     bool alive = false;
     bool joined = false;
     bool left = false;
+    std::string not_started;  // why
     Descriptor control;
     Inbox inbox{bootstrap::kLongestRequest};
     Outbox outbox;
@@ -139,21 +146,48 @@ Prepared Node::prepare() {
 }
 
 void Node::start(int direct_input) {
-    if (rlimit files{}; ::getrlimit(RLIMIT_NOFILE, &files) == 0) {  // five descriptors a rank
-        inherited_.files = files;
-        files.rlim_cur = files.rlim_max;
-        ::setrlimit(RLIMIT_NOFILE, &files);
+    std::vector<Descriptor> kept;
+    std::string failed;  // why
+    const auto attempt = [&failed](auto&& what) {
+        try {
+            if (failed.empty()) what();
+        } catch (const Error& error) {
+            failed = error.what();
+        }
+    };
+    attempt([&] { prepare_start(kept); });
+    for (const auto& order : own_.ranks) {
+        auto& rank = *ranks_.emplace(order.rank, std::make_unique<Rank>()).first->second;
+        rank.order = &order;
+        attempt([&] { start(rank, order.rank == direct_input); });
+        if (!failed.empty()) rank.not_started = "could not be started: " + failed;
+        events_.starting();
     }
+    kept.clear();
+    for (const auto& [number, rank] : ranks_) {
+        if (rank->not_started.empty()) continue;
+        if (rank->alive) {  // a process of which nothing could be heard; its death is told
+            ::kill(rank->process, SIGKILL);
+        } else {
+            Exit exit;
+            exit.rank = number;
+            exit.code = 1;
+            exit.how = rank->not_started;
+            events_.exited(exit);
+        }
+    }
+}
+
+void Node::prepare_start(std::vector<Descriptor>& kept) {
     null_.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     if (!null_) cannot("open /dev/null");
     auto report = make_pipe();
     unblock(report.first);
     report_ = std::move(report.first);
     report_write_ = std::move(report.second);
-    for (const auto& order : own_.ranks) {
-        auto& rank = *ranks_.emplace(order.rank, std::make_unique<Rank>()).first->second;
-        rank.order = &order;
-        start(rank, order.rank == direct_input);
+    for (int i = 0; i < kKeptDescriptors; ++i) {
+        kept.emplace_back(::fcntl(null_.get(), F_DUPFD_CLOEXEC, 0));
+        if (!kept.back()) cannot("keep descriptors for the end of the job");
     }
 }
 
@@ -408,7 +442,10 @@ void Node::exited(Rank& rank, int status) {
     Exit exit;
     exit.rank = rank.number();
     exit.joined = rank.joined;
-    if (WIFSIGNALED(status)) {
+    if (!rank.not_started.empty()) {
+        exit.how = rank.not_started;
+        exit.code = 1;
+    } else if (WIFSIGNALED(status)) {
         exit.signalled = true;
         exit.how = "was killed by " + describe_signal(WTERMSIG(status));
         exit.code = 128 + WTERMSIG(status);

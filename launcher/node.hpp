@@ -39,6 +39,8 @@ class Node {
         /// Of what was given to input(); `closed`: it takes no more.
         virtual void input_taken(int rank, std::size_t bytes, bool closed) = 0;
         virtual void say(const std::string& sentence) = 0;
+        /// Called while ranks are started, which may take longer than the others wait for a word.
+        virtual void starting() = 0;
     };
 
     /// Sets up what all ranks need; the calling thread is the one that must live as long as they may. `hosts` are the
@@ -50,7 +52,8 @@ class Node {
 
     /// Looks whether the ranks can be started here, and decides where they run.
     Prepared prepare();
-    /// Starts them. `direct_input` is a rank that gets this process's own standard input, or -1. Throws Error{bootstrap}.
+    /// Starts them. `direct_input` is a rank that gets this process's own standard input, or -1. When one cannot be started,
+    /// neither are those after it, and exited() is told of each.
     void start(int direct_input);
 
     int living() const { return living_; }
@@ -86,6 +89,7 @@ class Node {
     void send_notices(Rank& rank);
     void write_input(Rank& rank);
     void close_input(Rank& rank);
+    void prepare_start(std::vector<bootstrap::Descriptor>& kept);
     void exited(Rank& rank, int status);
 
     Poller& poller_;

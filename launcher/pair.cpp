@@ -91,6 +91,7 @@ class Changes {
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGPIPE, SIGTTIN, SIGTTOU, SIGTSTP}) {
         guarded.inherited.change(signal, SIG_IGN);
     }
+    guarded.inherited.raise_files();
     int code = 1;
     try {
         code = body(guarded);
@@ -182,11 +183,11 @@ int run_guarded(const std::function<int(Guarded&)>& body, const PairOptions& opt
     int status = 0;
     while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
     }
-    // A guard that ended well has left nothing; what another one left is ours now.
+    // A guard that ended well has left nothing; what another one left is ours now, also when an error has ended it.
     const bool clean = kill_descendants(others, kKillLimit);
     if (!clean) std::fprintf(stderr, "%s: some processes of the job cannot be ended\n", options.name);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) leftovers.remove();
     if (WIFEXITED(status)) return WEXITSTATUS(status);
-    leftovers.remove();
     std::fprintf(stderr, "%s: the launcher's guard process was killed by signal %d (%s); the job is ended\n", options.name,
                  WTERMSIG(status), ::strsignal(WTERMSIG(status)));
     return 128 + WTERMSIG(status);

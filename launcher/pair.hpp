@@ -29,7 +29,7 @@ struct PairOptions {
 
 /// Forks a guard that runs `body` and exits with its result; gives that. `body` starts the job's processes, from its one
 /// thread, in that process. When this returns no process below this one is left, but for those that were there before;
-/// files in /dev/shm of a job whose guard died are removed.
+/// files in /dev/shm of a job whose guard died or failed are removed.
 ///
 /// While it runs SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 (unless ignored) are passed to the guard, as is SIGTSTP, after which
 /// this process stops until SIGCONT, which is passed on too. Call it from one thread at a time, and start no other child

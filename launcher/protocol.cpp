@@ -106,33 +106,31 @@ Order decode_order(std::span<const std::byte> body) {
             }
             host.ranks.push_back(rank);
         }
-        if (host.above >= static_cast<int>(order.hosts.size())) refuse("a host above that comes later");
+        // The first is the reader's own; every other one is below one that came before.
+        if (order.hosts.empty() ? host.above != -1 : host.above < 0 || host.above >= static_cast<int>(order.hosts.size())) {
+            refuse("a host that is below none before it");
+        }
         order.hosts.push_back(std::move(host));
     }
     reader.end();
     return order;
 }
 
-Order part_of(const Order& order, std::size_t host) {
-    Order part = order;
-    part.hosts.clear();
-    std::vector<int> place(order.hosts.size(), -1);  // in the part
-    for (std::size_t i = host; i < order.hosts.size(); ++i) {
-        const int above = order.hosts[i].above;
-        if (i != host && (above < 0 || place[static_cast<std::size_t>(above)] < 0)) continue;
-        place[i] = static_cast<int>(part.hosts.size());
-        part.hosts.push_back(order.hosts[i]);
-        part.hosts.back().above = i == host ? -1 : place[static_cast<std::size_t>(above)];
+std::vector<Order> parts_below(const Order& order) {
+    std::vector<Order> parts;
+    std::vector<std::size_t> part(order.hosts.size());  // that a host belongs to
+    std::vector<int> place(order.hosts.size());         // in its part
+    for (std::size_t i = 1; i < order.hosts.size(); ++i) {
+        const auto above = static_cast<std::size_t>(order.hosts[i].above);
+        const bool first = above == 0;
+        if (first) parts.push_back({static_cast<const JobOrder&>(order), {}});
+        part[i] = first ? parts.size() - 1 : part[above];
+        auto& hosts = parts[part[i]].hosts;
+        place[i] = static_cast<int>(hosts.size());
+        hosts.push_back(order.hosts[i]);
+        hosts.back().above = first ? -1 : place[above];
     }
-    return part;
-}
-
-std::vector<int> ranks_below(const Order& order, std::size_t host) {
-    std::vector<int> ranks;
-    for (const auto& one : part_of(order, host).hosts) {
-        for (const auto& rank : one.ranks) ranks.push_back(rank.rank);
-    }
-    return ranks;
+    return parts;
 }
 
 Blob encode_exit(const Exit& exit) {

@@ -55,7 +55,8 @@ struct HostOrder {
     int above = -1;
 };
 
-struct Order {
+/// What an agent gets to know of the job besides its hosts.
+struct JobOrder {
     struct Application {
         std::vector<std::string> argv;
         std::vector<std::string> environment;  ///< K=V, besides `environment`.
@@ -73,16 +74,17 @@ struct Order {
     std::string command;           ///< Path of `rollcall` on the hosts.
     Nanoseconds silence = 0;       ///< After this time without a frame a link is lost.
     Nanoseconds launch_timeout = 0;
+};
+
+struct Order : JobOrder {
     /// The host that reads this comes first, then all below it.
     std::vector<HostOrder> hosts;
 };
 
 bootstrap::Blob encode_order(const Order& order);
 Order decode_order(std::span<const std::byte> body);
-/// The part of an order that is for one host and those below it. `host` is an index into order.hosts.
-Order part_of(const Order& order, std::size_t host);
-/// Ranks of a host and of all below it.
-std::vector<int> ranks_below(const Order& order, std::size_t host);
+/// The parts of an order that its first host passes on: one for each host whose agent it starts, and those below that.
+std::vector<Order> parts_below(const Order& order);
 
 /// How a rank's process ended.
 struct Exit {

@@ -43,14 +43,6 @@ constexpr const char* kHopeless[] = {
     "Permission denied", "Could not resolve", "Host key verification failed", "Bad configuration", "Too many authentication failures",
     "No route to host",  "bad permissions"};
 
-std::string quoted(const std::string& word) {
-    static constexpr std::string_view kSafe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:@%,";
-    if (!word.empty() && word.find_first_not_of(kSafe) == std::string::npos) return word;
-    std::string result = "'";
-    for (const char one : word) result += one == '\'' ? std::string("'\\''") : std::string(1, one);
-    return result + "'";
-}
-
 std::vector<std::string> split(const std::string& text) {
     std::vector<std::string> words;
     std::string word;
@@ -90,7 +82,7 @@ std::vector<std::string> split(const std::string& text) {
 std::vector<std::string> remote_command(const std::string& shell, const std::string& host, const std::string& command) {
     if (shell.empty()) {
         // What ssh is given as a command goes through a shell on the other side.
-        return {"ssh", "-x", "-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=0", "--", host, quoted(command), "agent"};
+        return {"ssh", "-x", "-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=0", "--", host, shell_word(command), "agent"};
     }
     auto words = split(shell);
     bool named = false;
@@ -138,7 +130,9 @@ void Remote::start() {
     int ends[2];
     int errors[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0 || ::pipe2(errors, O_CLOEXEC) != 0) {
-        throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot make a socket: {}", std::strerror(errno)));
+        throw Error(ErrorCode::bootstrap,
+                    fmt::format("the launcher cannot reach host {}: {}{}", host().name, std::strerror(errno),
+                                errno == EMFILE ? "; raise the limit of open files (ulimit -n), or let agents start each other (--fanout)" : ""));
     }
     Descriptor ours(ends[0]), its(ends[1]), error(errors[0]), its_error(errors[1]);
     const pid_t launcher = ::getpid();
@@ -200,10 +194,6 @@ void Remote::said(const Frame& frame) {
 void Remote::closed(const std::string& how) {
     ended_link_ = std::move(link_);
     if (over_) return;
-    if (connected_ && shell_ < 0) {
-        lose(how, kExitHostLost);
-        return;
-    }
     closed_how_ = how;
     closed_at_ = how.starts_with("nothing was heard") ? now() - kClosedBeforeDeath : now();
 }
@@ -245,6 +235,8 @@ bool Remote::may_try_again(int status) const {
 void Remote::shell_ended(int status) {
     shell_ = -1;
     if (shell_error_) hear_shell();
+    // Its end may be seen before what the agent said last.
+    if (link_) link_->take();
     if (over_) return;
     if (may_try_again(status)) {
         ended_link_ = std::move(link_);
@@ -310,6 +302,10 @@ Nanoseconds Remote::tick_at() const {
     if (link_) until = std::min(until, link_->tick_at());
     if (closed_at_ != kNever) until = std::min(until, closed_at_ + kClosedBeforeDeath);
     return until;
+}
+
+void Remote::beat() {
+    if (link_) link_->beat();
 }
 
 void Remote::tick() {

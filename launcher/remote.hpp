@@ -63,6 +63,8 @@ class Remote {
 
     Nanoseconds tick_at() const;
     void tick();
+    /// A heartbeat, if one is due.
+    void beat();
 
   private:
     void said(const bootstrap::Frame& frame);

@@ -49,7 +49,16 @@ void Inherited::change(int signal, void (*handler)(int)) {
     changed[index] = true;
 }
 
+void Inherited::raise_files() {
+    rlimit now{};
+    if (::getrlimit(RLIMIT_NOFILE, &now) != 0) return;
+    if (!files) files = now;
+    now.rlim_cur = now.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &now);
+}
+
 void Inherited::restore() const {
+    if (files) ::setrlimit(RLIMIT_NOFILE, &*files);
     for (std::size_t signal = 1; signal < actions.size(); ++signal) {
         if (changed[signal]) ::sigaction(static_cast<int>(signal), &actions[signal], nullptr);
     }
@@ -104,7 +113,6 @@ pid_t spawn(const Spawn& what) {
                  ::fcntl(what.bootstrap, F_SETFD, 0) == 0;
     if (ready && set != nullptr) ready = ::sched_setaffinity(0, set_size, set) == 0;
     if (ready) {
-        ::setrlimit(RLIMIT_NOFILE, &what.inherited->files);
         what.inherited->restore();
         ::execvpe(what.path, argv.data(), environment.data());
     }
@@ -119,6 +127,14 @@ std::vector<std::string> with_environment(std::vector<std::string> base, const s
         base.push_back(assignment);
     }
     return base;
+}
+
+std::string shell_word(const std::string& word) {
+    static constexpr std::string_view kSafe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:@%,";
+    if (!word.empty() && word.find_first_not_of(kSafe) == std::string::npos) return word;
+    std::string result = "'";
+    for (const char one : word) result += one == '\'' ? std::string("'\\''") : std::string(1, one);
+    return result + "'";
 }
 
 std::vector<std::string> own_environment() {

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,10 +21,12 @@ struct Inherited {
     sigset_t mask{};
     std::array<struct sigaction, NSIG> actions{};
     std::array<bool, NSIG> changed{};
-    rlimit files{};
+    std::optional<rlimit> files;  ///< As it was, when it was raised.
 
     /// Notes the present action of a signal and sets another.
     void change(int signal, void (*handler)(int));
+    /// Notes the limit of open files and raises it as far as it may be: two for each agent, five for each rank.
+    void raise_files();
     /// Puts all back. Async-signal-safe.
     void restore() const;
 };
@@ -56,6 +59,8 @@ pid_t spawn(const Spawn& what);
 
 /// `base` with the K=V of `more` set, later ones over earlier ones.
 std::vector<std::string> with_environment(std::vector<std::string> base, const std::vector<std::string>& more);
+/// A word as a shell reads it.
+std::string shell_word(const std::string& word);
 /// This process's environment, without what an outer launcher of ours has told it.
 std::vector<std::string> own_environment();
 

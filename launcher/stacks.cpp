@@ -23,7 +23,7 @@ pid_t start_tracer(const std::vector<std::pair<int, pid_t>>& ranks) {
         script += fmt::format(
             "echo '--- rank {}, process {}'\n{} -p {} -batch -nx -ex 'set pagination off' -ex 'thread apply all bt' 2>&1 | "
             "grep -E '^(#|Thread|.*ptrace)'\n",
-            ranks[i].first, ranks[i].second, gdb.path, ranks[i].second);
+            ranks[i].first, ranks[i].second, shell_word(gdb.path), ranks[i].second);
     }
     if (count < ranks.size()) script += fmt::format("echo '--- and {} more ranks on this host'\n", ranks.size() - count);
     const pid_t guard = ::getpid();

@@ -31,7 +31,7 @@ using bootstrap::Hub;
 /// SIGKILL is sent again after this: a process may have forked while it was sent.
 constexpr Nanoseconds kKillAgain = 10 * kMillisecond;
 /// Processes that do not die of SIGKILL within this (they hang in the kernel, or are another user's) are reported
-/// instead. Shorter than the silence after which a station counts as lost.
+/// instead. Half of the silence after which a station counts as lost, if that is shorter.
 constexpr Timeout kKillLimit = std::chrono::seconds(2);
 /// How long the departure of a rank may wait for others.
 constexpr Nanoseconds kDeparturesTogether = 100 * kMillisecond;
@@ -44,18 +44,14 @@ std::vector<int> own_ranks(const Order& order) {
     return ranks;
 }
 
-/// The hosts whose agents this station starts.
-std::vector<std::size_t> next_hosts(const Order& order) {
-    std::vector<std::size_t> hosts;
-    for (std::size_t i = 1; i < order.hosts.size(); ++i) {
-        if (order.hosts[i].above == 0) hosts.push_back(i);
-    }
-    return hosts;
-}
-
-std::vector<std::vector<int>> all_below(const Order& order) {
+std::vector<std::vector<int>> ranks_of(const std::vector<Order>& parts) {
     std::vector<std::vector<int>> all;
-    for (const auto host : next_hosts(order)) all.push_back(ranks_below(order, host));
+    for (const auto& part : parts) {
+        auto& ranks = all.emplace_back();
+        for (const auto& host : part.hosts) {
+            for (const auto& rank : host.ranks) ranks.push_back(rank.rank);
+        }
+    }
     return all;
 }
 
@@ -73,11 +69,16 @@ Station::Station(Poller& poller, Guarded& guarded, Order order, bool root)
       order_(std::move(order)),
       host_(host_name()),
       node_(poller, *this, order_, guarded.inherited),
-      hub_(order_.size, own_ranks(order_), all_below(order_), root),
-      ranks_below_(all_below(order_)),
+      parts_(parts_below(order_)),
+      hub_(order_.size, own_ranks(order_), ranks_of(parts_), root),
       leftovers_(true),
       departures_at_(kNever),
       kill_again_(kNever) {
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+        for (const auto& host : parts_[i].hosts) {
+            for (const auto& rank : host.ranks) way_[rank.rank] = i;
+        }
+    }
     if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) {
         throw Error(ErrorCode::bootstrap,
                     fmt::format("the launcher cannot become the reaper of the job's processes: {}", std::strerror(errno)));
@@ -106,13 +107,13 @@ Station::Station(Poller& poller, Guarded& guarded, Order order, bool root)
 Station::~Station() = default;
 
 void Station::prepare() {
-    for (const auto host : next_hosts(order_)) {
+    for (auto& part : std::exchange(parts_, {})) {
         const auto index = remotes_.size();
         Remote::Events events;
         events.said = [this, index](const Frame& frame) { hear(index, frame); };
         events.lost = [this, index](const std::string& how, int code) { lost(index, how, code); };
         events.shell_said = [this, index](const std::string& line) { say(fmt::format("host {}: {}", remotes_[index]->host().name, line)); };
-        remotes_.push_back(std::make_unique<Remote>(poller_, part_of(order_, host), guarded_.inherited, std::move(events)));
+        remotes_.push_back(std::make_unique<Remote>(poller_, std::move(part), guarded_.inherited, std::move(events)));
     }
     report(read(encode_prepared(node_.prepare())));
 }
@@ -146,12 +147,9 @@ void Station::lost(std::size_t remote, const std::string& how, int code) {
     report(read(writer.finish()));
 }
 
-Remote* Station::way_to(int rank) {
-    for (std::size_t i = 0; i < remotes_.size(); ++i) {
-        const auto& ranks = ranks_below_[i];
-        if (std::find(ranks.begin(), ranks.end(), rank) != ranks.end()) return remotes_[i].get();
-    }
-    return nullptr;
+Remote* Station::way_to(int rank) const {
+    const auto found = way_.find(rank);
+    return found == way_.end() ? nullptr : remotes_[found->second].get();
 }
 
 void Station::command(Blob frame) { command(read(frame)); }
@@ -193,6 +191,7 @@ void Station::command(const Frame& frame) {
         case FrameType::agent_signal: {
             const int signal = reader.i32();
             look_for_leftovers();
+            give_up_tracing();
             node_.signal(signal);
             return;
         }
@@ -217,10 +216,16 @@ void Station::trace() {
     }
 }
 
+void Station::give_up_tracing() {
+    // What gdb holds gets no signal, and when it is killed only gdb can see that: so gdb gets the signal, too.
+    if (tracer_ > 0) node_.spared().erase(tracer_);
+}
+
 void Station::report_traced() { report(read(FrameWriter(FrameType::agent_stacks_done).i32(order_.hosts.front().index).finish())); }
 
 void Station::kill() {
     if (!killing_) look_for_leftovers();
+    give_up_tracing();
     killing_ = true;
     kill_again_ = node_.living() > 0 ? now() + kKillAgain : kNever;
     node_.signal(SIGKILL);
@@ -230,8 +235,9 @@ void Station::finish(bool failed) {
     command(FrameWriter(FrameType::agent_finish).u32(failed ? 1 : 0).finish());
     for (const auto& remote : remotes_) remote->give_up_start();
     kill_again_ = kNever;
-    if (tracer_ > 0) node_.spared().erase(tracer_);
-    if (!kill_descendants(node_.spared(), kKillLimit)) {
+    give_up_tracing();
+    // Nothing is heard of this station meanwhile.
+    if (!kill_descendants(node_.spared(), std::min(kKillLimit, Timeout(order_.silence / 2)))) {
         say(fmt::format("{} processes of the job on host {} cannot be ended", descendants(::getpid(), node_.spared()).size(), host_));
     }
     if (failed) leftovers_.remove();
@@ -334,6 +340,10 @@ void Station::exited(const Exit& exit) {
 
 void Station::input_taken(int rank, std::size_t bytes, bool closed) {
     report(read(FrameWriter(FrameType::agent_input_taken).i32(rank).u64(bytes).u32(closed ? 1 : 0).finish()));
+}
+
+void Station::starting() {
+    for (const auto& remote : remotes_) remote->beat();
 }
 
 }  // namespace rollcall::launcher

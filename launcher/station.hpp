@@ -2,6 +2,7 @@
 /// What the launcher and its agents have in common: a host's ranks, the agents below, and everything that goes up and down.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -59,6 +60,7 @@ class Station : protected Node::Events {
     void fell_silent(int rank, const std::string& how) override;
     void exited(const Exit& exit) override;
     void input_taken(int rank, std::size_t bytes, bool closed) override;
+    void starting() override;
 
     Poller& poller_;
     Guarded& guarded_;
@@ -70,15 +72,17 @@ class Station : protected Node::Events {
     void deliver(const bootstrap::Hub::Deliveries& deliveries);
     void hear(std::size_t remote, const bootstrap::Frame& frame);
     void lost(std::size_t remote, const std::string& how, int code);
-    Remote* way_to(int rank);
+    Remote* way_to(int rank) const;
     void kill();
     void trace();
+    void give_up_tracing();
     void report_traced();
     void reap();
 
+    std::vector<Order> parts_;            // of the order, for each agent that this station starts, until it does
+    std::map<int, std::size_t> way_;      // from a rank to the remote that leads to it
     bootstrap::Hub hub_;
     std::vector<std::unique_ptr<Remote>> remotes_;
-    std::vector<std::vector<int>> ranks_below_;  // of each remote
     Leftovers leftovers_;
     bootstrap::Descriptor deaths_;  // signalfd of SIGCHLD
     Nanoseconds departures_at_;     // when the hubs below are told of those who left

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -120,6 +121,8 @@ class Launched {
         int input = -1;   ///< /dev/null unless given.
         int output = -1;  ///< Captured unless given.
         bool closed_output = false;
+        rlim_t soft_files = 0;  ///< Limits of open files, unless 0.
+        rlim_t hard_files = 0;
     };
 
     explicit Launched(const Words& arguments) : Launched(arguments, Given()) {}
@@ -143,6 +146,11 @@ class Launched {
             ::dup2(given.output >= 0 ? given.output : out[1], 1);
             ::dup2(error[1], 2);
             if (given.closed_output) ::close(1);
+            rlimit files{};
+            ::getrlimit(RLIMIT_NOFILE, &files);
+            if (given.hard_files > 0) files.rlim_max = files.rlim_cur = given.hard_files;
+            if (given.soft_files > 0) files.rlim_cur = given.soft_files;
+            ::setrlimit(RLIMIT_NOFILE, &files);
             ::execv(argv[0], argv.data());
             ::_exit(99);
         }
@@ -178,13 +186,9 @@ class Launched {
     }
 
     /// Reads until `text` has come `times` times on standard output.
-    bool saw(const std::string& text, int times = 1) {
-        const auto deadline = Clock::now() + kLimit;
-        while (count(result_.out, text) < times) {
-            if (Clock::now() > deadline || !read(milliseconds(100))) return count(result_.out, text) >= times;
-        }
-        return true;
-    }
+    bool saw(const std::string& text, int times = 1) { return saw(result_.out, text, times); }
+    /// The same on standard error.
+    bool was_told(const std::string& text, int times = 1) { return saw(result_.error, text, times); }
 
     const Result& so_far() const { return result_; }
     Result finish() {
@@ -222,6 +226,14 @@ class Launched {
         return false;
     }
 
+    bool saw(const std::string& where, const std::string& text, int times) {
+        const auto deadline = Clock::now() + kLimit;
+        while (count(where, text) < times) {
+            if (Clock::now() > deadline || !read(milliseconds(100))) return count(where, text) >= times;
+        }
+        return true;
+    }
+
     /// False when both streams have ended.
     bool read(milliseconds limit) {
         pollfd entries[2] = {{out_open_ ? out_ : -1, POLLIN, 0}, {error_open_ ? error_ : -1, POLLIN, 0}};
@@ -251,6 +263,29 @@ class Launched {
 };
 
 inline Result run(const Words& arguments) { return Launched(arguments).finish(); }
+
+/// A shell script that stands first in PATH under a name, while this lives.
+class FirstInPath {
+  public:
+    FirstInPath(const std::string& name, const std::string& script)
+        : directory_(fmt::format("{}/rollcall-path-{}-{}", testing::TempDir(), name, ::getpid())), path_(std::getenv("PATH")) {
+        std::filesystem::create_directory(directory_);
+        const std::string file = directory_ + "/" + name;
+        std::ofstream(file) << "#!/bin/sh\n" << script << "\n";
+        ::chmod(file.c_str(), 0755);
+        ::setenv("PATH", (directory_ + ":" + path_).c_str(), 1);
+    }
+    ~FirstInPath() {
+        ::setenv("PATH", path_.c_str(), 1);
+        std::filesystem::remove_all(directory_);
+    }
+    FirstInPath(const FirstInPath&) = delete;
+    FirstInPath& operator=(const FirstInPath&) = delete;
+
+  private:
+    std::string directory_;
+    std::string path_;
+};
 
 /// `rollcall run -n ranks probe steps...`
 inline Words probe(int ranks, const Words& steps, const Words& options = {}) {

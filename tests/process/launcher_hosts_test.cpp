@@ -197,7 +197,10 @@ TEST(Hosts, OneThatDoesNotAnswerIsNamed) {
     const Result result = run(
         {"--hosts", "a,b", "--launch-timeout", "300ms", "--agent", "sh -c 'test $0 = a && exec \"$@\"; exec sleep 1000' {host}", "true"});
     EXPECT_EQ(result.code, 124);
-    EXPECT_TRUE(has(result.error, "host b has not answered within 0.3 s"));
+    // On a busy machine the other one may be late, too.
+    EXPECT_TRUE(has(result.error, "not answered within 0.3 s"));
+    EXPECT_TRUE(lines_of(result.error).at(0).find("host b has") != std::string::npos || result.error.find(": a, b") != std::string::npos)
+        << result.error;
 }
 
 /// As a default sshd does with many connections at a time: dropped, and welcome a little later.
@@ -228,7 +231,93 @@ TEST(Hosts, RanksThatDoNotJoinInTimeAreNamed) {
     const Result result = run(on("a:2,b:2", {"--launch-timeout", "500ms", "--grace", "100ms", "-n", "3"},
                                  {kProbe, "exchange:10", "leave", ":", "-n", "1", "sleep", "1000"}));
     EXPECT_EQ(result.code, 124);
-    EXPECT_TRUE(has(result.error, "1 of 4 ranks have not joined the job within 0.5 s: 3 on b"));
+    // On a busy machine others may be late, too: then they are named before this one, or their hosts are.
+    if (result.error.find("hosts have not answered") == std::string::npos && result.error.find("host b has") == std::string::npos) {
+        EXPECT_TRUE(has(result.error, " of 4 ranks have not joined the job within 0.5 s: "));
+        EXPECT_TRUE(has(result.error, "3 on b\n"));
+    }
+}
+
+TEST_P(Fanouts, RanksThatCannotBeStartedEndTheJob) {
+    Launched::Given given;
+    given.hard_files = 60;
+    Launched job(on("a:1,b:20,c:1", options(), {"sleep", "1000"}), given);
+    const Result result = job.finish();
+    EXPECT_EQ(result.code, 1);
+    EXPECT_TRUE(has(result.error, "on host b could not be started"));
+    EXPECT_TRUE(has(result.error, "ulimit -n"));
+    EXPECT_TRUE(job.left().empty());
+}
+
+/// The launcher's own ranks start when it hears that the last host is prepared: that one is not to blame.
+TEST(Hosts, RanksOfThisHostThatCannotBeStartedEndTheJob) {
+    const FirstInPath ssh("ssh", "while [ $1 != -- ]; do shift; done; shift 2; exec sh -c \"exec $*\"");
+    Launched::Given given;
+    given.hard_files = 60;
+    Launched job({"--hosts", "localhost:20,elsewhere:1", "sleep", "1000"}, given);
+    const Result result = job.finish();
+    EXPECT_EQ(result.code, 1);
+    EXPECT_TRUE(has(result.error, "could not be started"));
+    EXPECT_EQ(count(result.error, "elsewhere"), 0) << result.error;
+    EXPECT_TRUE(job.left().empty());
+}
+
+TEST(Hosts, ManyAgentsDoNotNeedAHigherLimitOfOpenFiles) {
+    Launched::Given given;
+    given.soft_files = 32;
+    Launched job(on("h[0-15]", {"--fanout", "flat"}, shell("ulimit -Sn")), given);
+    const Result result = job.finish();
+    EXPECT_EQ(result.code, 0) << result.error;
+    EXPECT_EQ(count(result.out, "32\n"), 16) << result.out;
+}
+
+/// All ranks have ended, and agents hold what they wrote, because nobody takes the output: when agents die then, it is lost.
+TEST(Hosts, OutputThatIsLostWithItsHostIsNotASuccess) {
+    int ends[2];
+    ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    Launched::Given given;
+    given.output = ends[1];
+    const std::string go = fmt::format("{}/rollcall-hosts-go-{}", testing::TempDir(), ::getpid());
+    // So much fits into an agent's window and a pipe: every rank can end. But the launcher does not take the rest of it, 56 KiB,
+    // from all of them.
+    Launched job(on("h[0-31]", {"--fanout", "flat"},
+                    shell(fmt::format("setsid sleep 1000 > /dev/null 2>&1 & while [ ! -e {} ]; do sleep 0.01; done; yes | head -c 320000", go))),
+                 given);
+    ::close(ends[1]);
+    const auto with = [&](const std::string& words) {
+        std::vector<pid_t> found;
+        for (const pid_t process : job.left()) {
+            if (contents(fmt::format("/proc/{}/cmdline", process)) == words) found.push_back(process);
+        }
+        return found;
+    };
+    const std::string orphan("sleep\0" "1000\0", 11);
+    ASSERT_TRUE(eventually([&] { return with(orphan).size() == 32; }));
+    std::ofstream(go) << "go";
+    // An agent ends what its ranks have left when it is told to finish, and that is when all ranks have ended.
+    ASSERT_TRUE(eventually([&] { return with(orphan).empty(); }));
+    ::unlink(go.c_str());
+    const auto agents = with(kCommand + '\0' + "agent" + '\0');
+    EXPECT_FALSE(agents.empty());
+    for (const pid_t agent : agents) ::kill(agent, SIGKILL);
+    std::vector<char> chunk(1 << 20);
+    while (::read(ends[0], chunk.data(), chunk.size()) > 0) {
+    }
+    ::close(ends[0]);
+    const Result result = job.finish();
+    EXPECT_NE(result.code, 0);
+    EXPECT_TRUE(has(result.error, "what its ranks wrote last is missing"));
+}
+
+TEST(Hosts, ADirectoryIsTheSameEverywhere) {
+    const auto base = std::filesystem::canonical(testing::TempDir()) / fmt::format("rollcall-hosts-directory-{}", ::getpid());
+    std::filesystem::create_directory(base);
+    // A remote shell begins somewhere else.
+    const Result result = run({"--hosts", "a,b", "--agent", "sh -c 'cd / && exec \"$@\"' {host}", "--directory",
+                               std::filesystem::relative(base).string(), "pwd", "-P"});
+    EXPECT_EQ(result.code, 0) << result.error;
+    EXPECT_EQ(result.out, base.string() + "\n" + base.string() + "\n");
+    std::filesystem::remove(base);
 }
 
 TEST(Hosts, OutputGoesToFiles) {

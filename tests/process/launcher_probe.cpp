@@ -9,6 +9,8 @@
 ///     again                   prints what a second find_bootstrap says  ready              close (the bootstrap)
 ///     await:PATH              until that file exists                    garbage            time:TIMES:BYTES
 ///
+///     hold:PID:PATH           (alone) as a debugger that hangs: stops a process, makes that file, and waits, whatever it is told
+///
 /// "@R" at the end of a step: only rank R does it; "@!R": all but R. An error is printed as "rank R error CODE FAILED:
 /// TEXT" and ends the program with code 5.
 #include <fcntl.h>
@@ -16,12 +18,17 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -176,9 +183,22 @@ void step(std::unique_ptr<Bootstrap>& job, const std::string& what) {
     }
 }
 
+[[noreturn]] void hold(pid_t process, const std::string& path) {
+    ::signal(SIGTERM, SIG_IGN);
+    const bool held = ::ptrace(PTRACE_ATTACH, process, nullptr, nullptr) == 0 && ::waitpid(process, nullptr, __WALL) == process;
+    std::ofstream(path + ".new") << (held ? "held" : "refused");
+    ::rename((path + ".new").c_str(), path.c_str());
+    while (held) ::pause();
+    ::_exit(1);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+    if (argc == 2 && std::string_view(argv[1]).starts_with("hold:")) {
+        const auto words = split(argv[1]);
+        hold(std::stoi(words.at(1)), words.at(2));
+    }
     int rank = -1;
     try {
         if (const char* descriptor = std::getenv("ROLLCALL_BOOTSTRAP_FD")) {

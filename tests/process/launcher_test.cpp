@@ -1,5 +1,7 @@
 /// \file
 /// `rollcall run` with real processes: exit codes, output, notices, and that nothing remains whatever dies.
+#include <sys/ptrace.h>
+
 #include "tests/process/launched.hpp"
 
 namespace {
@@ -471,6 +473,77 @@ TEST(Launcher, OnlyTheJobsOwnSharedMemoryIsRemoved) {
     EXPECT_TRUE(shared_memory().contains(ours.substr(1)));
     ::unlink(("/dev/shm" + ours).c_str());
     ::unlink(go.c_str());
+}
+
+/// The limit is reached when some ranks run already: they are ended, and the job is.
+TEST(Launcher, RanksThatCannotBeStartedEndTheJob) {
+    Launched::Given given;
+    given.hard_files = 60;
+    Launched job({"-n", "20", "sleep", "1000"}, given);
+    const Result result = job.finish();
+    EXPECT_EQ(result.code, 1);
+    EXPECT_EQ(lines_of(result.error).size(), 1u) << result.error;
+    EXPECT_TRUE(has(result.error, "could not be started"));
+    EXPECT_TRUE(has(result.error, "ulimit -n"));
+    EXPECT_TRUE(job.left().empty());
+}
+
+/// A process that is held by a debugger dies of SIGKILL, but nobody else sees that: as one that hangs in the kernel.
+TEST(Launcher, ARankThatCannotBeEndedIsNamed) {
+    Launched job({"-n", "1", "--grace", "100ms", "sh", "-c", "echo $$; exec sleep 1000"});
+    ASSERT_TRUE(job.saw("\n"));
+    const pid_t rank = std::stoi(job.so_far().out);
+    if (::ptrace(PTRACE_SEIZE, rank, nullptr, nullptr) != 0) {
+        job.signal(SIGTERM);
+        job.finish();
+        GTEST_SKIP() << "a process may not be traced here";
+    }
+    job.signal(SIGTERM);
+    EXPECT_TRUE(job.was_told("rank 0 on host"));
+    EXPECT_TRUE(has(job.so_far().error, "cannot be ended"));
+    int status = 0;  // it stopped for SIGTERM first
+    while (::waitpid(rank, &status, __WALL) == rank && WIFSTOPPED(status)) {
+    }
+    EXPECT_EQ(job.finish().code, 128 + SIGTERM);
+}
+
+TEST(Launcher, ADebuggerThatHangsIsEndedWithTheRank) {
+    const std::string held = fmt::format("{}/rollcall-launcher-test-held-{}", testing::TempDir(), ::getpid());
+    const FirstInPath gdb("gdb", fmt::format("exec {} hold:$2:{}", kProbe, held));
+    Launched job({"-n", "1", "--timeout", "100ms", "--stack-traces", "--grace", "100ms", "sleep", "1000"});
+    ASSERT_TRUE(eventually([&] { return ::access(held.c_str(), F_OK) == 0; }));
+    const bool refused = contents(held) == "refused";
+    ::unlink(held.c_str());
+    job.signal(SIGTERM);  // its 20 s are cut short
+    const Result result = job.finish();
+    EXPECT_EQ(result.code, 124);
+    EXPECT_TRUE(has(result.error, "where its ranks are:"));
+    EXPECT_EQ(count(result.error, "cannot be ended"), 0) << result.error;
+    if (refused) GTEST_SKIP() << "a process may not be traced here";
+}
+
+TEST(Launcher, StackTracesAreWritten) {
+    const FirstInPath gdb("gdb", "echo \"#0 in a function of $2\"; echo what nobody needs");
+    const Result result = run({"-n", "2", "--timeout", "100ms", "--stack-traces", "sleep", "1000"});
+    EXPECT_EQ(result.code, 124);
+    EXPECT_TRUE(has(result.error, "--- rank 1, process "));
+    EXPECT_EQ(count(result.error, "#0 in a function of "), 2) << result.error;
+    EXPECT_EQ(count(result.error, "nobody needs"), 0) << result.error;
+}
+
+TEST(Launcher, ProgramsStartInTheDirectoryAndFilesStayHere) {
+    const auto base = std::filesystem::canonical(testing::TempDir()) / fmt::format("rollcall-launcher-directory-{}", ::getpid());
+    std::filesystem::create_directories(base / "work");
+    const auto work = std::filesystem::relative(base / "work");
+    const auto files = std::filesystem::relative(base / "files");
+    ASSERT_TRUE(files.is_relative());
+    const Result result = run({"-n", "2", "--directory", work.string(), "--output-directory", files.string(), "pwd", "-P"});
+    EXPECT_EQ(result.code, 0) << result.error;
+    EXPECT_EQ(contents((base / "files/rank.1.out").string()), (base / "work").string() + "\n");
+    const Result missing = run({"-n", "1", "--directory", (base / "nowhere").string(), "true"});
+    EXPECT_EQ(missing.code, 1);
+    EXPECT_TRUE(has(missing.error, "has no directory"));
+    std::filesystem::remove_all(base);
 }
 
 TEST(Launcher, ManyRanks) {

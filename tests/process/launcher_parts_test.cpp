@@ -1,0 +1,81 @@
+/// \file
+/// Parts of the launcher in states that a whole job comes to by chance only.
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include <rollcall/error.hpp>
+
+#include "launcher/leftovers.hpp"
+#include "launcher/pair.hpp"
+#include "launcher/protocol.hpp"
+#include "launcher/remote.hpp"
+#include "tests/process/launched.hpp"
+
+namespace {
+
+using namespace rollcall::test;
+using namespace rollcall::launcher;
+using rollcall::bootstrap::Frame;
+using rollcall::bootstrap::FrameType;
+using rollcall::bootstrap::FrameWriter;
+
+/// The death of a remote shell is seen before what came through it is read.
+TEST(LauncherParts, LastWordsCountBeforeTheEndOfTheRemoteShell) {
+    const std::string file = fmt::format("{}/rollcall-parts-words-{}", testing::TempDir(), ::getpid());
+    {
+        std::ofstream words(file, std::ios::binary);
+        words << "welcome\n";
+        for (const auto& frame : {FrameWriter(FrameType::agent_hello).u32(kAgentProtocol).text("a").finish(),
+                                  encode_stream(FrameType::agent_output, 0, false, "last words\n"),
+                                  FrameWriter(FrameType::agent_finished).i32(0).finish()}) {
+            words.write(reinterpret_cast<const char*>(frame.data()), static_cast<std::streamsize>(frame.size()));
+        }
+    }
+    Order order;
+    order.size = 1;
+    order.applications.push_back({{"true"}, {}});
+    order.remote_shell = fmt::format("sh -c 'cat {}' {{host}}", file);
+    order.command = "rollcall";
+    order.silence = order.launch_timeout = std::chrono::nanoseconds(seconds(60)).count();
+    order.hosts.push_back({0, "a", {{0, 0, 0}}, -1});
+
+    std::vector<FrameType> said;
+    std::string lost;
+    Remote::Events events;
+    events.said = [&](const Frame& frame) { said.push_back(frame.type); };
+    events.lost = [&](const std::string& how, int) { lost = how; };
+    events.shell_said = [](const std::string&) {};
+    Poller poller;
+    const Inherited inherited;
+    Remote remote(poller, order, inherited, events);
+    remote.start();
+    int status = 0;
+    ASSERT_EQ(::waitpid(remote.shell(), &status, 0), remote.shell());
+    remote.shell_ended(status);
+    EXPECT_EQ(said, (std::vector<FrameType>{FrameType::agent_output, FrameType::agent_finished}));
+    EXPECT_EQ(lost, "");
+    EXPECT_TRUE(remote.over());
+    ::unlink(file.c_str());
+}
+
+TEST(LauncherParts, WhatAGuardLeavesThatFailsIsRemoved) {
+    const std::string name = fmt::format("/rollcall-parts-left-{}", ::getpid());
+    PairOptions options;
+    options.name = "a guard that is to fail";
+    const int code = run_guarded(
+        [&](Guarded& guarded) -> int {
+            Leftovers leftovers(false);
+            if (::shm_open(name.c_str(), O_CREAT | O_RDWR, 0600) < 0) return 3;
+            if (::fork() == 0) {
+                for (;;) ::pause();  // a rank that has the file open
+            }
+            for (const auto& found : leftovers.look()) ::send(guarded.commands.get(), &found, sizeof found, 0);
+            throw rollcall::Error(rollcall::ErrorCode::bootstrap, "this is what it was to do");
+        },
+        options);
+    EXPECT_EQ(code, 1);
+    EXPECT_FALSE(shared_memory().contains(name.substr(1)));
+    ::shm_unlink(name.c_str());
+}
+
+}  // namespace

@@ -27,7 +27,7 @@ constexpr Timeout kLeastFlush = std::chrono::seconds(1);
 /// gdb may take this long for all ranks of a host.
 constexpr Timeout kStacksLimit = std::chrono::seconds(20);
 /// What has not died of SIGKILL after this does not die of it. A process with much memory takes seconds.
-constexpr Timeout kKillLimit = std::chrono::seconds(10);
+constexpr Timeout kLongestKill = std::chrono::seconds(10);
 /// Most ranks that are named in one sentence.
 constexpr std::size_t kMostNamed = 16;
 
@@ -309,7 +309,7 @@ void Job::terminate(int signal) {
 }
 
 void Job::kill() {
-    if (stage_ != Stage::killing) stage_until_ = after(kKillLimit);
+    if (stage_ != Stage::killing) stage_until_ = after(kLongestKill);
     stage_ = Stage::killing;
     command(FrameWriter(FrameType::agent_kill).finish());
 }
@@ -320,8 +320,9 @@ void Job::give_up_killing() {
         names.push_back(names.size() < kMostNamed ? who(rank) : "...");
         if (names.size() > kMostNamed) break;
     }
-    say(fmt::format("{} cannot be ended: a process that SIGKILL does not end is another user's, is held by a debugger, or hangs in the kernel",
-                    fmt::join(names, ", ")));
+    say(fmt::format(
+        "{} cannot be ended: a process that SIGKILL does not end is another user's, is held by a debugger, or hangs in the kernel",
+        fmt::join(names, ", ")));
     living_.clear();
 }
 

@@ -130,9 +130,10 @@ void Remote::start() {
     int ends[2];
     int errors[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0 || ::pipe2(errors, O_CLOEXEC) != 0) {
-        throw Error(ErrorCode::bootstrap,
-                    fmt::format("the launcher cannot reach host {}: {}{}", host().name, std::strerror(errno),
-                                errno == EMFILE ? "; raise the limit of open files (ulimit -n), or let agents start each other (--fanout)" : ""));
+        throw Error(
+            ErrorCode::bootstrap,
+            fmt::format("the launcher cannot reach host {}: {}{}", host().name, std::strerror(errno),
+                        errno == EMFILE ? "; raise the limit of open files (ulimit -n), or let agents start each other (--fanout)" : ""));
     }
     Descriptor ours(ends[0]), its(ends[1]), error(errors[0]), its_error(errors[1]);
     const pid_t launcher = ::getpid();

@@ -79,8 +79,8 @@ class Station : protected Node::Events {
     void report_traced();
     void reap();
 
-    std::vector<Order> parts_;            // of the order, for each agent that this station starts, until it does
-    std::map<int, std::size_t> way_;      // from a rank to the remote that leads to it
+    std::vector<Order> parts_;        // of the order, for each agent that this station starts, until it does
+    std::map<int, std::size_t> way_;  // from a rank to the remote that leads to it
     bootstrap::Hub hub_;
     std::vector<std::unique_ptr<Remote>> remotes_;
     Leftovers leftovers_;

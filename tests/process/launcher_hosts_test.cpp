@@ -280,9 +280,10 @@ TEST(Hosts, OutputThatIsLostWithItsHostIsNotASuccess) {
     const std::string go = fmt::format("{}/rollcall-hosts-go-{}", testing::TempDir(), ::getpid());
     // So much fits into an agent's window and a pipe: every rank can end. But the launcher does not take the rest of it, 56 KiB,
     // from all of them.
-    Launched job(on("h[0-31]", {"--fanout", "flat"},
-                    shell(fmt::format("setsid sleep 1000 > /dev/null 2>&1 & while [ ! -e {} ]; do sleep 0.01; done; yes | head -c 320000", go))),
-                 given);
+    Launched job(
+        on("h[0-31]", {"--fanout", "flat"},
+           shell(fmt::format("setsid sleep 1000 > /dev/null 2>&1 & while [ ! -e {} ]; do sleep 0.01; done; yes | head -c 320000", go))),
+        given);
     ::close(ends[1]);
     const auto with = [&](const std::string& words) {
         std::vector<pid_t> found;
@@ -291,7 +292,10 @@ TEST(Hosts, OutputThatIsLostWithItsHostIsNotASuccess) {
         }
         return found;
     };
-    const std::string orphan("sleep\0" "1000\0", 11);
+    const std::string orphan(
+        "sleep\0"
+        "1000\0",
+        11);
     ASSERT_TRUE(eventually([&] { return with(orphan).size() == 32; }));
     std::ofstream(go) << "go";
     // An agent ends what its ranks have left when it is told to finish, and that is when all ranks have ended.

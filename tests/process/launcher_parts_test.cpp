@@ -25,9 +25,9 @@ TEST(LauncherParts, LastWordsCountBeforeTheEndOfTheRemoteShell) {
     {
         std::ofstream words(file, std::ios::binary);
         words << "welcome\n";
-        for (const auto& frame : {FrameWriter(FrameType::agent_hello).u32(kAgentProtocol).text("a").finish(),
-                                  encode_stream(FrameType::agent_output, 0, false, "last words\n"),
-                                  FrameWriter(FrameType::agent_finished).i32(0).finish()}) {
+        for (const auto& frame :
+             {FrameWriter(FrameType::agent_hello).u32(kAgentProtocol).text("a").finish(),
+              encode_stream(FrameType::agent_output, 0, false, "last words\n"), FrameWriter(FrameType::agent_finished).i32(0).finish()}) {
             words.write(reinterpret_cast<const char*>(frame.data()), static_cast<std::streamsize>(frame.size()));
         }
     }

@@ -16,10 +16,11 @@ namespace {
 
 using Json = nlohmann::json;
 
-class BenchCluster : public testing::Test {
+class BenchCluster : public ClusterTest {
   protected:
     void SetUp() override {
-        if (!unavailable().empty()) GTEST_SKIP() << unavailable();
+        ClusterTest::SetUp();
+        if (IsSkipped()) return;
         mark_ = fmt::format("BENCH_CLUSTER_TEST={}-{}", ::getpid(), testing::UnitTest::GetInstance()->current_test_info()->name());
     }
 
@@ -74,13 +75,12 @@ TEST_F(BenchCluster, HostsTakeSeveralRanksAndOneJobMayPrintItself) {
     EXPECT_EQ(idle.code, 0) << idle.error;
 }
 
-TEST_F(BenchCluster, TheRateOfLinksIsMet) {
+TEST_F(BenchCluster, TheRateOfLinksIsNotExceeded) {
     const Result result = bench("pingpong --cluster 2 --rate 100mbit --bytes 1Mi --iterations 2 --rounds 1 --timeout 60s --format json");
     ASSERT_EQ(result.code, 0) << result.error;
     const double seconds = cells(result).at(0)["run_time"]["median"];
-    const double rate = (1 << 20) * 8e-6 / seconds;
-    EXPECT_GT(rate, 0.5 * 100);
-    EXPECT_LT(rate, 1.3 * 100) << "the burst of the link is a part of the message";
+    constexpr int kBurst = 1 << 17;  // what a link that was idle carries at once
+    EXPECT_LT(((1 << 20) - kBurst) * 8e-6 / seconds, 1.05 * 100);
 }
 
 TEST_F(BenchCluster, PeersRunOnTheSameHosts) {

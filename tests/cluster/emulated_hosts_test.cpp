@@ -34,13 +34,6 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-class ClusterTest : public testing::Test {
-  protected:
-    void SetUp() override {
-        if (!unavailable().empty()) GTEST_SKIP() << unavailable();
-    }
-};
-
 using Scripts = std::map<std::string, std::string>;
 
 /// Programs that stand before those of the system, as long as this object lives.
@@ -252,10 +245,7 @@ TEST_F(ClusterTest, NothingRemainsWhenItsHoldersAreKilled) {
 }
 
 TEST_F(ClusterTest, NothingRemainsWhenItIsKilledWhileItIsMade) {
-    const char* const given = std::getenv("ROLLCALL_TEST_SEED");
-    const unsigned seed = given != nullptr ? static_cast<unsigned>(std::strtoul(given, nullptr, 0)) : std::random_device()();
-    fmt::print("ROLLCALL_TEST_SEED={}\n", seed);
-    std::mt19937 random(seed);
+    std::mt19937_64 random(seed());
     for (int round = 0; round < 8; ++round) {
         SCOPED_TRACE(round);
         const std::string name = fmt::format("test-{}-killed-{}", ::getpid(), round), mark = "ROLLCALL_CLUSTER_TEST=" + name;

@@ -2,13 +2,11 @@
 
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
-#include <sstream>
 #include <thread>
 #include <utility>
 
@@ -30,16 +28,9 @@ using std::chrono::milliseconds;
 constexpr const char* kMarkVariable = "ROLLCALL_CLUSTER_TEST";
 constexpr const char* kNamespaces[] = {"net", "mnt", "uts", "ipc", "pid"};
 
-std::vector<std::string> processes() {
-    std::vector<std::string> found;
-    for (const auto& entry : std::filesystem::directory_iterator("/proc"))
-        if (std::atoi(entry.path().filename().c_str()) > 0) found.push_back(entry.path().string());
-    return found;
-}
-
-std::string namespace_of(const std::string& process, const char* kind) {
+std::string namespace_of(pid_t process, const char* kind) {
     char text[64];
-    const ssize_t length = ::readlink(fmt::format("{}/ns/{}", process, kind).c_str(), text, sizeof text);
+    const ssize_t length = ::readlink(fmt::format("/proc/{}/ns/{}", process, kind).c_str(), text, sizeof text);
     return length > 0 ? std::string(text, static_cast<std::size_t>(length)) : std::string();
 }
 
@@ -88,12 +79,6 @@ void read_some(int& descriptor, std::string& into) {
 }
 
 }  // namespace
-
-std::string contents(const std::string& path) {
-    std::ostringstream text;
-    text << std::ifstream(path, std::ios::binary).rdbuf();  // of a process that has gone it is empty: an iterator would throw
-    return text.str();
-}
 
 Command::Command(const Words& words, const Words& environment) {
     std::signal(SIGPIPE, SIG_IGN);
@@ -187,14 +172,6 @@ Result Command::finish(const std::string& input, milliseconds limit) {
 
 Result run(const Words& words, const std::string& input, const Words& environment) { return Command(words, environment).finish(input); }
 
-bool eventually(const std::function<bool()>& what, milliseconds limit) {
-    for (const auto deadline = Clock::now() + limit; Clock::now() < deadline;) {
-        if (what()) return true;
-        std::this_thread::sleep_for(milliseconds(2));
-    }
-    return what();
-}
-
 const std::string& unavailable() {
     static const std::string reason = find_reason();
     return reason;
@@ -203,10 +180,10 @@ const std::string& unavailable() {
 void expect_gone(const std::string& name, const std::string& mark, const std::set<std::string>& namespaces) {
     const auto remain = [&] {
         Words found;
-        for (const std::string& process : processes()) {
-            bool is_ours = ('\0' + contents(process + "/environ")).find('\0' + mark + '\0') != std::string::npos;
+        for (const pid_t process : processes()) {
+            bool is_ours = has_entry(process, mark);
             for (const char* kind : kNamespaces) is_ours = is_ours || namespaces.contains(namespace_of(process, kind));
-            if (is_ours) found.push_back(process + " " + contents(process + "/comm"));
+            if (is_ours) found.push_back(fmt::format("{} {}", process, contents(fmt::format("/proc/{}/comm", process))));
         }
         return found;
     };
@@ -224,12 +201,12 @@ Cluster::Cluster(const std::string& hosts, const Words& options) {
     holder_ = std::make_unique<Command>(all, Words{mark_});
     if (!holder_->wait_for("\n")) throw std::runtime_error("the cluster cannot be made: " + holder_->finish().error);
     std::ifstream names(state() + "/names");
-    Words processes = {fmt::format("/proc/{}", holder_->process())};
-    for (std::string host; std::getline(names, host);) processes.push_back(fmt::format("/proc/{}", process_of(host)));
-    for (const std::string& process : processes)
+    std::vector<pid_t> first = {holder_->process()};
+    for (std::string host; std::getline(names, host);) first.push_back(process_of(host));
+    for (const pid_t process : first)
         for (const char* kind : kNamespaces)
-            if (const auto found = namespace_of(process, kind); found != namespace_of("/proc/self", kind)) namespaces_.insert(found);
-    EXPECT_EQ(namespaces_.size(), processes.size() * std::size(kNamespaces) - 1) << "each has its own, but for the holder's processes";
+            if (const auto found = namespace_of(process, kind); found != namespace_of(::getpid(), kind)) namespaces_.insert(found);
+    EXPECT_EQ(namespaces_.size(), first.size() * std::size(kNamespaces) - 1) << "each has its own, but for the holder's processes";
 }
 
 Cluster::~Cluster() {

@@ -13,6 +13,8 @@
 #include <gtest/gtest.h>
 #include <sys/types.h>
 
+#include "tests/common.hpp"
+
 namespace rollcall::test {
 
 using Words = std::vector<std::string>;
@@ -55,9 +57,6 @@ class Command {
 
 Result run(const Words& words, const std::string& input = {}, const Words& environment = {});
 
-/// Of a file; of one that is not there, or of a process that has gone, nothing.
-std::string contents(const std::string& path);
-
 /// Why clusters cannot be made here; empty: they can.
 const std::string& unavailable();
 
@@ -97,7 +96,13 @@ class Cluster {
     std::set<std::string> before_, namespaces_;
 };
 
-/// Whether it becomes true within the limit.
-bool eventually(const std::function<bool()>& what, std::chrono::milliseconds limit = std::chrono::seconds(10));
+/// Tests on clusters: skipped, with the reason, where none can be made. A SetUp of theirs begins with this one, and returns if
+/// IsSkipped().
+class ClusterTest : public testing::Test {
+  protected:
+    void SetUp() override {
+        if (!unavailable().empty()) GTEST_SKIP() << unavailable();
+    }
+};
 
 }  // namespace rollcall::test

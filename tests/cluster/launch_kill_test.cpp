@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <memory>
 #include <sstream>
 
@@ -41,12 +40,6 @@ struct Cell {
     const char* fanout = "";
 };
 
-std::string contents(const std::string& path) {
-    std::ostringstream text;
-    text << std::ifstream(path, std::ios::binary).rdbuf();  // of a process that has gone it is empty: an iterator would throw
-    return text.str();
-}
-
 std::string process_namespace(pid_t process) {
     std::error_code gone;
     return std::filesystem::read_symlink(fmt::format("/proc/{}/ns/pid", process), gone).string();
@@ -60,18 +53,18 @@ struct Process {
 };
 
 /// All that live, whatever namespace they are in.
-std::vector<Process> processes() {
+std::vector<Process> living() {
     std::vector<Process> all;
-    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    for (const pid_t id : processes()) {
+        const std::string directory = fmt::format("/proc/{}", id);
         Process one;
-        one.id = std::atoi(entry.path().filename().c_str());
-        if (one.id <= 0) continue;
+        one.id = id;
         one.where = process_namespace(one.id);
-        const std::string status = contents(entry.path() / "status");
+        const std::string status = contents(directory + "/status");
         if (one.where.empty() || status.find("State:\tZ") != std::string::npos) continue;
-        one.name = contents(entry.path() / "comm");
+        one.name = contents(directory + "/comm");
         if (!one.name.empty()) one.name.pop_back();
-        std::istringstream words(contents(entry.path() / "cmdline"));
+        std::istringstream words(contents(directory + "/cmdline"));
         for (std::string word; std::getline(words, word, '\0');) one.words.push_back(word);
         all.push_back(std::move(one));
     }
@@ -84,10 +77,6 @@ pid_t inner_id(pid_t process) {
     for (std::string line; std::getline(status, line);)
         if (line.starts_with("NSpid:")) return std::atoi(line.substr(line.find_last_of(" \t") + 1).c_str());
     return 0;
-}
-
-bool has_entry(pid_t process, const std::string& entry) {
-    return ('\0' + contents(fmt::format("/proc/{}/environ", process))).find('\0' + entry + '\0') != std::string::npos;
 }
 
 /// One job of the matrix, on three hosts that no other job is on meanwhile.
@@ -169,7 +158,7 @@ class Job {
         const std::string said = fmt::format("rank {}{}", kVictimRank, inner);
         const std::string& out = command_->so_far().out;
         const pid_t rank = std::atoi(out.substr(out.find(said) + said.size()).c_str());
-        for (const Process& process : processes()) {
+        for (const Process& process : living()) {
             const bool is_here = process.where == namespaces_[1];
             const bool is_agent = is_here && process.words.size() == 2 && process.words[1] == "agent";
             const bool is_guard = process.name == "rollcall-guard";
@@ -192,7 +181,7 @@ class Job {
     /// What is there of the job: processes on the three hosts besides the first one and sshd, processes of it elsewhere, and files.
     Words left(bool sessions = false) const {
         Words found;
-        for (const Process& process : processes()) {
+        for (const Process& process : living()) {
             const auto at = std::find(namespaces_.begin(), namespaces_.end(), process.where);
             bool is_left = false;
             if (at == namespaces_.end()) {
@@ -223,12 +212,8 @@ class Job {
     Clock::time_point begin_;
 };
 
-class LaunchKill : public testing::Test {
+class LaunchKill : public ClusterTest {
   protected:
-    void SetUp() override {
-        if (!unavailable().empty()) GTEST_SKIP() << unavailable();
-    }
-
     /// Some at a time: most of their time they wait.
     static void run_cells(const std::vector<Cell>& cells) {
         std::vector<Cell> all;

@@ -3,13 +3,10 @@
 #include "tests/cluster/harness.hpp"
 
 #include <sched.h>
-#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <random>
-#include <sstream>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -17,24 +14,11 @@
 namespace rollcall::test {
 namespace {
 
-testing::AssertionResult has(const std::string& text, const std::string& part) {
-    if (text.find(part) != std::string::npos) return testing::AssertionSuccess();
-    return testing::AssertionFailure() << "'" << part << "' is not in: " << text;
-}
-
-int lines_of(const std::string& text) { return static_cast<int>(std::count(text.begin(), text.end(), '\n')); }
-
-std::string contents(const std::filesystem::path& path) {
-    std::ifstream file(path);
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str();
-}
-
-class Launch : public testing::Test {
+class Launch : public ClusterTest {
   protected:
     void SetUp() override {
-        if (!unavailable().empty()) GTEST_SKIP() << unavailable();
+        ClusterTest::SetUp();
+        if (IsSkipped()) return;
         files_ = std::filesystem::path(testing::TempDir()) / fmt::format("rollcall-launch-{}", ::getpid());
         std::filesystem::create_directories(files_);
     }
@@ -89,7 +73,7 @@ TEST_F(Launch, SshIsTheDefault) {
     const Result refused = run_on("node[0-1],nowhere");
     EXPECT_EQ(refused.code, 1);
     EXPECT_EQ(refused.out, "");
-    EXPECT_EQ(lines_of(refused.error), 1) << refused.error;
+    EXPECT_EQ(count(refused.error, "\n"), 1) << refused.error;
     EXPECT_TRUE(has(refused.error, "Could not resolve hostname nowhere"));
 }
 
@@ -100,16 +84,14 @@ long long received(const Cluster& cluster, const std::string& host) {
 
 TEST_F(Launch, RanksOfFourHostsMoveData) {
     const Cluster cluster("4", {"--ssh", "--rate", "1gbit"});
-    const char* const given = std::getenv("ROLLCALL_TEST_SEED");
-    const auto seed = given ? std::strtoul(given, nullptr, 10) : std::random_device()() % 1'000'000'000;
-    fmt::print("seed {}\n", seed);
+    const std::string storm = fmt::format("storm:50:{}", seed() % 1'000'000'000);
     for (const char* fanout : {"flat", "1"}) {
         SCOPED_TRACE(fanout);
         const auto before = received(cluster, "node3");
         const Result result =
             launch(cluster, "head",
                    {"--hosts", "node[0-3]:2", "--agent", shell(cluster), "--fanout", fanout, "--timeout", "60s", ROLLCALL_TEST_RANKS,
-                    "describes_itself", "broadcasts:binomial", "broadcasts:scatter_allgather", fmt::format("storm:50:{}", seed), "splits"});
+                    "describes_itself", "broadcasts:binomial", "broadcasts:scatter_allgather", storm, "splits"});
         EXPECT_EQ(result.code, 0) << result.out << result.error;
         for (int rank = 0; rank < 8; ++rank) EXPECT_TRUE(has(result.out, fmt::format("rank {} done\n", rank)));
         EXPECT_GT(received(cluster, "node3") - before, 1'000'000) << "it came over the link";
@@ -145,9 +127,9 @@ TEST_F(Launch, DroppedConnectionsAreTriedAgain) {
                                  {"--hosts", fmt::format("h[1-{}]", kAgents), "--agent", agent, "--fanout", "flat", ROLLCALL_LAUNCHER_PROBE,
                                   "exchange:100", "leave", "print:here"});
     EXPECT_EQ(result.code, 0) << result.error;
-    EXPECT_EQ(lines_of(result.out), kAgents);
+    EXPECT_EQ(count(result.out, "\n"), kAgents);
     EXPECT_EQ(result.error, "") << "nobody need be told";
-    EXPECT_GT(lines_of(contents(tries)), kAgents) << "none was dropped";
+    EXPECT_GT(count(contents(tries), "\n"), kAgents) << "none was dropped";
 }
 
 TEST_F(Launch, AHostThatCannotBeHadIsOneSentence) {
@@ -162,7 +144,7 @@ TEST_F(Launch, AHostThatCannotBeHadIsOneSentence) {
         for (const auto& job : jobs) {
             const Result result = job->finish();
             EXPECT_EQ(result.code, code);
-            EXPECT_EQ(lines_of(result.error), 1) << result.error;
+            EXPECT_EQ(count(result.error, "\n"), 1) << result.error;
             EXPECT_TRUE(has(result.error, sentence));
             EXPECT_EQ(result.out, "") << "no rank of a job starts that cannot start all";
         }
@@ -192,7 +174,7 @@ TEST_F(Launch, AProgramThatAHostDoesNotHaveIsOneSentence) {
             launch(cluster, "node0", {"--hosts", "node[0-2]", "--agent", shell(cluster), "--fanout", fanout, "/run/program"});
         EXPECT_EQ(result.code, 127);
         EXPECT_EQ(result.out, "");
-        EXPECT_EQ(lines_of(result.error), 1) << result.error;
+        EXPECT_EQ(count(result.error, "\n"), 1) << result.error;
         EXPECT_TRUE(has(result.error, "cannot start '/run/program' on host node2"));
     }
 }

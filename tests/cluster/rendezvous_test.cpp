@@ -21,10 +21,11 @@ constexpr int kHosts = 3;
 constexpr int kEach = 2;
 constexpr int kRanks = kHosts * kEach;
 
-class RendezvousOfHosts : public testing::Test {
+class RendezvousOfHosts : public ClusterTest {
   protected:
     void SetUp() override {
-        if (!unavailable().empty()) GTEST_SKIP() << unavailable();
+        ClusterTest::SetUp();
+        if (IsSkipped()) return;
         directory_ = fs::path(testing::TempDir()) / fmt::format("rollcall-hosts-{}", ::getpid());
         fs::create_directory(directory_);
         cluster_ = std::make_unique<Cluster>(std::to_string(kHosts));

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -15,17 +14,13 @@
 #include <string>
 #include <vector>
 
+#include "tests/common.hpp"
+
 namespace {
 
 using Json = nlohmann::ordered_json;
 using Lines = std::vector<std::string>;
-
-std::string contents(const std::filesystem::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str();
-}
+using rollcall::test::contents;
 
 Lines lines_of(const std::string& text) {
     Lines lines;

@@ -1,15 +1,9 @@
 #include "tests/process/harness.hpp"
 
 #include <algorithm>
-#include <cstdlib>
-#include <fstream>
-#include <functional>
 #include <iterator>
-#include <map>
-#include <random>
 #include <set>
 #include <sstream>
-#include <thread>
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -32,34 +26,11 @@ constexpr auto kLimit = seconds(240);
 // Words of shared memory between the ranks of a job; see ranks.hpp.
 constexpr off_t kSharedBytes = 64 * 1024;
 
-bool eventually(const std::function<bool()>& what, Clock::duration limit) {
-    for (const auto deadline = Clock::now() + limit; Clock::now() < deadline;) {
-        if (what()) return true;
-        std::this_thread::sleep_for(milliseconds(2));
-    }
-    return what();
-}
-
-std::string contents(const std::string& path) {
-    std::ostringstream text;
-    text << std::ifstream(path, std::ios::binary).rdbuf();  // of a process that has gone it is empty: an iterator would throw
-    return text.str();
-}
-
 // Living processes with this entry in their environment.
 std::vector<pid_t> marked(const std::string& mark) {
     std::vector<pid_t> found;
-    DIR* const directory = ::opendir("/proc");
-    while (const dirent* entry = ::readdir(directory)) {
-        const int id = std::atoi(entry->d_name);
-        if (id <= 0) continue;
-        const std::string stat = contents(fmt::format("/proc/{}/stat", id));
-        const auto end = stat.rfind(')');
-        if (end == std::string::npos || stat.substr(end, 3) == ") Z") continue;
-        const std::string environment = '\0' + contents(fmt::format("/proc/{}/environ", id));
-        if (environment.find('\0' + mark + '\0') != std::string::npos) found.push_back(id);
-    }
-    ::closedir(directory);
+    for (const pid_t process : processes())
+        if (has_entry(process, mark)) found.push_back(process);
     return found;
 }
 
@@ -171,30 +142,12 @@ void expect_success(int ranks, const Words& scenarios, const JobOptions& options
     EXPECT_EQ(count(ended.out, " done\n"), ranks) << ended.out << ended.error;
 }
 
-std::uint64_t seed() {
-    const char* given = std::getenv("ROLLCALL_TEST_SEED");
-    const std::uint64_t value = given ? std::strtoull(given, nullptr, 0) : std::random_device()();
-    fmt::print("ROLLCALL_TEST_SEED={}\n", value);
-    return value;
-}
-
-int count(const std::string& text, const std::string& part) {
-    int found = 0;
-    for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++found;
-    return found;
-}
-
 Words lines_with(const std::string& text, const std::string& part) {
     Words lines;
     std::istringstream stream(text);
     for (std::string line; std::getline(stream, line);)
         if (line.find(part) != std::string::npos) lines.push_back(line);
     return lines;
-}
-
-testing::AssertionResult has(const std::string& text, const std::string& part) {
-    if (text.find(part) != std::string::npos) return testing::AssertionSuccess();
-    return testing::AssertionFailure() << "'" << part << "' is not in: " << text;
 }
 
 }  // namespace rollcall::test

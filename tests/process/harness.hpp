@@ -10,6 +10,8 @@
 #include <gtest/gtest.h>
 #include <sys/types.h>
 
+#include "tests/common.hpp"
+
 namespace rollcall::test {
 
 using Words = std::vector<std::string>;
@@ -36,12 +38,7 @@ Ended run_ranks(int ranks, const Words& scenarios, const JobOptions& options = {
 /// The same, and expects that every rank succeeds.
 void expect_success(int ranks, const Words& scenarios, const JobOptions& options = {});
 
-/// Seed of random parts: ROLLCALL_TEST_SEED, or a new one. Printed.
-std::uint64_t seed();
-
-int count(const std::string& text, const std::string& part);
 Words lines_with(const std::string& text, const std::string& part);
-testing::AssertionResult has(const std::string& text, const std::string& part);
 
 /// Sanitizers make everything slower by this factor: repeat counts are divided by it.
 #if defined(__SANITIZE_THREAD__)

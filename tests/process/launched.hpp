@@ -18,12 +18,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <map>
 #include <set>
 #include <sstream>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "tests/process/harness.hpp"
@@ -40,31 +38,6 @@ extern const std::string kCommand;
 extern const std::string kProbe;
 /// No test waits longer for anything; only a failing one waits that long.
 inline constexpr auto kLimit = seconds(20);
-
-inline bool eventually(const std::function<bool()>& what, Clock::duration limit = kLimit) {
-    for (const auto deadline = Clock::now() + limit; Clock::now() < deadline;) {
-        if (what()) return true;
-        std::this_thread::sleep_for(milliseconds(2));
-    }
-    return what();
-}
-
-inline std::string contents(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str();
-}
-
-inline std::vector<pid_t> processes() {
-    std::vector<pid_t> all;
-    DIR* const directory = ::opendir("/proc");
-    while (const dirent* entry = ::readdir(directory)) {
-        if (const int id = std::atoi(entry->d_name); id > 0) all.push_back(id);
-    }
-    ::closedir(directory);
-    return all;
-}
 
 /// State and parent of a process; 0 when it is gone.
 inline std::pair<char, pid_t> status_of(pid_t process) {
@@ -93,12 +66,6 @@ inline std::set<std::string> shared_memory() {
         ::closedir(directory);
     }
     return names;
-}
-
-inline int count(const std::string& text, const std::string& part) {
-    int found = 0;
-    for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++found;
-    return found;
 }
 
 inline Words lines_of(const std::string& text) {
@@ -211,21 +178,12 @@ class Launched {
         for (const pid_t process : processes()) {
             const char state = status_of(process).first;
             if (state == 'Z' || state == '\0') continue;
-            const std::string environment = contents(fmt::format("/proc/{}/environ", process));
-            if (contains_mark(environment)) found.push_back(process);
+            if (has_entry(process, mark_)) found.push_back(process);
         }
         return found;
     }
 
   private:
-    bool contains_mark(const std::string& environment) const {
-        std::istringstream stream(environment);
-        for (std::string one; std::getline(stream, one, '\0');) {
-            if (one == mark_) return true;
-        }
-        return false;
-    }
-
     bool saw(const std::string& where, const std::string& text, int times) {
         const auto deadline = Clock::now() + kLimit;
         while (count(where, text) < times) {
@@ -294,11 +252,6 @@ inline Words probe(int ranks, const Words& steps, const Words& options = {}) {
     words.push_back(kProbe);
     words.insert(words.end(), steps.begin(), steps.end());
     return words;
-}
-
-inline testing::AssertionResult has(const std::string& text, const std::string& part) {
-    if (text.find(part) != std::string::npos) return testing::AssertionSuccess();
-    return testing::AssertionFailure() << "'" << part << "' is not in: " << text;
 }
 
 }  // namespace rollcall::test

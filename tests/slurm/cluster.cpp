@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <sstream>
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
@@ -12,6 +11,8 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "tests/common.hpp"
 
 namespace rollcall::test {
 namespace {
@@ -34,12 +35,8 @@ std::string link_of(const std::string& path) {
 
 std::vector<pid_t> processes_of(const std::string& name_space) {
     std::vector<pid_t> found;
-    DIR* const directory = ::opendir("/proc");
-    while (const dirent* entry = ::readdir(directory)) {
-        const int id = std::atoi(entry->d_name);
-        if (id > 0 && !name_space.empty() && link_of(fmt::format("/proc/{}/ns/pid", id)) == name_space) found.push_back(id);
-    }
-    ::closedir(directory);
+    for (const pid_t process : processes())
+        if (!name_space.empty() && link_of(fmt::format("/proc/{}/ns/pid", process)) == name_space) found.push_back(process);
     return found;
 }
 

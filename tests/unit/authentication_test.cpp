@@ -18,28 +18,13 @@
 #include "runtime/bootstrap/rendezvous/door.hpp"
 #include "runtime/bootstrap/rendezvous/invitation.hpp"
 #include "runtime/bootstrap/rendezvous/network.hpp"
+#include "tests/unit/errors.hpp"
 
 namespace rollcall::bootstrap {
 namespace {
 
 const Identity kLeader{Identity::Kind::leader, 3, 8};
 const Identity kRoot{Identity::Kind::root, 0, 8};
-
-template <typename Call>
-Error error_of(Call call) {
-    try {
-        call();
-    } catch (const Error& error) {
-        return error;
-    }
-    ADD_FAILURE() << "no Error was thrown";
-    return Error(ErrorCode::state, "none");
-}
-
-testing::AssertionResult contains(const std::string& text, const std::string& part) {
-    if (text.find(part) != std::string::npos) return testing::AssertionSuccess();
-    return testing::AssertionFailure() << "'" << part << "' is not in: " << text;
-}
 
 bool equal(const Key& a, const Key& b) { return std::memcmp(a.bytes().data(), b.bytes().data(), kKeyBytes) == 0; }
 

@@ -19,6 +19,7 @@
 #include "runtime/bootstrap/descriptor.hpp"
 #include "runtime/bootstrap/frames.hpp"
 #include "runtime/bootstrap/launched.hpp"
+#include "tests/unit/errors.hpp"
 
 namespace rollcall::bootstrap {
 namespace {
@@ -33,22 +34,6 @@ std::vector<Blob> blobs(const Gathered& gathered) {
     std::vector<Blob> all;
     for (std::size_t rank = 0; rank < gathered.size(); ++rank) all.emplace_back(gathered[rank].begin(), gathered[rank].end());
     return all;
-}
-
-template <typename Call>
-Error error_of(Call call) {
-    try {
-        call();
-    } catch (const Error& error) {
-        return error;
-    }
-    ADD_FAILURE() << "no Error was thrown";
-    return Error(ErrorCode::state, "none");
-}
-
-testing::AssertionResult contains(const std::string& text, const std::string& part) {
-    if (text.find(part) != std::string::npos) return testing::AssertionSuccess();
-    return testing::AssertionFailure() << "'" << part << "' is not in: " << text;
 }
 
 TEST(Frames, CarryWhatWasWritten) {

@@ -1,10 +1,11 @@
 #include "runtime/topology/interfaces.hpp"
 
-#include <functional>
 #include <map>
 
 #include <gtest/gtest.h>
 #include <rollcall/error.hpp>
+
+#include "tests/unit/errors.hpp"
 
 namespace rollcall::runtime {
 namespace {
@@ -58,18 +59,6 @@ std::map<std::string, std::string> reasons(const Choice& choice) {
         by_name[verdict.name] = verdict.reason;
     }
     return by_name;
-}
-
-std::string refusal(ErrorCode code, const std::function<void()>& call) {
-    try {
-        call();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), code) << error.what();
-        EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos) << error.what();
-        return error.what();
-    }
-    ADD_FAILURE() << "nothing was thrown";
-    return {};
 }
 
 /// A workstation: loopback, two networks, a spare port, and what a container engine left.

@@ -22,6 +22,7 @@
 #include <rollcall/error.hpp>
 
 #include "runtime/bootstrap/bootstrap.hpp"
+#include "tests/unit/errors.hpp"
 
 namespace rollcall::bootstrap {
 namespace {
@@ -132,17 +133,6 @@ void all_ranks(int size, const std::function<void(int)>& work) {
 
 int lines(const std::string& text) { return static_cast<int>(std::count(text.begin(), text.end(), '\n')); }
 
-std::string error_of(const std::function<void()>& call, ErrorCode code) {
-    try {
-        call();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), code) << error.what();
-        return error.what();
-    }
-    ADD_FAILURE() << "no Error was thrown";
-    return "";
-}
-
 TEST(Pmi, EveryRankGetsTheTextOfRankZeroByFiveOrSixQuestions) {
     for (const int size : {1, 2, 5, 40}) {
         for (const std::size_t length : {std::size_t{1}, std::size_t{120}, kLongestInvitation}) {
@@ -168,7 +158,7 @@ TEST(Pmi, AValueThatIsCutIsFound) {
     all_ranks(2, [&](int rank) {
         Pmi pmi(manager.descriptor(rank), rank, 2, kSoon);
         if (rank == 0) return static_cast<void>(pmi.share(secret));
-        const std::string text = error_of([&] { pmi.share(""); }, ErrorCode::bootstrap);
+        const std::string text = refusal(ErrorCode::bootstrap, [&] { pmi.share(""); });
         EXPECT_NE(text.find("did not come whole"), std::string::npos) << text;
         EXPECT_NE(text.find("rollcall run"), std::string::npos) << text;
         EXPECT_EQ(text.find("ssss"), std::string::npos) << "a secret is in a message";
@@ -180,28 +170,28 @@ TEST(Pmi, AManagerThatIsGoneIsNamed) {
     all_ranks(2, [&](int rank) {
         Pmi pmi(manager.descriptor(rank), rank, 2, kSoon);
         if (rank == 0) return static_cast<void>(pmi.share("text"));
-        const std::string text = error_of([&] { pmi.share(""); }, ErrorCode::bootstrap);
+        const std::string text = refusal(ErrorCode::bootstrap, [&] { pmi.share(""); });
         EXPECT_NE(text.find("the process manager is gone"), std::string::npos) << text;
     });
 }
 
 TEST(Pmi, SilenceEndsAtTheDeadline) {
     Manager manager(1, {.silent = true});
-    const std::string text = error_of([&] { Pmi(manager.descriptor(0), 0, 1, std::chrono::milliseconds(30)); }, ErrorCode::timeout);
+    const std::string text = refusal(ErrorCode::timeout, [&] { Pmi(manager.descriptor(0), 0, 1, std::chrono::milliseconds(30)); });
     EXPECT_NE(text.find("get_my_kvsname"), std::string::npos) << text;
 }
 
 TEST(Pmi, ARankThatDoesNotComeEndsAtTheDeadline) {
     Manager manager(2);
     Pmi pmi(manager.descriptor(0), 0, 2, std::chrono::milliseconds(100));
-    const std::string text = error_of([&] { pmi.share("secret"); }, ErrorCode::timeout);
+    const std::string text = refusal(ErrorCode::timeout, [&] { pmi.share("secret"); });
     EXPECT_NE(text.find("not every rank has come"), std::string::npos) << text;
     EXPECT_EQ(text.find("secret"), std::string::npos) << text;
 }
 
 TEST(Pmi, ARefusalIsShown) {
     Manager manager(1, {.refuses_version = true});
-    const std::string text = error_of([&] { Pmi(manager.descriptor(0), 0, 1, kSoon); }, ErrorCode::bootstrap);
+    const std::string text = refusal(ErrorCode::bootstrap, [&] { Pmi(manager.descriptor(0), 0, 1, kSoon); });
     EXPECT_NE(text.find("rc=-1"), std::string::npos) << text;
 }
 

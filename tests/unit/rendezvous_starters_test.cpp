@@ -30,28 +30,13 @@
 #include "runtime/bootstrap/starters/embedded.hpp"
 #include "runtime/bootstrap/starters/key_file.hpp"
 #include "runtime/bootstrap/starters/torchrun.hpp"
+#include "tests/unit/errors.hpp"
 
 namespace rollcall::bootstrap {
 namespace {
 
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
-
-template <typename Call>
-Error error_of(Call call) {
-    try {
-        call();
-    } catch (const Error& error) {
-        return error;
-    }
-    ADD_FAILURE() << "no Error was thrown";
-    return Error(ErrorCode::state, "none");
-}
-
-testing::AssertionResult contains(const std::string& text, const std::string& part) {
-    if (text.find(part) != std::string::npos) return testing::AssertionSuccess();
-    return testing::AssertionFailure() << "'" << part << "' is not in: " << text;
-}
 
 bool equal(const Key& a, const Key& b) { return std::memcmp(a.bytes().data(), b.bytes().data(), kKeyBytes) == 0; }
 

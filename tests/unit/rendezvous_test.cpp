@@ -24,6 +24,7 @@
 #include "runtime/bootstrap/rendezvous/meeting_place.hpp"
 #include "runtime/bootstrap/rendezvous/network.hpp"
 #include "runtime/bootstrap/rendezvous/rendezvous.hpp"
+#include "tests/unit/errors.hpp"
 
 namespace rollcall::bootstrap {
 namespace {
@@ -31,11 +32,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kLimit = 20s;  // no test comes near it
-
-testing::AssertionResult contains(const std::string& text, const std::string& part) {
-    if (text.find(part) != std::string::npos) return testing::AssertionSuccess();
-    return testing::AssertionFailure() << "'" << part << "' is not in: " << text;
-}
 
 /// Hands texts from one thread to others.
 class Board {

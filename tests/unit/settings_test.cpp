@@ -1,7 +1,6 @@
 #include "runtime/settings/settings.hpp"
 
 #include <cstdlib>
-#include <functional>
 #include <iostream>
 #include <limits>
 #include <map>
@@ -13,6 +12,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <rollcall/error.hpp>
+
+#include "tests/unit/errors.hpp"
 
 namespace rollcall::runtime {
 namespace {
@@ -49,19 +50,6 @@ class Environment {
 Settings read(const Variables& variables) {
     const Environment environment(variables);
     return Settings::from_environment();
-}
-
-/// The sentence of the Error{code} that `call` throws; a failed test when it throws none.
-std::string refusal(ErrorCode code, const std::function<void()>& call) {
-    try {
-        call();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), code) << error.what();
-        EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos) << error.what();
-        return error.what();
-    }
-    ADD_FAILURE() << "nothing was thrown";
-    return {};
 }
 
 std::string setting_refusal(const std::string& variable, const std::string& value) {

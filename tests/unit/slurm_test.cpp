@@ -26,23 +26,13 @@
 
 #include "runtime/bootstrap/slurm/srun.hpp"
 #include "runtime/bootstrap/slurm/step.hpp"
+#include "tests/unit/errors.hpp"
 
 namespace rollcall::bootstrap {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-std::string slurm_error_of(const std::function<void()>& call, ErrorCode code) {
-    try {
-        call();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), code) << error.what();
-        return error.what();
-    }
-    ADD_FAILURE() << "no Error was thrown";
-    return "";
-}
 
 /// Sets variables, and gives the environment back as it was.
 class Variables {
@@ -106,14 +96,14 @@ TEST(SlurmStep, WhatIsMissingOrWrongIsNamed) {
         auto variables = variables_of_a_task();
         variables[name] = value;
         const Variables set(variables);
-        const std::string text = slurm_error_of([] { slurm_step(); }, ErrorCode::bootstrap);
+        const std::string text = refusal(ErrorCode::bootstrap, [] { slurm_step(); });
         EXPECT_NE(text.find("SLURM_PROCID says that srun started this process"), std::string::npos) << text;
     }
     for (const char* name : {"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_NODEID", "SLURM_LOCALID", "SLURM_GTIDS"}) {
         auto variables = variables_of_a_task();
         variables.erase(name);
         const Variables set(variables);
-        EXPECT_NE(slurm_error_of([] { slurm_step(); }, ErrorCode::bootstrap).find("is not set"), std::string::npos) << name;
+        EXPECT_NE(refusal(ErrorCode::bootstrap, [] { slurm_step(); }).find("is not set"), std::string::npos) << name;
     }
 }
 
@@ -345,7 +335,7 @@ TEST(Handout, WhoIsMissingIsNamedAtTheDeadline) {
     Listener listener;
     Handout handout("7.2", "text");
     handout.listen("nodes", listener.take(), credentials, {4, 9}, false);
-    const std::string text = slurm_error_of([&] { handout.serve(after(milliseconds(30))); }, ErrorCode::timeout);
+    const std::string text = refusal(ErrorCode::timeout, [&] { handout.serve(after(milliseconds(30))); });
     EXPECT_NE(text.find("of Slurm's step 7.2 have"), std::string::npos) << text;
     EXPECT_NE(text.find("missing are: nodes 4, 9; start the job in another way"), std::string::npos) << text;
 }
@@ -367,7 +357,7 @@ TEST(Handout, WhoWasRefusedIsSaidAtTheDeadlineWithWhy) {
     const auto says = [&](const std::string& part) {
         std::string text;
         for (const Nanoseconds until = after(seconds(20)); now() < until && text.find(part) == std::string::npos;)
-            text = slurm_error_of([&] { handout.serve(after(milliseconds(50))); }, ErrorCode::timeout);
+            text = refusal(ErrorCode::timeout, [&] { handout.serve(after(milliseconds(50))); });
         EXPECT_NE(text.find(part), std::string::npos) << text;
     };
     const Descriptor other_job = asks(key, "7.3");
@@ -390,7 +380,7 @@ TEST(Handout, WithoutDescriptorsItWaitsUntilThereAreSome) {
     const rlimit none_left{static_cast<rlim_t>(first_free), before.rlim_max};
     ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none_left), 0);
     const std::clock_t begin = std::clock();
-    const std::string text = slurm_error_of([&] { handout.serve(after(milliseconds(500))); }, ErrorCode::timeout);
+    const std::string text = refusal(ErrorCode::timeout, [&] { handout.serve(after(milliseconds(500))); });
     const std::clock_t used = std::clock() - begin;
     ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
     EXPECT_NE(text.find("could not be accepted: Too many open files (ulimit -n)"), std::string::npos) << text;

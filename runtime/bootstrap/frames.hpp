@@ -5,10 +5,13 @@
 ///
 ///     launcher → rank   welcome    version, place; carries the descriptor of the rank's notice socket (SCM_RIGHTS)
 ///     rank → launcher   join       process id
-///     rank → launcher   exchange   sequence, blob      } all ranks call in the same order; the launcher answers when
-///     all rank → launcher   barrier    sequence            } have called, or when one that has not is gone launcher →
-///     rank   gathered   sequence, one blob per rank launcher → rank   released   sequence launcher → rank   failed
-///     sequence, error code, rank, sentence rank → launcher   abort      exit code, why rank → launcher   leave
+///     rank → launcher   exchange   sequence, blob      } all ranks call in the same order; the launcher answers when all
+///     rank → launcher   barrier    sequence            } have called, or when one that has not is gone
+///     launcher → rank   gathered   sequence, one blob per rank
+///     launcher → rank   released   sequence
+///     launcher → rank   failed     sequence, error code, rank, sentence
+///     rank → launcher   abort      exit code, why
+///     rank → launcher   leave
 ///
 /// The welcome lies in the socket before the rank starts: joining needs no round trip, and a descriptor without a
 /// welcome is not ours. Notices travel on a socket of their own (one record each: a whole frame), so that the thread

@@ -38,12 +38,21 @@ bool printable(std::string_view text) {
     return std::all_of(text.begin(), text.end(), [](char letter) { return letter > ' ' && letter < 127; });
 }
 
+void wipe(std::string& secret) { ::sodium_memzero(secret.data(), secret.size()); }
+
 }  // namespace
 
 struct Rendezvous::Implementation {
     Implementation(std::string starter_name, int rank_given, int size_given, const Share& share_given,
                    const RendezvousOptions& options_given)
         : starter(std::move(starter_name)), rank(rank_given), size(size_given), share(share_given), options(options_given) {}
+
+    ~Implementation() {
+        wipe(text);
+        wipe(options.invitation);
+    }
+    Implementation(const Implementation&) = delete;
+    Implementation& operator=(const Implementation&) = delete;
 
     void start_root();
     void share_failure(const char* sentence) const;
@@ -103,7 +112,7 @@ void Rendezvous::Implementation::share_failure(const char* sentence) const {
 
 void Rendezvous::Implementation::ask() {
     std::string given = options.invitation.empty() ? share("") : options.invitation;
-    if (given == text) return;
+    if (given == text) return wipe(given);
     if (given.size() > kLongestInvitation || !printable(given)) {
         throw Error(ErrorCode::bootstrap,
                     fmt::format("{}: {} handed on {} characters that are no invitation", who(), starter, given.size()));
@@ -113,7 +122,8 @@ void Rendezvous::Implementation::ask() {
     } catch (const Error& error) {
         throw Error(error.code(), fmt::format("{}: {}", who(), error.what()));
     }
-    text = std::move(given);
+    text.swap(given);
+    wipe(given);
     meeting.emplace(invitation->key, host);
     local.reset();  // its name belongs to the other key
 }
@@ -274,8 +284,6 @@ Rendezvous::~Rendezvous() {
     // First what others depend on: they are to see that this process is gone, not that its rank is.
     implementation_->leader.reset();
     implementation_->root.reset();
-    for (std::string* secret : {&implementation_->text, &implementation_->options.invitation})
-        ::sodium_memzero(secret->data(), secret->size());
 }
 
 std::string_view Rendezvous::name() const { return implementation_->starter; }

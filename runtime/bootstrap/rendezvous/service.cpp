@@ -1,6 +1,6 @@
 #include "runtime/bootstrap/rendezvous/service.hpp"
 
-#include <system_error>
+#include <exception>
 
 #include <fmt/format.h>
 #include <pthread.h>
@@ -34,7 +34,7 @@ void Service::start() {
             loop_->run();
             finished_ = true;
         });
-    } catch (const std::system_error& error) {
+    } catch (const std::exception& error) {
         ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
         throw Error(ErrorCode::bootstrap, fmt::format("the thread that serves the rendezvous cannot be started: {}", error.what()));
     }

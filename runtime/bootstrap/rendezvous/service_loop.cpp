@@ -25,6 +25,8 @@ std::shared_ptr<const Blob> heartbeat_frame() {
     return frame;
 }
 
+constexpr const char* kClosed = "closed its connection: it died, or went without a word";
+
 }  // namespace
 
 Service::Loop::Loop(ServiceOptions options, Descriptor local, std::optional<Root> root, std::optional<Leader> leader)
@@ -42,8 +44,8 @@ Service::Loop::Loop(ServiceOptions options, Descriptor local, std::optional<Root
     if (local) door_->open(std::move(local), Door::From::host);
     if (root) door_->open(std::move(root->network), Door::From::network);
     if (leader) root_ = add(std::move(leader->socket), std::move(leader->session), true).number;
-    // A root that does not know the size yet was made before anybody was asked to come.
-    if (options_.self.size > 0) assembled_by_ = after(options_.join_timeout);
+    // The root says who is missing; one that does not know the size yet was made before anybody was asked to come.
+    if (is_root() && options_.self.size > 0) assembled_by_ = after(options_.join_timeout);
     if (options_.heartbeat > Timeout::zero()) {
         if (options_.silence > Timeout::zero()) options_.heartbeat = std::min(options_.heartbeat, options_.silence / 3);
         beat_at_ = after(options_.heartbeat);
@@ -140,7 +142,7 @@ void Service::Loop::keep_time(Nanoseconds expected) {
         departures_told_at_ = kNever;
         deliver(hub_->tell_departures());
     }
-    if (stage_ == Stage::assembling && assembled_by_ <= time && is_root()) {
+    if (stage_ == Stage::assembling && assembled_by_ <= time) {
         const double seconds = std::chrono::duration<double>(options_.join_timeout).count();
         refuse(Error(ErrorCode::timeout, fmt::format("the job cannot start: within {:g} s {} did not come", seconds, assembly_.missing())));
     }
@@ -212,17 +214,17 @@ void Service::Loop::hear(int number) {
     } catch (const Error& error) {
         return lose_later(peer, fmt::format("broke the rules of the bootstrap: {}", error.what()));
     }
-    if (!open) return lose_later(peer, "closed its connection: it died, or went without a word");
+    if (!open) return lose_later(peer, kClosed);
     flush(peer);
 }
 
 void Service::Loop::post(Peer& peer, const std::shared_ptr<const Blob>& frame) {
-    if (!peer.connection.post(frame)) return lose_later(peer, "closed its connection: it died, or went without a word");
+    if (!peer.connection.post(frame)) return lose_unheard(peer);
     flush(peer);
 }
 
 void Service::Loop::flush(Peer& peer) {
-    if (!peer.connection.flush()) return lose_later(peer, "closed its connection: it died, or went without a word");
+    if (!peer.connection.flush()) return lose_unheard(peer);
     const bool sending = !peer.connection.flushed();
     if (std::exchange(peer.sending, sending) != sending) {
         poller_.change(peer.connection.socket(), sending ? EPOLLIN | EPOLLOUT : EPOLLIN);
@@ -275,6 +277,12 @@ void Service::Loop::lose_later(Peer& peer, std::string how) {
     if (std::none_of(losing_.begin(), losing_.end(), known)) losing_.emplace_back(peer.number, std::move(how));
 }
 
+/// One that takes nothing any more. What it said last may tell why it went.
+void Service::Loop::lose_unheard(Peer& peer) {
+    peer.unheard = true;
+    lose_later(peer, kClosed);
+}
+
 void Service::Loop::lose_those() {
     while (!losing_.empty()) {
         const auto [number, how] = std::move(losing_.front());
@@ -282,6 +290,7 @@ void Service::Loop::lose_those() {
         const auto found = peers_.find(number);
         if (found == peers_.end()) continue;
         const std::unique_ptr<Peer>& peer = found->second;
+        if (std::exchange(peer->unheard, false)) hear(number);
         if (!peer->left) lost(*peer, how);
         drop(number);
     }

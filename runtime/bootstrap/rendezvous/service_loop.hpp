@@ -56,6 +56,7 @@ class Service::Loop {
         bool noticing = false;  ///< The poller waits for room in `notices`.
         bool sending = false;   ///< The poller waits for room in the connection.
         bool left = false;      ///< It need not be missed.
+        bool unheard = false;   ///< It is being lost, and what it said last may not have been read.
         std::string host;       ///< Of a leader.
         int hub = -1;           ///< Of a leader: its index among the hubs below.
         bool brought = false;   ///< Of a leader: a rank has come there.
@@ -72,6 +73,7 @@ class Service::Loop {
     void flush(Peer& peer);
     void drop(int number);
     void lose_later(Peer& peer, std::string how);
+    void lose_unheard(Peer& peer);
     void lose_those();
     void notify(Peer& peer, const std::shared_ptr<const Blob>& frame);
     void send_notices(Peer& peer);

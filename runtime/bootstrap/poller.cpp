@@ -14,6 +14,17 @@
 
 namespace rollcall::bootstrap {
 
+namespace {
+
+epoll_event interest_in(int descriptor, std::uint32_t events, std::uint32_t generation) {
+    epoll_event interest{};
+    interest.events = events;
+    interest.data.u64 = std::uint64_t{generation} << 32 | static_cast<std::uint32_t>(descriptor);
+    return interest;
+}
+
+}  // namespace
+
 Poller::Poller() : set_(::epoll_create1(EPOLL_CLOEXEC)) {
     if (!set_) {
         throw Error(ErrorCode::bootstrap, fmt::format("the bootstrap cannot make an epoll set: {}", std::strerror(errno)));
@@ -21,27 +32,26 @@ Poller::Poller() : set_(::epoll_create1(EPOLL_CLOEXEC)) {
 }
 
 bool Poller::add(int descriptor, std::uint32_t events, Handler handler) {
-    epoll_event interest{};
-    interest.events = events;
-    interest.data.fd = descriptor;
+    const std::uint32_t generation = ++generation_;
+    epoll_event interest = interest_in(descriptor, events, generation);
     if (::epoll_ctl(set_.get(), EPOLL_CTL_ADD, descriptor, &interest) != 0) {
         if (errno == EPERM) return false;
         throw Error(ErrorCode::bootstrap, fmt::format("the bootstrap cannot watch descriptor {}: {}", descriptor, std::strerror(errno)));
     }
-    handlers_[descriptor] = std::make_shared<Handler>(std::move(handler));
+    entries_[descriptor] = {std::make_shared<Handler>(std::move(handler)), generation};
     return true;
 }
 
 void Poller::change(int descriptor, std::uint32_t events) {
-    epoll_event interest{};
-    interest.events = events;
-    interest.data.fd = descriptor;
+    const auto found = entries_.find(descriptor);
+    if (found == entries_.end()) return;
+    epoll_event interest = interest_in(descriptor, events, found->second.generation);
     ::epoll_ctl(set_.get(), EPOLL_CTL_MOD, descriptor, &interest);
 }
 
 void Poller::remove(int descriptor) {
     ::epoll_ctl(set_.get(), EPOLL_CTL_DEL, descriptor, nullptr);
-    handlers_.erase(descriptor);
+    entries_.erase(descriptor);
 }
 
 void Poller::wait(Nanoseconds until) {
@@ -55,9 +65,9 @@ void Poller::wait(Nanoseconds until) {
     const int count = ::epoll_wait(set_.get(), events.data(), static_cast<int>(events.size()), milliseconds);
     for (int i = 0; i < count; ++i) {
         const auto& event = events[static_cast<std::size_t>(i)];
-        const auto found = handlers_.find(event.data.fd);
-        if (found == handlers_.end()) continue;  // removed by a handler before it
-        const auto handler = found->second;      // stays alive while it removes itself
+        const auto found = entries_.find(static_cast<int>(event.data.u64 & 0xffff'ffff));
+        if (found == entries_.end() || found->second.generation != event.data.u64 >> 32) continue;  // removed by a handler before it
+        const auto handler = found->second.handler;  // stays alive while it removes itself
         (*handler)(event.events);
     }
 }

@@ -14,7 +14,8 @@
 namespace rollcall::bootstrap {
 
 /// An epoll set with a handler for each descriptor. Handlers get the epoll events, may add and remove descriptors, and
-/// must bear a call without cause.
+/// must bear a call without cause. An event of a descriptor that a handler before it removed reaches nobody, also where its number has been
+/// added again.
 class Poller {
   public:
     using Handler = std::function<void(std::uint32_t events)>;
@@ -30,8 +31,13 @@ class Poller {
     void wait(Nanoseconds until);
 
   private:
+    struct Entry {
+        std::shared_ptr<Handler> handler;
+        std::uint32_t generation = 0;  ///< Tells it from what had its number before.
+    };
     Descriptor set_;
-    std::unordered_map<int, std::shared_ptr<Handler>> handlers_;
+    std::unordered_map<int, Entry> entries_;
+    std::uint32_t generation_ = 0;
 };
 
 }  // namespace rollcall::bootstrap

@@ -315,6 +315,21 @@ TEST_F(DoorToAJob, DropsWhoTakesTooLong) {
     EXPECT_TRUE(admitted_.empty());
 }
 
+TEST_F(DoorToAJob, DropsNobodyForNobody) {
+    open({.half_open = 2, .patience = 5'000 * kMillisecond, .young = 0});
+    const std::vector<Descriptor> guests = [&] {
+        std::vector<Descriptor> both;
+        both.push_back(knock());
+        both.push_back(knock());
+        return both;
+    }();
+    EXPECT_TRUE(turn_until([&] { return door_->half_open() == 2; }));
+    EXPECT_EQ(door_->dropped(), 0u);
+    const Descriptor third = knock();
+    EXPECT_TRUE(turn_until([&] { return door_->dropped() == 1; }));
+    EXPECT_EQ(door_->half_open(), 2u);
+}
+
 TEST_F(DoorToAJob, UnderAFloodStaysOpenForTheJob) {
     open({.half_open = 64, .patience = 5'000 * kMillisecond, .young = 10 * kMillisecond});
     std::vector<Descriptor> flood;

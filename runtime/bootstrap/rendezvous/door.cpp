@@ -55,10 +55,8 @@ void Door::tick() {
 
 void Door::accept(Listener& listener) {
     for (int i = 0; i < kAcceptedAtOnce; ++i) {
-        if (guests_.size() >= limits_.half_open) {
-            if (now() - guests_.front().since < limits_.young) return pause();
-            drop(guests_.begin(), "too many others connected before it had shown that it knows the key");
-        }
+        const bool full = guests_.size() >= limits_.half_open;
+        if (full && now() - guests_.front().since < limits_.young) return pause();
         Descriptor socket(::accept4(listener.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
         if (!socket) {
             if (errno == EINTR || errno == ECONNABORTED) continue;
@@ -71,6 +69,8 @@ void Door::accept(Listener& listener) {
             drop(guests_.begin(), "the limit of open files is reached");
             continue;
         }
+        // Only for somebody who is there.
+        if (full) drop(guests_.begin(), "too many others connected before it had shown that it knows the key");
         socket.keep_from_children();
         pid_t process = 0;
         if (listener.from == From::host) {

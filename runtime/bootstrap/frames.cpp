@@ -11,6 +11,8 @@
 
 #include <rollcall/error.hpp>
 
+#include "runtime/bootstrap/passing.hpp"
+
 namespace rollcall::bootstrap {
 namespace {
 
@@ -102,22 +104,7 @@ ssize_t Inbox::read(int socket, std::span<std::byte> into) {
         const ssize_t count = ::recv(socket, into.data(), into.size(), MSG_DONTWAIT);
         return count < 0 && errno == ENOTSOCK ? ::read(socket, into.data(), into.size()) : count;
     }
-    iovec vector{into.data(), into.size()};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> space{};
-    msghdr message{};
-    message.msg_iov = &vector;
-    message.msg_iovlen = 1;
-    message.msg_control = space.data();
-    message.msg_controllen = space.size();
-    const ssize_t count = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    if (count < 0) return count;
-    for (cmsghdr* control = CMSG_FIRSTHDR(&message); control != nullptr; control = CMSG_NXTHDR(&message, control)) {
-        if (control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_RIGHTS) continue;
-        int passed = -1;
-        std::memcpy(&passed, CMSG_DATA(control), sizeof passed);
-        descriptor_.reset(passed);
-    }
-    return count;
+    return receive_with_descriptor(socket, into, descriptor_);
 }
 
 Inbox::State Inbox::receive(int socket) {

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <cstring>
@@ -40,6 +41,10 @@ Gathered::Gathered(std::vector<std::byte> body, int size) {
 }
 
 Gathered::Gathered(Descriptor file, std::size_t bytes, int size) {
+    struct stat status {};
+    if (::fstat(file.get(), &status) != 0 || static_cast<std::size_t>(status.st_size) < bytes) {
+        throw Error(ErrorCode::bootstrap, fmt::format("the answer to an exchange has {} bytes of {}", status.st_size, bytes));
+    }
     // Private: writing was sealed off, and a shared mapping would be refused for that.
     void* const at = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.get(), 0);
     if (at == MAP_FAILED) {

@@ -12,6 +12,7 @@
 
 #include <rollcall/error.hpp>
 
+#include "runtime/bootstrap/passing.hpp"
 #include "runtime/bootstrap/waiting.hpp"
 
 namespace rollcall::bootstrap {
@@ -39,21 +40,8 @@ Peeked peek_frame(int socket) {
 
 bool take_frame(int socket, const Frame& seen, Descriptor& passed) {
     std::array<std::byte, kHeaderBytes + kLongestWelcome> bytes;
-    iovec vector{bytes.data(), kHeaderBytes + seen.body.size()};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> space{};
-    msghdr message{};
-    message.msg_iov = &vector;
-    message.msg_iovlen = 1;
-    message.msg_control = space.data();
-    message.msg_controllen = space.size();
-    const ssize_t taken = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    const cmsghdr* const control = taken > 0 ? CMSG_FIRSTHDR(&message) : nullptr;
-    if (control != nullptr && control->cmsg_level == SOL_SOCKET && control->cmsg_type == SCM_RIGHTS) {
-        int descriptor = -1;
-        std::memcpy(&descriptor, CMSG_DATA(control), sizeof descriptor);
-        passed.reset(descriptor);
-    }
-    return taken == static_cast<ssize_t>(vector.iov_len);
+    const auto whole = std::span(bytes).first(kHeaderBytes + seen.body.size());
+    return receive_with_descriptor(socket, whole, passed) == static_cast<ssize_t>(whole.size());
 }
 
 Member::Member(Place place, Descriptor control, Descriptor notices, Loss loss, Descriptor hub_process)
@@ -140,9 +128,12 @@ Gathered Member::exchange(std::span<const std::byte> mine, const Meanwhile& mean
     post(FrameWriter(FrameType::exchange).u64(sequence).blob(mine).finish());
     Frame frame = answer("exchange", sequence, meanwhile, timeout);
     if (frame.type == FrameType::gathered) return Gathered(std::move(frame.body), place_.size);
+    if (frame.type != FrameType::gathered_memory) throw Error(ErrorCode::bootstrap, "the hub answered an exchange with something else");
     Descriptor memory = inbox_.take_descriptor();
-    if (frame.type != FrameType::gathered_memory || !memory) {
-        throw Error(ErrorCode::bootstrap, "the hub answered an exchange with something else");
+    if (!memory) {
+        throw Error(ErrorCode::bootstrap, fmt::format("rank {} on host {}: the answer to an exchange came without its memory (is the limit of "
+                                                      "open files reached?)",
+                                                      place_.rank, place_.host));
     }
     FrameReader reader(frame.body);
     reader.u64();

@@ -3,6 +3,10 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -16,9 +20,12 @@
 #include <rollcall/error.hpp>
 
 #include "runtime/bootstrap/alone.hpp"
+#include "runtime/bootstrap/clock.hpp"
 #include "runtime/bootstrap/descriptor.hpp"
 #include "runtime/bootstrap/frames.hpp"
 #include "runtime/bootstrap/launched.hpp"
+#include "runtime/bootstrap/passing.hpp"
+#include "runtime/bootstrap/poller.hpp"
 #include "tests/unit/errors.hpp"
 
 namespace rollcall::bootstrap {
@@ -306,21 +313,8 @@ struct LauncherEnd {
         place.size = place.local_size = 2;
         place.local_rank = 1;
         place.host = "h";
-        Blob frame = encode_welcome(place);
-        iovec vector{frame.data(), frame.size()};
-        alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> space{};
-        msghdr message{};
-        message.msg_iov = &vector;
-        message.msg_iovlen = 1;
-        message.msg_control = space.data();
-        message.msg_controllen = space.size();
-        cmsghdr* const rights = CMSG_FIRSTHDR(&message);
-        rights->cmsg_level = SOL_SOCKET;
-        rights->cmsg_type = SCM_RIGHTS;
-        rights->cmsg_len = CMSG_LEN(sizeof(int));
-        const int number = passed.get();
-        std::copy_n(reinterpret_cast<const unsigned char*>(&number), sizeof number, CMSG_DATA(rights));
-        EXPECT_GT(::sendmsg(control.get(), &message, 0), 0);
+        const Blob frame = encode_welcome(place);
+        EXPECT_TRUE(send_with_descriptor(control.get(), frame, passed.get()));
         rank = std::make_unique<Launched>(std::to_string(inherited));
         EXPECT_NE(::fcntl(inherited, F_GETFD) & FD_CLOEXEC, 0);
     }
@@ -345,6 +339,84 @@ TEST(LaunchedRank, RefusesABlobThatIsTooLongBeforeSendingIt) {
     LauncherEnd end;
     const Blob long_one(kLongestBlob + 1);
     EXPECT_EQ(error_of([&] { end.rank->exchange(long_one, {}, kForever); }).code(), ErrorCode::invalid_argument);
+}
+
+/// While it lives this process cannot open anything more.
+class NoMoreFiles {
+  public:
+    NoMoreFiles() {
+        ::getrlimit(RLIMIT_NOFILE, &before_);
+        const rlimit none{0, before_.rlim_max};
+        ::setrlimit(RLIMIT_NOFILE, &none);
+    }
+    ~NoMoreFiles() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+    NoMoreFiles(const NoMoreFiles&) = delete;
+    NoMoreFiles& operator=(const NoMoreFiles&) = delete;
+
+  private:
+    rlimit before_{};
+};
+
+TEST(LaunchedRank, SaysThatAnAnswerCameWithoutItsMemory) {
+    LauncherEnd end;
+    const Descriptor memory(::memfd_create("rollcall-test", MFD_CLOEXEC));
+    ASSERT_TRUE(send_with_descriptor(end.control.get(), FrameWriter(FrameType::gathered_memory).u64(1).u64(100).finish(), memory.get()));
+    const Error error = error_of([&] {
+        const NoMoreFiles none;
+        end.rank->exchange({}, {}, kForever);
+    });
+    EXPECT_EQ(error.code(), ErrorCode::bootstrap);
+    EXPECT_TRUE(contains(error.what(), "came without its memory (is the limit of open files reached?)"));
+}
+
+TEST(LaunchedRank, TakesNoAnswerFromMemoryThatIsTooShort) {
+    LauncherEnd end;
+    const Descriptor memory(::memfd_create("rollcall-test", MFD_CLOEXEC));
+    ASSERT_EQ(::ftruncate(memory.get(), 99), 0);
+    ASSERT_TRUE(send_with_descriptor(end.control.get(), FrameWriter(FrameType::gathered_memory).u64(1).u64(100).finish(), memory.get()));
+    EXPECT_TRUE(contains(error_of([&] { end.rank->exchange({}, {}, kForever); }).what(), "99 bytes of 100"));
+}
+
+TEST(Inboxes, KeepNoDescriptorForAFrameThatCameWithoutItsOwn) {
+    int ends[2];
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    const Descriptor mine(ends[0]);
+    const Descriptor other(ends[1]);
+    Inbox inbox(kLongestRequest);
+    inbox.keep_descriptors();
+    const Blob frame = FrameWriter(FrameType::released).u64(1).finish();
+    ASSERT_TRUE(send_with_descriptor(other.get(), frame, mine.get()));
+    EXPECT_EQ(inbox.receive(mine.get()), Inbox::State::open);
+    ASSERT_TRUE(send_with_descriptor(other.get(), frame, mine.get()));
+    {
+        const NoMoreFiles none;
+        EXPECT_EQ(inbox.receive(mine.get()), Inbox::State::open);
+    }
+    EXPECT_TRUE(inbox.next());
+    EXPECT_TRUE(inbox.next());
+    EXPECT_FALSE(inbox.take_descriptor());
+}
+
+TEST(Pollers, GiveNobodyAnEventOfWhoHadHisNumberBefore) {
+    Poller poller;
+    std::array<Descriptor, 2> ready;
+    for (Descriptor& descriptor : ready) descriptor.reset(::eventfd(1, EFD_CLOEXEC));
+    int calls = 0;
+    bool late = false;
+    // Both are ready; whichever is called first puts another in the place of the other, which is not.
+    for (std::size_t i = 0; i < ready.size(); ++i) {
+        poller.add(ready[i].get(), EPOLLIN, [&, i](std::uint32_t) {
+            ++calls;
+            const int other = ready[1 - i].get();
+            poller.remove(other);
+            const Descriptor quiet(::eventfd(0, EFD_CLOEXEC));
+            ASSERT_EQ(::dup3(quiet.get(), other, O_CLOEXEC), other);
+            poller.add(other, EPOLLIN, [&](std::uint32_t) { late = true; });
+        });
+    }
+    poller.wait(kNever);
+    EXPECT_EQ(calls, 1);
+    EXPECT_FALSE(late);
 }
 
 TEST(LaunchedRank, AFailureNamesTheRank) {

@@ -623,7 +623,6 @@ class FalseLeader {
 /// A job of rank 0 and a false leader.
 struct Encounter {
     explicit Encounter(RendezvousOptions options, const std::function<void(FalseLeader&)>& play) {
-        std::thread other;
         options.net = "lo";
         options.host = "here";
         rendezvous = std::make_unique<bootstrap::Rendezvous>(

@@ -117,7 +117,7 @@ class Hub {
     std::map<std::uint64_t, std::shared_ptr<const Blob>> failed_;  // by disagreement: for those who call later
     std::vector<Gone> gone_;  // in the order of their losses, those that doom more than the ones before
     std::set<int> lost_;
-    std::optional<std::string> ended_;  // why
+    std::optional<std::string> ended_;          // why
     std::map<std::uint64_t, Loss> departures_;  // by their last call
 };
 

@@ -131,9 +131,10 @@ Gathered Member::exchange(std::span<const std::byte> mine, const Meanwhile& mean
     if (frame.type != FrameType::gathered_memory) throw Error(ErrorCode::bootstrap, "the hub answered an exchange with something else");
     Descriptor memory = inbox_.take_descriptor();
     if (!memory) {
-        throw Error(ErrorCode::bootstrap, fmt::format("rank {} on host {}: the answer to an exchange came without its memory (is the limit of "
-                                                      "open files reached?)",
-                                                      place_.rank, place_.host));
+        throw Error(ErrorCode::bootstrap,
+                    fmt::format("rank {} on host {}: the answer to an exchange came without its memory (is the limit of "
+                                "open files reached?)",
+                                place_.rank, place_.host));
     }
     FrameReader reader(frame.body);
     reader.u64();

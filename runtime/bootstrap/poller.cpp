@@ -67,7 +67,8 @@ void Poller::wait(Nanoseconds until) {
         const auto& event = events[static_cast<std::size_t>(i)];
         const auto found = entries_.find(static_cast<int>(event.data.u64 & 0xffff'ffff));
         if (found == entries_.end() || found->second.generation != event.data.u64 >> 32) continue;  // removed by a handler before it
-        const auto handler = found->second.handler;  // stays alive while it removes itself
+        // Stays alive while it removes itself.
+        const auto handler = found->second.handler;
         (*handler)(event.events);
     }
 }

@@ -25,7 +25,8 @@ void wait_on(int descriptor, short events, Waiting::Clock::duration longest, int
     std::array<pollfd, 2> entries = {pollfd{descriptor, events, 0}, pollfd{other, POLLIN, 0}};
     const auto nanoseconds = std::max<std::int64_t>(0, std::chrono::nanoseconds(longest).count());
     const timespec limit{nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000};
-    ::ppoll(entries.data(), entries.size(), longest == Waiting::Clock::duration::max() ? nullptr : &limit, nullptr);  // early return is harmless
+    // An early return is harmless.
+    ::ppoll(entries.data(), entries.size(), longest == Waiting::Clock::duration::max() ? nullptr : &limit, nullptr);
 }
 
 bool is_readable(int descriptor) {

@@ -1,7 +1,7 @@
 /// \file
 /// A rendezvous in processes that fork, die, and run out of descriptors. Everything is on loopback.
-#include <gtest/gtest.h>
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <net/if.h>
 #include <poll.h>
 #include <sched.h>
@@ -147,7 +147,8 @@ void outlive_rank0(const std::string& host, const std::function<pid_t()>& make_c
     const std::string text = invitation.all();
     RendezvousOptions options = options_on(host);
     options.silence = Timeout::zero();  // only what closes tells
-    bootstrap::Rendezvous rendezvous("a test", 1, 2, [&](std::string) { return text; }, options);
+    bootstrap::Rendezvous rendezvous(
+        "a test", 1, 2, [&](std::string) { return text; }, options);
     rendezvous.barrier({}, kLongEnough);
     living.write.reset();
     EXPECT_TRUE(WIFSIGNALED(status_of(rank0)));

@@ -430,7 +430,7 @@ TEST(Rendezvous, WhyRank0CannotStartIsSaidToAllThatWaitForItsInvitation) {
     for (const auto& error : crew.errors) {
         ASSERT_TRUE(error);
         EXPECT_EQ(error->code(), ErrorCode::bootstrap);
-        EXPECT_TRUE(contains(error->what(), fmt::format("at 127.0.0.1:{}: Address already in use; set PORT=0 (any)", *&crew.options.port)));
+        EXPECT_TRUE(contains(error->what(), fmt::format("at 127.0.0.1:{}: Address already in use; set PORT=0 (any)", crew.options.port)));
     }
 }
 

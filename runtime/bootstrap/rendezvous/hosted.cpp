@@ -43,8 +43,8 @@ class HostedRoots {
     }
     std::shared_ptr<Service> find(const Key& key) {
         const std::lock_guard lock(mutex_);
-        const auto found =
-            std::find_if(roots_.begin(), roots_.end(), [&](const HostedRoot& root) { return std::ranges::equal(root.key.bytes(), key.bytes()); });
+        const auto found = std::find_if(roots_.begin(), roots_.end(),
+                                        [&](const HostedRoot& root) { return std::ranges::equal(root.key.bytes(), key.bytes()); });
         return found == roots_.end() ? nullptr : found->service;
     }
 

@@ -24,7 +24,8 @@ struct Invitation {
     static Invitation parse(std::string_view text);
 };
 
-/// What rank 0 hands to the others in the place of an invitation when it has none: why. In the same letters, as long as they are few enough.
+/// What rank 0 hands to the others in the place of an invitation when it has none: why, in the
+/// same letters, and not longer.
 std::string failed_invitation(std::string_view sentence);
 
 }  // namespace rollcall::bootstrap

@@ -208,7 +208,7 @@ bool Rendezvous::Implementation::join(Descriptor socket) {
                 throw Error(ErrorCode::bootstrap,
                             fmt::format("{}: the welcome of the leader is incomplete (is the limit of open files reached?)", who()));
             }
-            Member::Loss loss{ErrorCode::peer_failed, its.rank, {}, {}};
+            Member::Loss loss{its.rank >= 0 ? ErrorCode::peer_failed : ErrorCode::bootstrap, its.rank, {}, {}};
             const bool meets_here = its.kind == Identity::Kind::root;
             if (its.rank >= 0) {
                 loss.sentence = fmt::format("rank {}, {}, died or went without a word", its.rank,
@@ -230,8 +230,7 @@ bool Rendezvous::Implementation::join(Descriptor socket) {
         // What is there may be a part of a frame; the rest is on its way.
         pollfd entry{socket.get(), POLLIN, 0};
         if (::poll(&entry, 1, 0) > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        wait_on(socket.get(), POLLIN, rest == kNever ? Waiting::Clock::duration::max() : std::chrono::nanoseconds(rest),
-                hub_process.get());
+        wait_on(socket.get(), POLLIN, rest == kNever ? Waiting::Clock::duration::max() : std::chrono::nanoseconds(rest), hub_process.get());
     }
 }
 

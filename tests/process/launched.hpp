@@ -28,6 +28,13 @@
 
 namespace rollcall::test {
 
+/// The undefined-behaviour sanitizer looks at objects through a pipe, and calls one broken where there is no descriptor left.
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr const char* kNeedsDescriptors = "the sanitizer itself needs descriptors";
+#else
+inline constexpr const char* kNeedsDescriptors = nullptr;
+#endif
+
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using std::chrono::seconds;

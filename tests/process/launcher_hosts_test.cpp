@@ -239,6 +239,7 @@ TEST(Hosts, RanksThatDoNotJoinInTimeAreNamed) {
 }
 
 TEST_P(Fanouts, RanksThatCannotBeStartedEndTheJob) {
+    if (kNeedsDescriptors) GTEST_SKIP() << kNeedsDescriptors;
     Launched::Given given;
     given.hard_files = 60;
     Launched job(on("a:1,b:20,c:1", options(), {"sleep", "1000"}), given);
@@ -251,6 +252,7 @@ TEST_P(Fanouts, RanksThatCannotBeStartedEndTheJob) {
 
 /// The launcher's own ranks start when it hears that the last host is prepared: that one is not to blame.
 TEST(Hosts, RanksOfThisHostThatCannotBeStartedEndTheJob) {
+    if (kNeedsDescriptors) GTEST_SKIP() << kNeedsDescriptors;
     const FirstInPath ssh("ssh", "while [ $1 != -- ]; do shift; done; shift 2; exec sh -c \"exec $*\"");
     Launched::Given given;
     given.hard_files = 60;

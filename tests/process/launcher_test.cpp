@@ -477,6 +477,7 @@ TEST(Launcher, OnlyTheJobsOwnSharedMemoryIsRemoved) {
 
 /// The limit is reached when some ranks run already: they are ended, and the job is.
 TEST(Launcher, RanksThatCannotBeStartedEndTheJob) {
+    if (kNeedsDescriptors) GTEST_SKIP() << kNeedsDescriptors;
     Launched::Given given;
     given.hard_files = 60;
     Launched job({"-n", "20", "sleep", "1000"}, given);

@@ -18,7 +18,7 @@ launchers=("${@:-rollcall}")
 patience=30 # s; who has not ended by then hangs, or does not care
 name=compare-$$
 directory=$(mktemp -d)
-slurm= slurm_input=
+slurm="" slurm_input=""
 
 # The numbers are what these processes are known by.
 rank_sleep=86400.$$1 grandchild_sleep=86400.$$2
@@ -49,7 +49,7 @@ start_hosts() {
 }
 
 start_slurm() {
-    local line input output
+    local line output
     mkfifo "$directory/input" "$directory/output" || exit
     unshare --net --mount --pid --fork --kill-child --mount-proc --propagation private "$here/../slurm/cluster.sh" \
         <"$directory/input" >"$directory/output" 2>&1 &

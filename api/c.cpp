@@ -1,49 +1,33 @@
 /// \file
 /// The C face: each function is its C++ call, with exceptions made statuses.
-#include <rollcall/rollcall.h>
+#include "api/c.hpp"
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <exception>
-#include <memory>
-#include <new>
-#include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include <rollcall/rollcall.hpp>
+#include "api/exit_code.hpp"
+#include "foundation/reductions.hpp"
 
 using rollcall::Communicator;
 using rollcall::Error;
 using rollcall::ErrorCode;
 using rollcall::Received;
-using rollcall::Request;
-using rollcall::Timeout;
-
-struct rollcall_communicator {
-    Communicator handle;
-};
-
-struct rollcall_request {
-    Request handle;
-};
-
-struct rollcall_plan {
-    rollcall::Plan handle;
-};
 
 struct rollcall_job {
     rollcall_job() = default;
     explicit rollcall_job(const rollcall::Embedding& embedding) : job(embedding) {}
     rollcall::Job job;
     rollcall_communicator world{job.world()};
+    std::string started_by = job.started_by();
+    std::string transport = job.transport_description();
 };
 
+namespace rollcall::c {
 namespace {
 
-constexpr rollcall_status status_of(ErrorCode code) { return static_cast<rollcall_status>(static_cast<int>(code) + 1); }
 static_assert(status_of(ErrorCode::invalid_argument) == ROLLCALL_INVALID_ARGUMENT &&
               status_of(ErrorCode::invalid_setting) == ROLLCALL_INVALID_SETTING && status_of(ErrorCode::mismatch) == ROLLCALL_MISMATCH &&
               status_of(ErrorCode::truncated) == ROLLCALL_TRUNCATED && status_of(ErrorCode::peer_failed) == ROLLCALL_PEER_FAILED &&
@@ -59,35 +43,13 @@ struct LastError {
 };
 thread_local LastError last_error;
 
-rollcall_status fail(rollcall_status status, const char* sentence, int rank = -1) noexcept {
+}  // namespace
+
+rollcall_status fail(rollcall_status status, const char* sentence, int rank) noexcept {
     std::snprintf(last_error.sentence, sizeof last_error.sentence, "%s", sentence);
     last_error.rank = rank;
     return status;
 }
-
-template <class Work>
-rollcall_status guarded(Work&& work) noexcept {
-    try {
-        work();
-        return ROLLCALL_OK;
-    } catch (const Error& error) {
-        return fail(status_of(error.code()), error.what(), error.failed_rank());
-    } catch (const std::bad_alloc&) {
-        return fail(ROLLCALL_INTERNAL, "memory ran out");
-    } catch (const std::exception& error) {
-        return fail(ROLLCALL_INTERNAL, error.what());
-    } catch (...) {
-        return fail(ROLLCALL_INTERNAL, "an unknown exception was thrown");
-    }
-}
-
-template <class Pointer>
-auto& checked(Pointer* pointer, const char* what) {
-    if (!pointer) throw Error(ErrorCode::invalid_argument, std::string(what) + " is a null pointer");
-    return *pointer;
-}
-
-const Communicator& checked(const rollcall_communicator* communicator) { return checked(communicator, "the communicator").handle; }
 
 std::optional<Timeout> deadline(std::int64_t timeout) {
     if (timeout == ROLLCALL_DEFAULT_TIMEOUT) return std::nullopt;
@@ -99,12 +61,63 @@ std::optional<Timeout> deadline(std::int64_t timeout) {
 rollcall::CollectiveOptions options_of(const rollcall_collective_options* given) {
     rollcall::CollectiveOptions options;
     if (!given) return options;
+    check_size(given, "the options", "ROLLCALL_COLLECTIVE_DEFAULTS");
     if (given->segment_bytes < -1)
         throw Error(ErrorCode::invalid_argument, "segment_bytes is negative: use -1 for the setting, 0 for whole");
     if (given->algorithm) options.algorithm = given->algorithm;
     if (given->segment_bytes >= 0) options.segment_bytes = static_cast<std::uint64_t>(given->segment_bytes);
     options.timeout = deadline(given->timeout);
+    options.until_delivered = given->until_delivered != 0;
     return options;
+}
+
+void refuse_size(std::size_t given, std::size_t known, const char* what, const char* how) {
+    if (given < known)
+        throw Error(ErrorCode::invalid_argument, std::string(what) + " say a size of " + std::to_string(given) +
+                                                     " bytes, and have at least " + std::to_string(known) + ": begin with " + how);
+    throw Error(ErrorCode::invalid_argument, std::string(what) +
+                                                 " have something set that this version of the library does not know: the "
+                                                 "program was built against a newer one");
+}
+
+Reduction reduction_of(const rollcall_reduction* given) {
+    static_assert(static_cast<int>(Operator::function) == ROLLCALL_FUNCTION &&
+                  static_cast<int>(Operator::maximum_location) == ROLLCALL_MAXIMUM_LOCATION &&
+                  static_cast<int>(Operator::bitwise_and) == ROLLCALL_BITWISE_AND &&
+                  static_cast<int>(ElementType::uint8) == ROLLCALL_UINT8 && static_cast<int>(ElementType::float16) == ROLLCALL_FLOAT16 &&
+                  static_cast<int>(ElementType::complex128) == ROLLCALL_COMPLEX128);
+    check_size(&checked(given, "the reduction"), "the reduction", "ROLLCALL_REDUCTION(operation, type)");
+    if (static_cast<unsigned>(given->operation) > ROLLCALL_FUNCTION || static_cast<unsigned>(given->type) > ROLLCALL_COMPLEX128)
+        throw Error(ErrorCode::invalid_argument,
+                    "the reduction's operation is none of rollcall_operator, or its type none of "
+                    "rollcall_element_type");
+    Reduction reduction;
+    reduction.operation = static_cast<Operator>(given->operation);
+    reduction.type = static_cast<ElementType>(given->type);
+    reduction.by_rank = given->by_rank != 0;
+    if (reduction.operation != Operator::function) {
+        reduction.element_bytes = foundation::element_bytes(reduction.operation, reduction.type);
+        return reduction;
+    }
+    reduction.is_commutative = given->is_commutative != 0;
+    reduction.element_bytes = given->element_bytes;
+    if (!given->function) return reduction;
+    struct State {
+        rollcall_combine function;
+        void* context;
+    };
+    const State state{given->function, given->context};
+    static_assert(sizeof state <= sizeof reduction.state);
+    std::memcpy(reduction.state, &state, sizeof state);
+    reduction.combine = [](const void* mine, void* into, const void* left, const void* right, std::uint64_t count) {
+        const State& its = *static_cast<const State*>(mine);
+        its.function(its.context, into, left, right, count);
+    };
+    return reduction;
+}
+
+rollcall_call_record record_of(const rollcall::CallRecord& record) {
+    return {sizeof(rollcall_call_record), record.arrival, record.first_data, record.exit, record.predicted};
 }
 
 rollcall::PlanOptions plan_options_of(const rollcall_collective_options* given, rollcall_predictor predictor) {
@@ -118,63 +131,28 @@ rollcall::PlanOptions plan_options_of(const rollcall_collective_options* given, 
     return {options.algorithm, options.segment_bytes, options.timeout, static_cast<rollcall::Predictor>(predictor)};
 }
 
+}  // namespace rollcall::c
+
+namespace {
+
+using namespace rollcall::c;
+
+/// What `make` makes goes to the caller.
 template <class Make>
-rollcall_status make_plan(rollcall_plan** plan, Make&& make) noexcept {
+rollcall_status make_communicator(rollcall_communicator** result, Make&& make) noexcept {
     return guarded([&] {
-        auto& place = checked(plan, "the place for the plan");
+        auto& place = checked(result, "the place for the communicator");
         place = nullptr;
-        auto made = std::make_unique<rollcall_plan>();
-        made->handle = make();
-        place = made.release();
+        Communicator made = make();
+        if (made) place = new rollcall_communicator{std::move(made)};
     });
 }
-
-/// Starts something and gives it to the caller.
-template <class Start>
-rollcall_status start(rollcall_request** request, Start&& start_it) noexcept {
-    return guarded([&] {
-        auto& result = checked(request, "the place for the request");
-        result = nullptr;
-        // Made first: a started operation could only be abandoned.
-        auto handle = std::make_unique<rollcall_request>();
-        handle->handle = start_it();
-        result = handle.release();
-    });
-}
-
-rollcall_status give(rollcall_communicator** result, Communicator made) noexcept {
-    return guarded([&] { *result = made ? new rollcall_communicator{std::move(made)} : nullptr; });
-}
-
-/// Requests of several handles as the span that Request's functions take; given back when this goes.
-class Gathered {
-  public:
-    Gathered(rollcall_request** requests, std::size_t count) : requests_(requests), count_(count) {
-        if (count) checked(requests, "the array of requests");
-        all.resize(count);
-        for (std::size_t i = 0; i < count; ++i)
-            if (requests[i]) all[i] = std::move(requests[i]->handle);
-    }
-    ~Gathered() {
-        for (std::size_t i = 0; i < count_; ++i) {
-            if (!requests_[i]) continue;
-            requests_[i]->handle = std::move(all[i]);
-            if (!requests_[i]->handle) delete std::exchange(requests_[i], nullptr);
-        }
-    }
-    Gathered(const Gathered&) = delete;
-    Gathered& operator=(const Gathered&) = delete;
-
-    std::vector<Request> all;
-
-  private:
-    rollcall_request** requests_;
-    std::size_t count_;
-};
 
 }  // namespace
 
 extern "C" {
+
+int rollcall_version(void) { return ROLLCALL_VERSION; }
 
 const char* rollcall_last_error(void) { return last_error.sentence; }
 int rollcall_failed_rank(void) { return last_error.rank; }
@@ -231,15 +209,18 @@ rollcall_status rollcall_init_by_allgather(rollcall_job** job, int rank, int siz
 
 rollcall_status rollcall_finalize(rollcall_job* job) {
     const rollcall_status status = guarded([&] { checked(job, "the job").job.finalize(); });
+    if (status == ROLLCALL_STATE) return status;
     const rollcall_status freed = guarded([&] { delete job; });
     return status != ROLLCALL_OK ? status : freed;
 }
 
 void rollcall_abort(rollcall_job* job, int code, const char* why) {
     if (job) guarded([&] { job->job.abort(code, why ? why : ""); });
-    std::_Exit(code);
+    std::_Exit(rollcall::failure_code(code));
 }
 
+const char* rollcall_started_by(const rollcall_job* job) { return job ? job->started_by.c_str() : nullptr; }
+const char* rollcall_transport_description(const rollcall_job* job) { return job ? job->transport.c_str() : nullptr; }
 const rollcall_communicator* rollcall_world(const rollcall_job* job) { return job ? &job->world : nullptr; }
 
 rollcall_status rollcall_synchronize_clocks(rollcall_job* job, int64_t window, int64_t* error) {
@@ -248,6 +229,12 @@ rollcall_status rollcall_synchronize_clocks(rollcall_job* job, int64_t window, i
         const auto off = checked(job, "the job").job.synchronize_clocks(time);
         if (error) *error = off;
     });
+}
+rollcall_status rollcall_time_at(const rollcall_job* job, int64_t local, int64_t* time) {
+    return guarded([&] { checked(time, "the place for the time") = checked(job, "the job").job.time_at(local); });
+}
+rollcall_status rollcall_local_time_at(const rollcall_job* job, int64_t time, int64_t* local) {
+    return guarded([&] { checked(local, "the place for the time") = checked(job, "the job").job.local_time_at(time); });
 }
 rollcall_status rollcall_time(const rollcall_job* job, int64_t* time) {
     return guarded([&] { checked(time, "the place for the time") = checked(job, "the job").job.time(); });
@@ -259,30 +246,57 @@ rollcall_status rollcall_progress(rollcall_job* job, int* happened) {
         if (happened) *happened = moved;
     });
 }
-int rollcall_progress_descriptor(const rollcall_job* job) { return job ? job->job.progress_descriptor() : -1; }
+int rollcall_progress_descriptor(const rollcall_job* job) {
+    int descriptor = -1;
+    guarded([&] { descriptor = checked(job, "the job").job.progress_descriptor(); });
+    return descriptor;
+}
 rollcall_status rollcall_prepare_to_sleep(rollcall_job* job, int* may_sleep) {
     return guarded([&] { checked(may_sleep, "may_sleep") = checked(job, "the job").job.prepare_to_sleep(); });
+}
+
+rollcall_status rollcall_pause_background(rollcall_job* job) {
+    return guarded([&] { checked(job, "the job").job.pause_background(); });
+}
+rollcall_status rollcall_resume_background(rollcall_job* job) {
+    return guarded([&] { checked(job, "the job").job.resume_background(); });
+}
+rollcall_status rollcall_statistics(const rollcall_job* job, rollcall_progress_statistics* statistics) {
+    return guarded([&] {
+        const rollcall::ProgressStatistics now = checked(job, "the job").job.progress_statistics();
+        give(statistics,
+             rollcall_progress_statistics{sizeof(rollcall_progress_statistics), now.background_cpu_time, now.background_looks,
+                                          now.background_takeovers, now.background_parks, now.caller_sleeps, now.landing_peak_bytes},
+             "the place for the statistics");
+    });
 }
 
 int rollcall_rank(const rollcall_communicator* communicator) { return communicator ? communicator->handle.rank() : -1; }
 int rollcall_size(const rollcall_communicator* communicator) { return communicator ? communicator->handle.size() : -1; }
 
-rollcall_status rollcall_split(const rollcall_communicator* communicator, int color, int key, rollcall_communicator** result) {
-    Communicator made;
-    const rollcall_status status = guarded([&] {
-        checked(result, "the place for the communicator") = nullptr;
-        made = checked(communicator).split(color, key);
-    });
-    return status == ROLLCALL_OK ? give(result, std::move(made)) : status;
+int rollcall_local_rank(const rollcall_communicator* communicator) { return communicator ? communicator->handle.local_rank() : -1; }
+int rollcall_local_size(const rollcall_communicator* communicator) { return communicator ? communicator->handle.local_size() : -1; }
+const char* rollcall_name(const rollcall_communicator* communicator) {
+    return communicator ? communicator->handle.name().c_str() : nullptr;
+}
+rollcall_status rollcall_world_rank(const rollcall_communicator* communicator, int rank, int* world_rank) {
+    return guarded([&] { checked(world_rank, "the place for the rank") = checked(communicator).world_rank(rank); });
 }
 
-rollcall_status rollcall_duplicate(const rollcall_communicator* communicator, rollcall_communicator** result) {
-    Communicator made;
-    const rollcall_status status = guarded([&] {
-        checked(result, "the place for the communicator") = nullptr;
-        made = checked(communicator).duplicate();
+rollcall_status rollcall_split(const rollcall_communicator* communicator, int color, int key, rollcall_communicator** result) {
+    return make_communicator(result, [&] { return checked(communicator).split(color, key); });
+}
+rollcall_status rollcall_split_by_host(const rollcall_communicator* communicator, rollcall_communicator** result) {
+    return make_communicator(result, [&] { return checked(communicator).split_by_host(); });
+}
+rollcall_status rollcall_create(const rollcall_communicator* communicator, const int* ranks, size_t count, rollcall_communicator** result) {
+    return make_communicator(result, [&] {
+        if (count) checked(ranks, "the list of ranks");
+        return checked(communicator).create(std::span(ranks, count));
     });
-    return status == ROLLCALL_OK ? give(result, std::move(made)) : status;
+}
+rollcall_status rollcall_duplicate(const rollcall_communicator* communicator, rollcall_communicator** result) {
+    return make_communicator(result, [&] { return checked(communicator).duplicate(); });
 }
 
 void rollcall_communicator_free(rollcall_communicator* communicator) {
@@ -303,136 +317,17 @@ rollcall_status rollcall_receive(const rollcall_communicator* communicator, void
 }
 
 rollcall_status rollcall_start_send(const rollcall_communicator* communicator, const void* data, uint64_t bytes, int to, uint64_t tag,
-                                    rollcall_request** request) {
-    return start(request, [&] { return checked(communicator).start_send(data, bytes, to, tag); });
+                                    int64_t timeout, rollcall_request** request) {
+    return start(request, [&] { return checked(communicator).start_send(data, bytes, to, tag, deadline(timeout)); });
 }
 
 rollcall_status rollcall_start_receive(const rollcall_communicator* communicator, void* data, uint64_t bytes, int from, uint64_t tag,
-                                       rollcall_request** request) {
-    return start(request, [&] { return checked(communicator).start_receive(data, bytes, from, tag); });
+                                       int64_t timeout, rollcall_request** request) {
+    return start(request, [&] { return checked(communicator).start_receive(data, bytes, from, tag, deadline(timeout)); });
 }
 
-rollcall_status rollcall_barrier(const rollcall_communicator* communicator, int64_t timeout) {
-    return guarded([&] { checked(communicator).barrier(deadline(timeout)); });
-}
-
-rollcall_status rollcall_start_barrier(const rollcall_communicator* communicator, rollcall_request** request) {
-    return start(request, [&] { return checked(communicator).start_barrier(); });
-}
-
-rollcall_status rollcall_broadcast(const rollcall_communicator* communicator, void* data, uint64_t bytes, int root,
-                                   const rollcall_collective_options* options) {
-    return guarded([&] { checked(communicator).broadcast(data, bytes, root, options_of(options)); });
-}
-
-rollcall_status rollcall_start_broadcast(const rollcall_communicator* communicator, void* data, uint64_t bytes, int root,
-                                         const rollcall_collective_options* options, rollcall_request** request) {
-    return start(request, [&] { return checked(communicator).start_broadcast(data, bytes, root, options_of(options)); });
-}
-
-rollcall_status rollcall_scatter(const rollcall_communicator* communicator, const void* data, void* block, uint64_t bytes, int root,
-                                 const rollcall_collective_options* options) {
-    return guarded([&] { checked(communicator).scatter(data, block, bytes, root, options_of(options)); });
-}
-
-rollcall_status rollcall_start_scatter(const rollcall_communicator* communicator, const void* data, void* block, uint64_t bytes, int root,
-                                       const rollcall_collective_options* options, rollcall_request** request) {
-    return start(request, [&] { return checked(communicator).start_scatter(data, block, bytes, root, options_of(options)); });
-}
-
-rollcall_status rollcall_gather(const rollcall_communicator* communicator, const void* block, void* data, uint64_t bytes, int root,
-                                const rollcall_collective_options* options) {
-    return guarded([&] { checked(communicator).gather(block, data, bytes, root, options_of(options)); });
-}
-
-rollcall_status rollcall_start_gather(const rollcall_communicator* communicator, const void* block, void* data, uint64_t bytes, int root,
-                                      const rollcall_collective_options* options, rollcall_request** request) {
-    return start(request, [&] { return checked(communicator).start_gather(block, data, bytes, root, options_of(options)); });
-}
-
-rollcall_status rollcall_plan_scatter(const rollcall_communicator* communicator, const void* data, void* block, uint64_t bytes, int root,
-                                      const rollcall_collective_options* options, rollcall_predictor predictor, rollcall_plan** plan) {
-    return make_plan(plan,
-                     [&] { return checked(communicator).plan_scatter(data, block, bytes, root, plan_options_of(options, predictor)); });
-}
-
-rollcall_status rollcall_plan_gather(const rollcall_communicator* communicator, const void* block, void* data, uint64_t bytes, int root,
-                                     const rollcall_collective_options* options, rollcall_predictor predictor, rollcall_plan** plan) {
-    return make_plan(plan,
-                     [&] { return checked(communicator).plan_gather(block, data, bytes, root, plan_options_of(options, predictor)); });
-}
-
-rollcall_status rollcall_plan_begin(rollcall_plan* plan) {
-    return guarded([&] { checked(plan, "the plan").handle.begin(); });
-}
-rollcall_status rollcall_plan_edge(rollcall_plan* plan, double fraction) {
-    return guarded([&] { checked(plan, "the plan").handle.edge(fraction); });
-}
-rollcall_status rollcall_plan_run(rollcall_plan* plan) {
-    return guarded([&] { checked(plan, "the plan").handle.run(); });
-}
-rollcall_status rollcall_plan_start(rollcall_plan* plan) {
-    return guarded([&] { checked(plan, "the plan").handle.start(); });
-}
-rollcall_status rollcall_plan_wait(rollcall_plan* plan) {
-    return guarded([&] { checked(plan, "the plan").handle.wait(); });
-}
-void rollcall_plan_free(rollcall_plan* plan) {
-    guarded([&] { delete plan; });
-}
-
-rollcall_status rollcall_wait(rollcall_request** request, int64_t timeout, uint64_t* received) {
-    return guarded([&] {
-        checked(request, "the place of the request");
-        const auto limit = deadline(timeout);
-        const std::unique_ptr<rollcall_request> waiting(std::exchange(*request, nullptr));
-        Received got;
-        if (waiting) got = limit ? waiting->handle.wait(*limit) : waiting->handle.wait();
-        if (received) *received = got.bytes;
-    });
-}
-
-rollcall_status rollcall_test(rollcall_request** request, int* done, uint64_t* received) {
-    return guarded([&] {
-        auto& place = checked(request, "the place of the request");
-        int& is_done = checked(done, "done");
-        is_done = 1;
-        std::optional<Received> got = Received{};
-        if (place) {
-            try {
-                got = place->handle.test();
-            } catch (...) {
-                delete std::exchange(place, nullptr);
-                throw;
-            }
-            if (got)
-                delete std::exchange(place, nullptr);
-            else
-                is_done = 0;
-        }
-        if (got && received) *received = got->bytes;
-    });
-}
-
-rollcall_status rollcall_wait_any(rollcall_request** requests, size_t count, int64_t timeout, size_t* index) {
-    return guarded([&] {
-        const auto limit = deadline(timeout).value_or(rollcall::kForever);
-        auto& place = checked(index, "the place for the index");
-        Gathered gathered(requests, count);
-        place = Request::wait_any(gathered.all, limit);
-    });
-}
-
-rollcall_status rollcall_wait_all(rollcall_request** requests, size_t count, int64_t timeout) {
-    return guarded([&] {
-        const auto limit = deadline(timeout).value_or(rollcall::kForever);
-        Gathered gathered(requests, count);
-        Request::wait_all(gathered.all, limit);
-    });
-}
-
-void rollcall_request_free(rollcall_request* request) {
-    guarded([&] { delete request; });
+rollcall_status rollcall_next_size(const rollcall_communicator* communicator, int from, uint64_t tag, int64_t timeout, uint64_t* bytes) {
+    return guarded([&] { checked(bytes, "the place for the size") = checked(communicator).next_size(from, tag, deadline(timeout)); });
 }
 
 }  // extern "C"

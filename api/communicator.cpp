@@ -7,11 +7,12 @@
 #include <rollcall/error.hpp>
 
 #include "api/communicator_implementation.hpp"
+#include "foundation/hash.hpp"
+#include "foundation/units.hpp"
 
 namespace rollcall {
 namespace {
 
-using runtime::Call;
 using runtime::Operation;
 using runtime::OperationKind;
 using runtime::Transfer;
@@ -44,118 +45,22 @@ Communicator::Implementation::Implementation(std::shared_ptr<runtime::Process> i
       first_slot(its_first_slot),
       algorithms(its_algorithms),
       clock(std::move(its_clock)),
-      state(std::move(group), rank),
-      shares_boards(process->share_boards(*state.group)) {
+      owned_state(std::make_unique<runtime::CommunicatorState>(std::move(group), rank)),
+      state(*owned_state),
+      shares_boards(process->share_boards(*state.group)),
+      shares_node(process->share_node(*state.group)) {
     state.clock = clock.get();
     process->lane().as_owner([&](runtime::Engine& engine) { engine.add(state); });
 }
 
 Communicator::Implementation::~Implementation() {
-    process->lane().as_owner([&](runtime::Engine& engine) { engine.remove(state); });
+    if (process->forked()) return;
+    process->lane().as_owner([&](runtime::Engine& engine) { engine.retire(std::move(owned_state)); });
     // Others may still write there: what they overwrite is asked for.
     if (first_slot != runtime::kNoSlots) process->slots().give_back(first_slot);
 }
 
-collectives::Situation Communicator::Implementation::situation(std::uint64_t bytes) const {
-    return {.bytes = bytes, .ranks = state.group->size, .landing = process->settings().landing_bytes > 0, .shared_boards = shares_boards};
-}
-
-Communicator::Implementation::Method Communicator::Implementation::method(OperationKind operation, std::uint64_t bytes,
-                                                                          const CollectiveOptions& options) const {
-    Method method{algorithms.of(operation), "it was asked for by a setting", 0};
-    if (!options.algorithm.empty() && options.algorithm != "auto") {
-        method.entry = &collectives::find_algorithm(operation, options.algorithm);
-        method.why = "it was asked for";
-    } else if (!method.entry || options.algorithm == "auto") {
-        const auto selection = collectives::select(operation, situation(bytes));
-        method.entry = selection.entry;
-        method.why = selection.why;
-    }
-    // A size that the algorithm does not use is no part of the call: ranks need not agree on it.
-    if (!method.entry->segmented) return method;
-    if (options.segment_bytes)
-        method.segment_bytes = *options.segment_bytes;
-    else if (!method.entry->whole_by_default)
-        method.segment_bytes = process->settings().segment_bytes;
-    return method;
-}
-
-std::string Communicator::Implementation::explain(OperationKind operation, std::uint64_t bytes, const CollectiveOptions& options) const {
-    const Method chosen = method(operation, bytes, options);
-    return collectives::explain(operation, situation(bytes), {chosen.entry, chosen.why});
-}
-
-Communicator::Implementation::Prepared Communicator::Implementation::prepare(OperationKind operation, std::uint64_t bytes, int root,
-                                                                             const CollectiveOptions& options, const char* caller) const {
-    check_alive();
-    check_rank(root, caller, "root");
-    const Method chosen = method(operation, bytes, options);
-    runtime::Arguments arguments;
-    arguments.segment_bytes = chosen.segment_bytes;
-    return {collectives::make_call(*chosen.entry, root, bytes, chosen.segment_bytes), chosen.entry->algorithm, arguments};
-}
-
-Communicator::Implementation::Prepared Communicator::Implementation::prepare_broadcast(void* data, std::uint64_t bytes, int root,
-                                                                                       const CollectiveOptions& options,
-                                                                                       const char* caller) const {
-    Prepared prepared = prepare(OperationKind::broadcast, bytes, root, options, caller);
-    check_buffer(data, bytes, caller);
-    prepared.arguments.data = {data, bytes};
-    return prepared;
-}
-
-Communicator::Implementation::Prepared Communicator::Implementation::prepare_scatter(const void* data, void* block, std::uint64_t bytes,
-                                                                                     int root, const CollectiveOptions& options,
-                                                                                     const char* caller) const {
-    Prepared prepared = prepare(OperationKind::scatter, bytes, root, options, caller);
-    check_buffer(block, bytes, caller);
-    prepared.arguments.result = {block, bytes};
-    if (state.rank == root) {
-        check_buffer(data, bytes, caller);
-        prepared.arguments.data = {const_cast<void*>(data), bytes * static_cast<std::uint64_t>(state.group->size)};
-    }
-    return prepared;
-}
-
-Communicator::Implementation::Prepared Communicator::Implementation::prepare_gather(const void* block, void* data, std::uint64_t bytes,
-                                                                                    int root, const CollectiveOptions& options,
-                                                                                    const char* caller) const {
-    Prepared prepared = prepare(OperationKind::gather, bytes, root, options, caller);
-    check_buffer(block, bytes, caller);
-    prepared.arguments.contribution = {block, bytes};
-    if (state.rank == root) {
-        check_buffer(data, bytes, caller);
-        prepared.arguments.data = {data, bytes * static_cast<std::uint64_t>(state.group->size)};
-    }
-    return prepared;
-}
-
-Communicator::Implementation::Prepared Communicator::Implementation::prepare_barrier() const {
-    check_alive();
-    const Method chosen = method(OperationKind::barrier, 0, {});
-    return {collectives::make_call(*chosen.entry, -1, 0, 0), chosen.entry->algorithm, {}};
-}
-
-void Communicator::Implementation::call(const Prepared& prepared, const std::optional<Timeout>& timeout, CallRecord* record) const {
-    if (record) record->arrival = runtime::monotonic_now();
-    Operation operation(state, next_sequence(), prepared.call, prepared.algorithm, prepared.arguments);
-    run(operation, deadline(timeout));
-    if (!record) return;
-    record->exit = runtime::monotonic_now();
-    record->first_data = operation.first_data();
-    make_common(*record);
-}
-
-Request Communicator::Implementation::start(const Prepared& prepared) const {
-    auto request = std::make_unique<Request::Implementation>(shared_from_this());
-    request->operation.emplace(state, next_sequence(), prepared.call, prepared.algorithm, prepared.arguments);
-    request->lane().start(*request->operation);
-    return Request(std::move(request));
-}
-
-void Communicator::Implementation::check_alive() const {
-    if (process->finalized()) throw Error(ErrorCode::state, "the job was finalized: communicate before Job::finalize()");
-}
+void Communicator::Implementation::check_alive() const { process->check_usable(); }
 
 void Communicator::Implementation::check_rank(int rank, const char* operation, const char* role) const {
     if (rank >= 0 && rank < state.group->size) return;
@@ -163,13 +68,15 @@ void Communicator::Implementation::check_rank(int rank, const char* operation, c
                                                          state.group->name, role, rank, state.group->size - 1));
 }
 
-void Communicator::Implementation::check_buffer(const void* data, std::uint64_t bytes, const char* operation) {
-    if (data || bytes == 0) return;
-    throw Error(ErrorCode::invalid_argument, fmt::format("{}: the buffer of {} bytes is a null pointer", operation, bytes));
+void Communicator::Implementation::refuse_buffer(std::uint64_t bytes, const char* operation) {
+    throw Error(ErrorCode::invalid_argument,
+                bytes > collectives::kMostBytes
+                    ? fmt::format("{}: {} bytes are more than a buffer can have: {} at most", operation, bytes, collectives::kMostBytes)
+                    : fmt::format("{}: the buffer of {} bytes is a null pointer", operation, bytes));
 }
 
 Timeout Communicator::Implementation::deadline(const std::optional<Timeout>& timeout) const {
-    if (timeout) return *timeout;
+    if (timeout) return checked_timeout(*timeout);
     return process->settings().timeout ? Timeout(process->settings().timeout) : kForever;
 }
 
@@ -184,13 +91,15 @@ std::string Communicator::Implementation::describe(const Transfer& transfer) con
 
 Error timeout_error(const runtime::Process& process, const std::string& what, Timeout timeout) {
     return Error(ErrorCode::timeout, fmt::format("{}: {} did not end within its deadline of {}", process.name_of(process.place().rank),
-                                                 what, runtime::format_duration(static_cast<double>(timeout.count()) * 1e-9)));
+                                                 what, format_duration(static_cast<double>(timeout.count()) * 1e-9)));
 }
 
 void Communicator::Implementation::run(Operation& operation, Timeout timeout) const {
     runtime::Lane& lane = process->lane();
     if (!lane.run(operation, timeout)) lane.abandon(operation, timeout_error(*process, operation.describe(), timeout));
-    if (operation.error()) throw Error(*operation.error());
+    if (!operation.error()) return;
+    lane.let_words_leave();
+    throw Error(*operation.error());
 }
 
 void Communicator::Implementation::run(Transfer& transfer, Timeout timeout) const {
@@ -200,6 +109,36 @@ void Communicator::Implementation::run(Transfer& transfer, Timeout timeout) cons
     const Error& error = *transfer.error();
     if (error.code() == ErrorCode::timeout) throw Error(error);
     throw Error(error.code(), fmt::format("{}: {}", describe(transfer), error.what()), error.failed_rank());
+}
+
+Communicator::Implementation::Message Communicator::Implementation::message(Transfer::Direction direction, const char* caller, void* data,
+                                                                            std::uint64_t bytes, int peer) const {
+    check_alive();
+    check_rank(peer, caller, direction == Transfer::Direction::send ? "target" : "source");
+    check_buffer(data, bytes, caller);
+    return {direction, state.group->world_rank(peer), {data, bytes}};
+}
+
+Request Communicator::Implementation::start(const Message& message, Tag tag, const std::optional<Timeout>& timeout) const {
+    if (timeout) checked_timeout(*timeout);
+    auto request = std::make_unique<Request::Implementation>(shared_from_this());
+    request->transfer.emplace(message.direction, message.peer, state.group->id, tag, message.buffer);
+    request->limit(timeout);
+    request->lane().start(*request->transfer);
+    return Request(std::move(request));
+}
+
+std::uint64_t Communicator::Implementation::next_size(const char* caller, int from, Tag tag, Timeout timeout) const {
+    check_alive();
+    check_rank(from, caller, "source");
+    runtime::Peek peek(state.group->world_rank(from), state.group->id, tag);
+    runtime::Lane& lane = process->lane();
+    const auto what = [&] { return fmt::format("{} of a message with tag {} from rank {} of {}", caller, tag, from, state.group->name); };
+    if (!lane.run(peek, timeout)) lane.abandon(peek, timeout_error(*process, what(), timeout));
+    if (!peek.error()) return peek.size;
+    const Error& error = *peek.error();
+    if (error.code() == ErrorCode::timeout) throw Error(error);
+    throw Error(error.code(), fmt::format("{}: {}", what(), error.what()), error.failed_rank());
 }
 
 // --- the handle ------------------------------------------------------------------------------------------------------
@@ -225,118 +164,74 @@ int Communicator::world_rank(int rank) const {
     return implementation_->state.group->world_rank(rank);
 }
 
-void Communicator::send(const void* data, std::uint64_t bytes, int to, Tag tag, std::optional<Timeout> timeout) const {
+int Communicator::local_size() const { return static_cast<int>(checked().local_ranks(size())); }
+int Communicator::local_rank() const { return static_cast<int>(checked().local_ranks(rank())); }
+
+void Communicator::send(ConstBytePointer data, std::uint64_t bytes, int to, Tag tag, std::optional<Timeout> timeout) const {
     const Implementation& here = checked();
-    here.check_alive();
-    here.check_rank(to, "send", "target");
-    Implementation::check_buffer(data, bytes, "send");
-    Transfer transfer(Transfer::Direction::send, here.state.group->world_rank(to), here.state.group->id, tag,
-                      {const_cast<void*>(data), bytes});
+    const auto message = here.message(Transfer::Direction::send, "send", const_cast<void*>(data.get()), bytes, to);
+    Transfer transfer(message.direction, message.peer, here.state.group->id, tag, message.buffer);
     here.run(transfer, here.deadline(timeout));
 }
 
-Received Communicator::receive(void* data, std::uint64_t bytes, int from, Tag tag, std::optional<Timeout> timeout) const {
+Received Communicator::receive(BytePointer data, std::uint64_t bytes, int from, Tag tag, std::optional<Timeout> timeout) const {
     const Implementation& here = checked();
-    here.check_alive();
-    here.check_rank(from, "receive", "source");
-    Implementation::check_buffer(data, bytes, "receive");
-    Transfer transfer(Transfer::Direction::receive, here.state.group->world_rank(from), here.state.group->id, tag, {data, bytes});
+    const auto message = here.message(Transfer::Direction::receive, "receive", data.get(), bytes, from);
+    Transfer transfer(message.direction, message.peer, here.state.group->id, tag, message.buffer);
     here.run(transfer, here.deadline(timeout));
     return {transfer.received};
 }
 
-void Communicator::receive_whole(void* value, std::uint64_t bytes, int from, Tag tag) const {
-    const std::uint64_t got = receive(value, bytes, from, tag).bytes;
-    if (got == bytes) return;
+Received Communicator::receive_whole(void* value, std::uint64_t bytes, int from, Tag tag, std::optional<Timeout> timeout) const {
+    const Received got = receive(value, bytes, from, tag, timeout);
+    if (got.bytes == bytes) return got;
     throw Error(ErrorCode::mismatch,
                 fmt::format("receive on {}: rank {} sent {} bytes with tag {} where a value of {} was asked for: receive into a span "
                             "where messages may be shorter",
-                            name(), from, got, tag, bytes),
+                            name(), from, got.bytes, tag, bytes),
                 world_rank(from));
 }
 
-Request Communicator::start_send(const void* data, std::uint64_t bytes, int to, Tag tag) const {
-    checked().check_alive();
-    implementation_->check_rank(to, "start_send", "target");
-    Implementation::check_buffer(data, bytes, "start_send");
-    auto request = std::make_unique<Request::Implementation>(implementation_);
-    const runtime::Group& group = *implementation_->state.group;
-    request->transfer.emplace(Transfer::Direction::send, group.world_rank(to), group.id, tag,
-                              transport::Bytes{const_cast<void*>(data), bytes});
-    request->lane().start(*request->transfer);
-    return Request(std::move(request));
+std::uint64_t Communicator::next_size(int from, Tag tag, std::optional<Timeout> timeout) const {
+    return checked().next_size("next_size", from, tag, checked().deadline(timeout));
 }
 
-Request Communicator::start_receive(void* data, std::uint64_t bytes, int from, Tag tag) const {
-    checked().check_alive();
-    implementation_->check_rank(from, "start_receive", "source");
-    Implementation::check_buffer(data, bytes, "start_receive");
-    auto request = std::make_unique<Request::Implementation>(implementation_);
-    const runtime::Group& group = *implementation_->state.group;
-    request->transfer.emplace(Transfer::Direction::receive, group.world_rank(from), group.id, tag, transport::Bytes{data, bytes});
-    request->lane().start(*request->transfer);
-    return Request(std::move(request));
+Received Communicator::receive_sized(void* data, void* (*resize)(void* data, std::uint64_t count), std::uint64_t element, int from, Tag tag,
+                                     std::optional<Timeout> timeout) const {
+    const Timeout limit = checked().deadline(timeout);
+    const Nanoseconds begun = limit == kForever ? 0 : monotonic_now();
+    const std::uint64_t bytes = checked().next_size("receive_resized", from, tag, limit);
+    if (bytes % element != 0)
+        throw Error(
+            ErrorCode::mismatch,
+            fmt::format("receive_resized on {}: the message of rank {} with tag {} has {} bytes, which are no whole number of elements "
+                        "of {}. It was not taken: receive it with other elements",
+                        name(), from, tag, bytes, element),
+            world_rank(from));
+    void* const room = resize(data, bytes / element);
+    const Timeout left = limit == kForever ? kForever : std::max(Timeout::zero(), limit - Timeout(monotonic_now() - begun));
+    return receive(room, bytes, from, tag, left);
 }
 
-void Communicator::barrier(std::optional<Timeout> timeout) const {
-    const Implementation& here = checked();
-    here.call(here.prepare_barrier(), timeout, nullptr);
+Request Communicator::start_send(ConstBytePointer data, std::uint64_t bytes, int to, Tag tag, std::optional<Timeout> timeout) const {
+    return checked().start(implementation_->message(Transfer::Direction::send, "start_send", const_cast<void*>(data.get()), bytes, to), tag,
+                           timeout);
 }
 
-Request Communicator::start_barrier() const {
-    const Implementation& here = checked();
-    return here.start(here.prepare_barrier());
+Request Communicator::start_receive(BytePointer data, std::uint64_t bytes, int from, Tag tag, std::optional<Timeout> timeout) const {
+    return checked().start(implementation_->message(Transfer::Direction::receive, "start_receive", data.get(), bytes, from), tag, timeout);
 }
-
-void Communicator::broadcast(void* data, std::uint64_t bytes, int root, const CollectiveOptions& options) const {
-    const Implementation& here = checked();
-    here.call(here.prepare_broadcast(data, bytes, root, options, "broadcast"), options.timeout, options.record);
-}
-
-Request Communicator::start_broadcast(void* data, std::uint64_t bytes, int root, const CollectiveOptions& options) const {
-    const Implementation& here = checked();
-    return here.start(here.prepare_broadcast(data, bytes, root, options, "start_broadcast"));
-}
-
-void Communicator::scatter(const void* data, void* block, std::uint64_t bytes, int root, const CollectiveOptions& options) const {
-    const Implementation& here = checked();
-    here.call(here.prepare_scatter(data, block, bytes, root, options, "scatter"), options.timeout, options.record);
-}
-
-Request Communicator::start_scatter(const void* data, void* block, std::uint64_t bytes, int root, const CollectiveOptions& options) const {
-    const Implementation& here = checked();
-    return here.start(here.prepare_scatter(data, block, bytes, root, options, "start_scatter"));
-}
-
-void Communicator::gather(const void* block, void* data, std::uint64_t bytes, int root, const CollectiveOptions& options) const {
-    const Implementation& here = checked();
-    here.call(here.prepare_gather(block, data, bytes, root, options, "gather"), options.timeout, options.record);
-}
-
-Request Communicator::start_gather(const void* block, void* data, std::uint64_t bytes, int root, const CollectiveOptions& options) const {
-    const Implementation& here = checked();
-    return here.start(here.prepare_gather(block, data, bytes, root, options, "start_gather"));
-}
-
-void Communicator::check_blocks(std::size_t all, std::size_t one, int root, const char* operation) const {
-    if (rank() != root || all == one * static_cast<std::size_t>(size())) return;
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("{} on {}: the root's data has {} elements, and {} blocks of {} are {}: give it exactly as many", operation,
-                            name(), all, size(), one, one * static_cast<std::size_t>(size())));
-}
-
-std::string Communicator::explain_broadcast(std::uint64_t bytes, const CollectiveOptions& options) const {
-    return checked().explain(OperationKind::broadcast, bytes, options);
-}
-std::string Communicator::explain_scatter(std::uint64_t bytes, const CollectiveOptions& options) const {
-    return checked().explain(OperationKind::scatter, bytes, options);
-}
-std::string Communicator::explain_gather(std::uint64_t bytes, const CollectiveOptions& options) const {
-    return checked().explain(OperationKind::gather, bytes, options);
-}
-std::string Communicator::explain_barrier() const { return checked().explain(OperationKind::barrier, 0, {}); }
 
 // --- making communicators ----------------------------------------------------------------------------------------------
+
+std::ptrdiff_t Communicator::Implementation::local_ranks(int before) const {
+    const runtime::Group& group = *state.group;
+    const auto host_of = [&](int rank) { return process->hosts()[static_cast<std::size_t>(group.world_rank(rank))]; };
+    const int here = host_of(state.rank);
+    std::ptrdiff_t count = 0;
+    for (int rank = 0; rank < before; ++rank) count += host_of(rank) == here;
+    return count;
+}
 
 std::shared_ptr<Communicator::Implementation> Communicator::Implementation::divide(int color, int key, OperationKind kind) const {
     check_alive();
@@ -390,6 +285,35 @@ Communicator Communicator::split(int color, int key) const {
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("split on {}: the colour {} is negative: use 0 or more, or kNoColor to have no part", name(), color));
     return Communicator(checked().divide(color, key, OperationKind::split));
+}
+
+Communicator Communicator::split_by_host() const {
+    const Implementation& here = checked();
+    return Communicator(here.divide(here.process->hosts()[static_cast<std::size_t>(world_rank(rank()))], rank(), OperationKind::split));
+}
+
+Communicator Communicator::create(std::span<const int> ranks) const {
+    const Implementation& here = checked();
+    std::vector<int> place(static_cast<std::size_t>(size()), -1);  // in the list, of each rank
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+        here.check_rank(ranks[i], "create", "rank");
+        int& its = place[static_cast<std::size_t>(ranks[i])];
+        if (its >= 0)
+            throw Error(ErrorCode::invalid_argument, fmt::format("create on {}: rank {} stands in the list twice", name(), ranks[i]));
+        its = static_cast<int>(i);
+    }
+    // All look at the same words, so that all find the same.
+    const auto lists = here.exchange(hash_of(std::as_bytes(ranks)), OperationKind::create);
+    for (std::size_t rank = 1; rank < lists.size(); ++rank)
+        if (lists[rank] != lists[0])
+            throw Error(
+                ErrorCode::mismatch,
+                fmt::format("create on {}: rank {} gives another list of ranks than rank 0: all ranks must give the same, those that "
+                            "are not in it, too",
+                            name(), rank),
+                world_rank(static_cast<int>(rank)));
+    const int own = place[static_cast<std::size_t>(rank())];
+    return Communicator(here.divide(own < 0 ? kNoColor : 0, own, OperationKind::create));
 }
 
 Communicator Communicator::duplicate() const { return Communicator(checked().divide(0, rank(), OperationKind::duplicate)); }

@@ -10,11 +10,13 @@
 #include <rollcall/communicator.hpp>
 #include <rollcall/request.hpp>
 
+#include "api/blocks.hpp"
 #include "collectives/catalogue.hpp"
 #include "collectives/exchange.hpp"
 #include "collectives/selection.hpp"
 #include "runtime/group/group.hpp"
 #include "runtime/lane/operation.hpp"
+#include "runtime/lane/peek.hpp"
 #include "runtime/lane/transfer.hpp"
 #include "runtime/process.hpp"
 
@@ -23,51 +25,61 @@ namespace rollcall {
 /// Algorithms that a setting names, looked up once for a job. Null: `auto`.
 class ChosenAlgorithms {
   public:
-    void set(runtime::OperationKind operation, const collectives::AlgorithmEntry& entry) { entries_[index(operation)] = &entry; }
-    const collectives::AlgorithmEntry* of(runtime::OperationKind operation) const { return entries_[index(operation)]; }
+    void set(runtime::OperationKind operation, const collectives::AlgorithmEntry& entry) { entries_[index_of(operation)] = &entry; }
+    const collectives::AlgorithmEntry* of(runtime::OperationKind operation) const { return entries_[index_of(operation)]; }
 
   private:
-    static std::size_t index(runtime::OperationKind operation) { return static_cast<std::size_t>(operation); }
-    std::array<const collectives::AlgorithmEntry*, static_cast<std::size_t>(runtime::OperationKind::plan) + 1> entries_{};
+    std::array<const collectives::AlgorithmEntry*, kOperationKinds> entries_{};
 };
 
-struct Communicator::Implementation : std::enable_shared_from_this<Communicator::Implementation> {
+struct ROLLCALL_HIDDEN Communicator::Implementation : std::enable_shared_from_this<Communicator::Implementation> {
     Implementation(std::shared_ptr<runtime::Process> its_process, std::shared_ptr<const runtime::Group> group, int rank,
                    std::uint64_t first_slot, const ChosenAlgorithms& algorithms, std::shared_ptr<runtime::CommonClock> clock);
     ~Implementation();
 
-    /// How an operation of this size is to be done.
+    /// How a collective operation of this size is to be done.
     struct Method {
-        const collectives::AlgorithmEntry* entry;
-        std::string_view why;
+        collectives::Selection selection;
         std::uint64_t segment_bytes;
     };
-    Method method(runtime::OperationKind operation, std::uint64_t bytes, const CollectiveOptions& options) const;
-    std::string explain(runtime::OperationKind operation, std::uint64_t bytes, const CollectiveOptions& options) const;
+    Method method(const collectives::OperationRow& row, const collectives::Situation& situation, const CollectiveOptions& options) const;
+    /// What all ranks know of a call with this size, and of one with blocks of own sizes.
     collectives::Situation situation(std::uint64_t bytes) const;
+    collectives::Situation situation_of_blocks() const;
 
     /// A collective call that is ready to begin: its arguments are checked, its algorithm is chosen.
     struct Prepared {
         runtime::Call call;
-        runtime::Algorithm algorithm;
+        const collectives::AlgorithmEntry* algorithm;
         runtime::Arguments arguments;
+        bool until_delivered = false;  ///< As in CollectiveOptions.
     };
-    /// Checks all but the buffers. `caller` is what errors call it.
-    Prepared prepare(runtime::OperationKind operation, std::uint64_t bytes, int root, const CollectiveOptions& options,
-                     const char* caller) const;
-    Prepared prepare_broadcast(void* data, std::uint64_t bytes, int root, const CollectiveOptions& options, const char* caller) const;
-    Prepared prepare_scatter(const void* data, void* block, std::uint64_t bytes, int root, const CollectiveOptions& options,
-                             const char* caller) const;
-    Prepared prepare_gather(const void* block, void* data, std::uint64_t bytes, int root, const CollectiveOptions& options,
-                            const char* caller) const;
-    Prepared prepare_barrier() const;
     /// Runs it to the end; fills the record if there is one. Throws what failed.
     void call(const Prepared& prepared, const std::optional<Timeout>& timeout, CallRecord* record) const;
-    Request start(const Prepared& prepared) const;
+    Request start(const Prepared& prepared, const std::optional<Timeout>& timeout) const;
+    Plan plan(Prepared prepared, const PlanOptions& options, std::string explanation) const;
+    /// What the arguments refer to goes with what was made of them.
+    static void keep(Request& request, Layout layout);
+    static void keep(Plan& plan, Layout layout);
+
+    /// A send or a receive whose arguments are checked. `peer`: a world rank.
+    struct Message {
+        runtime::Transfer::Direction direction;
+        int peer;
+        transport::Bytes buffer;
+    };
+    Message message(runtime::Transfer::Direction direction, const char* caller, void* data, std::uint64_t bytes, int peer) const;
+    Request start(const Message& message, Tag tag, const std::optional<Timeout>& timeout) const;
+    std::uint64_t next_size(const char* caller, int from, Tag tag, Timeout timeout) const;
+    /// Of the ranks before this one: how many are on the host of this process.
+    std::ptrdiff_t local_ranks(int before) const;
 
     void check_alive() const;
     void check_rank(int rank, const char* operation, const char* role) const;
-    static void check_buffer(const void* data, std::uint64_t bytes, const char* operation);
+    static void check_buffer(const void* data, std::uint64_t bytes, const char* operation) {
+        if (bytes > collectives::kMostBytes || (!data && bytes > 0)) refuse_buffer(bytes, operation);
+    }
+    [[noreturn]] static void refuse_buffer(std::uint64_t bytes, const char* operation);
     std::uint64_t next_sequence() const { return state.next_sequence.fetch_add(1, std::memory_order_relaxed); }
     Timeout deadline(const std::optional<Timeout>& timeout) const;
 
@@ -78,7 +90,7 @@ struct Communicator::Implementation : std::enable_shared_from_this<Communicator:
     template <class Record>
     std::vector<Record> exchange(const Record& mine, runtime::OperationKind kind) const;
 
-    /// Makes communicators by colour: what split() does, and duplicate(), which is of that kind.
+    /// Makes communicators by colour: what split() does, and duplicate() and create(), which are of that kind.
     std::shared_ptr<Implementation> divide(int color, int key, runtime::OperationKind kind) const;
 
     std::string describe(const runtime::Transfer& transfer) const;
@@ -104,8 +116,10 @@ struct Communicator::Implementation : std::enable_shared_from_this<Communicator:
     std::uint64_t first_slot;
     ChosenAlgorithms algorithms;
     mutable std::shared_ptr<runtime::CommonClock> clock;  ///< Of the thread that makes collective calls.
-    mutable runtime::CommunicatorState state;
+    std::unique_ptr<runtime::CommunicatorState> owned_state;
+    runtime::CommunicatorState& state;  ///< That; written by calls, also of a communicator that is const.
     const bool shares_boards;
+    const bool shares_node;  ///< Node memory.
 };
 
 template <class Record>
@@ -123,20 +137,39 @@ std::vector<Record> Communicator::Implementation::exchange(const Record& mine, r
 }
 
 /// Either a transfer or a collective operation.
-struct Request::Implementation {
+struct ROLLCALL_HIDDEN Request::Implementation {
     explicit Implementation(std::shared_ptr<const Communicator::Implementation> its_communicator)
         : communicator(std::move(its_communicator)) {}
 
     runtime::Waitable& waitable() { return transfer ? static_cast<runtime::Waitable&>(*transfer) : *operation; }
+    void watch(runtime::Watcher& watcher) { transfer ? transfer->watch(watcher) : operation->watch(watcher); }
     runtime::Lane& lane() { return communicator->process->lane(); }
     std::string describe() const { return transfer ? communicator->describe(*transfer) : operation->describe(); }
-    Error timed_out(Timeout timeout) const;
+    /// Gives it a deadline of its own, from now on.
+    void limit(const std::optional<Timeout>& timeout);
+    /// Waits until it is done; false when this time is over first. When its own deadline is over it is abandoned, and done by that.
+    bool wait(Timeout timeout);
+    /// Abandons it when its own deadline is over.
+    void expire();
+    /// Abandons it with the error of a deadline that was this long.
+    void give_up(Timeout after);
 
     std::shared_ptr<const Communicator::Implementation> communicator;
-    std::optional<runtime::Transfer> transfer;
+    std::optional<runtime::WatchedTransfer> transfer;
     std::optional<runtime::Operation> operation;
+    Layout layout;  ///< Where the operation refers to it.
+    Nanoseconds own_deadline = kNever;
+    Timeout own_timeout = kForever;  ///< What that was made of.
 };
 
+/// Takes the result of an operation that is done, and lets it go. Throws what failed.
+Received collect(std::unique_ptr<Request::Implementation> done);
+
+/// kForever: kNever.
+Nanoseconds deadline_of(Timeout timeout);
+
+/// A deadline as it was given. Throws Error{invalid_argument} when it is below 0.
+Timeout checked_timeout(Timeout timeout);
 /// "rank 2: ... did not end within 1 s"
 Error timeout_error(const runtime::Process& process, const std::string& what, Timeout timeout);
 

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <exception>
 #include <functional>
+#include <vector>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -10,15 +11,25 @@
 #include <rollcall/error.hpp>
 
 #include "api/communicator_implementation.hpp"
-#include "runtime/bootstrap/starters/embedded.hpp"
-#include "runtime/log.hpp"
+#include "api/exit_code.hpp"
+#include "api/uncaught.hpp"
+#include "bootstrap/starters/embedded.hpp"
+#include "foundation/log.hpp"
+#include "foundation/quote.hpp"
 #include "runtime/process.hpp"
 
 namespace rollcall {
 
-struct Job::Implementation {
+struct ROLLCALL_HIDDEN Job::Implementation {
     /// Joins by the bootstrap that `start` gives.
     void join(const std::function<std::unique_ptr<bootstrap::Bootstrap>()>& start);
+    /// The process, for calls that a forked child must not make.
+    runtime::Process& own_process() const {
+        process->check_not_forked();
+        return *process;
+    }
+    /// Throws Error{state} when something is under way here.
+    void check_nothing_under_way() const;
 
     std::shared_ptr<runtime::Process> process;
     Communicator world;
@@ -27,27 +38,51 @@ struct Job::Implementation {
 
 namespace {
 
-ChosenAlgorithms algorithms_of(const runtime::Settings& settings) {
+ChosenAlgorithms algorithms_of(const Settings& settings) {
     ChosenAlgorithms chosen;
-    const auto choose = [&](runtime::OperationKind operation, const std::string& name) {
-        if (name != "auto") chosen.set(operation, collectives::find_algorithm(operation, name));
-    };
-    choose(runtime::OperationKind::broadcast, settings.broadcast);
-    choose(runtime::OperationKind::scatter, settings.scatter);
-    choose(runtime::OperationKind::gather, settings.gather);
-    choose(runtime::OperationKind::barrier, settings.barrier);
+    for (const collectives::OperationRow& row : collectives::operations()) {
+        if (const auto* const entry = collectives::algorithm_of_setting(row, settings.algorithms[index_of(row.kind)]))
+            chosen.set(row.kind, *entry);
+    }
     return chosen;
 }
 
+/// A forked child has a copy of its parent's process: to take it down would be to write into the parent's connections. So it is kept
+/// as long as the child lives, where leak checkers see it.
+void release(runtime::Process* process) {
+    static auto& kept = *new std::vector<runtime::Process*>;
+    if (process->forked())
+        kept.push_back(process);
+    else
+        delete process;
+}
+
+std::string number_of(std::uint64_t count, const char* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
+
 }  // namespace
 
+void Job::Implementation::check_nothing_under_way() const {
+    runtime::Engine::UnderWay under_way{};
+    own_process().lane().as_owner([&](runtime::Engine& engine) { under_way = engine.under_way(); });
+    if (under_way.operations + under_way.messages == 0) return;
+    std::string what;
+    if (under_way.operations > 0) what = number_of(under_way.operations, "collective operation");
+    if (under_way.messages > 0) what += (what.empty() ? "" : " and ") + number_of(under_way.messages, "point-to-point operation");
+    throw Error(ErrorCode::state,
+                fmt::format("Job::finalize() on {}: still under way here: {}. Before the end, wait for requests, plans and calls of other "
+                            "threads, or destroy the requests and plans. Nothing was closed: the job goes on",
+                            process->name_of(process->place().rank), what));
+}
+
 void Job::Implementation::join(const std::function<std::unique_ptr<bootstrap::Bootstrap>()>& start) {
-    runtime::Settings settings = runtime::Settings::from_environment();
+    Settings settings = Settings::from_environment();
     const ChosenAlgorithms algorithms = algorithms_of(settings);
-    runtime::start_log(settings.log);
-    process = std::make_shared<runtime::Process>(start(), std::move(settings), &collectives::algorithm_name);
+    start_log(settings.log);
+    process = std::shared_ptr<runtime::Process>(
+        new runtime::Process(start(), std::move(settings), &collectives::algorithm_name, &collectives::part_alone), &release);
     world = Communicator(std::make_shared<Communicator::Implementation>(process, process->world(), process->place().rank, runtime::kNoSlots,
                                                                         algorithms, process->clock()));
+    tell_job_of_uncaught(*process);
 }
 
 Job::Job() : implementation_(std::make_unique<Implementation>()) { implementation_->join(&bootstrap::find_bootstrap); }
@@ -57,12 +92,18 @@ Job::Job(const Embedding& embedding) : implementation_(std::make_unique<Implemen
 }
 
 Job::~Job() {
-    if (std::uncaught_exceptions() > implementation_->exceptions_before) return;
-    try {
-        finalize();
-    } catch (const std::exception& error) {
-        if (const auto logger = spdlog::get("rollcall")) logger->warn("{}", error.what());
-    }
+    forget_job_of_uncaught(*implementation_->process);
+    if (std::uncaught_exceptions() > implementation_->exceptions_before || implementation_->process->forked()) return;
+    const auto logged = [](const auto& work) {
+        try {
+            work();
+        } catch (const std::exception& error) {
+            if (const auto logger = spdlog::get("rollcall")) logger->warn("{}", error.what());
+        }
+    };
+    // There is no second chance here: the job is left whatever is under way.
+    if (!implementation_->process->finalized()) logged([&] { implementation_->check_nothing_under_way(); });
+    logged([&] { implementation_->process->finalize(); });
 }
 
 const Communicator& Job::world() const { return implementation_->world; }
@@ -80,25 +121,31 @@ Nanoseconds Job::synchronize_clocks(std::chrono::nanoseconds window) {
     return clock.clock().error;
 }
 
-Nanoseconds Job::time() const { return time_at(runtime::monotonic_now()); }
+Nanoseconds Job::time() const { return time_at(monotonic_now()); }
 Nanoseconds Job::time_at(Nanoseconds local) const { return implementation_->process->clock()->at(local); }
 Nanoseconds Job::local_time_at(Nanoseconds job) const { return implementation_->process->clock()->own_at(job); }
 
-void Job::finalize() { implementation_->process->finalize(); }
-
-void Job::abort(int code, std::string_view why) {
-    implementation_->process->bootstrap().abort(code, why);
-    std::_Exit(code);
+void Job::finalize() {
+    runtime::Process& process = implementation_->own_process();
+    if (process.finalized()) return;
+    implementation_->check_nothing_under_way();
+    process.finalize();
 }
 
-bool Job::progress() { return implementation_->process->lane().progress(); }
-int Job::progress_descriptor() const { return implementation_->process->lane().descriptor(); }
-bool Job::prepare_to_sleep() { return implementation_->process->lane().prepare_to_sleep(); }
-void Job::pause_background() { implementation_->process->lane().pause_background(); }
-void Job::resume_background() { implementation_->process->lane().resume_background(); }
+void Job::abort(int code, std::string_view why) {
+    const int failure = failure_code(code);
+    implementation_->own_process().bootstrap().abort(failure, printable(why));
+    std::_Exit(failure);
+}
+
+bool Job::progress() { return implementation_->own_process().lane().progress(); }
+int Job::progress_descriptor() const { return implementation_->own_process().lane().descriptor(); }
+bool Job::prepare_to_sleep() { return implementation_->own_process().lane().prepare_to_sleep(); }
+void Job::pause_background() { implementation_->own_process().lane().pause_background(); }
+void Job::resume_background() { implementation_->own_process().lane().resume_background(); }
 
 ProgressStatistics Job::progress_statistics() const {
-    runtime::Lane& lane = implementation_->process->lane();
+    runtime::Lane& lane = implementation_->own_process().lane();
     ProgressStatistics statistics;
     statistics.background_cpu_time = lane.background_cpu_time();
     statistics.background_looks = lane.counters().background_looks.load();

@@ -14,11 +14,12 @@ using runtime::Operation;
 using runtime::OperationKind;
 
 /// The plan's communicator is its own: its messages meet no others, and its sequence counts the iterations.
-struct Plan::Implementation {
+struct ROLLCALL_HIDDEN Plan::Implementation {
     Implementation(std::shared_ptr<Communicator::Implementation> its_own, const Communicator::Implementation::Prepared& its_prepared,
                    const PlanOptions& options, std::string why)
         : own(std::move(its_own)),
           prepared(its_prepared),
+          algorithm(collectives::planned(*its_prepared.algorithm)),
           timeout(own->deadline(options.timeout)),
           predictor(options.predictor),
           explanation(std::move(why)) {}
@@ -26,7 +27,7 @@ struct Plan::Implementation {
     runtime::Lane& lane() const { return own->process->lane(); }
     void make_operation() {
         own->check_alive();
-        operation.emplace(own->state, own->next_sequence(), prepared.call, prepared.algorithm, prepared.arguments);
+        operation.emplace(own->state, own->next_sequence(), prepared.call, algorithm, prepared.arguments);
     }
     // What is done already must not be touched any more.
     template <class F>
@@ -50,7 +51,7 @@ struct Plan::Implementation {
     }
     // Takes the result of the iteration, and is ready for the next.
     void finish() {
-        record.exit = runtime::monotonic_now();
+        record.exit = monotonic_now();
         record.first_data = operation->first_data();
         own->make_common(record);
         std::optional<Error> error;
@@ -62,6 +63,7 @@ struct Plan::Implementation {
 
     std::shared_ptr<Communicator::Implementation> own;
     Communicator::Implementation::Prepared prepared;
+    runtime::Algorithm algorithm;
     Timeout timeout;
     ArrivalPredictor predictor;
     std::string explanation;
@@ -69,6 +71,7 @@ struct Plan::Implementation {
     bool started = false;                ///< And its caller has arrived.
     Nanoseconds told = runtime::kUnknownTime;
     CallRecord record;
+    Layout layout;  ///< Where `prepared` refers to it.
 };
 
 Plan::Plan() = default;
@@ -83,6 +86,10 @@ Plan& Plan::operator=(Plan&& other) noexcept {
 
 Plan::~Plan() {
     if (!implementation_ || !implementation_->operation || implementation_->operation->done()) return;
+    if (implementation_->own->process->forked()) {
+        (void)implementation_.release();  // it is the parent's
+        return;
+    }
     Operation& operation = *implementation_->operation;
     implementation_->lane().abandon(
         operation, Error(ErrorCode::state,
@@ -90,7 +97,8 @@ Plan::~Plan() {
 }
 
 Plan::Implementation& Plan::checked() const {
-    if (!implementation_) throw Error(ErrorCode::state, "this plan is null: make one with Communicator::plan_scatter() or plan_gather()");
+    if (!implementation_) throw Error(ErrorCode::state, "this plan is null: make one with a plan_ function of Communicator");
+    implementation_->own->process->check_not_forked();
     return *implementation_;
 }
 
@@ -100,7 +108,7 @@ void Plan::begin() {
         throw Error(ErrorCode::state, fmt::format("Plan::begin(): {} is under way: run() or wait() ends it", here.operation->describe()));
     here.make_operation();
     here.operation->await_caller();
-    here.predictor.begin(runtime::monotonic_now());
+    here.predictor.begin(monotonic_now());
     here.told = runtime::kUnknownTime;
     here.lane().start(*here.operation);
     here.tell_prediction();
@@ -111,7 +119,7 @@ void Plan::edge(double fraction) {
     if (!here.predictor.in_phase()) throw Error(ErrorCode::state, "Plan::edge(): no compute phase has begun: call begin() first");
     if (!(fraction > 0 && fraction <= 1))
         throw Error(ErrorCode::invalid_argument, fmt::format("Plan::edge(): {} is no fraction of the phase: above 0, at most 1", fraction));
-    here.predictor.edge(fraction, runtime::monotonic_now());
+    here.predictor.edge(fraction, monotonic_now());
     here.tell_prediction();
 }
 
@@ -119,7 +127,7 @@ void Plan::start() {
     Implementation& here = checked();
     if (here.started) throw Error(ErrorCode::state, "Plan: this iteration was started already: wait for it first");
     here.own->check_alive();
-    const Nanoseconds time = runtime::monotonic_now();
+    const Nanoseconds time = monotonic_now();
     const bool begun = here.operation.has_value();
     if (!begun) here.make_operation();  // before the arrival: when it throws, nothing was started
     here.arrive(time);
@@ -150,20 +158,34 @@ bool Plan::test() {
 const CallRecord& Plan::record() const { return checked().record; }
 const std::string& Plan::explanation() const { return checked().explanation; }
 
+void Communicator::Implementation::keep(Plan& plan, Layout layout) { plan.implementation_->layout = std::move(layout); }
+
 // --- making them -----------------------------------------------------------------------------------------------------
 
-namespace {
-
-std::unique_ptr<Plan::Implementation> make_plan(const Communicator::Implementation& communicator,
-                                                const Communicator::Implementation::Prepared& prepared, const PlanOptions& options,
-                                                std::string explanation) {
-    auto own = communicator.divide(0, communicator.state.rank, OperationKind::plan);
+Plan Communicator::Implementation::plan(Prepared prepared, const PlanOptions& options, std::string explanation) const {
+    if (options.timeout) checked_timeout(*options.timeout);
+    auto own = divide(0, state.rank, OperationKind::plan);
+    if (prepared.algorithm->needs.contains(collectives::Condition::node_memory) && !own->shares_node) {
+        // There are no slots for the plan, though there were for this communicator.
+        const collectives::OperationRow& row = collectives::operation(prepared.call.kind);
+        const runtime::Call call = prepared.call;
+        collectives::Situation situation = call.own_sizes ? own->situation_of_blocks() : own->situation(call.bytes);
+        situation.has = situation.has.without(collectives::Condition::background);
+        if (row.combines) situation.has = collectives::conditions_of(prepared.arguments.combiner, situation.has);
+        const Method method = own->method(row, situation, {options.algorithm, options.segment_bytes, {}, nullptr});
+        prepared.algorithm = method.selection.entry;
+        prepared.arguments.segment_bytes = method.segment_bytes;
+        prepared.call = collectives::make_call(*prepared.algorithm, call.root, call.bytes, method.segment_bytes);
+        prepared.call.own_sizes = call.own_sizes;
+        prepared.call.reduction = call.reduction;
+        explanation = collectives::explain(row, situation, method.selection);
+    }
     struct Planned {
         runtime::Call call;
-        Communicator::Implementation::KnownClocks clocks;
+        KnownClocks clocks;
     };
     const auto all = own->exchange(Planned{prepared.call, own->known_clocks()}, OperationKind::plan);
-    Communicator::Implementation::KnownClocks known_by_all{.job = true, .communicator = true};
+    KnownClocks known_by_all{.job = true, .communicator = true};
     for (const Planned& planned : all) {
         known_by_all.job &= planned.clocks.job;
         known_by_all.communicator &= planned.clocks.communicator;
@@ -173,29 +195,15 @@ std::unique_ptr<Plan::Implementation> make_plan(const Communicator::Implementati
             throw Error(ErrorCode::mismatch,
                         fmt::format("the plans of {} do not match: rank 0 plans {}, rank {} plans {}. All ranks must plan the same "
                                     "operation with the same root, size and algorithm",
-                                    communicator.state.group->name, to_string(all[0].call, &collectives::algorithm_name), rank,
+                                    state.group->name, to_string(all[0].call, &collectives::algorithm_name), rank,
                                     to_string(all[rank].call, &collectives::algorithm_name)),
                         static_cast<int>(rank));
     // Predictions of different hosts are put in order. The next plan of this communicator finds its clock there.
     own->agree_on_clock(known_by_all, Job::kClockWindow.count());
-    communicator.use_clock(own->clock);
+    use_clock(own->clock);
     if (!own->state.group->has_slots)
         explanation += "; the arrivals board has no slots left for it (ROLLCALL_BOARD_SLOTS), so that predictions are not told";
-    return std::make_unique<Plan::Implementation>(std::move(own), prepared, options, std::move(explanation));
-}
-
-}  // namespace
-
-Plan Communicator::plan_scatter(const void* data, void* block, std::uint64_t bytes, int root, const PlanOptions& options) const {
-    const CollectiveOptions how{options.algorithm, options.segment_bytes, {}, nullptr};
-    const Implementation& here = checked();
-    return Plan(make_plan(here, here.prepare_scatter(data, block, bytes, root, how, "plan_scatter"), options, explain_scatter(bytes, how)));
-}
-
-Plan Communicator::plan_gather(const void* block, void* data, std::uint64_t bytes, int root, const PlanOptions& options) const {
-    const CollectiveOptions how{options.algorithm, options.segment_bytes, {}, nullptr};
-    const Implementation& here = checked();
-    return Plan(make_plan(here, here.prepare_gather(block, data, bytes, root, how, "plan_gather"), options, explain_gather(bytes, how)));
+    return Plan(std::make_unique<Plan::Implementation>(std::move(own), prepared, options, std::move(explanation)));
 }
 
 }  // namespace rollcall

@@ -1,5 +1,8 @@
 #include <rollcall/request.hpp>
 
+#include <algorithm>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -7,22 +10,54 @@
 #include <rollcall/error.hpp>
 
 #include "api/communicator_implementation.hpp"
+#include "foundation/units.hpp"
 
 namespace rollcall {
-namespace {
 
-// Takes the result of an operation that is done, and lets it go.
 Received collect(std::unique_ptr<Request::Implementation> done) {
     const Error* error = done->waitable().error();
     const bool receives = done->transfer && done->transfer->direction == runtime::Transfer::Direction::receive;
     if (!error) return {receives ? done->transfer->received : 0};
+    if (done->operation) done->lane().let_words_leave();
     if (done->operation || error->code() == ErrorCode::timeout) throw Error(*error);
     throw Error(error->code(), fmt::format("{}: {}", done->describe(), error->what()), error->failed_rank());
 }
 
+Nanoseconds deadline_of(Timeout timeout) { return timeout == kForever ? kNever : deadline_after(timeout); }
+
+namespace {
+
+Timeout time_until(Nanoseconds deadline) {
+    return deadline == kNever ? kForever : Timeout(std::max<Nanoseconds>(0, deadline - monotonic_now()));
+}
+
 }  // namespace
 
-Error Request::Implementation::timed_out(Timeout timeout) const { return timeout_error(*communicator->process, describe(), timeout); }
+Timeout checked_timeout(Timeout timeout) {
+    if (timeout.count() >= 0) return timeout;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("a timeout of {} ns is below 0: give the time that the call may take, or kForever", timeout.count()));
+}
+
+void Request::Implementation::limit(const std::optional<Timeout>& timeout) {
+    if (!timeout) return;
+    own_timeout = *timeout;
+    own_deadline = deadline_after(*timeout);
+}
+
+void Request::Implementation::give_up(Timeout after) {
+    lane().abandon(waitable(), timeout_error(*communicator->process, describe(), after));
+}
+
+void Request::Implementation::expire() {
+    if (own_deadline != kNever && !waitable().done() && monotonic_now() >= own_deadline) give_up(own_timeout);
+}
+
+bool Request::Implementation::wait(Timeout timeout) {
+    if (own_deadline == kNever || own_deadline >= deadline_of(timeout)) return lane().wait(waitable(), timeout);
+    if (!lane().wait(waitable(), time_until(own_deadline))) give_up(own_timeout);
+    return true;
+}
 
 Request::Request() = default;
 Request::Request(std::unique_ptr<Implementation> implementation) noexcept : implementation_(std::move(implementation)) {}
@@ -36,56 +71,115 @@ Request& Request::operator=(Request&& other) noexcept {
 
 Request::~Request() {
     if (!implementation_ || implementation_->waitable().done()) return;
+    if (implementation_->communicator->process->forked()) {
+        (void)implementation_.release();  // it is the parent's
+        return;
+    }
     implementation_->lane().abandon(implementation_->waitable(),
                                     Error(ErrorCode::state, fmt::format("{} was abandoned: its request was destroyed before it was done",
                                                                         implementation_->describe())));
 }
 
 Received Request::wait(Timeout timeout) {
+    checked_timeout(timeout);
     if (!implementation_) return {};
+    implementation_->communicator->process->check_not_forked();
     auto waiting = std::move(implementation_);
-    if (!waiting->lane().wait(waiting->waitable(), timeout)) waiting->lane().abandon(waiting->waitable(), waiting->timed_out(timeout));
+    if (!waiting->wait(timeout)) waiting->give_up(timeout);
     return collect(std::move(waiting));
 }
 
 Received Request::wait() {
     if (!implementation_) return {};
-    return wait(implementation_->communicator->deadline({}));
+    return wait(implementation_->own_deadline != kNever ? kForever : implementation_->communicator->deadline({}));
+}
+
+std::optional<Received> Request::wait_for(Timeout timeout) {
+    checked_timeout(timeout);
+    if (!implementation_) return Received{};
+    implementation_->communicator->process->check_not_forked();
+    if (!implementation_->wait(timeout)) return std::nullopt;
+    return collect(std::move(implementation_));
 }
 
 std::optional<Received> Request::test() {
     if (!implementation_) return Received{};
+    implementation_->communicator->process->check_not_forked();
     if (!implementation_->waitable().done()) implementation_->lane().progress();
+    implementation_->expire();
     if (!implementation_->waitable().done()) return std::nullopt;
     return collect(std::move(implementation_));
 }
 
-std::size_t Request::wait_any(std::span<Request> requests, Timeout timeout) {
-    std::vector<runtime::Waitable*> waitables;
-    std::vector<std::size_t> indices;
-    runtime::Lane* lane = nullptr;
-    for (std::size_t i = 0; i < requests.size(); ++i) {
-        if (!requests[i]) continue;
-        waitables.push_back(&requests[i].implementation_->waitable());
-        indices.push_back(i);
-        lane = &requests[i].implementation_->lane();
-    }
-    if (!lane) throw Error(ErrorCode::invalid_argument, "wait_any: there is no request to wait for: all are empty");
-    const int first = lane->wait_any(waitables, timeout);
-    if (first < 0)
-        throw Error(ErrorCode::timeout, fmt::format("wait_any: none of {} requests ended within {}", waitables.size(),
-                                                    runtime::format_duration(static_cast<double>(timeout.count()) * 1e-9)));
-    return indices[static_cast<std::size_t>(first)];
+bool Request::cancel() {
+    if (!implementation_) return false;
+    implementation_->communicator->process->check_not_forked();
+    runtime::Waitable& waitable = implementation_->waitable();
+    if (waitable.done()) return false;
+    implementation_->lane().abandon(waitable, Error(ErrorCode::state, implementation_->describe() + " was cancelled"));
+    // It may have ended just before, or have failed for another reason.
+    if (!waitable.error() || waitable.error()->code() != ErrorCode::state) return false;
+    if (implementation_->operation) implementation_->lane().let_words_leave();
+    implementation_.reset();
+    return true;
 }
 
-void Request::wait_all(std::span<Request> requests, Timeout timeout) {
-    const Nanoseconds deadline = timeout == kForever ? 0 : runtime::monotonic_now() + timeout.count();
-    std::unique_ptr<Error> first;
+std::size_t Request::wait_any(std::span<Request> requests, std::optional<Timeout> timeout) {
+    if (timeout) checked_timeout(*timeout);
+    std::vector<runtime::Waitable*> waitables;
+    std::vector<std::size_t> indices;
+    Nanoseconds first_own = kNever;
+    Implementation* last = nullptr;
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+        if (!requests[i]) continue;
+        last = requests[i].implementation_.get();
+        last->communicator->process->check_not_forked();
+        waitables.push_back(&last->waitable());
+        indices.push_back(i);
+        first_own = std::min(first_own, last->own_deadline);
+    }
+    if (!last) throw Error(ErrorCode::invalid_argument, "wait_any: there is no request to wait for: all are empty");
+    const Timeout limit = last->communicator->deadline(timeout);
+    const Nanoseconds deadline = deadline_of(limit);
+    const int first = last->lane().wait_any(waitables, time_until(std::min(deadline, first_own)));
+    if (first >= 0) return indices[static_cast<std::size_t>(first)];
+    if (first_own <= deadline)
+        for (const std::size_t i : indices) {
+            requests[i].implementation_->expire();
+            if (requests[i].implementation_->waitable().done()) return i;
+        }
+    throw Error(ErrorCode::timeout, fmt::format("wait_any: none of {} requests ended within {}", waitables.size(),
+                                                format_duration(static_cast<double>(limit.count()) * 1e-9)));
+}
+
+// The deadline is one for all of them: none is given up before the others have had their time, too.
+void Request::wait_all(std::span<Request> requests, std::optional<Timeout> timeout) {
+    if (timeout) checked_timeout(*timeout);
+    const auto one = std::find_if(requests.begin(), requests.end(), [](const Request& request) { return bool(request); });
+    if (one == requests.end()) return;
+    const Timeout limit = one->implementation_->communicator->deadline(timeout);
+    const Nanoseconds deadline = deadline_of(limit);
+    std::vector<Implementation*> late;
+    std::size_t count = 0;
     for (Request& request : requests) {
+        if (!request) continue;
+        Implementation& waiting = *request.implementation_;
+        waiting.communicator->process->check_not_forked();
+        ++count;
+        if (!waiting.wait(time_until(deadline))) late.push_back(&waiting);
+    }
+    if (!late.empty()) {
+        const std::string which = fmt::format("{} of the {} requests of wait_all (the first: {})", late.size(), count, late[0]->describe());
+        const Error error = timeout_error(*late[0]->communicator->process, which, limit);
+        for (Implementation* request : late) request->lane().abandon(request->waitable(), error);
+    }
+    std::optional<Error> first;
+    for (Request& request : requests) {
+        if (!request) continue;
         try {
-            request.wait(timeout == kForever ? kForever : Timeout(std::max<Nanoseconds>(0, deadline - runtime::monotonic_now())));
+            collect(std::move(request.implementation_));
         } catch (const Error& error) {
-            if (!first) first = std::make_unique<Error>(error);
+            if (!first) first = error;
         }
     }
     if (first) throw Error(*first);

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 #include <rollcall/rollcall.hpp>
@@ -11,6 +10,7 @@
 #include "bench/lists.hpp"
 #include "bench/peer.hpp"
 #include "bench/rounds.hpp"
+#include "support/usage.hpp"
 
 namespace rollcall::bench {
 namespace {
@@ -43,17 +43,17 @@ Samples measure_in(Job& job, const Plan& plan) {
     const Communicator& world = job.world();
     Samples samples;
     samples.transport = transport_name();
-    samples.explanation = world.explain_barrier();
+    samples.explanation = world.explain("barrier");
     for (std::uint64_t i = 0; i < plan.batch / 10 + 1; ++i) world.barrier();
-    const Nanoseconds until = now() + kLongest;
+    const Nanoseconds until = monotonic_now() + kLongest;
     for (std::uint64_t iteration = 0; iteration < plan.iterations; ++iteration) {
-        bool go_on = iteration < kFewestSamples || now() < until;
+        bool go_on = iteration < kFewestSamples || monotonic_now() < until;
         world.broadcast(go_on, 0);
         if (!go_on) break;
         world.barrier();
-        const Nanoseconds begin = now();
+        const Nanoseconds begin = monotonic_now();
         for (std::uint64_t i = 0; i < plan.batch; ++i) world.barrier();
-        samples.values[kKey].push_back(static_cast<double>(now() - begin) * 1e-9 / static_cast<double>(plan.batch));
+        samples.values[kKey].push_back(static_cast<double>(monotonic_now() - begin) * 1e-9 / static_cast<double>(plan.batch));
     }
     return samples;
 }
@@ -126,8 +126,8 @@ int run(const Words& words) {
 
 }  // namespace
 
-void add_barrier_command(CLI::App& bench, int& exit_code) {
-    CLI::App* const command = bench.add_subcommand("barrier", "The time of a barrier, beside those of MPI libraries");
+void add_barrier_command(usage::Command& bench, int& exit_code) {
+    usage::Command* const command = bench.add_subcommand("barrier", "The time of a barrier, beside those of MPI libraries");
     const auto words = std::make_shared<Words>();
     add_round_options(*command, *words, kDefaultRanks, "Batches in each round");
     add_count_option(*command, "--rounds", words->rounds, "Jobs that are started, one after the other");
@@ -135,8 +135,7 @@ void add_barrier_command(CLI::App& bench, int& exit_code) {
     command->add_flag("--explain", words->explain, "Say which algorithm it is, and why");
     command->add_option("--peer", words->peers, "Run this MPI library in each round, and compare: openmpi, mpich, all; may be given again")
         ->type_name("NAMES")
-        ->allow_extra_args(false)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+        ->one_word_each_time();
     command->footer(R"(
 run_time is the time of one barrier. rollcall_ratio, in the row of a peer, is the time of Rollcall over that of the
 peer: the median of a round each. Peers yield while they poll, where ranks may share cores: Open MPI by its

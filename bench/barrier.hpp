@@ -2,13 +2,13 @@
 /// `rollcall bench barrier`: the time of a barrier, beside those of MPI libraries.
 #pragma once
 
-namespace CLI {
-class App;
+namespace rollcall::usage {
+class Command;
 }
 
 namespace rollcall::bench {
 
 /// Adds the subcommand to `rollcall bench`. Errors as add_bench_command().
-void add_barrier_command(CLI::App& bench, int& exit_code);
+void add_barrier_command(usage::Command& bench, int& exit_code);
 
 }  // namespace rollcall::bench

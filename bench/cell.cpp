@@ -7,8 +7,8 @@
 #include <ostream>
 #include <rollcall/error.hpp>
 
+#include "foundation/units.hpp"
 #include "runtime/group/call.hpp"
-#include "runtime/settings/settings.hpp"
 
 namespace rollcall::bench {
 namespace {
@@ -42,7 +42,7 @@ constexpr double kRounding = 1e-6;
 std::string human(Unit unit, double value) {
     if (!std::isfinite(value)) return "-";
     switch (unit) {
-        case Unit::seconds: return value < 0 ? "-" + runtime::format_duration(-value) : runtime::format_duration(value);
+        case Unit::seconds: return value < 0 ? "-" + format_duration(-value) : format_duration(value);
         case Unit::ratio: return fmt::format("{:.3g}", value);
         case Unit::bytes_per_second: {
             constexpr std::pair<double, const char*> units[] = {{1e9, "GB/s"}, {1e6, "MB/s"}, {1e3, "kB/s"}, {1, "B/s"}};
@@ -94,7 +94,7 @@ output::Row text_row(const Cell& cell) {
     row.emplace_back("iterations", std::to_string(identity.iterations));
     for (const auto& [key, note] : cell.notes) row.emplace_back(key, note);
     row.emplace_back("algorithm", identity.algorithm);
-    row.emplace_back("bytes", runtime::format_bytes(identity.bytes));
+    row.emplace_back("bytes", format_bytes(identity.bytes));
     row.emplace_back("pattern", identity.pattern);
     for (const Metric& metric : cell.metrics)
         if (metric.in_table) row.emplace_back(metric.name, human(metric));
@@ -151,7 +151,7 @@ Metric prediction_error(std::span<const CallSample> samples) {
     for (const CallSample& sample : samples) {
         std::vector<double> of_ranks;
         for (std::size_t rank = 0; rank < sample.predicted.size(); ++rank)
-            if (sample.predicted[rank] != kNever)
+            if (sample.predicted[rank] != kNoTime)
                 of_ranks.push_back(std::abs(static_cast<double>(sample.predicted[rank] - sample.arrivals[rank])) * 1e-9);
         of_calls.push_back(of_ranks.empty() ? std::numeric_limits<double>::quiet_NaN() : estimate(of_ranks).median);
     }

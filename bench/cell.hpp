@@ -51,7 +51,7 @@ struct Cell {
 };
 
 /// The time of what did not happen.
-inline constexpr Nanoseconds kNever = std::numeric_limits<Nanoseconds>::min();
+inline constexpr Nanoseconds kNoTime = std::numeric_limits<Nanoseconds>::min();
 
 /// One measured call of a collective, all ranks together. Times of one clock.
 struct CallSample {
@@ -60,7 +60,7 @@ struct CallSample {
     std::vector<Nanoseconds> asked;     ///< The pattern's delay of each rank.
     std::vector<Nanoseconds> arrivals;  ///< a_i
     std::vector<Nanoseconds> exits;     ///< f_i
-    /// When each rank had its first data of another, and when it had last predicted to arrive; or kNever. Empty: of none.
+    /// When each rank had its first data of another, and when it had last predicted to arrive; or kNoTime. Empty: of none.
     std::vector<Nanoseconds> first_data = {}, predicted = {};
 
     bool operator==(const CallSample&) const = default;

@@ -17,6 +17,8 @@
 #include <system_error>
 #include <utility>
 
+#include "foundation/ends.hpp"
+
 extern char** environ;
 
 namespace rollcall::bench {
@@ -26,37 +28,19 @@ namespace {
     throw Error(ErrorCode::state, fmt::format("{} cannot be run: {}", program, std::generic_category().message(error)));
 }
 
-class Descriptor {
-  public:
-    Descriptor() = default;
-    explicit Descriptor(int number) : number_(number) {}
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-    ~Descriptor() { close(); }
-    int get() const { return number_; }
-    void set(int number) { number_ = number; }
-    void close() {
-        if (number_ >= 0) ::close(std::exchange(number_, -1));
-    }
-
-  private:
-    int number_ = -1;
-};
-
 struct Pipe {
     Descriptor ours, childs;
 };
 
 // Sockets instead of pipes: send() can be told not to raise SIGPIPE, write() cannot.
-void open(Pipe& pipe, const std::string& program) {
-    std::array<int, 2> ends{};
-    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) fail(program, errno);
-    pipe.ours.set(ends[0]);
-    pipe.childs.set(ends[1]);
+Pipe open_pipe(const std::string& program) {
+    Ends ends = make_sockets(SOCK_STREAM);
+    if (!ends) fail(program, errno);
+    return {std::move(ends.first), std::move(ends.second)};
 }
 
 /// Reads what is there; false at the end.
-bool read_some(Descriptor& from, std::string& into) {
+bool read_some(const Descriptor& from, std::string& into) {
     std::array<char, 65536> buffer;
     const ssize_t count = ::recv(from.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (count > 0) into.append(buffer.data(), static_cast<std::size_t>(count));
@@ -70,10 +54,7 @@ ChildResult run_child(const std::vector<std::string>& arguments, std::string_vie
     const bool limited = options.timeout != kForever;
     auto deadline = limited ? Clock::now() + options.timeout : Clock::time_point::max();
     const std::string& program = arguments.at(0);
-    Pipe in, out, errors;
-    open(in, program);
-    open(out, program);
-    open(errors, program);
+    Pipe in = open_pipe(program), out = open_pipe(program), errors = open_pipe(program);
 
     std::vector<char*> argv;
     for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
@@ -103,13 +84,13 @@ ChildResult run_child(const std::vector<std::string>& arguments, std::string_vie
     if (refused == ENOENT) return result;
     if (refused != 0) fail(program, refused);
     result.found = true;
-    in.childs.close();
-    out.childs.close();
-    errors.childs.close();
+    in.childs.reset();
+    out.childs.reset();
+    errors.childs.reset();
 
     // All three at once: a child that prints before it has read everything must not block both sides.
     for (;;) {
-        if (in.ours.get() >= 0 && input.empty()) in.ours.close();
+        if (in.ours.get() >= 0 && input.empty()) in.ours.reset();
         std::array<pollfd, 3> descriptors{{{in.ours.get(), POLLOUT, 0}, {out.ours.get(), POLLIN, 0}, {errors.ours.get(), POLLIN, 0}}};
         if (out.ours.get() < 0 && errors.ours.get() < 0) break;
         int limit = -1;
@@ -129,10 +110,10 @@ ChildResult run_child(const std::vector<std::string>& arguments, std::string_vie
             if (count > 0) input.remove_prefix(static_cast<std::size_t>(count));
             if (count < 0 && errno != EAGAIN && errno != EINTR) input = {};  // it reads no more; its exit code says why
         }
-        if (descriptors[1].revents != 0 && !read_some(out.ours, result.output)) out.ours.close();
-        if (descriptors[2].revents != 0 && !read_some(errors.ours, result.errors)) errors.ours.close();
+        if (descriptors[1].revents != 0 && !read_some(out.ours, result.output)) out.ours.reset();
+        if (descriptors[2].revents != 0 && !read_some(errors.ours, result.errors)) errors.ours.reset();
     }
-    in.ours.close();
+    in.ours.reset();
 
     int status = 0;
     while (::waitpid(child, &status, 0) < 0)

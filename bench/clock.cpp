@@ -13,26 +13,20 @@ constexpr Nanoseconds kPolled = 60'000;
 
 }  // namespace
 
-Nanoseconds now() {
-    timespec time{};
-    ::clock_gettime(CLOCK_MONOTONIC, &time);
-    return time.tv_sec * kSecond + time.tv_nsec;
-}
-
 void make_sleep_exact() { ::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL); }
 
 void wait_until(Nanoseconds moment, Compute how) {
     if (how == Compute::spin) {
-        while (now() < moment) {
+        while (monotonic_now() < moment) {
         }
         return;
     }
     const Nanoseconds wake = moment - kPolled;
     const timespec time{wake / kSecond, wake % kSecond};
-    if (now() < wake)
+    if (monotonic_now() < wake)
         while (::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nullptr) != 0) {
         }
-    while (now() < moment) ::sched_yield();
+    while (monotonic_now() < moment) ::sched_yield();
 }
 
 }  // namespace rollcall::bench

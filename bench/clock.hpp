@@ -1,12 +1,10 @@
 /// \file
-/// Time for measurements: CLOCK_MONOTONIC, and waiting for a moment of it.
+/// Waiting for a moment of CLOCK_MONOTONIC, for measurements.
 #pragma once
 
-#include <rollcall/time.hpp>
+#include "foundation/clock.hpp"
 
 namespace rollcall::bench {
-
-Nanoseconds now();
 
 /// How a rank spends the time until it arrives.
 enum class Compute {

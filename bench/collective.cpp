@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <sched.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -14,15 +13,18 @@
 
 #include "bench/clock.hpp"
 #include "bench/job_time.hpp"
+#include "bench/landing.hpp"
 #include "bench/lists.hpp"
+#include "bench/message_time.hpp"
 #include "bench/operands.hpp"
 #include "bench/payload.hpp"
 #include "bench/report.hpp"
 #include "bench/start.hpp"
 #include "bench/sweep.hpp"
+#include "foundation/settings.hpp"
+#include "foundation/units.hpp"
 #include "runtime/process.hpp"
-#include "runtime/settings/quote.hpp"
-#include "runtime/settings/settings.hpp"
+#include "support/usage.hpp"
 
 namespace rollcall::bench {
 namespace {
@@ -39,16 +41,7 @@ constexpr std::uint64_t kMostWarmup = 10'000;
 constexpr Nanoseconds kStartMargin = 1'000'000;
 constexpr Nanoseconds kStartMarginPerRank = 50'000;
 
-/// T: round trips of a sample, where they are short, and samples.
-constexpr std::uint64_t kShortMessage = 64 << 10;
-constexpr int kShortRoundTrips = 20;
-constexpr int kRoundTripSamples = 15;
-constexpr int kRoundTripWarmup = 3;
-constexpr Tag kRoundTripTag = 1;
 constexpr Tag kGatherTag = 2;
-
-/// The most that ROLLCALL_EAGER_BYTES may be and that eager allowances let through.
-constexpr std::uint64_t kLongestEager = 64 << 10;
 
 /// Self-test: the rank this variable names spoils a byte of what it received before it checks.
 constexpr const char* kCorruptVariable = "ROLLCALL_TEST_CORRUPT";
@@ -61,12 +54,6 @@ struct Words {
     std::string wait;
     std::optional<std::string> landing;
 };
-
-/// What of early data lands: all as far as it is set, nothing, or messages up to a length ("eager:64Ki"). Each is a job.
-constexpr const char *kLandingOn = "on", *kLandingOff = "off";
-constexpr std::string_view kLandingEager = "eager:";
-/// Open MPI's over TCP, on which Proficz measured: his quotients at 50 ms leap from 1.00 to 1.27 where the blocks of 48 ranks pass it.
-constexpr const char* kLandingOfPapers = "eager:64Ki";
 
 /// What is to be measured.
 struct Agenda {
@@ -82,50 +69,6 @@ int usable_cores() {
     return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-/// What the ranks that are here, or a job that says nothing of it, do.
-std::string landing_now() {
-    const auto settings = runtime::Settings::from_environment();
-    if (settings.landing_bytes == 0) return kLandingOff;
-    return settings.landing_longest ? fmt::format("{}{}", kLandingEager, runtime::format_bytes(settings.landing_longest)) : kLandingOn;
-}
-
-Model model_now() {
-    const std::string landing = landing_now();
-    return landing == kLandingOff ? Model::blocking : landing == kLandingOn ? Model::nonblocking : Model::eager;
-}
-
-/// In the words of landing_now().
-std::vector<std::string> parse_landing(const std::string& text) {
-    std::vector<std::string> all;
-    for (std::size_t begin = 0; begin <= text.size();) {
-        const std::size_t end = std::min(text.find(',', begin), text.size());
-        std::string entry = text.substr(begin, end - begin);
-        begin = end + 1;
-        bool known = entry == kLandingOn || entry == kLandingOff;
-        if (!known && entry.starts_with(kLandingEager)) {
-            try {
-                const std::uint64_t longest = runtime::parse_bytes(std::string_view(entry).substr(kLandingEager.size()));
-                known = longest > 0 && longest <= kLongestEager;
-                entry = fmt::format("{}{}", kLandingEager, runtime::format_bytes(longest));
-            } catch (const Error&) {
-            }
-        }
-        if (!known)
-            throw Error(ErrorCode::invalid_argument, fmt::format("unknown landing {}; allowed: on, off, eager:SIZE with {} at most",
-                                                                 runtime::quote(entry), runtime::format_bytes(kLongestEager)));
-        if (std::find(all.begin(), all.end(), entry) == all.end()) all.push_back(entry);
-    }
-    return all;
-}
-
-/// What ranks are to be started with for this.
-std::vector<std::string> environment_of(const std::string& landing) {
-    if (landing == landing_now()) return {};
-    if (landing == kLandingOff) return {"ROLLCALL_LANDING_BYTES=0"};
-    const std::string longest = landing.substr(kLandingEager.size());
-    return {"ROLLCALL_LANDING_LONGEST=" + longest, "ROLLCALL_EAGER_BYTES=" + longest};
-}
-
 /// One rank's part.
 class Runner {
   public:
@@ -136,8 +79,8 @@ class Runner {
           sweep_(agenda.sweep),
           wait_(agenda.wait.value_or(sweep_.phases || job.size() > usable_cores() ? Compute::sleep : Compute::spin)),
           time_(job),
-          progress_(sweep_.sizes.size() * cells() * agenda.iterations,
-                    job.rank() == 0 ? progress_surroundings(inherited) : ProgressLine::Surroundings{false, 0, {}, now}) {
+          progress_(rows() * cells() * agenda.iterations,
+                    job.rank() == 0 ? progress_surroundings(inherited) : ProgressLine::Surroundings{false, 0, {}, monotonic_now}) {
         if (const char* text = std::getenv(kCorruptVariable)) corrupt_ = std::atoi(text) == job.rank();
         make_sleep_exact();
     }
@@ -146,11 +89,10 @@ class Runner {
     void run(const std::function<void(Measured)>& use) {
         if (const Nanoseconds error = time_.worst_error(); error > 0 && job_.rank() == 0)
             std::cerr << fmt::format("clocks of several hosts: synchronised, at most {} off\n",
-                                     runtime::format_duration(static_cast<double>(error) * 1e-9));
+                                     format_duration(static_cast<double>(error) * 1e-9));
         for (const std::uint64_t bytes : sweep_.sizes) {
-            std::vector<Measured> measured = run_size(bytes);
-            progress_.erase();
-            for (Measured& cell : measured) use(std::move(cell));
+            if (sweep_.distributions.empty()) run_size(bytes, {}, use);
+            for (const SizeDistribution distribution : sweep_.distributions) run_size(bytes, distribution, use);
         }
     }
 
@@ -160,47 +102,37 @@ class Runner {
         Nanoseconds start, arrival, first_data, exit, predicted;
     };
 
+    /// What is measured one after the other.
+    std::size_t rows() const { return sweep_.sizes.size() * std::max<std::size_t>(sweep_.distributions.size(), 1); }
     std::size_t cells() const { return sweep_.patterns.size() * sweep_.algorithms.size(); }
     std::size_t place(std::uint64_t iteration, std::size_t cell) const { return iteration * cells() + cell; }
     const Pattern& pattern(std::size_t cell) const { return sweep_.patterns[cell / sweep_.algorithms.size()]; }
     const std::string& algorithm(std::size_t cell) const { return sweep_.algorithms[cell % sweep_.algorithms.size()]; }
     std::uint64_t size_of_call(std::uint64_t bytes) const { return call_bytes(sweep_.operation, bytes, job_.size()); }
 
-    /// T, the same on all ranks: half a round trip between the root and another rank while nobody else has to do.
-    Nanoseconds message_time(std::uint64_t bytes) {
-        const int n = job_.size();
-        if (n < 2) return 0;
-        const int partner = (sweep_.root + 1) % n;
-        const int round_trips = bytes <= kShortMessage ? kShortRoundTrips : 1;
-        std::vector<std::byte> data(bytes);
-        std::vector<double> samples;
-        world_.barrier();
-        for (int sample = -kRoundTripWarmup; sample < kRoundTripSamples; ++sample) {
-            const Nanoseconds begin = now();
-            for (int trip = 0; trip < round_trips; ++trip) {
-                if (job_.rank() == sweep_.root) {
-                    world_.send(data.data(), bytes, partner, kRoundTripTag);
-                    world_.receive(data.data(), bytes, partner, kRoundTripTag);
-                } else if (job_.rank() == partner) {
-                    world_.receive(data.data(), bytes, sweep_.root, kRoundTripTag);
-                    world_.send(data.data(), bytes, sweep_.root, kRoundTripTag);
-                }
-            }
-            if (sample >= 0) samples.push_back(static_cast<double>(now() - begin) / (2 * round_trips));
-        }
-        auto time = static_cast<Nanoseconds>(estimate(samples).median);
-        world_.broadcast(time, sweep_.root, {.algorithm = "linear", .segment_bytes = {}, .timeout = {}});
-        return time;
+    Operands operands_of(std::uint64_t bytes, std::optional<SizeDistribution> distribution) const {
+        if (!distribution) return {world_, sweep_.operation, size_of_call(bytes), sweep_.root};
+        const std::uint64_t mean = std::max<std::uint64_t>(bytes / static_cast<std::uint64_t>(job_.size()), 1);
+        return {world_, sweep_.operation, block_sizes(*distribution, job_.size(), mean), sweep_.root};
     }
 
-    std::vector<Measured> run_size(std::uint64_t bytes) {
-        Operands operands(world_, sweep_.operation, size_of_call(bytes), sweep_.root);
+    void run_size(std::uint64_t bytes, std::optional<SizeDistribution> distribution, const std::function<void(Measured)>& use) {
+        std::vector<Measured> measured = measure_size(bytes, distribution);
+        progress_.erase();
+        for (Measured& cell : measured) {
+            if (distribution) cell.notes.emplace_back("sizes", name(*distribution));
+            use(std::move(cell));
+        }
+    }
+
+    std::vector<Measured> measure_size(std::uint64_t bytes, std::optional<SizeDistribution> distribution) {
+        Operands operands = operands_of(bytes, distribution);
         if (sweep_.explain && job_.rank() == 0) {
             // Where rows are for programs, sentences are not among them.
             std::ostream& out = sweep_.format == output::Format::text ? std::cout : std::cerr;
             out << operands.explain({.algorithm = "auto", .segment_bytes = {}, .timeout = {}}) << std::endl;
         }
-        const Nanoseconds message = message_time(size_of_call(bytes));
+        const Nanoseconds message = message_time(world_, sweep_.root, size_of_call(bytes));
         // A cell is a place in a program: it has a plan of its own, which learns from its phases alone.
         std::vector<Plan> plans;
         if (sweep_.phases)
@@ -217,11 +149,9 @@ class Runner {
             for (std::size_t cell = 0; cell < (plans.empty() ? sweep_.algorithms.size() : cells()); ++cell) call_cell(cell, 0, iteration);
 
         std::vector<Record> mine(agenda_.iterations * cells());
-        std::size_t done = static_cast<std::size_t>(std::find(sweep_.sizes.begin(), sweep_.sizes.end(), bytes) - sweep_.sizes.begin()) *
-                           cells() * agenda_.iterations;
         for (std::uint64_t iteration = 0; iteration < agenda_.iterations; ++iteration) {
             for (const std::size_t cell : shuffled(cells(), key_of({sweep_.seed, bytes}), iteration)) {
-                progress_.update(done++, fmt::format("{} {} {}", runtime::format_bytes(bytes), algorithm(cell), pattern(cell).describe()));
+                progress_.update(done_++, fmt::format("{} {} {}", format_bytes(bytes), algorithm(cell), pattern(cell).describe()));
                 const auto delays = pattern(cell).delays(job_.size(), sweep_.root, iteration, message);
                 mine[place(iteration, cell)] = call_cell(cell, delays[static_cast<std::size_t>(job_.rank())], agenda_.warmup + iteration);
             }
@@ -229,7 +159,7 @@ class Runner {
         time_.check();
         for (Record& record : mine)
             for (Nanoseconds* time : {&record.arrival, &record.first_data, &record.exit, &record.predicted})
-                if (*time != kNever) *time = time_.corrected(*time);
+                if (*time != kNoTime) *time = time_.corrected(*time);
         return gather(bytes, message, mine);
     }
 
@@ -254,7 +184,7 @@ class Runner {
         if (corrupt_) operands.spoil();
         if (const auto wrong = operands.find_wrong(key))
             job_.abort(1, fmt::format("{} gave a wrong result: {}", operands.describe(algorithm), *wrong));
-        const auto or_never = [](Nanoseconds time) { return time > 0 ? time : kNever; };
+        const auto or_never = [](Nanoseconds time) { return time > 0 ? time : kNoTime; };
         return {start, record.arrival, or_never(record.first_data), record.exit, or_never(record.predicted)};
     }
 
@@ -320,6 +250,7 @@ class Runner {
     ProgressLine progress_;
     const Model model_ = model_now();
     bool corrupt_ = false;
+    std::size_t done_ = 0;  ///< Calls that were measured.
 };
 
 Agenda agenda_of(const Words& words, OperationKind operation, int ranks) {
@@ -336,6 +267,8 @@ Agenda agenda_of(const Words& words, OperationKind operation, int ranks) {
     }
     if (words.landing) {
         agenda.landing = parse_landing(*words.landing);
+        if (agenda.landing.size() > 1 && !agenda.sweep.distributions.empty())
+            throw Error(ErrorCode::invalid_argument, "--landing with several values for blocks of own sizes; allowed: one");
         const std::string now_set = landing_now();
         // The ranks that are here have what they were started with; a job of our own can be given less than is set, but not more.
         for (const std::string& wanted : agenda.landing)
@@ -353,7 +286,7 @@ Agenda agenda_of(const Words& words, OperationKind operation, int ranks) {
 /// so without predictions.
 std::vector<std::string> enough_slots(const Agenda& agenda) {
     const Sweep& sweep = agenda.sweep;
-    const runtime::Settings settings = runtime::Settings::from_environment();
+    const Settings settings = Settings::from_environment();
     const std::size_t plans = sweep.phases ? sweep.patterns.size() * sweep.algorithms.size() : 0;
     const std::uint64_t needed = (plans + 1) * static_cast<std::uint64_t>(sweep.ranks);  // and the world's
     if (needed <= runtime::slots_of(settings, sweep.ranks)) return {};
@@ -364,12 +297,28 @@ std::vector<std::string> enough_slots(const Agenda& agenda) {
     return {fmt::format("ROLLCALL_BOARD_SLOTS={}", needed)};
 }
 
+/// Of all algorithms those stay that can run here: not all ranks need share memory.
+void leave_out_impossible(Sweep& sweep, const Communicator& world) {
+    std::erase_if(sweep.algorithms, [&](const std::string& algorithm) {
+        try {
+            world.explain(runtime::name(sweep.operation), sweep.distributions.empty() ? sweep.sizes.front() : kOwnSizes,
+                          {.algorithm = algorithm, .segment_bytes = {}, .timeout = {}});
+            return false;
+        } catch (const Error&) {
+            return true;
+        }
+    });
+}
+
 int run(const Words& words, OperationKind operation) {
     const Start start = checked(words.start, kDefaultRanks, 1);
-    const Agenda agenda = agenda_of(words, operation, start.ranks);
-    const std::vector<std::string> slots = enough_slots(agenda);
+    Agenda agenda = agenda_of(words, operation, start.ranks);
+    std::vector<std::string> settings = enough_slots(agenda);
+    // The paper's calls begin with their callers and end with them.
+    if (agenda.sweep.paper && !std::getenv("ROLLCALL_DECOUPLE")) settings.emplace_back("ROLLCALL_DECOUPLE=no");
     if (inside_job()) {
         Job job;
+        if (words.sweep.algorithms.value_or("all") == "all") leave_out_impossible(agenda.sweep, job.world());
         Runner runner(job, agenda, words.inherited);
         if (job.rank() != 0) {
             runner.run([](const Measured&) {});
@@ -388,10 +337,10 @@ int run(const Words& words, OperationKind operation) {
     }
     const auto environment = [&](const std::string& landing) {
         std::vector<std::string> all = environment_of(landing);
-        all.insert(all.end(), slots.begin(), slots.end());
+        all.insert(all.end(), settings.begin(), settings.end());
         return all;
     };
-    if (agenda.landing.empty()) return start_again(start, slots);
+    if (agenda.landing.empty()) return start_again(start, settings);
     if (agenda.landing.size() == 1) return start_again(start, environment(agenda.landing[0]), {"--landing", agenda.landing[0]});
     // Jobs one after the other, and one report of them all.
     Report report(agenda.sweep, std::cout);
@@ -405,9 +354,12 @@ int run(const Words& words, OperationKind operation) {
     return 0;
 }
 
-void add_command(CLI::App& bench, OperationKind operation, const std::string& summary, int& exit_code) {
-    CLI::App* const command = bench.add_subcommand(std::string(runtime::name(operation)), summary);
+/// Where blocks have own sizes: by which distributions.
+void add_command(usage::Command& bench, OperationKind operation, const std::string& name, const std::string& summary,
+                 std::optional<std::string> distributions, int& exit_code) {
+    usage::Command* const command = bench.add_subcommand(name, summary);
     const auto words = std::make_shared<Words>();
+    words->sweep.sizes = std::move(distributions);
     add_start_options(*command, words->start, kDefaultRanks);
     add_sweep_options(*command, words->sweep, operation, Ranks::real);
     command->add_option("--warmup", words->warmup, "Balanced calls of each algorithm and size (with plans: of each cell) before")
@@ -424,17 +376,24 @@ void add_command(CLI::App& bench, OperationKind operation, const std::string& su
                      "sender of more than that waits, as on MPI (with --paper: eager:64Ki, Open MPI's over TCP); each is a job, and the "
                      "column `model` says which: nonblocking, blocking, eager")
         ->type_name("on|off|eager:SIZE,...")
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+        ->take_last();
     add_inherited_options(*command, words->inherited);
     command->callback([words, operation, &exit_code] { exit_code = run(*words, operation); });
 }
 
 }  // namespace
 
-void add_collective_commands(CLI::App& bench, int& exit_code) {
-    add_command(bench, OperationKind::broadcast, "Broadcasts under arrival patterns, all algorithms interleaved", exit_code);
-    add_command(bench, OperationKind::scatter, "Scatters under arrival patterns, with and without compute phases", exit_code);
-    add_command(bench, OperationKind::gather, "Gathers under arrival patterns, with and without compute phases", exit_code);
+void add_collective_commands(usage::Command& bench, int& exit_code) {
+    for (const collectives::OperationRow& row : collectives::operations()) {
+        if (!row.moves_data) continue;
+        const std::string name(runtime::name(row.kind));
+        add_command(bench, row.kind, name,
+                    "The operation " + name + " under arrival patterns, with and without compute phases, all algorithms interleaved", {},
+                    exit_code);
+        if (row.in_blocks)
+            add_command(bench, row.kind, name + "v", fmt::format("The operation {} of blocks of own sizes, in eleven distributions", name),
+                        "spikes", exit_code);
+    }
 }
 
 }  // namespace rollcall::bench

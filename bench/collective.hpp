@@ -2,13 +2,13 @@
 /// `rollcall bench broadcast`, `scatter` and `gather`: collective operations of real ranks under arrival patterns.
 #pragma once
 
-namespace CLI {
-class App;
+namespace rollcall::usage {
+class Command;
 }
 
 namespace rollcall::bench {
 
 /// Adds the subcommands to `rollcall bench`. Errors as add_bench_command().
-void add_collective_commands(CLI::App& bench, int& exit_code);
+void add_collective_commands(usage::Command& bench, int& exit_code);
 
 }  // namespace rollcall::bench

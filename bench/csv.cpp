@@ -4,7 +4,7 @@
 
 #include <rollcall/error.hpp>
 
-#include "runtime/settings/quote.hpp"
+#include "foundation/quote.hpp"
 
 namespace rollcall::bench {
 
@@ -43,7 +43,7 @@ std::vector<std::string> csv_fields(std::string_view line) {
             fields.back() += c;
         }
     }
-    if (quoted) throw Error(ErrorCode::invalid_argument, fmt::format("a quote is not closed in the csv line {}", runtime::quote(line)));
+    if (quoted) throw Error(ErrorCode::invalid_argument, fmt::format("a quote is not closed in the csv line {}", quote(line)));
     return fields;
 }
 

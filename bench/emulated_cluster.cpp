@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "bench/companion.hpp"
+#include "foundation/ends.hpp"
 
 extern char** environ;
 
@@ -76,27 +77,11 @@ int reap(pid_t process, Clock::duration limit) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-class Pipe {
-  public:
-    Pipe() {
-        if (::pipe2(ends_.data(), O_CLOEXEC) != 0) fail("no pipe", errno);
-    }
-    ~Pipe() {
-        for (const int end : ends_)
-            if (end >= 0) ::close(end);
-    }
-    Pipe(const Pipe&) = delete;
-    Pipe& operator=(const Pipe&) = delete;
-    int reading() const { return ends_[0]; }
-    int writing() const { return ends_[1]; }
-    int take_writing() { return std::exchange(ends_[1], -1); }
-    void close_writing() {
-        if (ends_[1] >= 0) ::close(std::exchange(ends_[1], -1));
-    }
-
-  private:
-    std::array<int, 2> ends_{-1, -1};
-};
+Ends open_pipe() {
+    Ends ends = make_pipe();
+    if (!ends) fail("no pipe", errno);
+    return ends;
+}
 
 }  // namespace
 
@@ -120,16 +105,16 @@ EmulatedCluster::~EmulatedCluster() {
 
 void EmulatedCluster::up() {
     if (holder_ >= 0) return;
-    Pipe input, output, errors;
+    Ends input = open_pipe(), output = open_pipe(), errors = open_pipe();
     std::vector<std::string> words = {script_.string(), "--name", name_, "up", std::to_string(size_), "--rate", rate_, "--until-eof"};
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, input.reading(), STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, output.writing(), STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, errors.writing(), STDERR_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, input.first.get(), STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, output.second.get(), STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, errors.second.get(), STDERR_FILENO);
     // A session of its own: what ends a job by the keyboard must not take the hosts away from under it.
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
@@ -139,18 +124,18 @@ void EmulatedCluster::up() {
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     if (refused != 0) fail(argv[0], refused);
-    output.close_writing();
-    errors.close_writing();
-    if (!read_line(output.reading(), Clock::now() + kUpLimit).empty()) {
+    output.second.reset();
+    errors.second.reset();
+    if (!read_line(output.first.get(), Clock::now() + kUpLimit).empty()) {
         holder_ = process;
-        input_ = input.take_writing();
+        input_ = input.second.release();
         return;
     }
-    input.close_writing();
+    input.second.reset();
     const int code = reap(process, kDownLimit);
     std::string why;
     const auto until = Clock::now() + std::chrono::seconds(1);
-    for (std::string line; !(line = read_line(errors.reading(), until)).empty();) why += line;
+    for (std::string line; !(line = read_line(errors.first.get(), until)).empty();) why += line;
     while (!why.empty() && why.back() == '\n') why.pop_back();
     if (why.empty()) why = fmt::format("{} did not make the cluster (exit code {})", script_.string(), code);
     throw Error(code == kExitUsage ? ErrorCode::invalid_argument : ErrorCode::state, why);

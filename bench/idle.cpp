@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 #include <rollcall/rollcall.hpp>
@@ -10,7 +9,8 @@
 #include "bench/clock.hpp"
 #include "bench/lists.hpp"
 #include "bench/rounds.hpp"
-#include "runtime/settings/settings.hpp"
+#include "foundation/units.hpp"
+#include "support/usage.hpp"
 
 namespace rollcall::bench {
 namespace {
@@ -41,7 +41,7 @@ Cost idle(const Job& job, Compute how, Nanoseconds duration) {
     const Communicator& world = job.world();
     world.barrier();
     const Cost before = cost_of(job);
-    wait_until(now() + duration, how);
+    wait_until(monotonic_now() + duration, how);
     const Cost after = cost_of(job);
     Cost sum{after.cpu_time - before.cpu_time, after.looks - before.looks, after.takeovers - before.takeovers, after.parks - before.parks};
     if (job.rank() != 0) {
@@ -60,7 +60,7 @@ Cost idle(const Job& job, Compute how, Nanoseconds duration) {
 
 int run(const Words& words) {
     const Start start = checked(words.start, kDefaultRanks, 1);
-    const Nanoseconds duration = runtime::parse_duration(words.duration);
+    const Nanoseconds duration = parse_duration(words.duration);
     if (duration <= 0)
         throw Error(ErrorCode::invalid_argument, fmt::format("--duration {}; allowed: above 0, such as 10s", words.duration));
     if (!inside_job()) return start_again(start);
@@ -85,8 +85,8 @@ int run(const Words& words) {
 
 }  // namespace
 
-void add_idle_command(CLI::App& bench, int& exit_code) {
-    CLI::App* const command = bench.add_subcommand("idle", "What the background threads cost while nothing is communicated");
+void add_idle_command(usage::Command& bench, int& exit_code) {
+    usage::Command* const command = bench.add_subcommand("idle", "What the background threads cost while nothing is communicated");
     const auto words = std::make_shared<Words>();
     add_start_options(*command, words->start, kDefaultRanks);
     command->add_option("--duration", words->duration, "How long the ranks sleep, and then how long they compute")

@@ -2,13 +2,13 @@
 /// `rollcall bench idle`: what the background threads cost while nothing is communicated.
 #pragma once
 
-namespace CLI {
-class App;
+namespace rollcall::usage {
+class Command;
 }
 
 namespace rollcall::bench {
 
 /// Adds the subcommand to `rollcall bench`. Errors as add_bench_command().
-void add_idle_command(CLI::App& bench, int& exit_code);
+void add_idle_command(usage::Command& bench, int& exit_code);
 
 }  // namespace rollcall::bench

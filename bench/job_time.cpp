@@ -15,13 +15,13 @@ Nanoseconds ClockCorrection::at(Nanoseconds time) const {
     return time + std::llround(part * static_cast<double>(missing));
 }
 
-JobTime::JobTime(Job& job) : job_(job), error_(job.synchronize_clocks()), synchronized_(now()) {}
+JobTime::JobTime(Job& job) : job_(job), error_(job.synchronize_clocks()), synchronized_(monotonic_now()) {}
 
 void JobTime::check() {
-    const Nanoseconds right = job_.time_at(synchronized_), moment = now(), before = job_.time_at(moment);
+    const Nanoseconds right = job_.time_at(synchronized_), moment = monotonic_now(), before = job_.time_at(moment);
     error_ = job_.synchronize_clocks();
     correction_ = {right, before, job_.time_at(moment) - before};
-    synchronized_ = now();
+    synchronized_ = monotonic_now();
 }
 
 Nanoseconds JobTime::worst_error() const {

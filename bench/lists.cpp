@@ -6,13 +6,11 @@
 #include <charconv>
 #include <rollcall/error.hpp>
 
-#include "runtime/settings/quote.hpp"
-#include "runtime/settings/settings.hpp"
+#include "foundation/quote.hpp"
+#include "foundation/units.hpp"
 
 namespace rollcall::bench {
 namespace {
-
-using runtime::quote;
 
 constexpr std::string_view kAll = "all";
 
@@ -34,17 +32,17 @@ std::vector<std::string_view> entries(std::string_view text) {
 
 }  // namespace
 
-std::vector<std::uint64_t> parse_sizes(std::string_view text) {
+std::vector<std::uint64_t> parse_sizes(std::string_view text, std::string_view option) {
     std::vector<std::uint64_t> sizes;
     for (const auto entry : entries(text)) {
         try {
             if (entry.empty()) throw Error(ErrorCode::invalid_argument, "");
-            sizes.push_back(runtime::parse_bytes(entry));
+            sizes.push_back(parse_bytes(entry));
         } catch (const Error&) {
-            throw Error(ErrorCode::invalid_argument, fmt::format("unknown size {} in {}; allowed: bytes as whole "
+            throw Error(ErrorCode::invalid_argument, fmt::format("{}: unknown size {} in {}; allowed: bytes as whole "
                                                                  "numbers with or without Ki, Mi, Gi, Ti, k, M, G, T, "
                                                                  "separated by commas, such as 8,64Ki,8Mi",
-                                                                 quote(entry), quote(text)));
+                                                                 option, quote(entry), quote(text)));
         }
     }
     return sizes;

@@ -19,7 +19,7 @@ struct Choice {
 
 /// "8,64Ki,8Mi" to bytes, in the order given. Throws Error{invalid_argument} in one line that names the list and the
 /// entry.
-std::vector<std::uint64_t> parse_sizes(std::string_view text);
+std::vector<std::uint64_t> parse_sizes(std::string_view text, std::string_view option);
 
 /// "2,4,8" to whole numbers from `low` to `high`; `what` names them in the error ("ranks").
 /// Throws Error{invalid_argument} in one line that names the entry and the range.

@@ -7,7 +7,7 @@
 #include <limits>
 #include <rollcall/error.hpp>
 
-#include "runtime/settings/quote.hpp"
+#include "foundation/quote.hpp"
 
 namespace rollcall::bench {
 namespace {
@@ -40,7 +40,7 @@ std::string_view name(Model model) noexcept {
 Model parse_model(std::string_view text) {
     for (const Model model : {Model::blocking, Model::nonblocking, Model::eager})
         if (text == name(model)) return model;
-    throw Error(ErrorCode::invalid_argument, fmt::format("unknown model {}; allowed: blocking, nonblocking, eager", runtime::quote(text)));
+    throw Error(ErrorCode::invalid_argument, fmt::format("unknown model {}; allowed: blocking, nonblocking, eager", quote(text)));
 }
 
 Metrics measure(std::span<const Nanoseconds> arrivals, std::span<const Nanoseconds> exits, const CallSetup& setup) {

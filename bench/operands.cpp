@@ -1,96 +1,130 @@
 #include "bench/operands.hpp"
 
+#include <cstring>
+#include <numeric>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "bench/payload.hpp"
 
 namespace rollcall::bench {
 
-using runtime::OperationKind;
+using collectives::Extent;
+using collectives::kSlots;
+using collectives::Operand;
+using collectives::Slot;
+using collectives::Who;
 
 namespace {
-std::uint64_t block_key(std::uint64_t key, int rank) { return key_of({key, static_cast<std::uint64_t>(rank)}); }
+
+/// What a rank brings as element `i` where sums are made: a small integer, so that no sum is rounded.
+float summand(std::uint64_t key, std::uint64_t i, int rank) {
+    return static_cast<float>(key_of({key, i}) % 1024 + static_cast<std::uint64_t>(rank));
+}
+
+std::uint64_t key_of_piece(std::uint64_t key, int rank) { return key_of({key, static_cast<std::uint64_t>(rank)}); }
+
 }  // namespace
 
-std::uint64_t call_bytes(OperationKind operation, std::uint64_t bytes, int ranks) {
-    if (operation == OperationKind::broadcast) return bytes;
+std::uint64_t call_bytes(runtime::OperationKind operation, std::uint64_t bytes, int ranks) {
+    if (collectives::operation(operation).combines) return bytes / kElement * kElement;
+    if (!collectives::operation(operation).in_blocks) return bytes;
     return bytes / static_cast<std::uint64_t>(ranks) / kElement * kElement;
 }
 
-runtime::Arguments phantom(OperationKind operation, std::uint64_t call_bytes, int ranks, bool is_root) {
-    runtime::Arguments arguments;
-    const std::uint64_t all = is_root ? call_bytes * static_cast<std::uint64_t>(ranks) : 0;
-    arguments.data = {nullptr, operation == OperationKind::broadcast ? call_bytes : all};
-    if (operation == OperationKind::scatter) arguments.result = {nullptr, call_bytes};
-    if (operation == OperationKind::gather) arguments.contribution = {nullptr, call_bytes};
-    return arguments;
+Operands::Operands(const Communicator& world, runtime::OperationKind operation, std::uint64_t bytes, int root)
+    : world_(world), row_(collectives::operation(operation)), bytes_(bytes), root_(root) {
+    for (const Slot slot : kSlots)
+        if (row_.operand(slot).is_had(is_root())) buffer(slot).resize(part_of(row_.operand(slot), bytes, world.size(), world.rank()).size);
 }
 
-Operands::Operands(const Communicator& world, OperationKind operation, std::uint64_t bytes, int root)
-    : world_(world), operation_(operation), bytes_(bytes), root_(root) {
-    if (operation == OperationKind::broadcast) {
-        data_.resize(bytes);
-    } else {
-        block_.resize(bytes);
-        if (is_root()) data_.resize(bytes * static_cast<std::uint64_t>(world.size()));
+Operands::Operands(const Communicator& world, runtime::OperationKind operation, std::vector<std::uint64_t> sizes, int root)
+    : world_(world), row_(collectives::operation(operation)), bytes_(kOwnSizes), sizes_(std::move(sizes)), root_(root) {
+    const std::uint64_t own = sizes_[static_cast<std::size_t>(world.rank())],
+                        all = std::accumulate(sizes_.begin(), sizes_.end(), std::uint64_t{0});
+    for (const Slot slot : kSlots)
+        if (const Operand& operand = row_.operand(slot); operand.is_had(is_root()))
+            buffer(slot).resize(operand.extent == Extent::blocks ? all : own);
+}
+
+collectives::Buffers Operands::buffers() {
+    return {.contribution = buffer(Slot::contribution).data(), .data = buffer(Slot::data).data(), .result = buffer(Slot::result).data()};
+}
+
+CollectiveOfBlocks Operands::collective_of_blocks() {
+    return {world_, row_.kind, buffers(), is_root() ? Blocks(sizes_) : Blocks(), sizes_[static_cast<std::size_t>(world_.rank())], root_};
+}
+
+Collective Operands::collective() {
+    if (row_.combines) return {world_, row_.kind, buffers(), bytes_ / kElement, reduction_of<float>(sum), root_};
+    return {world_, row_.kind, buffers(), bytes_, root_};
+}
+
+std::vector<Operands::Piece> Operands::pieces(Slot slot) {
+    const Operand& operand = row_.operand(slot);
+    if (!operand.is_had(is_root())) return {};
+    const std::span<std::byte> all(buffer(slot));
+    if (operand.extent != Extent::blocks) return {{operand.extent == Extent::block ? world_.rank() : root_, all}};
+    std::vector<Piece> blocks;
+    std::uint64_t offset = 0;
+    for (int rank = 0; rank < world_.size(); ++rank) {
+        const std::uint64_t size = sizes_.empty() ? bytes_ : sizes_[static_cast<std::size_t>(rank)];
+        blocks.push_back({rank, all.subspan(offset, size)});
+        offset += size;
+    }
+    return blocks;
+}
+
+void Operands::prepare(std::uint64_t key) {
+    for (const Slot slot : kSlots)
+        for (const Piece& piece : pieces(slot))
+            (row_.operand(slot).is_written(is_root()) ? poison : fill)(piece.bytes, key_of_piece(key, piece.rank));
+    if (!row_.combines) return;
+    std::vector<std::byte>& own = buffer(Slot::contribution);
+    for (std::uint64_t i = 0; i < bytes_ / kElement; ++i) {
+        const float element = summand(key, i, world_.rank());
+        std::memcpy(own.data() + i * kElement, &element, kElement);
     }
 }
 
-std::span<std::byte> Operands::part(int rank) { return std::span(data_).subspan(static_cast<std::uint64_t>(rank) * bytes_, bytes_); }
-
-void Operands::prepare(std::uint64_t key) {
-    if (operation_ == OperationKind::broadcast) return is_root() ? fill(data_, key) : poison(data_, key);
-    const bool scatters = operation_ == OperationKind::scatter;
-    (scatters ? poison : fill)(block_, block_key(key, world_.rank()));
-    if (is_root())
-        for (int rank = 0; rank < world_.size(); ++rank) (scatters ? fill : poison)(part(rank), block_key(key, rank));
-}
-
-void Operands::call(const CollectiveOptions& options) {
-    if (operation_ == OperationKind::broadcast)
-        world_.broadcast(data_.data(), bytes_, root_, options);
-    else if (operation_ == OperationKind::scatter)
-        world_.scatter(data_.data(), block_.data(), bytes_, root_, options);
-    else
-        world_.gather(block_.data(), data_.data(), bytes_, root_, options);
-}
-
-Plan Operands::plan(const PlanOptions& options) {
-    return operation_ == OperationKind::scatter ? world_.plan_scatter(data_.data(), block_.data(), bytes_, root_, options)
-                                                : world_.plan_gather(block_.data(), data_.data(), bytes_, root_, options);
-}
-
-std::string Operands::explain(const CollectiveOptions& options) const {
-    if (operation_ == OperationKind::broadcast) return world_.explain_broadcast(bytes_, options);
-    return operation_ == OperationKind::scatter ? world_.explain_scatter(bytes_, options) : world_.explain_gather(bytes_, options);
-}
-
 std::string Operands::describe(const std::string& algorithm) const {
-    return fmt::format("{} {} of {} bytes {} rank {}", runtime::name(operation_), algorithm, bytes_,
-                       operation_ == OperationKind::gather ? "to" : "from", root_);
+    const bool to_root = row_.any_operand([](const Operand& operand) { return operand.writes == Who::root; });
+    return fmt::format("{} {} of {}{}", runtime::name(row_.kind), algorithm,
+                       sizes_.empty() ? fmt::format("{} bytes", bytes_) : "blocks of own sizes",
+                       row_.has_root ? fmt::format(" {} rank {}", to_root ? "to" : "from", root_) : "");
 }
 
-std::optional<std::string> Operands::find_wrong(std::uint64_t key) const {
-    const auto sentence = [&](std::uint64_t byte, std::string_view of, int sender) {
-        return fmt::format("byte {}{} on rank {} is not what rank {} sent", byte, of, world_.rank(), sender);
-    };
-    if (operation_ != OperationKind::gather) {
-        const auto wrong = operation_ == OperationKind::broadcast ? bench::find_wrong(data_, key)
-                                                                  : bench::find_wrong(block_, block_key(key, world_.rank()));
-        if (wrong) return sentence(*wrong, "", root_);
-    } else if (is_root()) {
-        for (int rank = 0; rank < world_.size(); ++rank) {
-            const auto block = std::span(data_).subspan(static_cast<std::uint64_t>(rank) * bytes_, bytes_);
-            if (const auto wrong = bench::find_wrong(block, block_key(key, rank)))
-                return sentence(*wrong, fmt::format(" of block {}", rank), rank);
-        }
+std::optional<std::string> Operands::find_wrong_sum(std::uint64_t key) {
+    if (!row_.data.is_had(is_root())) return std::nullopt;
+    const auto n = static_cast<float>(world_.size());
+    for (std::uint64_t i = 0; i < bytes_ / kElement; ++i) {
+        float element;
+        std::memcpy(&element, buffer(Slot::data).data() + i * kElement, kElement);
+        if (element != n * summand(key, i, 0) + n * (n - 1) / 2)
+            return fmt::format("element {} on rank {} is not the sum of what all ranks brought", i, world_.rank());
+    }
+    return std::nullopt;
+}
+
+std::optional<std::string> Operands::find_wrong(std::uint64_t key) {
+    if (row_.combines) return find_wrong_sum(key);
+    for (const Slot slot : kSlots) {
+        const Operand& operand = row_.operand(slot);
+        if (!operand.is_written(is_root())) continue;
+        const bool blocks = operand.extent == Extent::blocks;
+        for (const Piece& piece : pieces(slot))
+            if (const auto wrong = bench::find_wrong(piece.bytes, key_of_piece(key, piece.rank)))
+                return fmt::format("byte {}{} on rank {} is not what rank {} sent", *wrong,
+                                   blocks ? fmt::format(" of block {}", piece.rank) : "", world_.rank(), blocks ? piece.rank : root_);
     }
     return std::nullopt;
 }
 
 void Operands::spoil() {
-    std::vector<std::byte>& received = operation_ == OperationKind::scatter ? block_ : data_;
-    if (!received.empty()) received[received.size() / 2] ^= std::byte{1};
+    for (const Slot slot : kSlots)
+        if (std::vector<std::byte>& received = buffer(slot); row_.operand(slot).is_written(is_root()) && !received.empty())
+            received[received.size() / 2] ^= std::byte{1};
 }
 
 }  // namespace rollcall::bench

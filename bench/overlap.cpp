@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 #include <rollcall/rollcall.hpp>
@@ -11,7 +10,9 @@
 #include "bench/lists.hpp"
 #include "bench/payload.hpp"
 #include "bench/rounds.hpp"
-#include "runtime/settings/settings.hpp"
+#include "foundation/settings.hpp"
+#include "foundation/units.hpp"
+#include "support/usage.hpp"
 
 namespace rollcall::bench {
 namespace {
@@ -83,9 +84,9 @@ class Runner {
         const Nanoseconds computed = start + plan_.compute;
         if (job_.rank() == 0) {
             wait_until(begin, Compute::sleep);
-            const Nanoseconds before = now();
+            const Nanoseconds before = monotonic_now();
             world_.send(data_.data(), data_.size(), 1, kTag);
-            const Nanoseconds after = now();
+            const Nanoseconds after = monotonic_now();
             if (counts) {
                 samples_.values[key(data_.size(), computes ? kComputing : kWaiting)].push_back(static_cast<double>(after - before) * 1e-9);
                 if (computes) samples_.values[key(data_.size(), kLeft)].push_back(static_cast<double>(computed - before) * 1e-9);
@@ -107,14 +108,14 @@ class Runner {
 
 Plan plan_of(const Words& words) {
     Plan plan;
-    plan.sizes = parse_sizes(words.bytes);
+    plan.sizes = parse_sizes(words.bytes, "--bytes");
     plan.transports = parse_transports(words.transports);
     const Choice choices[] = {{.name = "on"}, {.name = "off"}};
     plan.landing = parse_names(words.landing, "landing", choices);
-    plan.compute = runtime::parse_duration(words.compute);
+    plan.compute = parse_duration(words.compute);
     if (plan.compute < 4 * kEarliestSend)
         throw Error(ErrorCode::invalid_argument, fmt::format("--compute {}; allowed: {} and more", words.compute,
-                                                             runtime::format_duration(static_cast<double>(4 * kEarliestSend) * 1e-9)));
+                                                             format_duration(static_cast<double>(4 * kEarliestSend) * 1e-9)));
     plan.iterations = words.iterations;
     return plan;
 }
@@ -153,7 +154,7 @@ int run(const Words& words) {
             words.inherited, [&](Job& job) { return Runner(job, plan).run(); },
             [&](const Samples& samples) {
                 // A job that is already running has the landing budget it was given.
-                print(printer, plan, words, runtime::Settings::from_environment().landing_bytes > 0 ? "on" : "off", samples);
+                print(printer, plan, words, Settings::from_environment().landing_bytes > 0 ? "on" : "off", samples);
                 printer.finish();
             });
         return 0;
@@ -161,7 +162,7 @@ int run(const Words& words) {
     for (const TransportChoice& transport : plan.transports) {
         for (const std::string& landing : plan.landing) {
             auto environment = transport.environment;
-            if (landing == "off") environment.push_back("ROLLCALL_LANDING_BYTES=0");
+            if (landing == "off") environment.emplace_back("ROLLCALL_LANDING_BYTES=0");
             const int failed = run_rounds(start, environment, words.rounds,
                                           [&](const Samples& samples) { print(printer, plan, words, landing, samples); });
             if (failed) return failed;
@@ -173,8 +174,8 @@ int run(const Words& words) {
 
 }  // namespace
 
-void add_overlap_command(CLI::App& bench, int& exit_code) {
-    CLI::App* const command = bench.add_subcommand("overlap", "How long a sender takes whose receiver computes");
+void add_overlap_command(usage::Command& bench, int& exit_code) {
+    usage::Command* const command = bench.add_subcommand("overlap", "How long a sender takes whose receiver computes");
     const auto words = std::make_shared<Words>();
     add_round_options(*command, *words, kRanks, "Sends to each of the two receivers");
     command->add_option("--bytes", words->bytes, "Sizes of the message, separated by commas")->type_name("SIZES")->capture_default_str();

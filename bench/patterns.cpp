@@ -4,57 +4,26 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <cmath>
-#include <fstream>
 #include <numbers>
 #include <optional>
 #include <rollcall/error.hpp>
 #include <span>
 #include <utility>
 
-#include "runtime/settings/quote.hpp"
-#include "runtime/settings/settings.hpp"
+#include "bench/delay.hpp"
+#include "bench/replay.hpp"
+#include "foundation/quote.hpp"
 
 namespace rollcall::bench {
 namespace {
 
-using runtime::quote;
-
-/// Longest delay there can be (about 31 years): products of long delays and long messages end here, not in an overflow.
-constexpr Nanoseconds kLongestDelay = 1'000'000'000'000'000'000;
 /// A Pareto law of shape 1 or less has no mean. Delays beyond this many scales are cut, so that one draw cannot hold up
 /// a run for hours; at shape 1 that concerns one draw in a thousand.
 constexpr double kParetoCap = 1000.0;
 /// Largest whole number a pattern takes: ranks, and the message times of max_if.
 constexpr std::uint64_t kLargestCount = 1'000'000'000;
-
-Nanoseconds bounded(double nanoseconds) {
-    if (!(nanoseconds > 0)) return 0;
-    return nanoseconds >= static_cast<double>(kLongestDelay) ? kLongestDelay : std::llround(nanoseconds);
-}
-
-/// Time as the user writes it: absolute, or in message times.
-struct Delay {
-    bool relative = false;
-    double message_times = 0;
-    Nanoseconds absolute = 0;
-
-    Nanoseconds at(Nanoseconds message_time) const {
-        return relative ? bounded(message_times * static_cast<double>(message_time)) : absolute;
-    }
-    std::string text() const {
-        if (relative) return fmt::format("{}T", message_times);
-        if (absolute == 0) return "0";
-        // Exact, unlike format_duration: the largest unit that divides it.
-        constexpr std::array<std::pair<Nanoseconds, const char*>, 4> units{
-            {{1'000'000'000, "s"}, {1'000'000, "ms"}, {1'000, "us"}, {1, "ns"}}};
-        for (const auto& [unit, suffix] : units)
-            if (absolute % unit == 0) return fmt::format("{}{}", absolute / unit, suffix);
-        return {};
-    }
-};
 
 enum class Kind { duration, range, count, percent, number };
 
@@ -207,33 +176,11 @@ const std::vector<Row>& registry() {
                             quote(text), reason, pattern_forms_line()));
 }
 
-std::optional<double> to_number(std::string_view text) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
-    return value;
-}
-
 std::optional<std::uint64_t> to_count(std::string_view text) {
     std::uint64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc{} || end != text.data() + text.size() || value < 1 || value > kLargestCount) return std::nullopt;
     return value;
-}
-
-std::optional<Delay> to_delay(std::string_view text) {
-    if (text.ends_with('T')) {
-        const auto times = to_number(text.substr(0, text.size() - 1));
-        if (!times || *times < 0) return std::nullopt;
-        return Delay{true, *times, 0};
-    }
-    try {
-        const Nanoseconds absolute = runtime::parse_duration(text);
-        if (absolute < 0 || absolute > kLongestDelay) return std::nullopt;
-        return Delay{false, 0, absolute};
-    } catch (const Error&) {
-        return std::nullopt;  // the caller's message says more: it names the whole pattern
-    }
 }
 
 std::vector<std::string_view> split(std::string_view text, std::string_view separator) {
@@ -251,15 +198,15 @@ Argument parse_argument(std::string_view pattern, Kind kind, std::string_view te
     argument.kind = kind;
     switch (kind) {
         case Kind::duration: {
-            const auto delay = to_delay(text);
+            const auto delay = parse_delay(text);
             if (!delay) reject(pattern, fmt::format("{} is no duration", quote(text)));
             argument.delay = *delay;
             break;
         }
         case Kind::range: {
             const auto ends = split(text, "..");
-            const auto low = to_delay(ends.front());
-            const auto high = to_delay(ends.back());
+            const auto low = parse_delay(ends.front());
+            const auto high = parse_delay(ends.back());
             if (ends.size() != 2 || !low || !high) reject(pattern, fmt::format("{} is no range A..B of durations", quote(text)));
             // 0 is the same in both units, and only like can be compared with like.
             const bool comparable = low->relative == high->relative;
@@ -277,88 +224,20 @@ Argument parse_argument(std::string_view pattern, Kind kind, std::string_view te
         }
         case Kind::percent: {
             // The sign is required: a bare 0.2 could mean 20% as well as 0.2%.
-            const auto percent = text.ends_with('%') ? to_number(text.substr(0, text.size() - 1)) : std::nullopt;
+            const auto percent = text.ends_with('%') ? parse_number(text.substr(0, text.size() - 1)) : std::nullopt;
             if (!percent || *percent < 0 || *percent > 100)
                 reject(pattern, fmt::format("{} is no probability from 0% to 100%", quote(text)));
             argument.number = *percent;
             break;
         }
         case Kind::number: {
-            const auto number = to_number(text);
+            const auto number = parse_number(text);
             if (!number || *number <= 0) reject(pattern, fmt::format("{} is no number above 0", quote(text)));
             argument.number = *number;
             break;
         }
     }
     return argument;
-}
-
-/// A file of delays.
-struct Replay {
-    std::string path;
-    std::vector<std::vector<Delay>> lines;
-    std::vector<std::size_t> line_numbers;  // of `lines` in the file, from 1
-};
-
-[[noreturn]] void reject_file(const std::string& path, std::string_view reason) {
-    throw Error(ErrorCode::invalid_argument, fmt::format("arrival pattern {}: {}", quote("file:" + path), reason));
-}
-
-std::vector<std::string_view> file_fields(std::string_view line) {
-    line = line.substr(0, line.find('#'));
-    const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
-    const auto is_mark = [](char c) { return c == ',' || c == ';'; };
-    std::vector<std::string_view> fields;
-    std::size_t i = 0;
-    bool field_due = false;  // a comma was seen: "1,,2" and "1," have an empty field, which must not be skipped silently
-    for (;;) {
-        while (i < line.size() && is_blank(line[i])) ++i;
-        if (i == line.size()) break;
-        if (is_mark(line[i])) {
-            if (field_due || fields.empty()) fields.emplace_back();
-            field_due = true;
-            ++i;
-            continue;
-        }
-        const std::size_t begin = i;
-        while (i < line.size() && !is_blank(line[i]) && !is_mark(line[i])) ++i;
-        fields.push_back(line.substr(begin, i - begin));
-        field_due = false;
-    }
-    if (field_due) fields.emplace_back();
-    return fields;
-}
-
-Replay read_replay(std::string path) {
-    Replay replay;
-    replay.path = std::move(path);
-    std::ifstream file(replay.path);
-    if (!file) reject_file(replay.path, "the file cannot be read");
-    std::string line;
-    for (std::size_t number = 1; std::getline(file, line); ++number) {
-        const auto fields = file_fields(line);
-        if (fields.empty()) continue;
-        const auto is_word = [](std::string_view field) {
-            return !field.empty() && (std::isalpha(static_cast<unsigned char>(field[0])) || field[0] == '"');
-        };
-        if (number == 1 && std::all_of(fields.begin(), fields.end(), is_word)) continue;
-        std::vector<Delay> delays;
-        for (const auto field : fields) {
-            const auto seconds = to_number(field);
-            const auto delay = seconds && *seconds >= 0 ? Delay{false, 0, bounded(*seconds * 1e9)} : to_delay(field);
-            if (!delay)
-                reject_file(replay.path, fmt::format("line {}: {} is no delay (seconds, or a number with a unit)", number, quote(field)));
-            delays.push_back(*delay);
-        }
-        if (!replay.lines.empty() && delays.size() != replay.lines.front().size())
-            reject_file(replay.path, fmt::format("line {} has {} delays, but line {} has {}", number, delays.size(),
-                                                 replay.line_numbers.front(), replay.lines.front().size()));
-        replay.lines.push_back(std::move(delays));
-        replay.line_numbers.push_back(number);
-    }
-    if (file.bad()) reject_file(replay.path, "the file cannot be read");  // a directory opens, and then fails
-    if (replay.lines.empty()) reject_file(replay.path, "the file has no line with delays");
-    return replay;
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -11,13 +10,13 @@
 #include <rollcall/error.hpp>
 
 #include "bench/payload.hpp"
-#include "runtime/settings/quote.hpp"
-#include "runtime/settings/settings.hpp"
+#include "foundation/quote.hpp"
+#include "foundation/settings.hpp"
+#include "foundation/units.hpp"
+#include "support/usage.hpp"
 
 namespace rollcall::bench {
 namespace {
-
-using runtime::quote;
 
 constexpr double kMostNoise = 100;  // percent
 
@@ -37,7 +36,7 @@ Predictor parse_predictor(std::string_view text) {
 
 Nanoseconds parse_compute(const std::string& text) {
     try {
-        return runtime::parse_duration(text);
+        return parse_duration(text);
     } catch (const Error&) {
         throw Error(ErrorCode::invalid_argument, fmt::format("--compute {}; allowed: a duration such as 0 or 100ms, or off", quote(text)));
     }
@@ -61,7 +60,7 @@ double normal(std::uint64_t key) {  // Box and Muller
 
 }  // namespace
 
-void add_phase_options(CLI::App& command, PhaseWords& words) {
+void add_phase_options(usage::Command& command, PhaseWords& words) {
     command
         .add_option(
             "--compute", words.compute,

@@ -12,8 +12,8 @@
 #include <rollcall/plan.hpp>
 #include <rollcall/time.hpp>
 
-namespace CLI {
-class App;
+namespace rollcall::usage {
+class Command;
 }
 
 namespace rollcall::bench {
@@ -24,7 +24,7 @@ struct PhaseWords {
     bool no_edge = false;
 };
 /// Adds --compute, --predictor, --no-edge and --prediction-noise.
-void add_phase_options(CLI::App& command, PhaseWords& words);
+void add_phase_options(usage::Command& command, PhaseWords& words);
 
 struct Phases {
     /// A rank that is to come x late computes for 2 * (compute + x/2): phases all have the same length but for the delays.

@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
@@ -20,6 +19,7 @@
 #include "bench/lists.hpp"
 #include "bench/payload.hpp"
 #include "bench/rounds.hpp"
+#include "support/usage.hpp"
 
 namespace rollcall::bench {
 namespace {
@@ -46,7 +46,7 @@ std::string key_of_size(std::uint64_t bytes) { return fmt::format("{}", bytes); 
 
 /// One way of `trips` round trips, in seconds, at rank 0.
 double round_trips(const Communicator& world, std::vector<std::byte>& data, std::uint64_t trips) {
-    const Nanoseconds begin = now();
+    const Nanoseconds begin = monotonic_now();
     for (std::uint64_t trip = 0; trip < trips; ++trip) {
         if (world.rank() == 0) {
             world.send(data.data(), data.size(), 1, kTag);
@@ -56,7 +56,7 @@ double round_trips(const Communicator& world, std::vector<std::byte>& data, std:
             world.send(data.data(), data.size(), 0, kTag);
         }
     }
-    return static_cast<double>(now() - begin) * 1e-9 / static_cast<double>(2 * trips);
+    return static_cast<double>(monotonic_now() - begin) * 1e-9 / static_cast<double>(2 * trips);
 }
 
 /// What rank 0 decides, at both.
@@ -95,8 +95,8 @@ Samples measure_in(Job& job, const std::vector<std::uint64_t>& sizes, std::uint6
                 batch = world.receive<std::uint64_t>(0, kTag);
             }
             round_trips(world, data, batch);
-            const Nanoseconds until = now() + kLongestSize;
-            for (std::uint64_t i = 0; go_on(world, i < iterations && (i < kFewestSamples || now() < until)); ++i)
+            const Nanoseconds until = monotonic_now() + kLongestSize;
+            for (std::uint64_t i = 0; go_on(world, i < iterations && (i < kFewestSamples || monotonic_now() < until)); ++i)
                 samples.values[key_of_size(bytes)].push_back(round_trips(world, data, batch));
         }
         world.barrier();
@@ -137,11 +137,11 @@ double ucx_perftest(std::uint64_t bytes, const std::vector<std::string>& environ
     std::thread serving([&] { server = run_child(test, {}, {environment, kPeerLimit}); });
     auto words = test;
     words.insert(words.begin() + 1, "127.0.0.1");
-    const Nanoseconds give_up = now() + std::chrono::nanoseconds(kServerStarts).count();
+    const Nanoseconds give_up = monotonic_now() + std::chrono::nanoseconds(kServerStarts).count();
     do {  // until the server listens
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
         client = run_child(words, {}, {environment, kPeerLimit});
-    } while (client.found && client.exit_code != 0 && now() < give_up);
+    } while (client.found && client.exit_code != 0 && monotonic_now() < give_up);
     serving.join();
     if (!client.found) throw Error(ErrorCode::state, fmt::format("{} is not there: install it (Debian and Ubuntu: ucx-utils)", kPeer));
     // -f prints only the last line of numbers: iterations, then latency in us: 50th percentile, of late, overall.
@@ -170,7 +170,9 @@ void add(CellPrinter& printer, Cell cell, const std::vector<double>& ratio, bool
 
 int run(const Words& words) {
     const Start start = checked(words.start, kRanks, kRanks);
-    const auto sizes = parse_sizes(words.bytes);
+    if (!inside_job() && start.ranks != kRanks)
+        throw Error(ErrorCode::invalid_argument, fmt::format("a ping-pong of {} ranks; allowed: 2, between which it goes", start.ranks));
+    const auto sizes = parse_sizes(words.bytes, "--bytes");
     const auto transports = parse_transports(words.transports);
     if (words.raw_ucx && start.cluster) throw Error(ErrorCode::invalid_argument, "--raw-ucx with --cluster; allowed: on this host");
     CellPrinter printer(std::cout, words.format);
@@ -219,8 +221,8 @@ int run(const Words& words) {
 
 }  // namespace
 
-void add_pingpong_command(CLI::App& bench, int& exit_code) {
-    CLI::App* const command = bench.add_subcommand("pingpong", "Half a round trip between ranks 0 and 1, with blocking calls");
+void add_pingpong_command(usage::Command& bench, int& exit_code) {
+    usage::Command* const command = bench.add_subcommand("pingpong", "Half a round trip between ranks 0 and 1, with blocking calls");
     const auto words = std::make_shared<Words>();
     add_round_options(*command, *words, kRanks, "Batches in each round");
     add_count_option(*command, "--rounds", words->rounds, "Jobs that are started, one after the other");

@@ -28,7 +28,7 @@ constexpr std::size_t kFirstDataColumn = 15, kPredictedColumn = 16;
 
 /// A time that may be missing, as all may.
 std::string optional_time(const std::vector<Nanoseconds>& times, std::size_t rank, Nanoseconds start) {
-    return times.empty() || times[rank] == kNever ? "" : std::to_string(times[rank] - start);
+    return times.empty() || times[rank] == kNoTime ? "" : std::to_string(times[rank] - start);
 }
 
 std::string last_error() { return std::generic_category().message(errno); }
@@ -43,7 +43,7 @@ struct Line {
     }
 
     Nanoseconds optional_time(const std::string& text, std::size_t column) const {
-        return text.empty() ? kNever : integer<Nanoseconds>(text, column);
+        return text.empty() ? kNoTime : integer<Nanoseconds>(text, column);
     }
     template <class Integer>
     Integer integer(const std::string& text, std::size_t column) const {

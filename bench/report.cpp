@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "runtime/settings/settings.hpp"
+#include "foundation/units.hpp"
 
 namespace rollcall::bench {
 namespace {
@@ -26,9 +26,8 @@ const CallSample& median_call(const Measured& measured) {
 GanttChart gantt_of(const Measured& measured) {
     const CallSample& call = median_call(measured);
     GanttChart chart;
-    chart.title =
-        fmt::format("{}, {}, {}: call {}, the median of {}", measured.identity.algorithm, runtime::format_bytes(measured.identity.bytes),
-                    measured.identity.pattern, call.iteration, measured.calls.size());
+    chart.title = fmt::format("{}, {}, {}: call {}, the median of {}", measured.identity.algorithm, format_bytes(measured.identity.bytes),
+                              measured.identity.pattern, call.iteration, measured.calls.size());
     for (int rank = 0; rank < measured.identity.ranks; ++rank) {
         const auto r = static_cast<std::size_t>(rank);
         const bool is_root = rank == measured.setup.root;
@@ -37,7 +36,7 @@ GanttChart gantt_of(const Measured& measured) {
                             .exit = call.exits[r],
                             .transfers = {}};
         // A root that gets nothing has nothing to wait for but its own sends. When the send of a leaf began, nobody knows.
-        if (call.first_data[r] != kNever)
+        if (call.first_data[r] != kNoTime)
             row.transfers.push_back({call.first_data[r], row.exit});
         else if (is_root)
             row.transfers.push_back({row.arrival, row.exit});
@@ -52,7 +51,7 @@ Report::Report(const Sweep& sweep, std::ostream& out)
     : sweep_(sweep), plotted_bytes_(*std::max_element(sweep.sizes.begin(), sweep.sizes.end())), printer_(out, sweep.format) {
     if (!sweep.raw.empty()) raw_.emplace(sweep.raw);
     lines_.title = fmt::format("{} of {} with {} ranks: time against imbalance", runtime::name(sweep.operation),
-                               runtime::format_bytes(plotted_bytes_), sweep.ranks);
+                               format_bytes(plotted_bytes_), sweep.ranks);
     lines_.y = {"mean elapsed time", true};
 }
 

@@ -5,34 +5,32 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <rollcall/error.hpp>
 #include <rollcall/job.hpp>
 
 #include "bench/lists.hpp"
 #include "bench/statistics.hpp"
+#include "support/usage.hpp"
 
 namespace rollcall::bench {
 
-void add_round_options(CLI::App& command, RoundWords& words, int default_ranks, const char* iterations_help) {
+void add_round_options(usage::Command& command, RoundWords& words, int default_ranks, const char* iterations_help) {
     add_start_options(command, words.start, default_ranks);
     command
         .add_option("--transport", words.transports,
-                    "Transports, separated by commas: default; shm (UCX_TLS=posix,self); tcp (UCX_TLS=tcp,self)")
+                    "Transports, separated by commas: default; shm, tcp (of UCX: UCX_TLS=posix,self, UCX_TLS=tcp,self); ofi_shm, ofi_tcp "
+                    "(of libfabric: ROLLCALL_TRANSPORT=ofi, ROLLCALL_OFI_PROVIDER=shm, tcp)")
         ->type_name("NAMES")
         ->capture_default_str()
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+        ->take_last();
     add_count_option(command, "--iterations", words.iterations, iterations_help);
     output::add_format_option(command, words.format);
     add_inherited_options(command, words.inherited);
 }
 
-void add_count_option(CLI::App& command, const char* name, std::uint64_t& count, const char* help) {
+void add_count_option(usage::Command& command, const char* name, std::uint64_t& count, const char* help) {
     constexpr std::uint64_t kMost = 1'000'000;
-    const auto read = [&count, name](const CLI::results_t& words) {
-        count = parse_count(words.front(), name, 1, kMost);
-        return true;
-    };
+    const auto read = [&count, name](const std::string& word) { count = parse_count(word, name, 1, kMost); };
     command.add_option(name, read, help)->type_name("N")->default_str(std::to_string(count));
 }
 
@@ -58,7 +56,11 @@ int run_rounds(const Start& start, const std::vector<std::string>& environment, 
 }
 
 std::vector<TransportChoice> parse_transports(std::string_view text) {
-    static const std::vector<TransportChoice> kAll = {{"default", {}}, {"shm", {"UCX_TLS=posix,self"}}, {"tcp", {"UCX_TLS=tcp,self"}}};
+    static const std::vector<TransportChoice> kAll = {{"default", {}},
+                                                      {"shm", {"UCX_TLS=posix,self"}},
+                                                      {"tcp", {"UCX_TLS=tcp,self"}},
+                                                      {"ofi_shm", {"ROLLCALL_TRANSPORT=ofi", "ROLLCALL_OFI_PROVIDER=shm"}},
+                                                      {"ofi_tcp", {"ROLLCALL_TRANSPORT=ofi", "ROLLCALL_OFI_PROVIDER=tcp"}}};
     std::vector<Choice> choices;
     for (const TransportChoice& one : kAll) choices.push_back({.name = one.name});
     std::vector<TransportChoice> chosen;
@@ -66,7 +68,7 @@ std::vector<TransportChoice> parse_transports(std::string_view text) {
         if (inside_job() && name != "default")
             throw Error(ErrorCode::invalid_argument,
                         fmt::format("--transport {} in a job that is already running; allowed: default (give the job "
-                                    "UCX_TLS, or start the benchmark outside of a job)",
+                                    "UCX_TLS or ROLLCALL_TRANSPORT, or start the benchmark outside of a job)",
                                     name));
         chosen.push_back(*std::find_if(kAll.begin(), kAll.end(), [&](const auto& one) { return one.name == name; }));
     }

@@ -27,9 +27,9 @@ struct RoundWords {
 };
 /// Adds --ranks, --env, --timeout, --transport, --iterations and --format; --rounds, where there can be several, is the
 /// caller's to add.
-void add_round_options(CLI::App& command, RoundWords& words, int default_ranks, const char* iterations_help);
+void add_round_options(usage::Command& command, RoundWords& words, int default_ranks, const char* iterations_help);
 /// Adds an option that takes a whole number from 1 on.
-void add_count_option(CLI::App& command, const char* name, std::uint64_t& count, const char* help);
+void add_count_option(usage::Command& command, const char* name, std::uint64_t& count, const char* help);
 
 /// A way to move bytes that a job is started with.
 struct TransportChoice {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -17,11 +16,14 @@
 #include "bench/progress_line.hpp"
 #include "bench/report.hpp"
 #include "bench/sweep.hpp"
+#include "bench/trees.hpp"
 #include "collectives/selection.hpp"
+#include "foundation/quote.hpp"
+#include "foundation/settings.hpp"
+#include "foundation/units.hpp"
 #include "runtime/arrivals/prediction.hpp"
-#include "runtime/settings/quote.hpp"
-#include "runtime/settings/settings.hpp"
 #include "runtime/simulation/simulation.hpp"
+#include "support/usage.hpp"
 
 namespace rollcall::bench {
 namespace {
@@ -40,11 +42,13 @@ constexpr std::uint64_t kUnlimited = std::uint64_t{1} << 62;
 constexpr const char* kDefaultModel = "alpha=2us,beta=0.8,gamma=0.1,ports=1,duplex=full,notice=2us";
 
 constexpr const char* kUnlimitedName = "unlimited";
+constexpr const char* kBothWays = "no,auto";
+constexpr const char* kDecoupled = "+decoupled";
 constexpr int kDefaultRanks = 4096;
 
 struct Words {
     SweepWords sweep;
-    std::optional<std::string> ranks, landing;
+    std::optional<std::string> ranks, landing, decouple;
     std::string model;
     std::string segments;
     bool verbose = false;
@@ -54,6 +58,7 @@ struct Plan {
     Sweep sweep;
     transport::Model model;
     std::vector<std::uint64_t> landing;  ///< Budgets.
+    std::vector<bool> decouple;          ///< Whether calls begin before their callers and go on after them.
     std::uint64_t segments = 0;          ///< 0: not given.
     bool verbose = false;
 };
@@ -63,7 +68,7 @@ struct Plan {
                 fmt::format("--model: {}; allowed: alpha=T (a message), beta=NS and gamma=NS (a byte sent, a byte "
                             "copied; nanoseconds), "
                             "notice=T, ports=1..1024, duplex=full|half, cut-through; default {}",
-                            runtime::quote(entry), kDefaultModel));
+                            quote(entry), kDefaultModel));
 }
 
 void change(transport::Model& model, std::string_view text) {
@@ -82,7 +87,7 @@ void change(transport::Model& model, std::string_view text) {
         };
         const auto duration = [&] {
             try {
-                return static_cast<double>(runtime::parse_duration(value));
+                return static_cast<double>(parse_duration(value));
             } catch (const Error&) {
                 reject_model(entry);
             }
@@ -115,14 +120,21 @@ std::vector<std::uint64_t> parse_landing(const std::string& text) {
         const std::size_t end = std::min(text.find(',', begin), text.size());
         const std::string entry = text.substr(begin, end - begin);
         try {
-            budgets.push_back(entry == kUnlimitedName ? kUnlimited : runtime::parse_bytes(entry));
+            budgets.push_back(entry == kUnlimitedName ? kUnlimited : parse_bytes(entry));
         } catch (const Error&) {
             throw Error(ErrorCode::invalid_argument,
-                        fmt::format("--landing {}; allowed: unlimited, or bytes such as 0 or 64Mi", runtime::quote(entry)));
+                        fmt::format("--landing {}; allowed: unlimited, or bytes such as 0 or 64Mi", quote(entry)));
         }
         begin = end + 1;
     }
     return budgets;
+}
+
+std::vector<bool> parse_decouple(const std::string& text) {
+    if (text == "no") return {false};
+    if (text == "auto") return {true};
+    if (text == kBothWays) return {false, true};
+    throw Error(ErrorCode::invalid_argument, fmt::format("--decouple {}; allowed: no, auto, or {}", quote(text), kBothWays));
 }
 
 Plan plan_of(const Words& words, OperationKind operation) {
@@ -135,6 +147,11 @@ Plan plan_of(const Words& words, OperationKind operation) {
     if (paper) change(plan.model, kPaperModel);
     change(plan.model, words.model);
     plan.landing = parse_landing(words.landing.value_or(paper ? "0" : kUnlimitedName));
+    // A planned call begins early by itself.
+    const bool with_callers = paper || plan.sweep.phases;
+    plan.decouple = parse_decouple(words.decouple.value_or(with_callers ? "no" : kBothWays));
+    if (plan.sweep.phases && plan.decouple.back())
+        throw Error(ErrorCode::invalid_argument, "--decouple and --compute together: a planned call begins early by itself");
     if (!words.segments.empty()) {
         plan.segments = parse_count(words.segments, "--segments", 1, kMostSegments);
         if (plan.sweep.segment_bytes) throw Error(ErrorCode::invalid_argument, "--segments and --segment together; allowed: one of them");
@@ -146,23 +163,29 @@ Plan plan_of(const Words& words, OperationKind operation) {
 /// One algorithm at one size, landing budget and pattern.
 class CellRun {
   public:
-    CellRun(const Plan& plan, std::uint64_t size, std::uint64_t landing_bytes, const Pattern& pattern, const std::string& name)
+    CellRun(const Plan& plan, std::uint64_t size, std::uint64_t landing_bytes, bool decouple, const Pattern& pattern,
+            const std::string& name)
         : plan_(plan), pattern_(pattern) {
         const Sweep& sweep = plan.sweep;
         const std::uint64_t bytes = bytes_ = call_bytes(sweep.operation, size, sweep.ranks);
-        entry_ = name == "auto" ? collectives::select(sweep.operation, situation(plan, size, landing_bytes)).entry
-                                : &collectives::find_algorithm(sweep.operation, name, true);
-        std::uint64_t segment = entry_->segmented && !entry_->whole_by_default ? runtime::Settings().segment_bytes : 0;
+        entry_ = name == "auto" ? collectives::select(sweep.operation, situation(plan, size, landing_bytes, decouple)).entry
+                                : &collectives::find_algorithm(sweep.operation, name, kSimulated);
+        decoupled_ = decouple && landing_bytes > 0 && entry_->runs_alone;
+        std::uint64_t segment = entry_->segmented && !entry_->whole_by_default ? Settings().segment_bytes : 0;
         if (sweep.segment_bytes) segment = *sweep.segment_bytes;
         if (plan.segments > 0) segment = std::max<std::uint64_t>((bytes + plan.segments - 1) / plan.segments, 1);
         segment_bytes_ = entry_->segmented ? segment : 0;
 
         transport::Model model = plan.model;
-        if (entry_->simulated_only) model.cut_through = true;
-        simulation_.emplace(runtime::Simulation::Options{.ranks = sweep.ranks, .model = model, .landing_bytes = landing_bytes});
+        if (entry_->needs.contains(collectives::Condition::oracle)) model.cut_through = true;
+        simulation_.emplace(runtime::Simulation::Options{.ranks = sweep.ranks,
+                                                         .model = model,
+                                                         .landing_bytes = landing_bytes,
+                                                         .node_memory = false,
+                                                         .find_part_alone = decoupled_ ? &collectives::part_alone : nullptr});
         if (sweep.phases) predictors_.assign(static_cast<std::size_t>(sweep.ranks), runtime::ArrivalPredictor(sweep.phases->predictor));
         measured_.identity = {.operation = std::string(runtime::name(sweep.operation)),
-                              .algorithm = name,
+                              .algorithm = decoupled_ ? name + kDecoupled : name,
                               .transport = "simulated",
                               .ranks = sweep.ranks,
                               .bytes = size,
@@ -171,12 +194,20 @@ class CellRun {
         measured_.notes = {{"forwarding", model.cut_through ? "first_bit" : "message"}};
     }
 
-    static collectives::Situation situation(const Plan& plan, std::uint64_t size, std::uint64_t landing_bytes) {
-        return {.bytes = call_bytes(plan.sweep.operation, size, plan.sweep.ranks), .ranks = plan.sweep.ranks, .landing = landing_bytes > 0};
+    /// Its calls begin before their callers, and go on after them.
+    bool is_decoupled() const { return decoupled_; }
+
+    static collectives::Situation situation(const Plan& plan, std::uint64_t size, std::uint64_t landing_bytes, bool decouple) {
+        collectives::Situation found = {
+            .bytes = call_bytes(plan.sweep.operation, size, plan.sweep.ranks),
+            .ranks = plan.sweep.ranks,
+            .has = landing_bytes > 0 ? collectives::kUsual : collectives::kUsual.without(collectives::Condition::landing)};
+        if (landing_bytes > 0 && decouple) found.has = found.has.with(collectives::Condition::background);
+        return found;
     }
 
     Measured run() {
-        const Nanoseconds begin = now();
+        const Nanoseconds begin = monotonic_now();
         std::uint64_t iterations = plan_.sweep.iterations.value_or(plan_.sweep.paper ? kPaperIterations : kDefaultIterations);
         for (std::uint64_t iteration = 0; iteration < iterations; ++iteration) {
             const std::uint64_t events = call(iteration);
@@ -184,10 +215,10 @@ class CellRun {
                 iterations = std::clamp<std::uint64_t>(kEventsOfCell / std::max<std::uint64_t>(events, 1), 1, iterations);
         }
         if (plan_.verbose) {
-            const double seconds = static_cast<double>(now() - begin) * 1e-9;
+            const double seconds = static_cast<double>(monotonic_now() - begin) * 1e-9;
             std::cerr << fmt::format("{} {} {}: {} calls, {} messages, {} events in {}, {:.3g} events/s\n", measured_.identity.algorithm,
-                                     runtime::format_bytes(measured_.identity.bytes), measured_.identity.pattern, iterations, messages_,
-                                     events_, runtime::format_duration(seconds), static_cast<double>(events_) / seconds);
+                                     format_bytes(measured_.identity.bytes), measured_.identity.pattern, iterations, messages_, events_,
+                                     format_duration(seconds), static_cast<double>(events_) / seconds);
         }
         measured_.identity.iterations = iterations;
         return std::move(measured_);
@@ -210,7 +241,7 @@ class CellRun {
         call.arrivals = std::move(outcome.arrivals);
         call.exits = std::move(outcome.exits);
         call.first_data = std::move(outcome.first_data);
-        std::replace(call.first_data.begin(), call.first_data.end(), Nanoseconds{0}, kNever);
+        std::replace(call.first_data.begin(), call.first_data.end(), Nanoseconds{0}, kNoTime);
         measured_.calls.push_back(std::move(call));
         messages_ += outcome.messages;
         events_ += outcome.events;
@@ -222,10 +253,10 @@ class CellRun {
         const Sweep& sweep = plan_.sweep;
         runtime::Simulation::RankCall what;
         what.call = collectives::make_call(*entry_, sweep.root, bytes_, segment_bytes_);
-        what.algorithm = entry_->algorithm;
-        what.arguments = phantom(sweep.operation, bytes_, sweep.ranks, rank == sweep.root);
+        what.algorithm = sweep.phases ? collectives::planned(*entry_) : entry_->algorithm;
+        what.arguments = collectives::arguments_of(collectives::operation(sweep.operation), {}, bytes_, sweep.ranks, rank == sweep.root);
         what.arguments.segment_bytes = segment_bytes_;
-        what.arguments.oracle = call.asked;
+        what.arguments.oracle = call.asked.data();
         if (!sweep.phases) return what;
 
         const auto r = static_cast<std::size_t>(rank);
@@ -244,13 +275,14 @@ class CellRun {
             predict(phase.edge);
         }
         predictor.end(phase.end);
-        call.predicted.push_back(what.predictions.empty() ? kNever : what.predictions.back().arrival);
+        call.predicted.push_back(what.predictions.empty() ? kNoTime : what.predictions.back().arrival);
         return what;
     }
 
     const Plan& plan_;
     const Pattern& pattern_;
     const collectives::AlgorithmEntry* entry_;
+    bool decoupled_ = false;
     std::uint64_t bytes_;  ///< Of a call.
     std::uint64_t segment_bytes_;
     std::vector<runtime::ArrivalPredictor> predictors_;  ///< By rank, each with a clock that begins with the phase.
@@ -265,22 +297,28 @@ void simulate(const Plan& plan) {
         std::ostream& out = sweep.format == output::Format::text ? std::cout : std::cerr;
         for (const std::uint64_t bytes : sweep.sizes) {
             for (const std::uint64_t landing : plan.landing) {
-                const auto situation = CellRun::situation(plan, bytes, landing);
+                const auto situation = CellRun::situation(plan, bytes, landing, plan.decouple.back());
                 out << collectives::explain(sweep.operation, situation, collectives::select(sweep.operation, situation)) << std::endl;
             }
         }
     }
     Report report(sweep, std::cout);
-    ProgressLine progress(sweep.sizes.size() * plan.landing.size() * sweep.patterns.size() * sweep.algorithms.size());
+    ProgressLine progress(sweep.sizes.size() * plan.landing.size() * sweep.patterns.size() * sweep.algorithms.size() *
+                          plan.decouple.size());
     std::size_t done = 0;
     for (const std::uint64_t bytes : sweep.sizes) {
         for (const std::uint64_t landing : plan.landing) {
             for (const Pattern& pattern : sweep.patterns) {
                 for (const std::string& algorithm : sweep.algorithms) {
-                    progress.update(done++, fmt::format("{} {} {}", runtime::format_bytes(bytes), algorithm, pattern.describe()));
-                    Measured measured = CellRun(plan, bytes, landing, pattern, algorithm).run();
-                    progress.erase();
-                    report.add(std::move(measured));
+                    for (const bool decouple : plan.decouple) {
+                        progress.update(done++, fmt::format("{} {} {}", format_bytes(bytes), algorithm, pattern.describe()));
+                        CellRun cell(plan, bytes, landing, decouple, pattern, algorithm);
+                        // The other ways of algorithms that need their callers are one.
+                        if (decouple && !plan.decouple.front() && !cell.is_decoupled()) continue;
+                        Measured measured = cell.run();
+                        progress.erase();
+                        report.add(std::move(measured));
+                    }
                 }
             }
         }
@@ -301,6 +339,9 @@ constexpr const char* kFooterEnd = R"(, is a network of
 what is possible at all, knows all arrivals beforehand, and forwards from the first bit on; the column `forwarding` says
 which. --landing 0 is the paper's blocking model, unlimited its non-blocking one.
 
+An algorithm with "+decoupled" behind its name is one whose calls begin before their callers come, and go on after they have left,
+as they do in a job (ROLLCALL_DECOUPLE): a rank that is late still passes on. Only some algorithms can; those are shown both ways.
+
 Without --iterations it is 20, and fewer for cells of very many messages (20 million events for a cell).)";
 
 constexpr const char* kPaperFooter = R"(
@@ -309,8 +350,8 @@ With --paper the defaults are the paper's: 48 ranks, 128 iterations, )";
 constexpr const char* kPaperFooterEnd = R"( (117 MB/s), and --landing 0. Its network was not this simple: several senders to
 one receiver, as at the beginning of a linear gather, cost it more than their bytes.)";
 
-void add_command(CLI::App& simulate_command, OperationKind operation, const std::string& summary) {
-    CLI::App* const command = simulate_command.add_subcommand(std::string(runtime::name(operation)), summary);
+void add_command(usage::Command& simulate_command, OperationKind operation, const std::string& summary) {
+    usage::Command* const command = simulate_command.add_subcommand(std::string(runtime::name(operation)), summary);
     const auto words = std::make_shared<Words>();
     command->add_option("-n,--ranks", words->ranks, "How many ranks")->type_name("N")->default_str(std::to_string(kDefaultRanks));
     add_sweep_options(*command, words->sweep, operation, Ranks::simulated);
@@ -321,22 +362,30 @@ void add_command(CLI::App& simulate_command, OperationKind operation, const std:
                      "Early data that each rank takes in, separated by commas: unlimited, or bytes; 0: none. The column `model` says which")
         ->type_name("BYTES")
         ->default_str(kUnlimitedName);
+    command
+        ->add_option("--decouple", words->decouple,
+                     "Whether calls begin before their callers and go on after them: no, auto (where an algorithm can), or both")
+        ->type_name("no|auto|no,auto")
+        ->default_str(kBothWays);
     command->add_option("--segments", words->segments, "Instead of --segment: so many pieces, of every message")->type_name("N");
     command->add_flag("--verbose", words->verbose, "Say on standard error what each cell took of real time");
-    std::string footer = command->get_footer() + kFooter + kDefaultModel + kFooterEnd;
-    if (operation != OperationKind::broadcast) footer += std::string(kPaperFooter) + kPaperModel + kPaperFooterEnd;
+    std::string footer = command->footer() + kFooter + kDefaultModel + kFooterEnd;
+    if (has_paper(operation)) footer.append(kPaperFooter).append(kPaperModel).append(kPaperFooterEnd);
     command->footer(footer);
     command->callback([words, operation] { simulate(plan_of(*words, operation)); });
 }
 
 }  // namespace
 
-void add_simulate_command(CLI::App& root) {
-    CLI::App* const simulate_command = root.add_subcommand("simulate", "Run algorithms on a simulated network, in virtual time");
+void add_simulate_command(usage::Command& root) {
+    usage::Command* const simulate_command = root.add_subcommand("simulate", "Run algorithms on a simulated network, in virtual time");
     simulate_command->require_subcommand(1);
-    add_command(*simulate_command, OperationKind::broadcast, "Broadcasts of many simulated ranks under arrival patterns");
-    add_command(*simulate_command, OperationKind::scatter, "Scatters of simulated ranks, with and without compute phases");
-    add_command(*simulate_command, OperationKind::gather, "Gathers of simulated ranks, with and without compute phases");
+    for (const collectives::OperationRow& row : collectives::operations())
+        if (row.moves_data)
+            add_command(*simulate_command, row.kind,
+                        fmt::format("The operation {} of simulated ranks under arrival patterns, with and without compute phases",
+                                    runtime::name(row.kind)));
+    add_tree_command(*simulate_command);
 }
 
 }  // namespace rollcall::bench

@@ -6,7 +6,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
@@ -18,10 +17,12 @@
 #include <rollcall/error.hpp>
 
 #include "bench/lists.hpp"
+#include "bootstrap/frames.hpp"
+#include "foundation/quote.hpp"
+#include "foundation/settings.hpp"
+#include "foundation/units.hpp"
 #include "launcher/launch.hpp"
-#include "runtime/bootstrap/frames.hpp"
-#include "runtime/settings/quote.hpp"
-#include "runtime/settings/settings.hpp"
+#include "support/usage.hpp"
 
 namespace rollcall::bench {
 namespace {
@@ -89,7 +90,7 @@ int job_size() {
     return text == nullptr ? 1 : std::atoi(text);
 }
 
-void add_inherited_options(CLI::App& command, Inherited& inherited) {
+void add_inherited_options(usage::Command& command, Inherited& inherited) {
     // No group: not in the help.
     command.add_option(kTerminalOption, inherited.terminal)->group("");
     command.add_option(kSamplesOption, inherited.samples)->group("");
@@ -97,14 +98,13 @@ void add_inherited_options(CLI::App& command, Inherited& inherited) {
     command.add_option(kSamplesFileOption, inherited.samples_file)->group("");
 }
 
-void add_start_options(CLI::App& command, StartWords& words, int default_ranks) {
+void add_start_options(usage::Command& command, StartWords& words, int default_ranks) {
     command.add_option("-n,--ranks", words.ranks, "How many ranks are started; in a job of `rollcall run`: its size")
         ->type_name("N")
         ->default_str(std::to_string(default_ranks));
     command.add_option("--env", words.environment, "Set an environment variable for the ranks; may be given again")
         ->type_name("K=V")
-        ->allow_extra_args(false)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+        ->one_word_each_time();
     command.add_option("--timeout", words.timeout, "End the job after this time, with code 124")->type_name("T");
     command
         .add_option("--cluster", words.cluster,
@@ -141,17 +141,17 @@ Start checked(const StartWords& words, int default_ranks, int fewest_ranks) {
     for (const std::string& assignment : words.environment) {
         const auto equals = assignment.find('=');
         if (equals == 0 || equals == std::string::npos)
-            throw Error(ErrorCode::invalid_argument, fmt::format("--env {}; allowed: NAME=VALUE", runtime::quote(assignment)));
+            throw Error(ErrorCode::invalid_argument, fmt::format("--env {}; allowed: NAME=VALUE", quote(assignment)));
         ::setenv(assignment.substr(0, equals).c_str(), assignment.substr(equals + 1).c_str(), 1);
     }
     if (!words.timeout.empty()) {
-        const Nanoseconds time = runtime::parse_duration(words.timeout);
+        const Nanoseconds time = parse_duration(words.timeout);
         if (time <= 0)
             throw Error(ErrorCode::invalid_argument,
-                        fmt::format("--timeout {}; allowed: a duration above 0, such as 30s", runtime::quote(words.timeout)));
+                        fmt::format("--timeout {}; allowed: a duration above 0, such as 30s", quote(words.timeout)));
         start.timeout = Timeout(time);
     }
-    runtime::Settings::from_environment();
+    Settings::from_environment();
     if (hosts > 0 && !inside_job()) start.cluster = std::make_shared<EmulatedCluster>(hosts, words.rate.empty() ? kNoRate : words.rate);
     return start;
 }
@@ -239,8 +239,10 @@ ProgressLine::Surroundings progress_surroundings(const Inherited& inherited) {
 }
 
 std::string transport_name() {
-    const char* const chosen = std::getenv("UCX_TLS");
-    return chosen == nullptr ? "ucx" : fmt::format("ucx:{}", chosen);
+    const char* const transport = std::getenv("ROLLCALL_TRANSPORT");
+    const std::string name = transport == nullptr ? Settings().transport : transport;
+    const char* const chosen = std::getenv(name == "ucx" ? "UCX_TLS" : "ROLLCALL_OFI_PROVIDER");
+    return chosen == nullptr ? name : fmt::format("{}:{}", name, chosen);
 }
 
 }  // namespace rollcall::bench

@@ -20,8 +20,8 @@
 #include "bench/emulated_cluster.hpp"
 #include "bench/progress_line.hpp"
 
-namespace CLI {
-class App;
+namespace rollcall::usage {
+class Command;
 }
 
 namespace rollcall::bench {
@@ -36,7 +36,7 @@ struct Inherited {
     int samples = -1;
     std::string terminal_file, samples_file;
 };
-void add_inherited_options(CLI::App& command, Inherited& inherited);
+void add_inherited_options(usage::Command& command, Inherited& inherited);
 
 /// How a job is to be started.
 struct StartWords {
@@ -47,7 +47,7 @@ struct StartWords {
     bool on_cluster = false;  ///< Hidden: this is a rank on the cluster that was asked for.
 };
 /// Adds --ranks, --env, --timeout, --cluster and --rate.
-void add_start_options(CLI::App& command, StartWords& words, int default_ranks);
+void add_start_options(usage::Command& command, StartWords& words, int default_ranks);
 
 struct Start {
     int ranks = 0;

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
@@ -18,8 +17,10 @@
 #include "bench/payload.hpp"
 #include "bench/plot.hpp"
 #include "collectives/catalogue.hpp"
-#include "runtime/settings/quote.hpp"
-#include "runtime/settings/settings.hpp"
+#include "foundation/quote.hpp"
+#include "foundation/settings.hpp"
+#include "foundation/units.hpp"
+#include "support/usage.hpp"
 
 namespace rollcall::bench {
 namespace {
@@ -28,13 +29,12 @@ constexpr std::uint64_t kMostIterations = 1'000'000;
 
 using runtime::OperationKind;
 
-std::vector<Choice> choices(OperationKind operation, Ranks ranks) {
+std::vector<Choice> choices(OperationKind operation, Ranks ranks, bool own_sizes) {
     std::vector<Choice> all;
-    for (const auto& entry : collectives::catalogue()) {
-        if (entry.operation != operation) continue;
-        if (entry.simulated_only && ranks == Ranks::real) continue;
-        all.push_back({std::string(entry.name), {entry.aliases.begin(), entry.aliases.end()}});
-    }
+    collectives::Conditions has = ranks == Ranks::real ? collectives::kReal : kSimulated;
+    if (own_sizes) has = has.without(collectives::Condition::equal_blocks);
+    for (const auto& entry : collectives::operation(operation).algorithms)
+        if (has.contains(entry.needs)) all.push_back({std::string(entry.name), {entry.aliases.begin(), entry.aliases.end()}});
     all.push_back({.name = "auto", .in_all = false});
     return all;
 }
@@ -54,23 +54,22 @@ void use_paper(Sweep& sweep, const SweepWords& words) {
     for (const PaperTable& table : paper_tables())
         if (table.operation == sweep.operation && table.name == *words.paper) sweep.paper = &table;
     if (!sweep.paper)
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("--paper {}; allowed: {}", runtime::quote(*words.paper), paper_names(sweep.operation)));
+        throw Error(ErrorCode::invalid_argument, fmt::format("--paper {}; allowed: {}", quote(*words.paper), paper_names(sweep.operation)));
     if (!words.arrivals.empty() || words.algorithms)
         throw Error(ErrorCode::invalid_argument,
                     "--paper with --arrival or --algorithm; allowed: --bytes and --delays, out of the table's");
     std::vector<std::string> rows;
-    for (const std::uint64_t size : PaperTable::kSizes) rows.push_back(runtime::format_bytes(size));
-    sweep.sizes = parse_sizes(words.bytes.value_or(comma_separated(rows)));
+    for (const std::uint64_t size : PaperTable::kSizes) rows.push_back(format_bytes(size));
+    sweep.sizes = parse_sizes(words.bytes.value_or(comma_separated(rows)), "--bytes");
     for (const std::uint64_t size : sweep.sizes)
         if (std::find(PaperTable::kSizes.begin(), PaperTable::kSizes.end(), size) == PaperTable::kSizes.end())
             throw Error(ErrorCode::invalid_argument,
-                        fmt::format("--bytes {} with --paper; allowed: {}", runtime::format_bytes(size), comma_separated(rows)));
+                        fmt::format("--bytes {} with --paper; allowed: {}", format_bytes(size), comma_separated(rows)));
     std::vector<Choice> columns;
     for (const Nanoseconds delay : PaperTable::kDelays)
         columns.push_back({.name = fmt::format("{}ms", delay / 1'000'000), .aliases = {std::to_string(delay / 1'000'000)}});
     for (const std::string& name : parse_names(words.delays.value_or("all"), "delay", columns))
-        sweep.patterns.push_back(Pattern::parse(paper_pattern(runtime::parse_duration(name)), sweep.seed));
+        sweep.patterns.push_back(Pattern::parse(paper_pattern(parse_duration(name)), sweep.seed));
     sweep.algorithms = {std::string(sweep.paper->base), std::string(sweep.paper->algorithm)};
 }
 
@@ -81,7 +80,7 @@ void require_writable(const char* option, const std::filesystem::path& path) {
     if (::access(exists ? path.c_str() : directory.c_str(), W_OK) == 0 && !std::filesystem::is_directory(path)) return;
     const int reason = std::filesystem::is_directory(path) ? EISDIR : errno;
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("{} {} cannot be written: {}", option, runtime::quote(path.string()), std::generic_category().message(reason)));
+                fmt::format("{} {} cannot be written: {}", option, quote(path.string()), std::generic_category().message(reason)));
 }
 
 constexpr const char* kRealFooter = R"(
@@ -99,41 +98,55 @@ constexpr const char* kBroadcastFooter = R"(
 competitive_ratio is mean elapsed time over the paper's lower bound (it may be below 1: data that moves before a rank
 arrives costs it no time).)";
 
-constexpr const char* kPlannedFooter = R"(
-The message whose time is T is one block.
+constexpr const char* kBlocksFooter = R"(
+The message whose time is T is one block.)";
+
+constexpr const char* kPhasesFooter = R"(
 
 With --compute T each call is that of a plan (Proficz 2020, fig. 13): the plan begins, the rank computes for T + x/2, tells
 that half of its phase is over, computes as long again, and calls. x is its delay, so it arrives 2 T + x after the common
 start. prediction_error is the median of |predicted - real arrival|. With root_late:100ms and --compute 0 the root alone
-computes, for 100 ms, and last_delay is what a gather still takes after that.
+computes, for 100 ms, and last_delay is what the call still takes after that.)";
+
+constexpr const char* kPaperFooter = R"(
 
 --paper compares the table's two algorithms by calls with the same delays: difference = run_time - base_run_time, quotient
 = base_run_time / run_time, and the paper's of both.)";
 
 }  // namespace
 
-void add_sweep_options(CLI::App& command, SweepWords& words, OperationKind operation, Ranks ranks) {
-    const bool planned = operation != OperationKind::broadcast;
+bool has_paper(OperationKind operation) {
+    return std::any_of(paper_tables().begin(), paper_tables().end(), [&](const PaperTable& table) { return table.operation == operation; });
+}
+
+void add_sweep_options(usage::Command& command, SweepWords& words, OperationKind operation, Ranks ranks) {
+    const bool blocks = collectives::operation(operation).in_blocks, paper = has_paper(operation) && !words.sizes;
     command
         .add_option(
             "--bytes", words.bytes,
-            planned ? "Sizes of the whole vector, separated by commas; a rank's block is a size / ranks, rounded down to whole elements "
-                      "of 4 bytes"
-                    : "Sizes of the message, separated by commas")
+            words.sizes ? "About how many bytes all blocks have together, separated by commas"
+            : blocks ? "Sizes of the whole vector, separated by commas; a rank's block is a size / ranks, rounded down to whole elements "
+                       "of 4 bytes"
+                     : "Sizes of the message, separated by commas")
         ->type_name("SIZES")
         ->default_str(default_sizes(ranks));
     command
         .add_option("--arrival", words.arrivals, "Arrival patterns, separated by commas; may be given again (see below; default balanced)")
         ->type_name("PATTERNS")
-        ->allow_extra_args(false)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+        ->one_word_each_time();
     command
         .add_option("--algorithm", words.algorithms,
                     "Algorithms by name or alias (rollcall info --algorithms), separated by commas; all; auto")
         ->type_name("NAMES")
         ->default_str("all");
-    if (planned) {
-        add_phase_options(command, words.phases);
+    if (words.sizes)
+        command
+            .add_option("--sizes", words.sizes,
+                        "How large the block of each rank is, distributions separated by commas, or all (rollcall simulate tree --help)")
+            ->type_name("NAMES")
+            ->capture_default_str();
+    add_phase_options(command, words.phases);
+    if (paper) {
         command
             .add_option("--paper", words.paper,
                         fmt::format("Measure what this table of Proficz 2020 has, and print it beside that: {}", paper_names(operation)))
@@ -141,7 +154,7 @@ void add_sweep_options(CLI::App& command, SweepWords& words, OperationKind opera
         command.add_option("--delays", words.delays, "With --paper: only these largest delays (50ms), separated by commas")
             ->type_name("TIMES");
     }
-    command.add_option("--root", words.root, planned ? "The rank that has the whole vector" : "The rank that has the message")
+    command.add_option("--root", words.root, blocks ? "The rank that has the whole vector" : "The rank that has the message")
         ->type_name("R")
         ->capture_default_str();
     command.add_option("--iterations", words.iterations, "Calls that are measured, for each cell")->type_name("N");
@@ -157,8 +170,8 @@ void add_sweep_options(CLI::App& command, SweepWords& words, OperationKind opera
         ->type_name("FILE");
     command.add_option("--raw", words.raw, "Write what every rank did in every call to this csv file")->type_name("FILE");
     command.add_flag("--explain", words.explain, "Say what `auto` chooses for each size, and why");
-    command.footer("\nArrival patterns:\n" + pattern_help() + (ranks == Ranks::real ? kRealFooter : "") +
-                   (planned ? kPlannedFooter : kBroadcastFooter));
+    command.footer("\nArrival patterns:\n" + pattern_help() + (ranks == Ranks::real ? kRealFooter : "") + (blocks ? kBlocksFooter : "") +
+                   (operation == OperationKind::broadcast ? kBroadcastFooter : "") + kPhasesFooter + (paper ? kPaperFooter : ""));
 }
 
 std::vector<Pattern> parse_patterns(const std::string& text, std::uint64_t seed) {
@@ -183,16 +196,17 @@ Sweep checked(const SweepWords& words, OperationKind operation, int ranks, Ranks
         use_paper(sweep, words);
     } else {
         if (words.delays) throw Error(ErrorCode::invalid_argument, "--delays without --paper; allowed: --arrival uniform:0..T");
-        sweep.sizes = parse_sizes(words.bytes.value_or(default_sizes(kind)));
+        sweep.sizes = parse_sizes(words.bytes.value_or(default_sizes(kind)), "--bytes");
         for (const std::string& text : words.arrivals)
             for (Pattern& pattern : parse_patterns(text, sweep.seed)) sweep.patterns.push_back(std::move(pattern));
         if (sweep.patterns.empty()) sweep.patterns.emplace_back();
-        sweep.algorithms = parse_names(words.algorithms.value_or("all"), "algorithm", choices(operation, kind));
+        sweep.algorithms = parse_names(words.algorithms.value_or("all"), "algorithm", choices(operation, kind, words.sizes.has_value()));
+        if (words.sizes) sweep.distributions = parse_distributions(*words.sizes);
     }
     sweep.root = static_cast<int>(parse_count(words.root, "--root", 0, static_cast<std::uint64_t>(ranks) - 1));
     if (!words.iterations.empty()) sweep.iterations = parse_count(words.iterations, "--iterations", 1, kMostIterations);
     if (!words.segment.empty()) {
-        const auto sizes = parse_sizes(words.segment);
+        const auto sizes = parse_sizes(words.segment, "--segment");
         if (sizes.size() != 1)
             throw Error(ErrorCode::invalid_argument, fmt::format("--segment '{}'; allowed: one size, such as 128Ki, or 0", words.segment));
         sweep.segment_bytes = sizes.front();
@@ -206,6 +220,16 @@ Sweep checked(const SweepWords& words, OperationKind operation, int ranks, Ranks
     if (!sweep.plot.empty()) require_writable("--plot", sweep.plot);
     if (!sweep.plot.empty()) require_gnuplot();
     return sweep;
+}
+
+std::vector<SizeDistribution> parse_distributions(std::string_view text) {
+    std::vector<Choice> all;
+    for (const SizeDistribution each : kSizeDistributions) all.push_back({.name = std::string(name(each))});
+    std::vector<SizeDistribution> found;
+    for (const std::string& chosen : parse_names(text, "distribution of sizes", all))
+        for (const SizeDistribution each : kSizeDistributions)
+            if (name(each) == chosen) found.push_back(each);
+    return found;
 }
 
 std::vector<std::size_t> shuffled(std::size_t count, std::uint64_t seed, std::uint64_t iteration) {

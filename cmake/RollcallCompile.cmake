@@ -6,7 +6,9 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 add_library(rollcall_compile INTERFACE)
-target_compile_options(rollcall_compile INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast
+# Where several sources are compiled at a time, a name of one may hide that of another.
+target_compile_options(rollcall_compile INTERFACE -Wall -Wextra -Wpedantic -Wnon-virtual-dtor -Wold-style-cast
+                       $<$<NOT:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>>:-Wshadow>
                        $<$<BOOL:${ROLLCALL_WERROR}>:-Werror>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12, where it does not inline: a coroutine promise's operator new is a template (it is given the coroutine's
@@ -15,6 +17,13 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   if(ROLLCALL_SANITIZE MATCHES "thread")
     # The sanitizer does not know fences. Those of the lane order flags that are atomic themselves.
     target_compile_options(rollcall_compile INTERFACE -Wno-tsan)
+  endif()
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # Programs with sanitizers are large: LLVM's linker, where it is there, is much quicker with them.
+  find_program(ROLLCALL_LLD NAMES ld.lld-16 ld.lld)
+  if(ROLLCALL_LLD)
+    add_link_options(-fuse-ld=lld)
   endif()
 endif()
 if(ROLLCALL_SANITIZE)

@@ -10,10 +10,6 @@ install(TARGETS rollcall EXPORT RollcallTargets
 install(DIRECTORY include/rollcall DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 
-# The command finds the library beside itself, wherever both are.
-file(RELATIVE_PATH library_from_command "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_LIBDIR}")
-set_target_properties(rollcall_command PROPERTIES INSTALL_RPATH "$ORIGIN/${library_from_command}")
-
 install(EXPORT RollcallTargets NAMESPACE Rollcall:: DESTINATION "${package_directory}")
 configure_package_config_file(cmake/RollcallConfig.cmake.in "${PROJECT_BINARY_DIR}/package/RollcallConfig.cmake"
   INSTALL_DESTINATION "${package_directory}")
@@ -27,7 +23,7 @@ if(BUILD_SHARED_LIBS)
   set(pc_requires "")
   set(pc_libraries "")
 else()
-  set(pc_requires "ucx hwloc libsodium spdlog fmt")
+  set(pc_requires "ucx hwloc libsodium libhwy spdlog fmt")
   set(pc_libraries " -lstdc++ -lm -pthread")
 endif()
 file(RELATIVE_PATH pc_prefix "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")

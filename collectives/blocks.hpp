@@ -1,5 +1,5 @@
 /// \file
-/// Blocks of the same size, one for each rank.
+/// Blocks, one for each rank.
 #pragma once
 
 #include <cstddef>
@@ -19,9 +19,12 @@ using runtime::Task;
 inline transport::Bytes blocks_of(transport::Bytes all, std::uint64_t bytes, std::size_t first, std::size_t count) {
     return runtime::slice(all, first * bytes, count * bytes);
 }
-/// The block of one rank, where they stand in the order of ranks.
-inline transport::Bytes block_of(transport::Bytes all, std::uint64_t bytes, int rank) {
-    return blocks_of(all, bytes, static_cast<std::size_t>(rank), 1);
+/// The block of one rank in the data of who has all of them.
+inline transport::Bytes block_of(const Operation& op, int rank) {
+    const runtime::Arguments& arguments = op.arguments();
+    if (arguments.blocks) [[unlikely]]
+        return runtime::slice(arguments.data, arguments.blocks[rank].offset, arguments.blocks[rank].size);
+    return blocks_of(arguments.data, op.call().bytes, static_cast<std::size_t>(rank), 1);
 }
 
 /// Copies a block of this rank to where it goes, if it is not there already.
@@ -35,6 +38,13 @@ inline std::size_t consecutive(std::span<const int> ranks) {
     while (count < ranks.size() && ranks[count] == ranks[0] + static_cast<int>(count)) ++count;
     return count;
 }
+
+enum class Copy { into_list, out_of_list };
+
+/// Copies between blocks that stand in the order of this list of ranks, and blocks that stand in the order of ranks. What stands side by
+/// side in both is copied at once.
+Task copy_runs(Operation& op, std::uint64_t bytes, std::span<const int> ranks, transport::Bytes in_list_order,
+               transport::Bytes in_rank_order, Copy way);
 
 /// Memory for blocks that are passed on. As `like` is, it is a phantom or not.
 class Scratch {

@@ -1,261 +1,126 @@
 #include "collectives/catalogue.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <rollcall/error.hpp>
 
-#include "collectives/barrier/barrier.hpp"
-#include "collectives/broadcast/broadcast.hpp"
-#include "collectives/gather/gather.hpp"
-#include "collectives/scatter/scatter.hpp"
+#include "foundation/reductions.hpp"
 
 namespace rollcall::collectives {
 namespace {
 
-using runtime::OperationKind;
+struct Need {
+    Condition condition;
+    std::string_view words;
+};
+constexpr Need kNeeds[] = {
+    {Condition::oracle, "runs in simulations only (rollcall simulate)"},
+    {Condition::landing, "needs a landing budget (ROLLCALL_LANDING_BYTES)"},
+    {Condition::shared_boards, "needs ranks of one node that share memory, with slots on the arrivals board (ROLLCALL_BOARD_SLOTS)"},
+    {Condition::node_memory,
+     "needs ranks of one node that share memory (ROLLCALL_NODE_MEMORY), with slots on the arrivals board (ROLLCALL_BOARD_SLOTS)"},
+    {Condition::equal_blocks, "needs blocks of one size"},
+    {Condition::background, "needs calls that go on without their callers (ROLLCALL_DECOUPLE and a landing budget)"},
+    {Condition::commutative, "needs an operation that commutes"},
+    {Condition::any_order, "combines in the order of arrival, and this call must give the same result in any"},
+    {Condition::element_type, "needs to know the type of the elements"},
+    {Condition::whole_pieces, "needs elements of a size that divides 64 KiB"},
+};
 
-constexpr std::string_view kPatarasukYuan = "Patarasuk, Yuan: Efficient MPI_Bcast across different process arrival patterns";
-constexpr std::string_view kProficz = "Proficz: Process arrival pattern aware algorithms for acceleration of scatter and gather operations";
+/// Null: no algorithm of this operation has this number.
+const AlgorithmEntry* entry_of(OperationKind kind, std::uint16_t number) noexcept {
+    for (const OperationRow& row : operations())
+        if (row.kind == kind)
+            for (const AlgorithmEntry& entry : row.algorithms)
+                if (entry.number == number) return &entry;
+    return nullptr;
+}
 
-const std::vector<AlgorithmEntry>& entries() {
-    static const std::vector<AlgorithmEntry> all = {
-        {.operation = OperationKind::broadcast,
-         .name = "linear",
-         .aliases = {"flat"},
-         .algorithm = &broadcast_linear,
-         .summary = "the root sends to each rank in turn",
-         .paper = kPatarasukYuan,
-         .limits = ""},
-        {.operation = OperationKind::broadcast,
-         .name = "binomial",
-         .aliases = {"bnom"},
-         .algorithm = &broadcast_binomial,
-         .summary = "binomial tree; cut into segments only on request",
-         .paper = kPatarasukYuan,
-         .limits = "",
-         .segmented = true,
-         .whole_by_default = true},
-        {.operation = OperationKind::broadcast,
-         .name = "pipelined",
-         .aliases = {"linear-p", "linear_p", "chain"},
-         .algorithm = &broadcast_pipelined,
-         .summary = "a chain of ranks that passes segments on",
-         .paper = kPatarasukYuan,
-         .limits = "",
-         .segmented = true},
-        {.operation = OperationKind::broadcast,
-         .name = "scatter_allgather",
-         .aliases = {"sca-all", "scatter-allgather"},
-         .algorithm = &broadcast_scatter_allgather,
-         .summary = "binomial scatter, then ring all-gather",
-         .paper = "Thakur, Rabenseifner, Gropp: ANL/MCS-P1140-0304",
-         .limits = "waits for all ranks, by its nature"},
-        {.operation = OperationKind::broadcast,
-         .name = "arrival_blocking",
-         .aliases = {"arrival_b"},
-         .algorithm = &broadcast_arrival_blocking,
-         .summary = "the root serves, with sub-group broadcasts, those who have arrived",
-         .paper = kPatarasukYuan,
-         .limits = "",
-         .segmented = true},
-        {.operation = OperationKind::broadcast,
-         .name = "arrival_nonblocking",
-         .aliases = {"arrival_nb"},
-         .algorithm = &broadcast_arrival_nonblocking,
-         .summary = "as arrival_blocking; while nobody has arrived, sends ahead to those who have not",
-         .paper = kPatarasukYuan,
-         .limits = "sends ahead within the landing budget of the receivers",
-         .segmented = true},
-        {.operation = OperationKind::broadcast,
-         .name = "near_optimal",
-         .aliases = {"nearopt"},
-         .algorithm = &broadcast_near_optimal,
-         .summary = "a chain in the order of arrival, which is known beforehand",
-         .paper = kPatarasukYuan,
-         .limits = "simulation only: it is told all arrival times",
-         .simulated_only = true},
-        {.operation = OperationKind::scatter,
-         .name = "linear",
-         .aliases = {"lin"},
-         .algorithm = &scatter_linear,
-         .summary = "the root sends to each rank in turn",
-         .paper = kProficz,
-         .limits = ""},
-        {.operation = OperationKind::scatter,
-         .name = "binomial",
-         .aliases = {"bnom"},
-         .algorithm = &scatter_binomial,
-         .summary = "halving tree: who has the blocks of others passes half of them on",
-         .paper = kProficz,
-         .limits = ""},
-        {.operation = OperationKind::scatter,
-         .name = "sorted_linear",
-         .aliases = {"slin", "sln"},
-         .algorithm = &scatter_sorted_linear,
-         .summary = "the root sends to each rank in the order of arrival",
-         .paper = kProficz,
-         .limits = ""},
-        {.operation = OperationKind::scatter,
-         .name = "sorted_binomial",
-         .aliases = {"sbn"},
-         .algorithm = &scatter_sorted_binomial,
-         .summary = "halving tree; who comes early stands near the root",
-         .paper = kProficz,
-         .limits = "the root tells each rank its place: for planned calls, where that is done before they arrive"},
-        {.operation = OperationKind::scatter,
-         .name = "background_sorted_linear",
-         .aliases = {"bsln"},
-         .algorithm = &scatter_background_sorted_linear,
-         .summary = "as sorted_linear; planned calls receive before their caller arrives",
-         .paper = kProficz,
-         .limits = ""},
-        {.operation = OperationKind::scatter,
-         .name = "background_sorted_binomial",
-         .aliases = {"bsbn"},
-         .algorithm = &scatter_background_sorted_binomial,
-         .summary = "as sorted_binomial; planned calls receive and forward before their caller arrives",
-         .paper = kProficz,
-         .limits = ""},
-        {.operation = OperationKind::scatter,
-         .name = "online_linear",
-         .aliases = {},
-         .algorithm = &scatter_online_linear,
-         .summary = "the root sends to those who have arrived, and ahead while nobody waits",
-         .paper = "Our own, after Patarasuk, Yuan and Proficz",
-         .limits = "sends ahead within the landing budget of the receivers"},
-        {.operation = OperationKind::gather,
-         .name = "linear",
-         .aliases = {"lin"},
-         .algorithm = &gather_linear,
-         .summary = "the root receives from each rank in turn",
-         .paper = kProficz,
-         .limits = ""},
-        {.operation = OperationKind::gather,
-         .name = "linear_synchronized",
-         .aliases = {"ls"},
-         .algorithm = &gather_linear_synchronized,
-         .summary = "the root calls each rank in turn; a block comes in two pieces",
-         .paper = kProficz,
-         .limits = "",
-         .segmented = true,
-         .whole_by_default = true},
-        {.operation = OperationKind::gather,
-         .name = "binomial",
-         .aliases = {"bnom"},
-         .algorithm = &gather_binomial,
-         .summary = "halving tree: who has the blocks of its subtree sends them on",
-         .paper = kProficz,
-         .limits = ""},
-        {.operation = OperationKind::gather,
-         .name = "sorted_linear_synchronized",
-         .aliases = {"sls"},
-         .algorithm = &gather_sorted_linear_synchronized,
-         .summary = "the root calls each rank in the order of arrival",
-         .paper = kProficz,
-         .limits = "",
-         .segmented = true,
-         .whole_by_default = true},
-        {.operation = OperationKind::gather,
-         .name = "sorted_binomial",
-         .aliases = {"sbn"},
-         .algorithm = &gather_sorted_binomial,
-         .summary = "halving tree; who comes late stands near the root",
-         .paper = kProficz,
-         .limits = "the root tells each rank its place: for planned calls, where that is done before they arrive"},
-        {.operation = OperationKind::gather,
-         .name = "background_sorted_linear_synchronized",
-         .aliases = {"bsls", "bls"},
-         .algorithm = &gather_background_sorted_linear_synchronized,
-         .summary = "as sorted_linear_synchronized; a planned root calls before its caller arrives",
-         .paper = kProficz,
-         .limits = "",
-         .segmented = true,
-         .whole_by_default = true},
-        {.operation = OperationKind::gather,
-         .name = "background_sorted_binomial",
-         .aliases = {"bsbn"},
-         .algorithm = &gather_background_sorted_binomial,
-         .summary = "as sorted_binomial; planned calls collect before their caller arrives",
-         .paper = kProficz,
-         .limits = ""},
-        {.operation = OperationKind::gather,
-         .name = "online_linear",
-         .aliases = {},
-         .algorithm = &gather_online_linear,
-         .summary = "the root calls those who have arrived, and nobody else",
-         .paper = "Our own, after Patarasuk, Yuan and Proficz",
-         .limits = "",
-         .segmented = true,
-         .whole_by_default = true},
-        {.operation = OperationKind::barrier,
-         .name = "linear",
-         .aliases = {"central"},
-         .algorithm = &barrier_linear,
-         .summary = "everybody tells rank 0, which tells everybody",
-         .paper = "",
-         .limits = ""},
-        {.operation = OperationKind::barrier,
-         .name = "dissemination",
-         .aliases = {},
-         .algorithm = &barrier_dissemination,
-         .summary = "log2 n rounds, each rank tells one other",
-         .paper = "Hensgen, Finkel, Manber: Two algorithms for barrier synchronization, 1988",
-         .limits = ""},
-        {.operation = OperationKind::barrier,
-         .name = "board_linear",
-         .aliases = {"board_central"},
-         .algorithm = &barrier_board_linear,
-         .summary = "as linear, by stores into the arrivals boards instead of messages",
-         .paper = "",
-         .limits = "made for ranks that share memory; without slots on the board it is linear"},
-        {.operation = OperationKind::barrier,
-         .name = "board_all_to_all",
-         .aliases = {"board"},
-         .algorithm = &barrier_board_all_to_all,
-         .summary = "everybody writes into everybody's arrivals board, in one step",
-         .paper = "Our own",
-         .limits = "made for ranks that share memory; without slots on the board it is dissemination"},
-    };
-    return all;
+Task begin_with_caller(Operation& op) {
+    co_await op.arrival();
+    co_await entry_of(op.call().kind, op.call().algorithm)->algorithm(op);
 }
 
 }  // namespace
 
-std::span<const AlgorithmEntry> catalogue() { return entries(); }
-
-runtime::Call make_call(const AlgorithmEntry& entry, int root, std::uint64_t bytes, std::uint64_t segment_bytes) {
-    runtime::Call call;
-    call.kind = entry.operation;
-    call.root = root;
-    call.bytes = bytes;
-    call.algorithm = static_cast<std::uint8_t>(&entry - entries().data() + 1);  // 0 stands for none
-    call.segment_bytes = segment_bytes;
-    return call;
+std::string_view need_in_words(Conditions missing) {
+    return std::find_if(std::begin(kNeeds), std::end(kNeeds), [&](const Need& need) { return missing.contains(need.condition); })->words;
 }
 
-std::string_view algorithm_name(std::uint8_t number) noexcept {
-    return number >= 1 && number <= entries().size() ? entries()[number - 1].name : "an unknown algorithm";
-}
-
-std::vector<std::string_view> algorithm_names(OperationKind operation, bool simulated) {
+std::vector<std::string_view> algorithm_names(const OperationRow& row, Conditions has) {
     std::vector<std::string_view> names;
-    for (const AlgorithmEntry& entry : entries())
-        if (entry.operation == operation && (simulated || !entry.simulated_only)) names.push_back(entry.name);
+    for (const AlgorithmEntry& entry : row.algorithms)
+        if (has.contains(entry.needs)) names.push_back(entry.name);
     return names;
 }
 
-const AlgorithmEntry& find_algorithm(OperationKind operation, std::string_view name, bool simulated) {
-    for (const AlgorithmEntry& entry : entries()) {
-        if (entry.operation != operation) continue;
-        if (entry.name != name && std::find(entry.aliases.begin(), entry.aliases.end(), name) == entry.aliases.end()) continue;
-        if (!entry.simulated_only || simulated) return entry;
-        throw Error(ErrorCode::invalid_argument, fmt::format("{} algorithm '{}' runs in simulations only (rollcall simulate); allowed: {}",
-                                                             runtime::name(operation), name, fmt::join(algorithm_names(operation), ", ")));
-    }
-    throw Error(ErrorCode::invalid_argument, fmt::format("unknown {} algorithm '{}'; allowed: {}", runtime::name(operation), name,
-                                                         fmt::join(algorithm_names(operation, simulated), ", ")));
+const AlgorithmEntry& find_algorithm(const OperationRow& row, std::string_view name, Conditions has) {
+    const auto entry =
+        std::find_if(row.algorithms.begin(), row.algorithms.end(), [&](const AlgorithmEntry& one) { return one.is_called(name); });
+    if (entry != row.algorithms.end() && has.contains(entry->needs)) return *entry;
+    const std::string allowed = fmt::format("allowed: {}", fmt::join(algorithm_names(row, has), ", "));
+    if (entry == row.algorithms.end())
+        throw Error(ErrorCode::invalid_argument, fmt::format("unknown {} algorithm '{}'; {}", runtime::name(row.kind), name, allowed));
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{} algorithm '{}' {}; {}", runtime::name(row.kind), name, need_in_words(entry->needs.without(has)), allowed));
 }
+
+const AlgorithmEntry* algorithm_of_setting(const OperationRow& row, std::string_view name) {
+    if (name == "auto") return nullptr;
+    try {
+        return &find_algorithm(row, name, kReal);
+    } catch (const Error& error) {
+        throw Error(ErrorCode::invalid_setting, fmt::format("{}: {}", kOperationNames[index_of(row.kind)].setting, error.what()));
+    }
+}
+
+std::string_view algorithm_name(OperationKind kind, std::uint16_t number) noexcept {
+    const AlgorithmEntry* const entry = entry_of(kind, number);
+    return entry ? entry->name : "an unknown algorithm";
+}
+
+runtime::PartAlone part_alone(const runtime::Call& call, int rank, int ranks) noexcept {
+    const AlgorithmEntry* const entry = entry_of(call.kind, call.algorithm);
+    if (!entry || !entry->runs_alone || call.own_sizes) return {};
+    const OperationRow& row = operation(call.kind);
+    const bool is_root = rank == call.root;
+    runtime::PartAlone part{.algorithm = entry->algorithm, .begins_before = true, .ends_after = true};
+    const auto size_of = [&](const Operand& operand) -> std::uint64_t {
+        if (!operand.is_had(is_root)) return 0;
+        const Part where = part_of(operand, call.bytes, ranks, rank);
+        part.begins_before = part.begins_before && !operand.is_read(is_root);
+        if (operand.is_written(is_root)) {
+            if (includes(operand.only_copies, is_root))
+                part.own_block = where.offset;
+            else
+                part.ends_after = false;
+        }
+        return where.size;
+    };
+    if (row.combines) {
+        part.combiner = combiner_of(static_cast<std::uint16_t>(call.reduction));
+        if (!part.combiner.function) return {};
+    }
+    part.contribution = size_of(row.contribution);
+    part.data = size_of(row.data);
+    part.result = size_of(row.result);
+    return part;
+}
+
+runtime::Call make_call(const AlgorithmEntry& entry, int root, std::uint64_t bytes, std::uint64_t segment_bytes,
+                        const Reduction& reduction) noexcept {
+    const auto number = operation(entry.operation).combines ? foundation::number_of(reduction) : 0;
+    return {.bytes = bytes,
+            .root = root,
+            .kind = entry.operation,
+            .algorithm = entry.number,
+            .segment_bytes = std::min(segment_bytes, runtime::kLongestSegment),
+            .reduction = static_cast<std::uint16_t>(number)};
+}
+
+runtime::Algorithm planned(const AlgorithmEntry& entry) noexcept { return entry.begins_early ? entry.algorithm : &begin_with_caller; }
 
 }  // namespace rollcall::collectives

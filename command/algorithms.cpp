@@ -16,7 +16,7 @@ void print_algorithms(output::Format format) {
                    {"name", entry.name},
                    {"aliases", fmt::format("{}", fmt::join(entry.aliases, " "))},
                    {"segmented", entry.segmented},
-                   {"simulated_only", entry.simulated_only},
+                   {"simulated_only", entry.needs.contains(collectives::Condition::oracle)},
                    {"summary", entry.summary},
                    {"limits", entry.limits},
                    {"paper", entry.paper}});

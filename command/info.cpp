@@ -9,16 +9,17 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/utsname.h>
-#include <CLI/CLI.hpp>
 #include <rollcall/error.hpp>
 
+#include "bootstrap/bootstrap.hpp"
+#include "collectives/catalogue.hpp"
 #include "command/algorithms.hpp"
 #include "command/limits.hpp"
-#include "runtime/bootstrap/bootstrap.hpp"
-#include "runtime/settings/settings.hpp"
-#include "runtime/topology/interfaces.hpp"
+#include "foundation/interfaces.hpp"
+#include "foundation/settings.hpp"
 #include "runtime/topology/topology.hpp"
 #include "support/output.hpp"
+#include "support/usage.hpp"
 #include "transports/catalogue.hpp"
 
 namespace rollcall::command {
@@ -38,7 +39,7 @@ struct Section {
 
 /// A choice of interfaces, or why there is none.
 struct Chosen {
-    std::optional<runtime::Choice> choice;
+    std::optional<Choice> choice;
     std::string failure;
 
     bool uses(const std::string& device) const {
@@ -63,7 +64,7 @@ Section host_section(const runtime::Topology& topology) {
         section.rows.push_back({{"name", std::move(name)}, {"value", std::move(value)}});
         if (!note.empty()) section.rows.back().push_back({"note", std::move(note)});
     };
-    add("rollcall", ROLLCALL_VERSION);
+    add("rollcall", ROLLCALL_COMMAND_VERSION);
     add("name", topology.host);
     if (utsname system{}; uname(&system) == 0) add("system", fmt::format("{} {} {}", system.sysname, system.release, system.machine));
     const auto start = bootstrap::evident_starter();
@@ -96,7 +97,7 @@ Section limit_section() {
     return section;
 }
 
-Section interface_section(const std::vector<runtime::Interface>& interfaces, const Chosen& one_host, const Chosen& several_hosts) {
+Section interface_section(const std::vector<Interface>& interfaces, const Chosen& one_host, const Chosen& several_hosts) {
     Section section{"interfaces", {}};
     section.rows.push_back({{"name", "chosen"}, {"one_host", one_host.devices()}, {"several_hosts", several_hosts.devices()}});
     for (std::size_t i = 0; i < interfaces.size(); ++i) {
@@ -141,9 +142,9 @@ Section transport_section(const Chosen& one_host, const Chosen& several_hosts) {
     return section;
 }
 
-Section setting_section(const runtime::Settings& settings, Format format) {
+Section setting_section(const Settings& settings, Format format) {
     Section section{"settings", {}};
-    for (const auto& row : runtime::describe(settings)) {
+    for (const auto& row : describe(settings)) {
         section.rows.push_back({{"name", row.variable}, {"value", row.value}, {"source", row.source}, {"note", row.meaning}});
         // Too wide for a screen, and every error about a setting says it.
         if (format != Format::text) section.rows.back().push_back({"allowed", row.allowed});
@@ -166,13 +167,16 @@ void print(const std::vector<Section>& sections, Format format) {
 }
 
 void info(Format format) {
-    const auto settings = runtime::Settings::from_environment();
-    const auto interfaces = runtime::list_interfaces();
+    const auto settings = Settings::from_environment();
+    for (const collectives::OperationRow& row : collectives::operations()) {
+        collectives::algorithm_of_setting(row, settings.algorithms[index_of(row.kind)]);
+    }
+    const auto interfaces = list_interfaces();
     // A wrong ROLLCALL_NET is an error; one that cannot reach other hosts is a fact about this host.
-    const Chosen one_host{runtime::choose_interfaces(interfaces, settings.net, 1), {}};
+    const Chosen one_host{choose_interfaces(interfaces, settings.net, 1), {}};
     Chosen several_hosts;
     try {
-        several_hosts.choice = runtime::choose_interfaces(interfaces, settings.net, 2);
+        several_hosts.choice = choose_interfaces(interfaces, settings.net, 2);
     } catch (const Error& error) {
         several_hosts.failure = error.what();
     }
@@ -183,7 +187,7 @@ void info(Format format) {
 
 }  // namespace
 
-void add_info_command(CLI::App& root) {
+void add_info_command(usage::Command& root) {
     auto* command = root.add_subcommand("info", "Show this host: cores, limits, interfaces and transports and which are used, settings");
     struct Words {
         Format format = Format::text;

@@ -2,13 +2,13 @@
 /// `rollcall info`: what Rollcall finds on this host, and what it would use.
 #pragma once
 
-namespace CLI {
-class App;
+namespace rollcall::usage {
+class Command;
 }
 
 namespace rollcall::command {
 
 /// Adds `info` to the root command.
-void add_info_command(CLI::App& root);
+void add_info_command(usage::Command& root);
 
 }  // namespace rollcall::command

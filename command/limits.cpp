@@ -9,12 +9,13 @@
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 
-#include "runtime/topology/file.hpp"
+#include "foundation/file.hpp"
+#include "foundation/settings.hpp"
+#include "runtime/node/segment.hpp"
+#include "transports/process_memory.hpp"
 
 namespace rollcall::command {
 namespace {
-
-using runtime::read_line;
 
 output::Value value_of(rlim_t limit, bool bytes) {
     if (limit == RLIM_INFINITY) return "unlimited";
@@ -80,6 +81,12 @@ std::vector<Limit> limits() {
         found.push_back({"transparent huge pages", marked ? pages.substr(begin + 1, end - begin - 1) : pages,
                          "large buffers are touched and registered faster with them"});
     }
+    // What jobs use; settings can keep a job from it.
+    const auto possible = [](const std::string& why_not) { return why_not.empty() ? "possible" : "not possible: " + why_not; };
+    const runtime::node::Segment segment(1, Settings().landing_bytes);
+    found.push_back({"memory shared by ranks of a node", possible(segment.why_not()), "collectives within a node go through it"});
+    found.push_back({"single copy between ranks of a node", possible(transport::why_memory_cannot_be_read()),
+                     "long messages are read straight out of their sender's memory"});
     return found;
 }
 

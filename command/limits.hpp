@@ -15,7 +15,7 @@ struct Limit {
     std::string note;  ///< What needs it.
 };
 
-/// As they are now for this process. What this kernel does not tell is left out.
+/// As they are now for this process, and what the kernel lets ranks of a node do with each other's memory. What this kernel does not tell is left out.
 std::vector<Limit> limits();
 
 }  // namespace rollcall::command

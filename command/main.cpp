@@ -2,9 +2,10 @@
 /// The command `rollcall` and its one rule of errors: one line on stderr; 2 for wrong usage, 1 for what went wrong.
 #include <exception>
 #include <iostream>
+#include <new>
+#include <stdexcept>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <rollcall/error.hpp>
 
 #include "bench/command.hpp"
@@ -30,8 +31,8 @@ int exit_code_of(rollcall::ErrorCode code) {
 }
 
 int run(int argc, char** argv) {
-    CLI::App root("Runs parallel programs that know who has already arrived.", "rollcall");
-    root.set_version_flag("--version", "rollcall " ROLLCALL_VERSION);
+    rollcall::usage::Command root("Runs parallel programs that know who has already arrived.", "rollcall");
+    root.set_version_flag("--version", "rollcall " ROLLCALL_COMMAND_VERSION);
     root.require_subcommand(1);
     int exit_code = 0;
     rollcall::launcher::add_run_command(root, exit_code);
@@ -40,10 +41,8 @@ int run(int argc, char** argv) {
     rollcall::command::add_info_command(root);
     try {
         root.parse(argc, argv);
-    } catch (const CLI::Success& help_or_version) {
-        exit_code = root.exit(help_or_version);
-    } catch (const CLI::ParseError& error) {
-        return fail(kWrongUsage, rollcall::usage::describe(root, error));
+    } catch (const rollcall::usage::WrongUsage& error) {
+        return fail(kWrongUsage, error.what());
     }
     if (!std::cout.flush()) return fail(kFailed, "the output cannot be written");
     return exit_code;
@@ -56,6 +55,10 @@ int main(int argc, char** argv) {
         return run(argc, argv);
     } catch (const rollcall::Error& error) {
         return fail(exit_code_of(error.code()), error.what());
+    } catch (const std::bad_alloc&) {
+        return fail(kFailed, "there is not enough memory for what was asked: give smaller sizes or fewer ranks");
+    } catch (const std::length_error&) {
+        return fail(kWrongUsage, "a size is larger than any memory: give a smaller one");
     } catch (const std::exception& error) {
         return fail(kFailed, error.what());
     }

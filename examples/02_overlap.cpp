@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstdio>
 #include <numeric>
-#include <span>
 #include <vector>
 
 #include <rollcall/rollcall.hpp>
@@ -38,15 +37,15 @@ int main() {
             if (world.rank() == 0) {
                 std::iota(numbers.begin(), numbers.end(), 0);
                 const auto start = Clock::now();
-                world.send(std::span(numbers), 1);
+                world.send(numbers, 1);
                 std::printf("%s: the send was done after %.1f ms\n", how, milliseconds_since(start));
             } else {
                 std::fill(numbers.begin(), numbers.end(), -1);
                 rollcall::Request request;
-                if (announced) request = world.start_receive(std::span(numbers), 0);
+                if (announced) request = world.start_receive(numbers, 0);
                 compute(std::chrono::milliseconds(100));
                 const auto start = Clock::now();
-                if (!announced) request = world.start_receive(std::span(numbers), 0);
+                if (!announced) request = world.start_receive(numbers, 0);
                 const auto count = request.wait().count<int>();
                 const double waited = milliseconds_since(start);
                 bool right = count == numbers.size();

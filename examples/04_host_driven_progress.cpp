@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <span>
 #include <thread>
 
 #include <poll.h>
@@ -27,8 +26,7 @@ int main() {
         if (world.rank() == last) std::this_thread::sleep_for(kThinking);
         int number = world.rank() == last ? 42 : 0;
 
-        rollcall::Request request =
-            world.rank() == last ? rollcall::Request() : world.start_receive(std::span(&number, 1), world.rank() + 1);
+        rollcall::Request request = world.rank() == last ? rollcall::Request() : world.start_receive(number, world.rank() + 1);
         const int timer = ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
         const itimerspec every_10_ms{{0, 10'000'000}, {0, 10'000'000}};
         ::timerfd_settime(timer, 0, &every_10_ms, nullptr);

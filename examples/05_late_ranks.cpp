@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -30,7 +29,7 @@ int main() {
                 options.record = &record;
                 world.barrier();
                 if (world.rank() == kLate) std::this_thread::sleep_for(kBy);
-                world.broadcast(std::span(message), kRoot, options);
+                world.broadcast(message, kRoot, options);
                 waits.push_back(static_cast<double>(record.exit - record.arrival) * 1e-6);
             }
             if (std::count(message.begin(), message.end(), 'x') != static_cast<long>(message.size()))

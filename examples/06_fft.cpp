@@ -135,7 +135,7 @@ void run(const rollcall::Job& job, std::size_t points, int iterations, int work,
     for (const std::string& algorithm : algorithms) {
         rollcall::PlanOptions options;
         options.algorithm = algorithm;
-        contenders.push_back({algorithm, world.plan_gather(std::span(block), gathered, kMaster, options), {}});
+        contenders.push_back({algorithm, world.plan_gather(block, gathered, kMaster, options), {}});
     }
 
     for (int iteration = -1; iteration < iterations; ++iteration)  // the first is to warm up
@@ -147,7 +147,7 @@ void run(const rollcall::Job& job, std::size_t points, int iterations, int work,
                 for (std::size_t size = points; size > share; size /= 2)
                     for (std::size_t from = 0; from < points; from += size) twiddles.decimate(std::span(result).subspan(from, size));
             }
-            world.scatter(result, std::span(block), kMaster);
+            world.scatter(result, block, kMaster);
 
             contender.plan.begin();
             twiddles.decimate(block);
@@ -179,7 +179,7 @@ void run(const rollcall::Job& job, std::size_t points, int iterations, int work,
     if (master) std::printf("%-40s %10s %10s %10s\n", "algorithm", "total", "run", "elapsed");
     for (const Contender& contender : contenders) {
         std::vector<Times> all(master ? contender.own.size() * ranks : 0);
-        world.gather(std::span(contender.own), all, kMaster);
+        world.gather(contender.own, all, kMaster);
         if (!master) continue;
         double run_time = 0, elapsed = 0;
         const auto count = contender.own.size();

@@ -13,7 +13,8 @@
 
 #include <rollcall/error.hpp>
 
-#include "launcher/clock.hpp"
+#include "foundation/clock.hpp"
+#include "foundation/host_name.hpp"
 #include "launcher/forwarder.hpp"
 #include "launcher/launch.hpp"
 #include "launcher/link.hpp"
@@ -22,13 +23,6 @@
 
 namespace rollcall::launcher {
 namespace {
-
-using bootstrap::Blob;
-using bootstrap::Descriptor;
-using bootstrap::Frame;
-using bootstrap::FrameReader;
-using bootstrap::FrameType;
-using bootstrap::FrameWriter;
 
 /// An agent whose order has not come by then was not started by a launcher.
 constexpr Timeout kOrderLimit = std::chrono::seconds(30);
@@ -73,8 +67,8 @@ class Agent final : private Station {
             if (!below_over() || !forwarder_.idle()) wait();
         }
         send(FrameWriter(FrameType::agent_finished).i32(order_.hosts.front().index).finish());
-        const Nanoseconds until = after(kLastWords);
-        while (!link_.sent_all() && !closed && now() < until) wait();
+        const Nanoseconds until = deadline_after(kLastWords);
+        while (!link_.sent_all() && !closed && monotonic_now() < until) wait();
         return 0;
     }
 
@@ -85,7 +79,7 @@ class Agent final : private Station {
     }
     void send(Blob frame) { link_.send(std::move(frame)); }
     void report(const Frame& frame) override { send(bootstrap::encode(frame)); }
-    void up(const std::shared_ptr<const Blob>& frame) override { link_.send(frame); }
+    void to_above(const FrameToSend& frame) override { link_.send(frame); }
     void writes_to(int rank, bool error, Descriptor pipe) override { forwarder_.add(rank, error, std::move(pipe)); }
     void output_taken(int rank, bool error, std::size_t bytes) override { forwarder_.taken(rank, error, bytes); }
     void starting() override {
@@ -155,8 +149,8 @@ int serve(Guarded& guarded) {
             if (!closed) closed = "its launcher is gone (" + how + ")";
         });
     link.send(FrameWriter(FrameType::agent_hello).u32(kAgentProtocol).text(host_name()).finish());
-    const Nanoseconds until = after(kOrderLimit);
-    while (frames.empty() && !closed && now() < until) poller.wait(until);
+    const Nanoseconds until = deadline_after(kOrderLimit);
+    while (frames.empty() && !closed && monotonic_now() < until) poller.wait(until);
     if (frames.empty() || frames.front().type != FrameType::agent_order) return refuse();
     Order order = decode_order(frames.front().body);
     frames.pop_front();

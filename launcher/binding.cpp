@@ -7,7 +7,7 @@
 
 #include <rollcall/error.hpp>
 
-#include "runtime/settings/quote.hpp"
+#include "foundation/quote.hpp"
 
 namespace rollcall::launcher {
 namespace {
@@ -57,8 +57,7 @@ BindTo parse_bind_to(std::string_view text) {
     if (text == "core") return BindTo::core;
     if (text == "socket") return BindTo::socket;
     if (text == "numa") return BindTo::numa;
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("--bind-to takes none, hwthread, core, socket or numa, not {}", runtime::quote(text)));
+    throw Error(ErrorCode::invalid_argument, fmt::format("--bind-to takes none, hwthread, core, socket or numa, not {}", quote(text)));
 }
 
 std::vector<std::vector<int>> bind_ranks(const Machine& machine, int local_ranks, MapBy map, BindTo bind) {

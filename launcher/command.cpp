@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,8 +13,12 @@
 
 #include <rollcall/error.hpp>
 
+#include "foundation/quote.hpp"
+#include "foundation/settings.hpp"
+#include "foundation/units.hpp"
+#include "launcher/allocation.hpp"
 #include "launcher/launch.hpp"
-#include "runtime/settings/settings.hpp"
+#include "support/usage.hpp"
 
 namespace rollcall::launcher {
 namespace {
@@ -48,6 +52,8 @@ struct RunWords {
     std::string input = "first";
     std::string output_directory;
     bool tag_output = false;
+    bool timestamp_output = false;
+    bool dry_run = false;
     std::string timeout;
     bool stack_traces = false;
     std::string grace;
@@ -57,25 +63,24 @@ struct RunWords {
 
 [[noreturn]] void refuse(const std::string& sentence) { throw Error(ErrorCode::invalid_argument, "run: " + sentence); }
 
-void add_program_options(CLI::App& app, ProgramWords& words) {
+void add_program_options(usage::Command& app, ProgramWords& words) {
     app.add_option("-n,--ranks", words.ranks, "How many processes run the program")->type_name("N");
-    app.add_option("--env", words.environment, "Set an environment variable for them; may be given again")
-        ->type_name("K=V")
-        ->allow_extra_args(false)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    app.add_option("--env", words.environment, "Set an environment variable for them, K alone: as it is here; may be given again")
+        ->type_name("K[=V]")
+        ->one_word_each_time();
     // A place for positional words is declared, so that `--` may precede them, but it takes none: they stay in
     // remaining(), untouched, whatever they look like.
     app.add_option("program", words.program, "The program and its arguments; `:` begins another program")
         ->type_name("")
-        ->check(CLI::Validator([](const std::string&) { return std::string("stays"); }, "", ""));
-    app.validate_positionals();
-    app.prefix_command();
+        ->check([](const std::string&) { return std::string("stays"); });
+    app.leave_words();
 }
 
 int parse_ranks(const std::string& text, const std::string& program) {
     int ranks = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ranks);
     if (text.empty()) refuse(fmt::format("-n N is missing for '{}': say how many processes run it, 1 to {}", program, kMostRanks));
+    if (text == "p") refuse("-np is how other launchers spell it; allowed here: -n N");
     if (error != std::errc() || end != text.data() + text.size() || ranks < 1 || ranks > kMostRanks) {
         refuse(fmt::format("-n takes a number from 1 to {}, not '{}'", kMostRanks, text));
     }
@@ -85,7 +90,7 @@ int parse_ranks(const std::string& text, const std::string& program) {
 Timeout parse_time(const char* option, const std::string& text, bool zero_allowed) {
     Timeout time{0};
     try {
-        time = Timeout(runtime::parse_duration(text));
+        time = Timeout(parse_duration(text));
     } catch (const Error& error) {
         refuse(fmt::format("{}: {}", option, error.what()));
     }
@@ -109,11 +114,14 @@ Application application(const ProgramWords& words, Words rest, std::optional<int
     result.ranks = words.ranks.empty() && ranks_if_not_said ? *ranks_if_not_said : parse_ranks(words.ranks, rest.front());
     for (const std::string& assignment : words.environment) {
         const auto equals = assignment.find('=');
-        if (equals == 0 || equals == std::string::npos) {
-            refuse(fmt::format("--env takes NAME=VALUE, not '{}'", assignment));
+        if (equals == 0) refuse(fmt::format("--env takes NAME=VALUE or NAME, not {}", quote(assignment)));
+        const char* const value = equals == std::string::npos ? std::getenv(assignment.c_str()) : nullptr;
+        if (equals == std::string::npos && value == nullptr) {
+            refuse(fmt::format("--env {}: {} is not set here; allowed: NAME=VALUE, or the NAME of a variable that is set", assignment,
+                               quote(assignment)));
         }
+        result.environment.push_back(value == nullptr ? assignment : fmt::format("{}={}", assignment, value));
     }
-    result.environment = words.environment;
     result.argv = std::move(rest);
     return result;
 }
@@ -150,6 +158,16 @@ StandardInput parse_input(const std::string& text) {
 LaunchOptions options_from(const RunWords& words, const Words& rest) {
     LaunchOptions options;
     options.hosts = hosts_from(words);
+    options.agent = words.agent;
+    options.oversubscribe = words.oversubscribe;
+    if (options.hosts.empty()) {
+        if (auto allocation = find_allocation()) {
+            options.hosts = std::move(allocation->hosts);
+            if (options.agent.empty()) options.agent = allocation->agent;
+            // A single host takes any number, as this one does outside of allocations.
+            options.oversubscribe = options.oversubscribe || options.hosts.size() == 1;
+        }
+    }
     options.per_node = parse_number("--per-node", words.per_node, 1);
     if (options.per_node && options.hosts.empty()) refuse("--per-node needs --hosts or --hostfile");
     // Without -n: as many as the hosts take.
@@ -169,15 +187,13 @@ LaunchOptions options_from(const RunWords& words, const Words& rest) {
         begin = end + 1;
         end = std::find(begin, rest.end(), kBetweenPrograms);
         ProgramWords more;
-        CLI::App parser;
-        parser.set_help_flag();
+        usage::Command parser("", "");
+        parser.remove_help_flag();
         add_program_options(parser, more);
-        Words reversed(begin, end);
-        std::reverse(reversed.begin(), reversed.end());
         try {
-            parser.parse(reversed);
-        } catch (const CLI::ParseError& error) {
-            refuse(fmt::format("after ':': {}; allowed: -n M [--env K=V]... program [arguments]", error.what()));
+            parser.parse(Words(begin, end));
+        } catch (const usage::WrongUsage& error) {
+            refuse(fmt::format("after ':': {}; allowed: -n M [--env K=V]... program [arguments]", error.reason()));
         }
         options.applications.push_back(application(more, parser.remaining(), std::nullopt));
     }
@@ -193,9 +209,7 @@ LaunchOptions options_from(const RunWords& words, const Words& rest) {
     } catch (const Error& error) {
         refuse(error.what());
     }
-    options.oversubscribe = words.oversubscribe;
     options.display_map = words.display_map;
-    options.agent = words.agent;
     options.command = words.command;
     options.directory = words.directory;
     if (words.fanout == "flat") {
@@ -214,6 +228,7 @@ LaunchOptions options_from(const RunWords& words, const Words& rest) {
         options.all_must_join = true;
     }
     options.tag_output = words.tag_output;
+    options.timestamp_output = words.timestamp_output;
     return options;
 }
 
@@ -231,6 +246,9 @@ Examples:
 
 Options stand before the program: what follows it is the program's own, up to a lone `:`. What --env sets before the first
 program is for all programs; after a `:` it is for that program.
+
+In an allocation of Slurm, PBS, LSF or Grid Engine its hosts are taken, unless --hosts or --hostfile names some; `--hosts
+localhost` stays here. `--agent srun` starts agents by srun, which needs such an allocation of Slurm.
 
 Hosts: `a:4,b:4` or `node[0-3]:2`; a hostfile has a line for each, `a slots=4`, `a:4` or just `a`. Without -n there are as
 many processes as slots. The same `rollcall` command, program and directory must be there. An agent is started on each host by
@@ -251,8 +269,9 @@ ended the command; 1 when the job could not be begun, such as on a host that can
 
 }  // namespace
 
-void add_run_command(CLI::App& root, int& exit_code) {
-    CLI::App* const run_command = root.add_subcommand("run", "Start a job: one or several programs, as processes that know each other");
+void add_run_command(usage::Command& root, int& exit_code) {
+    usage::Command* const run_command =
+        root.add_subcommand("run", "Start a job: one or several programs, as processes that know each other");
     const auto words = std::make_shared<RunWords>();
     add_program_options(*run_command, words->first);
     run_command->add_option("--hosts", words->hosts, "The hosts, with how many processes each takes")->type_name("A:4,B:4");
@@ -269,8 +288,8 @@ void add_run_command(CLI::App& root, int& exit_code) {
         ->capture_default_str();
     run_command->add_flag("--display-map", words->display_map, "Say which process runs where, before they start");
     run_command->add_option("--agent", words->agent, "The remote shell; {host} stands for the host")
-        ->type_name("COMMAND")
-        ->default_str("ssh");
+        ->type_name("ssh|srun|COMMAND")
+        ->default_str("ssh, in an allocation of Slurm's srun");
     run_command
         ->add_option("--fanout", words->fanout, "Agents that start each other in a tree of this width; flat: this command starts all")
         ->type_name("N|flat")
@@ -294,10 +313,18 @@ void add_run_command(CLI::App& root, int& exit_code) {
         ->type_name("T")
         ->default_str("2s");
     run_command->add_flag("--tag-output", words->tag_output, "Begin each line of output with [rank]");
+    run_command->add_flag("--timestamp-output", words->timestamp_output, "Begin each line of output with the time of day");
+    run_command->add_flag("--dry-run", words->dry_run, "Start nothing; write what would be started, and where");
     run_command->footer(kFooter);
-    run_command->callback([run_command, words, &exit_code] { exit_code = launcher::run(options_from(*words, run_command->remaining())); });
+    run_command->callback([run_command, words, &exit_code] {
+        const LaunchOptions options = options_from(*words, run_command->remaining());
+        if (words->dry_run)
+            fmt::print("{}", describe(options));
+        else
+            exit_code = launcher::run(options);
+    });
 
-    CLI::App* const agent_command = root.add_subcommand("agent", "What `rollcall run` starts on other hosts");
+    usage::Command* const agent_command = root.add_subcommand("agent", "What `rollcall run` starts on other hosts");
     agent_command->group("");  // not for people
     agent_command->callback([&exit_code] { exit_code = launcher::run_agent(); });
 }

@@ -18,8 +18,8 @@
 #include <string_view>
 #include <thread>
 
-#include "launcher/clock.hpp"
-#include "runtime/bootstrap/descriptor.hpp"
+#include "foundation/clock.hpp"
+#include "foundation/descriptor.hpp"
 
 namespace rollcall::launcher {
 namespace {
@@ -39,7 +39,7 @@ void each_process(Visit visit) {
         pid_t id = 0;
         const std::string_view name = entry->d_name;
         if (std::from_chars(name.data(), name.data() + name.size(), id).ptr != name.data() + name.size()) continue;
-        const bootstrap::Descriptor file(::open(fmt::format("/proc/{}/stat", name).c_str(), O_RDONLY | O_CLOEXEC));
+        const Descriptor file(::open(fmt::format("/proc/{}/stat", name).c_str(), O_RDONLY | O_CLOEXEC));
         if (!file) continue;
         std::array<char, 512> text;
         const ssize_t bytes = ::read(file.get(), text.data(), text.size() - 1);
@@ -86,7 +86,7 @@ std::set<pid_t> children() {
 }
 
 bool kill_descendants(const std::set<pid_t>& spare, Timeout limit) {
-    const Nanoseconds deadline = after(limit);
+    const Nanoseconds deadline = deadline_after(limit);
     auto pause = std::chrono::microseconds(100);
     for (;;) {
         if (spare.empty()) {
@@ -101,7 +101,7 @@ bool kill_descendants(const std::set<pid_t>& spare, Timeout limit) {
             if (!left) return true;
         }
         for (const pid_t process : below(::getpid(), spare)) ::kill(process, SIGKILL);
-        if (now() > deadline) return false;
+        if (monotonic_now() > deadline) return false;
         std::this_thread::sleep_for(pause);
         pause = std::min<std::chrono::microseconds>(2 * pause, std::chrono::milliseconds(5));
     }

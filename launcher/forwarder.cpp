@@ -18,7 +18,7 @@ Forwarder::~Forwarder() {
     }
 }
 
-void Forwarder::add(int rank, bool error, bootstrap::Descriptor pipe) {
+void Forwarder::add(int rank, bool error, Descriptor pipe) {
     const Name name(rank, error);
     Stream& stream = streams_[name];
     stream.pipe = std::move(pipe);
@@ -35,7 +35,7 @@ void Forwarder::readable(const Name& name) {
     const ssize_t count = room == 0 ? 0 : ::read(stream.pipe.get(), chunk.data(), room);
     if (room > 0 && count > 0) {
         stream.ahead += static_cast<std::size_t>(count);
-        send_(encode_stream(bootstrap::FrameType::agent_output, name.first, name.second,
+        send_(encode_stream(FrameType::agent_output, name.first, name.second,
                             std::string_view(chunk.data(), static_cast<std::size_t>(count))));
     } else if (room > 0 && (count == 0 || (errno != EAGAIN && errno != EINTR) || (finishing_ && errno == EAGAIN))) {
         end(name);
@@ -51,7 +51,7 @@ void Forwarder::end(const Name& name) {
     const auto found = streams_.find(name);
     if (found->second.watched) poller_.remove(found->second.pipe.get());
     streams_.erase(found);
-    send_(encode_stream(bootstrap::FrameType::agent_output, name.first, name.second, {}));
+    send_(encode_stream(FrameType::agent_output, name.first, name.second, {}));
 }
 
 void Forwarder::taken(int rank, bool error, std::size_t bytes) {

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <utility>
 
+#include "foundation/descriptor.hpp"
+#include "launcher/frames.hpp"
 #include "launcher/poller.hpp"
-#include "runtime/bootstrap/descriptor.hpp"
-#include "runtime/bootstrap/frames.hpp"
 
 namespace rollcall::launcher {
 
@@ -18,12 +18,12 @@ namespace rollcall::launcher {
 /// whose output is not taken block, as they would without a launcher.
 class Forwarder {
   public:
-    using Send = std::function<void(bootstrap::Blob frame)>;
+    using Send = std::function<void(Blob frame)>;
 
     Forwarder(Poller& poller, Send send) : poller_(poller), send_(std::move(send)) {}
     ~Forwarder();
 
-    void add(int rank, bool error, bootstrap::Descriptor pipe);
+    void add(int rank, bool error, Descriptor pipe);
     /// The launcher has passed on so many bytes. So many as never came: nobody reads this stream any more.
     void taken(int rank, bool error, std::size_t bytes);
     /// All writers are gone: what the pipes hold now is all there is.
@@ -33,7 +33,7 @@ class Forwarder {
 
   private:
     struct Stream {
-        bootstrap::Descriptor pipe;
+        Descriptor pipe;
         std::size_t ahead = 0;
         bool watched = false;
     };

@@ -7,13 +7,11 @@
 #include <charconv>
 #include <cstdint>
 
+#include "foundation/quote.hpp"
 #include "launcher/hosts.hpp"
-#include "runtime/settings/quote.hpp"
 
 namespace rollcall::launcher {
 namespace {
-
-using runtime::quote;
 
 /// DNS allows 253 characters.
 constexpr std::size_t kLongestName = 255;

@@ -12,13 +12,11 @@
 
 #include <rollcall/error.hpp>
 
+#include "foundation/quote.hpp"
 #include "launcher/host_names.hpp"
-#include "runtime/settings/quote.hpp"
 
 namespace rollcall::launcher {
 namespace {
-
-using runtime::quote;
 
 constexpr std::string_view kBlanks = " \t\r\v\f";
 constexpr std::size_t kLongestFile = std::size_t{64} << 20;

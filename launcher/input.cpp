@@ -58,7 +58,7 @@ void Input::read() {
         for (const int rank : ranks) send_(rank, bytes);
     } else if (count < 0 && errno == EIO) {  // in the background, SIGTTIN being ignored
         watch(false);
-        retry_at_ = now() + kBackgroundLook;
+        retry_at_ = monotonic_now() + kBackgroundLook;
     } else if (count == 0 || (errno != EINTR && errno != EAGAIN)) {
         finish();
     } else if (!polled_) {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "launcher/clock.hpp"
+#include "foundation/clock.hpp"
 #include "launcher/poller.hpp"
 
 namespace rollcall::launcher {

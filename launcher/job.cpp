@@ -10,17 +10,13 @@
 
 #include <rollcall/error.hpp>
 
-#include "launcher/clock.hpp"
+#include "foundation/clock.hpp"
+#include "foundation/quote.hpp"
+#include "foundation/units.hpp"
 #include "launcher/job_map.hpp"
 
 namespace rollcall::launcher {
 namespace {
-
-using bootstrap::Blob;
-using bootstrap::Frame;
-using bootstrap::FrameReader;
-using bootstrap::FrameType;
-using bootstrap::FrameWriter;
 
 /// A job that was ended from outside waits this long, or its two graces, for its output to be taken.
 constexpr Timeout kLeastFlush = std::chrono::seconds(1);
@@ -36,14 +32,14 @@ constexpr std::size_t kMostNamed = 16;
 Job::Job(Poller& poller, Guarded& guarded, const LaunchOptions& options, Order order)
     : Station(poller, guarded, std::move(order), true),
       options_(options),
-      output_(poller, STDOUT_FILENO, STDERR_FILENO, options.tag_output, options.output_directory,
+      output_(poller, STDOUT_FILENO, STDERR_FILENO, {options.tag_output, options.timestamp_output}, options.output_directory,
               [this](int rank, bool error, std::size_t bytes) {
                   command(FrameWriter(FrameType::agent_taken).i32(rank).u32(error ? 1 : 0).u64(bytes).finish());
               }),
       host_of_(static_cast<std::size_t>(order_.size)),
       stage_until_(kNever),
-      ended_at_(after(options.timeout)),
-      join_until_(options.all_must_join ? after(options.launch_timeout) : kNever),
+      ended_at_(deadline_after(options.timeout)),
+      join_until_(options.all_must_join ? deadline_after(options.launch_timeout) : kNever),
       flush_until_(kNever) {
     for (const auto& host : order_.hosts) {
         unprepared_.insert(host.index);
@@ -86,19 +82,18 @@ void Job::tick() {
     if (input_) until = std::min(until, input_->retry_at());
     step(until);
 
-    const Nanoseconds time = now();
+    const Nanoseconds time = monotonic_now();
     if (output_.tick_at() <= time) output_.tick();
     if (input_ && input_->retry_at() <= time) input_->retry();
     if (living_.empty()) return;
     if (stage_ <= Stage::running && join_until_ <= time) not_all_joined();
     if (stage_ <= Stage::running && ended_at_ <= time) {
-        const double seconds = std::chrono::duration<double>(options_.timeout).count();
-        const auto sentence = fmt::format("the job has not ended within its time limit of {:g} s", seconds);
+        const auto sentence = fmt::format("the job has not ended within its time limit of {}", exact_duration(options_.timeout.count()));
         if (options_.stack_traces && stage_ == Stage::running) {
             say(sentence + "; where its ranks are:");
             code_ = kExitTimeout;
             stage_ = Stage::tracing;
-            stage_until_ = after(kStacksLimit);
+            stage_until_ = deadline_after(kStacksLimit);
             for (const auto& host : order_.hosts) {
                 if (!host.ranks.empty()) untraced_.insert(host.index);
             }
@@ -142,7 +137,7 @@ void Job::report(const Frame& frame) {
         }
         case FrameType::abort: {
             const int code = reader.i32() & 0xff;
-            const std::string why = reader.text();
+            const std::string why = printable(reader.text());
             const int rank = reader.i32();
             // An aborted job has failed, whatever code it was given.
             end(code == 0 ? 1 : code, fmt::format("rank {} on host {} aborted the job with code {}: {}", rank, reader.text(), code, why),
@@ -251,18 +246,18 @@ void Job::not_all_joined() {
         }
     }
     if (count == 0) return;
-    const double seconds = std::chrono::duration<double>(options_.launch_timeout).count();
+    const std::string limit = exact_duration(options_.launch_timeout.count());
     const std::string names = fmt::format("{}{}", fmt::join(missing, ", "), count > kMostNamed ? ", ..." : "");
     end(kExitTimeout,
-        !starting    ? fmt::format("{} of {} ranks have not joined the job within {:g} s: {}", count, order_.size, seconds, names)
-        : count == 1 ? fmt::format("host {} has not answered within {:g} s", names, seconds)
-                     : fmt::format("{} of {} hosts have not answered within {:g} s: {}", count, order_.hosts_of_job, seconds, names),
+        !starting    ? fmt::format("{} of {} ranks have not joined the job within {}: {}", count, order_.size, limit, names)
+        : count == 1 ? fmt::format("host {} has not answered within {}", names, limit)
+                     : fmt::format("{} of {} hosts have not answered within {}: {}", count, order_.hosts_of_job, limit, names),
         SIGTERM);
 }
 
-void Job::writes_to(int rank, bool error, bootstrap::Descriptor pipe) { output_.add(rank, error, std::move(pipe)); }
+void Job::writes_to(int rank, bool error, Descriptor pipe) { output_.add(rank, error, std::move(pipe)); }
 
-void Job::say(const std::string& sentence) { output_.say("rollcall run: " + sentence); }
+void Job::say(const std::string& sentence) { output_.say("rollcall run: " + printable(sentence)); }
 
 std::string Job::who(int rank) const {
     const HostOrder& host = *host_of_[static_cast<std::size_t>(rank)];
@@ -276,14 +271,14 @@ bool Job::anyone_to_report() const {
 }
 
 void Job::limit_flush() {
-    if (options_.grace < kForever / 4) flush_until_ = after(std::max<Timeout>(2 * options_.grace, kLeastFlush));
+    if (options_.grace < kForever / 4) flush_until_ = deadline_after(std::max<Timeout>(2 * options_.grace, kLeastFlush));
 }
 
 void Job::fail(int code, const std::string& sentence) {
     if (stage_ > Stage::running) return;  // a consequence
     stage_ = Stage::reporting;
     code_ = code;
-    stage_until_ = anyone_to_report() ? after(options_.grace) : now();
+    stage_until_ = anyone_to_report() ? deadline_after(options_.grace) : monotonic_now();
     if (!early_.empty()) say(early_);
     say(sentence + (living_.empty() ? "" : "; the job is ended"));
 }
@@ -294,7 +289,7 @@ void Job::end(int code, const std::string& sentence, int signal) {
     code_ = code;
     say(sentence);
     if (!started) living_.clear();
-    command(bootstrap::encode_notice({-1, "is being ended: " + sentence}));
+    command(bootstrap::encode_notice({-1, "the job is being ended: " + sentence}));
     if (signal == SIGKILL || !started) {
         kill();
     } else {
@@ -304,12 +299,13 @@ void Job::end(int code, const std::string& sentence, int signal) {
 
 void Job::terminate(int signal) {
     stage_ = Stage::terminating;
-    stage_until_ = after(options_.grace);
+    stage_until_ = deadline_after(options_.grace);
     command(FrameWriter(FrameType::agent_signal).i32(signal).finish());
 }
 
 void Job::kill() {
-    if (stage_ != Stage::killing) stage_until_ = after(kLongestKill);
+    if (stage_ == Stage::killing) return;  // those who kill do so again by themselves
+    stage_until_ = deadline_after(kLongestKill);
     stage_ = Stage::killing;
     command(FrameWriter(FrameType::agent_kill).finish());
 }
@@ -348,7 +344,7 @@ void Job::signalled(int signal) {
     }
     limit_flush();
     if (stage_ <= Stage::running) {
-        end(128 + signal, "ended by " + describe_signal(signal), signal);
+        end(128 + signal, "the launcher got " + describe_signal(signal), signal);
     } else if (stage_ < Stage::terminating) {
         terminate(signal);
     } else {
@@ -362,11 +358,11 @@ int Job::finish_job() {
     stage_until_ = kNever;
     finish(code_ != 0);
     // What agents still send is taken, and given to whoever reads it. They end by themselves, or are lost by their silence.
-    while (!below_over() && now() < flush_until_) tick();
+    while (!below_over() && monotonic_now() < flush_until_) tick();
     kill_shells();
     output_.end_fed();
     output_.finish();
-    while (!output_.idle() && now() < flush_until_) tick();
+    while (!output_.idle() && monotonic_now() < flush_until_) tick();
     if (!output_.failure().empty()) {
         say(output_.failure());
         if (code_ == 0) code_ = 1;

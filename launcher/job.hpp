@@ -37,9 +37,9 @@ class Job final : private Station {
     };
 
     // Of Station.
-    void report(const bootstrap::Frame& frame) override;
-    void up(const std::shared_ptr<const bootstrap::Blob>&) override {}
-    void writes_to(int rank, bool error, bootstrap::Descriptor pipe) override;
+    void report(const Frame& frame) override;
+    void to_above(const FrameToSend&) override {}
+    void writes_to(int rank, bool error, Descriptor pipe) override;
     void say(const std::string& sentence) override;
     void signalled(int signal) override;
     int direct_input() const override { return direct_input_; }
@@ -49,7 +49,7 @@ class Job final : private Station {
     void prepared(const Prepared& prepared);
     void go();
     void ended(const Exit& exit);
-    void host_lost(const bootstrap::Frame& frame);
+    void host_lost(const Frame& frame);
     void not_all_joined();
     void fail(int code, const std::string& sentence);
     void end(int code, const std::string& sentence, int signal);

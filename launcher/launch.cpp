@@ -1,17 +1,22 @@
 #include "launcher/launch.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <netdb.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 
 #include <rollcall/error.hpp>
 
-#include "launcher/clock.hpp"
+#include "foundation/clock.hpp"
+#include "foundation/host_name.hpp"
 #include "launcher/job.hpp"
+#include "launcher/job_map.hpp"
 #include "launcher/pair.hpp"
+#include "runtime/topology/binding.hpp"
 
 namespace rollcall::launcher {
 namespace {
@@ -62,7 +67,7 @@ int count_ranks(const LaunchOptions& options) {
 Order make_order(const LaunchOptions& options) {
     Order order;
     order.size = count_ranks(options);
-    order.job = fmt::format("{}-{}-{:x}", host_name(), ::getpid(), now());
+    order.job = fmt::format("{}-{}-{:x}", host_name(), ::getpid(), monotonic_now());
     for (const Application& application : options.applications) order.applications.push_back({application.argv, application.environment});
     order.map_by = options.map_by;
     order.bind_to = options.bind_to;
@@ -89,8 +94,9 @@ Order make_order(const LaunchOptions& options) {
     int application = 0, first = 0;
     for (int rank = 0; rank < order.size; ++rank) {
         const auto host = static_cast<std::size_t>(host_of_rank[static_cast<std::size_t>(rank)]);
-        // With a remote shell that was named, names mean what it makes of them.
-        if (place[host] < 0 && order.hosts.front().index < 0 && options.agent.empty() && is_this_host(hosts[host].name)) place[host] = 0;
+        // With a command for a remote shell, names mean what it makes of them.
+        const bool known = options.agent.empty() || options.agent == kSrun;
+        if (place[host] < 0 && order.hosts.front().index < 0 && known && is_this_host(hosts[host].name)) place[host] = 0;
         if (place[host] < 0) {
             place[host] = static_cast<int>(order.hosts.size());
             order.hosts.emplace_back();
@@ -129,13 +135,49 @@ Order make_order(const LaunchOptions& options) {
     return order;
 }
 
+std::string describe(const LaunchOptions& options) {
+    const Order order = make_order(options);
+    std::vector<MappedRank> rows(static_cast<std::size_t>(order.size));
+    std::vector<std::vector<int>> ranks_of(order.applications.size());
+    std::string ways;
+    for (std::size_t i = 0; i < order.hosts.size(); ++i) {
+        const HostOrder& host = order.hosts[i];
+        std::vector<std::vector<int>> processors;
+        Machine machine;
+        if (i == 0 && options.bind_to != BindTo::none) {
+            machine = load_machine();
+            processors = bind_ranks(machine, static_cast<int>(host.ranks.size()), options.map_by, options.bind_to);
+        }
+        for (const auto& rank : host.ranks) {
+            auto& row = rows[static_cast<std::size_t>(rank.rank)];
+            row.host = host.name;
+            ranks_of[static_cast<std::size_t>(rank.application)].push_back(rank.rank);
+            if (processors.empty()) continue;
+            row.processors = processors.at(static_cast<std::size_t>(rank.local_rank));
+            row.place = name_place(machine, row.processors, options.bind_to);
+        }
+        if (i > 0) {
+            ways +=
+                fmt::format("host {} by: {}\n", host.name, fmt::join(remote_command(order.remote_shell, host.name, order.command), " "));
+        }
+    }
+    std::string text = draw_map(rows);
+    for (std::size_t i = 0; i < order.applications.size(); ++i) {
+        std::string words;
+        for (const std::string& word : order.applications[i].argv) words += " " + shell_word(word);
+        std::sort(ranks_of[i].begin(), ranks_of[i].end());
+        text += fmt::format("ranks {}:{}\n", runtime::format_cpus(ranks_of[i]), words);
+    }
+    return text + ways;
+}
+
 int run(const LaunchOptions& options) {
     Order order = make_order(options);
     for (std::size_t i = 1; i < order.hosts.size(); ++i)
         remote_command(order.remote_shell, order.hosts[i].name, order.command);  // may refuse
     PairOptions pair;
-    // Agents do not hear a guard that is stopped, and end their ranks.
-    if (order.hosts.size() > 1) pair.stopped = options.silence;
+    // Nothing else would end the job, neither --timeout nor a signal; and agents do not hear a guard that is stopped, and end their ranks.
+    pair.stopped = options.silence;
     return run_guarded(
         [&](Guarded& guarded) {
             Poller poller;

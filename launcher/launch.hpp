@@ -52,10 +52,11 @@ struct LaunchOptions {
     std::string command;          ///< Path of `rollcall` on the hosts; empty: as here.
     std::string directory;        ///< Where the programs start, on all hosts; relative to where this process is, which is the default.
     StandardInput input = StandardInput::first;
-    std::string output_directory;  ///< Each rank writes to files there; empty: to this process's output.
-    bool tag_output = false;       ///< Each line of output begins with "[rank] ".
-    Timeout timeout = kForever;    ///< The job is ended after that.
-    bool stack_traces = false;     ///< At the timeout, gdb (on the hosts that have it) writes where the ranks are.
+    std::string output_directory;   ///< Each rank writes to files there; empty: to this process's output.
+    bool tag_output = false;        ///< Each line of output begins with "[rank] ".
+    bool timestamp_output = false;  ///< Each line of output begins with the time of day here at which it is passed on.
+    Timeout timeout = kForever;     ///< The job is ended after that.
+    bool stack_traces = false;      ///< At the timeout, gdb (on the hosts that have it) writes where the ranks are.
     Timeout grace = kDefaultGrace;
     Timeout silence = kDefaultSilence;
     Timeout launch_timeout = kDefaultLaunchTimeout;
@@ -79,13 +80,17 @@ inline constexpr int kExitNotFound = 127;
 ///
 /// Files in /dev/shm: when a job ended badly, those are removed that appeared while it ran, belong to this user, were
 /// seen open or mapped by a process of the job, and are used by no living process. Others' files are never touched, and
-/// a job that ended well keeps what it left. Not covered: a file whose creator died within some milliseconds of making
-/// it.
+/// a job that ended well keeps what it left. Not covered: a file, other than of UCX, whose creator died within some
+/// milliseconds of making it.
 ///
 /// While it runs, SIGINT, SIGTERM, SIGHUP and SIGQUIT (unless ignored) end the job with 128 + n; a second one kills it.
 /// SIGTSTP stops the whole job and SIGCONT lets it go on; SIGUSR1 and SIGUSR2 are passed to the ranks. Call it from one
 /// thread at a time, and start no other child processes meanwhile. Throws Error{invalid_argument, bootstrap}.
 int run(const LaunchOptions& options);
+
+/// What run() would start and where, for people: the map, each program, and how other hosts are reached. Nothing is started. The
+/// processors of bound ranks are known for this host only. Throws as run().
+std::string describe(const LaunchOptions& options);
 
 /// An agent: what `rollcall run` starts on other hosts, and gives its order over standard input.
 int run_agent();

@@ -16,13 +16,15 @@
 #include <set>
 #include <string_view>
 
-#include "launcher/clock.hpp"
+#include "foundation/clock.hpp"
 #include "launcher/descendants.hpp"
 
 namespace rollcall::launcher {
 namespace {
 
 constexpr const char* kDirectory = "/dev/shm";
+/// What UCX calls its files.
+constexpr std::string_view kFileOfUcx = "ucx_shm_posix_";
 /// Between the appearance of a file and the look for its owner. UCX and most others unlink theirs at once; what is
 /// still there then may stay.
 constexpr Nanoseconds kSettle = 2 * kMillisecond;
@@ -81,7 +83,7 @@ void Leftovers::noticed() {
     alignas(inotify_event) std::array<char, 16384> buffer;
     while (::read(events_.get(), buffer.data(), buffer.size()) > 0) {
     }
-    if (look_at_ == kNever) look_at_ = std::max(now() + kSettle, rest_until_);
+    if (look_at_ == kNever) look_at_ = std::max(monotonic_now() + kSettle, rest_until_);
 }
 
 std::map<Identity, std::string> Leftovers::fresh() const {
@@ -94,7 +96,7 @@ std::map<Identity, std::string> Leftovers::fresh() const {
 }
 
 std::vector<Leftovers::Found> Leftovers::look() {
-    const Nanoseconds start = now();
+    const Nanoseconds start = monotonic_now();
     look_at_ = kNever;
     auto candidates = fresh();
     std::erase_if(candidates, [&](const auto& entry) { return ours_.contains(entry.first); });
@@ -108,13 +110,13 @@ std::vector<Leftovers::Found> Leftovers::look() {
         Found& one = found.emplace_back(Found{identity.first, identity.second, {}});
         name.copy(one.name, sizeof one.name - 1);
     }
-    rest_until_ = now() + kRestPerLook * (now() - start);
+    rest_until_ = monotonic_now() + kRestPerLook * (monotonic_now() - start);
     return found;
 }
 
 void Leftovers::remove() {
     auto files = fresh();
-    std::erase_if(files, [&](const auto& entry) { return !ours_.contains(entry.first); });
+    std::erase_if(files, [&](const auto& entry) { return !ours_.contains(entry.first) && !entry.second.starts_with(kFileOfUcx); });
     if (files.empty()) return;
     std::set<Identity> used;
     each_entry("/proc", [&](int, const char* name) {

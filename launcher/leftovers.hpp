@@ -11,12 +11,13 @@
 
 #include <rollcall/time.hpp>
 
-#include "runtime/bootstrap/descriptor.hpp"
+#include "foundation/descriptor.hpp"
 
 namespace rollcall::launcher {
 
 /// Watches /dev/shm while a job runs and notes which files its processes made: a file that was not there before,
-/// belongs to this user, and is open in or mapped by a process below this one. A name alone proves nothing.
+/// belongs to this user, and is open in or mapped by a process below this one. A name alone proves nothing, but for one kind: UCX
+/// unlinks its files some moments after it has made them, so one that nobody uses is of a process that died in between.
 class Leftovers {
   public:
     /// One file that a process of the job made. Plain bytes: the guard sends it to the front process.
@@ -39,7 +40,8 @@ class Leftovers {
     std::vector<Found> look();
     /// A file that another process's look has found.
     void add(const Found& found) { ours_.emplace(Identity{found.device, found.inode}, found.name); }
-    /// Removes the job's files that no living process uses. Called when the job's processes are gone.
+    /// Removes the job's files that no living process uses, and UCX's that appeared meanwhile. Called when the job's processes are
+    /// gone.
     void remove();
 
   private:
@@ -49,7 +51,7 @@ class Leftovers {
 
     std::map<Identity, std::string> before_;
     std::map<Identity, std::string> ours_;
-    bootstrap::Descriptor events_;
+    Descriptor events_;
     Nanoseconds look_at_;
     Nanoseconds rest_until_ = 0;
 };

@@ -9,7 +9,8 @@
 
 #include <rollcall/error.hpp>
 
-#include "launcher/clock.hpp"
+#include "foundation/clock.hpp"
+#include "foundation/units.hpp"
 #include "launcher/protocol.hpp"
 
 namespace rollcall::launcher {
@@ -19,7 +20,7 @@ constexpr Nanoseconds kHeartbeatsPerSilence = 6;
 
 }  // namespace
 
-Link::Link(Poller& poller, bootstrap::Descriptor in, bootstrap::Descriptor out, OnFrame on_frame, OnClosed on_closed)
+Link::Link(Poller& poller, Descriptor in, Descriptor out, OnFrame on_frame, OnClosed on_closed)
     : poller_(poller),
       in_(std::move(in)),
       out_(std::move(out)),
@@ -27,7 +28,7 @@ Link::Link(Poller& poller, bootstrap::Descriptor in, bootstrap::Descriptor out, 
       on_closed_(std::move(on_closed)),
       inbox_(kLongestAgentFrame),
       silence_(kNever),
-      heard_(now()),
+      heard_(monotonic_now()),
       said_(heard_),
       alive_(std::make_shared<bool>(true)) {
     ::fcntl(in_.get(), F_SETFL, ::fcntl(in_.get(), F_GETFL) | O_NONBLOCK);
@@ -51,20 +52,20 @@ void Link::stop() {
     if (out_) poller_.remove(out_.get());
 }
 
-void Link::begin_with(bootstrap::FrameType type, std::function<void(const std::string&)> on_text) {
+void Link::begin_with(FrameType type, std::function<void(const std::string&)> on_text) {
     first_ = type;
     on_text_ = std::move(on_text);
 }
 
 void Link::watch(Nanoseconds silence) {
     silence_ = silence;
-    heard_ = now();
+    heard_ = monotonic_now();
 }
 
-void Link::send(std::shared_ptr<const bootstrap::Blob> frame) {
+void Link::send(std::shared_ptr<const Blob> frame) {
     if (stopped_) return;
     outbox_.add(std::move(frame));
-    said_ = now();
+    said_ = monotonic_now();
     flush();
 }
 
@@ -83,7 +84,7 @@ void Link::flush() {
 void Link::take() {
     const auto alive = alive_;
     const bool open = inbox_.receive(in_.get()) == bootstrap::Inbox::State::open;
-    heard_ = now();
+    heard_ = monotonic_now();
     if (on_text_) {
         std::string text;
         const bool begun = inbox_.skip_to(first_, text);
@@ -113,19 +114,19 @@ Nanoseconds Link::tick_at() const {
 }
 
 void Link::beat() {
-    if (silence_ == kNever || said_ + silence_ / kHeartbeatsPerSilence > now()) return;
-    send(bootstrap::FrameWriter(bootstrap::FrameType::heartbeat).finish());
+    if (silence_ == kNever || said_ + silence_ / kHeartbeatsPerSilence > monotonic_now()) return;
+    send(FrameWriter(FrameType::heartbeat).finish());
 }
 
 void Link::tick() {
     if (silence_ == kNever) return;
     beat();
-    if (heard_ + silence_ <= now()) {
+    if (heard_ + silence_ <= monotonic_now()) {
         // The silence may be our own: what has come while this process did not run is heard first.
         pollfd waiting{in_.get(), POLLIN, 0};
         if (::poll(&waiting, 1, 0) > 0) return take();
         heard_ = kNever - silence_;
-        close(fmt::format("nothing was heard of it for {:g} s", static_cast<double>(silence_) / 1e9));
+        close(fmt::format("nothing was heard of it for {}", exact_duration(silence_)));
     }
 }
 

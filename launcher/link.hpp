@@ -9,9 +9,9 @@
 
 #include <rollcall/time.hpp>
 
+#include "foundation/descriptor.hpp"
+#include "launcher/frames.hpp"
 #include "launcher/poller.hpp"
-#include "runtime/bootstrap/descriptor.hpp"
-#include "runtime/bootstrap/frames.hpp"
 
 namespace rollcall::launcher {
 
@@ -20,22 +20,22 @@ namespace rollcall::launcher {
 /// Both may destroy the link.
 class Link {
   public:
-    using OnFrame = std::function<void(const bootstrap::Frame&)>;
+    using OnFrame = std::function<void(const Frame&)>;
     using OnClosed = std::function<void(const std::string& how)>;
 
     /// `in` and `out` may be the same descriptor (a socket); they become non-blocking. They stay open as long as the link.
-    Link(Poller& poller, bootstrap::Descriptor in, bootstrap::Descriptor out, OnFrame on_frame, OnClosed on_closed);
+    Link(Poller& poller, Descriptor in, Descriptor out, OnFrame on_frame, OnClosed on_closed);
     ~Link();
     Link(const Link&) = delete;
     Link& operator=(const Link&) = delete;
 
     /// Until a frame of this type comes, what comes is no frame: it is given to `on_text`. Call it before the first poll.
-    void begin_with(bootstrap::FrameType type, std::function<void(const std::string& text)> on_text);
+    void begin_with(FrameType type, std::function<void(const std::string& text)> on_text);
     /// From now on heartbeats are sent, and a silence that is longer is a loss. Each side's heartbeats come six times
     /// within it.
     void watch(Nanoseconds silence);
-    void send(std::shared_ptr<const bootstrap::Blob> frame);
-    void send(bootstrap::Blob frame) { send(std::make_shared<const bootstrap::Blob>(std::move(frame))); }
+    void send(std::shared_ptr<const Blob> frame);
+    void send(Blob frame) { send(std::make_shared<const Blob>(std::move(frame))); }
     /// Takes no more, and says no more.
     void stop();
     bool sent_all() const { return outbox_.empty(); }
@@ -54,11 +54,11 @@ class Link {
     int out() const { return out_ ? out_.get() : in_.get(); }
 
     Poller& poller_;
-    bootstrap::Descriptor in_;
-    bootstrap::Descriptor out_;  // empty: in_ serves both
+    Descriptor in_;
+    Descriptor out_;  // empty: in_ serves both
     OnFrame on_frame_;
     OnClosed on_closed_;
-    bootstrap::FrameType first_{};
+    FrameType first_{};
     std::function<void(const std::string&)> on_text_;  // until the first frame has come
     bootstrap::Inbox inbox_;
     bootstrap::Outbox outbox_;

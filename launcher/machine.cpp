@@ -9,8 +9,8 @@
 
 #include <rollcall/error.hpp>
 
+#include "foundation/quote.hpp"
 #include "launcher/binding.hpp"
-#include "runtime/settings/quote.hpp"
 #include "runtime/topology/binding.hpp"
 #include "runtime/topology/hwloc.hpp"
 
@@ -82,7 +82,7 @@ Machine load_machine() {
 
 Machine describe_machine(const std::string& description, const std::vector<int>& allowed) {
     const auto refuse_machine = [&](const char* why) {
-        throw Error(ErrorCode::invalid_argument, fmt::format("the machine {} {}", runtime::quote(description), why));
+        throw Error(ErrorCode::invalid_argument, fmt::format("the machine {} {}", quote(description), why));
     };
     const runtime::Hwloc topology = description.empty() ? nullptr : runtime::load_hwloc(false, description);
     if (!topology) refuse_machine("is not understood; allowed: a synthetic description of hwloc, such as 'package:2 core:4 pu:2'");

@@ -13,23 +13,21 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <deque>
 
 #include <rollcall/error.hpp>
 
-#include "launcher/clock.hpp"
+#include "bootstrap/notice_queue.hpp"
+#include "bootstrap/passing.hpp"
+#include "foundation/clock.hpp"
+#include "foundation/ends.hpp"
+#include "foundation/host_name.hpp"
 #include "launcher/descendants.hpp"
-#include "launcher/launch.hpp"
-#include "runtime/bootstrap/passing.hpp"
+#include "launcher/program.hpp"
+#include "launcher/rank_input.hpp"
 
 namespace rollcall::launcher {
 namespace {
 
-using bootstrap::Blob;
-using bootstrap::Descriptor;
-using bootstrap::Frame;
-using bootstrap::FrameReader;
-using bootstrap::FrameType;
 using bootstrap::Inbox;
 using bootstrap::Outbox;
 
@@ -47,21 +45,9 @@ constexpr int kKeptDescriptors = 8;
     throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot {}: {}{}", what, std::strerror(errno), advice));
 }
 
-struct Pair {
-    Descriptor first;
-    Descriptor second;
-};
-
-Pair make_sockets(int type) {
-    int ends[2];
-    if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) != 0) cannot("make a socket");
-    return {Descriptor(ends[0]), Descriptor(ends[1])};
-}
-
-Pair make_pipe() {
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) cannot("make a pipe");
-    return {Descriptor(ends[0]), Descriptor(ends[1])};
+Ends needed(Ends ends) {
+    if (!ends) cannot("make a pipe or a socket");
+    return ends;
 }
 
 void unblock(const Descriptor& descriptor) { ::fcntl(descriptor.get(), F_SETFL, O_NONBLOCK); }
@@ -73,12 +59,9 @@ std::string describe_signal(int signal) {
     return fmt::format("signal {} ({})", signal, text != nullptr ? text : "unknown");
 }
 
-std::string host_name() {
-    std::array<char, 256> name{};
-    return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
-}
-
 struct Node::Rank {
+    Rank(Poller& poller, RankInput::Taken taken) : notices(poller), input(poller, std::move(taken)) {}
+
     const HostOrder::Rank* order = nullptr;
     const std::string* program = nullptr;  // as the user wrote it
     pid_t process = -1;
@@ -91,12 +74,8 @@ struct Node::Rank {
     Outbox outbox;
     bool sending = false;  // the poller waits for room in control
     Nanoseconds closed_at = kNever;
-    Descriptor notices;
-    std::deque<std::shared_ptr<const Blob>> unsent_notices;
-    bool noticing = false;  // the poller waits for room in notices
-    Descriptor input;
-    std::string typed;  // on its way into input
-    bool input_ends = false;
+    bootstrap::NoticeQueue notices;
+    RankInput input;
 
     int number() const { return order->rank; }
 };
@@ -106,44 +85,7 @@ Node::Node(Poller& poller, Events& events, const Order& order, Inherited inherit
 
 Node::~Node() = default;
 
-Prepared Node::prepare() {
-    Prepared result;
-    result.host = own_.index;
-    if (own_.ranks.empty()) return result;
-    const auto refuse = [&](int code, std::string sentence) {
-        result.code = code;
-        result.refusal = std::move(sentence);
-        return result;
-    };
-    if (!order_.directory.empty() && ::chdir(order_.directory.c_str()) != 0) {
-        return refuse(1, fmt::format("host {} has no directory '{}' to start in ({}); start from a directory that all hosts have, or give "
-                                     "--directory",
-                                     host_, order_.directory, std::strerror(errno)));
-    }
-    // UCX takes SIGHUP for itself unless it is told not to: a rank that is hung up is to end, as any program does.
-    const auto base = with_environment(with_environment({"UCX_DEBUG_SIGNO=0"}, own_environment()), order_.environment);
-    for (const auto& application : order_.applications) {
-        environments_.push_back(with_environment(base, application.environment));
-        Found found = find_program(application.argv.front(), environments_.back());
-        programs_.push_back(std::move(found.path));
-        const auto index = static_cast<int>(programs_.size()) - 1;
-        const bool runs_here =
-            std::any_of(own_.ranks.begin(), own_.ranks.end(), [&](const auto& rank) { return rank.application == index; });
-        if (found.error == 0 || !runs_here) continue;
-        const auto& name = application.argv.front();
-        return refuse(found.error == EACCES ? kExitNotExecutable : kExitNotFound,
-                      fmt::format("cannot start '{}'{}: {}", name, order_.hosts_of_job > 1 ? " on host " + host_ : "",
-                                  found.error == ENOENT && name.find('/') == std::string::npos ? "there is no such program in PATH"
-                                                                                               : std::strerror(found.error)));
-    }
-    if (order_.bind_to != BindTo::none) {
-        const Machine machine = load_machine();
-        processors_ = bind_ranks(machine, static_cast<int>(own_.ranks.size()), order_.map_by, order_.bind_to);
-        result.processors = processors_;
-        for (const auto& processors : processors_) result.places.push_back(name_place(machine, processors, order_.bind_to));
-    }
-    return result;
-}
+Prepared Node::prepare() { return prepare_host(order_, host_, preparation_); }
 
 void Node::start(int direct_input) {
     std::vector<Descriptor> kept;
@@ -157,7 +99,8 @@ void Node::start(int direct_input) {
     };
     attempt([&] { prepare_start(kept); });
     for (const auto& order : own_.ranks) {
-        auto& rank = *ranks_.emplace(order.rank, std::make_unique<Rank>()).first->second;
+        auto taken = [this, number = order.rank](std::size_t bytes, bool closed) { events_.input_taken(number, bytes, closed); };
+        auto& rank = *ranks_.emplace(order.rank, std::make_unique<Rank>(poller_, std::move(taken))).first->second;
         rank.order = &order;
         attempt([&] { start(rank, order.rank == direct_input); });
         if (!failed.empty()) rank.not_started = "could not be started: " + failed;
@@ -181,7 +124,7 @@ void Node::start(int direct_input) {
 void Node::prepare_start(std::vector<Descriptor>& kept) {
     null_.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     if (!null_) cannot("open /dev/null");
-    auto report = make_pipe();
+    auto report = needed(make_pipe());
     unblock(report.first);
     report_ = std::move(report.first);
     report_write_ = std::move(report.second);
@@ -194,25 +137,25 @@ void Node::prepare_start(std::vector<Descriptor>& kept) {
 void Node::start(Rank& rank, bool direct_input) {
     const auto application = static_cast<std::size_t>(rank.order->application);
     rank.program = &order_.applications[application].argv.front();
-    auto control = make_sockets(SOCK_STREAM);
-    auto notices = make_sockets(SOCK_SEQPACKET);
-    auto out = make_pipe();
-    auto error = make_pipe();
-    Pair input;
+    auto control = needed(make_sockets(SOCK_STREAM));
+    auto notices = needed(make_sockets(SOCK_SEQPACKET));
+    auto out = needed(make_pipe());
+    auto error = needed(make_pipe());
+    Ends input;
     int in = direct_input ? STDIN_FILENO : null_.get();
     if (std::find(order_.input_ranks.begin(), order_.input_ranks.end(), rank.number()) != order_.input_ranks.end()) {
-        input = make_pipe();
+        input = needed(make_pipe());
         in = input.first.get();
     }
     welcome(rank, control.first, notices.second);
 
-    const auto own =
-        with_environment(environments_[application], {fmt::format("{}={}", bootstrap::kDescriptorVariable, control.second.get()),
-                                                      fmt::format("{}={}", bootstrap::kJobVariable, order_.job),
-                                                      fmt::format("{}={}", bootstrap::kRankVariable, rank.number()),
-                                                      fmt::format("{}={}", bootstrap::kSizeVariable, order_.size)});
+    const auto own = with_environment(
+        preparation_.environments[application],
+        {fmt::format("{}={}", bootstrap::kDescriptorVariable, control.second.get()),
+         fmt::format("{}={}", bootstrap::kJobVariable, order_.job), fmt::format("{}={}", bootstrap::kRankVariable, rank.number()),
+         fmt::format("{}={}", bootstrap::kSizeVariable, order_.size)});
     Spawn what;
-    what.path = programs_[application].c_str();
+    what.path = preparation_.programs[application].c_str();
     what.argv = &order_.applications[application].argv;
     what.environment = &own;
     what.input = in;
@@ -221,7 +164,7 @@ void Node::start(Rank& rank, bool direct_input) {
     what.bootstrap = control.second.get();
     what.report = report_write_.get();
     what.rank = rank.number();
-    if (!processors_.empty()) what.processors = processors_[static_cast<std::size_t>(rank.order->local_rank)];
+    if (!preparation_.processors.empty()) what.processors = preparation_.processors[static_cast<std::size_t>(rank.order->local_rank)];
     what.inherited = &inherited_;
     rank.process = spawn(what);
     if (rank.process < 0) cannot(fmt::format("start the process of rank {}", rank.number()));
@@ -229,7 +172,7 @@ void Node::start(Rank& rank, bool direct_input) {
     ++living_;
 
     rank.control = std::move(control.first);
-    rank.notices = std::move(notices.first);
+    rank.notices.open(std::move(notices.first));
     poller_.add(rank.control.get(), EPOLLIN, [this, &rank](std::uint32_t) {
         hear(rank);
         send(rank);
@@ -240,14 +183,7 @@ void Node::start(Rank& rank, bool direct_input) {
     events_.writes_to(rank.number(), true, std::move(error.first));
     if (input.second) {
         unblock(input.second);
-        rank.input = std::move(input.second);
-        poller_.add(rank.input.get(), 0, [this, &rank](std::uint32_t events) {
-            if ((events & EPOLLERR) != 0) {
-                close_input(rank);
-            } else {
-                write_input(rank);
-            }
-        });
+        rank.input.open(std::move(input.second));
     }
 }
 
@@ -283,7 +219,7 @@ void Node::hear(Rank& rank) {
     if (open) return;
     poller_.remove(rank.control.get());
     rank.control.reset();
-    if (!rank.left) rank.closed_at = now();
+    if (!rank.left) rank.closed_at = monotonic_now();
 }
 
 void Node::handle(Rank& rank, const Frame& frame) {
@@ -322,78 +258,14 @@ void Node::send(Rank& rank) {
 void Node::notify(int number, std::shared_ptr<const Blob> record) {
     const auto found = ranks_.find(number);
     if (found == ranks_.end()) return;  // not started yet, and now it will not be
-    Rank& rank = *found->second;
-    if (!rank.alive || !rank.notices) return;
-    rank.unsent_notices.push_back(std::move(record));
-    send_notices(rank);
+    found->second->notices.send(std::move(record));
 }
 
 void Node::notify_all(const std::shared_ptr<const Blob>& record) {
     for (const auto& [number, rank] : ranks_) notify(number, record);
 }
 
-void Node::send_notices(Rank& rank) {
-    while (!rank.unsent_notices.empty()) {
-        const Blob& record = *rank.unsent_notices.front();
-        if (::send(rank.notices.get(), record.data(), record.size(), MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
-            (errno == EAGAIN || errno == EINTR)) {
-            break;
-        }
-        rank.unsent_notices.pop_front();
-    }
-    const bool waits = !rank.unsent_notices.empty();
-    if (waits == rank.noticing) return;
-    rank.noticing = waits;
-    if (waits) {
-        poller_.add(rank.notices.get(), EPOLLOUT, [this, &rank](std::uint32_t) { send_notices(rank); });
-    } else {
-        poller_.remove(rank.notices.get());
-    }
-}
-
-void Node::input(int number, std::string_view bytes) {
-    Rank& rank = *ranks_.at(number);
-    if (!rank.input) {
-        events_.input_taken(number, bytes.size(), true);
-        return;
-    }
-    rank.typed.append(bytes);
-    rank.input_ends = rank.input_ends || bytes.empty();
-    write_input(rank);
-}
-
-void Node::write_input(Rank& rank) {
-    if (!rank.input) return;
-    std::size_t taken = 0;
-    while (taken < rank.typed.size()) {
-        const ssize_t count = ::write(rank.input.get(), rank.typed.data() + taken, rank.typed.size() - taken);
-        if (count > 0) {
-            taken += static_cast<std::size_t>(count);
-        } else if (errno == EAGAIN) {
-            break;
-        } else if (errno != EINTR) {
-            close_input(rank);  // it reads no more
-            return;
-        }
-    }
-    rank.typed.erase(0, taken);
-    if (rank.typed.empty() && rank.input_ends) {
-        poller_.remove(rank.input.get());
-        rank.input.reset();
-    } else {
-        poller_.change(rank.input.get(), rank.typed.empty() ? 0u : EPOLLOUT);
-    }
-    if (taken > 0) events_.input_taken(rank.number(), taken, !rank.input);
-}
-
-void Node::close_input(Rank& rank) {
-    if (!rank.input) return;
-    poller_.remove(rank.input.get());
-    rank.input.reset();
-    const std::size_t lost = rank.typed.size();
-    rank.typed.clear();
-    events_.input_taken(rank.number(), lost, true);
-}
+void Node::input(int number, std::string_view bytes) { ranks_.at(number)->input.take(bytes); }
 
 void Node::signal(int number) {
     if (number == SIGUSR1 || number == SIGUSR2) {
@@ -450,8 +322,9 @@ void Node::exited(Rank& rank, int status) {
         exit.how = "was killed by " + describe_signal(WTERMSIG(status));
         exit.code = 128 + WTERMSIG(status);
     } else if (const auto failed = not_started_.find(rank.number()); failed != not_started_.end()) {
-        exit.how = fmt::format("could not start '{}': {}", *rank.program, std::strerror(failed->second));
-        exit.code = failed->second == ENOENT ? kExitNotFound : kExitNotExecutable;
+        const auto fault = explain_exec_failure(preparation_.programs[static_cast<std::size_t>(rank.order->application)], failed->second);
+        exit.how = fmt::format("could not start '{}': {}", *rank.program, fault.why);
+        exit.code = fault.code;
     } else if (WEXITSTATUS(status) != 0) {
         exit.code = WEXITSTATUS(status);
         exit.how = fmt::format("exited with code {}", exit.code);
@@ -461,11 +334,8 @@ void Node::exited(Rank& rank, int status) {
     if (rank.control) poller_.remove(rank.control.get());
     rank.control.reset();
     rank.closed_at = kNever;
-    if (rank.noticing) poller_.remove(rank.notices.get());
-    rank.noticing = false;
-    rank.notices.reset();
-    rank.unsent_notices.clear();
-    close_input(rank);
+    rank.notices.close();
+    rank.input.close();
     events_.exited(exit);
 }
 
@@ -478,7 +348,7 @@ Nanoseconds Node::tick_at() const {
 }
 
 void Node::tick() {
-    const Nanoseconds time = now();
+    const Nanoseconds time = monotonic_now();
     for (const auto& [number, rank] : ranks_) {
         if (!rank->alive || rank->closed_at == kNever || rank->closed_at + kClosedBeforeDeath > time) continue;
         rank->closed_at = kNever;

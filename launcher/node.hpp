@@ -13,11 +13,12 @@
 #include <utility>
 #include <vector>
 
+#include "foundation/descriptor.hpp"
+#include "launcher/frames.hpp"
 #include "launcher/poller.hpp"
+#include "launcher/preparation.hpp"
 #include "launcher/protocol.hpp"
 #include "launcher/spawn.hpp"
-#include "runtime/bootstrap/descriptor.hpp"
-#include "runtime/bootstrap/frames.hpp"
 
 namespace rollcall::launcher {
 
@@ -29,13 +30,13 @@ class Node {
         virtual ~Events() = default;
         virtual void joined(int rank) = 0;
         /// exchange, barrier, leave or abort. May throw Error for a frame that is not: then the connection is closed.
-        virtual void called(int rank, const bootstrap::Frame& frame) = 0;
+        virtual void called(int rank, const Frame& frame) = 0;
         /// A rank will call no more, though its process lives: its connection was closed.
         virtual void fell_silent(int rank, const std::string& how) = 0;
         /// Its process is gone, and its output pipes have no writer of its own any more.
         virtual void exited(const Exit& exit) = 0;
         /// A reading end of a rank's standard output or error.
-        virtual void writes_to(int rank, bool error, bootstrap::Descriptor pipe) = 0;
+        virtual void writes_to(int rank, bool error, Descriptor pipe) = 0;
         /// Of what was given to input(); `closed`: it takes no more.
         virtual void input_taken(int rank, std::size_t bytes, bool closed) = 0;
         virtual void say(const std::string& sentence) = 0;
@@ -61,9 +62,9 @@ class Node {
     /// The living ranks and their processes.
     std::vector<std::pair<int, pid_t>> processes() const;
 
-    void answer(int rank, std::shared_ptr<const bootstrap::Blob> frame);
-    void notify(int rank, std::shared_ptr<const bootstrap::Blob> record);
-    void notify_all(const std::shared_ptr<const bootstrap::Blob>& record);
+    void answer(int rank, std::shared_ptr<const Blob> frame);
+    void notify(int rank, std::shared_ptr<const Blob> record);
+    void notify_all(const std::shared_ptr<const Blob>& record);
     /// Standard input; no bytes: its end.
     void input(int rank, std::string_view bytes);
 
@@ -82,14 +83,11 @@ class Node {
     struct Rank;
 
     void start(Rank& rank, bool direct_input);
-    void welcome(const Rank& rank, const bootstrap::Descriptor& control, const bootstrap::Descriptor& notices) const;
+    void welcome(const Rank& rank, const Descriptor& control, const Descriptor& notices) const;
     void hear(Rank& rank);
-    void handle(Rank& rank, const bootstrap::Frame& frame);
+    void handle(Rank& rank, const Frame& frame);
     void send(Rank& rank);
-    void send_notices(Rank& rank);
-    void write_input(Rank& rank);
-    void close_input(Rank& rank);
-    void prepare_start(std::vector<bootstrap::Descriptor>& kept);
+    void prepare_start(std::vector<Descriptor>& kept);
     void exited(Rank& rank, int status);
 
     Poller& poller_;
@@ -98,20 +96,16 @@ class Node {
     const HostOrder& own_;
     Inherited inherited_;
     std::string host_;
-    bootstrap::Descriptor null_;    // standard input of those that get none
-    bootstrap::Descriptor report_;  // of programs that could not be executed
-    bootstrap::Descriptor report_write_;
-    std::vector<std::string> programs_;                   // their paths here, by application
-    std::vector<std::vector<std::string>> environments_;  // by application
-    std::vector<std::vector<int>> processors_;            // by local rank
+    Descriptor null_;    // standard input of those that get none
+    Descriptor report_;  // of programs that could not be executed
+    Descriptor report_write_;
+    Preparation preparation_;
     std::map<int, std::unique_ptr<Rank>> ranks_;
     std::map<int, int> not_started_;  // by rank: the errno of its exec
     std::set<pid_t> spared_;
     int living_ = 0;
 };
 
-/// This host's name.
-std::string host_name();
 /// "signal 9 (Killed)"
 std::string describe_signal(int signal);
 

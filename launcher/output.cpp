@@ -1,24 +1,22 @@
 #include "launcher/output.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <climits>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <limits>
 
 #include <rollcall/error.hpp>
 
-#include "launcher/clock.hpp"
+#include "foundation/clock.hpp"
+#include "launcher/outlet.hpp"
 
 namespace rollcall::launcher {
 namespace {
@@ -31,31 +29,35 @@ constexpr std::size_t kLongestHeldLine = std::size_t{64} << 10;
 /// The ranks' pipes are not read while this much waits to be written.
 constexpr std::size_t kMostWaiting = std::size_t{1} << 20;
 
+/// "14:03:07.250 "
+std::string time_of_day() {
+    timespec now{};
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    tm local{};
+    ::localtime_r(&now.tv_sec, &local);
+    return fmt::format("{:02}:{:02}:{:02}.{:03} ", local.tm_hour, local.tm_min, local.tm_sec, now.tv_nsec / 1'000'000);
+}
+
 }  // namespace
 
 struct Output::Sink {
-    int descriptor = -1;
-    bootstrap::Descriptor own;  // a description of our own, non-blocking, where one can be had
-    enum { file, socket, stream, shared_stream } kind = file;
-    bool polled = false;  // in the poller
-    bool armed = false;   // waiting for room
+    explicit Sink(Poller& poller) : outlet(poller) {}
+
+    Outlet outlet;
     bool broken = false;
-    bool stopped = false;  // it is full, and no source is read
-    std::string waiting;
-    std::size_t written = 0;        // of waiting
+    bool stopped = false;           // it is full, and no source is read
     const Source* open = nullptr;   // whose unfinished line was written last
     const Source* owner = nullptr;  // whose unfinished line nobody may follow yet
     bool mid_line = false;
 
-    std::size_t size() const { return waiting.size() - written; }
-    bool full() const { return size() >= kMostWaiting; }
+    bool full() const { return outlet.size() >= kMostWaiting; }
 };
 
 struct Output::Source {
     int rank;
     bool error;
     Sink* sink;
-    bootstrap::Descriptor pipe;
+    Descriptor pipe;
     bool fed = false;    // more may be fed
     std::string unread;  // was fed, while the sink was full
     std::string held;
@@ -65,8 +67,8 @@ struct Output::Source {
     bool open() const { return pipe || fed; }
 };
 
-Output::Output(Poller& poller, int out, int error, bool tag, std::string directory, Taken taken)
-    : poller_(poller), tag_(tag), directory_(std::move(directory)), taken_(std::move(taken)) {
+Output::Output(Poller& poller, int out, int error, Beginning beginning, std::string directory, Taken taken)
+    : poller_(poller), beginning_(beginning), directory_(std::move(directory)), taken_(std::move(taken)) {
     if (!directory_.empty()) {
         std::error_code failed;
         // The files are opened when the ranks start, and this process may have gone to another directory by then.
@@ -81,13 +83,13 @@ Output::Output(Poller& poller, int out, int error, bool tag, std::string directo
     struct stat second {};
     const bool same = ::fstat(out, &first) == 0 && ::fstat(error, &second) == 0 && first.st_dev == second.st_dev &&
                       first.st_ino == second.st_ino && first.st_rdev == second.st_rdev;
-    sinks_.push_back(std::make_unique<Sink>());
+    sinks_.push_back(std::make_unique<Sink>(poller_));
     out_ = sinks_.back().get();
     open(*out_, out);
     if (same) {
         error_ = out_;
     } else {
-        sinks_.push_back(std::make_unique<Sink>());
+        sinks_.push_back(std::make_unique<Sink>(poller_));
         error_ = sinks_.back().get();
         open(*error_, error);
     }
@@ -96,33 +98,14 @@ Output::Output(Poller& poller, int out, int error, bool tag, std::string directo
 Output::~Output() = default;
 
 void Output::open(Sink& sink, int descriptor) {
-    sink.descriptor = descriptor;
-    struct stat status {};
-    if (::fstat(descriptor, &status) != 0) {
-        sink.broken = true;  // closed when we were started
-        return;
-    }
-    if (S_ISSOCK(status.st_mode)) {
-        sink.kind = Sink::socket;
-    } else if (S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode)) {
-        // Whether a description is non-blocking is a matter of all its holders, and the shell holds this one too. So
-        // one of our own; where that is not allowed, small writes after a poll.
-        sink.own.reset(::open(fmt::format("/proc/self/fd/{}", descriptor).c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
-        sink.kind = sink.own ? Sink::stream : Sink::shared_stream;
-        if (sink.own) sink.descriptor = sink.own.get();
-    } else {
-        sink.kind = Sink::file;
-        return;
-    }
-    sink.polled = poller_.add(sink.descriptor, 0, [this, &sink](std::uint32_t events) {
-        // The reader of a pipe is gone: told at once, so that ranks which write without end do not go on until the end.
-        if ((events & (EPOLLERR | EPOLLHUP)) != 0) {
+    const bool is_open = sink.outlet.open(descriptor, [this, &sink](bool gone) {
+        if (gone) {
             broken(sink, EPIPE);
-        } else if (sink.armed) {
+        } else {
             flush(sink);
         }
     });
-    if (!sink.polled && sink.kind == Sink::shared_stream) sink.kind = Sink::file;
+    if (!is_open) sink.broken = true;  // closed when we were started
 }
 
 Output::Source& Output::add_source(int rank, bool error) {
@@ -131,13 +114,11 @@ Output::Source& Output::add_source(int rank, bool error) {
     source->error = error;
     source->sink = error ? error_ : out_;
     if (!directory_.empty()) {
-        sinks_.push_back(std::make_unique<Sink>());
+        sinks_.push_back(std::make_unique<Sink>(poller_));
         Sink& sink = *sinks_.back();
         const std::string path = fmt::format("{}/rank.{}.{}", directory_, rank, error ? "err" : "out");
-        sink.own.reset(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-        sink.descriptor = sink.own.get();
         source->sink = &sink;
-        if (!sink.own) broken(sink, errno);
+        if (!sink.outlet.create(path)) broken(sink, errno);
     }
     sources_.push_back(std::move(source));
     return *sources_.back();
@@ -169,7 +150,7 @@ void Output::feed(int rank, bool error, std::string_view bytes) {
 void Output::read_fed(Source& source) {
     const std::size_t bytes = source.unread.size();
     source.held.append(std::exchange(source.unread, {}));
-    source.heard = now();
+    source.heard = monotonic_now();
     if (source.fed && bytes > 0) taken_(source.rank, source.error, bytes);
     pump(source, !source.fed);
 }
@@ -189,7 +170,7 @@ bool Output::has_all_of(int rank) const {
     return ended(false) && ended(true);
 }
 
-void Output::add(int rank, bool error, bootstrap::Descriptor pipe) {
+void Output::add(int rank, bool error, Descriptor pipe) {
     Source& added = add_source(rank, error);
     added.pipe = std::move(pipe);
     if (added.sink->broken) {
@@ -213,7 +194,7 @@ void Output::watch(Source& source) {
     const bool wanted = !sink.full() && !waits_for_other;
     if (wanted == source.watched) return;
     source.watched = wanted;
-    if (wanted) source.heard = now();  // its silence was ours
+    if (wanted) source.heard = monotonic_now();  // its silence was ours
     if (!source.pipe) {
         if (wanted && (!source.unread.empty())) read_fed(source);
         return;
@@ -238,7 +219,7 @@ void Output::readable(Source& source) {
     const ssize_t count = ::read(source.pipe.get(), chunk.data(), chunk.size());
     if (count > 0) {
         source.held.append(chunk.data(), static_cast<std::size_t>(count));
-        source.heard = now();
+        source.heard = monotonic_now();
         pump(source, false);
     } else if (count == 0 || (errno != EAGAIN && errno != EINTR) || (finishing_ && errno == EAGAIN)) {
         close(source);
@@ -285,17 +266,17 @@ void Output::pump_others(Sink& sink) {
 
 void Output::emit(Source& source, std::string_view bytes) {
     Sink& sink = *source.sink;
-    if (!tag_) {
-        sink.waiting.append(bytes);
+    if (!beginning_.any()) {
+        sink.outlet.add(bytes);
     } else {
-        const std::string tag = fmt::format("[{}] ", source.rank);
+        const std::string tag = (beginning_.time ? time_of_day() : "") + (beginning_.rank ? fmt::format("[{}] ", source.rank) : "");
         bool tagged = sink.mid_line && sink.open == &source;
-        if (sink.mid_line && !tagged) sink.waiting.push_back('\n');
+        if (sink.mid_line && !tagged) sink.outlet.add("\n");
         for (std::size_t begin = 0; begin < bytes.size();) {
             const auto newline = bytes.find('\n', begin);
             const std::size_t end = newline == std::string_view::npos ? bytes.size() : newline + 1;
-            if (!tagged) sink.waiting.append(tag);
-            sink.waiting.append(bytes.substr(begin, end - begin));
+            if (!tagged) sink.outlet.add(tag);
+            sink.outlet.add(bytes.substr(begin, end - begin));
             tagged = false;
             begin = end;
         }
@@ -308,48 +289,15 @@ void Output::emit(Source& source, std::string_view bytes) {
 void Output::say(std::string_view sentence) {
     Sink& sink = *error_;
     if (sink.broken) return;
-    if (sink.mid_line) sink.waiting.push_back('\n');
-    sink.waiting.append(sentence).push_back('\n');
+    if (sink.mid_line) sink.outlet.add("\n");
+    sink.outlet.add(sentence);
+    sink.outlet.add("\n");
     sink.mid_line = false;
     flush(sink);
 }
 
 void Output::flush(Sink& sink) {
-    while (sink.size() > 0 && !sink.broken) {
-        const char* const data = sink.waiting.data() + sink.written;
-        ssize_t count = 0;
-        if (sink.kind == Sink::socket) {
-            count = ::send(sink.descriptor, data, sink.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-        } else if (sink.kind == Sink::shared_stream) {
-            pollfd room{sink.descriptor, POLLOUT, 0};
-            if (::poll(&room, 1, 0) == 0) {
-                errno = EAGAIN;
-                count = -1;
-            } else {
-                count = ::write(sink.descriptor, data, std::min<std::size_t>(sink.size(), PIPE_BUF));
-            }
-        } else {
-            count = ::write(sink.descriptor, data, sink.size());
-        }
-        if (count >= 0) {
-            sink.written += static_cast<std::size_t>(count);
-        } else if (errno == EAGAIN && sink.polled) {
-            break;
-        } else if (errno != EINTR) {
-            broken(sink, errno);
-            return;
-        }
-    }
-    if (sink.size() == 0) {
-        sink.waiting.clear();
-        sink.written = 0;
-    } else if (sink.written > sink.waiting.size() / 2) {
-        sink.waiting.erase(0, sink.written);
-        sink.written = 0;
-    }
-    const bool arm = sink.size() > 0;
-    if (sink.polled && arm != sink.armed) poller_.change(sink.descriptor, arm ? EPOLLOUT : 0u);
-    sink.armed = arm;
+    if (const int error = sink.broken ? 0 : sink.outlet.flush()) return broken(sink, error);
     if (sink.stopped == sink.full()) return;
     sink.stopped = sink.full();
     watch_all(sink);
@@ -358,10 +306,8 @@ void Output::flush(Sink& sink) {
 void Output::broken(Sink& sink, int error) {
     if (sink.broken) return;
     sink.broken = true;
-    sink.waiting.clear();
-    sink.written = 0;
+    sink.outlet.close();
     sink.owner = nullptr;
-    if (sink.polled) poller_.remove(sink.descriptor);
     if (error != EPIPE && failure_.empty()) {
         failure_ = &sink != out_ && &sink != error_
                        ? fmt::format("a file in '{}' cannot be written: {}", directory_, std::strerror(error))
@@ -386,12 +332,12 @@ Nanoseconds Output::tick_at() const {
 }
 
 void Output::tick() {
-    const Nanoseconds moment = now() - kMoment;
+    const Nanoseconds moment = monotonic_now() - kMoment;
     for (const auto& source : sources_) {
         if (!source->watched || source->heard > moment) continue;
         Sink& sink = *source->sink;
         if (sink.owner != nullptr && sink.owner != source.get()) {
-            source->heard = now();  // waits for the owner's turn to end, for another moment
+            source->heard = monotonic_now();  // waits for the owner's turn to end, for another moment
         } else if (!source->held.empty() || sink.owner == source.get()) {
             pump(*source, true);
         }
@@ -410,7 +356,7 @@ bool Output::idle() const {
     for (const auto& source : sources_) {
         if (source->open() || !source->held.empty() || !source->unread.empty()) return false;
     }
-    return std::all_of(sinks_.begin(), sinks_.end(), [](const auto& sink) { return sink->size() == 0; });
+    return std::all_of(sinks_.begin(), sinks_.end(), [](const auto& sink) { return sink->outlet.size() == 0; });
 }
 
 }  // namespace rollcall::launcher

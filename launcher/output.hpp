@@ -12,8 +12,8 @@
 
 #include <rollcall/time.hpp>
 
+#include "foundation/descriptor.hpp"
 #include "launcher/poller.hpp"
-#include "runtime/bootstrap/descriptor.hpp"
 
 namespace rollcall::launcher {
 
@@ -33,13 +33,20 @@ class Output {
     /// Told how much of a fed stream has been passed on. More than was fed: nobody reads it any more.
     using Taken = std::function<void(int rank, bool error, std::size_t bytes)>;
 
+    /// What each line begins with.
+    struct Beginning {
+        bool rank = false;
+        bool time = false;  ///< Of day, on this host, when it is passed on.
+        bool any() const { return rank || time; }
+    };
+
     /// `out` and `error` are the descriptors written to; when they are the same file, both streams share one order. With
     /// a `directory` (which is made), the ranks write to rank.N.out and rank.N.err there instead.
-    Output(Poller& poller, int out, int error, bool tag, std::string directory, Taken taken);
+    Output(Poller& poller, int out, int error, Beginning beginning, std::string directory, Taken taken);
     ~Output();
 
     /// Takes over the reading end of a rank's pipe.
-    void add(int rank, bool error, bootstrap::Descriptor pipe);
+    void add(int rank, bool error, Descriptor pipe);
     /// What a rank on another host wrote; no bytes: that stream has ended.
     void feed(int rank, bool error, std::string_view bytes);
     /// No more comes of what was not ended: its host is gone.
@@ -77,7 +84,7 @@ class Output {
     void open(Sink& sink, int descriptor);
 
     Poller& poller_;
-    bool tag_;
+    Beginning beginning_;
     bool finishing_ = false;
     std::string failure_;
     std::string directory_;

@@ -19,7 +19,9 @@
 
 #include <rollcall/error.hpp>
 
-#include "launcher/clock.hpp"
+#include "foundation/clock.hpp"
+#include "foundation/ends.hpp"
+#include "foundation/units.hpp"
 #include "launcher/descendants.hpp"
 #include "launcher/leftovers.hpp"
 #include "launcher/spawn.hpp"
@@ -27,10 +29,9 @@
 namespace rollcall::launcher {
 namespace {
 
-using bootstrap::Descriptor;
-
 /// As in the guard: what SIGKILL does not end within this is reported.
 constexpr Timeout kKillLimit = std::chrono::seconds(10);
+constexpr int kSignalsAtOnce = 16;
 /// So long may the guard take to end what it started when the other side of the lifeline is gone.
 constexpr Nanoseconds kHungUp = 1000 * kMillisecond;
 
@@ -115,12 +116,10 @@ int run_guarded(const std::function<int(Guarded&)>& body, const PairOptions& opt
     const auto others = children();
     Leftovers leftovers(false);
     guarded.front = open_process(::getpid());
-    int ends[2];  // sockets: writing to a guard that is gone must not be a SIGPIPE
-    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
-        throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot make a socket: {}", std::strerror(errno)));
-    }
-    guarded.commands.reset(ends[0]);
-    Descriptor commands(ends[1]);
+    Ends ends = make_sockets(SOCK_SEQPACKET | SOCK_NONBLOCK);  // writing to a guard that is gone must not be a SIGPIPE
+    if (!ends) throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot make a socket: {}", std::strerror(errno)));
+    guarded.commands = std::move(ends.first);
+    Descriptor commands = std::move(ends.second);
     const Descriptor signals(::signalfd(-1, &changes.watched, SFD_NONBLOCK | SFD_CLOEXEC));
 
     const pid_t process = ::fork();
@@ -136,36 +135,43 @@ int run_guarded(const std::function<int(Guarded&)>& body, const PairOptions& opt
     const Descriptor ended = open_process(process);
 
     Nanoseconds stopped_until = kNever, hung_up_until = kNever;
-    bool hung_up = false;
+    bool hung_up = false, stopped_too_long = false;
     for (bool ended_now = false; !ended_now;) {
         std::array<pollfd, 4> entries{{{ended.get(), POLLIN, 0},
                                        {signals.get(), POLLIN, 0},
                                        {commands.get(), POLLIN, 0},
                                        {hung_up ? -1 : options.lifeline, POLLRDHUP, 0}}};
         const Nanoseconds until = std::min(stopped_until, hung_up_until);
-        const auto rest = until == kNever ? -1 : std::max<Nanoseconds>(0, until - now()) / kMillisecond + 1;
+        const auto rest = until == kNever ? -1 : std::max<Nanoseconds>(0, until - monotonic_now()) / kMillisecond + 1;
         ::poll(entries.data(), entries.size(), static_cast<int>(std::min<Nanoseconds>(rest, 3'600'000)));
         ended_now = entries[0].revents != 0;
         signalfd_siginfo signal;
-        while (::read(signals.get(), &signal, sizeof signal) == sizeof signal) {
+        // Somebody who sends one signal after the other must not keep this from what else there is to do.
+        for (int i = 0; i < kSignalsAtOnce && ::read(signals.get(), &signal, sizeof signal) == sizeof signal; ++i) {
             const auto number = static_cast<std::uint8_t>(signal.ssi_signo);
             if (number == SIGCHLD) {
                 // Stops and continuations only: its end is taken below.
                 siginfo_t state{};
                 if (::waitid(P_PID, static_cast<id_t>(process), &state, WSTOPPED | WCONTINUED | WNOHANG) != 0 || state.si_pid == 0)
                     continue;
-                if (state.si_code == CLD_STOPPED && options.stopped.count() > 0) stopped_until = after(options.stopped);
+                if (state.si_code == CLD_STOPPED && options.stopped.count() > 0) stopped_until = deadline_after(options.stopped);
                 if (state.si_code == CLD_CONTINUED) stopped_until = kNever;
                 continue;
             }
             ::send(commands.get(), &number, 1, MSG_NOSIGNAL);
             if (number == SIGTSTP) ::raise(SIGSTOP);
+            if (stopped_until == kNever) continue;
+            // All were stopped, this process too, and go on one after the other.
+            if (number == SIGCONT) stopped_until = deadline_after(options.stopped);
+            // It is to end the job, for which it must run.
+            if (number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT) ::kill(process, SIGCONT);
         }
         if (!hung_up && (entries[3].revents & (POLLHUP | POLLRDHUP | POLLERR)) != 0) {
             hung_up = true;
-            hung_up_until = now() + kHungUp;
+            hung_up_until = monotonic_now() + kHungUp;
         }
-        if (now() >= std::min(stopped_until, hung_up_until)) {
+        if (monotonic_now() >= std::min(stopped_until, hung_up_until)) {
+            stopped_too_long = stopped_until <= hung_up_until;
             stopped_until = hung_up_until = kNever;
             ::kill(process, SIGKILL);
         }
@@ -188,8 +194,10 @@ int run_guarded(const std::function<int(Guarded&)>& body, const PairOptions& opt
     if (!clean) std::fprintf(stderr, "%s: some processes of the job cannot be ended\n", options.name);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) leftovers.remove();
     if (WIFEXITED(status)) return WEXITSTATUS(status);
-    std::fprintf(stderr, "%s: the launcher's guard process was killed by signal %d (%s); the job is ended\n", options.name,
-                 WTERMSIG(status), ::strsignal(WTERMSIG(status)));
+    const std::string how =
+        stopped_too_long ? fmt::format("was stopped for {}, and watched over nothing meanwhile", exact_duration(options.stopped.count()))
+                         : fmt::format("was killed by signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
+    std::fprintf(stderr, "%s: the launcher's guard process %s; the job is ended\n", options.name, how.c_str());
     return 128 + WTERMSIG(status);
 }
 

@@ -6,16 +6,16 @@
 
 #include <rollcall/time.hpp>
 
+#include "foundation/descriptor.hpp"
 #include "launcher/spawn.hpp"
-#include "runtime/bootstrap/descriptor.hpp"
 
 namespace rollcall::launcher {
 
 /// What the guard gets from the front.
 struct Guarded {
     Inherited inherited;
-    bootstrap::Descriptor commands;  ///< From the front: a byte for each signal it got. To it: Leftovers::Found.
-    bootstrap::Descriptor front;     ///< A pidfd: readable when the front is dead.
+    Descriptor commands;  ///< From the front: a byte for each signal it got. To it: Leftovers::Found.
+    Descriptor front;     ///< A pidfd: readable when the front is dead.
 };
 
 struct PairOptions {

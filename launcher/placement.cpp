@@ -9,12 +9,10 @@
 
 #include <rollcall/error.hpp>
 
-#include "runtime/settings/quote.hpp"
+#include "foundation/quote.hpp"
 
 namespace rollcall::launcher {
 namespace {
-
-using runtime::quote;
 
 [[noreturn]] void refuse_placement(const std::string& sentence) { throw Error(ErrorCode::invalid_argument, sentence); }
 

@@ -2,7 +2,7 @@
 /// The launcher waits as the bootstrap does.
 #pragma once
 
-#include "runtime/bootstrap/poller.hpp"
+#include "bootstrap/poller.hpp"
 
 namespace rollcall::launcher {
 

@@ -7,11 +7,6 @@
 namespace rollcall::launcher {
 namespace {
 
-using bootstrap::Blob;
-using bootstrap::FrameReader;
-using bootstrap::FrameType;
-using bootstrap::FrameWriter;
-
 std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
 
 /// Texts of any length; FrameWriter::text() cuts.

@@ -1,7 +1,7 @@
 /// \file
 /// What `rollcall run` and its agents on other hosts say to each other, over the pipes of the remote shell.
 ///
-/// Frames (runtime/bootstrap/frames.hpp) are these, besides those of the hubs (runtime/bootstrap/hub.hpp), `notice` (down)
+/// Frames (bootstrap/frames.hpp) are these, besides those of the hubs (bootstrap/hub.hpp), `notice` (down)
 /// and `abort` (up). An agent may have agents below it: what comes from there goes up unchanged, what comes from above for
 /// all is passed on, and what is for one rank goes the way that leads to it.
 ///
@@ -30,8 +30,8 @@
 #include <rollcall/time.hpp>
 
 #include "launcher/binding.hpp"
+#include "launcher/frames.hpp"
 #include "launcher/placement.hpp"
-#include "runtime/bootstrap/frames.hpp"
 
 namespace rollcall::launcher {
 
@@ -81,7 +81,7 @@ struct Order : JobOrder {
     std::vector<HostOrder> hosts;
 };
 
-bootstrap::Blob encode_order(const Order& order);
+Blob encode_order(const Order& order);
 Order decode_order(std::span<const std::byte> body);
 /// The parts of an order that its first host passes on: one for each host whose agent it starts, and those below that.
 std::vector<Order> parts_below(const Order& order);
@@ -94,7 +94,7 @@ struct Exit {
     bool joined = false;  ///< It was a rank of the job, not an ordinary program.
     std::string how;      ///< Empty when there is nothing to tell: it left in order, with code 0.
 };
-bootstrap::Blob encode_exit(const Exit& exit);
+Blob encode_exit(const Exit& exit);
 Exit decode_exit(std::span<const std::byte> body);
 
 /// An agent can start its ranks, or why not.
@@ -104,11 +104,12 @@ struct Prepared {
     int code = 0;                              ///< The job's exit code when it is refused.
     std::vector<std::vector<int>> processors;  ///< Of each of its ranks; none at all when they are not bound.
     std::vector<std::string> places;           ///< Where these are, for people.
+    std::string warning;                       ///< Said by the station itself, and not passed on.
 };
-bootstrap::Blob encode_prepared(const Prepared& prepared);
+Blob encode_prepared(const Prepared& prepared);
 Prepared decode_prepared(std::span<const std::byte> body);
 
 /// Bytes of a stream of a rank.
-bootstrap::Blob encode_stream(bootstrap::FrameType type, int rank, bool error, std::string_view bytes);
+Blob encode_stream(FrameType type, int rank, bool error, std::string_view bytes);
 
 }  // namespace rollcall::launcher

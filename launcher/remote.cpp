@@ -17,17 +17,14 @@
 
 #include <rollcall/error.hpp>
 
-#include "launcher/clock.hpp"
+#include "foundation/clock.hpp"
+#include "foundation/ends.hpp"
+#include "foundation/units.hpp"
 #include "launcher/launch.hpp"
 #include "launcher/node.hpp"
 
 namespace rollcall::launcher {
 namespace {
-
-using bootstrap::Descriptor;
-using bootstrap::Frame;
-using bootstrap::FrameReader;
-using bootstrap::FrameType;
 
 /// ssh(1) exits with this when it fails itself.
 constexpr int kSshFailed = 255;
@@ -84,6 +81,11 @@ std::vector<std::string> remote_command(const std::string& shell, const std::str
         // What ssh is given as a command goes through a shell on the other side.
         return {"ssh", "-x", "-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=0", "--", host, shell_word(command), "agent"};
     }
+    if (shell == kSrun) {
+        // Beside whatever step this runs in; and at once what an agent writes, which has no lines.
+        return {"srun",         "--overlap",  "--nodes=1",       "--ntasks=1", "--mem=0", "--nodelist=" + host,
+                "--unbuffered", "--mpi=none", "--cpu-bind=none", "--",         command,   "agent"};
+    }
     auto words = split(shell);
     bool named = false;
     for (auto& word : words) {
@@ -105,15 +107,15 @@ Remote::Remote(Poller& poller, Order order, const Inherited& inherited, Events e
       inherited_(inherited),
       events_(std::move(events)),
       retry_at_(kNever),
-      launch_until_(after(Timeout(order_.launch_timeout))),
+      launch_until_(deadline_after(Timeout(order_.launch_timeout))),
       closed_at_(kNever),
-      random_(static_cast<std::minstd_rand::result_type>(now() ^ ::getpid() ^ (host().index << 16))) {}
+      random_(static_cast<std::minstd_rand::result_type>(monotonic_now() ^ ::getpid() ^ (host().index << 16))) {}
 
 Remote::~Remote() {
     if (shell_error_) poller_.remove(shell_error_.get());
 }
 
-bool Remote::waits_to_start() const { return !over_ && !link_ && shell_ < 0 && (attempts_ == 0 || retry_at_ <= now()); }
+bool Remote::waits_to_start() const { return !over_ && !link_ && shell_ < 0 && (attempts_ == 0 || retry_at_ <= monotonic_now()); }
 
 void Remote::start() {
     retry_at_ = kNever;
@@ -127,15 +129,16 @@ void Remote::start() {
     for (const auto& word : words) argv.push_back(const_cast<char*>(word.c_str()));
     argv.push_back(nullptr);
 
-    int ends[2];
-    int errors[2];
-    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0 || ::pipe2(errors, O_CLOEXEC) != 0) {
+    Ends ends = make_sockets(SOCK_STREAM);
+    Ends errors = ends ? make_pipe() : Ends();
+    if (!errors) {
         throw Error(
             ErrorCode::bootstrap,
             fmt::format("the launcher cannot reach host {}: {}{}", host().name, std::strerror(errno),
                         errno == EMFILE ? "; raise the limit of open files (ulimit -n), or let agents start each other (--fanout)" : ""));
     }
-    Descriptor ours(ends[0]), its(ends[1]), error(errors[0]), its_error(errors[1]);
+    Descriptor ours = std::move(ends.first), its = std::move(ends.second);
+    Descriptor error = std::move(errors.first), its_error = std::move(errors.second);
     const pid_t launcher = ::getpid();
     const pid_t child = ::fork();
     if (child == 0) {
@@ -196,7 +199,7 @@ void Remote::closed(const std::string& how) {
     ended_link_ = std::move(link_);
     if (over_) return;
     closed_how_ = how;
-    closed_at_ = how.starts_with("nothing was heard") ? now() - kClosedBeforeDeath : now();
+    closed_at_ = how.starts_with("nothing was heard") ? monotonic_now() - kClosedBeforeDeath : monotonic_now();
 }
 
 void Remote::hear_shell() {
@@ -247,7 +250,7 @@ void Remote::shell_ended(int status) {
         // Jitter, so that those who were dropped together do not come together again.
         const double pause =
             static_cast<double>(kFirstPause << std::min(attempts_ - 1, 5)) * std::uniform_real_distribution(0.5, 1.5)(random_);
-        retry_at_ = now() + static_cast<Nanoseconds>(pause);
+        retry_at_ = monotonic_now() + static_cast<Nanoseconds>(pause);
         return;
     }
     if (connected_) {
@@ -283,7 +286,7 @@ void Remote::lose(const std::string& how, int code) {
     events_.lost(how, code);
 }
 
-void Remote::send(std::shared_ptr<const bootstrap::Blob> frame) {
+void Remote::send(std::shared_ptr<const Blob> frame) {
     if (link_ && connected_ && !over_) link_->send(std::move(frame));
 }
 
@@ -312,11 +315,11 @@ void Remote::beat() {
 void Remote::tick() {
     ended_link_.reset();
     if (over_) return;
-    const Nanoseconds time = now();
+    const Nanoseconds time = monotonic_now();
     if (link_) link_->tick();
     if (over_) return;
     if (!connected_ && launch_until_ <= time) {
-        lose(fmt::format("has not answered within {:g} s", static_cast<double>(order_.launch_timeout) / 1e9), kExitTimeout);
+        lose(fmt::format("has not answered within {}", exact_duration(order_.launch_timeout)), kExitTimeout);
     } else if (closed_at_ != kNever && closed_at_ + kClosedBeforeDeath <= time) {
         lose("was lost: " + closed_how_, kExitHostLost);
     }

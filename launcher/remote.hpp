@@ -19,9 +19,12 @@
 
 namespace rollcall::launcher {
 
+/// A remote shell that is known by its name: Slurm's, inside an allocation.
+inline constexpr const char* kSrun = "srun";
+
 /// The words of a remote shell's command that starts `command` on `host`. `shell` is a command of words, as a shell would
 /// split them (quotes and backslashes), in which {host} stands for the host; without one, the host is its last word.
-/// Empty: ssh. Throws Error{invalid_argument} for a quote that is not closed.
+/// Empty: ssh; kSrun: srun. Throws Error{invalid_argument} for a quote that is not closed.
 std::vector<std::string> remote_command(const std::string& shell, const std::string& host, const std::string& command);
 
 /// Starts an agent, again after a pause when the connection was refused or dropped (a default sshd drops some of many
@@ -30,7 +33,7 @@ class Remote {
   public:
     struct Events {
         /// Everything the agent says but its greeting and heartbeats.
-        std::function<void(const bootstrap::Frame&)> said;
+        std::function<void(const Frame&)> said;
         /// It could not be started, or is gone before it said that it has finished. Called once; `code` is an exit code for
         /// the job when it could not be started.
         std::function<void(const std::string& how, int code)> lost;
@@ -52,7 +55,7 @@ class Remote {
     bool connected() const { return connected_; }
     /// It has finished or is lost: nothing more comes.
     bool over() const { return over_; }
-    void send(std::shared_ptr<const bootstrap::Blob> frame);
+    void send(std::shared_ptr<const Blob> frame);
     /// The process of the remote shell; -1 when there is none.
     pid_t shell() const { return shell_; }
     /// It has ended, and was reaped.
@@ -67,7 +70,7 @@ class Remote {
     void beat();
 
   private:
-    void said(const bootstrap::Frame& frame);
+    void said(const Frame& frame);
     void closed(const std::string& how);
     void lose(const std::string& how, int code);
     void hear_shell();
@@ -81,7 +84,7 @@ class Remote {
     pid_t shell_ = -1;
     std::unique_ptr<Link> link_;
     std::unique_ptr<Link> ended_link_;  // destroyed at the next tick: it may be calling
-    bootstrap::Descriptor shell_error_;
+    Descriptor shell_error_;
     std::string shell_text_;    // of its standard error: an unfinished line, or all of it before the agent has answered
     std::string shell_output_;  // of its standard output, before the agent
     bool connected_ = false;

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "runtime/bootstrap/frames.hpp"
+#include "launcher/frames.hpp"
 
 extern char** environ;
 
@@ -114,7 +114,8 @@ pid_t spawn(const Spawn& what) {
     if (ready && set != nullptr) ready = ::sched_setaffinity(0, set_size, set) == 0;
     if (ready) {
         what.inherited->restore();
-        ::execvpe(what.path, argv.data(), environment.data());
+        // Not execvpe(), which hands what the kernel does not know to /bin/sh.
+        ::execve(what.path, argv.data(), environment.data());
     }
     const int report[2] = {what.rank, errno};
     [[maybe_unused]] const auto ignored = ::write(what.report, report, sizeof report);

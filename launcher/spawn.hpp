@@ -12,8 +12,6 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/bootstrap/descriptor.hpp"
-
 namespace rollcall::launcher {
 
 /// What the launcher changed for itself and a rank gets as the launcher's caller had it.

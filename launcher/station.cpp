@@ -14,18 +14,14 @@
 
 #include <rollcall/error.hpp>
 
-#include "launcher/clock.hpp"
+#include "foundation/clock.hpp"
+#include "foundation/host_name.hpp"
 #include "launcher/descendants.hpp"
 #include "launcher/stacks.hpp"
 
 namespace rollcall::launcher {
 namespace {
 
-using bootstrap::Blob;
-using bootstrap::Frame;
-using bootstrap::FrameReader;
-using bootstrap::FrameType;
-using bootstrap::FrameWriter;
 using bootstrap::Hub;
 
 /// SIGKILL is sent again after this: a process may have forked while it was sent.
@@ -33,8 +29,7 @@ constexpr Nanoseconds kKillAgain = 10 * kMillisecond;
 /// Processes that do not die of SIGKILL within this (they hang in the kernel, or are another user's) are reported
 /// instead. Half of the silence after which a station counts as lost, if that is shorter.
 constexpr Timeout kKillLimit = std::chrono::seconds(2);
-/// How long the departure of a rank may wait for others.
-constexpr Nanoseconds kDeparturesTogether = 100 * kMillisecond;
+constexpr int kSignalsAtOnce = 16;
 /// So many remote shells may be about to connect at once; the others wait.
 constexpr std::ptrdiff_t kMostConnecting = 64;
 
@@ -70,9 +65,8 @@ Station::Station(Poller& poller, Guarded& guarded, Order order, bool root)
       host_(host_name()),
       node_(poller, *this, order_, guarded.inherited),
       parts_(parts_below(order_)),
-      hub_(order_.size, own_ranks(order_), ranks_of(parts_), root),
+      hub_(*this, host_, Hub(order_.size, own_ranks(order_), ranks_of(parts_), root)),
       leftovers_(true),
-      departures_at_(kNever),
       kill_again_(kNever) {
     for (std::size_t i = 0; i < parts_.size(); ++i) {
         for (const auto& host : parts_[i].hosts) {
@@ -92,7 +86,8 @@ Station::Station(Poller& poller, Guarded& guarded, Order order, bool root)
     poller_.add(deaths_.get(), EPOLLIN, [this](std::uint32_t) { reap(); });
     poller_.add(guarded_.commands.get(), EPOLLIN, [this](std::uint32_t) {
         std::uint8_t signal = 0;
-        while (::read(guarded_.commands.get(), &signal, 1) == 1) signalled(signal);
+        // Somebody who sends one signal after the other must not keep this from what else there is to do.
+        for (int i = 0; i < kSignalsAtOnce && ::read(guarded_.commands.get(), &signal, 1) == 1; ++i) signalled(signal);
     });
     poller_.add(guarded_.front.get(), EPOLLIN, [this](std::uint32_t) {
         poller_.remove(guarded_.front.get());
@@ -115,32 +110,23 @@ void Station::prepare() {
         events.shell_said = [this, index](const std::string& line) { say(fmt::format("host {}: {}", remotes_[index]->host().name, line)); };
         remotes_.push_back(std::make_unique<Remote>(poller_, std::move(part), guarded_.inherited, std::move(events)));
     }
-    report(read(encode_prepared(node_.prepare())));
-}
-
-void Station::deliver(const Hub::Deliveries& deliveries) {
-    for (const auto& one : deliveries) {
-        switch (one.to) {
-            case Hub::Delivery::To::rank: node_.answer(one.which, one.frame); break;
-            case Hub::Delivery::To::notice: node_.notify(one.which, one.frame); break;
-            case Hub::Delivery::To::below: remotes_[static_cast<std::size_t>(one.which)]->send(one.frame); break;
-            case Hub::Delivery::To::above: up(one.frame); break;
-        }
-    }
+    const Prepared prepared = node_.prepare();
+    if (!prepared.warning.empty()) say(prepared.warning);
+    report(read(encode_prepared(prepared)));
 }
 
 void Station::hear(std::size_t remote, const Frame& frame) {
     switch (frame.type) {
         case FrameType::contribution:
         case FrameType::disagreement:
-        case FrameType::loss: deliver(hub_.hear_below(static_cast<int>(remote), frame)); return;
+        case FrameType::loss: hub_.hear_below(static_cast<int>(remote), frame); return;
         default: report(frame);
     }
 }
 
 void Station::lost(std::size_t remote, const std::string& how, int code) {
     const Remote& gone = *remotes_[remote];
-    deliver(hub_.lose_below(static_cast<int>(remote), gone.host().name, how));
+    hub_.lose_below(static_cast<int>(remote), gone.host().name, how);
     FrameWriter writer(FrameType::agent_lost);
     writer.i32(code).text(gone.host().name).text(how).u32(static_cast<std::uint32_t>(gone.order().hosts.size()));
     for (const auto& host : gone.order().hosts) writer.i32(host.index);
@@ -161,7 +147,7 @@ void Station::command(const Frame& frame) {
         case FrameType::gathered:
         case FrameType::released:
         case FrameType::failed:
-        case FrameType::loss: deliver(hub_.hear_above(frame)); return;
+        case FrameType::loss: hub_.hear_above(frame); return;
         case FrameType::agent_input:
         case FrameType::agent_taken: {
             const int rank = reader.i32();
@@ -227,7 +213,7 @@ void Station::kill() {
     if (!killing_) look_for_leftovers();
     give_up_tracing();
     killing_ = true;
-    kill_again_ = node_.living() > 0 ? now() + kKillAgain : kNever;
+    kill_again_ = node_.living() > 0 ? monotonic_now() + kKillAgain : kNever;
     node_.signal(SIGKILL);
 }
 
@@ -287,55 +273,35 @@ void Station::step(Nanoseconds until) {
         node_.spared().insert(remote->shell());
         ++connecting;
     }
-    if (hub_.has_departures() && departures_at_ == kNever) departures_at_ = now() + kDeparturesTogether;
-    until = std::min({until, node_.tick_at(), leftovers_.look_at(), kill_again_, departures_at_});
+    until = std::min({until, node_.tick_at(), leftovers_.look_at(), kill_again_, hub_.tick_at()});
     for (const auto& remote : remotes_) until = std::min(until, remote->tick_at());
     poller_.wait(until);
 
-    const Nanoseconds time = now();
+    const Nanoseconds time = monotonic_now();
     if (leftovers_.look_at() <= time) look_for_leftovers();
     node_.tick();
     for (const auto& remote : remotes_) remote->tick();
     if (kill_again_ <= time) kill();
-    if (departures_at_ <= time) {
-        departures_at_ = kNever;
-        deliver(hub_.tell_departures());
-    }
+    hub_.tick();
 }
 
 void Station::joined(int rank) { report(read(FrameWriter(FrameType::agent_joined).i32(rank).finish())); }
 
 void Station::called(int rank, const Frame& frame) {
+    if (hub_.hear_rank(rank, frame)) return;
     FrameReader reader(frame.body);
-    switch (frame.type) {
-        case FrameType::exchange: {
-            const auto sequence = reader.u64();
-            const auto bytes = reader.blob();
-            reader.end();
-            deliver(hub_.arrive(rank, Hub::Kind::exchange, sequence, Blob(bytes.begin(), bytes.end())));
-            return;
-        }
-        case FrameType::barrier: {
-            const auto sequence = reader.u64();
-            reader.end();
-            deliver(hub_.arrive(rank, Hub::Kind::barrier, sequence, {}));
-            return;
-        }
-        case FrameType::leave: deliver(hub_.lose(rank, host_, "has left the job", false)); return;
-        default: {
-            const int code = reader.i32();
-            const std::string why = reader.text();
-            reader.end();
-            report(read(FrameWriter(FrameType::abort).i32(code).text(why).i32(rank).text(host_).finish()));
-        }
-    }
+    const int code = reader.i32();
+    const std::string why = reader.text();
+    reader.end();
+    report(read(FrameWriter(FrameType::abort).i32(code).text(why).i32(rank).text(host_).finish()));
 }
 
-void Station::fell_silent(int rank, const std::string& how) { deliver(hub_.lose(rank, host_, how, true)); }
+void Station::fell_silent(int rank, const std::string& how) { hub_.lose(rank, how); }
 
 void Station::exited(const Exit& exit) {
-    if (!exit.how.empty()) deliver(hub_.lose(exit.rank, host_, exit.how, true));
+    // Reported first: whoever hears of the loss may fail for it at once, and the launcher is to see the cause before the consequence.
     report(read(encode_exit(exit)));
+    if (!exit.how.empty()) hub_.lose(exit.rank, exit.how);
 }
 
 void Station::input_taken(int rank, std::size_t bytes, bool closed) {

@@ -7,18 +7,18 @@
 #include <string>
 #include <vector>
 
+#include "bootstrap/hub_host.hpp"
 #include "launcher/leftovers.hpp"
 #include "launcher/node.hpp"
 #include "launcher/pair.hpp"
 #include "launcher/poller.hpp"
 #include "launcher/protocol.hpp"
 #include "launcher/remote.hpp"
-#include "runtime/bootstrap/hub.hpp"
 
 namespace rollcall::launcher {
 
 /// One station of a job: the launcher's, or an agent's. One thread.
-class Station : protected Node::Events {
+class Station : protected Node::Events, protected bootstrap::HubHost::Routes {
   public:
     Station(const Station&) = delete;
     Station& operator=(const Station&) = delete;
@@ -30,9 +30,7 @@ class Station : protected Node::Events {
 
     /// For above: from this station, and unchanged from those below. The launcher handles it. A frame of a hub is not
     /// among these.
-    virtual void report(const bootstrap::Frame& frame) = 0;
-    /// A frame of the hub, for the hub above.
-    virtual void up(const std::shared_ptr<const bootstrap::Blob>& frame) = 0;
+    virtual void report(const Frame& frame) = 0;
     /// A rank that gets this process's own standard input; -1: none.
     virtual int direct_input() const { return -1; }
     virtual void signalled(int signal) = 0;
@@ -42,8 +40,8 @@ class Station : protected Node::Events {
     /// Looks whether it can start its ranks, and starts the agents below.
     void prepare();
     /// Does what comes from above, and passes it on to those below whom it concerns. Throws Error for what is no command.
-    void command(const bootstrap::Frame& frame);
-    void command(bootstrap::Blob frame);
+    void command(const Frame& frame);
+    void command(Blob frame);
     /// Ends what is left of the job here, removes its files if it failed, and asks those below for the same.
     void finish(bool failed);
     /// Every agent below has finished or is lost.
@@ -56,7 +54,7 @@ class Station : protected Node::Events {
 
     // Of Node::Events.
     void joined(int rank) override;
-    void called(int rank, const bootstrap::Frame& frame) override;
+    void called(int rank, const Frame& frame) override;
     void fell_silent(int rank, const std::string& how) override;
     void exited(const Exit& exit) override;
     void input_taken(int rank, std::size_t bytes, bool closed) override;
@@ -69,8 +67,12 @@ class Station : protected Node::Events {
     Node node_;
 
   private:
-    void deliver(const bootstrap::Hub::Deliveries& deliveries);
-    void hear(std::size_t remote, const bootstrap::Frame& frame);
+    // Of HubHost::Routes. What goes to the station above is for who derives from this.
+    void to_rank(int rank, const FrameToSend& frame) override { node_.answer(rank, frame); }
+    void notify_rank(int rank, const FrameToSend& notice) override { node_.notify(rank, notice); }
+    void to_below(int hub, const FrameToSend& frame) override { remotes_[static_cast<std::size_t>(hub)]->send(frame); }
+
+    void hear(std::size_t remote, const Frame& frame);
     void lost(std::size_t remote, const std::string& how, int code);
     Remote* way_to(int rank) const;
     void kill();
@@ -81,11 +83,10 @@ class Station : protected Node::Events {
 
     std::vector<Order> parts_;        // of the order, for each agent that this station starts, until it does
     std::map<int, std::size_t> way_;  // from a rank to the remote that leads to it
-    bootstrap::Hub hub_;
+    bootstrap::HubHost hub_;
     std::vector<std::unique_ptr<Remote>> remotes_;
     Leftovers leftovers_;
-    bootstrap::Descriptor deaths_;  // signalfd of SIGCHLD
-    Nanoseconds departures_at_;     // when the hubs below are told of those who left
+    Descriptor deaths_;  // signalfd of SIGCHLD
     pid_t tracer_ = -1;
     bool killing_ = false;
     Nanoseconds kill_again_;

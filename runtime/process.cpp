@@ -1,38 +1,28 @@
 #include "runtime/process.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <thread>
 #include <unordered_map>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "foundation/interfaces.hpp"
+#include "runtime/card.hpp"
 #include "runtime/clock/host_clock.hpp"
 #include "runtime/topology/binding.hpp"
-#include "runtime/topology/interfaces.hpp"
-#include "transports/ucx/ucx_transport.hpp"
+#include "transports/catalogue.hpp"
+#include "transports/process_memory.hpp"
 
 namespace rollcall::runtime {
 namespace {
 
 // How long leaving may take when nobody has died: then connections are closed by force.
 constexpr Timeout kLeaveTimeout = std::chrono::seconds(10);
+constexpr std::chrono::microseconds kBetweenLooks(50);
 // Automatic number of arrival slots: a job's ranks in this many communicators of full size, or at least this many slots.
 constexpr std::uint64_t kCommunicatorsWithSlots = 16;
 constexpr std::uint64_t kLeastSlots = 4096;
-constexpr std::uint32_t kCardVersion = 2;
-
-// What each rank tells all others when the job starts. The host's name, its CPUs and the transport's address follow.
-struct CardHead {
-    std::uint32_t version = kCardVersion;
-    std::uint32_t allowance = 0;
-    std::uint32_t accepts_eager_data = 0;
-    std::uint32_t shares_memory = 0;
-    std::uint32_t host_length = 0;
-    std::uint32_t cpus_length = 0;
-    std::uint32_t address_length = 0;
-    std::uint64_t clock = 0;  ///< Of the host: clock_identity().
-};
 
 // By the logger that start_log() makes.
 template <class... Values>
@@ -40,18 +30,21 @@ void log(spdlog::level::level_enum level, fmt::format_string<Values...> format, 
     if (const auto logger = spdlog::get("rollcall")) logger->log(level, "{}", fmt::format(format, std::forward<Values>(values)...));
 }
 
-bootstrap::Blob make_card(const CardHead& head, std::string_view host, std::string_view cpus, std::span<const std::byte> address) {
-    bootstrap::Blob card(sizeof head + host.size() + cpus.size() + address.size());
-    std::byte* at = card.data();
-    const auto add = [&](const void* data, std::size_t size) {
-        if (size) std::memcpy(at, data, size);
-        at += size;
-    };
-    add(&head, sizeof head);
-    add(host.data(), host.size());
-    add(cpus.data(), cpus.size());
-    add(address.data(), address.size());
-    return card;
+// What the transports are told: which interfaces this job uses, and how they are reached.
+transport::TransportOptions transport_options(const Settings& settings, const bootstrap::Place& place) {
+    transport::TransportOptions options;
+    options.rank = place.rank;
+    options.size = place.size;
+    options.local_size = place.local_size;
+    options.board_bytes = board_bytes(slots_of(settings, place.size));
+    options.ofi_provider = settings.ofi_provider;
+    options.interfaces_named = !settings.net.empty();
+    if (place.size == 1) return options;
+    const auto interfaces = list_interfaces();
+    const Choice choice = choose_interfaces(interfaces, settings.net, place.hosts);
+    for (std::size_t i = 0; i < interfaces.size(); ++i)
+        if (choice.verdicts[i].chosen) options.interfaces.push_back(interfaces[i]);
+    return options;
 }
 
 IdlePolicy policy_of(const Settings& settings, bool crowded) {
@@ -87,22 +80,19 @@ void SlotAllocator::give_back(std::uint64_t first) {
     std::erase_if(taken_, [&](const Range& range) { return range.first == first; });
 }
 
-Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings settings, AlgorithmName algorithm_name)
+Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings settings, AlgorithmName algorithm_name,
+                 FindPartAlone find_part_alone)
     : settings_(std::move(settings)), bootstrap_(std::move(bootstrap)), slots_(slots_of(settings_, bootstrap_->place().size)) {
+    watch_forks();
     const bootstrap::Place& place = bootstrap_->place();
     const Timeout timeout = settings_.timeout ? Timeout(settings_.timeout) : kForever;
-
-    transport::UcxOptions options;
-    options.rank = place.rank;
-    options.size = place.size;
-    options.board_bytes = board_bytes(slots_of(settings_, place.size));
-    if (place.size > 1) {
-        const auto interfaces = list_interfaces();
-        const Choice choice = choose_interfaces(interfaces, settings_.net, place.hosts);
-        // UCX's own choice of devices stands where the user made it there and not here.
-        if (!settings_.net.empty() || !std::getenv("UCX_NET_DEVICES")) options.net_devices = choice.devices();
+    if (place.rank == 0) {
+        for (const std::string& warning : settings_.warnings) log(spdlog::level::warn, "{}", warning);
     }
-    transport_ = transport::make_ucx_transport(options);
+
+    const transport::TransportOptions options = transport_options(settings_, place);
+    make_transport(options);
+    if (place.hosts > 1 && settings_.silence > 0) lifelines_ = std::make_unique<Lifelines>(settings_.silence, options.interfaces);
 
     Engine::Options engine_options;
     engine_options.rank = place.rank;
@@ -113,54 +103,74 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
     if (settings_.landing_longest) engine_options.eager_bytes = std::min(settings_.eager_bytes, settings_.landing_longest);
     engine_options.mismatch_probe = settings_.mismatch_probe;
     engine_options.algorithm_name = algorithm_name;
+    if (decouples()) engine_options.find_part_alone = find_part_alone;
     engine_options.hosts.assign(static_cast<std::size_t>(place.size), place.host);
     engine_options.trace = true;
-    engine_ = std::make_unique<Engine>(*transport_, arena_, engine_options);
+    engine_ = std::make_unique<Engine>(transport(), machine_, arena_, engine_options);
 
     const TestClock wrong_clock = test_clock(place.rank, place.size);
     engine_->set_host_clock(wrong_clock.model);
     clock_ = std::make_shared<CommonClock>(wrong_clock.model);
 
     const std::string cpus = format_cpus(cpus_of());
-    CardHead head;
-    head.allowance = engine_->granted_allowance();
-    head.accepts_eager_data = engine_->accepts_eager_data();
-    head.shares_memory = transport_->shares_memory();
-    head.clock = clock_identity(place.host) + wrong_clock.number;
-    const auto address = transport_->address();
-    head.host_length = static_cast<std::uint32_t>(place.host.size());
-    head.cpus_length = static_cast<std::uint32_t>(cpus.size());
-    head.address_length = static_cast<std::uint32_t>(address.size());
-    const auto cards = bootstrap_->exchange(make_card(head, place.host, cpus, address), {}, timeout);
+    if (settings_.node_memory == "no") {
+        node_memory_in_words_ = "none, because ROLLCALL_NODE_MEMORY is no";
+    } else if (place.size > 1) {
+        segment_ = std::make_unique<node::Segment>(slots_of(settings_, place.size), engine_->landing().budget());
+        if (!segment_->why_not().empty()) node_memory_in_words_ = "none: " + segment_->why_not();
+    }
+    Card mine{.host = place.host,
+              .cpus = cpus,
+              .clock = clock_identity(place.host) + wrong_clock.number,
+              .allowance = engine_->granted_allowance(),
+              .accepts_eager_data = engine_->accepts_eager_data(),
+              .node = segment_ ? segment_->handle() : node::Handle(),
+              .memory = single_copy_ ? single_copy_->handle() : transport::SingleCopyHandle(),
+              .lifeline = lifelines_ ? lifelines_->address() : std::span<const std::byte>(),
+              .addresses = {}};
+    std::vector<std::vector<std::byte>> own_addresses;
+    for (const auto& transport : transports_)
+        mine.addresses.push_back({.transport = transport->name(),
+                                  .version = transport->version(),
+                                  .shares_memory = transport->shares_memory(),
+                                  .bytes = own_addresses.emplace_back(transport->address())});
+    const auto cards = bootstrap_->exchange(write_card(mine), {}, timeout);
 
-    std::vector<std::span<const std::byte>> addresses(cards.size());
+    using Addresses = std::vector<std::span<const std::byte>>;  // by rank
+    std::vector<Addresses> addresses(transports_.size(), Addresses(cards.size()));
     std::vector<std::string> hosts(cards.size());
+    std::vector<node::Handle> handles;
+    std::vector<transport::SingleCopyHandle> memories;
     std::vector<Cpus> neighbours;
     std::unordered_map<std::string, int> first_on;
     std::unordered_map<std::uint64_t, int> clocks;
     for (std::size_t rank = 0; rank < cards.size(); ++rank) {
-        const std::span<const std::byte> card = cards[rank];
-        CardHead its;
-        if (card.size() >= sizeof its) std::memcpy(&its, card.data(), sizeof its);
-        if (card.size() < sizeof its || its.version != kCardVersion ||
-            card.size() != sizeof its + std::size_t{its.host_length} + its.cpus_length + its.address_length)
+        const auto card = read_card(cards[rank]);
+        if (!card)
             throw Error(ErrorCode::bootstrap,
                         fmt::format("rank {} of the job speaks another version of Rollcall: build all programs of a "
                                     "job against the same one",
                                     rank),
                         static_cast<int>(rank));
-        const char* text = reinterpret_cast<const char*>(card.data() + sizeof its);
-        hosts[rank].assign(text, its.host_length);
+        check_transports(mine, place.rank, *card, static_cast<int>(rank));
+        hosts[rank] = card->host;
         // Hosts with one clock are containers of one kernel: their ranks share its CPUs, whatever they are called.
-        if (hosts[rank] == place.host || its.clock == head.clock)
-            neighbours.push_back(parse_cpus(std::string_view(text + its.host_length, its.cpus_length)));
-        memory_.push_back(its.shares_memory ? first_on.try_emplace(hosts[rank], static_cast<int>(rank)).first->second : -1);
-        clock_hosts_.push_back(clocks.try_emplace(its.clock, static_cast<int>(clocks.size())).first->second);
-        addresses[rank] = card.last(its.address_length);
-        engine_->set_allowance(static_cast<int>(rank), its.allowance, its.accepts_eager_data != 0);
+        if (hosts[rank] == place.host || card->clock == mine.clock) neighbours.push_back(parse_cpus(card->cpus));
+        hosts_.push_back(first_on.try_emplace(hosts[rank], static_cast<int>(rank)).first->second);
+        memory_.push_back(card->addresses.front().shares_memory ? hosts_.back() : -1);
+        clock_hosts_.push_back(clocks.try_emplace(card->clock, static_cast<int>(clocks.size())).first->second);
+        for (std::size_t i = 0; i < transports_.size(); ++i) addresses[i][rank] = card->addresses[i].bytes;
+        handles.push_back(card->node);
+        memories.push_back(card->memory);
+        engine_->set_allowance(static_cast<int>(rank), card->allowance, card->accepts_eager_data);
+        if (lifelines_ && card->host != place.host) lifelines_->add(static_cast<int>(rank), card->lifeline);
     }
+    share_memory(handles, hosts);
     engine_->set_hosts(std::move(hosts));
-    transport_->connect(addresses, cards.storage());
+    engine_->set_signs_of_life(lifelines_.get());
+    for (std::size_t i = 0; i < transports_.size(); ++i) transports_[i]->connect(addresses[i], cards.storage());
+    // Where each rank has a core, two copies by two of them at the same time are faster than one.
+    if (single_copy_ && (settings_.single_copy == "always" || oversubscribed(neighbours))) single_copy_->meet(memories);
 
     auto world = std::make_shared<Group>();
     world->id = kWorldId;
@@ -171,34 +181,128 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
 
     const IdlePolicy policy = policy_of(settings_, oversubscribed(neighbours));
     lane_ = std::make_unique<Lane>(*engine_, *bootstrap_, policy);
-    log(spdlog::level::debug, "rank {} of {} on {}, started by {}, over {}, {} while it waits", place.rank, place.size, place.host,
-        bootstrap_->name(), transport_->description(), policy.yield ? "yields" : "keeps its core");
+    log(spdlog::level::debug, "rank {} of {} on {}, started by {}, over {}, {} while it waits; node memory: {}; single copy: {}",
+        place.rank, place.size, place.host, bootstrap_->name(), transport().description(), policy.yield ? "yields" : "keeps its core",
+        node_memory_in_words_, single_copy_in_words_);
 }
 
+void Process::make_transport(const transport::TransportOptions& options) {
+    auto made = transport::make_transport(settings_.transport, options);
+    if (settings_.single_copy == "no") {
+        single_copy_in_words_ = "no, because ROLLCALL_SINGLE_COPY is no";
+    } else if (options.local_size > 1) {
+        const std::string why_not = transport::why_memory_cannot_be_read();
+        single_copy_in_words_ = why_not.empty() ? "yes" : "no: " + why_not;
+        if (why_not.empty()) {
+            auto around = transport::with_single_copy(std::move(made), options.rank, options.size);
+            single_copy_ = around.get();
+            made = std::move(around);
+        }
+    }
+    transports_.push_back(std::move(made));
+}
+
+void Process::share_memory(const std::vector<node::Handle>& handles, const std::vector<std::string>& hosts) {
+    if (!segment_) return;
+    const node::Handle mine = segment_->handle();
+    if (mine.domain == 0) return;
+    std::vector<int> rank_on_node(handles.size(), -1);
+    std::vector<node::Handle> regions;
+    int owner = -1;
+    for (std::size_t rank = 0; rank < handles.size(); ++rank) {
+        if (handles[rank].domain != mine.domain) continue;
+        if (owner < 0) owner = static_cast<int>(rank);
+        rank_on_node[rank] = static_cast<int>(regions.size());
+        regions.push_back(handles[rank]);
+    }
+    if (regions.size() < 2) return segment_->close();
+    const std::size_t first = static_cast<std::size_t>(owner);
+    const node::Shared shared = segment_->map(handles[first], fmt::format("rank {} on host {}", owner, hosts[first]),
+                                              node::geometry_of(regions), static_cast<int>(regions.size()));
+    const int own = rank_on_node[static_cast<std::size_t>(place().rank)];
+    node_ = std::make_unique<node::NodeMemory>(shared, own, std::move(rank_on_node), engine_->landing());
+    engine_->set_node(node_.get());
+    node_memory_in_words_ = fmt::format("shared by {} ranks", regions.size());
+}
+
+void Process::refuse_child() const {
+    throw Error(ErrorCode::state,
+                fmt::format("this process is a child that {} has forked, and no rank of the job: only the process that joined it can "
+                            "communicate. A child that is to be a rank of a job joins one itself",
+                            name_of(place().rank)));
+}
+
+void Process::refuse_finalized() { throw Error(ErrorCode::state, "the job was finalized: communicate before Job::finalize()"); }
+
 void Process::finalize() {
-    if (std::exchange(finalized_, true)) return;
+    check_not_forked();
+    if (finalized_.exchange(true)) return;
     const auto meanwhile = [&] { lane_->progress(); };
     std::optional<Error> failure;
-    lane_->as_owner([&](Engine& engine) { failure = engine.loss(); });
+    std::optional<Error> mismatch;
+    lane_->as_owner([&](Engine& engine) {
+        engine.expect_no_call();
+        failure = engine.loss();
+    });
     if (!failure && place().size > 1) {
         try {
+            deliver_what_is_left();
             // Nobody closes a connection before all have ended their operations, and nobody stops progressing before all
             // have closed: over tcp a close needs the other side.
             bootstrap_->barrier(meanwhile, settings_.timeout ? Timeout(settings_.timeout) : kForever);
             lane_->as_owner([&](Engine& engine) { engine.expect_departures(); });
             lane_->stop_background();
             const Nanoseconds until = monotonic_now() + kLeaveTimeout.count();
-            while (!transport_->close() && monotonic_now() < until) transport_->progress();
-            bootstrap_->barrier([&] { transport_->progress(); }, kLeaveTimeout);
+            while (!close_transports() && monotonic_now() < until) progress_transports();
+            bootstrap_->barrier([&] { progress_transports(); }, kLeaveTimeout);
         } catch (const Error& error) {
             failure = error;
         }
     }
     lane_->stop_background();
-    if (!failure) return bootstrap_->leave();
+    lane_->as_owner([&](Engine& engine) {
+        if (const Error* found = engine.mismatch_found()) mismatch = *found;
+    });
+    if (!failure) {
+        bootstrap_->leave();
+        if (mismatch) throw Error(*mismatch);
+        return;
+    }
     // Not left in good order: whoever still waits for this rank is to be told that it went.
     throw Error(failure->code(), fmt::format("Job::finalize() did not bring all ranks together: {}", failure->what()),
                 failure->failed_rank());
+}
+
+// What calls have handed over, and what this rank passes on for others.
+void Process::deliver_what_is_left() {
+    const Nanoseconds limit = settings_.timeout ? deadline_after(Timeout(settings_.timeout)) : kNever;
+    for (;;) {
+        std::uint64_t left = 0;
+        std::optional<Error> failure;
+        lane_->as_owner([&](Engine& engine) {
+            left = engine.deputies_under_way();
+            failure = engine.loss();
+        });
+        if (failure) throw *failure;
+        if (left == 0) return;
+        if (monotonic_now() > limit)
+            throw Error(ErrorCode::timeout,
+                        fmt::format("{} collective call{} of this rank had ended for {} caller{}, and {} data has not left {} in time",
+                                    left, left == 1 ? "" : "s", left == 1 ? "its" : "their", left == 1 ? "" : "s",
+                                    left == 1 ? "its" : "their", name_of(place().rank)));
+        lane_->progress();
+        std::this_thread::sleep_for(kBetweenLooks);
+    }
+}
+
+bool Process::close_transports() {
+    bool closed = true;
+    for (const auto& transport : transports_) closed = transport->close() && closed;
+    return closed;
+}
+
+void Process::progress_transports() {
+    for (const auto& transport : transports_) transport->progress();
 }
 
 bool Process::share_boards(const Group& group) const {

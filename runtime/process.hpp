@@ -1,18 +1,27 @@
 /// \file
-/// What one process of a job is: its place, its transport, its lane, and its arrival slots.
+/// What one process of a job is: its place, its transports, its lane, and its arrival slots.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
-#include "runtime/bootstrap/bootstrap.hpp"
+#include "bootstrap/bootstrap.hpp"
+#include "foundation/settings.hpp"
 #include "runtime/clock/common_clock.hpp"
+#include "runtime/forks.hpp"
 #include "runtime/group/group.hpp"
 #include "runtime/lane/engine.hpp"
 #include "runtime/lane/lane.hpp"
-#include "runtime/settings/settings.hpp"
+#include "runtime/lane/lifelines.hpp"
+#include "runtime/node/node_memory.hpp"
+#include "runtime/node/segment.hpp"
+#include "transports/machine.hpp"
+#include "transports/options.hpp"
+#include "transports/single_copy.hpp"
 #include "transports/transport.hpp"
 
 namespace rollcall::runtime {
@@ -40,7 +49,8 @@ class SlotAllocator {
 class Process {
   public:
     /// Joins the job: collective over it. Throws Error.
-    Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings settings, AlgorithmName algorithm_name);
+    Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings settings, AlgorithmName algorithm_name,
+            FindPartAlone find_part_alone);
     ~Process();
     Process(const Process&) = delete;
     Process& operator=(const Process&) = delete;
@@ -48,7 +58,10 @@ class Process {
     const bootstrap::Place& place() const { return bootstrap_->place(); }
     bootstrap::Bootstrap& bootstrap() { return *bootstrap_; }
     const Settings& settings() const { return settings_; }
-    transport::Transport& transport() { return *transport_; }
+    /// Whether parts of collective calls begin before their callers and go on after them (ROLLCALL_DECOUPLE). It takes landing memory.
+    bool decouples() const noexcept { return settings_.decouple != "no" && settings_.landing_bytes > 0; }
+    /// The transport that messages go over.
+    transport::Transport& transport() { return *transports_.front(); }
     Engine& engine() { return *engine_; }
     Lane& lane() { return *lane_; }
     SlotAllocator& slots() { return slots_; }
@@ -56,33 +69,69 @@ class Process {
     const std::shared_ptr<CommonClock>& clock() const { return clock_; }
     /// The host of each rank of the job, as a number: ranks with the same one share their clock.
     const std::vector<int>& clock_hosts() const { return clock_hosts_; }
+    /// By rank of the job: the first rank on the same host.
+    const std::vector<int>& hosts() const { return hosts_; }
     /// The group of all ranks of the job.
     std::shared_ptr<const Group> world() const { return world_; }
     /// Whether all of a group are on one host and can write each other's boards directly. The same on all of them.
     bool share_boards(const Group& group) const;
+    /// Whether all of a group have node memory in common; one rank alone needs none. The same on all of them.
+    bool share_node(const Group& group) const { return group.size == 1 || (node_ && node_->holds(group)); }
     /// "rank 3 on host a"
     std::string name_of(int world_rank) const { return engine_->name_of(world_rank); }
 
     /// Leaves in good order: all ranks come together, connections are closed. Collective. Throws Error{timeout, bootstrap} when they
     /// do not, Error{peer_failed} where a rank died: that job is left at once. Also then it is left. Only the first call does anything.
     void finalize();
-    bool finalized() const { return finalized_; }
+    bool finalized() const { return finalized_.load(std::memory_order_relaxed); }
+    /// This is a child that the rank has forked: lane, transport and bootstrap are the rank's, and must not be touched.
+    bool forked() const { return forks_so_far != forks_at_birth_; }
+    /// Throws Error{state} in such a child, whose calls would be taken for the rank's.
+    void check_not_forked() const {
+        if (forked()) [[unlikely]]
+            refuse_child();
+    }
+    /// Throws Error{state} in such a child, and after finalize().
+    void check_usable() const {
+        check_not_forked();
+        if (finalized()) [[unlikely]]
+            refuse_finalized();
+    }
 
   private:
     static constexpr std::uint32_t kWorldId = 1;
 
+    /// Maps the memory of this rank's node, if there are others on it that can share it.
+    void share_memory(const std::vector<node::Handle>& handles, const std::vector<std::string>& hosts);
+    void make_transport(const transport::TransportOptions& options);
+    /// Transport::close() of all of them.
+    void deliver_what_is_left();
+    bool close_transports();
+    void progress_transports();
+    [[noreturn]] void refuse_child() const;
+    [[noreturn]] static void refuse_finalized();
+
     Settings settings_;
     std::unique_ptr<bootstrap::Bootstrap> bootstrap_;
     SlotAllocator slots_;
-    std::unique_ptr<transport::Transport> transport_;
+    std::vector<std::unique_ptr<transport::Transport>> transports_;
+    transport::SingleCopy* single_copy_ = nullptr;  ///< The first of them, or null.
+    transport::RealMachine machine_;
     FrameArena arena_;
+    std::unique_ptr<Lifelines> lifelines_;  ///< Null: the job is on one host, or silence is never a loss.
     std::unique_ptr<Engine> engine_;
+    std::unique_ptr<node::Segment> segment_;
+    std::unique_ptr<node::NodeMemory> node_;                                         ///< Null: none is shared.
+    std::string node_memory_in_words_ = "none, because no other rank can share it";  ///< For the log.
+    std::string single_copy_in_words_ = "no other rank on this host";                ///< The same.
     std::unique_ptr<Lane> lane_;
     std::shared_ptr<const Group> world_;
+    std::vector<int> hosts_;
     std::vector<int> memory_;  ///< By rank: the first rank with which it shares memory; -1: it shares none.
     std::shared_ptr<CommonClock> clock_;
     std::vector<int> clock_hosts_;
-    bool finalized_ = false;
+    std::uint32_t forks_at_birth_ = forks_so_far;
+    std::atomic<bool> finalized_{false};
 };
 
 }  // namespace rollcall::runtime

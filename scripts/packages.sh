@@ -2,14 +2,16 @@
 # Sourced by demo.sh and test.sh: the packages of Debian 12 and Ubuntu 24.04 (and later) that Rollcall needs, and their
 # installation. Does nothing, and needs no network, when all are there.
 
-build_packages=(g++ cmake ninja-build pkg-config libucx-dev libhwloc-dev libsodium-dev libspdlog-dev libfmt-dev libcli11-dev nlohmann-json3-dev
-                libfftw3-dev)
+build_packages=(g++ cmake ninja-build pkg-config libucx-dev libfabric-dev libhwloc-dev libsodium-dev libspdlog-dev libfmt-dev libcli11-dev nlohmann-json3-dev
+                libfftw3-dev libhwy-dev libboost-dev)
 plot_packages=(gnuplot-nox)
 test_packages=(libgtest-dev gnuplot-nox "mpich?" "openmpi-bin?" "libpmix-dev?")
 # For tests on emulated hosts and in a Slurm of their own, which only root can make.
 ((EUID)) || test_packages+=(iproute2 openssh-client openssh-server procps "iptables?" "munge?" "slurm-wlm?" "slurm-wlm-basic-plugins?")
-# The second compiler that the project is kept clean under. Not everywhere: Debian 12 and Ubuntu 24.04 have it.
-clang_package=clang-16
+# The second compiler that the project is kept clean under, with its sanitizers. Not everywhere: Debian 12 and Ubuntu 24.04
+# have them.
+# LLVM's linker and its symbolizer (in llvm-16) save time; without them the linker and addr2line of binutils serve.
+clang_packages=("clang-16?" "libclang-rt-16-dev?" "lld-16?" "llvm-16?")
 # mpich, openmpi-bin and Slurm are for their launchers, which start programs of Rollcall's. Not installed: what `rollcall bench
 # barrier` can be compared with (libopenmpi-dev, libmpich-dev).
 

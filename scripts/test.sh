@@ -2,7 +2,7 @@
 # Builds and tests everything on a fresh Debian or Ubuntu; installs the packages that are missing. Says one line for each
 # stage, and what went wrong in full. The last line sums up; the exit code is 0 if nothing failed.
 #
-#     scripts/test.sh            all: GCC, Clang, address and thread sanitizers
+#     scripts/test.sh            all: with GCC, and with Clang and its address, undefined-behaviour and thread sanitizers
 #     scripts/test.sh --quick    GCC and its tests only
 set -u -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
@@ -18,7 +18,7 @@ esac
 
 begin=$SECONDS
 packages=("${build_packages[@]}" "${test_packages[@]}")
-$quick || packages+=("$clang_package?")
+$quick || packages+=("${clang_packages[@]}")
 install_packages "${packages[@]}" || exit
 . scripts/stages.sh
 
@@ -28,43 +28,51 @@ build() { # PRESET TARGETS OPTIONS...
     # shellcheck disable=SC2086 # several words
     configure "$preset" -DROLLCALL_WERROR=ON -DROLLCALL_BUILD_TESTS=ON "$@" && cmake --build --preset "$preset" --parallel "$jobs" ${targets:+--target $targets}
 }
-# Ranks that wait for each other share the cores with nobody: one process test at a time, what computes alone side by side.
 side_by_side() { ctest --preset "$1" -j "$jobs" --no-tests=error "${@:2}"; }
+# Processes of tests mostly wait, for each other or for time to pass. Tests that measure run alone (RUN_SERIAL).
+oversubscribed() { ctest --preset "$1" -j $((2 * jobs)) --no-tests=error "${@:2}"; }
 # All tests of a program in one process: with a sanitizer its start and its end take longer than most tests.
-in_one() { timeout 300 "$1" --gtest_brief=1 --gtest_filter="-$2"; } # PROGRAM TESTS-LEFT-OUT
-one_by_one() { ctest --preset "$1" -j 1 --no-tests=error "${@:2}"; }
+in_one() { timeout 900 "$1" --gtest_brief=1 --gtest_filter="-$2"; } # PROGRAM TESTS-LEFT-OUT
 
-if stage 'gcc build' build release '' -DROLLCALL_PRECOMPILE=ON; then
-    stage 'gcc unit and model tests' side_by_side release -L 'unit|model'
-    stage 'gcc process tests' one_by_one release -L process
-    stage 'gcc cluster tests' one_by_one release -L cluster
-    stage 'gcc package tests' one_by_one release -L package
+# The library and the command as users have them; the tests, which run once, as they are built soonest.
+if stage 'gcc build' build release '' -DROLLCALL_PRECOMPILE=ON -DROLLCALL_UNITY="unit_tests;model_tests" "-DROLLCALL_TEST_FLAGS=-O0;-g0"; then
+    stage 'gcc unit, model and transport tests' side_by_side release -L 'unit|model|transport'
+    stage 'gcc process tests' oversubscribed release -L process
+    stage 'gcc cluster tests' oversubscribed release -L cluster
+    stage 'gcc package tests' side_by_side release -L package
 fi
 
 # What the sanitizers leave out because it takes long there and shows them nothing that others do not.
-slow='Soak|SleepersAreWoken|MoreThanTwoGibibytes|Floods|AreWokenByNotices|ZeroLanding'
+slow='TheTablesOfTrees|Soak|SleepersAreWoken|MoreThanTwoGibibytes|Floods|AreWokenByNotices|ZeroLanding'
 slow_unit='PipelinedTree.Spans*:BinomialTree.Spans*:FrameArena.BlocksAre*:MatchTable.DoesWhat*'
 slow_model='Simulation.*:Mismatch.*:Placement.RandomLarge*:Placement.ManyCalls*:Proficz.Equations*'
-tsan_targets='collectives_test point_to_point_test failures_test blocks_test'
-tsan_process='Collectives|PointToPoint|Messages|Progress|Blocks|Plans'
+tsan_targets='collectives_test point_to_point_test operations_test lane_service_test giving_up_test'
+tsan_process='Collectives|PointToPoint|Messages|Progress|Operations|Plans|EventLoop|Service|GivenUp|GivingUp|OnItsWay'
 
 if ! $quick; then
-    # Clang also shows that every source includes what it needs (no precompiled headers) and that a static library serves.
-    if command -v clang++-16 >/dev/null; then
-        stage 'clang build' build clang '' -DBUILD_SHARED_LIBS=OFF -DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O0 &&
-            stage 'clang unit and package tests' side_by_side clang -L 'unit|package' -E headers
+    sanitizer=()
+    if echo 'int main() {}' | clang++-16 -fsanitize=address,undefined -x c++ - -o build/sanitizer_probe 2>/dev/null; then
+        compiler=clang
     else
-        echo "clang-16 is not there: the build with Clang is left out"
+        compiler=gcc
+        sanitizer=(-DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc)
+        echo "clang-16 with its sanitizers (libclang-rt-16-dev) is not there: GCC's are used, and nothing is built with Clang"
     fi
+    rm -f build/sanitizer_probe
 
-    # The sanitizers look at every kind of test, not at every number of ranks.
-    if stage 'asan build' build asan '' "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O0 -g1" -DROLLCALL_PRECOMPILE=ON -DROLLCALL_UNITY=ON -DROLLCALL_BUILD_EXAMPLES=OFF; then
+    # No precompiled headers, nothing compiled together, and a static library: this build also shows that every source includes
+    # what it needs, and that a static library serves. The sanitizers look at every kind of test, not at every number of ranks.
+    if stage "$compiler asan build" build asan '' "${sanitizer[@]}" -DBUILD_SHARED_LIBS=OFF; then
         stage 'asan unit tests' in_one build/asan/tests/unit/unit_tests "$slow_unit"
         stage 'asan model tests' in_one build/asan/tests/model/model_tests "$slow_model"
-        stage 'asan process tests' one_by_one asan -L process -E "$slow"
+        stage 'asan transport tests' side_by_side asan -L transport
+        stage 'asan process tests' oversubscribed asan -L process -E "$slow"
+        stage 'asan package tests' side_by_side asan -L package
     fi
-    if stage 'tsan build' build tsan "$tsan_targets" -DROLLCALL_PRECOMPILE=ON -DROLLCALL_UNITY=ON -DROLLCALL_BUILD_EXAMPLES=OFF; then
-        stage 'tsan process tests' one_by_one tsan -L process -R "$tsan_process" -E "$slow"
+    # Data races are looked for among the threads of a rank. The command, which has none, is that of the first build.
+    if stage "$compiler tsan build" build tsan "$tsan_targets" "${sanitizer[@]}" -DROLLCALL_PRECOMPILE=ON -DROLLCALL_UNITY=rollcall_internals \
+        -DROLLCALL_BUILD_EXAMPLES=OFF -DROLLCALL_TEST_COMMAND="$PWD/build/release/rollcall"; then
+        stage 'tsan process tests' oversubscribed tsan -L process -R "$tsan_process" -E "$slow"
     fi
 fi
 

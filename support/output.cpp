@@ -7,10 +7,10 @@
 #include <stdexcept>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "runtime/settings/settings.hpp"
+#include "foundation/units.hpp"
+#include "support/usage.hpp"
 
 namespace rollcall::output {
 namespace {
@@ -27,7 +27,7 @@ std::string exact(double number) { return std::isfinite(number) ? fmt::format("{
 
 std::string short_size(std::uint64_t bytes) {
     constexpr std::size_t kShort = 6;  // "1023Ti"
-    if (auto text = runtime::format_bytes(bytes); text.size() <= kShort) return text;
+    if (auto text = format_bytes(bytes); text.size() <= kShort) return text;
     static constexpr std::array kUnits = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
     constexpr double kStep = 1024;
     double value = static_cast<double>(bytes);
@@ -46,10 +46,10 @@ std::string as_text(const Value& value) {
                  [](std::int64_t number) { return fmt::to_string(number); }, [](std::uint64_t number) { return fmt::to_string(number); },
                  [](double number) { return std::isfinite(number) ? fmt::format("{:.4g}", number) : std::string("-"); },
                  [](const std::string& text) { return text; }, [](Bytes size) { return short_size(size.bytes); },
-                 [](Seconds duration) { return runtime::format_duration(duration.seconds); },
+                 [](Seconds duration) { return format_duration(duration.seconds); },
                  [](const Interval& interval) {
-                     return fmt::format("{} [{}, {}]", runtime::format_duration(interval.median), runtime::format_duration(interval.low),
-                                        runtime::format_duration(interval.high));
+                     return fmt::format("{} [{}, {}]", format_duration(interval.median), format_duration(interval.low),
+                                        format_duration(interval.high));
                  }},
         value.held());
 }
@@ -102,18 +102,15 @@ std::size_t width(std::string_view text) {
 
 }  // namespace
 
-CLI::Option* add_format_option(CLI::App& command, Format& format) {
+usage::Option* add_format_option(usage::Command& command, Format& format) {
     static const std::map<std::string, Format> kFormats = {{"text", Format::text}, {"csv", Format::csv}, {"json", Format::json}};
-    const auto read = [&format](const CLI::results_t& words) {
-        format = kFormats.at(words.front());
-        return true;
-    };
+    const auto read = [&format](const std::string& word) { format = kFormats.at(word); };
     const auto present = std::find_if(kFormats.begin(), kFormats.end(), [&](const auto& entry) { return entry.second == format; });
-    const auto check = [](std::string& word) {
+    const auto check = [](const std::string& word) {
         return kFormats.contains(word) ? std::string() : fmt::format("'{}' is not a format; allowed: text, csv, json", word);
     };
     return command.add_option("--format", read, "How results are printed")
-        ->check(CLI::Validator(check, ""))
+        ->check(check)
         ->default_str(present->first)
         ->type_name("text|csv|json");
 }

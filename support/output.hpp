@@ -13,17 +13,17 @@
 #include <variant>
 #include <vector>
 
-namespace CLI {
-class App;
+namespace rollcall::usage {
+class Command;
 class Option;
-}  // namespace CLI
+}  // namespace rollcall::usage
 
 namespace rollcall::output {
 
 enum class Format { text, csv, json };
 
 /// Adds --format text|csv|json to a command, stored in `format` (whose present value is the default).
-CLI::Option* add_format_option(CLI::App& command, Format& format);
+usage::Option* add_format_option(usage::Command& command, Format& format);
 
 /// A duration. Text shows it with a unit; CSV and JSON give seconds.
 struct Seconds {

@@ -1,18 +1,17 @@
 #include "support/usage.hpp"
 
 #include <algorithm>
-#include <vector>
+#include <deque>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
-#include "runtime/settings/quote.hpp"
+#include "foundation/quote.hpp"
 
 namespace rollcall::usage {
 namespace {
-
-using runtime::quote;
 
 /// The innermost subcommand that was named.
 const CLI::App& innermost(const CLI::App& root) {
@@ -41,8 +40,7 @@ std::string options(const CLI::App& command) {
     return fmt::format("{}", fmt::join(names, ", "));
 }
 
-}  // namespace
-
+/// What is wrong with the words `root` was called with, and what is allowed instead; `error` is what parsing threw.
 std::string describe(const CLI::App& root, const CLI::ParseError& error) {
     const auto& command = innermost(root);
     const bool has_subcommands = !subcommands(command).empty();
@@ -59,10 +57,160 @@ std::string describe(const CLI::App& root, const CLI::ParseError& error) {
     if (has_subcommands && dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
         return fmt::format("`{}` needs a subcommand; allowed: {}", full_name(command), subcommands(command));
     }
+    for (const auto* option : command.get_options()) {
+        const bool once = option->get_multi_option_policy() == CLI::MultiOptionPolicy::Throw;
+        if (once && option->count() > static_cast<std::size_t>(option->get_items_expected_max())) {
+            return fmt::format("{} of `{}` is given {} times; allowed: once", option->get_name(), full_name(command), option->count());
+        }
+    }
     const auto what = one_line(error.what());
+    if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr && what.ends_with("missing")) {
+        return fmt::format("{} of `{}` is given without a value (`{} --help` says what it takes)", what.substr(0, what.find(':')),
+                           full_name(command), full_name(command));
+    }
     // A check of ours has said what is allowed; CLI11's own sentences have not.
     const bool complete = what.find("allowed: ") != std::string::npos;
     return complete ? what : fmt::format("{} (`{} --help` says what is allowed)", what, full_name(command));
+}
+
+/// A word that is there and empty comes from a variable that is not set: to go on as if the option had not been given would do something
+/// else than was meant.
+CLI::Option* not_empty(CLI::Option* option) {
+    return option->check(CLI::Validator(
+        [](const std::string& word) { return word.empty() ? "its value is empty; allowed: a value, or to leave the option out" : ""; }, "",
+        ""));
+}
+
+}  // namespace
+
+Option* Option::type_name(std::string name) {
+    option_->type_name(std::move(name));
+    return this;
+}
+
+Option* Option::default_str(std::string text) {
+    option_->default_str(std::move(text));
+    return this;
+}
+
+Option* Option::capture_default_str() {
+    option_->capture_default_str();
+    return this;
+}
+
+Option* Option::group(std::string heading) {
+    option_->group(std::move(heading));
+    return this;
+}
+
+Option* Option::check(std::function<std::string(const std::string&)> check) {
+    option_->check(CLI::Validator([check = std::move(check)](const std::string& word) { return check(word); }, "", ""));
+    return this;
+}
+
+Option* Option::one_word_each_time() {
+    option_->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    return this;
+}
+
+Option* Option::take_last() {
+    option_->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    return this;
+}
+
+struct Command::State {
+    CLI::App* app;
+    std::unique_ptr<CLI::App> own = nullptr;  ///< Of the outermost command; it owns those of its subcommands.
+    std::deque<Option> options = {};
+    std::deque<std::unique_ptr<Command>> subcommands = {};
+
+    Option* add(CLI::Option* option) { return &options.emplace_back(option); }
+};
+
+Command::Command(CLI::App* app) : state_(new State{.app = app}) {}
+
+Command::Command(const std::string& summary, const std::string& name) : Command(nullptr) {
+    state_->own = std::make_unique<CLI::App>(summary, name);
+    state_->app = state_->own.get();
+}
+
+Command::~Command() = default;
+
+Command* Command::add_subcommand(const std::string& name, const std::string& summary) {
+    return state_->subcommands.emplace_back(new Command(state_->app->add_subcommand(name, summary))).get();
+}
+
+void Command::require_subcommand(int count) { state_->app->require_subcommand(count); }
+
+Option* Command::add_option(const std::string& names, std::string& value, const std::string& help) {
+    return state_->add(not_empty(state_->app->add_option(names, value, help)));
+}
+
+Option* Command::add_option(const std::string& names, std::optional<std::string>& value, const std::string& help) {
+    return state_->add(not_empty(state_->app->add_option(names, value, help)));
+}
+
+Option* Command::add_option(const std::string& names, std::vector<std::string>& values, const std::string& help) {
+    return state_->add(not_empty(state_->app->add_option(names, values, help)));
+}
+
+Option* Command::add_option(const std::string& names, int& value, const std::string& help) {
+    return state_->add(state_->app->add_option(names, value, help));
+}
+
+Option* Command::add_option(const std::string& names, const std::function<void(const std::string&)>& read, const std::string& help) {
+    const auto read_first = [read](const CLI::results_t& words) {
+        read(words.front());
+        return true;
+    };
+    return state_->add(not_empty(state_->app->add_option(names, read_first, help)));
+}
+
+Option* Command::add_flag(const std::string& names, bool& value, const std::string& help) {
+    return state_->add(state_->app->add_flag(names, value, help));
+}
+
+Option* Command::get_option(const std::string& name) { return state_->add(state_->app->get_option(name)); }
+
+void Command::set_version_flag(const std::string& names, const std::string& version) { state_->app->set_version_flag(names, version); }
+
+void Command::remove_help_flag() { state_->app->set_help_flag(); }
+
+void Command::leave_words() {
+    state_->app->validate_positionals();
+    state_->app->prefix_command();
+}
+
+std::vector<std::string> Command::remaining() const { return state_->app->remaining(); }
+
+void Command::footer(const std::string& text) { state_->app->footer(text); }
+
+std::string Command::footer() const { return state_->app->get_footer(); }
+
+std::string Command::help() const { return state_->app->help(); }
+
+void Command::group(const std::string& heading) { state_->app->group(heading); }
+
+void Command::callback(std::function<void()> run) { state_->app->callback(std::move(run)); }
+
+template <typename Parse>
+void Command::guarded(const Parse& parse) {
+    try {
+        parse();
+    } catch (const CLI::Success& help_or_version) {
+        state_->app->exit(help_or_version);
+    } catch (const CLI::ParseError& error) {
+        throw WrongUsage(describe(*state_->app, error), error.what());
+    }
+}
+
+void Command::parse(int argc, const char* const* argv) {
+    guarded([&] { state_->app->parse(argc, argv); });
+}
+
+void Command::parse(std::vector<std::string> words) {
+    std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
+    guarded([&] { state_->app->parse(std::move(words)); });
 }
 
 std::string one_line(std::string_view text) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <new>
 
@@ -34,9 +35,10 @@ struct HugeAllocator {
     static constexpr std::size_t kHugePage = 2 * 1024 * 1024;
 };
 
-/// Asks for these bytes to be fetched into the cache.
+/// Asks for these bytes to be fetched into the cache. There may be none (null).
 inline void prefetch(const void* memory, std::size_t bytes) noexcept {
-    for (std::size_t line = 0; line < bytes; line += 64) __builtin_prefetch(static_cast<const std::byte*>(memory) + line);
+    const auto begin = reinterpret_cast<std::uintptr_t>(memory);
+    for (std::size_t line = 0; line < bytes; line += 64) __builtin_prefetch(reinterpret_cast<const void*>(begin + line));
 }
 
 }  // namespace rollcall::transport

@@ -4,10 +4,11 @@
 /// A transport sends *active messages*: a small opaque header and a payload. On the eager path the payload travels with
 /// the header; on the large path the receiver is offered the payload and fetches it when it wants to, into the buffer it
 /// wants. Matching, credits and landing are not the transport's business. A transport also gives *board* memory, which
-/// peers write with one-sided puts.
+/// peers write with one-sided puts. The clock and copies inside a rank are the machine's (machine.hpp): nothing here is virtual but
+/// phantoms.
 ///
 /// Threads: whoever owns the lane calls a transport, one thread at a time (see runtime/lane/lane.hpp). Only
-/// descriptor() may be read by others. Callbacks (Sink, Completion) are made from progress(), and from
+/// descriptor() may be read by others. Callbacks (Sink, Completion) are made from progress() and disconnect(), and from
 /// send()/fetch()/put() never: those return what is known at once. Callbacks must not throw; they may call send(),
 /// fetch(), decline() and put(), but not progress().
 #pragma once
@@ -22,9 +23,11 @@
 
 #include <rollcall/time.hpp>
 
+#include "transports/memory.hpp"
+
 namespace rollcall::transport {
 
-/// Bytes to be read. A null `data` with a size is a phantom: it is counted and timed but not moved (simulation only).
+/// Bytes to be read. A null `data` with a size is a phantom: it is counted and timed but not moved. Only simulations have them.
 struct ConstBytes {
     const void* data = nullptr;
     std::uint64_t size = 0;
@@ -38,7 +41,11 @@ struct Bytes {
 };
 
 /// How a transfer ended.
-enum class Outcome : std::uint8_t { ok, failed };
+enum class Outcome : std::uint8_t {
+    ok,
+    failed,    ///< The transport could not do it.
+    withdrawn  ///< A fetch: the sender gave the message up while it was on its way. What came is of no use.
+};
 
 /// Told once when a transfer ends whose end was not known at once.
 class Completion {
@@ -56,8 +63,9 @@ enum class Started : std::uint8_t { done, pending, failed };
 struct Offer {
     void* handle = nullptr;  ///< The transport's own.
     std::uint64_t size = 0;
-    bool phantom = false;  ///< No data will be moved; see ConstBytes.
-    int peer = -1;         ///< Its sender. Set by the Sink, who reads the header, so that disconnect() ends what is fetched, too.
+    bool phantom = false;   ///< No data will be moved; see ConstBytes.
+    std::uint8_t form = 0;  ///< The transport's own.
+    int peer = -1;          ///< Its sender. Set by the Sink, who reads the header, so that disconnect() ends what is fetched, too.
 };
 
 /// Longest header of a message, in bytes.
@@ -94,7 +102,10 @@ class Transport {
   public:
     virtual ~Transport() = default;
 
+    /// As in ROLLCALL_TRANSPORT.
     virtual std::string_view name() const = 0;
+    /// Of its addresses and of what it sends: transports of one name with different versions cannot talk to each other.
+    virtual std::uint32_t version() const = 0;
     /// What it runs over, for people: "posix (shared memory), tcp over lo".
     virtual std::string description() const = 0;
 
@@ -116,10 +127,19 @@ class Transport {
     virtual Started fetch(const Offer& offer, Bytes into, Completion& completion) = 0;
     /// Lets an offered payload go; the sender's transfer ends as done.
     virtual void decline(const Offer& offer) = 0;
-    /// Copies inside this process (both of the same size; phantoms are only timed).
-    virtual Started copy(Bytes into, ConstBytes from, Completion& completion) = 0;
-    /// Ends the connection to a peer at once: everything pending with it ends as failed. Later sends to it fail.
+    /// Gives the buffer of a pending send, fetch or copy (of the machine) back, with nobody's consent: its completion will not be told.
+    /// `peer` is its other end (of a copy, this rank). An eager message still arrives. A large one arrives if it has left; else a fetch of
+    /// it ends as withdrawn. What still comes for a fetch is thrown away. False: the network itself reads or writes the buffer (RDMA),
+    /// which is free when the completion is told, as usual. Takes time with the number of what is pending with the peer.
+    virtual bool release(int peer, Completion& completion) = 0;
+    /// Adds the peers with which sends or fetches are under way.
+    virtual void add_pending(std::vector<int>& peers) const = 0;
+    /// The peer is gone: ends the connection to it, and everything pending with it as failed, at once (what a network itself reads or
+    /// writes, soon). Later sends to it fail. Completions are told from inside.
     virtual void disconnect(int peer) = 0;
+
+    /// Where landing buffers come from. It outlives them.
+    virtual Memory& memory() = 0;
 
     /// This process's board: zeroed memory of the transport's own, of the size given at construction, which peers can
     /// write one-sidedly. Read it with std::atomic_ref.
@@ -142,8 +162,6 @@ class Transport {
 
     /// How many pieces of a pipelined transfer should be under way between two ranks so that neither waits for the other.
     virtual unsigned pieces_under_way() const = 0;
-    /// The clock of this transport: CLOCK_MONOTONIC or virtual.
-    virtual Nanoseconds now() const = 0;
 
     /// Ends all connections in good order, once every process has ended its operations: begins at the first call, true
     /// when it is done. Call it and progress() in turn, and keep the worker progressing until every process is done

@@ -2,17 +2,111 @@
 /// The broadcast algorithms, one file each. Arguments: `data` on every rank (read at the root), `segment_bytes`.
 #pragma once
 
-#include "runtime/lane/operation.hpp"
+#include "collectives/algorithm.hpp"
 
 namespace rollcall::collectives {
 
-runtime::Task broadcast_linear(runtime::Operation& op);
-runtime::Task broadcast_binomial(runtime::Operation& op);
-runtime::Task broadcast_pipelined(runtime::Operation& op);
-runtime::Task broadcast_scatter_allgather(runtime::Operation& op);
-runtime::Task broadcast_arrival_blocking(runtime::Operation& op);
-runtime::Task broadcast_arrival_nonblocking(runtime::Operation& op);
+Task broadcast_linear(Operation& op);
+Task broadcast_binomial(Operation& op);
+Task broadcast_pipelined(Operation& op);
+Task broadcast_scatter_allgather(Operation& op);
+Task broadcast_arrival_blocking(Operation& op);
+Task broadcast_arrival_nonblocking(Operation& op);
+Task broadcast_shared_memory(Operation& op);
 /// Needs `arguments().oracle`: every rank's arrival time. Simulation only.
-runtime::Task broadcast_near_optimal(runtime::Operation& op);
+Task broadcast_near_optimal(Operation& op);
+
+inline constexpr AlgorithmEntry kBroadcastAlgorithms[] = {
+    {.operation = OperationKind::broadcast,
+     .name = "linear",
+     .aliases = {"flat"},
+     .algorithm = &broadcast_linear,
+     .summary = "the root sends to each rank in turn",
+     .paper = kPatarasukYuan,
+     .runs_alone = true},
+    {.operation = OperationKind::broadcast,
+     .name = "binomial",
+     .aliases = {"bnom"},
+     .algorithm = &broadcast_binomial,
+     .summary = "binomial tree; cut into segments only on request",
+     .paper = kPatarasukYuan,
+     .segmented = true,
+     .whole_by_default = true,
+     .runs_alone = true},
+    {.operation = OperationKind::broadcast,
+     .name = "pipelined",
+     .aliases = {"linear-p", "linear_p", "chain"},
+     .algorithm = &broadcast_pipelined,
+     .summary = "a chain of ranks that passes segments on",
+     .paper = kPatarasukYuan,
+     .segmented = true,
+     .runs_alone = true},
+    {.operation = OperationKind::broadcast,
+     .name = "scatter_allgather",
+     .aliases = {"sca-all", "scatter-allgather"},
+     .algorithm = &broadcast_scatter_allgather,
+     .summary = "binomial scatter, then ring all-gather",
+     .paper = "Thakur, Rabenseifner, Gropp: ANL/MCS-P1140-0304",
+     .limits = "waits for all ranks, by its nature",
+     .runs_alone = true},
+    {.operation = OperationKind::broadcast,
+     .name = "shared_memory",
+     .aliases = {"shm"},
+     .algorithm = &broadcast_shared_memory,
+     .summary = "the root writes the message into memory that the ranks of its node share, and leaves; the others copy it out",
+     .paper = kNodeMemory,
+     .needs = Condition::node_memory,
+     .begins_early = true},
+    {.operation = OperationKind::broadcast,
+     .name = "arrival_blocking",
+     .aliases = {"arrival_b"},
+     .algorithm = &broadcast_arrival_blocking,
+     .summary = "the root serves, with sub-group broadcasts, those who have arrived",
+     .paper = kPatarasukYuan,
+     .segmented = true},
+    {.operation = OperationKind::broadcast,
+     .name = "arrival_nonblocking",
+     .aliases = {"arrival_nb"},
+     .algorithm = &broadcast_arrival_nonblocking,
+     .summary = "as arrival_blocking; while nobody has arrived, sends ahead to those who have not",
+     .paper = kPatarasukYuan,
+     .limits = "sends ahead within the landing budget of the receivers",
+     .segmented = true},
+    {.operation = OperationKind::broadcast,
+     .name = "near_optimal",
+     .aliases = {"nearopt"},
+     .algorithm = &broadcast_near_optimal,
+     .summary = "a chain in the order of arrival, which is known beforehand",
+     .paper = kPatarasukYuan,
+     .limits = "simulation only: it is told all arrival times",
+     .needs = Condition::oracle},
+};
+
+/// A piece of a chain: the chain is as long as its ranks and its pieces are many, so there are at least as many pieces as ranks.
+constexpr std::uint64_t chain_segment(std::uint64_t bytes, int ranks) {
+    const std::uint64_t wanted = bytes / (2 * static_cast<std::uint64_t>(ranks < 2 ? 1 : ranks - 1));
+    std::uint64_t segment = 128 << 10;
+    while (segment > wanted && segment > (16 << 10)) segment /= 2;
+    return segment;
+}
+
+inline constexpr Rule kBroadcastRules[] = {
+    {kAnyBytes, kAnyRanks, named(kBroadcastAlgorithms, "shared_memory"),
+     "ranks of one node: the message is copied into shared memory once, and nobody waits for anybody but the root", Condition::node_memory},
+    {kAnyBytes, 2, named(kBroadcastAlgorithms, "linear"), "one message, whatever the algorithm"},
+    {8192, 8, named(kBroadcastAlgorithms, "linear"),
+     "the message is carried along with its header: the root is done at once, and nobody waits for a rank that forwards"},
+    {8192, kAnyRanks, named(kBroadcastAlgorithms, "binomial"), "a short message to many: log2 n steps, each as cheap as a header"},
+    {128 << 10, kAnyRanks, named(kBroadcastAlgorithms, "binomial"),
+     "a tree passes the message on whether its callers have come or not, so nobody waits for a late rank", Condition::background},
+    {kAnyBytes, kAnyRanks, named(kBroadcastAlgorithms, "pipelined"),
+     "a chain passes pieces on whether its callers have come or not, so nobody waits for a late rank, and each link carries the message "
+     "once",
+     Condition::background, &chain_segment},
+    {kAnyBytes, kAnyRanks, named(kBroadcastAlgorithms, "arrival_nonblocking"),
+     "a long message: at most three times the optimum for any arrival pattern, where the others have no bound", Condition::landing},
+    {kAnyBytes, kAnyRanks, named(kBroadcastAlgorithms, "arrival_blocking"),
+     "a long message and no landing budget: nothing can be sent ahead, so the root serves those who have arrived"},
+};
 
 }  // namespace rollcall::collectives

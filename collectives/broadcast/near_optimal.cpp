@@ -14,7 +14,7 @@
 namespace rollcall::collectives {
 
 Task broadcast_near_optimal(Operation& op) {
-    const auto a = op.arguments().oracle;
+    const Nanoseconds* const a = op.arguments().oracle;
     // The order of the chain: the root, then by arrival, equal arrivals by rank. One pass finds this rank's neighbours in
     // it; sorting on every rank would be O(n^2 log n) for all.
     const auto before = [&](int left, int right) {

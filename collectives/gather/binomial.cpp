@@ -9,10 +9,18 @@
 // until 3; 4->0 {4, 5, 6, 7} until 7; exits 7, 1, 3, 1, 7, 1, 3, 1.
 #include "collectives/gather/gather.hpp"
 #include "collectives/gather/tree.hpp"
+#include "collectives/segment_places.hpp"
 
 namespace rollcall::collectives {
 
 Task gather_binomial(Operation& op) {
+    if (op.call().own_sizes) {
+        // Who receives a segment must be told first how large it is.
+        SegmentPlace place;
+        co_await binomial_gather_place(op, place);
+        co_await gather_segments(op, place);
+        co_return;
+    }
     const Places places = places_by_rank(op);
     co_await gather_tree(op, places, false);
 }

@@ -1,20 +1,130 @@
 /// \file
 /// The gather algorithms, one file each. Arguments: on every rank `contribution`, its block; at the root `data`, where the
-/// blocks of all ranks go in their order (its own may be in its place there); call().bytes is the size of a block, the same
-/// for all; `segment_bytes`.
+/// blocks of all ranks go in their order (its own may be in its place there); `segment_bytes`. Blocks have one size, call().bytes;
+/// or sizes of their own, which the root has in `blocks`, but for algorithms that need equal ones.
 #pragma once
 
-#include "runtime/lane/operation.hpp"
+#include "collectives/algorithm.hpp"
 
 namespace rollcall::collectives {
 
-runtime::Task gather_linear(runtime::Operation& op);
-runtime::Task gather_linear_synchronized(runtime::Operation& op);
-runtime::Task gather_binomial(runtime::Operation& op);
-runtime::Task gather_sorted_linear_synchronized(runtime::Operation& op);
-runtime::Task gather_sorted_binomial(runtime::Operation& op);
-runtime::Task gather_background_sorted_linear_synchronized(runtime::Operation& op);
-runtime::Task gather_background_sorted_binomial(runtime::Operation& op);
-runtime::Task gather_online_linear(runtime::Operation& op);
+Task gather_linear(Operation& op);
+Task gather_linear_synchronized(Operation& op);
+Task gather_binomial(Operation& op);
+Task gather_adaptive(Operation& op);
+Task gather_optimal(Operation& op);
+Task gather_sorted_linear_synchronized(Operation& op);
+Task gather_sorted_binomial(Operation& op);
+Task gather_background_sorted_linear_synchronized(Operation& op);
+Task gather_background_sorted_binomial(Operation& op);
+Task gather_online_linear(Operation& op);
+Task gather_shared_memory(Operation& op);
+
+inline constexpr AlgorithmEntry kGatherAlgorithms[] = {
+    {.operation = OperationKind::gather,
+     .name = "linear",
+     .aliases = {"lin"},
+     .algorithm = &gather_linear,
+     .summary = "the root receives from each rank in turn",
+     .paper = kProficz,
+     .runs_alone = true},
+    {.operation = OperationKind::gather,
+     .name = "linear_synchronized",
+     .aliases = {"ls"},
+     .algorithm = &gather_linear_synchronized,
+     .summary = "the root calls each rank in turn; a block comes in two pieces",
+     .paper = kProficz,
+     .segmented = true,
+     .whole_by_default = true},
+    {.operation = OperationKind::gather,
+     .name = "binomial",
+     .aliases = {"bnom"},
+     .algorithm = &gather_binomial,
+     .summary = "halving tree: who has the blocks of its subtree sends them on",
+     .paper = kProficz,
+     .runs_alone = true},
+    {.operation = OperationKind::gather,
+     .name = "adaptive",
+     .aliases = {"tuw"},
+     .algorithm = &gather_adaptive,
+     .summary = "binomial tree that its ranks build, the part with less data below the one with more; long blocks go straight",
+     .paper = kTraeff},
+    {.operation = OperationKind::gather,
+     .name = "optimal",
+     .algorithm = &gather_optimal,
+     .summary = "the best ordered tree for the sizes of the blocks, which the root finds and sends",
+     .paper = kTraeff,
+     .limits = "beyond 256 ranks the adaptive tree"},
+    {.operation = OperationKind::gather,
+     .name = "sorted_linear_synchronized",
+     .aliases = {"sls"},
+     .algorithm = &gather_sorted_linear_synchronized,
+     .summary = "the root calls each rank in the order of arrival",
+     .paper = kProficz,
+     .segmented = true,
+     .whole_by_default = true,
+     .begins_early = true},
+    {.operation = OperationKind::gather,
+     .name = "sorted_binomial",
+     .aliases = {"sbn"},
+     .algorithm = &gather_sorted_binomial,
+     .summary = "halving tree; who comes late stands near the root",
+     .paper = kProficz,
+     .limits = "the root tells each rank its place: for planned calls, where that is done before they arrive",
+     .needs = Condition::equal_blocks,
+     .begins_early = true},
+    {.operation = OperationKind::gather,
+     .name = "background_sorted_linear_synchronized",
+     .aliases = {"bsls", "bls"},
+     .algorithm = &gather_background_sorted_linear_synchronized,
+     .summary = "as sorted_linear_synchronized; a planned root calls before its caller arrives",
+     .paper = kProficz,
+     .segmented = true,
+     .whole_by_default = true,
+     .begins_early = true},
+    {.operation = OperationKind::gather,
+     .name = "background_sorted_binomial",
+     .aliases = {"bsbn"},
+     .algorithm = &gather_background_sorted_binomial,
+     .summary = "as sorted_binomial; planned calls collect before their caller arrives",
+     .paper = kProficz,
+     .needs = Condition::equal_blocks,
+     .begins_early = true},
+    {.operation = OperationKind::gather,
+     .name = "shared_memory",
+     .aliases = {"shm"},
+     .algorithm = &gather_shared_memory,
+     .summary =
+         "each rank writes its block into memory that the ranks of its node share, and leaves; the root copies them out as they come",
+     .paper = kNodeMemory,
+     .needs = Condition::node_memory,
+     .begins_early = true},
+    {.operation = OperationKind::gather,
+     .name = "online_linear",
+     .algorithm = &gather_online_linear,
+     .summary = "the root calls those who have arrived, and nobody else",
+     .paper = "Our own, after Patarasuk, Yuan and Proficz",
+     .segmented = true,
+     .whole_by_default = true,
+     .begins_early = true},
+};
+
+inline constexpr Rule kGatherRules[] = {
+    {kAnyBytes, kAnyRanks, named(kGatherAlgorithms, "shared_memory"),
+     "ranks of one node: each block is copied into shared memory, and nobody but the root waits for anybody", Condition::node_memory},
+    {kAnyBytes, 2, named(kGatherAlgorithms, "linear"), "one message, whatever the algorithm"},
+    {8192, 8, named(kGatherAlgorithms, "linear"),
+     "each block is carried along with its header: its sender is done at once, and nobody waits for a rank that forwards"},
+    {8192, 64, named(kGatherAlgorithms, "linear"), "each block goes straight to the root; its sender is done at once",
+     Condition::background},
+    {8192, kAnyRanks, named(kGatherAlgorithms, "binomial"),
+     "short blocks of many: log2 n messages enter the root instead of n - 1, and it is their number that counts"},
+    {kAnyBytes, kAnyRanks, named(kGatherAlgorithms, "linear"),
+     "blocks that are long, or of sizes that only the root knows: each goes straight to the root, and lands there where it has not come",
+     Condition::background},
+    {kAnyBytes, kAnyRanks, named(kGatherAlgorithms, "background_sorted_linear_synchronized"),
+     "blocks that are long, or of sizes that only the root knows: the root's port is what counts, so each block moves once, straight to "
+     "its place, as its rank arrives"},
+};
 
 }  // namespace rollcall::collectives

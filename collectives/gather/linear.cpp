@@ -12,16 +12,14 @@
 namespace rollcall::collectives {
 
 Task gather_linear(Operation& op) {
-    const auto data = op.arguments().data;
     const auto contribution = op.arguments().contribution;
-    co_await op.arrival();
     if (op.rank() != op.root()) {
         co_await op.send(op.root(), contribution, 0);
         co_return;
     }
     for (int rank = 0; rank < op.size(); ++rank)
-        if (rank != op.root()) co_await op.receive(rank, block_of(data, contribution.size, rank), 0);
-    co_await copy_own(op, block_of(data, contribution.size, op.rank()), contribution);
+        if (rank != op.root()) co_await op.receive(rank, block_of(op, rank), 0);
+    co_await copy_own(op, block_of(op, op.rank()), contribution);
 }
 
 }  // namespace rollcall::collectives

@@ -12,9 +12,7 @@
 namespace rollcall::collectives {
 
 Task gather_linear_synchronized(Operation& op) {
-    const auto data = op.arguments().data;
     const auto contribution = op.arguments().contribution;
-    co_await op.arrival();
     if (op.rank() != op.root()) {
         co_await synchronized_send(op);
         co_return;
@@ -23,7 +21,7 @@ Task gather_linear_synchronized(Operation& op) {
     for (int rank = 0; rank < op.size(); ++rank)
         if (rank != op.root()) co_await receives.call(rank);
     co_await op.all_of(receives.second_pieces());
-    co_await copy_own(op, block_of(data, contribution.size, op.rank()), contribution);
+    co_await copy_own(op, block_of(op, op.rank()), contribution);
 }
 
 }  // namespace rollcall::collectives

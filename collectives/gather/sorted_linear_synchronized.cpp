@@ -13,7 +13,6 @@
 namespace rollcall::collectives {
 
 Task gather_sorted_linear_synchronized(Operation& op) {
-    const auto data = op.arguments().data;
     const auto contribution = op.arguments().contribution;
     if (op.rank() != op.root()) {
         co_await announce_to_root(op);
@@ -26,7 +25,7 @@ Task gather_sorted_linear_synchronized(Operation& op) {
     SynchronizedReceives receives(op);
     for (roster.update(arrivals); !roster.empty(); roster.update(arrivals)) co_await receives.call(roster.take());
     co_await op.all_of(receives.second_pieces());
-    co_await copy_own(op, block_of(data, contribution.size, op.rank()), contribution);
+    co_await copy_own(op, block_of(op, op.rank()), contribution);
 }
 
 }  // namespace rollcall::collectives

@@ -9,26 +9,26 @@ namespace {
 
 constexpr std::uint64_t kFirst = 0, kSecond = 1, kCall = 2;
 
-/// Length of the first piece; 0 as segment size stands for half a block.
-std::uint64_t first_piece(const Operation& op) {
-    const std::uint64_t bytes = op.arguments().contribution.size, segment = op.arguments().segment_bytes;
+/// Length of the first piece of a block; 0 as segment size stands for half of it.
+std::uint64_t first_piece(const Operation& op, std::uint64_t bytes) {
+    const std::uint64_t segment = op.arguments().segment_bytes;
     return segment ? std::min(segment, bytes) : bytes - bytes / 2;
 }
 
 }  // namespace
 
 Pending SynchronizedReceives::call(int rank) {
-    const std::uint64_t first = first_piece(op_), bytes = op_.arguments().contribution.size;
-    const auto block = block_of(op_.arguments().data, bytes, rank);
+    const auto block = block_of(op_, rank);
+    const std::uint64_t first = first_piece(op_, block.size);
     Pending receiving = op_.receive(rank, runtime::slice(block, 0, first), kFirst);
     op_.send(rank, {}, kCall);
-    if (first < bytes) second_pieces_.push_back(op_.receive(rank, runtime::slice(block, first, bytes - first), kSecond));
+    if (first < block.size) second_pieces_.push_back(op_.receive(rank, runtime::slice(block, first, block.size - first), kSecond));
     return receiving;
 }
 
 Task synchronized_send(Operation& op) {
     const auto block = op.arguments().contribution;
-    const std::uint64_t first = first_piece(op);
+    const std::uint64_t first = first_piece(op, block.size);
     co_await op.receive(op.root(), {}, kCall);
     const Pending sending = op.send(op.root(), runtime::slice(block, 0, first), kFirst);
     if (first < block.size) co_await op.send(op.root(), runtime::slice(block, first, block.size - first), kSecond);
@@ -36,7 +36,6 @@ Task synchronized_send(Operation& op) {
 }
 
 Task gather_by_arrival_root(Operation& op, bool ahead) {
-    const auto data = op.arguments().data;
     const auto contribution = op.arguments().contribution;
     Roster roster(op.size(), op.root());
     runtime::Arrivals& arrivals = op.arrivals();
@@ -63,7 +62,7 @@ Task gather_by_arrival_root(Operation& op, bool ahead) {
     co_await expected_piece;
     co_await op.all_of(receives.second_pieces());
     co_await op.arrival();
-    co_await copy_own(op, block_of(data, contribution.size, op.rank()), contribution);
+    co_await copy_own(op, block_of(op, op.rank()), contribution);
 }
 
 }  // namespace rollcall::collectives

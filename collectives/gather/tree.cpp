@@ -7,23 +7,11 @@ namespace rollcall::collectives {
 namespace {
 
 /// What comes from one child.
-struct Part {
+struct ChildPart {
     int child = -1;
     transport::Bytes into = {};
     std::span<const int> to_shuffle = {};  ///< At the root, where the blocks of these ranks do not stand side by side.
 };
-
-Task shuffle(Operation& op, const Part& part) {
-    const std::uint64_t bytes = op.arguments().contribution.size;
-    std::size_t first = 0;
-    for (auto ranks = part.to_shuffle; !ranks.empty();) {
-        const std::size_t run = consecutive(ranks);
-        co_await op.copy(blocks_of(op.arguments().data, bytes, static_cast<std::size_t>(ranks[0]), run),
-                         blocks_of(part.into, bytes, first, run));
-        first += run;
-        ranks = ranks.subspan(run);
-    }
-}
 
 }  // namespace
 
@@ -42,7 +30,7 @@ Task gather_tree(Operation& op, const Places& places, bool background) {
 
     // The blocks of the subtree in order of position. At the root, those that stand like that in the data go straight there.
     std::optional<Scratch> scratch;
-    std::vector<Part> parts(place.children.size());
+    std::vector<ChildPart> parts(place.children.size());
     auto first = static_cast<std::size_t>(place.blocks);
     for (std::size_t i = parts.size(); i-- > 0;) {
         const auto& [child, blocks] = place.children[parts.size() - 1 - i];
@@ -60,9 +48,9 @@ Task gather_tree(Operation& op, const Places& places, bool background) {
     }
 
     std::vector<Pending> receiving;
-    const auto receive_from = [&](const Part& part) { receiving.push_back(op.receive(part.child, part.into, kTreeBlocks)); };
+    const auto receive_from = [&](const ChildPart& part) { receiving.push_back(op.receive(part.child, part.into, kTreeBlocks)); };
     if (background)
-        for (const Part& part : parts) receive_from(part);
+        for (const ChildPart& part : parts) receive_from(part);
     if (!root) {
         co_await op.arrival();
         co_await op.copy(blocks_of(scratch->bytes(), bytes, 0, 1), contribution);
@@ -70,11 +58,11 @@ Task gather_tree(Operation& op, const Places& places, bool background) {
     for (std::size_t i = 0; i < parts.size(); ++i) {
         if (!background) receive_from(parts[i]);
         co_await receiving[i];
-        co_await shuffle(op, parts[i]);
+        if (!parts[i].to_shuffle.empty()) co_await copy_runs(op, bytes, parts[i].to_shuffle, parts[i].into, data, Copy::out_of_list);
     }
     if (root) {
         co_await op.arrival();
-        co_await copy_own(op, block_of(data, bytes, op.rank()), contribution);
+        co_await copy_own(op, block_of(op, op.rank()), contribution);
     } else {
         co_await op.send(place.parent, scratch->bytes(), kTreeBlocks);
     }

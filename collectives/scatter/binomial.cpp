@@ -9,11 +9,18 @@
 // 0->1, 2->3, 4->5 and 6->7 until 7; all leave at 7.
 #include "collectives/scatter/scatter.hpp"
 #include "collectives/scatter/tree.hpp"
+#include "collectives/segment_places.hpp"
 
 namespace rollcall::collectives {
 
 Task scatter_binomial(Operation& op) {
-    co_await op.arrival();
+    if (op.call().own_sizes) {
+        // Who receives a segment must be told first how large it is.
+        SegmentPlace place;
+        co_await binomial_scatter_place(op, place);
+        co_await scatter_segments(op, place);
+        co_return;
+    }
     const Places places = places_by_rank(op);
     co_await scatter_tree(op, places);
 }

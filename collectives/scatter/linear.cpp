@@ -13,16 +13,14 @@
 namespace rollcall::collectives {
 
 Task scatter_linear(Operation& op) {
-    const auto data = op.arguments().data;
     const auto result = op.arguments().result;
-    co_await op.arrival();
     if (op.rank() != op.root()) {
         co_await op.receive(op.root(), result, 0);
         co_return;
     }
     for (int rank = 0; rank < op.size(); ++rank)
-        if (rank != op.root()) co_await op.send(rank, block_of(data, result.size, rank), 0);
-    co_await copy_own(op, result, block_of(data, result.size, op.rank()));
+        if (rank != op.root()) co_await op.send(rank, block_of(op, rank), 0);
+    co_await copy_own(op, result, block_of(op, op.rank()));
 }
 
 }  // namespace rollcall::collectives

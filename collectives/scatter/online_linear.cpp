@@ -14,7 +14,6 @@
 namespace rollcall::collectives {
 
 Task scatter_online_linear(Operation& op) {
-    const auto data = op.arguments().data;
     const auto result = op.arguments().result;
     if (op.rank() != op.root()) {
         const bool is_here = op.is_here(op.root(), 0);
@@ -35,14 +34,14 @@ Task scatter_online_linear(Operation& op) {
         });
         const bool waits = roster.someone_waits();
         const int rank = roster.take();
-        const auto block = block_of(data, result.size, rank);
+        const auto block = block_of(op, rank);
         if (waits)
             co_await op.send(rank, block, 0);
         else
             ahead = op.send_ahead(rank, block, 0);
     }
     co_await ahead;
-    co_await copy_own(op, result, block_of(data, result.size, op.rank()));
+    co_await copy_own(op, result, block_of(op, op.rank()));
 }
 
 }  // namespace rollcall::collectives

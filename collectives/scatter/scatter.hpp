@@ -1,19 +1,114 @@
 /// \file
 /// The scatter algorithms, one file each. Arguments: at the root `data`, the blocks of all ranks in their order, which is
-/// only read; on every rank `result`, where its block goes (at the root it may be its place in `data`); call().bytes is the
-/// size of a block, the same for all.
+/// only read; on every rank `result`, where its block goes (at the root it may be its place in `data`). Blocks have one size,
+/// call().bytes; or sizes of their own, which the root has in `blocks`, but for algorithms that need equal ones.
 #pragma once
 
-#include "runtime/lane/operation.hpp"
+#include "collectives/algorithm.hpp"
 
 namespace rollcall::collectives {
 
-runtime::Task scatter_linear(runtime::Operation& op);
-runtime::Task scatter_binomial(runtime::Operation& op);
-runtime::Task scatter_sorted_linear(runtime::Operation& op);
-runtime::Task scatter_sorted_binomial(runtime::Operation& op);
-runtime::Task scatter_background_sorted_linear(runtime::Operation& op);
-runtime::Task scatter_background_sorted_binomial(runtime::Operation& op);
-runtime::Task scatter_online_linear(runtime::Operation& op);
+Task scatter_linear(Operation& op);
+Task scatter_binomial(Operation& op);
+Task scatter_adaptive(Operation& op);
+Task scatter_optimal(Operation& op);
+Task scatter_sorted_linear(Operation& op);
+Task scatter_sorted_binomial(Operation& op);
+Task scatter_background_sorted_linear(Operation& op);
+Task scatter_background_sorted_binomial(Operation& op);
+Task scatter_online_linear(Operation& op);
+Task scatter_shared_memory(Operation& op);
+
+inline constexpr AlgorithmEntry kScatterAlgorithms[] = {
+    {.operation = OperationKind::scatter,
+     .name = "linear",
+     .aliases = {"lin"},
+     .algorithm = &scatter_linear,
+     .summary = "the root sends to each rank in turn",
+     .paper = kProficz,
+     .runs_alone = true},
+    {.operation = OperationKind::scatter,
+     .name = "binomial",
+     .aliases = {"bnom"},
+     .algorithm = &scatter_binomial,
+     .summary = "halving tree: who has the blocks of others passes half of them on",
+     .paper = kProficz,
+     .runs_alone = true},
+    {.operation = OperationKind::scatter,
+     .name = "adaptive",
+     .aliases = {"tuw"},
+     .algorithm = &scatter_adaptive,
+     .summary = "binomial tree that its ranks build, the part with less data below the one with more; long blocks go straight",
+     .paper = kTraeff},
+    {.operation = OperationKind::scatter,
+     .name = "optimal",
+     .algorithm = &scatter_optimal,
+     .summary = "the best ordered tree for the sizes of the blocks, which the root finds and sends",
+     .paper = kTraeff,
+     .limits = "beyond 256 ranks the adaptive tree"},
+    {.operation = OperationKind::scatter,
+     .name = "sorted_linear",
+     .aliases = {"slin", "sln"},
+     .algorithm = &scatter_sorted_linear,
+     .summary = "the root sends to each rank in the order of arrival",
+     .paper = kProficz,
+     .begins_early = true},
+    {.operation = OperationKind::scatter,
+     .name = "sorted_binomial",
+     .aliases = {"sbn"},
+     .algorithm = &scatter_sorted_binomial,
+     .summary = "halving tree; who comes early stands near the root",
+     .paper = kProficz,
+     .limits = "the root tells each rank its place: for planned calls, where that is done before they arrive",
+     .needs = Condition::equal_blocks,
+     .begins_early = true},
+    {.operation = OperationKind::scatter,
+     .name = "background_sorted_linear",
+     .aliases = {"bsln"},
+     .algorithm = &scatter_background_sorted_linear,
+     .summary = "as sorted_linear; planned calls receive before their caller arrives",
+     .paper = kProficz,
+     .begins_early = true},
+    {.operation = OperationKind::scatter,
+     .name = "background_sorted_binomial",
+     .aliases = {"bsbn"},
+     .algorithm = &scatter_background_sorted_binomial,
+     .summary = "as sorted_binomial; planned calls receive and forward before their caller arrives",
+     .paper = kProficz,
+     .needs = Condition::equal_blocks,
+     .begins_early = true},
+    {.operation = OperationKind::scatter,
+     .name = "shared_memory",
+     .aliases = {"shm"},
+     .algorithm = &scatter_shared_memory,
+     .summary = "the root writes the blocks into memory that the ranks of its node share, and leaves; the others copy theirs out",
+     .paper = kNodeMemory,
+     .needs = Condition::node_memory,
+     .begins_early = true},
+    {.operation = OperationKind::scatter,
+     .name = "online_linear",
+     .algorithm = &scatter_online_linear,
+     .summary = "the root sends to those who have arrived, and ahead while nobody waits",
+     .paper = "Our own, after Patarasuk, Yuan and Proficz",
+     .limits = "sends ahead within the landing budget of the receivers",
+     .begins_early = true},
+};
+
+inline constexpr Rule kScatterRules[] = {
+    {kAnyBytes, kAnyRanks, named(kScatterAlgorithms, "shared_memory"),
+     "ranks of one node: each block is copied into shared memory, and nobody waits for anybody but the root", Condition::node_memory},
+    {kAnyBytes, 2, named(kScatterAlgorithms, "linear"), "one message, whatever the algorithm"},
+    {8192, 8, named(kScatterAlgorithms, "linear"),
+     "each block is carried along with its header: the root is done at once, and nobody waits for a rank that forwards"},
+    {8192, kAnyRanks, named(kScatterAlgorithms, "binomial"),
+     "short blocks for many: log2 n messages leave the root instead of n - 1, and it is their number that counts"},
+    {kAnyBytes, kAnyRanks, named(kScatterAlgorithms, "linear"),
+     "blocks that are long, or of sizes that only the root knows: each moves once, and lands where its rank has not come, so nobody waits "
+     "for a late one",
+     Condition::background},
+    {kAnyBytes, kAnyRanks, named(kScatterAlgorithms, "online_linear"),
+     "blocks that are long, or of sizes that only the root knows: the root's port is what counts, so each block moves once, and first to "
+     "those who wait for it"},
+};
 
 }  // namespace rollcall::collectives

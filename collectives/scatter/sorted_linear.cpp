@@ -14,16 +14,15 @@
 namespace rollcall::collectives {
 
 Task scatter_sorted_root(Operation& op) {
-    const auto data = op.arguments().data;
     const auto result = op.arguments().result;
     Roster roster(op.size(), op.root());
     runtime::Arrivals& arrivals = op.arrivals();
     co_await op.arrival();
     for (roster.update(arrivals); !roster.empty(); roster.update(arrivals)) {
         const int rank = roster.take();
-        co_await op.send(rank, block_of(data, result.size, rank), 0);
+        co_await op.send(rank, block_of(op, rank), 0);
     }
-    co_await copy_own(op, result, block_of(data, result.size, op.rank()));
+    co_await copy_own(op, result, block_of(op, op.rank()));
 }
 
 Task scatter_sorted_linear(Operation& op) {

@@ -13,24 +13,18 @@ Task from_root(Operation& op, const Places& places) {
     auto first = static_cast<std::size_t>(places.own.blocks);
     for (const auto& [child, count] : places.own.children) {
         first -= static_cast<std::size_t>(count);
-        auto ranks = std::span(places.ranks).subspan(first, static_cast<std::size_t>(count));
+        const auto ranks = std::span(places.ranks).subspan(first, static_cast<std::size_t>(count));
         auto blocks = blocks_of(data, result.size, static_cast<std::size_t>(ranks[0]), ranks.size());
         if (consecutive(ranks) < ranks.size()) {
             if (!shuffled) shuffled.emplace(result.size * places.ranks.size(), data);
             blocks = blocks_of(shuffled->bytes(), result.size, first, ranks.size());
-            for (std::size_t to = first; !ranks.empty();) {
-                const std::size_t run = consecutive(ranks);
-                co_await op.copy(blocks_of(shuffled->bytes(), result.size, to, run),
-                                 blocks_of(data, result.size, static_cast<std::size_t>(ranks[0]), run));
-                to += run;
-                ranks = ranks.subspan(run);
-            }
+            co_await copy_runs(op, result.size, ranks, blocks, data, Copy::into_list);
         }
         co_await sent;  // while the blocks of one child are on their way, those of the next are put in order
         sent = op.send(child, blocks, kTreeBlocks);
     }
     co_await sent;
-    co_await copy_own(op, result, block_of(data, result.size, op.rank()));
+    co_await copy_own(op, result, block_of(op, op.rank()));
 }
 
 Task below_root(Operation& op, const HalvingPlace& place) {

@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <string>
 
+#include <rollcall/export.h>
+
 namespace rollcall {
 
 /// What kind of failure an Error reports.
@@ -22,10 +24,10 @@ enum class ErrorCode {
 };
 
 /// The lower-case name of a code, for messages and tests. Thread-safe.
-const char* name(ErrorCode code) noexcept;
+ROLLCALL_EXPORT const char* name(ErrorCode code) noexcept;
 
 /// Every failure Rollcall reports. `what()` is a sentence that says what failed, where, and what to do.
-class Error : public std::runtime_error {
+class ROLLCALL_EXPORT Error : public std::runtime_error {
   public:
     Error(ErrorCode code, const std::string& sentence, int failed_rank = -1)
         : std::runtime_error(sentence), code_(code), failed_rank_(failed_rank) {}

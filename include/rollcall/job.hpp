@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include <rollcall/export.h>
 #include <rollcall/communicator.hpp>
 #include <rollcall/start.hpp>
 #include <rollcall/time.hpp>
@@ -27,14 +28,19 @@ struct ProgressStatistics {
 /// is a job of one rank. Settings come from the environment (`rollcall info` lists them).
 ///
 /// Construction and finalize() are collective over the job. Throws Error{bootstrap, transport, invalid_setting}.
-class Job {
+///
+/// A process that the rank forks is no rank: in it all calls on the job and on what came from it throw Error{state}, and destructors do
+/// nothing. It may join a job of its own, if somebody starts one for it.
+class ROLLCALL_EXPORT Job {
   public:
+    /// Throws Error{state} too when this process has joined the job it was started for already: parts of a program share one Job.
     Job();
     /// Joins the job of a program that starts its processes itself (start.hpp). Throws Error{bootstrap, transport,
     /// invalid_setting, invalid_argument}, Error{timeout} naming the ranks that have not come within ROLLCALL_LAUNCH_TIMEOUT.
     explicit Job(const Embedding& embedding);
     /// finalize(), unless an exception is being thrown: then the job is left at once, and the other ranks are told that
-    /// this one died. A failure is logged: who must know whether all ranks came to the end calls finalize().
+    /// this one died. A failure is logged, and so is what was still under way; the job is left also then. Who must know whether all
+    /// ranks came to the end calls finalize().
     ~Job();
     Job(const Job&) = delete;
     Job& operator=(const Job&) = delete;
@@ -72,12 +78,16 @@ class Job {
     Nanoseconds time_at(Nanoseconds local) const;
     Nanoseconds local_time_at(Nanoseconds job) const;
 
-    /// Ends communication in good order: waits for all ranks, then closes connections. Requests must be done. Called by
-    /// the destructor if the program does not. When it returns, all ranks have come to the end. Throws Error{timeout} when they
-    /// have not within ROLLCALL_TIMEOUT, Error{peer_failed} at once when a rank has died, also if other calls have said so;
-    /// the job is left also then. Only the first call does anything.
+    /// Ends communication in good order: waits for all ranks, then closes connections. Called by the destructor if the program
+    /// does not. When it returns, all ranks have come to the end; after that it does nothing.
+    ///
+    /// Throws Error{state}, before anything is closed, when something is still under way on this rank: requests, iterations of plans,
+    /// calls of other threads; it says how many. Then nothing has changed, for nobody, and it can be called again.
+    /// Throws Error{timeout} when the others have not come within ROLLCALL_TIMEOUT, Error{peer_failed} at once when a rank has
+    /// died, also if other calls have said so; the job is left also then.
     void finalize();
-    /// Ends the whole job with this exit code; `why` is printed by who started it. Does not return.
+    /// Ends the whole job with this exit code, from 1 to 255; any other, which an exit status could not carry or which would look like
+    /// success, becomes 255. `why` is printed by who started it. Does not return.
     [[noreturn]] void abort(int code, std::string_view why);
 
     // --- progress -----------------------------------------------------------------------------------------------------
@@ -86,7 +96,7 @@ class Job {
 
     /// Moves what can move, without waiting. Returns whether anything happened. Any thread.
     bool progress();
-    /// For an event loop: a descriptor to poll for reading after prepare_to_sleep() returned true; then call progress().
+    /// For an event loop (one in a process): a descriptor to poll for reading after prepare_to_sleep() returned true; then call progress().
     /// When it returned false, something is there or has ended since it was last called: test the requests again.
     int progress_descriptor() const;
     bool prepare_to_sleep();

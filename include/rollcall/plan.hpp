@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include <rollcall/export.h>
 #include <rollcall/time.hpp>
 
 namespace rollcall {
@@ -43,7 +44,7 @@ struct CallRecord {
 };
 
 /// A collective operation bound to a place in the program: its buffers, its root and its algorithm are known before the
-/// ranks arrive there, and so is, roughly, when they will. Made by Communicator::plan_scatter() and plan_gather().
+/// ranks arrive there, and so is, roughly, when they will. Made by the plan_ functions of Communicator.
 ///
 ///     auto plan = world.plan_gather(block, data, root);
 ///     for (...) {
@@ -56,14 +57,15 @@ struct CallRecord {
 ///
 /// begin() and edge() are hints: without them the results are the same, and the order in which ranks are served comes
 /// from their arrivals alone. What they are good for depends on the algorithm: one that sorts (sorted_...) serves those
-/// first who are there or will be soon; one that works in the background (background_...) moves data during the phase.
+/// first who are there or will be soon; one that works in the background (background_...) moves data during the phase. Barriers and
+/// the broadcasts that there are do nothing before their caller arrives.
 ///
 /// Clocks: predictions of ranks on several hosts are compared, so the first plan of a communicator on several hosts synchronises the
 /// clocks of its ranks, which takes some tens of milliseconds, unless Job::synchronize_clocks() was called before.
 ///
 /// Buffers: from begin() on (without it: from run() or start() on) until run() or wait() returns, the plan may write where
-/// results go: the block of a scatter, the data at the root of a gather. What is sent is read only from run() or start()
-/// on. All buffers must stay as long as the plan.
+/// results go: the message of a broadcast where it is not the root's, the block of a scatter, the data at the root of a gather. What is
+/// sent is read only from run() or start() on. All buffers must stay as long as the plan.
 ///
 /// Threads: one at a time may use a plan; different plans may be used by different threads, in any order: a plan has its
 /// own messages and its own count of iterations, so that ranks need not call different plans in the same order.
@@ -72,7 +74,7 @@ struct CallRecord {
 /// fraction that is not above 0 and at most 1, throw Error{state} or Error{invalid_argument}, and change nothing. When an
 /// iteration fails, every later one of the plan fails with the same reason. A plan that is destroyed while an iteration is under way fails
 /// at its other ranks, who are told so.
-class Plan {
+class ROLLCALL_EXPORT Plan {
   public:
     /// A null plan: calling anything on it throws Error{state}.
     Plan();

@@ -9,10 +9,16 @@
 ///     }
 #pragma once
 
+#include <rollcall/version.h>
+#include <rollcall/blocks.hpp>
+#include <rollcall/buffer.hpp>
+#include <rollcall/collective_options.hpp>
 #include <rollcall/communicator.hpp>
+#include <rollcall/completion_queue.hpp>
 #include <rollcall/error.hpp>
 #include <rollcall/job.hpp>
 #include <rollcall/plan.hpp>
+#include <rollcall/reduction.hpp>
 #include <rollcall/request.hpp>
 #include <rollcall/start.hpp>
 #include <rollcall/time.hpp>

@@ -19,6 +19,8 @@
 #include <optional>
 #include <span>
 
+#include <rollcall/export.h>
+
 namespace rollcall {
 
 /// The way to one job. It holds the job's key: hand it over ways that other users cannot read, and do not store it.
@@ -34,7 +36,7 @@ struct UniqueId {
 /// Any thread; any number of times, once for each job. Programs that fork their workers do that first: a child of a process
 /// that has made an id can use it as any other process can. When this process ends before the job, all ranks hear that the
 /// job cannot go on. Throws Error{bootstrap, invalid_setting}.
-UniqueId make_unique_id();
+ROLLCALL_EXPORT UniqueId make_unique_id();
 
 /// The place of this process in a job that somebody else started, for Job(const Embedding&). Variables of launchers in the
 /// environment do not count then; the settings (ROLLCALL_LAUNCH_TIMEOUT and so on) do.

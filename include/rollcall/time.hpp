@@ -11,7 +11,8 @@ namespace rollcall {
 /// times.
 using Nanoseconds = std::int64_t;
 
-/// How long a call may take. No deadline unless one is given (or the setting ROLLCALL_TIMEOUT is).
+/// How long a call may take, from 0: it does what can be done at once. Below 0: Error{invalid_argument}. No deadline unless one is
+/// given (or the setting ROLLCALL_TIMEOUT is).
 using Timeout = std::chrono::nanoseconds;
 
 /// Wait for as long as it takes.

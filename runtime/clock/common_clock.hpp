@@ -16,7 +16,7 @@ struct SynchronizedClock {
     Nanoseconds error = 0;  ///< At most so far off when it was measured, wherever the messages spent their time.
 };
 
-/// From the times of this process (Transport::now(), monotonic_now()) to common ones. Until it is synchronised, the common
+/// From the times of this process (Machine::now(), monotonic_now()) to common ones. Until it is synchronised, the common
 /// time is this host's. Any thread; reading never waits, and costs a load where nothing has to be converted.
 class CommonClock {
   public:

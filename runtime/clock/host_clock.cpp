@@ -2,14 +2,15 @@
 
 #include <charconv>
 #include <cstdlib>
-#include <fstream>
+#include <span>
 #include <vector>
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <rollcall/error.hpp>
 
-#include "runtime/settings/quote.hpp"
+#include "foundation/hash.hpp"
+#include "foundation/kernel.hpp"
+#include "foundation/quote.hpp"
 
 namespace rollcall::runtime {
 namespace {
@@ -17,12 +18,6 @@ namespace {
 constexpr const char* kTestClocks = "ROLLCALL_TEST_CLOCKS";
 
 // FNV-1a: the same in all processes, unlike std::hash.
-std::uint64_t hash_of(std::string_view text) {
-    std::uint64_t hash = 0xcbf29ce484222325ull;
-    for (const char character : text) hash = (hash ^ static_cast<unsigned char>(character)) * 0x100000001b3ull;
-    return hash;
-}
-
 template <class Number>
 bool read_number(std::string_view text, Number& number) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -32,13 +27,10 @@ bool read_number(std::string_view text, Number& number) {
 }  // namespace
 
 std::uint64_t clock_identity(std::string_view host) {
-    std::string boot;
-    std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-    // A time namespace has an offset of its own.
-    struct stat time_namespace {};
-    if (::stat("/proc/self/ns/time", &time_namespace) != 0) time_namespace.st_ino = 0;
-    // A kernel has one clock, whatever its containers are called.
-    return hash_of(fmt::format("{}/{}", boot.empty() ? host : boot, time_namespace.st_ino));
+    const std::string boot = boot_identity();
+    // A kernel has one clock, whatever its containers are called. A time namespace has an offset of its own.
+    const std::string clock = fmt::format("{}/{}", boot.empty() ? host : boot, namespace_number("time"));
+    return hash_of(std::as_bytes(std::span(clock)));
 }
 
 TestClock test_clock(int rank, int size) {

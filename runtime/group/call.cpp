@@ -2,34 +2,26 @@
 
 #include <fmt/format.h>
 
+#include "foundation/reductions.hpp"
+
 namespace rollcall::runtime {
 
-std::string_view name(OperationKind kind) noexcept {
-    switch (kind) {
-        case OperationKind::point_to_point: return "send/receive";
-        case OperationKind::broadcast: return "broadcast";
-        case OperationKind::scatter: return "scatter";
-        case OperationKind::gather: return "gather";
-        case OperationKind::barrier: return "barrier";
-        case OperationKind::split: return "split";
-        case OperationKind::duplicate: return "duplicate";
-        case OperationKind::clocks: return "synchronize_clocks";
-        case OperationKind::plan: return "plan";
-    }
-    return "an unknown operation";
-}
-
 std::string to_string(const Call& call) {
+    const std::string root = call.root < 0 ? "" : fmt::format("root={}, ", call.root);
+    if (call.reduction)
+        return fmt::format("{}({}{} bytes, {})", name(call.kind), root, call.bytes,
+                           reduction_name(static_cast<std::uint16_t>(call.reduction)));
     if (call.root < 0) return fmt::format("{}()", name(call.kind));
-    return fmt::format("{}(root={}, {} bytes)", name(call.kind), call.root, call.bytes);
+    if (call.own_sizes) return fmt::format("{}({}blocks of own sizes)", name(call.kind), root);
+    return fmt::format("{}({}{} bytes)", name(call.kind), root, call.bytes);
 }
 
 std::string to_string(const Call& call, AlgorithmName algorithm_name) {
     std::string text = to_string(call);
     if (call.algorithm)
-        text +=
-            algorithm_name ? fmt::format(" with {}", algorithm_name(call.algorithm)) : fmt::format(" with algorithm {}", call.algorithm);
-    if (call.segment_bytes) text += fmt::format(" in segments of {} bytes", call.segment_bytes);
+        text += algorithm_name ? fmt::format(" with {}", algorithm_name(call.kind, call.algorithm))
+                               : fmt::format(" with algorithm {}", call.algorithm);
+    if (call.segment_bytes) text += fmt::format(" in segments of {} bytes", std::uint64_t{call.segment_bytes});
     return text;
 }
 

@@ -2,64 +2,77 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
+#include <iterator>
 
-#include <sys/mman.h>
+#include "transports/huge_memory.hpp"
 
 namespace rollcall::runtime {
 namespace {
-// Below this the general heap is used; from here on buffers are mapped and kept.
-constexpr std::uint64_t kMapped = 64 * 1024;
-constexpr std::uint64_t kHugePage = 2 * 1024 * 1024;
+// From here on buffers are kept.
+constexpr std::uint64_t kWorthKeeping = transport::PlainMemory::kMapped;
+constexpr std::uint64_t kHugePage = transport::HugeAllocator<char>::kHugePage;
 }  // namespace
 
 Landing::~Landing() {
-    for (const Kept& kept : kept_) munmap(kept.data, kept.capacity);
+    for (const Kept& kept : kept_) memory_.release(kept.data, kept.capacity);
 }
 
 std::uint64_t Landing::capacity_for(std::uint64_t size) noexcept {
+    if (size < kWorthKeeping) return size;
     return size >= kHugePage ? (size + kHugePage - 1) / kHugePage * kHugePage : std::bit_ceil(size);
 }
 
 std::optional<transport::Bytes> Landing::take(std::uint64_t size, bool phantom) {
     if (charge(size) > budget_ - used_) return std::nullopt;
     void* data = nullptr;
-    if (!phantom && size >= kMapped) {
+    if (!phantom) {
         const std::uint64_t capacity = capacity_for(size);
-        const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) { return kept.capacity == capacity; });
-        if (found != kept_.end()) {
+        const auto fits = [&](const Kept& kept) { return kept.capacity == capacity; };
+        // The last one used first: it is in the cache.
+        const auto last = size < kWorthKeeping ? kept_.rend() : std::find_if(kept_.rbegin(), kept_.rend(), fits);
+        if (last != kept_.rend()) {
+            const auto found = std::prev(last.base());
             data = found->data;
             kept_bytes_ -= capacity;
-            *found = kept_.back();
-            kept_.pop_back();
+            kept_.erase(found);
         } else {
-            data = mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-            if (data == MAP_FAILED) return std::nullopt;
-            if (capacity >= kHugePage) madvise(data, capacity, MADV_HUGEPAGE);
+            // Those of other lengths make room, the longest unused first.
+            while (!kept_.empty() && used_ + kept_bytes_ + capacity > budget_) drop(kept_.begin());
+            if (const std::uint64_t all = used_ + kept_bytes_ + capacity + (spare_ ? spare_->spare() : 0); spare_ && all > budget_)
+                spare_->drop_spare(all - budget_);
+            data = memory_.allocate(capacity);
+            if (!data) return std::nullopt;
         }
-    } else if (!phantom) {
-        data = std::malloc(size);
-        if (!data) return std::nullopt;
     }
     used_ += charge(size);
     peak_ = std::max(peak_, used_);
     return transport::Bytes{data, size};
 }
 
+bool Landing::reserve(std::uint64_t bytes) noexcept {
+    if (bytes > budget_ - used_) return false;
+    while (!kept_.empty() && used_ + kept_bytes_ + bytes > budget_) drop(kept_.begin());
+    used_ += bytes;
+    peak_ = std::max(peak_, used_);
+    return true;
+}
+
+void Landing::drop(std::vector<Kept>::iterator kept) noexcept {
+    memory_.release(kept->data, kept->capacity);
+    kept_bytes_ -= kept->capacity;
+    kept_.erase(kept);
+}
+
 void Landing::give_back(transport::Bytes buffer) noexcept {
     used_ -= charge(buffer.size);
     if (!buffer.data) return;
-    if (buffer.size < kMapped) {
-        std::free(buffer.data);
-        return;
-    }
     const std::uint64_t capacity = capacity_for(buffer.size);
     // Kept buffers and used ones together stay within the budget (but for the rounding of the kept ones).
-    if (used_ + kept_bytes_ + capacity <= std::max(budget_, capacity)) {
+    if (buffer.size >= kWorthKeeping && used_ + kept_bytes_ + capacity <= std::max(budget_, capacity)) {
         kept_.push_back({buffer.data, capacity});
         kept_bytes_ += capacity;
     } else {
-        munmap(buffer.data, capacity);
+        memory_.release(buffer.data, capacity);
     }
 }
 

@@ -3,51 +3,29 @@
 /// everything here may be called only by the owner of the lane (lane.hpp), and nothing here knows threads.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "runtime/landing/landing.hpp"
+#include "runtime/lane/backlog.hpp"
+#include "runtime/lane/communicators.hpp"
+#include "runtime/lane/deputy.hpp"
+#include "runtime/lane/early_message.hpp"
 #include "runtime/lane/frame_arena.hpp"
+#include "runtime/lane/lifelines.hpp"
 #include "runtime/lane/match_table.hpp"
 #include "runtime/lane/operation.hpp"
-#include "runtime/lane/peer_table.hpp"
+#include "runtime/lane/peek.hpp"
+#include "runtime/lane/peers.hpp"
 #include "runtime/lane/transfer.hpp"
+#include "runtime/node/node_memory.hpp"
+#include "transports/machine.hpp"
 #include "transports/transport.hpp"
 
 namespace rollcall::runtime {
-
-/// A message that no receive had been posted for. Bounded: eager ones by credits, landed ones by the budget; an offered
-/// one costs a few hundred bytes and its data stays at the sender.
-struct EarlyMessage final : transport::Completion {
-    enum class Stage : std::uint8_t { held, offered, landing, landed };
-
-    void complete(transport::Outcome outcome) noexcept override;
-
-    MatchKey key;
-    EarlyMessage* match_next = nullptr;
-    Engine* engine = nullptr;
-    CommunicatorState* communicator = nullptr;  ///< Null: point to point, or a communicator not known yet.
-    EarlyMessage* next = nullptr;               ///< Of the communicator, or of the unknown ones.
-    EarlyMessage* previous = nullptr;
-    Transfer* claimed = nullptr;  ///< A receive that waits for the landing to end.
-    transport::Offer offer;
-    transport::Bytes buffer;
-    Call call;
-    std::uint64_t size = 0;
-    std::uint32_t charge = 0;  ///< Eager allowance to give back.
-    std::uint32_t ordinal = 0;
-    Stage stage = Stage::held;
-    bool dropped = false;       ///< Nobody wants it any more; freed when the landing ends.
-    bool from_landing = false;  ///< The buffer counts in the budget; else it is of the heap.
-    bool waits_for_landing = false;
-};
 
 class alignas(64) Engine final : public transport::Sink {
   public:
@@ -58,43 +36,69 @@ class alignas(64) Engine final : public transport::Sink {
         std::uint64_t landing_longest = 0;  ///< 0: of any length.
         std::uint64_t eager_bytes = 0;
         Nanoseconds mismatch_probe = 50'000'000;
-        AlgorithmName algorithm_name = nullptr;  ///< For messages; null: they are numbered.
+        AlgorithmName algorithm_name = nullptr;   ///< For messages; null: they are numbered.
+        FindPartAlone find_part_alone = nullptr;  ///< Null: calls begin with their callers, and end with them.
         /// Names of hosts by rank, for messages; empty: unnamed.
         std::vector<std::string> hosts;
         bool trace = false;  ///< Note when first data came (costs a look at the clock).
     };
-    /// The transport and the arena must outlive the engine.
-    Engine(transport::Transport& transport, FrameArena& arena, Options options);
+    /// The transport, the machine and the arena must outlive the engine.
+    Engine(transport::Transport& transport, transport::Machine& machine, FrameArena& arena, Options options);
     ~Engine();
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
 
     /// Eager allowance that this process grants each peer, and whether eager messages may carry data. All ranks' go
     /// round with the addresses; the defaults are this process's own.
-    std::uint32_t granted_allowance() const noexcept { return granted_; }
+    std::uint32_t granted_allowance() const noexcept { return peers_.granted(); }
     bool accepts_eager_data() const noexcept { return options_.landing_bytes > 0; }
     /// What is wrong with the clock of this rank's host (tests).
     void set_host_clock(const ClockModel& clock) { host_clock_ = clock; }
     void set_hosts(std::vector<std::string> hosts) { options_.hosts = std::move(hosts); }
+    /// Who knows whether the hosts of peers still answer, where that is to be asked; else null. It outlives the engine.
+    void set_signs_of_life(SignsOfLife* signs) {
+        signs_of_life_ = signs;
+        has_signs_ = signs != nullptr;
+    }
+    /// The memory that this rank shares with others of its node; null: none. It outlives the engine's operations.
+    void set_node(node::NodeMemory* memory) noexcept { node_ = memory; }
+    node::NodeMemory* node() noexcept { return node_; }
+    /// Says to those who share memory with this rank whether it sleeps, and so must be woken.
+    void set_sleeping(bool sleeps) noexcept;
     /// Why this job cannot end in good order: a rank that died, or went out of reach. Nothing: it can.
     std::optional<Error> loss() const;
     void set_allowance(int peer, std::uint32_t allowance, bool accepts_data);
 
-    /// A number for a communicator that this rank is about to make with others. No rank brings it a second time, and it is
-    /// above the ids of all communicators this rank has known. The highest number of a communicator's members becomes its
-    /// id: so an unknown one below all that is expected was here, and is no more.
-    std::uint64_t expect_communicator();
-    /// The communicator that this number was brought for has been added, or will never be.
+    /// As in Communicators.
+    std::uint64_t expect_communicator() { return communicators_.expect(); }
     void stop_expecting(std::uint64_t number);
     void add(CommunicatorState& communicator);
     /// No operation of it may be active, no receive posted. What came for it is let go, and so is what comes yet.
     void remove(CommunicatorState& communicator);
+    /// The same where parts of this rank may go on without their callers: it is removed when they have ended.
+    void retire(std::unique_ptr<CommunicatorState> communicator);
+
+    /// Begins what a caller waits for, and counts it.
+    void begin(Waitable& waitable) {
+        ++begun_;
+        waitable.begin(*this);
+    }
+    /// What callers wait for, or will: requests, iterations of plans, and blocking calls.
+    struct UnderWay {
+        std::uint64_t operations, messages;
+    };
+    UnderWay under_way() const noexcept {
+        return {active_.size() - deputies_active_ + attached_callers_, begun_ - finished_ - active_.size() - attached_callers_};
+    }
+    /// Parts of this rank in operations that go on without a caller.
+    std::uint64_t deputies_under_way() const noexcept { return deputies_active_; }
 
     void start(Operation& operation);
     void send(Transfer& transfer);
     void receive(Transfer& transfer);
-    /// Whether a point-to-point message for this receive has come already.
-    const EarlyMessage* find_early(const MatchKey& key) const { return early_.find(key); }
+    void peek(Peek& peek);
+    /// With this error, or (null) well.
+    void end_peek(Peek& peek, const Error* error);
 
     void abandon(Operation& operation, const Error& error);
     void abandon(Transfer& transfer, const Error& error);
@@ -104,17 +108,16 @@ class alignas(64) Engine final : public transport::Sink {
         unsigned happened = transport_.progress();
         if (!watching_.empty() && !transport_.tells_of_puts()) happened += look_at_board();
         if (!listening_.empty() && !transport_.tells_of_puts()) happened += listen();
-        if (ready_head_) happened += run_ready();
+        if (!node_users_.empty() && !transport_.tells_of_puts()) happened += look_at_node();
+        if (ready_head_ || has_early_calls_) happened += run_ready();
         return happened;
     }
-    /// Whether an operation went through without any look at the transport, since this was last asked. A rank that comes last to
-    /// one barrier after the other would never look: who waits for a message of its own must not wait for that.
-    bool take_unserved() noexcept { return std::exchange(unserved_, false); }
     /// Resumes what became ready. progress() does it; simulations call it themselves.
     unsigned run_ready();
-    /// Time-driven work: questions to ranks that keep a call waiting, buffers to be got back by force. Returns when it
-    /// wants to be called next.
-    Nanoseconds tick(Nanoseconds now);
+    /// Time-driven work: questions to ranks that keep a call waiting, suspicions that are over. To be done at due().
+    void tick(Nanoseconds now);
+    /// When tick() is wanted; kNever: not for now. Who sleeps obeys it.
+    Nanoseconds due() const noexcept { return due_; }
 
     /// A process is known to be dead: everything that depends on it fails, now and later.
     void on_death(int rank, const std::string& how);
@@ -125,18 +128,29 @@ class alignas(64) Engine final : public transport::Sink {
     FrameArena& arena() noexcept { return arena_; }
     Landing& landing() noexcept { return landing_; }
     int rank() const noexcept { return options_.rank; }
+    /// Whether words about failures have not left this process yet.
+    bool has_words_under_way() const noexcept { return words_under_way_ > 0; }
     /// Grows by one whenever a Waitable is done.
     std::uint64_t finished() const noexcept { return finished_; }
     std::uint64_t early_messages() const noexcept { return early_.size(); }
-    /// Communicators that were removed while others are expected, whose ids do not tell which of the two they are.
-    std::size_t remembered_communicators() const noexcept { return removed_.size(); }
-    /// Whether tick() has anything to look after.
-    bool busy() const noexcept { return active_operations_ > 0 || !withdrawn_.empty() || !unreachable_.empty(); }
+    /// How many entries of its tables it has looked at (MatchTable::steps()): what finding things has cost, for tests.
+    std::uint64_t steps() const noexcept {
+        return std::uint64_t{posted_.steps()} + early_.steps() + active_.steps() + early_by_call_.steps();
+    }
+    /// As Communicators::ambiguous().
+    std::size_t remembered_communicators() const noexcept { return communicators_.ambiguous(); }
     std::string name_of(int rank) const;  ///< "rank 3 on host a"
     /// Fetches what every message looks at first into the cache (simulation).
     void prefetch() const noexcept { transport::prefetch(this, kHotBytes); }
-    /// Peers may leave from now on: their going is no failure.
-    void expect_departures() noexcept { closing_ = true; }
+    /// This rank's caller waits in Job::finalize(): who waits for it in a call is told, and so is this rank.
+    void expect_no_call() {
+        finalizing_ = true;
+        deny_uncalled();
+    }
+    /// All ranks have come to the end. Peers may leave from now on: their going is no failure. What nobody received is let go.
+    void expect_departures();
+    /// That the calls of ranks on a communicator that is still here did not match, where no caller here was told; null: they did.
+    const Error* mismatch_found() const;
 
     // transport::Sink
     void on_message(std::span<const std::byte> header, transport::ConstBytes payload) noexcept override;
@@ -145,9 +159,13 @@ class alignas(64) Engine final : public transport::Sink {
     void on_board_changed(std::uint64_t offset, std::uint64_t size) noexcept override;
 
   private:
+    friend class Deputy;
     friend class Operation;
     friend class Transfer;
     friend class Pending;
+    friend class NodeUse;
+    friend class Publication;
+    friend class Reading;
     friend struct EarlyMessage;
     struct Incoming;  ///< A message being delivered: eager or offered.
 
@@ -159,14 +177,20 @@ class alignas(64) Engine final : public transport::Sink {
     void discard(const Incoming& message);
     void match(Transfer& transfer, EarlyMessage& early);
     void accept(Transfer& transfer, const Incoming& message);
-    bool fits(Transfer& transfer, const Call& call, std::uint64_t size);
+    bool fits(Transfer& transfer, const Call& call, int caller, std::uint64_t size);
+    bool fits_own_size(Transfer& transfer, const Call& call, int caller, std::uint64_t size);
+    /// The rank (of the world) that made the call which this message is of.
+    int caller_of(const CollectiveHeader& header) const;
     void fetch(Transfer& transfer, const transport::Offer& offer, std::uint64_t size);
     void let_go(EarlyMessage& early);
     void let_go_all(EarlyMessage* forgotten);
-    /// Early messages of the operations from `first` to `last`.
-    void let_go_of(CommunicatorState& communicator, std::uint64_t first, std::uint64_t last);
+    template <class Unwanted>
+    void let_go_if(Unwanted unwanted);
+    void let_go_of(const CallKey& call);
+    void let_go_of_broken(const CommunicatorState& communicator);
     /// Early messages of communicators that are not here and never will be.
     void let_go_of_past();
+    void let_go_of_all();
     void forget(EarlyMessage& early);
     void free_early(EarlyMessage& early);
     bool land(EarlyMessage& early);
@@ -174,16 +198,30 @@ class alignas(64) Engine final : public transport::Sink {
     void land_waiting();
     void after_landing(EarlyMessage& early, transport::Outcome outcome);
     void copy_out(Transfer& transfer, EarlyMessage& early);
-    static void link(EarlyMessage*& list, EarlyMessage& early) noexcept;
-    static void unlink(EarlyMessage*& list, EarlyMessage& early) noexcept;
+    void wait_for_room(EarlyMessage& early) noexcept;
+    void stop_waiting_for_room(EarlyMessage& early) noexcept;
 
     // transfers and operations
     Transfer& new_transfer(Operation& operation, Transfer::Direction direction, int peer, transport::Bytes buffer, std::uint64_t step);
     void on_deferred(const CollectiveHeader& header);
     void finish(Transfer& transfer);
+    void finish_special(Transfer& transfer);
+    static void finish_notice(const Transfer& transfer);
     void finish_failed(Transfer& transfer, const Error& error);
     void lose(Transfer& transfer);
-    void fail_lost(int peer);
+    // point-to-point sends that wait here (Backlog)
+    void transmit(Transfer& transfer, PeerState& peer);
+    void transmit(Transfer& transfer) { transmit(transfer, peers_[transfer.peer()]); }
+    bool may_go(const Transfer& transfer, const PeerState& peer);
+    bool may_be_eager(const Transfer& transfer);
+    void put_back(Transfer& transfer);
+    void work_off_backlog(int peer);
+    void tell_of_backlog(int peer, bool there_is);
+    void ask_for(const MatchKey& key);
+    void on_wanted(const CollectiveHeader& header);
+    void on_backlog(const CollectiveHeader& header);
+    /// Its message was taken back by the sender: it waits for the next.
+    void receive_again(Transfer& transfer);
     void free_transfer(Transfer& transfer);
     void touch(Operation& operation);
     void run(Operation& operation);
@@ -191,14 +229,60 @@ class alignas(64) Engine final : public transport::Sink {
     void fail(Operation& operation, const Error& error);
     void withdraw(Transfer& transfer);
 
+    // parts without their callers
+    struct EarlyCall {
+        CallKey key;
+        Call call;
+        bool phantom;
+        int caller;
+    };
+    Deputy* make_deputy(CommunicatorState& communicator, std::uint64_t sequence, const Call& call, const PartAlone& part, bool phantom,
+                        int source);
+    bool may_begin_before_caller(const CommunicatorState& communicator, const EarlyMessage& early) const;
+    void begin_before_callers();
+    void begin_alone(Deputy& deputy);
+    /// Whether a deputy does, or has done, what the caller is here for.
+    bool meet_deputy(Operation& caller);
+    /// Whether the caller's data goes on without it.
+    bool hand_over(Operation& caller);
+    /// From now on the caller waits for the deputy.
+    void attach(Operation& caller, Deputy& deputy);
+    void let_caller_go(Operation& caller);
+    bool leave_to_deputy(Operation& caller, const Error& error);
+    void deputy_ended(Deputy& deputy);
+    void give_up(Deputy& deputy);
+    void let_go(Deputy& deputy);
+    bool has_active(const CommunicatorState& communicator) const;
+    void give_up_deputies(const CommunicatorState& communicator);
+    void remove_if_idle(CommunicatorState& communicator);
+    void deny_uncalled();
+
+    // peers
+    /// The transport lost the peer. Who knows better why has a moment to say so.
+    void suspect(int peer, std::string what);
+    /// The one exit: the peer is gone. Fails what depends on it, now and later, and breaks its communicators.
+    void bury(int peer, const std::string& what);
+    void fail_posted(int peer, const Error& error);
+    /// This early message is the next of its key now.
+    void show(const EarlyMessage& early);
+    void fail_peeks(int peer, const Error& error);
+    void fail_backlog(int peer, const Error& error);
+    Nanoseconds ask_around(Nanoseconds now);
+    void look_for_signs_of_life(Nanoseconds now);
+    /// Adds the ranks without whose word the operation cannot go on.
+    static void add_awaited(const Operation& operation, std::vector<int>& peers);
+
     // control
-    static bool take_allowance(PeerState& peer, std::uint64_t bytes);
-    /// Eager allowance to give back to this peer with the next message: whole units, at most so many.
-    std::uint32_t take_owed(int peer, std::uint32_t unit = 1, std::uint32_t most = ~std::uint32_t{0});
     void give_credit(int peer, std::uint32_t charge);
     void send_control(int peer, MessageKind kind, const CollectiveHeader& header, std::string_view text = {});
     void on_control(const CollectiveHeader& header, transport::ConstBytes payload);
-    void mismatch(CommunicatorState& communicator, std::uint64_t sequence, const Call& mine, const Call& other, int source);
+    /// `mine`: what this rank called, or (`whose`, a world rank) another one, of which this rank knows.
+    void mismatch(CommunicatorState& communicator, std::uint64_t sequence, const Call& mine, const Call& other, int source, int whose = -1);
+    /// `with`: the rank of the communicator that is the root, or whose block it is where this one is the root.
+    void mismatch_of_sizes(Operation& operation, int with, std::uint64_t at_root, std::uint64_t elsewhere);
+    /// The same of the ranks from `first` to `last` together, of which several have other blocks than the root counts.
+    void mismatch_of_sizes(Operation& operation, int first, int last, std::uint64_t at_root, std::uint64_t elsewhere);
+    void tell_sizes(Operation& operation, int with, const std::string& what);
     void break_communicator(CommunicatorState& communicator, std::uint64_t from, const Error& error, bool tell);
     void tell_broken(const CommunicatorState& communicator, int peer);
     void tell_failed(int peer, std::uint64_t communicator, std::uint64_t from, const Error& error);
@@ -208,6 +292,15 @@ class alignas(64) Engine final : public transport::Sink {
     void on_entered(const CollectiveHeader& header);
     bool check_call(CommunicatorState& communicator, std::uint64_t sequence, const Call& call, int source);
     void probe(Operation& operation);
+    // node memory
+    void use_node(Operation& operation);
+    void stop_using_node(Operation& operation);
+    unsigned look_at_node();
+    /// Something has changed in node memory for this rank of the operation's communicator, or for everybody else.
+    void tell_node(const Operation& operation, int to);
+    void mismatch(Operation& operation, const Call& other, int source);
+    static void add_awaited_in_node(const Operation& operation, std::vector<int>& peers);
+    void ask_for_readers(const Operation& operation);
     unsigned look_at_board();
     unsigned listen();
     void put_signals(Operation& operation, int first, int count);
@@ -215,67 +308,71 @@ class alignas(64) Engine final : public transport::Sink {
     /// Nudges a peer that sleeps, after a put which does not wake it.
     void wake(int peer);
     void see(Operation& operation, int rank, const BoardSlot& slot);
-    CommunicatorState* find(std::uint64_t id) const;
-    /// Ranks take turns with numbers of communicators: rank 0 to n-1 have those of the first turn, and so on.
-    std::uint64_t turn_of(std::uint64_t id) const noexcept { return id / static_cast<std::uint64_t>(options_.size); }
-    std::uint64_t lowest_turn_expected() const noexcept { return expected_.empty() ? next_turn_ : turn_of(expected_.front()); }
-    /// Whether the communicator was here, or will never be.
-    bool is_past(std::uint64_t id) const { return !find(id) && (turn_of(id) < lowest_turn_expected() || removed_.contains(id)); }
-    Operation* find_active(CommunicatorState& communicator, std::uint64_t sequence) const;
+    void want_tick(Nanoseconds when) noexcept { due_ = std::min(due_, when); }
+    /// An operation waits: it is looked at in a moment, with others that began meanwhile.
+    void watch_over_operations() noexcept {
+        want_tick(asked_around_ + options_.mismatch_probe / kLooksPerProbe);
+        watch_over_peers();
+    }
+    /// Something waits for a peer: whether its host still answers is looked at in a while.
+    void watch_over_peers() noexcept {
+        if (!has_signs_) return;
+        awaits_peers_ = true;
+        want_tick(next_look_);
+    }
+    Operation* find_active(std::uint64_t communicator, std::uint64_t sequence) const { return active_.find({communicator, sequence}); }
     Error dead(int rank) const;
     static int rank_in(const Group& group, int world_rank) noexcept;
 
     static constexpr std::size_t kHotBytes = 3 * 64;
-    struct Unreachable {
-        int peer;
-        Nanoseconds since;
-        std::string why;
-    };
+    static constexpr Nanoseconds kLooksPerProbe = 4;
 
     // Three cache lines with what every collective message needs: in a simulation of many ranks nothing of a rank is
     // in the cache.
     transport::Transport& transport_;
+    transport::Machine& machine_;
     FrameArena& arena_;
     Options options_;
     Operation* ready_head_ = nullptr;
     Operation* ready_tail_ = nullptr;
+    std::uint64_t begun_ = 0;  ///< Waitables.
     std::uint64_t finished_ = 0;
-    std::uint64_t owed_ = 0;  ///< Eager allowance that is owed to peers, all together.
-    std::uint32_t granted_;
-    bool losses_ = false;  ///< Somebody died, or the job has ended.
+    Nanoseconds due_ = kNever;
     bool closing_ = false;
-    bool unserved_ = false;
+    bool finalizing_ = false;
+    bool has_signs_ = false;     ///< Of life: signs_of_life_ is there.
+    bool awaits_peers_ = false;  ///< Since the last look for them.
+    bool has_early_calls_ = false;
     MatchTable<Transfer> posted_;
     MatchTable<EarlyMessage> early_;
 
-    PeerTable peers_;
-    std::uint64_t active_operations_ = 0;
-    std::unordered_map<int, std::string> dead_;  ///< And how they died.
-    std::unique_ptr<Error> ended_;               ///< The whole job is over.
+    Peers peers_;
+    MatchTable<Operation, Operation::ByCall> active_;  ///< Operations under way.
+    MatchTable<EarlyMessage, ByCall> early_by_call_;   ///< Those of early_ that are of collectives.
+    Communicators communicators_;
+    Backlog backlog_;
+    std::unique_ptr<Error> ended_;  ///< The whole job is over.
     Landing landing_;
-    std::unordered_map<std::uint64_t, CommunicatorState*> communicators_;
-    std::uint64_t next_turn_ = 0;                   ///< Above those of all communicators that were ever here.
-    std::vector<std::uint64_t> expected_;           ///< Numbers brought for communicators that are being made, ascending.
-    std::unordered_set<std::uint64_t> removed_;     ///< Communicators that were, in turns that may still come.
-    EarlyMessage* unknown_early_ = nullptr;         ///< For communicators that are not known here yet.
-    std::list<EarlyMessage*> waiting_for_landing_;  ///< First in, first out.
-    /// What is answered for a communicator that is no more: it may be the notices and signals of its last operations that others
-    /// miss. Members as those of CommunicatorState.
-    struct Gone {
-        std::uint64_t id, begun;
-        std::array<std::uint64_t, 2> signalled;
-        std::uint64_t broken_from;
-        std::unique_ptr<Error> broken;
-    };
-    static constexpr std::size_t kGoneRemembered = 256;
-    std::list<Gone> gone_;                                      ///< Communicators that were, the last of them.
-    std::vector<Operation*> watching_;                          ///< Operations that watch the board for arrivals.
-    std::vector<Operation*> listening_;                         ///< And for signals.
-    const std::byte* board_ = nullptr;                          ///< Where they look.
-    std::vector<std::pair<Transfer*, Nanoseconds>> withdrawn_;  ///< Abandoned, but their buffers are still in use; since when.
-    std::vector<std::pair<Transfer*, Nanoseconds>> lost_;       ///< And since when.
-    std::vector<Unreachable> unreachable_;                      ///< Reported by the transport; see tick().
-    ClockModel host_clock_;                                     ///< From the transport's clock to that of this rank's host.
+    EarlyMessage* waiting_head_ = nullptr;  ///< Early messages that wait for room to land, first in, first out.
+    EarlyMessage* waiting_tail_ = nullptr;
+    bool lands_waiting_ = false;  ///< land_waiting() is at it.
+    std::uint64_t words_under_way_ = 0;
+    Nanoseconds asked_around_ = 0;  ///< When operations were last looked at by tick().
+    SignsOfLife* signs_of_life_ = nullptr;
+    Nanoseconds next_look_ = 0;          ///< For signs of life.
+    std::vector<Peek*> peeks_;           ///< That have seen nothing yet.
+    std::vector<Operation*> watching_;   ///< Operations that watch the board for arrivals.
+    std::vector<Operation*> listening_;  ///< And for signals.
+    const std::byte* board_ = nullptr;   ///< Where they look.
+    node::NodeMemory* node_ = nullptr;
+    std::vector<Operation*> node_users_;           ///< Operations that look at node memory.
+    std::vector<EarlyCall> early_calls_;           ///< Whose first message has come before their caller.
+    MatchTable<Deputy, Deputy::ByCall> deputies_;  ///< Whose caller has not come.
+    Deputy* all_deputies_ = nullptr;
+    std::uint64_t deputies_active_ = 0;   ///< Deputies whose operations are under way.
+    std::uint64_t attached_callers_ = 0;  ///< Who wait for a deputy.
+    std::vector<std::unique_ptr<CommunicatorState>> retired_;
+    ClockModel host_clock_;  ///< From the machine's clock to that of this rank's host.
 };
 
 }  // namespace rollcall::runtime

@@ -34,14 +34,17 @@ struct Engine::Incoming {
 };
 
 void Engine::receive(Transfer& transfer) {
+    watch_over_peers();
     if (EarlyMessage* early = early_.find(transfer.key)) {
         forget(*early);
         match(transfer, *early);
         return;
     }
-    if (losses_ && (ended_ || dead_.contains(transfer.peer()))) return finish_failed(transfer, dead(transfer.peer()));
+    if (peers_.any_gone() && peers_.is_gone(transfer.peer())) return finish_failed(transfer, dead(transfer.peer()));
     transfer.stage = Transfer::Stage::posted;
     posted_.insert(transfer);
+    if (!transfer.operation && peers_[transfer.peer()].has_backlog) [[unlikely]]
+        ask_for(transfer.key);
 }
 
 void Engine::on_message(std::span<const std::byte> header, ConstBytes payload) noexcept {
@@ -76,11 +79,22 @@ void Engine::receive_message(Incoming& message, std::span<const std::byte> heade
     }
     const bool direct = base.kind == MessageKind::point_to_point;
     // Not one of ours: never from a Rollcall process, so there is nobody to tell.
-    if (header.size() < (direct ? sizeof(MessageHeader) : sizeof(CollectiveHeader)) || base.source < 0 || base.source >= options_.size) {
+    const bool foreign =
+        header.size() < (direct ? sizeof(MessageHeader) : sizeof(CollectiveHeader)) || base.source < 0 || base.source >= options_.size;
+    if (foreign || closing_) {
         if (message.offered) transport_.decline(message.offer);
+        // All ranks have come to the end: this was given up and comes late, or it is of a call that nobody here made.
+        CommunicatorState* communicator =
+            !foreign && base.kind == MessageKind::collective ? communicators_.find(base.communicator) : nullptr;
+        if (communicator) check_call(*communicator, message.header.sequence, message.header.call, base.source);
         return;
     }
-    if (base.credit) peers_[base.source].allowance += base.credit;
+    if (base.credit) {
+        PeerState& peer = peers_[base.source];
+        peer.allowance += base.credit;
+        if (peer.backlogged) [[unlikely]]
+            work_off_backlog(base.source);
+    }
     message.offer.peer = base.source;
     if (base.flags & kEmptyPayload) message.size = 0;
     if (direct) {
@@ -114,10 +128,11 @@ void Engine::deliver_overtaking(PeerState& peer) {
             free_early(early);
         } else if (Transfer* transfer = posted_.take(early.key)) {
             match(*transfer, early);
-        } else if (is_past(early.key.communicator)) {
+        } else if (communicators_.is_past(early.key.communicator)) {
             let_go(early);
         } else {
             early_.insert(early);
+            if (!peeks_.empty()) show(early);
             if (early.stage == EarlyMessage::Stage::offered) land(early);
         }
         link_to = &peer.overtaking;  // the next one may stand anywhere
@@ -127,25 +142,38 @@ void Engine::deliver_overtaking(PeerState& peer) {
 void Engine::deliver(const Incoming& message) {
     const MatchKey key = message.key();
     if (Transfer* transfer = posted_.take(key)) return accept(*transfer, message);
-    CommunicatorState* communicator = find(key.communicator);
-    if (!communicator && is_past(key.communicator)) return discard(message);
+    CommunicatorState* communicator = communicators_.find(key.communicator);
+    if (!communicator && communicators_.is_past(key.communicator)) return discard(message);
     if (key.sequence == 0) {
         EarlyMessage& early = keep(message);
         early_.insert(early);
+        if (!peeks_.empty()) [[unlikely]]
+            show(early);
         if (message.offered) land(early);
         return;
     }
+    Operation* const operation = find_active(key.communicator, key.sequence);
+    const Deputy* const deputy = communicator ? deputies_.find({key.communicator, key.sequence}) : nullptr;
+    if (deputy) [[unlikely]] {
+        const Call& its_call = deputy->operation_.call_;
+        if (!its_call.agrees_with(message.header.call))
+            mismatch(*communicator, key.sequence, its_call, message.header.call, caller_of(message.header), deputy->source_);
+        if (deputy->has_ended()) return discard(message);
+    }
     if (communicator) {
         if (communicator->is_broken_at(key.sequence)) return discard(message);
-        if (!check_call(*communicator, key.sequence, message.header.call, key.source)) return discard(message);
+        if (!check_call(*communicator, key.sequence, message.header.call, caller_of(message.header))) return discard(message);
         // Late: a notice or a copy that its operation no longer needed.
-        if (key.sequence <= communicator->begun && !find_active(*communicator, key.sequence)) return discard(message);
+        if (key.sequence <= communicator->begun && !operation && !deputy) return discard(message);
     }
     EarlyMessage& early = keep(message);
     early_.insert(early);
-    early.communicator = communicator;
-    link(communicator ? communicator->early : unknown_early_, early);
-    Operation* operation = communicator ? find_active(*communicator, key.sequence) : nullptr;
+    early_by_call_.insert(early);
+    if (options_.find_part_alone && communicator && !operation && may_begin_before_caller(*communicator, early)) {
+        early_calls_.push_back({{key.communicator, key.sequence}, early.call, early.offer.phantom, early.caller});
+        has_early_calls_ = true;
+        return;
+    }
     if (message.offered && !land(early) && (message.header.base.flags & kTellDeferred)) {
         CollectiveHeader header = message.header;
         header.base.flags = 0;
@@ -161,11 +189,20 @@ void Engine::discard(const Incoming& message) {
         give_credit(message.header.base.source, message.charge);
 }
 
+// Where no caller has come yet it is the root's call that is passed on.
+int Engine::caller_of(const CollectiveHeader& header) const {
+    if (!(header.base.flags & kUncalled)) return header.base.source;
+    const CommunicatorState* communicator = communicators_.find(header.base.communicator);
+    const bool known = communicator && header.call.root >= 0 && header.call.root < communicator->group->size;
+    return known ? communicator->group->world_rank(header.call.root) : header.base.source;
+}
+
 EarlyMessage& Engine::keep(const Incoming& message) {
     auto& early = *new (arena_.allocate(sizeof(EarlyMessage))) EarlyMessage();
     early.engine = this;
     early.key = message.key();
     early.call = message.header.call;
+    early.caller = caller_of(message.header);
     early.ordinal = message.header.base.ordinal;
     early.size = message.size;
     early.charge = message.charge;
@@ -182,159 +219,35 @@ EarlyMessage& Engine::keep(const Incoming& message) {
     return early;
 }
 
-void Engine::link(EarlyMessage*& list, EarlyMessage& early) noexcept {
-    early.previous = nullptr;
-    early.next = list;
-    if (list) list->previous = &early;
-    list = &early;
-}
-
-void Engine::unlink(EarlyMessage*& list, EarlyMessage& early) noexcept {
-    (early.previous ? early.previous->next : list) = early.next;
-    if (early.next) early.next->previous = early.previous;
-    early.next = early.previous = nullptr;
-}
-
-// Takes it out of the table and the lists: somebody wants it now, or nobody ever will.
-void Engine::forget(EarlyMessage& early) {
-    early_.remove(early);
-    if (early.key.sequence != 0) unlink(early.communicator ? early.communicator->early : unknown_early_, early);
-    if (early.waits_for_landing) {
-        waiting_for_landing_.erase(std::find(waiting_for_landing_.begin(), waiting_for_landing_.end(), &early));
-        early.waits_for_landing = false;
-    }
-}
-
-void Engine::let_go_of(CommunicatorState& communicator, std::uint64_t first, std::uint64_t last) {
-    // All are forgotten before the first is let go: room that comes free must not go to one of them.
-    EarlyMessage* unwanted = nullptr;
-    for (EarlyMessage* early = communicator.early; early;) {
-        EarlyMessage* next = early->next;
-        if (early->key.sequence >= first && early->key.sequence <= last) {
-            forget(*early);
-            early->next = unwanted;
-            unwanted = early;
-        }
-        early = next;
-    }
-    let_go_all(unwanted);
-}
-
-void Engine::let_go_of_past() {
-    EarlyMessage* unwanted = nullptr;
-    early_.for_each([&](EarlyMessage& early) {
-        if (!is_past(early.key.communicator)) return;
-        forget(early);
-        early.next = unwanted;
-        unwanted = &early;
-    });
-    let_go_all(unwanted);
-}
-
-void Engine::let_go_all(EarlyMessage* forgotten) {
-    while (forgotten) {
-        EarlyMessage* early = std::exchange(forgotten, forgotten->next);
-        early->next = nullptr;
-        let_go(*early);
-    }
-}
-
-void Engine::let_go(EarlyMessage& early) {
-    switch (early.stage) {
-        case EarlyMessage::Stage::held: give_credit(early.key.source, early.charge); break;
-        case EarlyMessage::Stage::offered: transport_.decline(early.offer); break;
-        case EarlyMessage::Stage::landing: early.dropped = true; return;
-        case EarlyMessage::Stage::landed: break;
-    }
-    free_early(early);
-}
-
-void Engine::free_early(EarlyMessage& early) {
-    const bool landed = early.from_landing;
-    if (landed)
-        landing_.give_back(early.buffer);
-    else
-        std::free(early.buffer.data);
-    early.~EarlyMessage();
-    arena_.release(&early, sizeof early);
-    if (landed && !waiting_for_landing_.empty()) land_waiting();
-}
-
-// Returns whether it has begun to land.
-bool Engine::land(EarlyMessage& early) {
-    // A message without data is not landed: its sender's waiting is what bounds the number of such messages.
-    if (early.size == 0 || !landing_.could_hold(early.size)) return false;
-    // None overtakes one that waits: a large message is not starved by small ones.
-    if (waiting_for_landing_.empty() && land_now(early)) return true;
-    waiting_for_landing_.push_back(&early);
-    early.waits_for_landing = true;
-    return false;
-}
-
-bool Engine::land_now(EarlyMessage& early) {
-    const auto buffer = landing_.take(early.size, early.offer.phantom);
-    if (!buffer) return false;
-    early.buffer = *buffer;
-    early.from_landing = true;
-    early.stage = EarlyMessage::Stage::landing;
-    switch (transport_.fetch(early.offer, early.buffer, early)) {
-        case Started::done: after_landing(early, Outcome::ok); break;
-        case Started::failed: after_landing(early, Outcome::failed); break;
-        case Started::pending: break;
-    }
-    return true;
-}
-
-void Engine::land_waiting() {
-    while (!waiting_for_landing_.empty()) {
-        EarlyMessage& early = *waiting_for_landing_.front();
-        if (!landing_.fits_now(early.size)) return;
-        // Out of the queue first: what ends at once may come back here.
-        waiting_for_landing_.pop_front();
-        early.waits_for_landing = false;
-        if (land_now(early)) continue;
-        waiting_for_landing_.push_front(&early);  // no memory: when something is given back
-        early.waits_for_landing = true;
-        return;
-    }
-}
-
-void Engine::after_landing(EarlyMessage& early, Outcome outcome) {
-    if (early.dropped) return free_early(early);
-    if (outcome == Outcome::failed) {
-        Transfer* claimed = early.claimed;
-        if (claimed)
-            claimed->early = nullptr;
-        else
-            forget(early);
-        free_early(early);
-        if (claimed) lose(*claimed);
-        return;
-    }
-    early.stage = EarlyMessage::Stage::landed;
-    if (early.claimed) copy_out(*early.claimed, early);
-}
-
-void Engine::copy_out(Transfer& transfer, EarlyMessage& early) {
-    transfer.stage = Transfer::Stage::moving;
-    transfer.received = early.size;
-    transfer.early = &early;
-    const transport::Bytes into{transfer.buffer.data, early.size};
-    if (transport_.copy(into, early.buffer, transfer) == Started::done) finish(transfer);
-}
-
-bool Engine::fits(Transfer& transfer, const Call& call, std::uint64_t size) {
-    if (transfer.operation && !transfer.operation->call_.agrees_with(call)) {
-        Operation& operation = *transfer.operation;
-        finish(transfer);
-        mismatch(operation.communicator_, operation.sequence_, operation.call_, call, transfer.peer());
-        return false;
-    }
+bool Engine::fits(Transfer& transfer, const Call& call, int caller, std::uint64_t size) {
+    if (transfer.operation && !transfer.operation->call_.is_same_as(call) && !fits_own_size(transfer, call, caller, size)) return false;
     if (size <= transfer.buffer.size) return true;
     finish_failed(transfer, Error(ErrorCode::truncated,
                                   fmt::format("a message of {} bytes with tag {} from {} was received into a buffer of {} bytes: "
                                               "receive into one that is at least as long",
                                               size, transfer.key.tag, name_of(transfer.peer()), transfer.buffer.size)));
+    return false;
+}
+
+// Where blocks have own sizes, the root knows what each rank must have said, and the others what the root must send them.
+bool Engine::fits_own_size(Transfer& transfer, const Call& call, int caller, std::uint64_t size) {
+    Operation& operation = *transfer.operation;
+    const Group& group = *operation.communicator_.group;
+    const int peer = transfer.peer();
+    if (!operation.call_.agrees_with(call)) {
+        finish(transfer);
+        const bool nobodys = operation.alone_ && !operation.has_arrived();
+        mismatch(operation.communicator_, operation.sequence(), operation.call_, call, caller,
+                 nobodys ? static_cast<const Deputy*>(operation.on_done_context)->source_ : -1);
+        return false;
+    }
+    const Block* const blocks = operation.arguments_.blocks;
+    const int member = rank_in(group, peer);
+    const std::uint64_t at_root = blocks ? blocks[member].size : size;
+    const std::uint64_t elsewhere = blocks ? call.bytes : transfer.buffer.size;
+    if (at_root == elsewhere) return true;
+    finish(transfer);
+    mismatch_of_sizes(operation, member, at_root, elsewhere);
     return false;
 }
 
@@ -352,9 +265,9 @@ void Engine::fetch(Transfer& transfer, const Offer& offer, std::uint64_t size) {
 }
 
 void Engine::accept(Transfer& transfer, const Incoming& message) {
-    if (!fits(transfer, message.header.call, message.size)) return discard(message);
+    if (!fits(transfer, message.header.call, caller_of(message.header), message.size)) return discard(message);
     if (options_.trace && transfer.operation && message.size && !transfer.operation->first_data_)
-        transfer.operation->first_data_ = transport_.now();
+        transfer.operation->first_data_ = machine_.now();
     if (message.offered) return fetch(transfer, message.offer, message.size);
     move_bytes(transfer.buffer, message.payload);
     transfer.received = message.size;
@@ -363,9 +276,9 @@ void Engine::accept(Transfer& transfer, const Incoming& message) {
 }
 
 void Engine::match(Transfer& transfer, EarlyMessage& early) {
-    if (!fits(transfer, early.call, early.size)) return let_go(early);
+    if (!fits(transfer, early.call, early.caller, early.size)) return let_go(early);
     if (options_.trace && transfer.operation && early.size && !transfer.operation->first_data_)
-        transfer.operation->first_data_ = transport_.now();
+        transfer.operation->first_data_ = machine_.now();
     switch (early.stage) {
         case EarlyMessage::Stage::held: {
             move_bytes(transfer.buffer, {early.buffer.data, early.size});

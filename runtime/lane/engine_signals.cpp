@@ -1,6 +1,7 @@
-// The engine's part in signals: how they are written and looked for. See Operation::turn().
+// The engine's part in the board: arrivals that others write there, and signals (Operation::turn()).
 #include <atomic>
 #include <utility>
+#include <vector>
 
 #include "runtime/lane/engine.hpp"
 
@@ -23,8 +24,8 @@ void Engine::put_signals(Operation& operation, int first, int count) {
     CommunicatorState& communicator = operation.communicator_;
     const Group& group = *communicator.group;
     const std::uint64_t turn = operation.turn_;
-    communicator.signalled[turn % 2] = operation.sequence_;
-    Signal signal{operation.sequence_, 0};
+    communicator.signalled[turn % 2] = operation.sequence();
+    Signal signal{operation.sequence(), 0};
     signal.seal(group.id);
     const auto each = [&](auto&& visit) {
         for (int i = 0, rank = operation.wrapped(first); i < count; ++i, rank = operation.wrapped(rank + 1))
@@ -74,8 +75,54 @@ void Engine::end_turn(Operation& operation) {
     CommunicatorState& communicator = operation.communicator_;
     communicator.turns_ended = operation.turn_;
     if (communicator.turns_taken == communicator.turns_ended) return;
-    for (Operation* other = communicator.active; other; other = other->next_active_)
-        if (other->turn_ == communicator.turns_ended + 1) touch(*other);
+    active_.for_each([&](Operation& other) {
+        if (&other.communicator_ == &communicator && other.turn_ == communicator.turns_ended + 1) touch(other);
+    });
+}
+
+void Engine::see(Operation& operation, int rank, const BoardSlot& slot) {
+    Arrivals& arrivals = *operation.arrivals_;
+    if (slot.tells_of_arrival(operation.sequence()) ? arrivals.see(rank) : arrivals.predicts(rank, slot.predicted)) touch(operation);
+}
+
+unsigned Engine::look_at_board() {
+    unsigned seen = 0;
+    const std::span<std::byte> board = transport_.board();
+    for (Operation* operation : watching_) {
+        std::vector<int>& unseen = operation->arrivals_->unseen_;
+        const Group& group = *operation->communicator_.group;
+        for (std::size_t i = 0; i < unseen.size();) {
+            const BoardSlot slot = read_slot(board, group.slot_of(operation->rank(), unseen[i]));
+            if (slot.sequence < operation->sequence() || !slot.whole(group.id)) {
+                ++i;
+                continue;
+            }
+            see(*operation, unseen[i], slot);
+            if (!slot.tells_of_arrival(operation->sequence())) {
+                ++i;
+                continue;
+            }
+            unseen[i] = unseen.back();
+            unseen.pop_back();
+            ++seen;
+        }
+    }
+    return seen;
+}
+
+void Engine::on_board_changed(std::uint64_t offset, std::uint64_t size) noexcept {
+    if (!node_users_.empty()) look_at_node();
+    if (size == 0) return;
+    listen();
+    if (watching_.empty()) return;
+    const std::uint64_t slot_number = slot_at(offset);
+    const BoardSlot slot = read_slot(transport_.board(), slot_number);
+    for (Operation* operation : watching_) {
+        const Group& group = *operation->communicator_.group;
+        const std::uint64_t first = group.slot_of(operation->rank(), 0);
+        if (slot_number < first || slot_number >= first + static_cast<std::uint64_t>(group.size)) continue;
+        if (slot.sequence >= operation->sequence() && slot.whole(group.id)) see(*operation, static_cast<int>(slot_number - first), slot);
+    }
 }
 
 }  // namespace rollcall::runtime

@@ -1,47 +1,25 @@
 #include "runtime/lane/lane.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <limits>
+#include <chrono>
 #include <utility>
 
-#include <poll.h>
-#include <pthread.h>
 #include <sched.h>
-#include <sys/epoll.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
-#include <fmt/format.h>
-
-#include "runtime/topology/binding.hpp"
+#include "runtime/lane/store_then_look.hpp"
+#include "runtime/lane/waiting.hpp"
 
 namespace rollcall::runtime {
 namespace {
 
-constexpr Nanoseconds kNever = std::numeric_limits<Nanoseconds>::max();
-// A look at the clock costs 22 ns, an empty poll 30 to 100: look every so many empty polls.
-constexpr unsigned kPollsPerClockLook = 32;
-// A pause instruction leaves a hyper-thread's sibling more of the core, but costs 40 ns: not while a quick answer may come.
-constexpr unsigned kPollsBeforeRelax = 512;
-// With yields a round is a scheduling round: the clock is cheap against it.
-constexpr unsigned kYieldsPerClockLook = 8;
 // The application's core is noted every so many calls.
 constexpr std::uint32_t kCallsPerCoreLook = 64;
-// A follower yields this often before it sleeps: the background thread gives the baton back within one poll.
-constexpr int kFollowerYields = 8;
-// Where no background thread watches the notices, the driver does, at this interval.
-constexpr Nanoseconds kNoticeInterval = 1'000'000;
-// A thread that needs the baton looks again after this time, should a waiting caller have been quicker.
-constexpr std::chrono::microseconds kTakeRetry{200};
-// How long the background thread polls after something has moved.
-constexpr Nanoseconds kLinger = 50'000;
-// How often a lane that has calls under way looks after time-driven work, at the latest.
-constexpr Nanoseconds kTickInterval = 10'000'000;
-// And a sleeping one.
-constexpr Nanoseconds kSleepingTick = 50'000'000;
+// Calls that end at once do not poll. After so many of them one does: peers wait for messages of their own.
+constexpr unsigned kCallsWithoutPoll = 32;
+// A thread that waits for the baton yields a few times before it sleeps: the background thread gives it back within one poll.
+constexpr int kYieldsForBaton = 8;
+// A connection that is being made takes a round trip, and the peer's attention.
+constexpr Nanoseconds kWordsLeaveWithin = 50 * kMillisecond;
 
 void relax() noexcept {
 #if defined(__x86_64__)
@@ -51,129 +29,90 @@ void relax() noexcept {
 #endif
 }
 
-Nanoseconds add(Nanoseconds time, Nanoseconds span) noexcept { return span > kNever - time ? kNever : time + span; }
-
-Nanoseconds deadline_of(Timeout timeout) noexcept { return timeout == kForever ? kNever : add(monotonic_now(), timeout.count()); }
-
-void poll_until(pollfd* descriptors, nfds_t count, Nanoseconds until) noexcept {
-    if (until == kNever) {
-        ::poll(descriptors, count, -1);
-        return;
-    }
-    const Nanoseconds left = std::max<Nanoseconds>(0, until - monotonic_now());
-    const timespec time{left / 1'000'000'000, left % 1'000'000'000};
-    ::ppoll(descriptors, count, &time, nullptr);
-}
-
 }  // namespace
 
-Nanoseconds monotonic_now() noexcept {
-    timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return Nanoseconds{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
 Lane::Lane(Engine& engine, bootstrap::Bootstrap& bootstrap, const IdlePolicy& policy)
-    : engine_(engine), bootstrap_(bootstrap), policy_(policy) {
+    : engine_(engine), bootstrap_(bootstrap), policy_(policy), idle_(policy.yield, policy.spin) {
     application_cpu_ = sched_getcpu();
     if (policy_.background)
         thread_ = std::thread([this] { background(); });
     else
-        open_event_loop();
+        event_loop_.open(engine_.transport().descriptor(), bootstrap_.notice_descriptor());
 }
 
-Lane::~Lane() {
-    stop_background();
-    if (event_loop_ >= 0) close(event_loop_);
-}
-
-void Lane::open_event_loop() {
-    event_loop_ = epoll_create1(EPOLL_CLOEXEC);
-    bool added = event_loop_ >= 0;
-    for (const int descriptor : {engine_.transport().descriptor(), bootstrap_.notice_descriptor()}) {
-        epoll_event event{};
-        event.events = EPOLLIN;
-        if (descriptor >= 0) added = added && epoll_ctl(event_loop_, EPOLL_CTL_ADD, descriptor, &event) == 0;
-    }
-    if (!added)
-        throw Error(ErrorCode::state,
-                    fmt::format("cannot make a descriptor for host-driven progress: {}; raise the limit of open files (ulimit -n)",
-                                std::strerror(errno)));
-}
-
-void Lane::stop_background() {
-    if (!thread_.joinable()) return;
-    stopping_ = true;
-    background_wake_.signal();
-    thread_.join();
-    thread_id_ = 0;
-}
-
-void Lane::resume_background() {
-    paused_.fetch_sub(1, std::memory_order_relaxed);
-    background_wake_.signal();
-}
-
-Nanoseconds Lane::background_cpu_time() const {
-    if (!thread_id_.load()) return 0;
-    clockid_t clock;
-    timespec time{};
-    if (pthread_getcpuclockid(const_cast<std::thread&>(thread_).native_handle(), &clock) != 0) return 0;
-    clock_gettime(clock, &time);
-    return Nanoseconds{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
+Lane::~Lane() { stop_background(); }
 
 // --- the baton ---------------------------------------------------------------------------------------------------------
 
 void Lane::release() noexcept {
     // What was submitted while this owner was leaving would otherwise wait for the next one.
     for (;;) {
-        if (engine_.finished() != told_finished_) {
-            told_finished_ = engine_.finished();
-            if (followers_.load(std::memory_order_relaxed)) wake_followers();
-        }
-        busy_.store(engine_.busy(), std::memory_order_relaxed);
-        // Sequentially consistent: a follower counts itself, then tries the baton; the owner frees it, then counts.
-        baton_.exchange(false, std::memory_order_seq_cst);
-        if (followers_.load(std::memory_order_seq_cst)) wake_followers();
-        if (!submitted_.load(std::memory_order_relaxed) && !noticed_.load(std::memory_order_relaxed)) return;
+        const std::uint64_t finished = engine_.finished();
+        told_finished_.store(finished, std::memory_order_relaxed);
+        due_.store(engine_.due(), std::memory_order_relaxed);
+        if (store_then_look(baton_, false, followers_)) wake_followers(true);
+        // An event loop beside a background thread is woken by ends only: else the two would wake each other for ever.
+        if (!policy_.background || finished != finished_seen_.load(std::memory_order_relaxed)) wake_loop();
+        if (!submitted_.load(std::memory_order_seq_cst) && !noticed_.load(std::memory_order_seq_cst)) return;
         if (!try_take()) return;
         drain();
     }
 }
 
 void Lane::note_call() noexcept {
-    const std::uint32_t activity = activity_.load(std::memory_order_relaxed) + 1;
-    activity_.store(activity, std::memory_order_relaxed);
-    if (activity % kCallsPerCoreLook == 0) application_cpu_.store(sched_getcpu(), std::memory_order_relaxed);
+    if (++calls_ % kCallsPerCoreLook == 0) application_cpu_.store(sched_getcpu(), std::memory_order_relaxed);
+}
+
+unsigned Lane::poll() noexcept {
+    polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    calls_since_poll_ = 0;
+    return engine_.progress();
+}
+
+void Lane::tick_if_due(Nanoseconds now) {
+    if (now >= engine_.due()) engine_.tick(now);
 }
 
 // Arms the descriptor and says on the board that nobody looks. False: something is there.
 bool Lane::park() {
     transport::Transport& transport = engine_.transport();
-    set_sleeping(transport.board(), true);
+    engine_.set_sleeping(true);
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (engine_.progress() + drain() == 0 && transport.arm()) {
+    if (poll() + drain() == 0 && transport.arm()) {
         parked_.store(true, std::memory_order_relaxed);
         return true;
     }
-    set_sleeping(transport.board(), false);
+    engine_.set_sleeping(false);
     return false;
 }
 
 // A new owner found the lane parked. It will take the events for which the descriptor was armed, and with them the
-// wake-up of the background thread: so that thread must be told to begin its looks again. (Not by itself: it would wake
-// itself for ever.)
+// wake-up of who sleeps on it: so that one must be told to look again. (The background thread not by itself: it would wake
+// itself for ever. An event loop may be: it clears this before it parks.)
 void Lane::unpark(bool in_background) noexcept {
     parked_.store(false, std::memory_order_relaxed);
-    set_sleeping(engine_.transport().board(), false);
-    if (policy_.background && !in_background) background_wake_.signal();
+    engine_.set_sleeping(false);
+    if (!policy_.background)
+        event_loop_.signal();
+    else if (!in_background)
+        background_wake_.signal();
 }
 
-void Lane::wake_followers() noexcept {
-    // The lock makes sure that a follower that has looked and not yet slept is not missed.
-    { const std::lock_guard lock(mutex_); }
-    followers_wake_.notify_all();
+void Lane::wake_followers(bool baton_is_free) noexcept {
+    const std::lock_guard lock(mutex_);
+    for (Follower* follower : sleeping_followers_)
+        if (follower->reached_goal()) {
+            follower->wake.notify_one();
+        } else if (std::exchange(baton_is_free, false)) {
+            follower->wake.notify_one();
+        }
+}
+
+// While this thread drives: others' ends.
+void Lane::tell_of_ends() noexcept {
+    if (engine_.finished() == told_finished_.load(std::memory_order_relaxed)) return;
+    if (store_then_look(told_finished_, engine_.finished(), followers_)) wake_followers(false);
+    wake_loop();
 }
 
 void Lane::wake_owner() noexcept {
@@ -183,16 +122,17 @@ void Lane::wake_owner() noexcept {
 
 void Lane::take() {
     if (try_take()) return;
+    struct Never {
+        static bool done() noexcept { return false; }
+    };
     wanted_.fetch_add(1, std::memory_order_seq_cst);
-    followers_.fetch_add(1, std::memory_order_seq_cst);
     bool taken = false;
-    for (int i = 0; i < kFollowerYields && !(taken = try_take()); ++i) sched_yield();
-    if (!taken) {
+    for (int i = 0; i < kYieldsForBaton && !(taken = try_take()); ++i) sched_yield();
+    while (!taken) {
         wake_owner();
-        std::unique_lock lock(mutex_);
-        while (!try_take()) followers_wake_.wait_for(lock, kTakeRetry);
+        follow(Never(), kNever);
+        taken = try_take();
     }
-    followers_.fetch_sub(1, std::memory_order_relaxed);
     wanted_.fetch_sub(1, std::memory_order_relaxed);
 }
 
@@ -205,7 +145,7 @@ unsigned Lane::drain() {
             taken.swap(submissions_);
             submitted_.store(false, std::memory_order_relaxed);
         }
-        for (Waitable* waitable : taken) waitable->begin(engine_);
+        for (Waitable* waitable : taken) engine_.begin(*waitable);
         happened += static_cast<unsigned>(taken.size());
     }
     if (noticed_.load(std::memory_order_relaxed)) {
@@ -217,22 +157,23 @@ unsigned Lane::drain() {
 
 // What this thread has submitted before comes first: operations of a communicator begin in the order of their calls.
 void Lane::begin(Waitable& waitable) {
+    note_call();
     if (submitted_.load(std::memory_order_relaxed)) [[unlikely]]
         drain();
-    waitable.begin(engine_);
-    if (engine_.take_unserved()) engine_.progress();
+    engine_.begin(waitable);
+    if (++calls_since_poll_ < kCallsWithoutPoll && !poll_wanted_.load(std::memory_order_relaxed)) [[likely]]
+        return;
+    poll_wanted_.store(false, std::memory_order_relaxed);
+    poll();
 }
 
 // --- callers -------------------------------------------------------------------------------------------------------------
 
 void Lane::start(Waitable& waitable) {
     if (try_take()) {
-        note_call();
-        begin(waitable);
-        release();
-        return;
+        const Baton baton(*this);
+        return begin(waitable);
     }
-    counters_.submissions.fetch_add(1, std::memory_order_relaxed);
     {
         const std::lock_guard lock(mutex_);
         submissions_.push_back(&waitable);
@@ -241,68 +182,65 @@ void Lane::start(Waitable& waitable) {
     wake_owner();
     // The owner may have left between the look at the baton and the entry in the queue.
     if (try_take()) {
+        const Baton baton(*this);
         drain();
-        release();
     }
 }
 
 // Waits while somebody else drives. True: done, or the baton may be free; false: the time is over.
 template <class Goal>
-bool Lane::follow(const Goal& waitable, Nanoseconds deadline) {
+bool Lane::follow(const Goal& goal, Nanoseconds deadline) {
+    const auto over = [&] { return goal.done() || !baton_.load(std::memory_order_seq_cst); };
     followers_.fetch_add(1, std::memory_order_seq_cst);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    // Threads that call in turns get the baton from each other within microseconds; a wake-up takes tens of them.
+    const Nanoseconds patience = monotonic_now() + policy_.spin;
+    while (!over() && monotonic_now() < std::min(patience, deadline)) sched_yield();
     bool in_time = true;
-    for (int i = 0; i < kFollowerYields && !waitable.done() && baton_.load(std::memory_order_seq_cst); ++i) sched_yield();
-    {
+    if (!over()) {
+        Follower self{[](const void* its) { return static_cast<const Goal*>(its)->done(); }, &goal, {}};
         std::unique_lock lock(mutex_);
-        while (!waitable.done() && baton_.load(std::memory_order_seq_cst)) {
+        sleeping_followers_.push_back(&self);
+        while (in_time && !over()) {
             if (deadline == kNever) {
-                followers_wake_.wait(lock);
+                self.wake.wait(lock);
             } else {
                 const Nanoseconds left = deadline - monotonic_now();
-                if (left <= 0) {
-                    in_time = false;
-                    break;
-                }
-                followers_wake_.wait_for(lock, std::chrono::nanoseconds(left));
+                in_time = left > 0;
+                if (in_time) self.wake.wait_for(lock, std::chrono::nanoseconds(left));
             }
         }
+        sleeping_followers_.remove(&self);
     }
     followers_.fetch_sub(1, std::memory_order_relaxed);
+    // Woken for the baton, and does not need it: the next one may.
+    if ((goal.done() || !in_time) && followers_.load(std::memory_order_seq_cst) && !baton_.load(std::memory_order_seq_cst))
+        wake_followers(true);
     return in_time;
 }
 
 // Polls until it is done, the time is over, or another thread needs the baton for something that cannot be queued.
 template <class Goal>
-Lane::Drove Lane::drive(const Goal& waitable, Nanoseconds deadline) {
-    unsigned empty = 0;
+Lane::Drove Lane::drive(const Goal& goal, Nanoseconds deadline) {
     bool slept = false;
-    Nanoseconds empty_since = 0;
     Drove result = Drove::done;
-    const unsigned looks_every = policy_.yield ? kYieldsPerClockLook : kPollsPerClockLook;
+    idle_.begin();
     for (;;) {
-        unsigned happened = engine_.progress();
-        if (waitable.done()) break;
+        unsigned happened = poll();
+        if (goal.done()) break;
         if (submitted_.load(std::memory_order_relaxed) || noticed_.load(std::memory_order_relaxed)) {
             happened += drain();
-            if (waitable.done()) break;
+            if (goal.done()) break;
         }
-        if (engine_.finished() != told_finished_) {
-            told_finished_ = engine_.finished();
-            if (followers_.load(std::memory_order_relaxed)) wake_followers();
+        tell_of_ends();
+        switch (idle_.polled(happened != 0)) {
+            case Idle::Step::poll: continue;
+            case Idle::Step::relax: relax(); continue;
+            case Idle::Step::yield: sched_yield(); continue;
+            case Idle::Step::look: break;
         }
-        if (happened) {
-            empty = 0;
-            empty_since = 0;
-        } else {
-            if (policy_.yield)
-                sched_yield();
-            else if (empty > kPollsBeforeRelax)
-                relax();
-        }
-        if (++empty % looks_every != 0) continue;
-
-        const Nanoseconds now = monotonic_now();
-        if (now >= deadline) {
+        const Nanoseconds before = monotonic_now();
+        if (before >= deadline) {
             result = Drove::timed_out;
             break;
         }
@@ -310,19 +248,16 @@ Lane::Drove Lane::drive(const Goal& waitable, Nanoseconds deadline) {
             result = Drove::wanted;
             break;
         }
-        if (now >= next_tick_) {
-            next_tick_ = std::min(add(now, kTickInterval), engine_.tick(now));
-            if (waitable.done()) break;
+        if (before >= engine_.due()) {
+            engine_.tick(before);
+            continue;  // what it ended is looked at before anything else
         }
-        if (!policy_.background && now >= next_notice_look_) {
-            next_notice_look_ = now + kNoticeInterval;
-            look_at_notices();
-        }
-        if (!empty_since) empty_since = now;
-        if (now - empty_since < policy_.spin) continue;
-        sleep_as_owner(std::min(deadline, add(now, kSleepingTick)));
+        look_at_notices_if_due(before);
+        sched_yield();
+        if (!idle_.looked(before, monotonic_now())) continue;
+        sleep_as_owner(std::min(deadline, engine_.due()));
+        idle_.slept();
         slept = true;
-        empty_since = 0;
     }
     if (slept) {
         application_cpu_.store(sched_getcpu(), std::memory_order_relaxed);
@@ -332,41 +267,43 @@ Lane::Drove Lane::drive(const Goal& waitable, Nanoseconds deadline) {
 }
 
 template <class Goal>
-bool Lane::wait_for(const Goal& waitable, Timeout timeout) {
-    const Nanoseconds deadline = waitable.done() ? 0 : deadline_of(timeout);
-    while (!waitable.done()) {
+bool Lane::wait_until(const Goal& goal, Nanoseconds deadline) {
+    while (!goal.done()) {
         if (!try_take()) {
-            if (!follow(waitable, deadline)) return waitable.done();
+            if (!follow(goal, deadline)) return goal.done();
             continue;
         }
-        note_call();
-        const Drove drove = waitable.done() ? Drove::done : drive(waitable, deadline);
-        release();
+        Drove drove = Drove::done;
+        {
+            const Baton baton(*this);
+            note_call();
+            if (!goal.done()) drove = drive(goal, deadline);
+        }
         if (drove != Drove::wanted) return drove == Drove::done;
-        for (int i = 0; i < kFollowerYields && wanted_.load(std::memory_order_relaxed); ++i) sched_yield();
+        for (int i = 0; i < kYieldsForBaton && wanted_.load(std::memory_order_relaxed); ++i) sched_yield();
     }
     return true;
 }
 
 bool Lane::run(Waitable& waitable, Timeout timeout) {
+    const Nanoseconds deadline = timeout == kForever ? kNever : deadline_after(timeout);
     if (!try_take()) {
         start(waitable);
-        return wait(waitable, timeout);
+        return wait_until(waitable, deadline);
     }
-    note_call();
-    begin(waitable);
-    if (waitable.done()) {
-        release();
-        return true;
+    Drove drove = Drove::done;
+    {
+        const Baton baton(*this);
+        begin(waitable);
+        if (!waitable.done()) drove = drive(waitable, deadline);
     }
-    const Nanoseconds deadline = deadline_of(timeout);
-    const Drove drove = drive(waitable, deadline);
-    release();
-    if (drove != Drove::wanted) return drove == Drove::done;
-    return wait(waitable, deadline == kNever ? kForever : Timeout(std::max<Nanoseconds>(0, deadline - monotonic_now())));
+    return drove == Drove::wanted ? wait_until(waitable, deadline) : drove == Drove::done;
 }
 
-bool Lane::wait(Waitable& waitable, Timeout timeout) { return wait_for(waitable, timeout); }
+bool Lane::wait(Waitable& waitable, Timeout timeout) {
+    return waitable.done() || wait_until(waitable, timeout == kForever ? kNever : deadline_after(timeout));
+}
+void Lane::wait(const Ended::Wait& wait) { wait_until(wait, wait.until); }
 
 int Lane::wait_any(std::span<Waitable* const> waitables, Timeout timeout) {
     struct AnyOf {
@@ -379,7 +316,7 @@ int Lane::wait_any(std::span<Waitable* const> waitables, Timeout timeout) {
         bool done() const { return first() >= 0; }
     };
     const AnyOf any{waitables};
-    wait_for(any, timeout);
+    if (!any.done()) wait_until(any, timeout == kForever ? kNever : deadline_after(timeout));
     return any.first();
 }
 
@@ -393,163 +330,71 @@ void Lane::sleep_as_owner(Nanoseconds until) {
     }
     counters_.caller_sleeps.fetch_add(1, std::memory_order_relaxed);
     owner_sleeps_.store(true, std::memory_order_seq_cst);
-    set_sleeping(transport.board(), true);
+    engine_.set_sleeping(true);
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (engine_.progress() == 0 && !submitted_.load() && !noticed_.load() && !wanted_.load() && transport.arm()) {
+    if (poll() == 0 && !submitted_.load() && !noticed_.load() && !wanted_.load() && transport.arm()) {
         pollfd descriptors[3] = {{descriptor, POLLIN, 0}, {owner_wake_.get(), POLLIN, 0}, {bootstrap_.notice_descriptor(), POLLIN, 0}};
         poll_until(descriptors, policy_.background ? 2 : 3, until);
         if (descriptors[1].revents) owner_wake_.clear();
+        if (!policy_.background && descriptors[2].revents) look_at_notices();
     }
-    set_sleeping(transport.board(), false);
-    owner_sleeps_.store(false, std::memory_order_relaxed);
+    engine_.set_sleeping(false);
+    owner_sleeps_.store(false, std::memory_order_seq_cst);  // before it looks at dormant_
 }
 
 void Lane::abandon(Waitable& waitable, const Error& error) {
     as_owner([&](Engine& engine) {
-        drain();
         if (!waitable.done()) waitable.abandon(engine, error);
     });
-    wait(waitable, kForever);  // bounded: the engine cuts the connection of a peer that does not let go
+    if (!waitable.done()) wait_until(waitable, kNever);
 }
+
+void Lane::let_words_leave() {
+    as_owner([&](Engine& engine) {
+        for (const Nanoseconds until = monotonic_now() + kWordsLeaveWithin; engine.has_words_under_way() && monotonic_now() < until;)
+            if (poll() == 0) sched_yield();
+    });
+}
+
+// --- progress by the host program --------------------------------------------------------------------------------------------
 
 bool Lane::progress() {
     if (!try_take()) return false;
+    const Baton baton(*this);
     note_call();
     const Nanoseconds now = monotonic_now();
-    if (!policy_.background && now >= next_notice_look_) {
-        next_notice_look_ = now + kNoticeInterval;
-        look_at_notices();
-    }
-    const unsigned happened = engine_.progress() + drain();
-    if (now >= next_tick_) next_tick_ = std::min(add(now, kTickInterval), engine_.tick(now));
-    release();
+    look_at_notices_if_due(now);
+    const unsigned happened = poll() + drain();
+    tick_if_due(now);
     return happened != 0;
 }
 
+int Lane::descriptor() {
+    // With a background thread, which takes the transport's events, a loop hears of what has ended only.
+    if (policy_.background && !event_loop_.is_open()) event_loop_.open(-1, -1);
+    return event_loop_.get();
+}
+
 bool Lane::prepare_to_sleep() {
-    if (!try_take()) return false;
-    // What one request's test() moved on may have ended another that was tested before it.
-    if (std::exchange(finished_seen_, engine_.finished()) != engine_.finished()) {
-        release();
+    if (policy_.background || !try_take()) {
+        // Another thread drives, and takes the events: this one sleeps until that one leaves, or something has ended.
+        event_loop_.clear_signal();
+        event_loop_.watch_transport(false);
+        event_loop_.wake_at(kNever);
+        const std::uint64_t told = store_then_look(loop_sleeps_, true, told_finished_);
+        const bool somebody_drives = policy_.background || baton_.load(std::memory_order_seq_cst);
+        if (finished_seen_.exchange(told) == told && somebody_drives) return true;
+        loop_sleeps_.store(false);
         return false;
     }
-    if (!policy_.background) look_at_notices();
-    const bool quiet = park();
-    release();
-    return quiet;
-}
-
-// --- notices of deaths -----------------------------------------------------------------------------------------------------
-
-void Lane::look_at_notices() {
-    bool any = false;
-    while (auto notice = bootstrap_.take_notice()) {
-        const std::lock_guard lock(mutex_);
-        notices_.push_back(std::move(*notice));
-        any = true;
-    }
-    if (any) noticed_.store(true, std::memory_order_seq_cst);
-}
-
-void Lane::handle_notices() {
-    std::vector<bootstrap::Notice> taken;
-    {
-        const std::lock_guard lock(mutex_);
-        taken.swap(notices_);
-        noticed_.store(false, std::memory_order_relaxed);
-    }
-    for (const bootstrap::Notice& notice : taken) {
-        if (notice.rank >= 0)
-            engine_.on_death(notice.rank, notice.how);
-        else
-            engine_.on_job_ended(notice.how);
-    }
-}
-
-// --- the background thread ---------------------------------------------------------------------------------------------------
-
-void Lane::move_to_application_core() {
-    static thread_local int bound_to = -1;
-    const int cpu = application_cpu_.load(std::memory_order_relaxed);
-    if (!policy_.follow_application || cpu < 0 || cpu == bound_to) return;
-    if (!bind_this_thread(std::span(&cpu, 1))) bound_to = cpu;
-}
-
-void Lane::background() {
-    pthread_setname_np(pthread_self(), "rollcall-lane");
-    thread_id_ = static_cast<int>(syscall(SYS_gettid));
-    const int descriptor = engine_.transport().descriptor();
-    std::uint32_t last_activity = activity_.load(std::memory_order_relaxed);
-    Nanoseconds last_event = monotonic_now();
-    enum { looking, parked, dormant } state = looking;
-
-    while (!stopping_.load()) {
-        pollfd descriptors[3] = {{background_wake_.get(), POLLIN, 0}, {bootstrap_.notice_descriptor(), POLLIN, 0}, {descriptor, POLLIN, 0}};
-        Nanoseconds until = kNever;
-        if (paused_.load(std::memory_order_relaxed) > 0)
-            state = dormant;
-        else if (state == looking)
-            until = monotonic_now() + policy_.tick;
-        else if (state == parked && busy_.load(std::memory_order_relaxed))
-            until = monotonic_now() + kSleepingTick;
-        poll_until(descriptors, state == parked ? 3 : 2, until);
-        counters_.background_looks.fetch_add(1, std::memory_order_relaxed);
-        if (descriptors[0].revents) background_wake_.clear();
-        if (descriptors[1].revents) look_at_notices();
-        if (stopping_.load()) break;
-        if (noticed_.load(std::memory_order_relaxed)) {
-            if (try_take(true)) {
-                drain();
-                release();
-            } else {
-                wake_owner();
-            }
-        }
-        if (paused_.load(std::memory_order_relaxed) > 0) continue;
-
-        const bool was_parked = std::exchange(state, looking) == parked;
-        const std::uint32_t activity = std::exchange(last_activity, activity_.load(std::memory_order_relaxed));
-        if (activity != last_activity && !(was_parked && descriptors[2].revents)) {
-            last_event = monotonic_now();  // the application calls: leave it alone
-            continue;
-        }
-        move_to_application_core();
-        if (!try_take(true)) {
-            last_event = monotonic_now();
-            // A caller that sleeps inside wakes this thread when it leaves.
-            if (owner_sleeps_.load(std::memory_order_relaxed)) {
-                dormant_.store(true, std::memory_order_seq_cst);
-                if (owner_sleeps_.load(std::memory_order_seq_cst)) state = dormant;
-            }
-            continue;
-        }
-        // Where something moves, more of it follows: a large message comes in pieces.
-        unsigned happened = 0;
-        Nanoseconds now = monotonic_now();
-        Nanoseconds last_moved = now - kLinger;
-        while (!followers_.load(std::memory_order_relaxed)) {
-            const unsigned moved = engine_.progress() + drain();
-            now = monotonic_now();
-            if (moved) {
-                happened += moved;
-                last_moved = now;
-            } else if (now - last_moved >= kLinger) {
-                break;
-            } else if (policy_.yield) {
-                sched_yield();
-            }
-        }
-        if (now >= next_tick_) next_tick_ = std::min(add(now, kTickInterval), engine_.tick(now));
-        if (happened) {
-            counters_.background_takeovers.fetch_add(1, std::memory_order_relaxed);
-            last_event = now;
-        }
-        if (descriptor >= 0 && now - last_event >= policy_.quiet && park()) {
-            state = parked;
-            counters_.background_parks.fetch_add(1, std::memory_order_relaxed);
-        }
-        release();
-    }
+    const Baton baton(*this);
+    // What one request's test() moved on may have ended another that was tested before it.
+    if (finished_seen_.exchange(engine_.finished()) != engine_.finished()) return false;
+    look_at_notices();
+    event_loop_.clear_signal();
+    event_loop_.watch_transport(true);
+    event_loop_.wake_at(engine_.due());
+    return park();
 }
 
 }  // namespace rollcall::runtime

@@ -1,9 +1,10 @@
 /// \file
-/// An intrusive hash table from MatchKey to nodes, first in first out among equal keys.
+/// An intrusive hash table from keys to nodes, first in first out among equal keys.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -11,53 +12,86 @@
 
 namespace rollcall::runtime {
 
-/// Node must have members `MatchKey key` and `Node* match_next`. Owner-only. Nodes are not owned.
+/// By the whole key: Node has the members `MatchKey key` and `Node* match_next`.
 template <class Node>
+struct ByMatchKey {
+    using Key = MatchKey;
+    static const Key& key(const Node& node) noexcept { return node.key; }
+    static Node*& next(Node& node) noexcept { return node.match_next; }
+};
+
+/// `Access` says what the key of a node is, and where its link is. Owner-only. Nodes are not owned.
+template <class Node, class Access = ByMatchKey<Node>>
 class MatchTable {
   public:
+    using Key = typename Access::Key;
+
     std::size_t size() const noexcept { return count_; }
+    /// How many nodes have been looked at since the beginning (modulo 2^32): what looks have cost, for tests.
+    std::uint32_t steps() const noexcept { return steps_; }
 
     void insert(Node& node) {
         if (count_ >= (many_.empty() ? kFew : 2 * many_.size())) grow();
-        Bucket& bucket = bucket_of(node.key);
+        Bucket& bucket = bucket_of(Access::key(node));
         append(bucket, node);
         ++count_;
     }
 
+    /// As the oldest of its key.
+    void insert_first(Node& node) {
+        if (count_ >= (many_.empty() ? kFew : 2 * many_.size())) grow();
+        Bucket& bucket = bucket_of(Access::key(node));
+        next(node) = bucket.head;
+        bucket.head = &node;
+        if (!bucket.tail) bucket.tail = &node;
+        ++count_;
+    }
+
     /// The oldest node with this key, or null; it stays in the table.
-    Node* find(const MatchKey& key) const noexcept {
+    Node* find(const Key& key) const noexcept {
         if (count_ == 0) return nullptr;
-        for (Node* node = bucket_of(key).head; node; node = node->match_next)
-            if (node->key == key) return node;
+        for (Node* node = bucket_of(key).head; node; node = next(*node))
+            if (++steps_; Access::key(*node) == key) return node;
         return nullptr;
+    }
+
+    /// Calls `visit` with each node of this key, oldest first; it may remove that node.
+    template <class F>
+    void for_each_of(const Key& key, F&& visit) {
+        if (count_ == 0) return;
+        for (Node* node = bucket_of(key).head; node;) {
+            Node* following = next(*node);
+            if (++steps_; Access::key(*node) == key) visit(*node);
+            node = following;
+        }
     }
 
     /// The oldest node with this key for which `predicate` holds, or null; it stays in the table.
     template <class Predicate>
-    Node* find_if(const MatchKey& key, Predicate predicate) const {
+    Node* find_if(const Key& key, Predicate predicate) const {
         if (count_ == 0) return nullptr;
-        for (Node* node = bucket_of(key).head; node; node = node->match_next)
-            if (node->key == key && predicate(*node)) return node;
+        for (Node* node = bucket_of(key).head; node; node = next(*node))
+            if (++steps_; Access::key(*node) == key && predicate(*node)) return node;
         return nullptr;
     }
 
     /// The oldest node with this key, or null; it leaves the table.
-    Node* take(const MatchKey& key) noexcept {
+    Node* take(const Key& key) noexcept {
         if (count_ == 0) return nullptr;
         Bucket& bucket = bucket_of(key);
         Node* previous = nullptr;
-        for (Node* node = bucket.head; node; previous = node, node = node->match_next)
-            if (node->key == key) return unlink(bucket, previous, node);
+        for (Node* node = bucket.head; node; previous = node, node = next(*node))
+            if (++steps_; Access::key(*node) == key) return unlink(bucket, previous, node);
         return nullptr;
     }
 
     /// Removes this very node if it is there.
     bool remove(Node& wanted) noexcept {
         if (count_ == 0) return false;
-        Bucket& bucket = bucket_of(wanted.key);
+        Bucket& bucket = bucket_of(Access::key(wanted));
         Node* previous = nullptr;
-        for (Node* node = bucket.head; node; previous = node, node = node->match_next)
-            if (node == &wanted) return unlink(bucket, previous, node) != nullptr;
+        for (Node* node = bucket.head; node; previous = node, node = next(*node))
+            if (++steps_; node == &wanted) return unlink(bucket, previous, node) != nullptr;
         return false;
     }
 
@@ -65,33 +99,36 @@ class MatchTable {
     void for_each(F&& visit) const {
         for (const Bucket& bucket : buckets())
             for (Node* node = bucket.head; node;) {
-                Node* next = node->match_next;
+                ++steps_;
+                Node* following = next(*node);
                 visit(*node);
-                node = next;
+                node = following;
             }
     }
 
   private:
+    static Node*& next(Node& node) noexcept { return Access::next(node); }
+
     struct Bucket {
         Node* head = nullptr;
         Node* tail = nullptr;
     };
 
     /// While there are few they stand in one list: no hash is computed, and no other memory looked at.
-    Bucket& bucket_of(const MatchKey& key) noexcept { return many_.empty() ? few_ : many_[key.hash() & (many_.size() - 1)]; }
-    const Bucket& bucket_of(const MatchKey& key) const noexcept { return const_cast<MatchTable*>(this)->bucket_of(key); }
+    Bucket& bucket_of(const Key& key) noexcept { return many_.empty() ? few_ : many_[key.hash() & (many_.size() - 1)]; }
+    const Bucket& bucket_of(const Key& key) const noexcept { return const_cast<MatchTable*>(this)->bucket_of(key); }
     std::span<const Bucket> buckets() const noexcept { return many_.empty() ? std::span(&few_, 1) : std::span(many_); }
 
     static void append(Bucket& bucket, Node& node) noexcept {
-        node.match_next = nullptr;
-        (bucket.tail ? bucket.tail->match_next : bucket.head) = &node;
+        next(node) = nullptr;
+        (bucket.tail ? next(*bucket.tail) : bucket.head) = &node;
         bucket.tail = &node;
     }
 
     Node* unlink(Bucket& bucket, Node* previous, Node* node) noexcept {
-        (previous ? previous->match_next : bucket.head) = node->match_next;
+        (previous ? next(*previous) : bucket.head) = next(*node);
         if (bucket.tail == node) bucket.tail = previous;
-        node->match_next = nullptr;
+        next(*node) = nullptr;
         --count_;
         return node;
     }
@@ -101,14 +138,15 @@ class MatchTable {
         many_.assign(4 * std::max(kFew / 2, old.size()), Bucket());
         for (const Bucket& bucket : old)
             for (Node* node = bucket.head; node;) {
-                Node* next = node->match_next;
-                append(bucket_of(node->key), *node);
-                node = next;
+                Node* following = next(*node);
+                append(bucket_of(Access::key(*node)), *node);
+                node = following;
             }
     }
 
     static constexpr std::size_t kFew = 8;
-    std::size_t count_ = 0;
+    std::uint32_t count_ = 0;
+    mutable std::uint32_t steps_ = 0;
     Bucket few_;
     std::vector<Bucket> many_;
 };

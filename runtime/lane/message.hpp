@@ -18,6 +18,8 @@ enum class MessageKind : std::uint8_t {
     probe,     ///< "I wait for you in this call": compared with the receiver's own call.
     entered,   ///< The answer to a probe, if there is one: how far the source has come in that call, in the flags.
     deferred,  ///< An early message stays at its sender, who asked to be told: no landing buffer for it now.
+    backlog,   ///< Point-to-point messages wait at the source, or (no flag) no longer do.
+    wanted,    ///< There is a receive at the source for a message of this communicator and tag, which may be in the backlog.
     failed,    ///< An operation failed at the source; the payload is the sentence, `call.root` the rank that caused it.
 };
 
@@ -25,9 +27,11 @@ inline constexpr std::uint8_t kEmptyPayload = 1;  ///< Flag: the large path carr
 inline constexpr std::uint8_t kTellDeferred = 2;  ///< Flag: answer with `deferred` if this is early and cannot land.
 inline constexpr std::uint8_t kHasArrived = 4;    ///< Flag of `entered`: its caller has arrived.
 inline constexpr std::uint8_t kHasSignalled = 8;  ///< Flag of `entered`: it has signalled to whom it signals in this call.
+inline constexpr std::uint8_t kHasBacklog = 16;   ///< Flag of `backlog`.
+inline constexpr std::uint8_t kUncalled = 32;     ///< Flag: no caller has come where it is from; it passes on what the root called.
 
-/// What an eager message counts besides its payload: about what an early one costs in book-keeping.
-inline constexpr std::uint32_t kEntryCharge = 64;
+/// What an eager message counts besides its payload: what an early one costs in book-keeping.
+inline constexpr std::uint32_t kEntryCharge = 256;
 
 /// Every message begins with this. `source` is a rank of the world communicator.
 struct MessageHeader {
@@ -62,7 +66,17 @@ struct CollectiveHeader {
 };
 static_assert(sizeof(CompactHeader) == 16 && sizeof(MessageHeader) == 32 && sizeof(CollectiveHeader) == 64);
 
-inline constexpr std::uint64_t kLastSequence = ~std::uint64_t{0};
+/// A call of a communicator's.
+struct CallKey {
+    std::uint64_t communicator = 0;
+    std::uint64_t sequence = 0;
+
+    bool operator==(const CallKey&) const = default;
+    std::uint64_t hash() const noexcept {
+        const std::uint64_t h = (communicator ^ (sequence * 0x9e3779b97f4a7c15ull)) * 0xbf58476d1ce4e5b9ull;
+        return h ^ (h >> 32);
+    }
+};
 
 /// A message matches exactly one receive: the one with the same key. Point to point has sequence 0.
 struct MatchKey {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/lane/deputy.hpp"
 #include "runtime/lane/engine.hpp"
 
 namespace rollcall::runtime {
@@ -11,9 +12,7 @@ using transport::Started;
 
 Operation::Operation(CommunicatorState& communicator, std::uint64_t sequence, const Call& call, Algorithm algorithm,
                      const Arguments& arguments)
-    : communicator_(communicator), sequence_(sequence), call_(call), algorithm_(algorithm), arguments_(arguments) {}
-
-Operation::~Operation() = default;
+    : communicator_(communicator), key_{communicator.group->id, sequence}, call_(call), algorithm_(algorithm), arguments_(arguments) {}
 
 FrameArena& arena_of(Operation& operation) noexcept { return operation.engine_->arena(); }
 
@@ -48,7 +47,7 @@ Pending Operation::receive(int from, transport::Bytes bytes, std::uint64_t step)
 }
 
 bool Operation::is_here(int from, std::uint64_t step) const {
-    const MatchKey key{communicator_.group->id, sequence_, step, communicator_.group->world_rank(from)};
+    const MatchKey key{communicator_.group->id, key_.sequence, step, communicator_.group->world_rank(from)};
     return engine_->early_.find(key) != nullptr;
 }
 
@@ -57,17 +56,29 @@ Pending Operation::copy(transport::Bytes into, ConstBytes from) {
     Pending pending(transfer);
     transfer.stage = Transfer::Stage::moving;
     transfer.received = from.size;
-    if (engine_->transport_.copy(into, from, transfer) == Started::done) engine_->finish(transfer);
+    if (engine_->machine_.copy(into, from, transfer) == Started::done) engine_->finish(transfer);
     return pending;
 }
 
-Nanoseconds Operation::now() const { return engine_->transport_.now(); }
+Pending Operation::combine(transport::Bytes into, ConstBytes left, ConstBytes right) {
+    arguments_.combiner(into.data, left.data, right.data, into.size);
+    // The machine only counts the time: of a phantom.
+    Transfer& transfer = engine_->new_transfer(*this, Transfer::Direction::receive, engine_->rank(), into, 0);
+    Pending pending(transfer);
+    transfer.stage = Transfer::Stage::moving;
+    transfer.received = into.size;
+    if (engine_->machine_.spend_copy(into.size, transfer) == Started::done) engine_->finish(transfer);
+    return pending;
+}
+
+Nanoseconds Operation::now() const { return engine_->machine_.now(); }
 Nanoseconds Operation::host_time() const { return engine_->host_clock_.at(now()); }
 unsigned Operation::pieces_under_way() const { return engine_->transport_.pieces_under_way(); }
 
 void Operation::predict_arrival(Nanoseconds when) {
     if (done() || has_arrived()) return;
     predicted_arrival_ = when;
+    if (deputy_) return deputy_->operation_.predict_arrival(when);
     engine_->touch(*this);
     engine_->run_ready();
 }
@@ -75,6 +86,8 @@ void Operation::predict_arrival(Nanoseconds when) {
 void Operation::arrive() {
     if (done() || has_arrived()) return;
     awaits_caller_ = false;
+    if (deputy_) return deputy_->operation_.arrive();
+    engine_->watch_over_operations();
     engine_->touch(*this);
     engine_->run_ready();
 }
@@ -95,10 +108,18 @@ void Operation::put_notice(int at, Nanoseconds arrival) {
     transport::Transport& transport = engine_->transport_;
     const int peer = group.world_rank(at);
     const auto common = [clock = communicator_.clock](Nanoseconds time) { return clock && time != kUnknownTime ? clock->at(time) : time; };
-    BoardSlot slot{sequence_, common(arrival), common(predicted_arrival_), 0};
+    BoardSlot slot{key_.sequence, common(arrival), common(predicted_arrival_), 0};
     slot.seal(group.id);
     transport.put(peer, slot_offset(group.slot_of(at, rank())), std::as_bytes(std::span(&slot, 1)));
     engine_->wake(peer);
+}
+
+void Operation::tell_sizes_differ(int rank, std::uint64_t at_root, std::uint64_t elsewhere) {
+    engine_->mismatch_of_sizes(*this, rank, at_root, elsewhere);
+}
+
+void Operation::tell_sizes_differ(int first, int last, std::uint64_t at_root, std::uint64_t elsewhere) {
+    engine_->mismatch_of_sizes(*this, first, last, at_root, elsewhere);
 }
 
 void Operation::signal(int first, int count) { engine_->put_signals(*this, first, count); }
@@ -107,22 +128,19 @@ void Operation::listen_to(int first, int count) {
     listens_from_ = wrapped(first);
     listens_ = count;
     engine_->board_ = engine_->transport_.board().data();
-    if (heard_all())
-        engine_->unserved_ = true;
-    else
-        engine_->listening_.push_back(this);
+    if (!heard_all()) engine_->listening_.push_back(this);
 }
 
 // A rank that shows a later sequence has not signalled in this turn: it called something else, of which messages tell.
 bool Operation::has_signalled(int from) const {
     const Group& group = *communicator_.group;
     const Signal signal = read_signal(engine_->board_, group.slot_of(rank(), from), turn_);
-    return signal.sequence == sequence_ && signal.whole(group.id);
+    return signal.sequence == key_.sequence && signal.whole(group.id);
 }
 
 void Operation::hear(int from) {
     const Group& group = *communicator_.group;
-    Signal signal{sequence_, 0};
+    Signal signal{key_.sequence, 0};
     signal.seal(group.id);
     write_signal(engine_->transport_.board().data(), group.slot_of(rank(), from), turn_, signal);
 }
@@ -150,13 +168,12 @@ Arrivals& Operation::arrivals() {
     }
     for (int member = 0; member < size(); ++member)
         if (member != rank()) arrivals_->unseen_.push_back(member);
-    arrivals_->watched_ = true;
     engine_->watching_.push_back(this);
     engine_->look_at_board();
     return *arrivals_;
 }
 
-std::string Operation::describe() const { return fmt::format("{} #{} on {}", to_string(call_), sequence_, communicator_.group->name); }
+std::string Operation::describe() const { return fmt::format("{} #{} on {}", to_string(call_), key_.sequence, communicator_.group->name); }
 
 void Pending::drop() {
     if (!transfer_) return;

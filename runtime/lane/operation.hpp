@@ -9,7 +9,8 @@
 ///   op.announce_arrival(at), op.announce_prediction(at)       notices to another rank's board
 ///   op.arrivals()                                             what this rank's board says of the others
 ///   op.turn(), op.signal(first, count), op.signals(first, count)   words without data between all ranks, by their boards
-///   op.now(), op.copy(into, from)
+///   op.now(), op.copy(into, from), op.combine(into, left, right)
+///   Publication, Reading                                      data in memory that the ranks of a node share (publication.hpp)
 ///   op.host_time()                                            for the synchronisation of clocks
 /// Ranks are those of the communicator. Every receive names its source. An operation ends when its coroutine has
 /// returned and all transfers it started have ended.
@@ -21,8 +22,9 @@
 #include <utility>
 #include <vector>
 
+#include "foundation/combiner.hpp"
 #include "runtime/arrivals/board.hpp"
-#include "runtime/group/group.hpp"
+#include "runtime/lane/communicator_state.hpp"
 #include "runtime/lane/task.hpp"
 #include "runtime/lane/transfer.hpp"
 #include "runtime/lane/waitable.hpp"
@@ -31,14 +33,24 @@ namespace rollcall::runtime {
 
 struct ClockSynchronization;
 
+/// Where a block is in a buffer, in bytes.
+struct Block {
+    std::uint64_t offset, size;
+};
+
 /// What an algorithm is given. The spans and buffers stay the caller's.
 struct Arguments {
-    transport::Bytes data;                ///< Broadcast: the message. Exchange, gather, and scatter (only read): all blocks, rank by rank.
-    transport::ConstBytes contribution;   ///< Exchange, gather: this rank's block.
-    transport::Bytes result;              ///< Scatter: where this rank's block goes.
-    std::uint64_t segment_bytes = 0;      ///< Piece of a pipelined transfer; 0: whole.
-    std::span<const Nanoseconds> oracle;  ///< All arrival times, known beforehand (simulation only).
+    transport::Bytes data;               ///< Broadcast: the message. Exchange, gather, and scatter (only read): all blocks, rank by rank.
+                                         ///< Reduce (at the root), allreduce: where the result goes; may be the contribution.
+    transport::ConstBytes contribution;  ///< Exchange, gather: this rank's block. Reduce, allreduce: its elements.
+    transport::Bytes result;             ///< Scatter: where this rank's block goes.
+    /// Gather, scatter: where the block of each rank is in `data`, at the root where blocks have own sizes. Null: they have one size, and
+    /// stand one behind the other.
+    const Block* blocks = nullptr;
+    std::uint64_t segment_bytes = 0;         ///< Piece of a pipelined transfer; 0: whole.
+    const Nanoseconds* oracle = nullptr;     ///< The arrival time of each rank, known beforehand (simulation only).
     ClockSynchronization* clocks = nullptr;  ///< Synchronisation of clocks: this rank's part.
+    Combiner combiner = {};                  ///< Reduce, allreduce: what makes one element of two.
 };
 
 using Algorithm = Task (*)(Operation&);
@@ -115,14 +127,15 @@ class Arrivals {
     std::vector<bool> seen_;
     std::vector<int> unseen_;       ///< Where the board must be looked at: who is still to be looked for.
     std::vector<Pending> notices_;  ///< Where there is no board: the receives that stand for it.
-    bool watched_ = false;
 };
+
+class Deputy;
+class NodeUse;
 
 class alignas(64) Operation final : public Waitable {
   public:
     /// The state must outlive the operation. `arguments` as above.
     Operation(CommunicatorState& communicator, std::uint64_t sequence, const Call& call, Algorithm algorithm, const Arguments& arguments);
-    ~Operation();
 
     /// The step of the message that stands for a notice where a communicator has no slots on the board.
     static constexpr std::uint64_t kArrivedStep = ~std::uint64_t{0};
@@ -188,8 +201,20 @@ class alignas(64) Operation final : public Waitable {
         return until([this] { return listens_ == 0; });
     }
 
+    /// Where blocks have sizes of their own: the root counts `at_root` bytes for a rank whose block has `elsewhere` (this rank, where it is
+    /// not the root), or for the ranks from `first` to `last` together, several of which have other sizes. All ranks are told; failure() is
+    /// to be awaited then.
+    void tell_sizes_differ(int rank, std::uint64_t at_root, std::uint64_t elsewhere);
+    void tell_sizes_differ(int first, int last, std::uint64_t at_root, std::uint64_t elsewhere);
+    /// Waits until the operation fails, which it is known to do.
+    auto failure() {
+        return until([] { return false; });
+    }
+
     /// Copies inside this rank; takes the model's time in a simulation.
     Pending copy(transport::Bytes into, transport::ConstBytes from);
+    /// Combines operands, the left one of lower ranks. All have one size; `into` may be either. Takes as long as a copy.
+    Pending combine(transport::Bytes into, transport::ConstBytes left, transport::ConstBytes right);
     Nanoseconds now() const;
     /// The same moment on the clock of this rank's host.
     Nanoseconds host_time() const;
@@ -198,15 +223,22 @@ class alignas(64) Operation final : public Waitable {
 
     // --- for a plan: before begin(), the caller is still to arrive; then, as the owner of the lane ------------------
     void await_caller() noexcept { awaits_caller_ = true; }
+    /// Before begin(): the caller does not leave what it brings to the background.
+    void stay() noexcept { stays_ = true; }
     void predict_arrival(Nanoseconds when);
     void arrive();
 
     // --- for the engine and for who started it --------------------------------------------------------------------
     void begin(Engine& engine) override;
     void abandon(Engine& engine, const Error& error) override;
+    /// Who is told of its end. As the owner of the lane, before it is done.
+    void watch(Watcher& watcher) {
+        on_done = [](Operation&, void* told) { static_cast<Watcher*>(told)->ended(); };
+        on_done_context = &watcher;
+    }
 
     const Call& call() const noexcept { return call_; }
-    std::uint64_t sequence() const noexcept { return sequence_; }
+    std::uint64_t sequence() const noexcept { return key_.sequence; }
     CommunicatorState& communicator() noexcept { return communicator_; }
     Engine& engine() noexcept { return *engine_; }
     /// "broadcast(root=0, 8 bytes) #12 on world"
@@ -224,7 +256,7 @@ class alignas(64) Operation final : public Waitable {
       public:
         Until(Operation& operation, Predicate predicate) : operation_(operation), predicate_(std::move(predicate)) {}
         bool ready() override { return predicate_(); }
-        bool await_ready() { return !operation_.abandoned() && predicate_(); }
+        bool await_ready() { return !operation_.failed() && predicate_(); }
         void await_suspend(std::coroutine_handle<> handle) { operation_.wait_at(*this, handle); }
         void await_resume() const noexcept {}
 
@@ -234,13 +266,21 @@ class alignas(64) Operation final : public Waitable {
     };
 
   private:
+    friend class Deputy;
     friend class Engine;
     friend class Transfer;
     friend class Pending;
+    friend class NodeUse;
     friend FrameArena& arena_of(Operation& operation) noexcept;
 
+    /// For the engine's table of operations under way.
+    struct ByCall {
+        using Key = CallKey;
+        static const CallKey& key(const Operation& operation) noexcept { return operation.key_; }
+        static Operation*& next(Operation& operation) noexcept { return operation.next_active_; }
+    };
+
     static constexpr std::size_t kFrameBytes = 5 * 64;
-    bool abandoned() const noexcept { return failed(); }
     void put_notice(int at, Nanoseconds arrival);
     void listen_to(int first, int count);
     bool has_signalled(int from) const;
@@ -263,15 +303,15 @@ class alignas(64) Operation final : public Waitable {
     std::coroutine_handle<> handle_;
     Transfer* transfers_ = nullptr;  ///< Unfinished ones.
     Operation* next_ready_ = nullptr;
-    std::uint64_t sequence_;
+    CallKey key_;
     Call call_;
-    Nanoseconds first_data_ = 0;
     std::unique_ptr<Arrivals> arrivals_;
 
+    Nanoseconds first_data_ = 0;
     Algorithm algorithm_;
     Arguments arguments_;
     Task task_;
-    Operation* next_active_ = nullptr;  ///< Of the communicator.
+    Operation* next_active_ = nullptr;  ///< In the engine's table of operations under way.
     Nanoseconds predicted_arrival_ = kUnknownTime;
     Nanoseconds begun_at_ = 0;
     Nanoseconds probed_at_ = 0;
@@ -279,9 +319,14 @@ class alignas(64) Operation final : public Waitable {
     std::uint64_t turn_ = 0;  ///< 0: it uses no signals.
     int listens_from_ = 0;    ///< The rank whose signal is looked for.
     int listens_ = 0;         ///< And how many from it on are.
+    NodeUse* node_uses_ = nullptr;
+    bool uses_node_ = false;    ///< It is among those of the engine that look at node memory.
+    bool alone_ = false;        ///< A deputy's.
+    bool stays_ = false;        ///< Its caller waits until it is over.
+    Deputy* deputy_ = nullptr;  ///< Of a caller's, whose part this does; else null.
 
   public:
-    /// Told when it is done, instead of a waiting caller (simulation). Called by the owner, last of all.
+    /// Told when it is done, instead of a waiting caller. Called by the owner, last of all.
     void (*on_done)(Operation&, void*) = nullptr;
     void* on_done_context = nullptr;
 };
@@ -291,7 +336,7 @@ class Pending::Awaiter final : public WaitPoint {
     explicit Awaiter(Transfer* transfer) : transfer_(transfer) {}
     bool ready() override { return transfer_->stage == Transfer::Stage::done; }
     bool await_ready() const noexcept {
-        return !transfer_ || (transfer_->stage == Transfer::Stage::done && !transfer_->operation->abandoned());
+        return !transfer_ || (transfer_->stage == Transfer::Stage::done && !transfer_->operation->failed());
     }
     void await_suspend(std::coroutine_handle<> handle) { transfer_->operation->wait_at(*this, handle); }
     /// The bytes that came.

@@ -19,7 +19,11 @@ struct PeerState {
     std::uint32_t sent = 0;              ///< Point-to-point messages sent to the peer.
     std::uint32_t expected = 0;          ///< Point-to-point messages taken in order from the peer.
     EarlyMessage* overtaking = nullptr;  ///< Point-to-point messages that came before an earlier one.
+    std::uint32_t offers = 0;            ///< Large point-to-point messages that the peer has not taken.
     bool accepts_data = true;            ///< Whether eager messages to it may carry data.
+    bool backlogged = false;             ///< Point-to-point sends to it wait here.
+    bool works_off = false;              ///< The backlog is being worked off.
+    bool has_backlog = false;            ///< Point-to-point sends from it to this rank wait there.
 };
 
 /// Dense for jobs of the usual size; sparse where a process of a very large job (or of a simulation) talks to few.

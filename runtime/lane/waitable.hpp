@@ -11,6 +11,16 @@ namespace rollcall::runtime {
 
 class Engine;
 
+/// Who is told of an end, instead of waiting for it.
+class Watcher {
+  public:
+    /// Called once, by the owner of the lane, last of all: what has ended, and this, may be gone when it returns.
+    virtual void ended() noexcept = 0;
+
+  protected:
+    ~Watcher() = default;
+};
+
 /// Done once. The owner of the lane finishes it; any thread may ask done() (acquire: what the transfer wrote is visible
 /// after it returned true). After that the engine does not touch the object again.
 class Waitable {
@@ -35,7 +45,6 @@ class Waitable {
     }
     bool failed() const noexcept { return error_ != nullptr; }
     void set_done() noexcept { done_.store(true, std::memory_order_release); }
-    void rearm() noexcept { done_.store(false, std::memory_order_relaxed); }
 
   private:
     std::unique_ptr<Error> error_;

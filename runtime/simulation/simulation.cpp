@@ -1,10 +1,22 @@
 #include "runtime/simulation/simulation.hpp"
 
 #include <algorithm>
+#include <deque>
+#include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <rollcall/error.hpp>
+
+#include "runtime/node/node_memory.hpp"
 
 namespace rollcall::runtime {
+namespace {
+
+constexpr Nanoseconds kBetweenLooks = 50 * kMillisecond;
+
+}  // namespace
 
 Simulation::Rank::Rank(transport::SimulatedNetwork& network, FrameArena& arena, const std::shared_ptr<const Group>& group,
                        const Options& options, int rank)
@@ -17,9 +29,37 @@ Simulation::Rank::Rank(transport::SimulatedNetwork& network, FrameArena& arena, 
     engine_options.eager_bytes = options.eager_bytes;
     engine_options.trace = true;
     engine_options.algorithm_name = options.algorithm_name;
-    engine.emplace(network.at(rank), arena, std::move(engine_options));
+    engine_options.find_part_alone = options.find_part_alone;
+    engine.emplace(network.at(rank), network.machine(rank), arena, std::move(engine_options));
     engine->add(world);
 }
+
+// The memory of a node that all ranks are on.
+struct Simulation::NodeOfAll {
+    explicit NodeOfAll(int size) : shared{nullptr, {static_cast<std::uint64_t>(size), kSmallBlocks, kLargeBlocks}, size} {
+        void* const mapped = ::mmap(nullptr, shared.bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (mapped == MAP_FAILED)
+            throw Error(ErrorCode::state, fmt::format("there is no memory for a simulated node of {} ranks: simulate fewer", size));
+        shared.memory = static_cast<std::byte*>(mapped);
+    }
+    ~NodeOfAll() { ::munmap(shared.memory, shared.bytes()); }
+    NodeOfAll(const NodeOfAll&) = delete;
+    NodeOfAll& operator=(const NodeOfAll&) = delete;
+
+    void add(Engine& engine, transport::Memory& memory) {
+        const int rank = engine.rank();
+        std::vector<int> all(static_cast<std::size_t>(shared.ranks));
+        std::iota(all.begin(), all.end(), 0);
+        Landing& budget = budgets.emplace_back(memory, std::uint64_t{1} << 62);
+        engine.set_node(&ranks.emplace_back(shared, rank, std::move(all), budget));
+    }
+
+    // Few, so that they are used again and again.
+    static constexpr std::uint32_t kSmallBlocks = 8, kLargeBlocks = 16;
+    node::Shared shared;
+    std::deque<Landing> budgets;
+    std::deque<node::NodeMemory> ranks;
+};
 
 Simulation::Simulation(const Options& options)
     : options_(options),
@@ -32,6 +72,10 @@ Simulation::Simulation(const Options& options)
     group->has_slots = options.board;
     for (int rank = 0; rank < options.ranks; ++rank)
         ranks_[static_cast<std::size_t>(rank)].emplace(network_, arena_, group, options_, rank);
+    if (options.node_memory && options.ranks <= kMostOnNode) {
+        node_ = std::make_unique<NodeOfAll>(options.ranks);
+        for (int rank = 0; rank < options.ranks; ++rank) node_->add(engine(rank), network_.at(rank).memory());
+    }
     network_.set_settle(&Simulation::settle, this);
     network_.set_prefetch(&Simulation::prefetch, this);
 }
@@ -95,9 +139,11 @@ void Simulation::tick(void* self, int rank) {
     Rank& here = *simulation.ranks_[static_cast<std::size_t>(rank)];
     if (here.tick_at != simulation.network_.now()) return;  // an earlier one was wanted since, and has been
     here.tick_at = kNever;
-    if (!here.engine->busy()) return;
-    const Nanoseconds next = here.engine->tick(simulation.network_.now());
-    if (next != kNever) simulation.schedule_tick(here, rank, next);
+    here.engine->tick(simulation.network_.now());
+    Nanoseconds next = here.engine->due();
+    // Between ticks nobody looks at due(): a part that begins after a copy has ended wants its first tick unseen.
+    if (next == kNever && here.running && !here.running->done()) next = simulation.network_.now() + kBetweenLooks;
+    if (next != kNever) simulation.schedule_tick(here, rank, std::max(next, simulation.network_.now() + 1));
 }
 
 void Simulation::kill(int rank, const std::string& how, const std::function<Nanoseconds(int)>& told_after) {

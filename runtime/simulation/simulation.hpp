@@ -5,13 +5,13 @@
 
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "foundation/clock.hpp"
 #include "runtime/lane/engine.hpp"
 #include "transports/simulated/simulated_network.hpp"
 
@@ -26,11 +26,16 @@ class Simulation {
         std::uint64_t landing_longest = 0;                     ///< Longer messages wait for their receivers; 0: none does.
         std::uint64_t eager_bytes = 64;                        ///< Small control messages travel whole; all data is offered and fetched.
         bool board = true;                                     ///< Else notices go by message.
+        /// All ranks are on one node and can publish in its memory. Copies then cost as the model says, and looks cost nothing; what is
+        /// published does not count in the landing budget. Takes memory for every pair of ranks: for kMostOnNode ranks at most.
+        bool node_memory = true;
         /// For so long after a call (virtual time) its rank looks after what keeps it waiting, as a real lane does
         /// (Engine::tick); 0: never, and no message is sent that the algorithm did not send.
         Nanoseconds tick_for = 0;
-        AlgorithmName algorithm_name = nullptr;  ///< As Engine::Options has it.
+        AlgorithmName algorithm_name = nullptr;   ///< As Engine::Options has it.
+        FindPartAlone find_part_alone = nullptr;  ///< The same.
     };
+    static constexpr int kMostOnNode = 512;
     explicit Simulation(const Options& options);
     ~Simulation();
 
@@ -81,7 +86,7 @@ class Simulation {
         Nanoseconds tick_until = 0;
         Nanoseconds tick_at = kNever;  ///< When the next tick is due, if one is.
     };
-    static constexpr Nanoseconds kNever = std::numeric_limits<Nanoseconds>::max();
+    struct NodeOfAll;
     struct Death {
         Simulation* simulation;
         int rank;
@@ -101,6 +106,7 @@ class Simulation {
     Options options_;
     transport::SimulatedNetwork network_;
     FrameArena arena_;
+    std::unique_ptr<NodeOfAll> node_;
     std::vector<std::optional<Rank>, transport::HugeAllocator<std::optional<Rank>>>
         ranks_;  ///< Side by side: the simulated network fetches them ahead.
     std::vector<std::unique_ptr<Death>> deaths_;

@@ -11,8 +11,8 @@
 #include <sched.h>
 #include <rollcall/error.hpp>
 
-#include "runtime/settings/quote.hpp"
-#include "runtime/topology/file.hpp"
+#include "foundation/file.hpp"
+#include "foundation/quote.hpp"
 
 namespace rollcall::runtime {
 namespace {

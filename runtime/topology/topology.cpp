@@ -7,6 +7,7 @@
 #include <hwloc.h>
 #include <unistd.h>
 
+#include "foundation/host_name.hpp"
 #include "runtime/topology/hwloc.hpp"
 
 namespace rollcall::runtime {
@@ -68,11 +69,6 @@ void fill(Topology& view, hwloc_topology_t topology) {
             }
         });
     }
-}
-
-std::string host_name() {
-    std::array<char, 256> name{};  // HOST_NAME_MAX is 64; the rest keeps a longer one terminated
-    return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
 }
 
 }  // namespace

@@ -1,22 +1,10 @@
 /* Every function of the C face, with any number of ranks. */
+#include "check.h"
+
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <rollcall/rollcall.h>
-
-static rollcall_job* job;
-
-#define CHECK(good)                                                                                                                  \
-    do {                                                                                                                             \
-        if (!(good)) {                                                                                                               \
-            fprintf(stderr, "rank %d, line %d: %s is not so; last error: %s\n", rollcall_rank(rollcall_world(job)), __LINE__, #good, \
-                    rollcall_last_error());                                                                                          \
-            exit(1);                                                                                                                 \
-        }                                                                                                                            \
-    } while (0)
-#define OK(call) CHECK((call) == ROLLCALL_OK)
+rollcall_job* job;
 
 enum { kLong = 300000 };
 
@@ -26,7 +14,7 @@ static void point_to_point(const rollcall_communicator* world, int rank, int siz
     rollcall_request* request = NULL;
     uint64_t bytes = 0;
 
-    OK(rollcall_start_send(world, &value, sizeof value, next, 7, &request));
+    OK(rollcall_start_send(world, &value, sizeof value, next, 7, ROLLCALL_DEFAULT_TIMEOUT, &request));
     OK(rollcall_receive(world, &got, sizeof got, previous, 7, ROLLCALL_DEFAULT_TIMEOUT, &bytes));
     CHECK(got == previous && bytes == sizeof got);
     CHECK(request != NULL);
@@ -44,8 +32,8 @@ static void point_to_point(const rollcall_communicator* world, int rank, int siz
     CHECK(out && in);
     memset(out, rank + 1, kLong);
     rollcall_request* both[3] = {NULL, NULL, NULL};
-    OK(rollcall_start_receive(world, in, kLong, previous, 9, &both[0]));
-    OK(rollcall_start_send(world, out, kLong, next, 9, &both[2]));
+    OK(rollcall_start_receive(world, in, kLong, previous, 9, ROLLCALL_DEFAULT_TIMEOUT, &both[0]));
+    OK(rollcall_start_send(world, out, kLong, next, 9, ROLLCALL_DEFAULT_TIMEOUT, &both[2]));
     size_t first = 1;
     OK(rollcall_wait_any(both, 3, ROLLCALL_FOREVER, &first));
     CHECK(first == 0 || first == 2);
@@ -57,12 +45,12 @@ static void point_to_point(const rollcall_communicator* world, int rank, int siz
     CHECK(in[0] == previous + 1 && in[kLong - 1] == previous + 1);
 
     /* test() */
-    OK(rollcall_start_receive(world, in, kLong, previous, 10, &both[0]));
+    OK(rollcall_start_receive(world, in, kLong, previous, 10, ROLLCALL_FOREVER, &both[0]));
     int done = 1;
     OK(rollcall_test(&both[0], &done, NULL));
     CHECK(!done && both[0]); /* to oneself, too: nothing was sent yet */
     OK(rollcall_barrier(world, ROLLCALL_FOREVER));
-    OK(rollcall_start_send(world, out, kLong, next, 10, &both[1]));
+    OK(rollcall_start_send(world, out, kLong, next, 10, ROLLCALL_FOREVER, &both[1]));
     while (both[0] || both[1]) {
         OK(rollcall_test(&both[0], &done, NULL));
         OK(rollcall_test(&both[1], &done, NULL));
@@ -71,14 +59,29 @@ static void point_to_point(const rollcall_communicator* world, int rank, int siz
     /* A deadline, and an abandoned receive. */
     CHECK(rollcall_receive(world, in, 8, previous, 11, 1000000, NULL) == ROLLCALL_TIMEOUT);
     CHECK(strstr(rollcall_last_error(), "deadline"));
-    OK(rollcall_start_receive(world, in, 8, previous, 11, &both[0]));
+    CHECK(rollcall_start_receive(world, in, 8, previous, 11, -2, &both[0]) == ROLLCALL_INVALID_ARGUMENT && !both[0]);
+    OK(rollcall_start_receive(world, in, 8, previous, 11, 1000000, &both[0]));
+    CHECK(rollcall_wait(&both[0], ROLLCALL_FOREVER, NULL) == ROLLCALL_TIMEOUT && !both[0]);
+    OK(rollcall_start_receive(world, in, 8, previous, 11, ROLLCALL_DEFAULT_TIMEOUT, &both[0]));
+    OK(rollcall_wait_for(&both[0], 1000000, &done, NULL));
+    CHECK(!done && both[0]);
+    int cancelled = 0;
+    OK(rollcall_cancel(&both[0], &cancelled));
+    CHECK(cancelled == 1 && !both[0]);
+    OK(rollcall_cancel(&both[0], &cancelled));
+    CHECK(cancelled == 0);
+    OK(rollcall_start_receive(world, in, 8, previous, 11, ROLLCALL_DEFAULT_TIMEOUT, &both[0]));
     CHECK(rollcall_wait_any(both, 1, 1000000, &first) == ROLLCALL_TIMEOUT);
     CHECK(both[0]);
     rollcall_request_free(both[0]);
     rollcall_request_free(NULL);
 
     /* A message that is too long. */
-    OK(rollcall_start_send(world, out, 16, next, 12, &both[1]));
+    OK(rollcall_start_send(world, out, 16, next, 12, ROLLCALL_DEFAULT_TIMEOUT, &both[1]));
+    OK(rollcall_next_size(world, previous, 12, ROLLCALL_FOREVER, &bytes));
+    CHECK(bytes == 16);
+    CHECK(rollcall_next_size(world, previous, 13, 1000000, &bytes) == ROLLCALL_TIMEOUT);
+    CHECK(rollcall_next_size(world, previous, 12, ROLLCALL_FOREVER, NULL) == ROLLCALL_INVALID_ARGUMENT);
     CHECK(rollcall_receive(world, in, 8, previous, 12, ROLLCALL_FOREVER, NULL) == ROLLCALL_TRUNCATED);
     (void)rollcall_wait(&both[1], ROLLCALL_FOREVER, NULL);
     free(in);
@@ -101,9 +104,37 @@ static void collectives(const rollcall_communicator* world, int rank, int size) 
     rollcall_request* requests[2] = {NULL, NULL};
     int word = rank == 0 ? 4711 : 0;
     OK(rollcall_start_broadcast(world, &word, sizeof word, 0, NULL, &requests[0]));
-    OK(rollcall_start_barrier(world, &requests[1]));
+    OK(rollcall_start_barrier(world, NULL, &requests[1]));
     OK(rollcall_wait_all(requests, 2, ROLLCALL_FOREVER));
     CHECK(word == 4711);
+
+    rollcall_call_record record = {sizeof record, 0, 0, 0, 0};
+    rollcall_collective_options options = ROLLCALL_COLLECTIVE_DEFAULTS;
+    options.record = &record;
+    OK(rollcall_broadcast(world, &word, sizeof word, 0, &options));
+    CHECK(record.arrival > 0 && record.exit >= record.arrival && record.size == sizeof record);
+    record.size = 1;
+    CHECK(rollcall_broadcast(world, &word, sizeof word, 0, &options) == ROLLCALL_INVALID_ARGUMENT);
+    options.size = 0;
+    CHECK(rollcall_broadcast(world, &word, sizeof word, 0, &options) == ROLLCALL_INVALID_ARGUMENT);
+    CHECK(strstr(rollcall_last_error(), "ROLLCALL_COLLECTIVE_DEFAULTS"));
+    struct {
+        rollcall_collective_options known;
+        int64_t of_a_newer_version;
+    } newer = {ROLLCALL_COLLECTIVE_DEFAULTS, 0};
+    newer.known.size = sizeof newer;
+    OK(rollcall_broadcast(world, &word, sizeof word, 0, &newer.known));
+    newer.of_a_newer_version = 1;
+    CHECK(rollcall_broadcast(world, &word, sizeof word, 0, &newer.known) == ROLLCALL_INVALID_ARGUMENT);
+    CHECK(strstr(rollcall_last_error(), "newer"));
+
+    char text[1000] = "", little[8] = "";
+    OK(rollcall_explain(world, "broadcast", 8, NULL, text, sizeof text));
+    CHECK(!strncmp(text, "broadcast of 8 bytes to ", 24));
+    OK(rollcall_explain(world, "barrier", 0, NULL, little, sizeof little));
+    CHECK(!strcmp(little, "barrier"));
+    CHECK(rollcall_explain(world, "nothing", 0, NULL, text, sizeof text) == ROLLCALL_INVALID_ARGUMENT);
+    CHECK(strstr(rollcall_last_error(), "gather"));
 }
 
 static void blocks(const rollcall_communicator* world, int rank, int size) {
@@ -140,12 +171,29 @@ static void blocks(const rollcall_communicator* world, int rank, int size) {
             OK(rollcall_plan_run(plan));
         } else {
             OK(rollcall_plan_start(plan));
+            for (int done = 0; !done;) OK(rollcall_plan_test(plan, &done));
             OK(rollcall_plan_wait(plan));
         }
         for (int k = 0; rank == 0 && k < size; ++k) CHECK(all[k] == i * size + k);
         OK(rollcall_plan_run(back));
         CHECK(got == value);
     }
+    rollcall_call_record record = {sizeof record, 0, 0, 0, 0};
+    OK(rollcall_plan_record(plan, &record));
+    CHECK(record.arrival > 0 && record.exit >= record.arrival);
+    CHECK(strstr(rollcall_plan_explanation(plan), "gather of "));
+    rollcall_plan *told = NULL, *together = NULL;
+    OK(rollcall_plan_broadcast(world, &value, sizeof value, size - 1, NULL, ROLLCALL_MOVING_AVERAGE, &told));
+    OK(rollcall_plan_barrier(world, NULL, ROLLCALL_EXPONENTIAL, &together));
+    for (int i = 0; i < 3; ++i) {
+        value = rank == size - 1 ? 1000 + i : -1;
+        OK(rollcall_plan_begin(told));
+        OK(rollcall_plan_run(told));
+        CHECK(value == 1000 + i);
+        OK(rollcall_plan_run(together));
+    }
+    rollcall_plan_free(told);
+    rollcall_plan_free(together);
     CHECK(rollcall_plan_edge(plan, 0.5) == ROLLCALL_STATE);
     CHECK(rollcall_plan_begin(NULL) == ROLLCALL_INVALID_ARGUMENT);
     rollcall_plan_free(plan);
@@ -172,6 +220,23 @@ static void communicators(const rollcall_communicator* world, int rank, int size
     rollcall_communicator_free(twin);
     rollcall_communicator_free(NULL);
 
+    int whole = -1, *const list = calloc((size_t)size, sizeof *list);
+    for (int i = 0; i < size; ++i) list[i] = size - 1 - i;
+    rollcall_communicator *reversed = NULL, *host = NULL;
+    OK(rollcall_create(world, list, (size_t)size, &reversed));
+    CHECK(rollcall_rank(reversed) == size - 1 - rank && rollcall_size(reversed) == size);
+    OK(rollcall_world_rank(reversed, 0, &whole));
+    CHECK(whole == size - 1);
+    CHECK(rollcall_world_rank(reversed, size, &whole) == ROLLCALL_INVALID_ARGUMENT);
+    CHECK(rollcall_local_size(reversed) == size && rollcall_local_rank(reversed) == size - 1 - rank);
+    CHECK(!strcmp(rollcall_name(world), "world") && strcmp(rollcall_name(reversed), "world") && !rollcall_name(NULL));
+    OK(rollcall_split_by_host(reversed, &host));
+    CHECK(rollcall_size(host) == size && rollcall_rank(host) == rollcall_rank(reversed));
+    rollcall_communicator_free(host);
+    rollcall_communicator_free(reversed);
+    CHECK(rollcall_create(world, NULL, 1, &reversed) == ROLLCALL_INVALID_ARGUMENT && !reversed);
+    free(list);
+
     rollcall_communicator* none = twin;
     OK(rollcall_split(world, rank == 0 ? 0 : ROLLCALL_NO_COLOR, 0, &none));
     CHECK((none != NULL) == (rank == 0));
@@ -188,14 +253,18 @@ static void wrong(const rollcall_communicator* world, int size) {
     CHECK(rollcall_send(NULL, &value, sizeof value, 0, 0, ROLLCALL_FOREVER) == ROLLCALL_INVALID_ARGUMENT);
     CHECK(rollcall_send(world, NULL, 1, 0, 0, ROLLCALL_FOREVER) == ROLLCALL_INVALID_ARGUMENT);
     CHECK(rollcall_send(world, &value, sizeof value, 0, 0, -2) == ROLLCALL_INVALID_ARGUMENT);
-    CHECK(rollcall_start_send(world, &value, sizeof value, -1, 0, &request) == ROLLCALL_INVALID_ARGUMENT && !request);
-    CHECK(rollcall_start_send(world, &value, sizeof value, 0, 0, NULL) == ROLLCALL_INVALID_ARGUMENT);
+    CHECK(rollcall_start_send(world, &value, sizeof value, -1, 0, ROLLCALL_FOREVER, &request) == ROLLCALL_INVALID_ARGUMENT && !request);
+    CHECK(rollcall_start_send(world, &value, sizeof value, 0, 0, ROLLCALL_FOREVER, NULL) == ROLLCALL_INVALID_ARGUMENT);
     CHECK(rollcall_wait(NULL, 0, NULL) == ROLLCALL_INVALID_ARGUMENT);
     CHECK(rollcall_test(&request, NULL, NULL) == ROLLCALL_INVALID_ARGUMENT);
     size_t index = 0;
     CHECK(rollcall_wait_any(&request, 1, 0, &index) == ROLLCALL_INVALID_ARGUMENT);
     CHECK(rollcall_wait_any(NULL, 1, 0, &index) == ROLLCALL_INVALID_ARGUMENT);
     CHECK(rollcall_broadcast(world, &value, sizeof value, -1, NULL) == ROLLCALL_INVALID_ARGUMENT);
+    CHECK(rollcall_scatter(world, &value, &value, UINT64_MAX, 0, NULL) == ROLLCALL_INVALID_ARGUMENT);
+    CHECK(strstr(rollcall_last_error(), "more than a buffer can have"));
+    CHECK(rollcall_start_gather(world, &value, &value, INT64_MAX / (uint64_t)size + 1, 0, NULL, &request) == ROLLCALL_INVALID_ARGUMENT);
+    CHECK(!request);
     options.algorithm = "quick";
     CHECK(rollcall_broadcast(world, &value, sizeof value, 0, &options) == ROLLCALL_INVALID_ARGUMENT);
     CHECK(strstr(rollcall_last_error(), "quick") && strstr(rollcall_last_error(), "binomial"));
@@ -219,6 +288,9 @@ int main(void) {
     point_to_point(world, rank, size);
     collectives(world, rank, size);
     blocks(world, rank, size);
+    reductions(world, rank, size);
+    blocks_of_own_sizes(world, rank, size);
+    completion_queues(world, rank, size);
     communicators(world, rank, size);
 
     int64_t before = -1, after = -1, off = -1;
@@ -226,9 +298,23 @@ int main(void) {
     OK(rollcall_synchronize_clocks(job, 0, &off));
     OK(rollcall_synchronize_clocks(job, 1000000, NULL));
     OK(rollcall_time(job, &after));
+    int64_t there = -1, back = -1;
+    OK(rollcall_time_at(job, before, &there));
+    OK(rollcall_local_time_at(job, there, &back));
+    CHECK(there == before && back == before);
     CHECK(off == 0 && before > 0 && after >= before); /* all on one host */
     CHECK(rollcall_synchronize_clocks(job, -1, NULL) == ROLLCALL_INVALID_ARGUMENT);
     CHECK(rollcall_time(job, NULL) == ROLLCALL_INVALID_ARGUMENT);
+
+    CHECK(rollcall_version() == ROLLCALL_VERSION && ROLLCALL_VERSION >= 100);
+    CHECK(strlen(rollcall_started_by(job)) > 0 && strlen(rollcall_transport_description(job)) > 0);
+    rollcall_progress_statistics statistics = {.size = sizeof statistics};
+    OK(rollcall_pause_background(job));
+    OK(rollcall_resume_background(job));
+    OK(rollcall_statistics(job, &statistics));
+    CHECK(statistics.background_cpu_time > 0);
+    statistics.size = 0;
+    CHECK(rollcall_statistics(job, &statistics) == ROLLCALL_INVALID_ARGUMENT);
 
     int happened = -1, may_sleep = -1;
     OK(rollcall_progress(job, &happened));
@@ -238,6 +324,12 @@ int main(void) {
     struct pollfd events = {rollcall_progress_descriptor(job), POLLIN, 0};
     CHECK(poll(&events, 1, 0) >= 0);
 
+    /* With a receive under way the end is refused, and the job is as it was. */
+    char never[8];
+    rollcall_request* request = NULL;
+    OK(rollcall_start_receive(world, never, sizeof never, rank, 999, ROLLCALL_DEFAULT_TIMEOUT, &request));
+    CHECK(rollcall_finalize(job) == ROLLCALL_STATE && strstr(rollcall_last_error(), "under way"));
+    rollcall_request_free(request);
     OK(rollcall_barrier(world, ROLLCALL_DEFAULT_TIMEOUT));
     OK(rollcall_finalize(job));
     printf("rank %d: all is well\n", rank);

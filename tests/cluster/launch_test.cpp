@@ -88,10 +88,10 @@ TEST_F(Launch, RanksOfFourHostsMoveData) {
     for (const char* fanout : {"flat", "1"}) {
         SCOPED_TRACE(fanout);
         const auto before = received(cluster, "node3");
-        const Result result =
-            launch(cluster, "head",
-                   {"--hosts", "node[0-3]:2", "--agent", shell(cluster), "--fanout", fanout, "--timeout", "60s", ROLLCALL_TEST_RANKS,
-                    "describes_itself", "broadcasts:binomial", "broadcasts:scatter_allgather", storm, "splits"});
+        const Result result = launch(
+            cluster, "head",
+            {"--hosts", "node[0-3]:2", "--agent", shell(cluster), "--fanout", fanout, "--timeout", "60s", ROLLCALL_TEST_RANKS,
+             "describes_itself", "calls:broadcast:binomial", "calls:broadcast:scatter_allgather", storm, "splits", "hosts:4", "created"});
         EXPECT_EQ(result.code, 0) << result.out << result.error;
         for (int rank = 0; rank < 8; ++rank) EXPECT_TRUE(has(result.out, fmt::format("rank {} done\n", rank)));
         EXPECT_GT(received(cluster, "node3") - before, 1'000'000) << "it came over the link";
@@ -160,7 +160,7 @@ TEST_F(Launch, AHostThatCannotBeHadIsOneSentence) {
 
     refused("node[0-2]", "no-such-shell", 1, "No such file or directory");
     ASSERT_EQ(cluster.call({"partition", "node2"}).code, 0);
-    refused("node[0-2]", shell(cluster), 124, "host node2 has not answered within 5 s");
+    refused("node[0-2]", shell(cluster), 124, "host node2 has not answered within 5s");
 }
 
 /// What is needed on each host is looked for there.

@@ -20,8 +20,6 @@ using runtime::OperationKind;
 using runtime::Simulation;
 using Times = std::vector<Nanoseconds>;
 
-constexpr Nanoseconds kHour = 3600ll * 1'000'000'000;
-
 Step barrier_step(const AlgorithmEntry& entry) {
     Step step;
     step.entry = &entry;
@@ -35,7 +33,7 @@ std::vector<Step> mixed_steps(Random& random, int n, const AlgorithmEntry& barri
     for (; count > 0; --count) {
         Step step = barrier_step(barrier);
         if (random.chance(0.4)) {
-            step.entry = random.pick(rooted_algorithms());
+            step.entry = random.pick(moving_algorithms());
             step.root = static_cast<int>(random.below(static_cast<std::uint64_t>(n)));
             step.bytes = random.pick(std::vector<std::uint64_t>{0, 8, 65, 500});
         }
@@ -98,7 +96,7 @@ TEST(Barrier, DoesNotTakeAnotherCallForAnEntry) {
         const AlgorithmEntry* entry = &barrier;
         Call other = collectives::make_call(barrier, -1, 0, 0);
         if (steps[number].root < 0) {
-            entry = random.pick(rooted_algorithms());
+            entry = random.pick(moving_algorithms());
             other = collectives::make_call(*entry, static_cast<int>(random.below(static_cast<std::uint64_t>(n))),
                                            random.pick(Times{0, 8, 500}), 0);
         }
@@ -106,7 +104,7 @@ TEST(Barrier, DoesNotTakeAnotherCallForAnEntry) {
             fmt::format("{}{}\n  rank {} calls {} as step {}", describe(options), describe(steps), deviant, to_string(other), number));
         Simulation simulation(options);
         Job job(simulation, steps);
-        job.deviate(deviant, number, other, entry->algorithm);
+        job.deviate(deviant, number, other, *entry);
         job.run();
         for (Nanoseconds at = 0; at < 10; ++at)
             for (int rank = 0; rank < n; ++rank) {

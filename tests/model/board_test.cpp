@@ -19,9 +19,6 @@ using runtime::OperationKind;
 using runtime::Simulation;
 using Times = std::vector<Nanoseconds>;
 
-constexpr Nanoseconds kSecond = 1'000'000'000;
-constexpr Nanoseconds kHour = 3600 * kSecond;
-
 Simulation::Options slow_ranks(int n) {
     Simulation::Options options;
     options.ranks = n;
@@ -35,21 +32,21 @@ void wipe(Simulation& simulation, int rank) {
     std::memset(board.data() + runtime::kBoardHead, 0, board.size() - runtime::kBoardHead);
 }
 
-Simulation::RankCall rooted_call(const AlgorithmEntry& entry, int root, const Times& arrivals) {
+Simulation::RankCall rooted_call(const AlgorithmEntry& entry, int rank, int root, const Times& arrivals) {
     constexpr std::uint64_t kBytes = 8;
     Simulation::RankCall call;
     call.call = collectives::make_call(entry, root, kBytes, 0);
     call.algorithm = entry.algorithm;
-    call.arguments.data.size = entry.operation == OperationKind::broadcast ? kBytes : kBytes * 64;
-    call.arguments.oracle = arrivals;
-    call.arguments.contribution.size = call.arguments.result.size = kBytes;
+    call.arguments =
+        collectives::arguments_of(collectives::operation(entry.operation), {}, kBytes, static_cast<int>(arrivals.size()), rank == root);
+    call.arguments.oracle = arrivals.data();
     return call;
 }
 
 // Several ranks are at the call before the root is, and the root finds nothing on its board.
 TEST(LostNotices, AreToldOf) {
     Random random(81);
-    for (const AlgorithmEntry* entry : rooted_algorithms())
+    for (const AlgorithmEntry* entry : moving_algorithms())
         for (int repetition = 0; repetition < 20; ++repetition) {
             const int n = static_cast<int>(random.between(2, random.chance(0.2) ? 40 : 9));
             const int root = static_cast<int>(random.below(static_cast<std::uint64_t>(n)));
@@ -60,7 +57,7 @@ TEST(LostNotices, AreToldOf) {
             arrivals[static_cast<std::size_t>(root)] = 1000;
             simulation.network().schedule(
                 500, [](void* context, int on) { wipe(*static_cast<Simulation*>(context), on); }, &simulation, root);
-            const auto outcome = simulation.run([&](int) { return rooted_call(*entry, root, arrivals); }, arrivals);
+            const auto outcome = simulation.run([&](int rank) { return rooted_call(*entry, rank, root, arrivals); }, arrivals);
             for (const auto& error : outcome.errors) ASSERT_EQ(error, nullptr) << error->what();
         }
 }
@@ -78,7 +75,7 @@ TEST(LostNotices, AreToldOfAmongManyWhoAreLate) {
             arrivals[static_cast<std::size_t>(lost)] = 0;
             simulation.network().schedule(
                 500, [](void* context, int on) { wipe(*static_cast<Simulation*>(context), on); }, &simulation, 0);
-            const auto outcome = simulation.run([&](int) { return rooted_call(entry, 0, arrivals); }, arrivals);
+            const auto outcome = simulation.run([&](int rank) { return rooted_call(entry, rank, 0, arrivals); }, arrivals);
             EXPECT_LT(outcome.exits[static_cast<std::size_t>(lost)], 2 * kSecond) << name << ", rank " << lost;
         }
     }

@@ -16,7 +16,7 @@ using runtime::ClockModel;
 using runtime::ClockSynchronization;
 using runtime::Simulation;
 
-constexpr Nanoseconds kSecond = 1'000'000'000, kWindow = 30'000'000;
+constexpr Nanoseconds kWindow = 30'000'000;
 
 // A job on several hosts, whose clocks differ by up to 20 s and 100 ppm.
 class Hosts {

@@ -16,7 +16,7 @@ TEST(Simulation, SameCallsSameTimesMessagesAndEvents) {
         std::vector<Step> steps;
         for (int i = 0; i < 3; ++i) {
             Step step;
-            step.entry = random.pick(rooted_algorithms());
+            step.entry = random.pick(moving_algorithms());
             step.root = static_cast<int>(random.below(static_cast<std::uint64_t>(n)));
             step.bytes = random.below(2000);
             step.segment = step.entry->segmented ? 100 : 0;

@@ -15,13 +15,11 @@ using runtime::Call;
 using runtime::OperationKind;
 using runtime::Simulation;
 
-constexpr Nanoseconds kHour = 3600ll * 1'000'000'000;
-
 std::vector<Step> random_steps(Random& random, int n) {
     std::vector<Step> steps;
     for (std::int64_t calls = random.between(1, 4); calls > 0; --calls) {
         Step step;
-        step.entry = random.pick(rooted_algorithms());
+        step.entry = random.pick(moving_algorithms());
         step.root = static_cast<int>(random.below(static_cast<std::uint64_t>(n)));
         step.bytes = random.pick(std::vector<std::uint64_t>{0, 8, 64, 65, 500, 3000});
         step.segment = step.entry->segmented ? random.pick(std::vector<std::uint64_t>{0, 100}) : 0;
@@ -69,13 +67,8 @@ TEST(Mismatch, EverybodyIsToldBothCalls) {
         };
         Simulation simulation(options);
         Simulation::RankCall usual{call_of(step), step.entry->algorithm, {}};
-        usual.arguments.oracle = step.delays;
+        usual.arguments.oracle = step.delays.data();
         usual.arguments.segment_bytes = step.segment;
-        // In its memory a rank has a block of its own, then the data; a root of scatter or gather has that of all ranks.
-        const auto blocks = [&](const Call& call, int rank) {
-            const bool one = call.kind != OperationKind::scatter && call.kind != OperationKind::gather;
-            return one ? 1 : rank == call.root ? static_cast<std::size_t>(n) : 0;
-        };
         std::vector<std::vector<std::byte>> memory(static_cast<std::size_t>(n));
         const auto outcome = simulation.run(
             [&](int rank) {
@@ -84,12 +77,24 @@ TEST(Mismatch, EverybodyIsToldBothCalls) {
                     call.call = other;
                     call.algorithm = entry->algorithm;
                 }
+                // In its memory a rank has its buffers one after the other, each of n blocks at most.
                 auto& mine = memory[static_cast<std::size_t>(rank)];
-                mine.resize((1 + blocks(call.call, rank)) * call.call.bytes);
-                call.arguments.contribution = call.arguments.result = {mine.data(), call.call.bytes};
-                call.arguments.data = {mine.data() + call.call.bytes, blocks(call.call, rank) * call.call.bytes};
+                const std::size_t most = static_cast<std::size_t>(n) * call.call.bytes;
+                mine.resize(3 * most);
+                const collectives::Buffers buffers = {
+                    .contribution = mine.data(), .data = mine.data() + most, .result = mine.data() + 2 * most};
+                const auto& used = rank == deviant ? *entry : *step.entry;
+                const auto segment = call.call.segment_bytes;
+                const auto oracle = call.arguments.oracle;
+                call.arguments =
+                    collectives::arguments_of(collectives::operation(used.operation), buffers, call.call.bytes, n, rank == call.call.root);
+                call.arguments.segment_bytes = segment;
+                call.arguments.oracle = oracle;
                 const auto& plan = step.plans.empty() ? Step::Plan() : step.plans[static_cast<std::size_t>(rank)];
-                if (plan.lead >= 0 && rank != deviant) call.begin = step.delays[static_cast<std::size_t>(rank)] - plan.lead;
+                if (plan.lead >= 0 && rank != deviant) {
+                    call.begin = step.delays[static_cast<std::size_t>(rank)] - plan.lead;
+                    call.algorithm = collectives::planned(used);
+                }
                 return call;
             },
             step.delays);
@@ -127,7 +132,7 @@ TEST(Mismatch, InARowOfCalls) {
         const auto number = random.below(steps.size());
         Call other = call_of(steps[number]);
         other.bytes += 1;
-        job.deviate(static_cast<int>(random.below(static_cast<std::uint64_t>(n))), number, other, steps[number].entry->algorithm);
+        job.deviate(static_cast<int>(random.below(static_cast<std::uint64_t>(n))), number, other, *steps[number].entry);
         job.run();
         // Without questions a rank may wait for one that went another way: so ask, as a lane does.
         for (Nanoseconds at = 0; at < 10; ++at)
@@ -308,6 +313,49 @@ TEST(Deadline, AbandonedInTheMiddle) {
         if (HasFailure()) return;
     }
     EXPECT_GT(abandoned, 300);
+}
+
+// A peer may leave at the end of the job: what it still owed fails, and nobody asks why.
+TEST(Departures, WhatIsStillMovingFails) {
+    Simulation::Options options;
+    options.landing_bytes = 0;
+    options.model.alpha = 100;
+    Simulation simulation(options);
+    Messages messages(simulation);
+    const auto& received = messages.receive(1, 0, 0, 900, 0);
+    messages.send(0, 1, 0, 900, 1, 0);
+    simulation.network().schedule(
+        30,
+        [](void* context, int rank) {
+            auto& engine = static_cast<Simulation*>(context)->engine(rank);
+            engine.expect_departures();
+            engine.transport().disconnect(0);
+        },
+        &simulation, 1);
+    simulation.network().run();
+    ASSERT_TRUE(received.done());
+    ASSERT_NE(received.error(), nullptr);
+    EXPECT_EQ(received.error()->code(), ErrorCode::peer_failed);
+    EXPECT_STREQ(received.error()->what(), "the connection to rank 0 was lost");
+}
+
+// What nobody has received by then is let go: its sender does not wait for it, and neither does the end of its connection.
+TEST(Departures, WhatNobodyReceivedIsLetGo) {
+    for (const std::uint64_t landing : {std::uint64_t{0}, std::uint64_t{1} << 30}) {
+        Simulation::Options options;
+        options.landing_bytes = landing;
+        Simulation simulation(options);
+        Messages messages(simulation);
+        const auto& early = messages.send(0, 1, 0, 900, 1, 0);
+        simulation.network().run();
+        EXPECT_EQ(early.done(), landing > 0);
+        simulation.engine(1).expect_departures();
+        const auto& late = messages.send(0, 1, 1, 900, 2, 0);  // offered to who has ended
+        simulation.network().run();
+        EXPECT_TRUE(early.done() && late.done());
+        EXPECT_EQ(simulation.engine(1).early_messages(), 0u);
+        EXPECT_EQ(simulation.engine(1).landing().used(), 0u);
+    }
 }
 
 }  // namespace

@@ -9,6 +9,9 @@
 
 namespace rollcall::model_test {
 
+using collectives::Extent;
+using collectives::kSlots;
+using collectives::Slot;
 using runtime::Operation;
 using runtime::OperationKind;
 using runtime::Simulation;
@@ -16,6 +19,12 @@ using runtime::Simulation;
 namespace {
 
 constexpr std::byte kPoison{0xDB};
+
+// Where what stands in place stands.
+Slot slot_of_blocks(const collectives::OperationRow& row) {
+    if (row.combines) return Slot::data;
+    return *std::find_if(kSlots.begin(), kSlots.end(), [&](Slot slot) { return row.operand(slot).extent == Extent::blocks; });
+}
 
 std::byte content(std::uint64_t number, std::uint64_t position) {
     return static_cast<std::byte>((number * 131 + position * 7 + (position >> 8) * 13 + 1) & 0xFF);
@@ -41,15 +50,15 @@ std::vector<const collectives::AlgorithmEntry*> algorithms(OperationKind operati
     return found;
 }
 
-std::vector<const collectives::AlgorithmEntry*> rooted_algorithms() {
+std::vector<const collectives::AlgorithmEntry*> moving_algorithms() {
     std::vector<const collectives::AlgorithmEntry*> found;
     for (const auto& entry : collectives::catalogue())
-        if (entry.operation != OperationKind::barrier) found.push_back(&entry);
+        if (collectives::operation(entry.operation).moves_data) found.push_back(&entry);
     return found;
 }
 
 const collectives::AlgorithmEntry& broadcast(std::string_view name) {
-    return collectives::find_algorithm(runtime::OperationKind::broadcast, name, true);
+    return collectives::find_algorithm(runtime::OperationKind::broadcast, name, collectives::kUsual | collectives::Condition::oracle);
 }
 
 std::vector<std::uint64_t> threshold_sizes(int n, std::uint64_t eager, std::uint64_t segment) {
@@ -74,6 +83,7 @@ Simulation::Options random_machine(Random& random, int ranks, std::uint64_t byte
     options.model.cut_through = random.chance(0.4);
     options.eager_bytes = random.pick(std::vector<std::uint64_t>{0, 15, 16, 64, 200});
     options.board = random.chance(0.6);
+    if (random.chance(0.5)) options.find_part_alone = &collectives::part_alone;
     switch (random.below(4)) {
         case 0: options.landing_bytes = 0; break;  // the blocking model
         case 1: options.landing_bytes = 1 + random.below(1000); break;
@@ -85,9 +95,10 @@ Simulation::Options random_machine(Random& random, int ranks, std::uint64_t byte
 
 std::string describe(const Simulation::Options& options) {
     const auto& m = options.model;
-    return fmt::format("ranks={} alpha={} beta={} gamma={} notice={} ports={} full_duplex={} cut_through={} landing={} eager={} board={}",
-                       options.ranks, m.alpha, m.beta, m.gamma, m.notice, m.ports, m.full_duplex, m.cut_through, options.landing_bytes,
-                       options.eager_bytes, options.board);
+    return fmt::format(
+        "ranks={} alpha={} beta={} gamma={} notice={} ports={} full_duplex={} cut_through={} landing={} eager={} board={} decoupled={}",
+        options.ranks, m.alpha, m.beta, m.gamma, m.notice, m.ports, m.full_duplex, m.cut_through, options.landing_bytes,
+        options.eager_bytes, options.board, options.find_part_alone != nullptr);
 }
 
 std::string describe(const Step& step) {
@@ -118,10 +129,12 @@ std::vector<Nanoseconds> random_delays(Random& random, int ranks, int root, Nano
     return delays;
 }
 
-runtime::Call call_of(const Step& step) { return collectives::make_call(*step.entry, step.root, step.bytes, step.segment); }
+runtime::Call call_of(const Step& step) {
+    const bool has_root = collectives::operation(step.entry->operation).has_root;
+    return collectives::make_call(*step.entry, has_root ? step.root : -1, step.bytes, step.segment);
+}
 
 void plan_at_random(Random& random, Step& step) {
-    if (step.entry->operation == OperationKind::broadcast) return;
     const std::uint64_t shape = random.below(5);
     if (shape == 0) return;
     for (const Nanoseconds delay : step.delays) {
@@ -148,10 +161,10 @@ void Guarded::write(std::uint64_t number, std::uint64_t begin, std::uint64_t end
     for (std::uint64_t i = begin; i < end; ++i) memory_[kGuard + at + i - begin] = content(number, i);
 }
 
-std::string Guarded::first_difference(std::uint64_t number, std::uint64_t begin, std::uint64_t end) const {
+std::string Guarded::first_difference(const Content& expected, std::uint64_t begin, std::uint64_t end) const {
     for (std::size_t i = 0; i < memory_.size(); ++i) {
         const bool guard = i < kGuard || i >= kGuard + end - begin;
-        const std::byte wanted = guard ? kPoison : content(number, begin + i - kGuard);
+        const std::byte wanted = guard ? kPoison : expected(begin + i - kGuard);
         if (memory_[i] != wanted)
             return fmt::format("byte {} is {:#x}, not {:#x}", static_cast<std::int64_t>(i) - static_cast<std::int64_t>(kGuard),
                                static_cast<unsigned>(memory_[i]), static_cast<unsigned>(wanted));
@@ -169,36 +182,55 @@ Job::Job(Simulation& simulation, std::vector<Step> steps)
             cell.job = this;
             cell.step = number;
             cell.call = call_of(steps_[number]);
-            cell.algorithm = steps_[number].entry->algorithm;
+            cell.entry = steps_[number].entry;
             prepare(cell, rank);
         }
 }
 
-void Job::deviate(int rank, std::size_t number, const runtime::Call& call, runtime::Algorithm algorithm) {
+void Job::deviate(int rank, std::size_t number, const runtime::Call& call, const collectives::AlgorithmEntry& entry) {
     Cell& cell = ranks_[static_cast<std::size_t>(rank)].cells[number];
     cell.call = call;
-    cell.algorithm = algorithm;
+    cell.entry = &entry;
     prepare(cell, rank);
 }
 
+// Whether this is the own block of who has all blocks, too, and stands among them, or what is combined and stands where the result goes.
+bool Job::stands_in_place(const Cell& cell, int rank, Slot slot) const {
+    const bool is_root = rank == cell.call.root;
+    const auto& row = cell.row();
+    if (row.combines) return steps_[cell.step].in_place && slot == Slot::contribution && row.data.is_had(is_root);
+    return steps_[cell.step].in_place && row.operand(slot).extent == Extent::block && row.operand(slot).is_had(is_root) &&
+           row.any_operand([&](const auto& other) { return other.extent == Extent::blocks && other.is_had(is_root); });
+}
+
+collectives::Part Job::part(const Cell& cell, int rank, Slot slot) const {
+    return part_of(cell.row().operand(slot), cell.call.bytes, simulation_.size(), rank);
+}
+
+// What a rank brings: the same from all but where it is combined, a sum of bytes.
+std::uint64_t Job::brought(const Cell& cell, int rank) const {
+    return cell.step + (cell.row().combines ? 1'000 * static_cast<std::uint64_t>(rank + 1) : 0);
+}
+
+std::byte Job::result(const Cell& cell, Slot slot, int rank, std::uint64_t position) const {
+    if (!cell.row().combines || slot == Slot::contribution) return content(brought(cell, rank), position);
+    unsigned sum = 0;
+    for (int other = 0; other < simulation_.size(); ++other) sum += static_cast<unsigned>(content(brought(cell, other), position));
+    return static_cast<std::byte>(sum);
+}
+
 void Job::prepare(Cell& cell, int rank) const {
-    const bool blocks = cell.call.kind == OperationKind::scatter || cell.call.kind == OperationKind::gather;
-    const auto n = static_cast<std::uint64_t>(simulation_.size());
-    cell.data.resize(!blocks ? cell.call.bytes : rank == cell.call.root ? n * cell.call.bytes : 0);
-    cell.block.resize(blocks ? cell.call.bytes : 0);
+    for (const Slot slot : kSlots)
+        cell.buffer(slot).resize(cell.row().operand(slot).is_had(rank == cell.call.root) ? part(cell, rank, slot).size : 0);
 }
 
 // Its data is there from now on, and its next call may follow.
 void Job::caller_arrives(Cell& cell, int rank) {
-    const bool root = rank == cell.call.root;
-    const std::uint64_t bytes = cell.call.bytes, mine = static_cast<std::uint64_t>(rank) * bytes;
-    if (cell.call.kind == OperationKind::gather) {
-        if (root && steps_[cell.step].in_place)
-            cell.data.write(cell.step, mine, mine + bytes, mine);
-        else
-            cell.block.write(cell.step, mine, mine + bytes);
-    } else if (root) {
-        cell.data.write(cell.step, 0, cell.data.bytes().size);
+    for (const Slot slot : kSlots) {
+        if (!cell.row().operand(slot).is_read(rank == cell.call.root)) continue;
+        const auto [offset, size] = part(cell, rank, slot);
+        const bool in_place = stands_in_place(cell, rank, slot);
+        cell.buffer(in_place ? slot_of_blocks(cell.row()) : slot).write(brought(cell, rank), offset, offset + size, in_place ? offset : 0);
     }
     cell.arrived = true;
     if (cell.step + 1 < steps_.size() && steps_[cell.step + 1].at_once) schedule(rank, cell.step + 1);
@@ -216,23 +248,23 @@ void Job::begin(void* context, int rank) {
     if (job.ranks_[static_cast<std::size_t>(rank)].stopped) return;
     auto& network = job.simulation_.network();
     const Step& step = job.steps_[cell.step];
-    runtime::Arguments arguments;
-    arguments.data = cell.data.bytes();
-    transport::Bytes block = cell.block.bytes();
-    if (step.in_place && rank == cell.call.root && block.size)
-        block = runtime::slice(cell.data.bytes(), static_cast<std::uint64_t>(rank) * cell.call.bytes, cell.call.bytes);
-    if (cell.call.kind == OperationKind::gather)
-        arguments.contribution = block;
-    else
-        arguments.result = block;
+    const auto& row = cell.row();
+    const auto memory = [&](Slot slot) -> void* {
+        if (!job.stands_in_place(cell, rank, slot)) return cell.buffer(slot).bytes().data;
+        return runtime::slice(cell.buffer(slot_of_blocks(row)).bytes(), job.part(cell, rank, slot).offset, 0).data;
+    };
+    const collectives::Buffers buffers = {
+        .contribution = memory(Slot::contribution), .data = memory(Slot::data), .result = memory(Slot::result)};
+    runtime::Arguments arguments = collectives::arguments_of(row, buffers, cell.call.bytes, job.simulation_.size(), rank == cell.call.root);
     arguments.segment_bytes = step.segment;
-    arguments.oracle = step.delays;
+    arguments.oracle = step.delays.data();
     auto& world = job.simulation_.world(rank);
-    cell.operation = std::make_unique<Operation>(world, world.next_sequence++, cell.call, cell.algorithm, arguments);
+    const Step::Plan& plan = job.plan(rank, cell.step);
+    const auto algorithm = plan.lead >= 0 ? collectives::planned(*cell.entry) : cell.entry->algorithm;
+    cell.operation = std::make_unique<Operation>(world, world.next_sequence++, cell.call, algorithm, arguments);
     cell.operation->on_done = &Job::done;
     cell.operation->on_done_context = &cell;
     cell.begun = network.now();
-    const Step::Plan& plan = job.plan(rank, cell.step);
     if (plan.lead >= 0) {
         cell.operation->await_caller();
         for (const auto& prediction : plan.predictions) network.schedule(cell.begun + prediction.at, &Job::predict, &cell, rank);
@@ -297,12 +329,16 @@ void Job::expect_success() {
             const Step& step = steps_[cell.step];
             ASSERT_TRUE(cell.ended) << "rank " << rank << " hangs in step " << cell.step << ": " << describe(step);
             ASSERT_EQ(cell.operation->error(), nullptr) << "rank " << rank << ": " << cell.operation->error()->what();
-            const std::uint64_t mine = static_cast<std::uint64_t>(rank) * step.bytes;
-            ASSERT_EQ(cell.data.first_difference(cell.step, 0, cell.data.bytes().size), "")
-                << "data of rank " << rank << ", step " << cell.step << " (" << describe(step) << ")";
-            if (step.in_place && rank == step.root) continue;
-            ASSERT_EQ(cell.block.first_difference(cell.step, mine, mine + cell.block.bytes().size), "")
-                << "block of rank " << rank << ", step " << cell.step << " (" << describe(step) << ")";
+            for (const Slot slot : kSlots) {
+                if (stands_in_place(cell, rank, slot)) continue;
+                const auto [offset, size] = part(cell, rank, slot);
+                const bool had = cell.row().operand(slot).is_had(rank == cell.call.root);
+                ASSERT_EQ(cell.buffer(slot).first_difference([&, slot = slot](std::uint64_t at) { return result(cell, slot, rank, at); },
+                                                             offset, had ? offset + size : offset),
+                          "")
+                    << "buffer " << static_cast<int>(slot) << " of rank " << rank << ", step " << cell.step << " (" << describe(step)
+                    << ")";
+            }
         }
 }
 
@@ -312,7 +348,7 @@ void Job::expect_clean(int but) {
         runtime::Engine& engine = simulation_.engine(rank);
         EXPECT_EQ(engine.early_messages(), 0u) << "rank " << rank;
         EXPECT_EQ(engine.landing().used(), 0u) << "rank " << rank;
-        EXPECT_FALSE(engine.busy()) << "rank " << rank;
+        EXPECT_EQ(engine.under_way().operations, 0u) << "rank " << rank;
         EXPECT_LE(engine.landing().peak(), engine.landing().budget()) << "rank " << rank;
         EXPECT_TRUE(unfinished(rank).empty()) << "rank " << rank << " hangs in " << unfinished(rank).front()->describe();
     }

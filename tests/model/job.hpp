@@ -2,8 +2,10 @@
 /// Simulated jobs for tests: many collective calls on one communicator with real data, and point-to-point messages.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <random>
@@ -14,6 +16,8 @@
 #include "runtime/simulation/simulation.hpp"
 
 namespace rollcall::model_test {
+
+constexpr Nanoseconds kSecond = 1'000'000'000, kHour = 3600 * kSecond;
 
 /// The seed of this process, ROLLCALL_TEST_SEED or a new one. Printed at its first use.
 std::uint64_t seed();
@@ -36,9 +40,9 @@ class Random {
     std::mt19937_64 engine_;
 };
 
-/// Every algorithm of the catalogue that does this; every one that has a root and moves data.
+/// Every algorithm of the catalogue that does this; every one that moves data.
 std::vector<const collectives::AlgorithmEntry*> algorithms(runtime::OperationKind operation);
-std::vector<const collectives::AlgorithmEntry*> rooted_algorithms();
+std::vector<const collectives::AlgorithmEntry*> moving_algorithms();
 /// One of them by name.
 const collectives::AlgorithmEntry& broadcast(std::string_view name);
 
@@ -56,11 +60,11 @@ std::vector<Nanoseconds> random_delays(Random& random, int ranks, int root, Nano
 struct Step {
     const collectives::AlgorithmEntry* entry = nullptr;
     int root = 0;
-    std::uint64_t bytes = 0;  ///< Scatter, gather: of each rank.
+    std::uint64_t bytes = 0;  ///< Where blocks are moved: of a block.
     std::uint64_t segment = 0;
     std::vector<Nanoseconds> delays;  ///< By rank: when it arrives, after its arrival at the call before or the end of that.
     bool at_once = false;             ///< After its arrival there, whether the one before has ended or not.
-    bool in_place = false;            ///< Scatter, gather: the root's own block stays in its data.
+    bool in_place = false;            ///< Who has all blocks and its own has its own in its place among them; what is combined, likewise.
     /// What makes a rank's call a planned one: how long before it arrives it is begun (within its delay; -1: it is not
     /// planned), and what it says of its arrival then, in times after the beginning. Empty: nobody's is.
     struct Plan {
@@ -69,7 +73,7 @@ struct Step {
     };
     std::vector<Plan> plans;
 };
-/// Plans for some or all ranks (scatter and gather only): with good, wrong, changing or no predictions.
+/// Plans for some or all ranks: with good, wrong, changing or no predictions.
 void plan_at_random(Random& random, Step& step);
 std::string describe(const Step& step);
 /// What a rank calls in this step.
@@ -83,8 +87,9 @@ class Guarded {
     transport::Bytes bytes() { return {memory_.data() + kGuard, memory_.size() - 2 * kGuard}; }
     /// What these bytes are to be: bytes [begin, end) of the message `number`.
     void write(std::uint64_t number, std::uint64_t begin, std::uint64_t end, std::uint64_t at = 0);
-    /// The first position that is not as written (or poison, where nothing was), or empty.
-    std::string first_difference(std::uint64_t number, std::uint64_t begin, std::uint64_t end) const;
+    /// The first position where bytes [begin, end) are not as expected, or what is around them is no poison; or empty.
+    using Content = std::function<std::byte(std::uint64_t position)>;
+    std::string first_difference(const Content& expected, std::uint64_t begin, std::uint64_t end) const;
 
   private:
     static constexpr std::size_t kGuard = 32;
@@ -98,7 +103,7 @@ class Job {
     Job(runtime::Simulation& simulation, std::vector<Step> steps);
 
     /// What rank `rank` calls as step number `number`, where it is not what the others call.
-    void deviate(int rank, std::size_t number, const runtime::Call& call, runtime::Algorithm algorithm);
+    void deviate(int rank, std::size_t number, const runtime::Call& call, const collectives::AlgorithmEntry& entry);
     /// From now on rank `rank` makes no call any more (it is dead).
     void stop(int rank) { ranks_[static_cast<std::size_t>(rank)].stopped = true; }
     /// Calls of this rank that have begun and not ended.
@@ -120,20 +125,27 @@ class Job {
         Cell() = default;
         Job* job = nullptr;
         std::size_t step = 0;
-        Guarded data, block;
+        std::array<Guarded, collectives::kSlots.size()> buffers;
         std::unique_ptr<runtime::Operation> operation;
         Nanoseconds begun = 0;
         Nanoseconds exit = -1;
         bool arrived = false, ended = false;
         std::size_t predicted = 0;  ///< Predictions made so far.
         runtime::Call call;
-        runtime::Algorithm algorithm = nullptr;
+        const collectives::AlgorithmEntry* entry = nullptr;
+
+        const collectives::OperationRow& row() const { return collectives::operation(entry->operation); }
+        Guarded& buffer(collectives::Slot slot) { return buffers[static_cast<std::size_t>(slot)]; }
     };
     struct Rank {
         std::deque<Cell> cells;
         bool stopped = false;
     };
     void prepare(Cell& cell, int rank) const;
+    std::uint64_t brought(const Cell& cell, int rank) const;
+    std::byte result(const Cell& cell, collectives::Slot slot, int rank, std::uint64_t position) const;
+    bool stands_in_place(const Cell& cell, int rank, collectives::Slot slot) const;
+    collectives::Part part(const Cell& cell, int rank, collectives::Slot slot) const;
     void caller_arrives(Cell& cell, int rank);
     static void begin(void* cell, int rank);
     static void predict(void* cell, int rank);

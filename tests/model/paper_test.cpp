@@ -43,7 +43,7 @@ Simulation::Outcome run(const AlgorithmEntry& entry, const Times& a, const Setti
     call.algorithm = entry.algorithm;
     call.arguments.data = {nullptr, setting.bytes};
     call.arguments.segment_bytes = entry.segmented ? setting.segment : 0;
-    call.arguments.oracle = a;
+    call.arguments.oracle = a.data();
     return simulation.run([&](int) { return call; }, a);
 }
 
@@ -138,7 +138,9 @@ TEST(Paper, Lemma2IsALowerBoundForAll) {
     Random random(12);
     for (int repetition = 0; repetition < 300; ++repetition) {
         const auto [n, root, a] = random_pattern(random, 32);
-        for (const auto* entry : algorithms(runtime::OperationKind::broadcast))
+        for (const auto* entry : algorithms(runtime::OperationKind::broadcast)) {
+            // The bound is of a network, where every message takes T.
+            if (entry->needs.contains(collectives::Condition::node_memory)) continue;
             for (const auto model : kModels) {
                 const Setting setting{.model = model,
                                       .cut_through = random.chance(0.5),
@@ -150,6 +152,7 @@ TEST(Paper, Lemma2IsALowerBoundForAll) {
                     << entry->name << " " << bench::name(model) << " " << testing::PrintToString(a) << " root " << root << " cut-through "
                     << setting.cut_through << " segment " << setting.segment;
             }
+        }
     }
 }
 

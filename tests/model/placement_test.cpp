@@ -1,5 +1,5 @@
-// Data placement: after every call every rank has the bytes it is to have and nothing else was touched, on any machine. Calls of
-// scatter and gather are planned or not, with good and bad predictions, and the root's own block is in its place or not.
+// Data placement: after every call every rank has the bytes it is to have and nothing else was touched, on any machine. Calls are
+// planned or not, with good and bad predictions, and the own block of who has all blocks is in its place or not.
 #include <algorithm>
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ Step make_step(Random& random, const collectives::AlgorithmEntry& entry, int n, 
     Step step;
     step.entry = &entry;
     step.root = root;
-    step.bytes = entry.operation == OperationKind::broadcast ? bytes : std::min(bytes, kLongestBlock);
+    step.bytes = collectives::operation(entry.operation).in_blocks ? std::min(bytes, kLongestBlock) : bytes;
     step.segment = entry.segmented ? segment : 0;
     step.delays = random_delays(random, n, root, random.pick(std::vector<Nanoseconds>{0, 10, 1000, 20'000}));
     step.in_place = random.chance(0.3);
@@ -39,8 +39,8 @@ Step make_step(Random& random, const collectives::AlgorithmEntry& entry, int n, 
 
 TEST(Placement, EveryAlgorithmEveryRootOfSmallJobs) {
     Random random(1);
-    for (const auto* entry : rooted_algorithms())
-        for (int n = 1; n <= (entry->operation == OperationKind::broadcast ? 17 : 33); ++n)
+    for (const auto* entry : moving_algorithms())
+        for (int n = 1; n <= (collectives::operation(entry->operation).in_blocks ? 33 : 17); ++n)
             for (int root = 0; root < n; ++root) {
                 const std::uint64_t segment = random.pick(std::vector<std::uint64_t>{0, 1, 7, 100});
                 const auto sizes = threshold_sizes(n, 64, segment);
@@ -52,7 +52,7 @@ TEST(Placement, EveryAlgorithmEveryRootOfSmallJobs) {
 
 TEST(Placement, EverySizeAroundAThreshold) {
     Random random(2);
-    for (const auto* entry : rooted_algorithms())
+    for (const auto* entry : moving_algorithms())
         for (const int n : {2, 3, 5, 8, 13})
             for (const std::uint64_t segment : {0, 10, 128})
                 for (const std::uint64_t landing : {std::uint64_t{0}, std::uint64_t{300}, std::uint64_t{1} << 40})
@@ -73,7 +73,7 @@ TEST(Placement, RandomLargeJobs) {
         const std::uint64_t segment = random.pick(std::vector<std::uint64_t>{0, 100, 1000});
         const std::uint64_t bytes = random.chance(0.3) ? random.below(20'000) : random.pick(threshold_sizes(n, 64, segment));
         expect_placed(random_machine(random, n, bytes),
-                      {make_step(random, *random.pick(rooted_algorithms()), n,
+                      {make_step(random, *random.pick(moving_algorithms()), n,
                                  static_cast<int>(random.below(static_cast<std::uint64_t>(n))), bytes, segment)});
         if (HasFatalFailure() || HasNonfatalFailure()) return;
     }
@@ -90,10 +90,10 @@ TEST(Placement, ManyCallsOnOneCommunicator) {
         const double overlap = random.pick(std::vector<double>{0, 0.5, 1});
         std::vector<Step> steps;
         const int only_root = static_cast<int>(random.below(static_cast<std::uint64_t>(n)));
-        const auto* only_entry = random.chance(0.5) ? random.pick(rooted_algorithms()) : nullptr;
+        const auto* only_entry = random.chance(0.5) ? random.pick(moving_algorithms()) : nullptr;
         for (std::int64_t calls = random.between(2, 30); calls > 0; --calls) {
             const int root = same_root ? only_root : static_cast<int>(random.below(static_cast<std::uint64_t>(n)));
-            steps.push_back(make_step(random, only_entry ? *only_entry : *random.pick(rooted_algorithms()), n, root,
+            steps.push_back(make_step(random, only_entry ? *only_entry : *random.pick(moving_algorithms()), n, root,
                                       random.pick(threshold_sizes(n, 64, segment)), segment));
             steps.back().at_once = random.chance(overlap);
             if (random.chance(0.6)) {
@@ -107,8 +107,8 @@ TEST(Placement, ManyCallsOnOneCommunicator) {
 }
 
 TEST(Placement, InPlaceNothingIsCopied) {
-    for (const auto operation : {OperationKind::scatter, OperationKind::gather})
-        for (const auto* entry : algorithms(operation))
+    for (const auto& row : collectives::operations())
+        for (const auto* entry : row.in_blocks ? algorithms(row.kind) : std::vector<const collectives::AlgorithmEntry*>())
             for (const bool in_place : {false, true}) {
                 Simulation::Options options;
                 options.ranks = 1;
@@ -124,7 +124,7 @@ TEST(Placement, InPlaceNothingIsCopied) {
 // More calls than a rank remembers, so that its ring of past calls goes round.
 TEST(Placement, HundredsOfCalls) {
     Random random(5);
-    for (const auto* entry : rooted_algorithms()) {
+    for (const auto* entry : moving_algorithms()) {
         const int n = 5;
         std::vector<Step> steps;
         for (int calls = 0; calls < 1000; ++calls) {

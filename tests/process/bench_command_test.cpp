@@ -1,8 +1,6 @@
 /// \file
-/// `rollcall bench` and `rollcall simulate` as a user calls them: what they print, write and refuse.
+/// `rollcall bench` as a user calls it: what it prints, writes and refuses.
 #include <gtest/gtest.h>
-#include <stdlib.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -14,82 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "tests/common.hpp"
+#include "tests/process/bench_command.hpp"
 
+namespace rollcall::test {
 namespace {
-
-using Json = nlohmann::ordered_json;
-using Lines = std::vector<std::string>;
-using rollcall::test::contents;
-
-Lines lines_of(const std::string& text) {
-    Lines lines;
-    std::istringstream in(text);
-    for (std::string line; std::getline(in, line);) lines.push_back(line);
-    return lines;
-}
-
-class BenchCommand : public testing::Test {
-  protected:
-    struct Ended {
-        int code = -1;
-        std::string out, error;
-    };
-
-    void SetUp() override {
-        std::string name = testing::TempDir() + "rollcall-bench-XXXXXX";
-        ASSERT_NE(::mkdtemp(name.data()), nullptr);
-        directory_ = name;
-    }
-    void TearDown() override { std::filesystem::remove_all(directory_); }
-
-    /// The words go through a shell, unquoted.
-    Ended run(const std::string& words, const std::string& before = "") {
-        const auto out = directory_ / "out", error = directory_ / "error";
-        const std::string command = before + " timeout 120 " ROLLCALL_COMMAND " " + words + " >" + out.string() + " 2>" + error.string();
-        const int status = std::system(command.c_str());
-        return {WIFEXITED(status) ? WEXITSTATUS(status) : 128, contents(out), contents(error)};
-    }
-
-    void expect_refused(const std::string& words, const Lines& mentioned) {
-        SCOPED_TRACE(words);
-        const Ended ended = run(words);
-        EXPECT_EQ(ended.code, 2);
-        EXPECT_EQ(ended.out, "");
-        EXPECT_EQ(lines_of(ended.error).size(), 1u) << ended.error;
-        for (const std::string& text : mentioned) EXPECT_NE(ended.error.find(text), std::string::npos) << text << ": " << ended.error;
-    }
-
-    std::filesystem::path directory_;
-};
-
-/// What every line of every benchmark begins with.
-void expect_cell(const Json& cell, const std::string& operation, bool collective) {
-    const Lines expected = {"operation",  "algorithm", "transport",    "ranks",         "bytes",     "pattern",
-                            "iterations", "run_time",  "mean_elapsed", "worst_elapsed", "last_delay"};
-    Lines keys;
-    for (const auto& [key, value] : cell.items()) keys.push_back(key);
-    ASSERT_GE(keys.size(), expected.size());
-    keys.resize(expected.size());
-    EXPECT_EQ(keys, expected);
-    EXPECT_EQ(cell["operation"], operation);
-    for (const char* key : {"ranks", "bytes", "iterations"})
-        EXPECT_TRUE(cell[key].is_number_unsigned() || cell[key].is_number_integer()) << key;
-    for (const char* key : {"algorithm", "transport", "pattern"}) EXPECT_TRUE(cell[key].is_string()) << key;
-    for (const char* key : {"run_time", "mean_elapsed", "worst_elapsed", "last_delay"}) {
-        Lines parts;
-        for (const auto& [part, value] : cell[key].items()) {
-            parts.push_back(part);
-            if (collective || std::string(key) == "run_time") {
-                EXPECT_TRUE(value.is_number()) << key << ' ' << part;
-            }
-        }
-        EXPECT_EQ(parts, (Lines{"median", "low", "high"}));
-    }
-    EXPECT_GT(cell["run_time"]["median"], 0.0);
-    EXPECT_LE(cell["run_time"]["low"], cell["run_time"]["median"]);
-    EXPECT_LE(cell["run_time"]["median"], cell["run_time"]["high"]);
-}
 
 constexpr const char* kQuick = "bench broadcast --ranks 3 --iterations 2 --warmup 1 --timeout 100s";
 
@@ -108,8 +34,8 @@ TEST_F(BenchCommand, BroadcastPrintsACellForEachSizePatternAndAlgorithm) {
         cells.insert(cell["algorithm"].get<std::string>() + cell["pattern"].get<std::string>() + cell["bytes"].dump());
         algorithms.insert(cell["algorithm"]);
     }
-    EXPECT_EQ(algorithms.size(), 6u);
-    EXPECT_EQ(cells.size(), 3u * 3u * 6u);
+    EXPECT_EQ(algorithms, names_of("broadcast"));
+    EXPECT_EQ(cells.size(), 3u * 3u * algorithms.size());
 }
 
 TEST_F(BenchCommand, CsvHasAHeadingAndARowForEachCell) {
@@ -168,7 +94,7 @@ TEST_F(BenchCommand, WritesRawSamplesAndAPicture) {
 TEST_F(BenchCommand, RefusesWrongWordsInOneLine) {
     expect_refused("bench broadcast --algorithm binomal", {"'binomal'", "allowed: all, linear, binomial"});
     expect_refused("bench broadcast --algorithm near_optimal", {"'near_optimal'", "allowed: "});
-    expect_refused("bench broadcast --bytes 8,64Q", {"'64Q'", "allowed: "});
+    expect_refused("bench broadcast --bytes 8,64Q", {"--bytes: ", "'64Q'", "allowed: "});
     expect_refused("bench broadcast --arrival unifrm:0..1ms", {"'unifrm:0..1ms'", "allowed: balanced, uniform:A..B"});
     expect_refused("bench broadcast --ranks 4 --arrival last:9:1ms", {"last:9:1ms"});
     expect_refused("bench broadcast --ranks 4 --root 4", {"--root '4'", "0 to 3"});
@@ -181,10 +107,21 @@ TEST_F(BenchCommand, RefusesWrongWordsInOneLine) {
     expect_refused("bench broadcast --raw /nowhere/raw.csv", {"--raw '/nowhere/raw.csv' cannot be written"});
     expect_refused("bench broadcast --plot /", {"--plot '/' cannot be written"});
     expect_refused("bench broadcast --sise 8", {"'--sise'", "--bytes"});
-    expect_refused("bench brodcast", {"'brodcast'", "broadcast, scatter, gather, pingpong, barrier, overlap, idle"});
+    expect_refused("bench brodcast",
+                   {"'brodcast'",
+                    "broadcast, scatter, scatterv, gather, gatherv, reduce, allreduce, pingpong, barrier, overlap, loop, idle, schedule"});
     expect_refused("bench barrier --peer gasnet", {"'gasnet'", "allowed: all, openmpi, mpich"});
+    expect_refused("bench loop --operation barrier", {"'barrier'", "allowed: all, broadcast, scatter, gather"});
+    expect_refused("bench loop --compute uniform:0..4T", {"uniform:0..4T", "in units of time"});
     expect_refused("bench overlap --transport ib", {"'ib'", "allowed: all, default, shm, tcp"});
     expect_refused("bench idle --duration 0", {"--duration"});
+    expect_refused("bench schedule --search tree", {"'tree'", "allowed: all, linear, pairing_heap, segment_tree"});
+    expect_refused("bench schedule --pattern late", {"'late'", "allowed: all, uniform, skewed"});
+    expect_refused("bench schedule --segments 0", {"--segments '0'", "from 1 to 100000"});
+    expect_refused("bench schedule --ranks 8,100000", {"100000 ranks with 100000 segments"});
+    expect_refused("bench schedule --ranks 8,0", {"ranks '0'"});
+    expect_refused("bench pingpong -n 5", {"a ping-pong of 5 ranks", "allowed: 2"});
+    expect_refused("bench broadcast --arrival file:/dev/zero", {"'file:/dev/zero'", "not a regular file"});
     expect_refused("simulate broadcast --ranks 4 --model alpha=2us,delta=3", {"'delta=3'", "allowed: alpha=T"});
     expect_refused("simulate broadcast --ranks 4 --landing much", {"'much'", "allowed: "});
     expect_refused("simulate broadcast --segments 4 --segment 8", {"--segments"});
@@ -193,7 +130,7 @@ TEST_F(BenchCommand, RefusesWrongWordsInOneLine) {
 TEST_F(BenchCommand, RefusesWrongWordsAboutScatterAndGatherInOneLine) {
     expect_refused("bench scatter --algorithm pipelined", {"'pipelined'", "allowed: all, linear"});
     expect_refused("bench gather --algorithm nothing", {"'nothing'", "linear_synchronized"});
-    expect_refused("bench broadcast --compute 10ms", {"'--compute'"});
+    expect_refused("bench broadcast --paper table3", {"'--paper'"});
     expect_refused("bench gather --compute long", {"'long'", "allowed: a duration"});
     expect_refused("bench gather --predictor last", {"--predictor", "--compute"});
     expect_refused("bench gather --compute 1ms --predictor crystal", {"'crystal'", "allowed: edge_linear, last"});
@@ -241,14 +178,39 @@ TEST_F(BenchCommand, ScatterAndGatherPrintACellForEachSizePatternAndAlgorithm) {
             cells.insert(cell["algorithm"].get<std::string>() + cell["pattern"].get<std::string>() + cell["bytes"].dump());
             algorithms.insert(cell["algorithm"]);
         }
-        EXPECT_TRUE(algorithms.contains("linear") && algorithms.contains("auto"));
-        EXPECT_GT(algorithms.size(), 4u);
+        std::set<std::string> expected = names_of(operation);
+        expected.insert("auto");
+        EXPECT_EQ(algorithms, expected);
         EXPECT_EQ(cells.size(), 3u * 2u * algorithms.size());
     }
 }
 
-TEST_F(BenchCommand, PlansArePrecededByPhasesAndTheirPredictionsAreJudged) {
+TEST_F(BenchCommand, BlocksOfOwnSizes) {
     for (const std::string operation : {"scatter", "gather"}) {
+        const Ended ended =
+            run("bench " + operation +
+                "v --ranks 4 --bytes 64Ki,1Mi --sizes spikes,two_blocks --arrival balanced,max_if:2 --iterations 2 --warmup 1"
+                " --algorithm auto,binomial,adaptive,optimal --root 1 --format json");
+        ASSERT_EQ(ended.code, 0) << ended.error;
+        std::map<std::string, int> sizes;
+        for (const std::string& line : lines_of(ended.out)) {
+            const Json cell = Json::parse(line);
+            expect_cell(cell, operation, true);
+            ++sizes[cell["sizes"]];
+        }
+        EXPECT_EQ(sizes, (std::map<std::string, int>{{"spikes", 16}, {"two_blocks", 16}}));
+        const Ended spoiled = run("bench " + operation + "v --ranks 3 --bytes 100 --sizes same --algorithm adaptive --iterations 1",
+                                  "ROLLCALL_TEST_CORRUPT=0");
+        EXPECT_EQ(spoiled.code, 1);
+        EXPECT_NE(spoiled.error.find(operation + " adaptive of blocks of own sizes"), std::string::npos) << spoiled.error;
+        expect_refused("bench " + operation + "v --algorithm sorted_binomial", {"'sorted_binomial'"});
+        expect_refused("bench " + operation + "v --sizes heaps", {"'heaps'", "skewed"});
+        expect_refused("bench " + operation + " --sizes spikes", {"--sizes"});
+    }
+}
+
+TEST_F(BenchCommand, PlansArePrecededByPhasesAndTheirPredictionsAreJudged) {
+    for (const std::string operation : {"broadcast", "scatter", "gather"}) {
         SCOPED_TRACE(operation);
         const auto raw = directory_ / "raw.csv";
         const Ended ended = run("bench " + operation +
@@ -258,7 +220,7 @@ TEST_F(BenchCommand, PlansArePrecededByPhasesAndTheirPredictionsAreJudged) {
                                 "UCX_TLS=posix,self");
         ASSERT_EQ(ended.code, 0) << ended.error;
         const Lines lines = lines_of(ended.out);
-        EXPECT_GT(lines.size(), 8u);
+        EXPECT_EQ(lines.size(), 2 * names_of(operation).size());
         for (const std::string& line : lines) {
             const Json cell = Json::parse(line);
             expect_cell(cell, operation, true);
@@ -330,53 +292,12 @@ TEST_F(BenchCommand, ASpoiledBlockEndsTheRun) {
         << gather.error;
 }
 
-TEST_F(BenchCommand, PaperTablesAreComparedCellByCell) {
-    const Ended real =
-        run("bench scatter --paper table3 --ranks 2 --bytes 512Ki,1Mi --delays 0,1 --compute 1ms --iterations 2 --warmup 0"
-            " --timeout 100s --format json");
-    ASSERT_EQ(real.code, 0) << real.error;
-    const Lines lines = lines_of(real.out);
-    ASSERT_EQ(lines.size(), 4u) << real.out;
-    for (const std::string& line : lines) {
-        const Json cell = Json::parse(line);
-        expect_cell(cell, "scatter", true);
-        EXPECT_EQ(cell["algorithm"], "background_sorted_linear");
-        EXPECT_EQ(cell["base"], "linear");
-        EXPECT_EQ(cell["model"], "eager") << "the paper's long messages wait for their receivers";
-        EXPECT_GT(cell["quotient"]["median"], 0.0);
-    }
-    EXPECT_DOUBLE_EQ(Json::parse(lines[3])["paper_difference"]["median"].get<double>(), -0.1e-3);
-    EXPECT_DOUBLE_EQ(Json::parse(lines[3])["paper_quotient"]["median"].get<double>(), 1.12);
-
-    // LIN of 2 Mi floats to 48 ranks at once, by the paper's equation (3): 47 (alpha + N/48 beta), and no sooner in the background.
-    const Ended simulated = run("simulate scatter --paper table3 --bytes 8Mi --delays 0 --iterations 1 --format json");
-    ASSERT_EQ(simulated.code, 0) << simulated.error;
-    const Json cell = Json::parse(simulated.out);
-    EXPECT_EQ(cell["ranks"], 48);
-    EXPECT_NEAR(cell["base_run_time"]["median"].get<double>(), 47 * (50e-6 + 174'760 * 8.547e-9), 1e-6);
-    EXPECT_LE(cell["quotient"]["median"], 1.01);
-}
-
-TEST_F(BenchCommand, SimulatedPlansPredictPerfectlyWithoutNoise) {
-    const std::string words =
-        "simulate gather --ranks 9 --bytes 1Mi --arrival uniform:0..10ms --iterations 5 --algorithm linear --compute 10ms --format json";
-    const auto error = [&](const std::string& more) {
-        const Ended ended = run(words + more);
-        EXPECT_EQ(ended.code, 0) << ended.error;
-        return Json::parse(ended.out)["prediction_error"]["median"].get<double>();
-    };
-    EXPECT_LE(error(""), 1e-9);  // an odd delay cannot be halved
-    // The median of |normal deviation| is 0.674 of its standard deviation; phases take 20 to 30 ms.
-    EXPECT_GT(error(" --prediction-noise 5%"), 0.2e-3);
-    EXPECT_LT(error(" --prediction-noise 5%"), 2e-3);
-    EXPECT_GT(error(" --predictor last"), 1e-3) << "delays are drawn anew";
-}
-
 TEST_F(BenchCommand, PlainBenchmarksPrintTheSameForm) {
     const std::vector<std::pair<std::string, std::string>> commands = {
         {"pingpong", "pingpong --bytes 8,20Ki --iterations 2 --rounds 2"},
         {"barrier", "barrier --ranks 3 --iterations 2 --rounds 1 --batch 10"},
         {"overlap", "overlap --bytes 64Ki --compute 10ms --iterations 2"},
+        {"loop", "loop --bytes 64Ki --compute uniform:0..1ms --iterations 3 --rounds 1 --ranks 2 --decouple auto"},
         {"idle", "idle --ranks 2 --duration 50ms"}};
     for (const auto& [operation, words] : commands) {
         SCOPED_TRACE(operation);
@@ -388,41 +309,29 @@ TEST_F(BenchCommand, PlainBenchmarksPrintTheSameForm) {
     }
 }
 
-TEST_F(BenchCommand, SimulationIsDeterministicForASeed) {
-    const std::string words = "simulate broadcast --ranks 33 --bytes 64,1Mi --arrival uniform:0..10ms --iterations 3 --format json --seed ";
-    const Ended first = run(words + "5"), again = run(words + "5"), other = run(words + "6");
-    ASSERT_EQ(first.code, 0) << first.error;
-    EXPECT_EQ(first.out, again.out);
-    EXPECT_NE(first.out, other.out);
-    bool oracle = false;
-    for (const std::string& line : lines_of(first.out)) {
-        const Json cell = Json::parse(line);
-        expect_cell(cell, "broadcast", true);
-        EXPECT_EQ(cell["transport"], "simulated");
-        oracle = oracle || (cell["algorithm"] == "near_optimal" && cell["forwarding"] == "first_bit");
-    }
-    EXPECT_EQ(lines_of(first.out).size(), 2u * 7u);
-    EXPECT_TRUE(oracle);
-    // Both models in one run, with phases.
-    const std::string gather =
-        "simulate gather --ranks 17 --bytes 1Mi --arrival uniform:0..10ms --iterations 2 --compute 1ms --landing "
-        "unlimited,0 --prediction-noise 5% --format json --seed ";
-    const Ended planned = run(gather + "5");
-    ASSERT_EQ(planned.code, 0) << planned.error;
-    EXPECT_EQ(planned.out, run(gather + "5").out);
-    std::map<std::string, int> models;
-    for (const std::string& line : lines_of(planned.out)) ++models[Json::parse(line)["model"]];
-    EXPECT_EQ(models.size(), 2u);
-    EXPECT_EQ(models["blocking"], models["nonblocking"]);
-}
-
-TEST_F(BenchCommand, SimulationFollowsItsModel) {
-    // One message of 1000 bytes: alpha + 1000 beta.
-    const Ended ended =
-        run("simulate broadcast --ranks 2 --bytes 1000 --algorithm linear --iterations 1 --format json --model "
-            "alpha=3us,beta=2,gamma=0");
+TEST_F(BenchCommand, SchedulesOfAllSearches) {
+    const std::string words = "bench schedule --ranks 8,20 --segments 70 --iterations 3 --format json";
+    const Ended ended = run(words);
     ASSERT_EQ(ended.code, 0) << ended.error;
-    EXPECT_DOUBLE_EQ(Json::parse(ended.out)["run_time"]["median"].get<double>(), 5e-6);
+    const Lines lines = lines_of(ended.out);
+    ASSERT_EQ(lines.size(), 2u * 2u * 3u);
+    std::vector<Json> cells;
+    for (const std::string& line : lines) {
+        cells.push_back(Json::parse(line));
+        expect_cell(cells.back(), "schedule", false);
+        EXPECT_EQ(cells.back()["segments"], "70");
+        EXPECT_EQ(cells.back()["iterations"], 3);
+        // The same reductions in the same schedules.
+        EXPECT_EQ(cells.back()["transfers"], cells[(cells.size() - 1) / 3 * 3]["transfers"]);
+        EXPECT_GE(cells.back()["transfers"]["median"], 7.0 * 70);
+    }
+    EXPECT_EQ(cells[2]["algorithm"], "segment_tree");
+    EXPECT_EQ(cells[2]["over_segment_tree"]["median"], 1.0);
+    // The seed fixes the patterns.
+    const auto transfers = [](const Ended& of) { return Json::parse(lines_of(of.out).at(0))["transfers"]; };
+    EXPECT_EQ(transfers(run(words + " --search linear --seed 1")), cells[0]["transfers"]);
+    EXPECT_NE(transfers(run(words + " --search linear --seed 2")), cells[0]["transfers"]);
+    EXPECT_EQ(lines_of(run(words + " --search linear --pattern skewed").out).at(0).find("over_segment_tree"), std::string::npos);
 }
 
 // Hosts whose clocks are seconds apart: delays are kept, and times are of one clock.
@@ -450,4 +359,19 @@ TEST_F(BenchCommand, OnHostsWhoseClocksAreWrong) {
     EXPECT_EQ(overlap.code, 0) << overlap.error;
 }
 
+TEST_F(BenchCommand, SizesThatNoMemoryHoldsAreSaid) {
+    const Ended ended = run("bench pingpong --bytes 9000000Ti");
+    EXPECT_EQ(ended.code, 2);
+    EXPECT_NE(ended.error.find("a size is larger than any memory"), std::string::npos) << ended.error;
+    EXPECT_EQ(ended.error.find("std::"), std::string::npos) << ended.error;
+}
+
+TEST_F(BenchCommand, InfoRefusesAnAlgorithmThatThereIsNot) {
+    const Ended ended = run("info", "ROLLCALL_BROADCAST=frob");
+    EXPECT_EQ(ended.code, 2);
+    EXPECT_EQ(ended.out, "");
+    EXPECT_NE(ended.error.find("ROLLCALL_BROADCAST: unknown broadcast algorithm 'frob'; allowed: "), std::string::npos) << ended.error;
+}
+
 }  // namespace
+}  // namespace rollcall::test

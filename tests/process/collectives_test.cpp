@@ -1,11 +1,9 @@
 /// \file
 /// Broadcasts, barriers and communicators between real processes; the scenarios are in ranks/collectives.cpp.
-#include "tests/process/harness.hpp"
+#include "tests/process/algorithms.hpp"
 
 namespace rollcall::test {
 namespace {
-
-const char* const kAlgorithms[] = {"linear", "binomial", "pipelined", "scatter_allgather", "arrival_blocking", "arrival_nonblocking"};
 
 std::string times(int count) { return std::to_string(std::max(1, count / kSlower)); }
 JobOptions with(Words environment) { return {.environment = std::move(environment), .launcher = {}}; }
@@ -13,23 +11,18 @@ JobOptions with(Words environment) { return {.environment = std::move(environmen
 class Collectives : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Ranks, Collectives, testing::ValuesIn(rank_counts()), testing::PrintToStringParamName());
 
-TEST_P(Collectives, EveryBroadcast) {
-    Words scenarios = {"describes_itself"};
-    for (const char* algorithm : kAlgorithms) scenarios.push_back(std::string("broadcasts:") + algorithm);
-    expect_success(GetParam(), scenarios);
-}
 TEST_P(Collectives, BackToBack) {
     const std::string seed_word = std::to_string(seed() % 1'000'000'000);
-    expect_success(GetParam(), {"storm:" + times(400) + ":" + seed_word, "barriers:" + times(200), "started",
+    expect_success(GetParam(), {"describes_itself", "storm:" + times(400) + ":" + seed_word, "barriers:" + times(200), "started",
                                 "storm:" + times(100) + ":" + seed_word + ":2000"});
 }
 TEST_P(Collectives, Communicators) {
-    expect_success(GetParam(), {"splits", "separation", "recreate:" + times(200), "many_communicators:10"});
+    expect_success(GetParam(), {"splits", "created", "hosts:1", "separation", "recreate:" + times(200), "many_communicators:10"});
 }
 TEST_P(Collectives, FromFourThreads) { expect_success(GetParam(), {"threads:4:" + times(60)}); }
 TEST_P(Collectives, WithHostDrivenProgress) {
     expect_success(GetParam(),
-                   {"broadcasts:arrival_nonblocking", "storm:100:1", "barriers:40", "started", "splits", "recreate:20", "threads:3:20",
+                   {"calls:broadcast:arrival_nonblocking", "storm:100:1", "barriers:40", "started", "splits", "recreate:20", "threads:3:20",
                     "event_loop:50"},
                    with({"ROLLCALL_PROGRESS=host"}));
 }
@@ -46,7 +39,7 @@ class Barriers : public testing::TestWithParam<std::string> {
         return with(std::move(more));
     }
 };
-INSTANTIATE_TEST_SUITE_P(Algorithms, Barriers, testing::Values("linear", "dissemination", "board_linear", "board_all_to_all"),
+INSTANTIATE_TEST_SUITE_P(Algorithms, Barriers, testing::ValuesIn(algorithms(runtime::OperationKind::barrier)),
                          [](const auto& tested) { return tested.param; });
 
 TEST_P(Barriers, HoldEverybodyAndPublishWhatWasWritten) {
@@ -95,17 +88,20 @@ TEST(Communicators, NoticesThatAreOverwrittenByLateOnesAreToldOf) {
     expect_success(3, scenarios);
     expect_success(3, scenarios, with({"ROLLCALL_SPIN=0", "ROLLCALL_PROGRESS_QUIET=0", "ROLLCALL_PROGRESS_TICK=20us"}));
 }
+TEST(Communicators, LeaveNothingUnreadInTheWayOfOthers) {
+    for (const int ranks : {2, 3}) expect_success(ranks, {"unread_broadcasts"});
+}
 TEST(Communicators, OutliveTheirJobWithoutHarm) { expect_success(2, {"after_the_end"}); }
 
 TEST(Settings, ChooseTheAlgorithm) {
-    for (const char* algorithm : kAlgorithms)
-        expect_success(3, {"mixed_defaults"}, with({std::string("ROLLCALL_BROADCAST=") + algorithm, "ROLLCALL_SEGMENT_BYTES=1000"}));
+    for (const std::string& algorithm : algorithms(runtime::OperationKind::broadcast))
+        expect_success(3, {"mixed_defaults"}, with({"ROLLCALL_BROADCAST=" + algorithm, "ROLLCALL_SEGMENT_BYTES=1000"}));
 }
 TEST(Settings, ZeroLandingIsTheBlockingModel) {
-    Words scenarios = {"storm:200:9:500", "started", "splits"};
-    for (const char* algorithm : kAlgorithms) scenarios.push_back(std::string("broadcasts:") + algorithm);
-    expect_success(3, scenarios, with({"ROLLCALL_LANDING_BYTES=0"}));
-    expect_success(3, scenarios, with({"ROLLCALL_LANDING_BYTES=30000"}));
+    for (const char* budget : {"ROLLCALL_LANDING_BYTES=0", "ROLLCALL_LANDING_BYTES=30000"}) {
+        expect_success(3, {"storm:200:9:500", "started", "splits"}, with({budget}));
+        expect_success(3, for_all_algorithms("calls", "", kByMessages), with({budget}));
+    }
 }
 
 // Ten seconds here, ten over tcp, and some in the sanitizers.

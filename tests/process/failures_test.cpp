@@ -32,9 +32,9 @@ TEST(BadInput, WrongArgumentsAreRefusedBeforeAnythingIsSent) {
 TEST(BadInput, WrongSettingsAreRefused) {
     for (const auto& [setting, part] :
          std::vector<std::pair<std::string, std::string>>{{"ROLLCALL_BROADCAST=quick", "scatter_allgather"},
-                                                          {"ROLLCALL_BARRIER=binomial", "dissemination"},
+                                                          {"ROLLCALL_BARRIER=binomial", "ROLLCALL_BARRIER: unknown barrier algorithm"},
                                                           {"ROLLCALL_BROADCAST=near_optimal", "simulat"},
-                                                          {"ROLLCALL_BROADCASTS=linear", "ROLLCALL_BROADCAST,"},
+                                                          {"ROLLCALL_BROADCASTS=linear", "did you mean ROLLCALL_BROADCAST?"},
                                                           {"ROLLCALL_LANDING_BYTES=much", "64Ki"},
                                                           {"ROLLCALL_PROGRESS=mine", "thread, host"},
                                                           {"ROLLCALL_NET=no-such-interface", "no-such-interface"}}) {
@@ -70,8 +70,8 @@ TEST_P(Mismatch, IsToldToEveryRankWithBothCalls) {
     std::mt19937_64 random(seed());
     for (const int ranks : {2, 3, 5}) {
         if (kSlower > 1 && ranks == 5) continue;
-        const char* const algorithms[] = {"binomial",          "linear",           "pipelined",
-                                          "scatter_allgather", "arrival_blocking", "arrival_nonblocking"};
+        const char* const algorithms[] = {
+            "binomial", "linear", "pipelined", "scatter_allgather", "arrival_blocking", "arrival_nonblocking", "shared_memory"};
         const std::string odd = std::to_string(random() % static_cast<unsigned>(ranks));
         const std::string algorithm = algorithms[random() % std::size(algorithms)];
         const std::string scenario = fmt::format("mismatch:{}:{}:{}:{}", GetParam().what, odd, random() % 5, algorithm);
@@ -118,7 +118,7 @@ struct Death {
 class Deaths : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(While, Deaths,
                          testing::Values("absent", "waiting_all", "computing", "barrier", "split", "messages", "linear", "binomial",
-                                         "pipelined", "scatter_allgather", "arrival_blocking", "arrival_nonblocking"),
+                                         "pipelined", "scatter_allgather", "arrival_blocking", "arrival_nonblocking", "shared_memory"),
                          [](const auto& tested) { return tested.param; });
 
 void die(int ranks, const Death& death, const std::string& where, std::mt19937_64& random, const Words& environment) {
@@ -155,6 +155,12 @@ TEST(Deaths, ByAnExceptionThatLeavesTheScopeOfTheJob) {
     const Ended ended = run_ranks(3, {"gives_up:1"});
     EXPECT_EQ(ended.code, 3) << ended.out << ended.error;
     EXPECT_EQ(count(ended.out, " done\n"), 2) << ended.out << ended.error;
+}
+
+TEST(Deaths, ByAnExceptionThatNobodyCatchesAreToldWithIt) {
+    const Ended ended = run_ranks(3, {"uncaught:1"});
+    EXPECT_EQ(ended.code, 128 + SIGABRT) << ended.out << ended.error;
+    EXPECT_TRUE(has(ended.error, "aborted the job with code 134: uncaught exception: a wheel fell off")) << ended.error;
 }
 
 TEST(Deaths, ByAbort) {

@@ -73,14 +73,14 @@ class Starter {
         if (by_torchrun()) {
             int port = 0;
             const int agent = listen_somewhere(port);
-            // An agent that keeps its store there keeps the port; it should say so.
+            // The framework's own store is at that port: in the agent or, in other modes, in rank 0.
             if (kind_ == "torchrun") ::close(agent);
             set("MASTER_ADDR", "127.0.0.1");
             set("MASTER_PORT", std::to_string(port));
             set("WORLD_SIZE", std::to_string(ranks_));
-            if (kind_ == "agent_store") set("TORCHELASTIC_USE_AGENT_STORE", "True");
+            if (kind_ == "port_taken") set("ROLLCALL_PORT", std::to_string(port));
             set("TORCHELASTIC_RUN_ID", "a run");
-            if (std::getenv("ROLLCALL_KEY_FILE") == nullptr) set("ROLLCALL_KEY_FILE", directory_.path + "/deep/key");
+            if (std::getenv("ROLLCALL_KEY_FILE") == nullptr) set("ROLLCALL_KEY_FILE", directory_.path + "/key");
         } else if (kind_ == "directory") {
             set("ROLLCALL_RENDEZVOUS", directory_.path);
             set("ROLLCALL_SIZE", std::to_string(ranks_));

@@ -5,6 +5,7 @@
 
 #include <rollcall/error.hpp>
 
+#include "foundation/clock.hpp"
 #include "launcher/leftovers.hpp"
 #include "launcher/pair.hpp"
 #include "launcher/protocol.hpp"
@@ -56,6 +57,48 @@ TEST(LauncherParts, LastWordsCountBeforeTheEndOfTheRemoteShell) {
     EXPECT_EQ(lost, "");
     EXPECT_TRUE(remote.over());
     ::unlink(file.c_str());
+}
+
+/// Whoever hears of a loss may fail for it at once; the launcher is to see the cause before that.
+TEST(LauncherParts, AnAgentTellsTheExitOfARankBeforeItsLoss) {
+    Order order;
+    order.size = 2;
+    order.applications.push_back({{"sh", "-c", "kill -KILL $$"}, {}});
+    order.remote_shell = "sh -c '\"$@\"' {host}";
+    order.command = kCommand;
+    order.silence = order.launch_timeout = std::chrono::nanoseconds(seconds(60)).count();
+    order.hosts.push_back({0, "a", {{1, 0, 0}}, -1});
+
+    Poller poller;
+    const Inherited inherited;
+    std::vector<FrameType> said;
+    std::string lost;
+    Remote* agent = nullptr;
+    const auto tell = [&](FrameType type, std::uint32_t value) {
+        agent->send(std::make_shared<const Blob>(FrameWriter(type).u32(value).finish()));
+    };
+    Remote::Events events;
+    events.said = [&](const Frame& frame) {
+        said.push_back(frame.type);
+        if (frame.type == FrameType::agent_prepared) tell(FrameType::agent_go, 0);
+        if (frame.type == FrameType::loss) tell(FrameType::agent_finish, 1);
+    };
+    events.lost = [&](const std::string& how, int) { lost = how; };
+    events.shell_said = [](const std::string&) {};
+    Remote remote(poller, order, inherited, events);
+    agent = &remote;
+    remote.start();
+    const auto limit = Clock::now() + kLimit;
+    while (!remote.over() && Clock::now() < limit) {
+        poller.wait(std::min(remote.tick_at(), rollcall::monotonic_now() + rollcall::kMillisecond * 100));
+        remote.tick();
+    }
+    ::waitpid(remote.shell(), nullptr, 0);
+    EXPECT_EQ(lost, "");
+    const auto exited = std::find(said.begin(), said.end(), FrameType::agent_exited);
+    const auto loss = std::find(said.begin(), said.end(), FrameType::loss);
+    ASSERT_NE(loss, said.end());
+    EXPECT_LT(exited, loss);
 }
 
 TEST(LauncherParts, WhatAGuardLeavesThatFailsIsRemoved) {

@@ -34,7 +34,7 @@
 
 #include <rollcall/error.hpp>
 
-#include "runtime/bootstrap/bootstrap.hpp"
+#include "bootstrap/bootstrap.hpp"
 
 namespace {
 

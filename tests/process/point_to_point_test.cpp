@@ -9,10 +9,28 @@ namespace {
 
 const Words kPointToPoint = {"sizes", "typed", "order:300:1", "requests", "receive_deadline", "truncation"};
 
+const Words kRequests = {"wait_in_parts", "cancelled_requests", "own_deadlines", "next_sizes"};
+
+Words queues() {
+    return {"many_in_a_queue:" + std::to_string(20 / kSlower) + ":" + std::to_string(seed() % 1'000'000), "queue_order", "queue_failures",
+            "queue_destroyed", "queue_threads:" + std::to_string(200 / kSlower)};
+}
+
 class PointToPoint : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Ranks, PointToPoint, testing::ValuesIn(rank_counts()), testing::PrintToStringParamName());
 
 TEST_P(PointToPoint, Everything) { expect_success(GetParam(), kPointToPoint); }
+TEST_P(PointToPoint, RequestsAndSizes) { expect_success(GetParam(), kRequests); }
+TEST_P(PointToPoint, RequestsAndSizesWithHostDrivenProgress) {
+    expect_success(GetParam(), kRequests, {.environment = {"ROLLCALL_PROGRESS=host"}, .launcher = {}});
+}
+TEST_P(PointToPoint, CompletionQueues) { expect_success(GetParam(), queues()); }
+TEST_P(PointToPoint, CompletionQueuesWithHostDrivenProgress) {
+    expect_success(GetParam(), queues(), {.environment = {"ROLLCALL_PROGRESS=host"}, .launcher = {}});
+}
+TEST_P(PointToPoint, CompletionQueuesSleepingAtOnce) {
+    expect_success(GetParam(), queues(), {.environment = {"ROLLCALL_SPIN=0"}, .launcher = {}});
+}
 TEST_P(PointToPoint, WithHostDrivenProgress) {
     expect_success(GetParam(), {"sizes", "order:100:2", "requests", "many:500"},
                    {.environment = {"ROLLCALL_PROGRESS=host"}, .launcher = {}});
@@ -25,6 +43,20 @@ TEST(Messages, WithoutLanding) {
     // To itself or in a ring every scenario keeps its receives posted, or starts its sends.
     expect_success(3, {"no_landing", "sizes", "requests", "truncation", "send_deadline", "receive_deadline"},
                    {.environment = {"ROLLCALL_LANDING_BYTES=0"}, .launcher = {}});
+}
+TEST(Messages, DefaultTimeouts) { expect_success(2, {"default_timeouts"}, {.environment = {"ROLLCALL_TIMEOUT=2s"}, .launcher = {}}); }
+// More messages wait at their sender than it may announce.
+TEST(Messages, SizesOfWhatWaitsAtItsSender) {
+    for (const char* landing : {"ROLLCALL_LANDING_BYTES=0", "ROLLCALL_LANDING_BYTES=20000"})
+        expect_success(2, {"next_sizes:150"}, {.environment = {landing}, .launcher = {}});
+}
+TEST(Messages, SizeOfADeadSender) {
+    const Ended ended = run_ranks(2, {"size_of_the_dead"});
+    EXPECT_EQ(lines_with(ended.out, "rank 0 done").size(), 1u) << ended.out << ended.error;
+}
+TEST(Messages, CompletionQueueOfADeadSender) {
+    const Ended ended = run_ranks(3, {"queue_of_the_dead"});
+    for (const char* rank : {"rank 0 done", "rank 2 done"}) EXPECT_EQ(lines_with(ended.out, rank).size(), 1u) << ended.out << ended.error;
 }
 TEST(Messages, WithoutEagerMessages) {
     expect_success(3, {"sizes", "order:100:4", "truncation"}, {.environment = {"ROLLCALL_EAGER_BYTES=0"}, .launcher = {}});

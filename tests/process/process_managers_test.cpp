@@ -66,10 +66,11 @@ TEST_P(ProcessManagers, StartJobsOfSeveralSizes) {
 }
 
 // The manager may end the others as soon as it sees the death, and those who live a moment longer see them die, too: whom they
-// name is the manager's doing. Nobody hangs.
+// name is the manager's doing. Nobody hangs. No rank handles the error: where the others end with code 0 in the moment of a death,
+// hydra (4.0) may end with code 0, too.
 TEST_P(ProcessManagers, ARankThatIsKilledEndsTheJob) {
-    const Ended ended = run_ranks(4, {"death:kill:2:absent"}, by_it(4));
-    EXPECT_NE(ended.code, 0);
+    const Ended ended = run_ranks(4, {"killed:2"}, by_it(4));
+    EXPECT_NE(ended.code, 0) << ended.out << ended.error;
     EXPECT_LT(ended.took, std::chrono::seconds(60)) << ended.out << ended.error;
 }
 

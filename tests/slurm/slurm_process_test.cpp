@@ -147,6 +147,12 @@ TEST_F(SlurmSteps, WithoutMungeTheKeyFileServes) {
                    by_srun("none", {"env", "ROLLCALL_MUNGE_SOCKET=/run/no-munge", "ROLLCALL_KEY_FILE=/run/slurm/key"}));
 }
 
+TEST_F(SlurmSteps, RollcallRunTakesTheHostsOfTheAllocation) {
+    expect_success(8, {whole(8, "rollcall run")}, by({"salloc", "-Q", "-N4", "-n8", ROLLCALL_COMMAND, "run"}));
+    const Ended ended = run_ranks(0, {}, by({"salloc", "-Q", "-N4", "-n8", ROLLCALL_COMMAND, "run", "--dry-run", "true"}));
+    EXPECT_TRUE(has(ended.out, "8 ranks on 4 hosts")) << ended.out << ended.error;
+}
+
 TEST_F(SlurmSteps, OutsideOfStepsAProgramIsAlone) { expect_success(1, {whole(1, "alone")}, by({"salloc", "-N4", "-n8"})); }
 
 TEST_F(SlurmSteps, RollcallRunInATaskIsNearer) {

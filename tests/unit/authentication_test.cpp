@@ -13,11 +13,11 @@
 
 #include <rollcall/error.hpp>
 
-#include "runtime/bootstrap/rendezvous/authentication.hpp"
-#include "runtime/bootstrap/rendezvous/connection.hpp"
-#include "runtime/bootstrap/rendezvous/door.hpp"
-#include "runtime/bootstrap/rendezvous/invitation.hpp"
-#include "runtime/bootstrap/rendezvous/network.hpp"
+#include "bootstrap/rendezvous/authentication.hpp"
+#include "bootstrap/rendezvous/connection.hpp"
+#include "bootstrap/rendezvous/door.hpp"
+#include "bootstrap/rendezvous/invitation.hpp"
+#include "bootstrap/rendezvous/network.hpp"
 #include "tests/unit/errors.hpp"
 
 namespace rollcall::bootstrap {
@@ -225,19 +225,20 @@ class DoorToAJob : public testing::Test {
     }
     Descriptor knock() const {
         std::string why;
-        Descriptor socket = connect_to(address_, after(std::chrono::seconds(5)), why);
+        Descriptor socket = connect_to(address_, deadline_after(std::chrono::seconds(5)), why);
         EXPECT_TRUE(socket) << why;
         return socket;
     }
     void turn(Nanoseconds time = 5 * kMillisecond) {
-        for (const Nanoseconds until = now() + time; now() < until;) {
+        for (const Nanoseconds until = monotonic_now() + time; monotonic_now() < until;) {
             poller_.wait(std::min(until, door_->tick_at()));
             door_->tick();
         }
     }
     template <typename Condition>
     bool turn_until(Condition condition) {
-        for (const Nanoseconds until = now() + 20'000 * kMillisecond; now() < until && !condition();) turn(kMillisecond);
+        for (const Nanoseconds until = monotonic_now() + 20'000 * kMillisecond; monotonic_now() < until && !condition();)
+            turn(kMillisecond);
         return condition();
     }
     /// A process of the job, without blocking the test's thread.

@@ -9,11 +9,12 @@
 
 #include "bench/cell.hpp"
 
+#include "tests/unit/bench.hpp"
+
 namespace rollcall::bench {
 namespace {
 
 using output::Format;
-constexpr Nanoseconds kMillisecond = 1'000'000;
 
 const CellIdentity kIdentity{"broadcast", "binomial", "ucx", 2, 65'536, "last:1:10ms", 0};
 const CallSetup kSetup{0, kMillisecond, Model::nonblocking};
@@ -65,10 +66,10 @@ TEST(BenchCell, PredictionErrorIsTheMedianOverRanksAndCalls) {
         return made;
     };
     // Errors of 1, 5 and 2 ms, the last too early; a rank that predicted nothing; nobody at all.
-    const CallSample first = sample({0, 0, 9'000'000, 4}, {1'000'000, 5'000'000, 7'000'000, kNever});
+    const CallSample first = sample({0, 0, 9'000'000, 4}, {1'000'000, 5'000'000, 7'000'000, kNoTime});
     EXPECT_DOUBLE_EQ(prediction_error(std::vector{first}).value.median, 2e-3);
     EXPECT_DOUBLE_EQ(prediction_error(std::vector{first, first, sample({0}, {8'000'000})}).value.high, 8e-3);
-    EXPECT_TRUE(std::isnan(prediction_error(std::vector{first, sample({0, 1}, {kNever, kNever})}).value.median));
+    EXPECT_TRUE(std::isnan(prediction_error(std::vector{first, sample({0, 1}, {kNoTime, kNoTime})}).value.median));
 }
 
 TEST(BenchCell, CollectiveCellHasMediansOfEveryMeasure) {

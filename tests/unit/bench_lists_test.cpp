@@ -6,6 +6,8 @@
 
 #include "bench/lists.hpp"
 
+#include "tests/unit/bench.hpp"
+
 namespace rollcall::bench {
 namespace {
 
@@ -23,15 +25,13 @@ std::string refusal(const std::function<void()>& parse) {
     return {};
 }
 
-bool mentions(const std::string& sentence, std::string_view part) { return sentence.find(part) != std::string::npos; }
-
 TEST(BenchLists, Sizes) {
-    EXPECT_EQ(parse_sizes("8,64Ki,8Mi"), (std::vector<std::uint64_t>{8, 65'536, 8'388'608}));
-    EXPECT_EQ(parse_sizes("0, 1k"), (std::vector<std::uint64_t>{0, 1'000}));
+    EXPECT_EQ(parse_sizes("8,64Ki,8Mi", "--bytes"), (std::vector<std::uint64_t>{8, 65'536, 8'388'608}));
+    EXPECT_EQ(parse_sizes("0, 1k", "--bytes"), (std::vector<std::uint64_t>{0, 1'000}));
     for (const char* text : {"", "8,", ",8", "8,,9", "8;9", "8Qi", "-1", "1.5"})
-        EXPECT_TRUE(mentions(refusal([&] { parse_sizes(text); }), "'" + std::string(text) + "'; allowed:")) << text;
-    EXPECT_TRUE(mentions(refusal([] { parse_sizes("8,9Qi"); }), "'9Qi' in '8,9Qi'"));
-    EXPECT_TRUE(mentions(refusal([] { parse_sizes("8\n,9"); }), "\\x0a"));
+        EXPECT_TRUE(mentions(refusal([&] { parse_sizes(text, "--bytes"); }), "'" + std::string(text) + "'; allowed:")) << text;
+    EXPECT_TRUE(mentions(refusal([] { parse_sizes("8,9Qi", "--bytes"); }), "--bytes: unknown size '9Qi' in '8,9Qi'"));
+    EXPECT_TRUE(mentions(refusal([] { parse_sizes("8\n,9", "--bytes"); }), "\\x0a"));
 }
 
 TEST(BenchLists, Counts) {

@@ -11,11 +11,12 @@
 
 #include "bench/metrics.hpp"
 
+#include "tests/unit/bench.hpp"
+
 namespace rollcall::bench {
 namespace {
 
 using Times = std::vector<Nanoseconds>;
-constexpr Nanoseconds kSecond = 1'000'000'000;
 /// Long after the start of the machine: sums of such numbers must not lose nanoseconds.
 constexpr Nanoseconds kOrigin = 4'000'000'000'000'000'000;
 

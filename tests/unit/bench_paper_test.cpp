@@ -14,12 +14,12 @@
 #include "bench/paper.hpp"
 #include "bench/sweep.hpp"
 #include "collectives/catalogue.hpp"
+#include "tests/unit/bench.hpp"
 
 namespace rollcall::bench {
 namespace {
 
 using runtime::OperationKind;
-constexpr Nanoseconds kMillisecond = 1'000'000;
 
 const PaperTable& table(std::string_view name) {
     const auto tables = paper_tables();

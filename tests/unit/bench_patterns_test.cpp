@@ -1,5 +1,6 @@
 // Process arrival patterns: what each form means, that they are pure functions of the seed, and what is refused.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,11 +13,12 @@
 
 #include "bench/patterns.hpp"
 
+#include "tests/unit/bench.hpp"
+
 namespace rollcall::bench {
 namespace {
 
 using Delays = std::vector<Nanoseconds>;
-constexpr Nanoseconds kMicrosecond = 1'000, kMillisecond = 1'000'000, kSecond = 1'000'000'000;
 constexpr Nanoseconds kMessage = 10 * kMicrosecond;
 
 std::uint64_t test_seed() {
@@ -40,8 +42,6 @@ std::string refusal(std::string_view text) {
     ADD_FAILURE() << "'" << text << "' was accepted";
     return {};
 }
-
-bool mentions(const std::string& sentence, std::string_view part) { return sentence.find(part) != std::string::npos; }
 
 /// A file that is gone at the end of the test.
 class PatternFile {
@@ -238,7 +238,12 @@ TEST(BenchPatterns, FileErrorsNameTheLine) {
     EXPECT_TRUE(mentions(file_refusal("0,1,\n"), "line 1: '' is no delay"));
     EXPECT_TRUE(mentions(file_refusal("# nothing\n"), "no line with delays"));
     EXPECT_TRUE(mentions(refusal("file:/nonexistent/pattern"), "'file:/nonexistent/pattern': the file cannot be read"));
-    EXPECT_TRUE(mentions(refusal("file:/"), "cannot be read"));
+    EXPECT_TRUE(mentions(refusal("file:/"), "not a regular file"));
+    EXPECT_TRUE(mentions(refusal("file:/dev/zero"), "not a regular file"));
+    const std::string pipe = testing::TempDir() + "rollcall-pattern-pipe-" + std::to_string(::getpid());
+    ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    EXPECT_TRUE(mentions(refusal("file:" + pipe), "not a regular file"));
+    ::unlink(pipe.c_str());
     const PatternFile three("# note\n0,0,0\n");
     try {
         delays(three.pattern(), 8);

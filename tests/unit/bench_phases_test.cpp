@@ -10,11 +10,10 @@
 #include "bench/phases.hpp"
 #include "bench/statistics.hpp"
 #include "runtime/arrivals/prediction.hpp"
+#include "tests/unit/bench.hpp"
 
 namespace rollcall::bench {
 namespace {
-
-constexpr Nanoseconds kMillisecond = 1'000'000;
 
 PhaseWords words(std::optional<std::string> compute) {
     PhaseWords made;

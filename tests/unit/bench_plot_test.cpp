@@ -12,6 +12,7 @@
 
 #include "bench/child.hpp"
 #include "bench/plot.hpp"
+#include "tests/unit/bench.hpp"
 
 namespace rollcall::bench {
 namespace {
@@ -24,8 +25,6 @@ LineChart lines(std::vector<std::pair<double, double>> points) {
 
 const LineChart kLines = lines({{1, 0.004}, {0, 0.002}, {4, 0.010}});
 const GanttChart kGantt{"one call", {{"0 (root)", 1'000, 9'000, {{1'000, 8'000}}}, {"1", 6'000, 7'000, {{2'000, 3'000}}}}};
-
-bool mentions(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 template <class Function>
 std::string failure(Function function) {

@@ -3,10 +3,10 @@
 
 #include "bench/progress_line.hpp"
 
+#include "tests/unit/bench.hpp"
+
 namespace rollcall::bench {
 namespace {
-
-constexpr Nanoseconds kSecond = 1'000'000'000;
 
 struct Terminal {
     std::string written;

@@ -12,6 +12,7 @@
 
 #include "bench/csv.hpp"
 #include "bench/raw.hpp"
+#include "tests/unit/bench.hpp"
 
 namespace rollcall::bench {
 namespace {
@@ -37,8 +38,6 @@ class BenchRaw : public testing::Test {
     const std::filesystem::path path_ = std::filesystem::temp_directory_path() / ("rollcall_raw_" + std::to_string(::getpid()) + ".csv");
 };
 
-bool mentions(const std::string& sentence, std::string_view part) { return sentence.find(part) != std::string::npos; }
-
 const std::string kHeading =
     "operation,algorithm,transport,ranks,bytes,pattern,iterations,root,model,message_time_ns,iteration,rank,asked_ns,"
     "arrival_ns,"
@@ -47,7 +46,7 @@ const std::string kHeading =
 TEST_F(BenchRaw, FileHasALinePerCallAndRank) {
     RawWriter writer(path_);
     writer.append({"broadcast", "linear", "ucx", 2, 8, "file:/tmp/a,\"b\"", 1}, {1, 250, Model::blocking},
-                  {3, 1'000, {0, 5}, {1'001, 1'006}, {1'100, 1'200}, {kNever, 1'150}, {1'000, kNever}});
+                  {3, 1'000, {0, 5}, {1'001, 1'006}, {1'100, 1'200}, {kNoTime, 1'150}, {1'000, kNoTime}});
     writer.append({"gather", "linear", "ucx", 1, 8, "balanced", 1}, {0, 0, Model::nonblocking}, {4, 0, {0}, {1}, {2}});
     writer.close();
     EXPECT_EQ(text(), kHeading +
@@ -78,8 +77,8 @@ TEST_F(BenchRaw, MixedCellsComeBackUnchanged) {
                 sample.asked.push_back(time());
                 sample.arrivals.push_back(time());
                 sample.exits.push_back(-time());
-                sample.first_data.push_back(random() % 2 == 0 ? kNever : time());
-                sample.predicted.push_back(random() % 2 == 0 ? kNever : -time());
+                sample.first_data.push_back(random() % 2 == 0 ? kNoTime : time());
+                sample.predicted.push_back(random() % 2 == 0 ? kNoTime : -time());
             }
             cell.samples.push_back(sample);
             CallSample shifted = sample;  // read back relative to its start
@@ -87,7 +86,7 @@ TEST_F(BenchRaw, MixedCellsComeBackUnchanged) {
             for (Nanoseconds& arrival : shifted.arrivals) arrival += shifted.start;
             for (Nanoseconds& exit : shifted.exits) exit += shifted.start;
             for (auto* times : {&shifted.first_data, &shifted.predicted})
-                for (Nanoseconds& one : *times) one += one == kNever ? 0 : shifted.start;
+                for (Nanoseconds& one : *times) one += one == kNoTime ? 0 : shifted.start;
             writer.append(cell.identity, cell.setup, shifted);
         }
     writer.close();

@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
-#include <fstream>
 #include <random>
 #include <thread>
 
@@ -11,6 +10,8 @@
 #include <rollcall/error.hpp>
 
 #include "collectives/trees/hosts.hpp"
+#include "foundation/clock.hpp"
+#include "foundation/kernel.hpp"
 #include "runtime/clock/common_clock.hpp"
 #include "runtime/clock/fit.hpp"
 #include "runtime/clock/host_clock.hpp"
@@ -216,12 +217,18 @@ TEST(CommonClock, IsNeverReadHalfWritten) {
     EXPECT_EQ(wrong, 0);
 }
 
+TEST(Deadlines, NearForEverIsForEver) {
+    EXPECT_EQ(deadline_after(kForever), kNever);
+    EXPECT_EQ(deadline_after(Timeout(kNever - 1)), kNever);
+    EXPECT_EQ(deadline_after(Timeout(kNever - monotonic_now() + 1)), kNever);
+    EXPECT_LT(deadline_after(std::chrono::hours(1)), kNever);
+    EXPECT_GT(deadline_after(std::chrono::hours(1)), monotonic_now());
+}
+
 TEST(ClockIdentity, IsOfBootAndTimeNamespace) {
     EXPECT_EQ(clock_identity("a"), clock_identity("a"));
     // Containers of one kernel share its clock under any name.
-    std::string boot;
-    std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-    EXPECT_EQ(clock_identity("a") == clock_identity("b"), !boot.empty());
+    EXPECT_EQ(clock_identity("a") == clock_identity("b"), !boot_identity().empty());
 }
 
 TEST(TestClock, IsSharedOutInOrder) {

@@ -1,4 +1,4 @@
-#include "runtime/bootstrap/hub.hpp"
+#include "bootstrap/hub.hpp"
 
 #include <gtest/gtest.h>
 

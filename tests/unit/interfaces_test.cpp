@@ -1,4 +1,4 @@
-#include "runtime/topology/interfaces.hpp"
+#include "foundation/interfaces.hpp"
 
 #include <map>
 

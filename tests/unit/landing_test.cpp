@@ -9,15 +9,17 @@
 namespace rollcall::runtime {
 namespace {
 
+transport::PlainMemory memory;
+
 TEST(Landing, ABudgetOfZeroHoldsNothing) {
-    Landing landing(0);
+    Landing landing(memory, 0);
     EXPECT_FALSE(landing.could_hold(1));
     EXPECT_FALSE(landing.take(1, false));
     EXPECT_EQ(landing.used(), 0u);
 }
 
 TEST(Landing, HoldsExactlyItsBudget) {
-    Landing landing(1000);
+    Landing landing(memory, 1000);
     const auto one = landing.take(600, false);
     ASSERT_TRUE(one);
     EXPECT_FALSE(landing.fits_now(401));
@@ -35,7 +37,7 @@ TEST(Landing, HoldsExactlyItsBudget) {
 }
 
 TEST(Landing, TinyOnesCountForTheirBookKeeping) {
-    Landing landing(4 * Landing::kLeastCharge);
+    Landing landing(memory, 4 * Landing::kLeastCharge);
     std::vector<transport::Bytes> held;
     while (const auto buffer = landing.take(1, false)) held.push_back(*buffer);
     EXPECT_EQ(held.size(), 4u);
@@ -44,7 +46,7 @@ TEST(Landing, TinyOnesCountForTheirBookKeeping) {
 }
 
 TEST(Landing, PhantomsCountAndHaveNoMemory) {
-    Landing landing(std::uint64_t{1} << 50);
+    Landing landing(memory, std::uint64_t{1} << 50);
     const auto phantom = landing.take(std::uint64_t{1} << 49, true);
     ASSERT_TRUE(phantom);
     EXPECT_EQ(phantom->data, nullptr);
@@ -55,7 +57,7 @@ TEST(Landing, PhantomsCountAndHaveNoMemory) {
 
 // Sizes at which buffers change from the heap to mapped memory, and to huge pages: every byte can be written.
 TEST(Landing, LargeBuffersAreKeptAndUsedAgain) {
-    Landing landing(64 << 20);
+    Landing landing(memory, 64 << 20);
     for (const std::uint64_t size : {65535u, 65536u, 65537u, (2u << 20) - 1, 2u << 20, (2u << 20) + 1, 5u << 20}) {
         const auto first = landing.take(size, false);
         ASSERT_TRUE(first);
@@ -70,6 +72,25 @@ TEST(Landing, LargeBuffersAreKeptAndUsedAgain) {
         landing.give_back(*again);
     }
     EXPECT_EQ(landing.used(), 0u);
+}
+
+// Early messages of one length, then of another: what is kept of the first makes room for the second.
+TEST(Landing, WhatIsKeptIsWithinTheBudget) {
+    constexpr std::uint64_t kBudget = 16 << 20;
+    Landing landing(memory, kBudget);
+    for (const std::uint64_t size : {1u << 20, 4u << 20, 512u << 10, 64u << 10, 2u << 20, 100'000u}) {
+        std::vector<transport::Bytes> held;
+        while (const auto buffer = landing.take(size, false)) {
+            held.push_back(*buffer);
+            ASSERT_LE(landing.used() + landing.kept(), kBudget) << size;
+        }
+        EXPECT_EQ(held.size(), kBudget / size);
+        for (const auto& buffer : held) {
+            landing.give_back(buffer);
+            ASSERT_LE(landing.used() + landing.kept(), kBudget) << size;
+        }
+        EXPECT_GT(landing.kept(), 0u) << size;
+    }
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "runtime/arrivals/board.hpp"
-#include "runtime/group/group.hpp"
+#include "runtime/lane/communicator_state.hpp"
 #include "runtime/lane/frame_arena.hpp"
 #include "runtime/lane/peer_table.hpp"
 

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "foundation/host_name.hpp"
 #include "launcher/job.hpp"
 #include "launcher/link.hpp"
 #include "launcher/protocol.hpp"
@@ -64,12 +65,11 @@ TEST(LaunchOrder, IsDividedAmongTheAgents) {
 TEST(LauncherLink, WhatHasComeIsHeardBeforeASilenceCounts) {
     int ends[2];
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-    const bootstrap::Descriptor other(ends[1]);
+    const Descriptor other(ends[1]);
     Poller poller;
     std::string closed;
     Link link(
-        poller, bootstrap::Descriptor(ends[0]), bootstrap::Descriptor(), [](const bootstrap::Frame&) {},
-        [&](const std::string& how) { closed = how; });
+        poller, Descriptor(ends[0]), Descriptor(), [](const bootstrap::Frame&) {}, [&](const std::string& how) { closed = how; });
     const auto heartbeat = bootstrap::FrameWriter(bootstrap::FrameType::heartbeat).finish();
     ASSERT_EQ(::send(other.get(), heartbeat.data(), heartbeat.size(), 0), static_cast<ssize_t>(heartbeat.size()));
     link.watch(1);  // a nanosecond, which is over

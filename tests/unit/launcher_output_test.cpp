@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "launcher/clock.hpp"
+#include "foundation/clock.hpp"
 #include "launcher/poller.hpp"
 
 namespace rollcall::launcher {
@@ -29,7 +29,7 @@ class LauncherOutput : public testing::Test {
         in_.reset(ends[0]);
         out_.reset(ends[1]);
         EXPECT_EQ(::fcntl(out_.get(), F_SETPIPE_SZ, kPipe), static_cast<int>(kPipe));
-        output_ = std::make_unique<Output>(poller_, out_.get(), error_.get(), false, "",
+        output_ = std::make_unique<Output>(poller_, out_.get(), error_.get(), Output::Beginning(), "",
                                            [this](int rank, bool, std::size_t bytes) { taken_[rank] += bytes; });
     }
 
@@ -48,9 +48,9 @@ class LauncherOutput : public testing::Test {
 
     Poller poller_;
     std::map<int, std::size_t> taken_;
-    bootstrap::Descriptor in_;
-    bootstrap::Descriptor out_;
-    bootstrap::Descriptor error_;
+    Descriptor in_;
+    Descriptor out_;
+    Descriptor error_;
     std::unique_ptr<Output> output_;
 };
 
@@ -107,7 +107,7 @@ TEST_F(LauncherOutput, WhatWaitedIsWrittenOnceAndInOrder) {
     std::string got = written();  // room, of which the output has not heard yet
     end(0);
     for (int i = 0; i < 100 && (!output_->idle() || i == 0); ++i) {
-        poller_.wait(now() + kMillisecond);
+        poller_.wait(monotonic_now() + kMillisecond);
         got += written();
         if (i == 10) end(1);
     }

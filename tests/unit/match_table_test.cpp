@@ -93,5 +93,66 @@ TEST(MatchTable, DoesWhatAListDoes) {
     EXPECT_EQ(visited, list.size());
 }
 
+// A node that stands in two tables: in one by its whole key, in the other by its call.
+struct CallNode {
+    MatchKey key;
+    CallNode* match_next = nullptr;
+    CallNode* call_next = nullptr;
+};
+struct NodeByCall {
+    using Key = CallKey;
+    static CallKey key(const CallNode& node) noexcept { return {node.key.communicator, node.key.sequence}; }
+    static CallNode*& next(CallNode& node) noexcept { return node.call_next; }
+};
+
+TEST(MatchTable, AnotherKeyGathersWhatTheWholeKeyTellsApart) {
+    for (const std::uint64_t calls : {2, 100}) {  // one list, and many
+        MatchTable<CallNode> by_key;
+        MatchTable<CallNode, NodeByCall> by_call;
+        std::deque<CallNode> nodes;
+        for (std::uint64_t i = 0; i < 3 * calls; ++i) {
+            nodes.push_back({{1, i % calls, i, 0}});
+            by_key.insert(nodes.back());
+            by_call.insert(nodes.back());
+        }
+        // All of a call, oldest first; and they may leave both tables meanwhile.
+        for (std::uint64_t call = 0; call < calls; ++call) {
+            std::vector<std::uint64_t> tags;
+            by_call.for_each_of({1, call}, [&](CallNode& node) {
+                tags.push_back(node.key.tag);
+                EXPECT_TRUE(by_call.remove(node));
+                EXPECT_TRUE(by_key.remove(node));
+            });
+            EXPECT_EQ(tags, (std::vector<std::uint64_t>{call, call + calls, call + 2 * calls}));
+            by_call.for_each_of({1, call}, [](CallNode&) { FAIL() << "it has left"; });
+            EXPECT_EQ(by_key.size(), 3 * (calls - call - 1));
+            EXPECT_EQ(by_call.size(), by_key.size());
+        }
+    }
+}
+
+TEST(MatchTable, OnlySomeOfAKeyMayLeaveWhileTheyAreVisited) {
+    MatchTable<CallNode, NodeByCall> table;
+    std::deque<CallNode> nodes;
+    for (std::uint64_t i = 0; i < 20; ++i) {
+        nodes.push_back({{1, i % 2, i, 0}});
+        table.insert(nodes.back());
+    }
+    table.for_each_of({1, 0}, [&](CallNode& node) {
+        if (node.key.tag % 4 == 0) table.remove(node);
+    });
+    EXPECT_EQ(table.size(), 15u);
+    std::vector<std::uint64_t> left;
+    table.for_each_of({1, 0}, [&](CallNode& node) { left.push_back(node.key.tag); });
+    EXPECT_EQ(left, (std::vector<std::uint64_t>{2, 6, 10, 14, 18}));
+    CallNode late{{1, 0, 99, 0}};
+    table.insert(late);  // the last of its key again, though the last one may have left
+    CallNode* last = nullptr;
+    table.for_each_of({1, 0}, [&](CallNode& node) { last = &node; });
+    EXPECT_EQ(last, &late);
+    table.for_each([&](CallNode& node) { table.remove(node); });
+    EXPECT_EQ(table.size(), 0u);
+}
+
 }  // namespace
 }  // namespace rollcall::runtime

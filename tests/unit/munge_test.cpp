@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <rollcall/error.hpp>
 
-#include "runtime/bootstrap/slurm/credentials.hpp"
+#include "bootstrap/slurm/credentials.hpp"
 #include "tests/unit/fake_munge.hpp"
 
 namespace rollcall::bootstrap {

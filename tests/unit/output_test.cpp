@@ -5,7 +5,8 @@
 #include <stdexcept>
 
 #include <gtest/gtest.h>
-#include <CLI/CLI.hpp>
+
+#include "support/usage.hpp"
 
 namespace rollcall::output {
 namespace {
@@ -100,11 +101,10 @@ TEST(Rows, AreWrittenAtOnceButText) {
 
 TEST(FormatOption, TakesThreeWordsAndListsThem) {
     const auto parsed = [](std::vector<std::string> words) {
-        CLI::App command;
+        usage::Command command("", "");
         Format format = Format::text;
         add_format_option(command, format);
-        std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
-        command.parse(words);
+        command.parse(std::move(words));
         return format;
     };
     EXPECT_EQ(parsed({}), Format::text);
@@ -114,13 +114,13 @@ TEST(FormatOption, TakesThreeWordsAndListsThem) {
     try {
         parsed({"--format", "xml"});
         ADD_FAILURE();
-    } catch (const CLI::ValidationError& error) {
+    } catch (const usage::WrongUsage& error) {
         EXPECT_STREQ(error.what(), "--format: 'xml' is not a format; allowed: text, csv, json");
     }
 }
 
 TEST(FormatOption, ReadsWellInTheHelp) {
-    CLI::App command;
+    usage::Command command("", "");
     Format format = Format::csv;
     add_format_option(command, format);
     EXPECT_NE(command.help().find("  --format text|csv|json=csv "), std::string::npos) << command.help();

@@ -1,6 +1,6 @@
 /// \file
 /// PMI-1, with a process manager of our own at the other end: a thread that answers all ranks.
-#include "runtime/bootstrap/pmi.hpp"
+#include "bootstrap/pmi.hpp"
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -21,7 +21,7 @@
 #include <gtest/gtest.h>
 #include <rollcall/error.hpp>
 
-#include "runtime/bootstrap/bootstrap.hpp"
+#include "bootstrap/bootstrap.hpp"
 #include "tests/unit/errors.hpp"
 
 namespace rollcall::bootstrap {

@@ -1,7 +1,7 @@
 /// \file
 /// The declarations of PMIx that the library has of its own, against those of PMIx's headers: compiled where those are
 /// installed (package libpmix-dev). tests/process and tests/slurm have real servers.
-#include "runtime/bootstrap/pmix_abi.hpp"
+#include "bootstrap/pmix_abi.hpp"
 
 #include <cstdlib>
 #include <string>
@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 #include <rollcall/error.hpp>
 
-#include "runtime/bootstrap/pmix.hpp"
+#include "bootstrap/pmix.hpp"
 
 #ifdef ROLLCALL_TEST_PMIX_HEADERS
 #include <pmix.h>

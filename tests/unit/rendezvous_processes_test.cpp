@@ -24,9 +24,11 @@
 #include <fmt/format.h>
 #include <rollcall/error.hpp>
 
-#include "runtime/bootstrap/rendezvous/hosted.hpp"
-#include "runtime/bootstrap/rendezvous/network.hpp"
-#include "runtime/bootstrap/rendezvous/rendezvous.hpp"
+#include "bootstrap/rendezvous/hosted.hpp"
+#include "bootstrap/rendezvous/network.hpp"
+#include "bootstrap/rendezvous/rendezvous.hpp"
+#include "foundation/clock.hpp"
+#include "foundation/host_name.hpp"
 
 namespace rollcall::bootstrap {
 namespace {
@@ -118,9 +120,9 @@ TEST(RendezvousAndFork, AChildEndsNothingOfItsParent) {
     // It still answers.
     const Invitation invitation = Invitation::parse(text);
     std::string why;
-    const Descriptor socket = connect_to(*SocketAddress::parse(invitation.address, invitation.port), after(kLongEnough), why);
+    const Descriptor socket = connect_to(*SocketAddress::parse(invitation.address, invitation.port), deadline_after(kLongEnough), why);
     ASSERT_TRUE(socket) << why;
-    EXPECT_EQ(initiate(socket.get(), invitation.key, {Identity::Kind::leader, 1, 2}, after(kLongEnough)).peer.rank, 0);
+    EXPECT_EQ(initiate(socket.get(), invitation.key, {Identity::Kind::leader, 1, 2}, deadline_after(kLongEnough)).peer.rank, 0);
     rendezvous->leave();
 }
 
@@ -285,7 +287,7 @@ TEST(RendezvousOverTcp, NobodyIsConnectedToItself) {
         for (int attempt = 0; attempt < 200; ++attempt) {
             const auto address = *SocketAddress::parse("127.0.0.1", static_cast<std::uint16_t>(40000 + attempt % 2));
             std::string why;
-            if (connect_to(address, after(kLongEnough), why)) throw std::runtime_error("somebody answered where nobody is");
+            if (connect_to(address, deadline_after(kLongEnough), why)) throw std::runtime_error("somebody answered where nobody is");
             listen_at(address, "");  // the port is free
         }
     }));

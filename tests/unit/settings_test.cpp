@@ -1,10 +1,7 @@
-#include "runtime/settings/settings.hpp"
+#include "foundation/settings.hpp"
 
 #include <cstdlib>
-#include <iostream>
-#include <limits>
 #include <map>
-#include <random>
 #include <set>
 #include <string>
 #include <vector>
@@ -13,7 +10,9 @@
 #include <unistd.h>
 #include <rollcall/error.hpp>
 
+#include "foundation/units.hpp"
 #include "tests/unit/errors.hpp"
+#include "tests/unit/random.hpp"
 
 namespace rollcall::runtime {
 namespace {
@@ -64,128 +63,6 @@ std::string value_of(const std::vector<SettingRow>& rows, const std::string& var
     return {};
 }
 
-std::mt19937_64 seeded_random() {
-    const char* given = std::getenv("ROLLCALL_TEST_SEED");
-    const std::uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
-    std::cout << "ROLLCALL_TEST_SEED=" << seed << std::endl;
-    return std::mt19937_64(seed);
-}
-
-constexpr auto kSizes = "a whole number of bytes, alone or with k, M, G, T (decimal) or Ki, Mi, Gi, Ti (binary): 123, 64Ki, 8MiB";
-constexpr auto kDurations = "0, or a number with ns, us, ms, s or min: 50ms, 1.5s";
-
-TEST(ParseBytes, TakesWholeNumbersWithUnits) {
-    EXPECT_EQ(parse_bytes("0"), 0u);
-    EXPECT_EQ(parse_bytes("123"), 123u);
-    EXPECT_EQ(parse_bytes("007"), 7u);
-    EXPECT_EQ(parse_bytes("8B"), 8u);
-    EXPECT_EQ(parse_bytes("1k"), 1'000u);
-    EXPECT_EQ(parse_bytes("1kB"), 1'000u);
-    EXPECT_EQ(parse_bytes("3M"), 3'000'000u);
-    EXPECT_EQ(parse_bytes("8MB"), 8'000'000u);
-    EXPECT_EQ(parse_bytes("2G"), 2'000'000'000u);
-    EXPECT_EQ(parse_bytes("2T"), 2'000'000'000'000u);
-    EXPECT_EQ(parse_bytes("64Ki"), 65'536u);
-    EXPECT_EQ(parse_bytes("8Mi"), 8u << 20);
-    EXPECT_EQ(parse_bytes("8MiB"), 8u << 20);
-    EXPECT_EQ(parse_bytes("3Gi"), 3ull << 30);
-    EXPECT_EQ(parse_bytes("3Ti"), 3ull << 40);
-    EXPECT_EQ(parse_bytes("18446744073709551615"), std::numeric_limits<std::uint64_t>::max());
-}
-
-TEST(ParseBytes, RefusesEverythingElseInOneLine) {
-    for (const std::string text : {"",   " ",   "B",  "Ki", "-1",   "+1",  "1e3",  "1.5Ki",  "0x10", "8 Mi", " 8",
-                                   "8 ", "8KI", "8K", "8m", "8Mib", "8BB", "8Kik", "8,64Ki", "abc",  "eight"}) {
-        EXPECT_EQ(refusal(ErrorCode::invalid_argument, [&] { parse_bytes(text); }), "'" + text + "' is not a size; allowed: " + kSizes);
-    }
-    for (const std::string text : {"18446744073709551616", "99999999999999999999999", "16777216Ti", "18446744073710M"}) {
-        EXPECT_EQ(refusal(ErrorCode::invalid_argument, [&] { parse_bytes(text); }),
-                  "'" + text + "' is a size too large for 64 bits; allowed: " + kSizes);
-    }
-    EXPECT_EQ(refusal(ErrorCode::invalid_argument, [&] { parse_bytes("8\nMi\x7f"); }),
-              std::string("'8\\x0aMi\\x7f' is not a size; allowed: ") + kSizes);
-    EXPECT_LT(refusal(ErrorCode::invalid_argument, [&] { parse_bytes(std::string(100'000, 'x')); }).size(), 400u);
-}
-
-TEST(ParseDuration, TakesNumbersWithUnits) {
-    EXPECT_EQ(parse_duration("0"), 0);
-    EXPECT_EQ(parse_duration("0s"), 0);
-    EXPECT_EQ(parse_duration("100ns"), 100);
-    EXPECT_EQ(parse_duration("20us"), 20'000);
-    EXPECT_EQ(parse_duration("20\u00b5s"), 20'000);
-    EXPECT_EQ(parse_duration("50ms"), 50'000'000);
-    EXPECT_EQ(parse_duration("1.5s"), 1'500'000'000);
-    EXPECT_EQ(parse_duration("2min"), 120'000'000'000);
-    EXPECT_EQ(parse_duration("0.5min"), 30'000'000'000);
-    EXPECT_EQ(parse_duration("0.000000001s"), 1);
-    EXPECT_EQ(parse_duration("1.000ns"), 1);
-    EXPECT_EQ(parse_duration("1.50000000000000000000000000000s"), 1'500'000'000);
-    EXPECT_EQ(parse_duration("9223372036854775807ns"), std::numeric_limits<Nanoseconds>::max());
-    EXPECT_EQ(parse_duration("9223372036.854775807s"), std::numeric_limits<Nanoseconds>::max());
-}
-
-TEST(ParseDuration, RefusesEverythingElseInOneLine) {
-    const auto refused = [](const std::string& text) { return refusal(ErrorCode::invalid_argument, [&] { parse_duration(text); }); };
-    for (const std::string text : {"", "ms", "-5ms", "+5ms", "5 ms", " 5ms", "5ms ", "1e3ns", ".5s", "5.s", "1.2.3s", "5h", "5S", "5msec",
-                                   "0x5s", "inf", "nan", "0..50ms", "forever"}) {
-        EXPECT_EQ(refused(text), "'" + text + "' is not a duration; allowed: " + kDurations);
-    }
-    for (const std::string text : {"5", "100", "0.0", "1.5"}) {
-        EXPECT_EQ(refused(text), "'" + text + "' is a duration without a unit; allowed: " + kDurations);
-    }
-    for (const std::string text : {"0.5ns", "1.0001us", "0.0000000001s"}) {
-        EXPECT_EQ(refused(text), "'" + text + "' is a duration finer than a nanosecond; allowed: " + kDurations);
-    }
-    for (const std::string text : {"9223372036854775808ns", "18446744073709551616ns", "9223372037s", "153722868min"}) {
-        EXPECT_EQ(refused(text), "'" + text + "' is a duration too long for 64 bits of nanoseconds; allowed: " + kDurations);
-    }
-}
-
-TEST(FormatBytes, IsTheShortestExactText) {
-    EXPECT_EQ(format_bytes(0), "0");
-    EXPECT_EQ(format_bytes(1), "1");
-    EXPECT_EQ(format_bytes(999), "999");
-    EXPECT_EQ(format_bytes(1'000), "1k");
-    EXPECT_EQ(format_bytes(1'023), "1023");
-    EXPECT_EQ(format_bytes(1'024), "1Ki");
-    EXPECT_EQ(format_bytes(65'536), "64Ki");
-    EXPECT_EQ(format_bytes(8 << 20), "8Mi");
-    EXPECT_EQ(format_bytes((8 << 20) + 1), "8388609");
-    EXPECT_EQ(format_bytes(1'000'000), "1M");
-    EXPECT_EQ(format_bytes(128'000), "128k");
-    EXPECT_EQ(format_bytes(10'112'000), "9875Ki");  // as long as 10112k: the binary one
-    EXPECT_EQ(format_bytes(1ull << 50), "1024Ti");
-    EXPECT_EQ(format_bytes(std::numeric_limits<std::uint64_t>::max()), "18446744073709551615");
-}
-
-TEST(FormatBytes, ReadsBackAsItself) {
-    auto random = seeded_random();
-    for (int i = 0; i < 20'000; ++i) {
-        auto bytes = random() >> (random() % 64);
-        if (i % 2 == 0) bytes &= ~std::uint64_t{0} << (random() % 64);
-        if (i % 3 == 0) bytes = bytes / 1'000 * 1'000;
-        EXPECT_EQ(parse_bytes(format_bytes(bytes)), bytes);
-        EXPECT_LE(format_bytes(bytes).size(), std::to_string(bytes).size());
-    }
-}
-
-TEST(FormatDuration, HasThreeSignificantDigitsAndAUnit) {
-    EXPECT_EQ(format_duration(0), "0 s");
-    EXPECT_EQ(format_duration(12.34e-6), "12.3 us");
-    EXPECT_EQ(format_duration(1e-9), "1.00 ns");
-    EXPECT_EQ(format_duration(0.105e-6), "105 ns");
-    EXPECT_EQ(format_duration(0.05e-9), "0.05 ns");
-    EXPECT_EQ(format_duration(9.996e-6), "10.0 us");
-    EXPECT_EQ(format_duration(99.96e-6), "100 us");
-    EXPECT_EQ(format_duration(999.4e-6), "999 us");
-    EXPECT_EQ(format_duration(999.6e-6), "1.00 ms");
-    EXPECT_EQ(format_duration(1.5), "1.50 s");
-    EXPECT_EQ(format_duration(86'400), "86400 s");
-    EXPECT_EQ(format_duration(-12.3e-3), "-12.3 ms");
-    EXPECT_EQ(format_duration(std::numeric_limits<double>::quiet_NaN()), "nan s");
-    EXPECT_EQ(format_duration(std::numeric_limits<double>::infinity()), "inf s");
-}
-
 TEST(Settings, AreTheDefaultsInAnEmptyEnvironment) {
     const Environment environment(Variables{});
     const auto rows = describe(Settings::from_environment());
@@ -221,7 +98,7 @@ std::vector<std::string> with(std::vector<std::string> list, const std::vector<s
 }
 
 const std::vector<Case> kCases = {
-    {"ROLLCALL_TRANSPORT", {{"ucx", "ucx"}}, {"", "UCX", "ucx ", "tcp"}, "ucx"},
+    {"ROLLCALL_TRANSPORT", {{"ucx", "ucx"}, {"ofi", "ofi"}, {"auto", "auto"}}, {"", "UCX", "ucx ", "tcp"}, "ucx, ofi, auto"},
     {"ROLLCALL_LANDING_BYTES",
      {{"0", "0"}, {"64Mi", "64Mi"}, {"67108864", "64Mi"}, {"18446744073709551615", "18446744073709551615"}},
      kBadSizes,
@@ -248,18 +125,14 @@ const std::vector<Case> kCases = {
     {"ROLLCALL_PROGRESS_QUIET", {{"0", "0"}, {"20ms", "20ms"}}, kBadDurations, "a duration such as 20us, 50ms or 1.5s, 0 or more"},
     {"ROLLCALL_SPIN", {{"0", "0"}, {"1ns", "1ns"}, {"50us", "50us"}}, kBadDurations, "a duration such as 20us, 50ms or 1.5s, 0 or more"},
     {"ROLLCALL_YIELD", {{"auto", "auto"}, {"always", "always"}, {"never", "never"}}, {"", "yes", "1"}, "auto, always, never"},
+    {"ROLLCALL_DECOUPLE", {{"auto", "auto"}, {"no", "no"}}, {"", "yes", "0"}, "auto, no"},
+    {"ROLLCALL_NODE_MEMORY", {{"auto", "auto"}, {"no", "no"}}, {"", "yes", "0"}, "auto, no"},
+    {"ROLLCALL_SINGLE_COPY", {{"auto", "auto"}, {"always", "always"}, {"no", "no"}}, {"", "yes", "1"}, "auto, always, no"},
     {"ROLLCALL_TIMEOUT", {{"0", "0"}, {"30s", "30s"}}, kBadDurations, "a duration such as 20us, 50ms or 1.5s, 0 or more"},
     {"ROLLCALL_MISMATCH_PROBE",
      {{"100us", "100us"}, {"1s", "1s"}},
      with(kBadDurations, {"0", "99us"}),
      "a duration such as 20us, 50ms or 1.5s, 100us or more"},
-    {"ROLLCALL_BROADCAST",
-     {{"auto", "auto"}, {"binomial", "binomial"}},
-     {""},
-     "auto, or an algorithm that `rollcall info --algorithms` lists"},
-    {"ROLLCALL_SCATTER", {{"auto", "auto"}}, {""}, "auto, or an algorithm that `rollcall info --algorithms` lists"},
-    {"ROLLCALL_GATHER", {{"auto", "auto"}}, {""}, "auto, or an algorithm that `rollcall info --algorithms` lists"},
-    {"ROLLCALL_BARRIER", {{"auto", "auto"}}, {""}, "auto, or an algorithm that `rollcall info --algorithms` lists"},
     {"ROLLCALL_LAUNCH_TIMEOUT", {{"0", "0"}, {"5min", "300s"}}, kBadDurations, "a duration such as 20us, 50ms or 1.5s, 0 or more"},
     {"ROLLCALL_HEARTBEAT", {{"0", "0"}, {"100ms", "100ms"}}, kBadDurations, "a duration such as 20us, 50ms or 1.5s, 0 or more"},
     {"ROLLCALL_SILENCE", {{"0", "0"}, {"3s", "3s"}}, kBadDurations, "a duration such as 20us, 50ms or 1.5s, 0 or more"},
@@ -267,6 +140,7 @@ const std::vector<Case> kCases = {
      {{"0", "0"}, {"29501", "29501"}, {"65535", "65535"}},
      with(kBadSizes, {"65536"}),
      "a number such as 123 or 64Ki, 65535 or less; 0 = as the starter says"},
+    {"ROLLCALL_OFI_PROVIDER", {{"tcp", "tcp"}, {"", ""}}, {}, "the name of a provider, as `rollcall info` shows it"},
     {"ROLLCALL_KEY_FILE", {{"/a/key", "/a/key"}, {"", ""}}, {}, "a path"},
     {"ROLLCALL_MUNGE_SOCKET",
      {{"", ""}, {"/run/munge/munge.socket.2", "/run/munge/munge.socket.2"}},
@@ -279,8 +153,20 @@ const std::vector<Case> kCases = {
 };
 // ROLLCALL_NET has a grammar of its own: see Settings.NetIsCheckedByItsOwnParser and the tests of interfaces.
 
+/// Those above, and one for each operation whose algorithm can be set.
+std::vector<Case> all_cases() {
+    std::vector<Case> all = kCases;
+    for (const OperationName& operation : kOperationNames)
+        if (!operation.setting.empty())
+            all.push_back({std::string(operation.setting),
+                           {{"auto", "auto"}, {"binomial", "binomial"}},
+                           {""},
+                           "auto, or an algorithm that `rollcall info --algorithms` lists"});
+    return all;
+}
+
 TEST(Settings, EveryVariableTakesItsGoodValues) {
-    for (const auto& test : kCases) {
+    for (const auto& test : all_cases()) {
         for (const auto& [value, shown] : test.good) {
             const Variables variables = {{test.variable, value}};
             const Environment environment(variables);
@@ -294,7 +180,7 @@ TEST(Settings, EveryVariableTakesItsGoodValues) {
 }
 
 TEST(Settings, EveryVariableRefusesItsBadValuesInOneLine) {
-    for (const auto& test : kCases) {
+    for (const auto& test : all_cases()) {
         for (const auto& value : test.bad) {
             EXPECT_EQ(setting_refusal(test.variable, value), test.variable + "='" + value + "' is not allowed; allowed: " + test.allowed);
         }
@@ -303,39 +189,22 @@ TEST(Settings, EveryVariableRefusesItsBadValuesInOneLine) {
 
 TEST(Settings, TheCasesAboveAreAllThereAre) {
     std::set<std::string> tested = {"ROLLCALL_NET"};
-    for (const auto& test : kCases) tested.insert(test.variable);
+    for (const auto& test : all_cases()) tested.insert(test.variable);
     std::set<std::string> described;
     for (const auto& row : describe(Settings{})) described.insert(row.variable);
     EXPECT_EQ(tested, described);
 }
 
 TEST(Settings, StoreTheValuesWhereTheyBelong) {
-    const auto settings = read({{"ROLLCALL_NET", "eth0,^10.0.0.0/8"},
-                                {"ROLLCALL_LANDING_BYTES", "1Mi"},
-                                {"ROLLCALL_LANDING_LONGEST", "64Ki"},
-                                {"ROLLCALL_EAGER_BYTES", "4Ki"},
-                                {"ROLLCALL_SEGMENT_BYTES", "2Ki"},
-                                {"ROLLCALL_BOARD_SLOTS", "77"},
-                                {"ROLLCALL_PROGRESS", "host"},
-                                {"ROLLCALL_PROGRESS_BIND", "none"},
-                                {"ROLLCALL_PROGRESS_TICK", "1ms"},
-                                {"ROLLCALL_PROGRESS_QUIET", "3ms"},
-                                {"ROLLCALL_SPIN", "7us"},
-                                {"ROLLCALL_YIELD", "never"},
-                                {"ROLLCALL_TIMEOUT", "2min"},
-                                {"ROLLCALL_MISMATCH_PROBE", "1s"},
-                                {"ROLLCALL_BROADCAST", "linear"},
-                                {"ROLLCALL_SCATTER", "sorted_linear"},
-                                {"ROLLCALL_GATHER", "linear_synchronized"},
-                                {"ROLLCALL_BARRIER", "dissemination"},
-                                {"ROLLCALL_LAUNCH_TIMEOUT", "2s"},
-                                {"ROLLCALL_HEARTBEAT", "3s"},
-                                {"ROLLCALL_SILENCE", "4s"},
-                                {"ROLLCALL_PORT", "29501"},
-                                {"ROLLCALL_KEY_FILE", "/a/key"},
-                                {"ROLLCALL_MUNGE_SOCKET", "/m"},
-                                {"ROLLCALL_LOG", "debug"},
-                                {"ROLLCALL_TRANSPORT", "ucx"}});
+    const auto settings =
+        read({{"ROLLCALL_NET", "eth0,^10.0.0.0/8"}, {"ROLLCALL_LANDING_BYTES", "1Mi"},  {"ROLLCALL_LANDING_LONGEST", "64Ki"},
+              {"ROLLCALL_EAGER_BYTES", "4Ki"},      {"ROLLCALL_SEGMENT_BYTES", "2Ki"},  {"ROLLCALL_BOARD_SLOTS", "77"},
+              {"ROLLCALL_PROGRESS", "host"},        {"ROLLCALL_PROGRESS_BIND", "none"}, {"ROLLCALL_PROGRESS_TICK", "1ms"},
+              {"ROLLCALL_PROGRESS_QUIET", "3ms"},   {"ROLLCALL_SPIN", "7us"},           {"ROLLCALL_YIELD", "never"},
+              {"ROLLCALL_TIMEOUT", "2min"},         {"ROLLCALL_MISMATCH_PROBE", "1s"},  {"ROLLCALL_LAUNCH_TIMEOUT", "2s"},
+              {"ROLLCALL_HEARTBEAT", "3s"},         {"ROLLCALL_SILENCE", "4s"},         {"ROLLCALL_PORT", "29501"},
+              {"ROLLCALL_KEY_FILE", "/a/key"},      {"ROLLCALL_MUNGE_SOCKET", "/m"},    {"ROLLCALL_LOG", "debug"},
+              {"ROLLCALL_TRANSPORT", "ucx"}});
     EXPECT_EQ(settings.net, "eth0,^10.0.0.0/8");
     EXPECT_EQ(settings.landing_bytes, 1u << 20);
     EXPECT_EQ(settings.landing_longest, 65536u);
@@ -350,18 +219,27 @@ TEST(Settings, StoreTheValuesWhereTheyBelong) {
     EXPECT_EQ(settings.yield, "never");
     EXPECT_EQ(settings.timeout, 120'000'000'000);
     EXPECT_EQ(settings.mismatch_probe, 1'000'000'000);
-    EXPECT_EQ(settings.broadcast, "linear");
-    EXPECT_EQ(settings.scatter, "sorted_linear");
     EXPECT_EQ(settings.launch_timeout, 2'000'000'000);
     EXPECT_EQ(settings.heartbeat, 3'000'000'000);
     EXPECT_EQ(settings.silence, 4'000'000'000);
     EXPECT_EQ(settings.port, 29501u);
     EXPECT_EQ(settings.key_file, "/a/key");
-    EXPECT_EQ(settings.gather, "linear_synchronized");
-    EXPECT_EQ(settings.barrier, "dissemination");
     EXPECT_EQ(settings.munge_socket, "/m");
     EXPECT_EQ(settings.log, "debug");
     EXPECT_EQ(settings.transport, "ucx");
+}
+
+TEST(Settings, AnOperationsAlgorithmIsThatOfItsVariable) {
+    for (const OperationName& operation : kOperationNames) {
+        if (operation.setting.empty()) continue;
+        const auto settings = read({{std::string(operation.setting), "linear"}});
+        for (const OperationName& other : kOperationNames)
+            EXPECT_EQ(settings.algorithms[index_of(other.kind)], other.kind == operation.kind ? "linear" : "auto") << other.name;
+        const auto rows = describe(settings);
+        const auto row = std::find_if(rows.begin(), rows.end(), [&](const auto& one) { return one.variable == operation.setting; });
+        ASSERT_NE(row, rows.end());
+        EXPECT_EQ(row->meaning, "algorithm of " + std::string(operation.name));
+    }
 }
 
 TEST(Settings, NetIsCheckedByItsOwnParser) {
@@ -372,19 +250,34 @@ TEST(Settings, NetIsCheckedByItsOwnParser) {
               "and networks (10.0.0.0/8, fd00::/8), each excluded by a ^ before it (^docker0); empty = automatic");
 }
 
-TEST(Settings, AnUnknownVariableIsRefusedWithTheKnownOnes) {
-    EXPECT_EQ(setting_refusal("ROLLCALL_SPINN", "1us"),
-              "'ROLLCALL_SPINN' is not a setting; the settings are: ROLLCALL_TRANSPORT, ROLLCALL_NET, "
-              "ROLLCALL_LANDING_BYTES, ROLLCALL_LANDING_LONGEST, "
-              "ROLLCALL_EAGER_BYTES, ROLLCALL_SEGMENT_BYTES, ROLLCALL_BOARD_SLOTS, ROLLCALL_PROGRESS, "
-              "ROLLCALL_PROGRESS_BIND, "
-              "ROLLCALL_PROGRESS_TICK, ROLLCALL_PROGRESS_QUIET, ROLLCALL_SPIN, ROLLCALL_YIELD, ROLLCALL_TIMEOUT, "
-              "ROLLCALL_MISMATCH_PROBE, ROLLCALL_BROADCAST, ROLLCALL_SCATTER, ROLLCALL_GATHER, ROLLCALL_BARRIER, "
-              "ROLLCALL_LAUNCH_TIMEOUT, ROLLCALL_HEARTBEAT, ROLLCALL_SILENCE, ROLLCALL_PORT, ROLLCALL_KEY_FILE, "
-              "ROLLCALL_MUNGE_SOCKET, ROLLCALL_LOG");
-    for (const std::string variable : {"ROLLCALL_", "ROLLCALL_spin", "ROLLCALL_BOOTSTRAP", "ROLLCALL_TEST", "ROLLCALL_RANKS"}) {
-        EXPECT_TRUE(setting_refusal(variable, "").starts_with("'" + variable + "' is not a setting; the settings are: "));
+TEST(Settings, AMisspeltVariableIsRefusedWithTheOneThatWasMeant) {
+    for (const auto& [variable, meant] :
+         std::vector<std::pair<std::string, std::string>>{{"ROLLCALL_SPINN", "ROLLCALL_SPIN"},
+                                                          {"ROLLCALL_NTE", "ROLLCALL_NET"},
+                                                          {"ROLLCALL_spin", "ROLLCALL_SPIN"},
+                                                          {"ROLLCALL_LANDINGBITES", "ROLLCALL_LANDING_BYTES"},
+                                                          {"ROLLCALL_BROADCAT", "ROLLCALL_BROADCAST"},
+                                                          {"ROLLCALL_RANKS", "ROLLCALL_RANK"}}) {
+        EXPECT_EQ(setting_refusal(variable, "1us"),
+                  "'" + variable + "' is not a setting; did you mean " + meant + "? `rollcall info` lists the settings");
     }
+}
+
+TEST(Settings, AnUnknownVariableIsIgnoredWithAWarning) {
+    const auto warning = [](const std::string& variable) {
+        const auto warnings = read({{variable, "1"}}).warnings;
+        return warnings.size() == 1 ? warnings.front() : std::to_string(warnings.size()) + " warnings";
+    };
+    for (const std::string variable : {"ROLLCALL_", "ROLLCALL_MODULE", "ROLLCALL_BOOTSTRAP", "ROLLCALL_TEST", "ROLLCALL_CXX"})
+        EXPECT_EQ(warning(variable), "'" + variable + "' is not a setting and is ignored; `rollcall info` lists the settings");
+    EXPECT_EQ(
+        warning("ROLLCALL_LANDING"),
+        "'ROLLCALL_LANDING' is not a setting and is ignored (did you mean ROLLCALL_LANDING_BYTES?); `rollcall info` lists the settings");
+}
+
+TEST(Settings, WhereRollcallIsInstalledIsNoSetting) {
+    for (const char* variable : {"ROLLCALL_ROOT", "ROLLCALL_DIR", "ROLLCALL_HOME", "ROLLCALL_VERSION"})
+        EXPECT_TRUE(read({{variable, "/opt/rollcall"}}).warnings.empty()) << variable;
 }
 
 TEST(Settings, VariablesOfTheLauncherTheTestsAndOthersAreLetThrough) {

@@ -1,7 +1,7 @@
 /// \file
-/// What Slurm's variables say, and how the invitation of a step is handed out: real sockets of this host, with a key instead
-/// of munge. tests/slurm has the real Slurm.
-#include "runtime/bootstrap/slurm/handout.hpp"
+/// How the invitation of a step is handed out: real sockets of this host, with a key instead of munge. tests/slurm has the
+/// real Slurm.
+#include "bootstrap/slurm/handout.hpp"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -9,13 +9,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <functional>
-#include <map>
-#include <random>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -24,8 +20,8 @@
 #include <gtest/gtest.h>
 #include <rollcall/error.hpp>
 
-#include "runtime/bootstrap/slurm/srun.hpp"
-#include "runtime/bootstrap/slurm/step.hpp"
+#include "bootstrap/slurm/srun.hpp"
+#include "bootstrap/slurm/step.hpp"
 #include "tests/unit/errors.hpp"
 
 namespace rollcall::bootstrap {
@@ -33,130 +29,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-/// Sets variables, and gives the environment back as it was.
-class Variables {
-  public:
-    explicit Variables(const std::map<std::string, std::string>& values) {
-        for (const char* name : {"SLURM_JOB_ID", "SLURM_JOBID", "SLURM_STEP_ID", "SLURM_STEPID", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS",
-                                 "SLURM_NTASKS", "SLURM_NODEID", "SLURM_STEP_NUM_NODES", "SLURM_NNODES", "SLURM_LOCALID", "SLURM_GTIDS",
-                                 "SLURM_STEP_NODELIST", "SLURM_NODELIST", "SLURM_LAUNCH_NODE_IPADDR", "SLURM_SRUN_COMM_HOST"}) {
-            if (const char* value = std::getenv(name)) before_[name] = value;
-            ::unsetenv(name);
-            names_.emplace_back(name);
-        }
-        for (const auto& [name, value] : values) ::setenv(name.c_str(), value.c_str(), 1);
-    }
-    ~Variables() {
-        for (const std::string& name : names_) {
-            ::unsetenv(name.c_str());
-            if (const auto found = before_.find(name); found != before_.end()) ::setenv(name.c_str(), found->second.c_str(), 1);
-        }
-    }
-
-  private:
-    std::vector<std::string> names_;
-    std::map<std::string, std::string> before_;
-};
-
-std::map<std::string, std::string> variables_of_a_task() {
-    return {{"SLURM_JOB_ID", "7"},
-            {"SLURM_STEP_ID", "2"},
-            {"SLURM_PROCID", "5"},
-            {"SLURM_STEP_NUM_TASKS", "8"},
-            {"SLURM_NTASKS", "32"},
-            {"SLURM_NODEID", "1"},
-            {"SLURM_STEP_NUM_NODES", "4"},
-            {"SLURM_LOCALID", "1"},
-            {"SLURM_GTIDS", "4,5"},
-            {"SLURM_NODELIST", "m[0-9]"},
-            {"SLURM_STEP_NODELIST", "n[0-3]"},
-            {"SLURM_LAUNCH_NODE_IPADDR", "10.0.0.9"},
-            {"SLURM_SRUN_COMM_HOST", "10.0.0.9"}};
-}
-
-TEST(SlurmStep, IsReadFromTheEnvironment) {
-    const Variables set(variables_of_a_task());
-    const SlurmStep step = slurm_step();
-    EXPECT_EQ(step.id(), "7.2");
-    EXPECT_EQ(step.rank, 5);
-    EXPECT_EQ(step.size, 8);
-    EXPECT_EQ(step.node, 1);
-    EXPECT_EQ(step.nodes, 4);
-    EXPECT_EQ(step.local_rank, 1);
-    EXPECT_EQ(step.local_size, 2);
-    EXPECT_EQ(step.first_host, (std::vector<std::string>{"n0", "10.0.0.9"}));
-}
-
-TEST(SlurmStep, WhatIsMissingOrWrongIsNamed) {
-    const std::vector<std::pair<std::string, std::string>> wrong = {
-        {"SLURM_JOB_ID", "x"}, {"SLURM_STEP_ID", ""},  {"SLURM_PROCID", "-1"}, {"SLURM_STEP_NUM_TASKS", "8a"},
-        {"SLURM_NODEID", "9"}, {"SLURM_LOCALID", "2"}, {"SLURM_PROCID", "8"},  {"SLURM_STEP_NODELIST", "n[0-"}};
-    for (const auto& [name, value] : wrong) {
-        auto variables = variables_of_a_task();
-        variables[name] = value;
-        const Variables set(variables);
-        const std::string text = refusal(ErrorCode::bootstrap, [] { slurm_step(); });
-        EXPECT_NE(text.find("SLURM_PROCID says that srun started this process"), std::string::npos) << text;
-    }
-    for (const char* name : {"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_NODEID", "SLURM_LOCALID", "SLURM_GTIDS"}) {
-        auto variables = variables_of_a_task();
-        variables.erase(name);
-        const Variables set(variables);
-        EXPECT_NE(refusal(ErrorCode::bootstrap, [] { slurm_step(); }).find("is not set"), std::string::npos) << name;
-    }
-}
-
-TEST(SlurmHostList, ItsFirstHostIsFound) {
-    const std::map<std::string, std::string> lists = {{"n0", "n0"},
-                                                      {"n0,n1", "n0"},
-                                                      {"n[0-3]", "n0"},
-                                                      {"n[007-112,4]", "n007"},
-                                                      {"n[5,7-9],gpu[1-2]", "n5"},
-                                                      {"rack[2-3]node[10-20]", "rack2node10"},
-                                                      {"a[1,3]-ib", "a1-ib"},
-                                                      {"login-1.example.org", "login-1.example.org"},
-                                                      {"", ""},
-                                                      {",n1", ""},
-                                                      {"n[", ""},
-                                                      {"n[]", ""},
-                                                      {"n[a-b]", ""},
-                                                      {"n[-3]", ""},
-                                                      {"n]0", ""}};
-    for (const auto& [list, host] : lists) EXPECT_EQ(first_of_host_list(list), host) << list;
-}
-
-TEST(SlurmHostList, AnyTextIsReadWithoutHarm) {
-    const char* const given = std::getenv("ROLLCALL_TEST_SEED");
-    const auto seed = given ? static_cast<unsigned>(std::strtoul(given, nullptr, 0)) : std::random_device()();
-    fmt::print("ROLLCALL_TEST_SEED={}\n", seed);
-    std::minstd_rand random(seed);
-    const std::string letters = "n0129[]-,a.";
-    for (int round = 0; round < 20'000; ++round) {
-        std::string list;
-        for (auto left = random() % 16; left > 0; --left) list += letters[random() % letters.size()];
-        const std::string host = first_of_host_list(list);
-        EXPECT_EQ(host.find_first_of("[],"), std::string::npos) << list;
-        EXPECT_LE(host.size(), list.size());
-    }
-}
-
-TEST(SlurmPorts, AreInTheirRangeAndDiffer) {
-    for (const std::uint32_t job : {0u, 1u, 4294967295u, 123456u}) {
-        for (const std::uint32_t number : {0u, 1u, 4294967290u}) {
-            SlurmStep step;
-            step.job = job;
-            step.step = number;
-            std::set<int> ports;
-            for (int attempt = 0; attempt < kSlurmPorts; ++attempt) {
-                const int port = slurm_port(step, attempt);
-                EXPECT_GE(port, 24'000);
-                EXPECT_LT(port, 28'096);
-                EXPECT_TRUE(ports.insert(port).second);
-            }
-        }
-    }
-}
 
 TEST(KeyCredentials, OnlyTheSameKeyReadsThem) {
     const Key key = Key::random();
@@ -212,12 +84,12 @@ TEST(Handout, GivesItsTextToAllWhoBelongToTheJob) {
     Listener listener;
     Handout handout("7.2", text);
     handout.listen("nodes", listener.take(), credentials, {1, 2, 3}, false);
-    std::thread server([&] { handout.serve(after(seconds(20))); });
+    std::thread server([&] { handout.serve(deadline_after(seconds(20))); });
     for (int number = 3; number >= 1; --number) {
         const Descriptor socket = listener.connect();
         KeyCredentials own(key);
         std::string failure;
-        EXPECT_EQ(ask_for_handout(socket.get(), "7.2", number, own, after(seconds(10)), failure), text) << failure;
+        EXPECT_EQ(ask_for_handout(socket.get(), "7.2", number, own, deadline_after(seconds(10)), failure), text) << failure;
     }
     server.join();
     EXPECT_EQ(handout.dropped(), 0u);
@@ -237,7 +109,7 @@ TEST(Handout, MoreThanItTakesAtOnceAreAllServed) {
         sockets.push_back(listener.connect());
     }
     handout.listen("nodes", listener.take(), credentials, askers, false);
-    std::thread server([&] { handout.serve(after(seconds(50))); });
+    std::thread server([&] { handout.serve(deadline_after(seconds(50))); });
     std::vector<std::thread> threads;
     for (int thread = 0; thread < kThreads; ++thread) {
         threads.emplace_back([&, thread] {
@@ -246,7 +118,7 @@ TEST(Handout, MoreThanItTakesAtOnceAreAllServed) {
                 // One that was dropped, because it waited long for its turn here, comes again.
                 std::string failure;
                 for (Descriptor* socket = &sockets[static_cast<std::size_t>(number)];; *socket = listener.connect())
-                    if (ask_for_handout(socket->get(), "7.2", number, own, after(seconds(20)), failure) == "text") break;
+                    if (ask_for_handout(socket->get(), "7.2", number, own, deadline_after(seconds(20)), failure) == "text") break;
             }
         });
     }
@@ -260,18 +132,18 @@ TEST(Handout, GivesNothingToOthers) {
     Listener listener;
     Handout handout("7.2", "secret");
     handout.listen("nodes", listener.take(), credentials, {1}, false);
-    std::thread server([&] { handout.serve(after(seconds(20))); });
+    std::thread server([&] { handout.serve(deadline_after(seconds(20))); });
     std::string failure;
     {  // another key
         const Descriptor socket = listener.connect();
         KeyCredentials other(Key::random());
-        EXPECT_EQ(ask_for_handout(socket.get(), "7.2", 1, other, after(seconds(10)), failure), std::nullopt);
+        EXPECT_EQ(ask_for_handout(socket.get(), "7.2", 1, other, deadline_after(seconds(10)), failure), std::nullopt);
         EXPECT_NE(failure.find("refuses"), std::string::npos) << failure;
     }
     {  // another job of the same user
         const Descriptor socket = listener.connect();
         KeyCredentials own(key);
-        EXPECT_EQ(ask_for_handout(socket.get(), "7.3", 1, own, after(seconds(10)), failure), std::nullopt);
+        EXPECT_EQ(ask_for_handout(socket.get(), "7.3", 1, own, deadline_after(seconds(10)), failure), std::nullopt);
     }
     {  // nonsense, which is answered by the end of the connection
         const Descriptor socket = listener.connect();
@@ -283,7 +155,7 @@ TEST(Handout, GivesNothingToOthers) {
     // Its own is served all the same.
     const Descriptor socket = listener.connect();
     KeyCredentials own(key);
-    EXPECT_EQ(ask_for_handout(socket.get(), "7.2", 1, own, after(seconds(10)), failure), "secret");
+    EXPECT_EQ(ask_for_handout(socket.get(), "7.2", 1, own, deadline_after(seconds(10)), failure), "secret");
     server.join();
     EXPECT_EQ(handout.dropped(), 3u);
 }
@@ -296,11 +168,11 @@ TEST(Handout, ManyWhoSayNothingDoNotKeepItFromItsOwn) {
     handout.listen("nodes", listener.take(), credentials, {1}, false);
     std::vector<Descriptor> silent;
     for (std::size_t i = 0; i < 3 * kMostAskers; ++i) silent.push_back(listener.connect());
-    std::thread server([&] { handout.serve(after(seconds(40))); });
+    std::thread server([&] { handout.serve(deadline_after(seconds(40))); });
     const Descriptor socket = listener.connect();
     KeyCredentials own(key);
     std::string failure;
-    EXPECT_EQ(ask_for_handout(socket.get(), "7.2", 1, own, after(seconds(30)), failure), "text") << failure;
+    EXPECT_EQ(ask_for_handout(socket.get(), "7.2", 1, own, deadline_after(seconds(30)), failure), "text") << failure;
     server.join();
     EXPECT_GE(handout.dropped(), silent.size() - kMostAskers);
 }
@@ -324,7 +196,7 @@ TEST(Handout, AnAnswerOfSomebodyElseIsNotTaken) {
         const Descriptor socket = listener.connect();
         KeyCredentials own(key);
         std::string failure;
-        EXPECT_EQ(ask_for_handout(socket.get(), "7.2", 1, own, after(seconds(10)), failure), std::nullopt);
+        EXPECT_EQ(ask_for_handout(socket.get(), "7.2", 1, own, deadline_after(seconds(10)), failure), std::nullopt);
         EXPECT_NE(failure.find("not this job's"), std::string::npos) << failure;
         other.join();
     }
@@ -335,7 +207,7 @@ TEST(Handout, WhoIsMissingIsNamedAtTheDeadline) {
     Listener listener;
     Handout handout("7.2", "text");
     handout.listen("nodes", listener.take(), credentials, {4, 9}, false);
-    const std::string text = refusal(ErrorCode::timeout, [&] { handout.serve(after(milliseconds(30))); });
+    const std::string text = refusal(ErrorCode::timeout, [&] { handout.serve(deadline_after(milliseconds(30))); });
     EXPECT_NE(text.find("of Slurm's step 7.2 have"), std::string::npos) << text;
     EXPECT_NE(text.find("missing are: nodes 4, 9; start the job in another way"), std::string::npos) << text;
 }
@@ -356,8 +228,8 @@ TEST(Handout, WhoWasRefusedIsSaidAtTheDeadlineWithWhy) {
     };
     const auto says = [&](const std::string& part) {
         std::string text;
-        for (const Nanoseconds until = after(seconds(20)); now() < until && text.find(part) == std::string::npos;)
-            text = refusal(ErrorCode::timeout, [&] { handout.serve(after(milliseconds(50))); });
+        for (const Nanoseconds until = deadline_after(seconds(20)); monotonic_now() < until && text.find(part) == std::string::npos;)
+            text = refusal(ErrorCode::timeout, [&] { handout.serve(deadline_after(milliseconds(50))); });
         EXPECT_NE(text.find(part), std::string::npos) << text;
     };
     const Descriptor other_job = asks(key, "7.3");
@@ -380,15 +252,15 @@ TEST(Handout, WithoutDescriptorsItWaitsUntilThereAreSome) {
     const rlimit none_left{static_cast<rlim_t>(first_free), before.rlim_max};
     ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none_left), 0);
     const std::clock_t begin = std::clock();
-    const std::string text = refusal(ErrorCode::timeout, [&] { handout.serve(after(milliseconds(500))); });
+    const std::string text = refusal(ErrorCode::timeout, [&] { handout.serve(deadline_after(milliseconds(500))); });
     const std::clock_t used = std::clock() - begin;
     ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
     EXPECT_NE(text.find("could not be accepted: Too many open files (ulimit -n)"), std::string::npos) << text;
     EXPECT_LT(used, CLOCKS_PER_SEC / 5) << "it looked again and again";
-    std::thread server([&] { handout.serve(after(seconds(20))); });
+    std::thread server([&] { handout.serve(deadline_after(seconds(20))); });
     KeyCredentials own(key);
     std::string failure;
-    EXPECT_EQ(ask_for_handout(socket.get(), "7.2", 1, own, after(seconds(10)), failure), "text") << failure;
+    EXPECT_EQ(ask_for_handout(socket.get(), "7.2", 1, own, deadline_after(seconds(10)), failure), "text") << failure;
     server.join();
 }
 
@@ -398,7 +270,7 @@ TEST(Handout, WithoutAnAnswerTheQuestionEndsAtItsDeadline) {
     const Descriptor socket = listener.connect();
     KeyCredentials own(Key::random());
     std::string failure;
-    EXPECT_EQ(ask_for_handout(socket.get(), "7.2", 1, own, after(milliseconds(30)), failure), std::nullopt);
+    EXPECT_EQ(ask_for_handout(socket.get(), "7.2", 1, own, deadline_after(milliseconds(30)), failure), std::nullopt);
     EXPECT_EQ(failure, "no answer came");
 }
 

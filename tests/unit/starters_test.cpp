@@ -11,10 +11,10 @@
 #include <gtest/gtest.h>
 #include <rollcall/error.hpp>
 
-#include "runtime/bootstrap/bootstrap.hpp"
-#include "runtime/bootstrap/descriptor.hpp"
-#include "runtime/bootstrap/frames.hpp"
-#include "runtime/bootstrap/starters/directory.hpp"
+#include "bootstrap/bootstrap.hpp"
+#include "bootstrap/frames.hpp"
+#include "bootstrap/starters/directory.hpp"
+#include "foundation/descriptor.hpp"
 
 namespace rollcall::bootstrap {
 namespace {

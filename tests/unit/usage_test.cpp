@@ -1,35 +1,36 @@
 #include "support/usage.hpp"
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <CLI/CLI.hpp>
 
 namespace rollcall::usage {
 namespace {
 
-/// What describe() says of a command with two subcommands, called with these words; "" when they are right.
+/// What is said of a command with two subcommands, called with these words; "" when they are right.
 std::string said(std::vector<std::string> words) {
-    CLI::App root("", "rollcall");
+    Command root("", "rollcall");
     root.require_subcommand(1);
     int ranks = 0;
+    std::string program;
     bool all = false;
     auto* run = root.add_subcommand("run", "");
-    run->add_option("-n,--ranks", ranks, "")->required();
-    run->prefix_command();
+    run->add_option("-n,--ranks", ranks, "");
+    run->add_option("program", program, "")->check([](const std::string&) { return std::string("stays"); });
+    run->leave_words();
     auto* info = root.add_subcommand("info", "");
     info->add_flag("--all", all, "");
     info->add_option("--ranks", ranks, "")->check([](const std::string& word) {
         return word == "0" ? std::string("0 is too few;\n  allowed: 1 and more") : std::string();
     });
+    std::string name;
+    info->add_option("--name", name, "");
     root.add_subcommand("agent", "")->group("");  // hidden
-    std::reverse(words.begin(), words.end());     // CLI11 takes them from the back
     try {
-        root.parse(words);
-    } catch (const CLI::ParseError& error) {
-        return describe(root, error);
+        root.parse(std::move(words));
+    } catch (const WrongUsage& error) {
+        return error.what();
     }
     return {};
 }
@@ -40,16 +41,20 @@ TEST(Usage, NamesTheWordAndListsWhatIsAllowed) {
     EXPECT_EQ(said({"rum", "-n", "2"}), "unknown subcommand 'rum'; allowed: run, info");
     EXPECT_EQ(said({"r\num"}), "unknown subcommand 'r\\x0aum'; allowed: run, info");
     EXPECT_EQ(said({"--fast"}), "unknown option '--fast' of `rollcall`; allowed: -h,--help");
-    EXPECT_EQ(said({"info", "--fast"}), "unknown option '--fast' of `rollcall info`; allowed: -h,--help, --all, --ranks");
-    EXPECT_EQ(said({"info", "fast"}), "unexpected argument 'fast' of `rollcall info`; allowed: -h,--help, --all, --ranks");
+    EXPECT_EQ(said({"info", "--fast"}), "unknown option '--fast' of `rollcall info`; allowed: -h,--help, --all, --ranks, --name");
+    EXPECT_EQ(said({"info", "fast"}), "unexpected argument 'fast' of `rollcall info`; allowed: -h,--help, --all, --ranks, --name");
     EXPECT_EQ(said({"info", "--ranks", "0"}), "--ranks: 0 is too few; allowed: 1 and more");
     EXPECT_EQ(said({"info", "--all"}), "");
 }
 
-TEST(Usage, OfAProgramsOwnWordsIsNotJudged) {
-    EXPECT_EQ(said({"run", "-n", "2", "program", "--fast"}), "");
-    EXPECT_EQ(said({"run", "program", "--fast"}), "--ranks is required (`rollcall run --help` says what is allowed)");
+TEST(Usage, SaysThatAnOptionIsGivenTwiceOrWithoutAValue) {
+    EXPECT_EQ(said({"info", "--ranks", "1", "--ranks", "2"}), "--ranks of `rollcall info` is given 2 times; allowed: once");
+    EXPECT_EQ(said({"info", "--ranks"}), "--ranks of `rollcall info` is given without a value (`rollcall info --help` says what it takes)");
+    EXPECT_EQ(said({"info", "--name", ""}), "--name: its value is empty; allowed: a value, or to leave the option out");
+    EXPECT_EQ(said({"info", "--name="}), "--name of `rollcall info` is given without a value (`rollcall info --help` says what it takes)");
 }
+
+TEST(Usage, OfAProgramsOwnWordsIsNotJudged) { EXPECT_EQ(said({"run", "-n", "2", "program", "--fast"}), ""); }
 
 TEST(Usage, IsOneLine) {
     for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{

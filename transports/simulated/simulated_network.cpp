@@ -20,6 +20,7 @@ struct alignas(64) SimulatedNetwork::Flight {
     bool in_use = false;
     bool eager = false;
     bool fetched = false;
+    bool withdrawn = false;  ///< Its sender does not stand by it.
 
     Flight* next_free = nullptr;
     void* kept = nullptr;  ///< The copy of an eager payload.
@@ -27,11 +28,12 @@ struct alignas(64) SimulatedNetwork::Flight {
     std::byte header[kMaximumHeader];
 };
 
-class SimulatedNetwork::Endpoint final : public Transport {
+class SimulatedNetwork::Endpoint final : public Transport, public Machine {
   public:
     Endpoint(SimulatedNetwork& network, int rank) : network_(network), rank_(rank) {}
 
     std::string_view name() const override { return "simulated"; }
+    std::uint32_t version() const override { return 1; }
     std::string description() const override { return "simulated network in virtual time"; }
     std::vector<std::byte> address() const override { return {}; }
     void connect(const std::vector<std::span<const std::byte>>&, std::shared_ptr<const void>) override {}
@@ -97,10 +99,39 @@ class SimulatedNetwork::Endpoint final : public Transport {
 
     Started copy(Bytes into, ConstBytes from, Completion& completion) override {
         if (into.data && from.data && from.size) std::memcpy(into.data, from.data, from.size);
-        const auto time = static_cast<Nanoseconds>(std::llround(network_.model_.gamma * static_cast<double>(from.size)));
+        return spend_copy(from.size, completion);
+    }
+
+    Started spend_copy(std::uint64_t bytes, Completion& completion) override {
+        const auto time = static_cast<Nanoseconds>(std::llround(network_.model_.gamma * static_cast<double>(bytes)));
         if (time == 0) return Started::done;
-        network_.post(network_.now_ + time, Kind::copy_end, &completion, rank_);
+        Flight* flight = network_.new_flight();
+        flight->from = flight->to = rank_;
+        flight->receiver = &completion;
+        network_.post(network_.now_ + time, Kind::copy_end, flight);
         return Started::pending;
+    }
+
+    bool release(int, Completion& completion) override {
+        network_.for_each_flight([&](Flight& flight) {
+            if (flight.sender == &completion) {
+                flight.sender = nullptr;
+                if (flight.eager) return;  // has left
+                flight.withdrawn = true;
+                flight.payload.data = nullptr;
+            } else if (flight.receiver == &completion) {
+                flight.receiver = nullptr;
+                flight.into.data = nullptr;
+            }
+        });
+        return true;
+    }
+
+    void add_pending(std::vector<int>& peers) const override {
+        network_.for_each_flight([&](const Flight& flight) {
+            if (flight.sender && flight.from == rank_) peers.push_back(flight.to);
+            if (flight.receiver && flight.to == rank_) peers.push_back(flight.from);
+        });
     }
 
     void disconnect(int peer) override {
@@ -120,6 +151,7 @@ class SimulatedNetwork::Endpoint final : public Transport {
         network_.settle(peer);
     }
 
+    Memory& memory() override { return network_.memory_; }
     std::span<std::byte> board() override {
         if (!board_) board_.reset(static_cast<std::byte*>(std::calloc(1, network_.board_bytes_)));
         return {board_.get(), network_.board_bytes_};
@@ -132,7 +164,7 @@ class SimulatedNetwork::Endpoint final : public Transport {
         flight->eager = true;
         flight->offset = offset;
         flight->header_size = static_cast<std::uint8_t>(bytes.size());
-        std::memcpy(flight->header, bytes.data(), bytes.size());
+        if (!bytes.empty()) std::memcpy(flight->header, bytes.data(), bytes.size());
         network_.post(network_.now_ + static_cast<Nanoseconds>(std::llround(network_.model_.notice)), Kind::put, flight);
     }
     PutWake put_wake(int) override { return PutWake::wakes; }
@@ -177,6 +209,7 @@ SimulatedNetwork::~SimulatedNetwork() {
 }
 
 Transport& SimulatedNetwork::at(int rank) { return endpoints_[static_cast<std::size_t>(rank)]; }
+Machine& SimulatedNetwork::machine(int rank) { return endpoints_[static_cast<std::size_t>(rank)]; }
 
 void SimulatedNetwork::schedule(Nanoseconds when, void (*action)(void*, int), void* context, int rank) {
     post(std::max(when, now_), Kind::action, context, rank, action);
@@ -218,7 +251,7 @@ void SimulatedNetwork::prefetch() const {
     if (const Event* far = later_.ahead(kFlightAhead)) transport::prefetch(far->subject, 64);
     for (const bool again : {false, true}) {
         const Event* near = later_.ahead(again ? kFramesAhead : kRanksAhead);
-        if (!near || near->kind == Kind::copy_end) continue;
+        if (!near) continue;
         if (near->kind == Kind::action) {
             prefetch_rank(near->rank, again);
             continue;
@@ -262,7 +295,7 @@ void SimulatedNetwork::handle(const Event& event) {
             Completion* const receiver = std::exchange(flight->receiver, nullptr);
             if (!receiver) return;  // cut off
             if (flight->into.data && flight->payload.data) std::memcpy(flight->into.data, flight->payload.data, flight->payload.size);
-            receiver->complete(Outcome::ok);
+            receiver->complete(flight->withdrawn ? Outcome::withdrawn : Outcome::ok);
             settle(flight->to);
             return;
         }
@@ -270,7 +303,7 @@ void SimulatedNetwork::handle(const Event& event) {
             const int from = flight->from, to = flight->to;
             if (flight->receiver) {
                 if (flight->into.data && flight->payload.data) std::memcpy(flight->into.data, flight->payload.data, flight->payload.size);
-                flight->receiver->complete(Outcome::ok);
+                flight->receiver->complete(flight->withdrawn ? Outcome::withdrawn : Outcome::ok);
             }
             if (flight->sender) flight->sender->complete(Outcome::ok);
             free(flight);
@@ -289,10 +322,13 @@ void SimulatedNetwork::handle(const Event& event) {
             settle(to);
             return;
         }
-        case Kind::copy_end:
-            static_cast<Completion*>(event.subject)->complete(Outcome::ok);
-            settle(event.rank);
+        case Kind::copy_end: {
+            const int rank = flight->to;
+            if (flight->receiver) flight->receiver->complete(Outcome::ok);
+            free(flight);
+            settle(rank);
             return;
+        }
         case Kind::action:
             if (dead(event.rank)) return;
             event.action(event.subject, event.rank);
@@ -352,7 +388,7 @@ void SimulatedNetwork::free(Flight* flight) noexcept {
     flight->payload = {};
     flight->into = {};
     flight->sender = flight->receiver = nullptr;
-    flight->in_use = flight->fetched = flight->eager = false;
+    flight->in_use = flight->fetched = flight->eager = flight->withdrawn = false;
     flight->next_free = free_flights_;
     free_flights_ = flight;
 }

@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "transports/huge_memory.hpp"
+#include "transports/machine.hpp"
+#include "transports/memory.hpp"
 #include "transports/simulated/event_queue.hpp"
 #include "transports/transport.hpp"
 
@@ -44,6 +46,7 @@ class SimulatedNetwork {
     SimulatedNetwork& operator=(const SimulatedNetwork&) = delete;
 
     Transport& at(int rank);
+    Machine& machine(int rank);
     Nanoseconds now() const noexcept { return now_; }
     const Model& model() const noexcept { return model_; }
 
@@ -120,6 +123,7 @@ class SimulatedNetwork {
     int ranks_;
     Model model_;
     std::uint64_t board_bytes_;
+    PlainMemory memory_;
     Nanoseconds now_ = 0;
     std::uint64_t order_ = 0;
     std::uint64_t messages_ = 0;

@@ -1,54 +1,77 @@
 /// \file
-/// The transfers that UCX has under way: their memory, and how they end, also where their peer is gone and UCX forgets them.
+/// The sends and fetches that UCX has under way. UCX never sees a buffer of the program's: it asks for the bytes of a send, and hands
+/// out the bytes of a fetch, piece by piece, when it can move them (a generic data type). So a buffer can be given back at any time.
+///
+/// Where a network reads and writes memory by itself (RDMA) that would cost a copy. There UCX is given the buffer, and it can be given
+/// back only when UCX has ended the transfer.
 #pragma once
 
 #include <cstddef>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include <ucp/api/ucp.h>
 
 #include "transports/transport.hpp"
 
-namespace rollcall::transport {
+namespace rollcall::transport::ucx {
+
+/// A header is followed by a byte that says how its payload travels.
+enum class Payload : std::uint8_t {
+    plain,    ///< The payload alone.
+    verdict,  ///< A byte follows the payload that says whether its sender stood by it to the end.
+};
+inline constexpr std::size_t kLongestHeader = kMaximumHeader + 1;
 
 class Requests {
   public:
-    /// UCX reads the bytes (a header, or those of a put) until the transfer has ended.
     struct Request {
-        Completion* completion;  ///< Null: it has ended for everybody but UCX.
+        Completion* completion;  ///< Null: the transfer has ended for everybody but UCX.
         Request* next;           ///< Free, or pending with the same peer.
         Request* previous;
         Requests* owner;
         int peer;
-        std::byte bytes[kMaximumHeader];
+        Payload payload;
+        bool revocable;    ///< UCX does not know the buffer.
+        bool withdrawn;    ///< A send: its sender does not stand by it. A fetch: the sender did not.
+        bool is_eager;     ///< An eager send: it has to arrive, whatever becomes of its caller.
+        std::byte* bytes;  ///< Of a send they are only read. Null: there is nothing to read, and what comes is thrown away.
+        std::uint64_t size;
+        std::unique_ptr<std::byte[]> kept;  ///< The bytes, where they had to be copied.
+        std::byte header[kLongestHeader];   ///< UCX reads it, or the words of a put, until the transfer has ended.
     };
 
-    explicit Requests(int peers) : peers_(static_cast<std::size_t>(peers)) {}
+    Requests(int peers);
+    ~Requests();
+    Requests(Requests&& other) noexcept;
 
-    /// `peer` -1: of nobody in particular.
-    Request* take(Completion& completion, int peer) {
+    /// A request about this buffer.
+    Request* take(Completion& completion, int peer, Bytes buffer) {
+        if (!free_) [[unlikely]]
+            make_more();
         Request* request = free_;
-        if (request) {
-            free_ = request->next;
-        } else {
-            constexpr std::size_t kBatch = 64;
-            chunks_.push_back(std::make_unique<Request[]>(kBatch));
-            Request* batch = chunks_.back().get();
-            for (std::size_t i = 1; i < kBatch; ++i) free(&batch[i]);
-            request = &batch[0];
-        }
+        free_ = request->next;
         request->completion = &completion;
         request->owner = this;
         request->peer = peer;
+        request->payload = Payload::plain;
+        request->revocable = request->withdrawn = request->is_eager = false;
+        request->bytes = static_cast<std::byte*>(buffer.data);
+        request->size = buffer.size;
         return request;
+    }
+
+    /// Makes UCX move the bytes of `request` by asking for them, or handing them out. What it takes for the buffer is the request.
+    void move_by_pieces(Request& request, ucp_request_param_t& parameters) const {
+        request.revocable = true;
+        parameters.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
+        parameters.datatype = pieces_;
     }
 
     /// What became of a request that was given to UCX with on_sent() or on_fetched() and itself as user data.
     Started result_of(ucs_status_ptr_t started, Request* request) {
         if (started == nullptr) [[likely]] {
-            free(request);
+            free(request);  // (a fetch by pieces never ends at once: its sender has to be asked)
             return Started::done;
         }
         if (UCS_PTR_IS_PTR(started)) {
@@ -64,82 +87,46 @@ class Requests {
         end(ucx_request, status, static_cast<Request*>(request));
     }
 
-    /// The peer is gone. What is pending with it and does not end by itself is ended by force_ends().
-    void disconnect(int peer, Nanoseconds now) {
-        Peer& whom = peers_[static_cast<std::size_t>(peer)];
-        if (!whom.pending || whom.force_at) return;
-        whom.force_at = now + kForceAfter;
-        forced_.push_back(peer);
-    }
-    /// Whether force_ends() has anything to look after.
-    bool forcing() const noexcept { return !forced_.empty(); }
-    /// Ends what UCX has not ended of those who were disconnected a while ago. Returns how many.
-    unsigned force_ends(Nanoseconds now) {
-        unsigned done = 0;
-        for (const int peer : std::exchange(forced_, {})) {
-            Peer& whom = peers_[static_cast<std::size_t>(peer)];
-            if (now < whom.force_at) {
-                if (whom.pending) forced_.push_back(peer);
-                continue;
-            }
-            while (Request* request = whom.pending) {
-                unlink(request);
-                Completion* completion = std::exchange(request->completion, nullptr);
-                if (!silent_) completion->complete(Outcome::failed);
-                ++done;
-            }
-        }
-        return done;
-    }
+    /// Gives a buffer back. False: UCX knows it, and it is free when the completion is told.
+    bool release(int peer, const Completion& completion);
+    /// Adds the peers with which something is pending that somebody waits for.
+    void add_pending(std::vector<int>& peers) const;
+    /// The peer is gone. Ends what is pending with it, but for what UCX ends itself: UCX 1.13 does not end all requests with a
+    /// peer whose endpoint is closed by force.
+    void disconnect(int peer);
 
     /// Nobody is told of an end from now on.
     void silence() noexcept { silent_ = true; }
     /// How many UCX has not ended.
     std::size_t pending() const noexcept { return pending_; }
 
+    /// The generic data type, as UCX asks for it. Its state is the request.
+    static std::size_t packed_size(void* request);
+    /// Gives the bytes from `offset` on, at most `room`. UCX asks for them in ascending order: the verdict comes last.
+    static std::size_t pack(void* request, std::size_t offset, void* into, std::size_t room);
+    static ucs_status_t unpack(void* request, std::size_t offset, const void* from, std::size_t length);
+
   private:
-    // UCX 1.13 does not end all requests with a peer whose endpoint is closed by force: a payload that is being fetched from
-    // a dead process over shared memory stays until UCX's own keepalive (20 s), or for ever. After this time they end here.
-    static constexpr Nanoseconds kForceAfter = 20'000'000;
-
-    struct Peer {
-        Request* pending = nullptr;
-        Nanoseconds force_at = 0;  ///< When what is pending is ended, after a disconnect().
-    };
-
+    void make_more();
+    static void* start_pack(void*, const void* request, std::size_t) { return const_cast<void*>(request); }
+    static void* start_unpack(void*, void* request, std::size_t) { return request; }
+    static void finish(void*) {}
     void free(Request* request) noexcept {
+        if (request->kept) [[unlikely]]
+            request->kept.reset();
         request->next = free_;
         free_ = request;
     }
-    void link(Request* request) noexcept {
-        if (request->peer < 0) return;
-        Request*& first = peers_[static_cast<std::size_t>(request->peer)].pending;
-        request->previous = nullptr;
-        request->next = first;
-        if (first) first->previous = request;
-        first = request;
-    }
-    void unlink(Request* request) noexcept {
-        if (request->peer < 0) return;
-        (request->previous ? request->previous->next : peers_[static_cast<std::size_t>(request->peer)].pending) = request->next;
-        if (request->next) request->next->previous = request->previous;
-    }
-    static void end(void* ucx_request, ucs_status_t status, Request* request) noexcept {
-        Requests& requests = *request->owner;
-        Completion* completion = request->completion;
-        if (completion) requests.unlink(request);
-        --requests.pending_;
-        requests.free(request);
-        ucp_request_free(ucx_request);
-        if (completion && !requests.silent_) completion->complete(status == UCS_OK ? Outcome::ok : Outcome::failed);
-    }
+    void link(Request* request) noexcept;
+    void unlink(Request* request) noexcept;
+    static void end(void* ucx_request, ucs_status_t status, Request* request) noexcept;
 
-    std::vector<Peer> peers_;
+    std::vector<Request*> pending_with_;  ///< By peer.
     Request* free_ = nullptr;
     std::vector<std::unique_ptr<Request[]>> chunks_;
-    std::vector<int> forced_;  ///< Disconnected peers with which something is pending.
     std::size_t pending_ = 0;
+    ucp_datatype_t pieces_ = 0;
     bool silent_ = false;
 };
 
-}  // namespace rollcall::transport
+}  // namespace rollcall::transport::ucx

@@ -3,23 +3,18 @@
 /// allocated. Nothing of UCX shows here.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 
+#include "transports/options.hpp"
 #include "transports/transport.hpp"
 
 namespace rollcall::transport {
 
-struct UcxOptions {
-    int rank = 0;
-    int size = 1;
-    /// Comma list of network devices to use ("lo", "eth0,mlx5_0:1"); empty: leave the choice to UCX and UCX_NET_DEVICES.
-    std::string net_devices;
-    std::uint64_t board_bytes = 4096;
-};
-
 /// Throws Error{transport} with UCX's reason.
-std::unique_ptr<Transport> make_ucx_transport(const UcxOptions& options);
+std::unique_ptr<Transport> make_ucx_transport(const TransportOptions& options);
+
+/// The interfaces as UCX_NET_DEVICES has them: "eth0,mlx5_0:1". Empty: UCX chooses, or the UCX_NET_DEVICES of the environment.
+std::string ucx_devices(const TransportOptions& options);
 
 }  // namespace rollcall::transport

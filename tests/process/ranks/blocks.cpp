@@ -1,341 +1,277 @@
 /// \file
-/// Scenarios of scatter and gather, once and by plan.
-#include <algorithm>
-#include <cmath>
+/// Scenarios of blocks of own sizes: every algorithm and form, sizes that do not match, and numbers that are no blocks.
+#include <array>
+#include <functional>
+#include <numeric>
+#include <span>
+#include <vector>
 
-#include "tests/process/ranks/scene.hpp"
+#include "collectives/catalogue.hpp"
+#include "tests/process/ranks/messages.hpp"
 
 namespace rollcall::test {
 namespace {
 
+using runtime::OperationKind;
 using Random = std::mt19937_64;
 
-// One scatter or gather with its own buffers, between guards; both are checked in full and spoiled after each call.
-class Blocks {
-  public:
-    Blocks(const Communicator& communicator, bool scatters, std::uint64_t bytes, int root, bool in_place)
-        : communicator_(communicator),
-          scatters_(scatters),
-          bytes_(bytes),
-          root_(root),
-          in_place_(in_place && is_root()),
-          own_(kGuard + bytes + kGuard),
-          all_(is_root() ? kGuard + bytes * size() + kGuard : 0) {}
+constexpr std::chrono::seconds kPatience(60);
 
-    bool is_root() const { return communicator_.rank() == root_; }
-    std::byte* block() { return in_place_ ? place(static_cast<std::size_t>(root_)) : own_.data() + kGuard; }
-    std::byte* data() { return is_root() ? all_.data() + kGuard : nullptr; }
-
-    // What this rank brings to round `round`; everything else is poison.
-    void fill(std::uint64_t round) {
-        poison();
-        fill_own(round);
-    }
-    // In a phase that has begun results may be here already: only what this rank brings is written.
-    void fill_own(std::uint64_t round) {
-        if (!scatters_)
-            write(block(), static_cast<std::size_t>(communicator_.rank()), round);
-        else if (is_root())
-            for (std::size_t rank = 0; rank < size(); ++rank) write(place(rank), rank, round);
-    }
-    void check_result(std::uint64_t round, const std::string& what) {
-        if (scatters_) {
-            check_block(block(), static_cast<std::size_t>(communicator_.rank()), round, what);
-            if (is_root() && !in_place_)
-                for (std::size_t rank = 0; rank < size(); ++rank) check_block(place(rank), rank, round, what + ": the root's data");
-        } else if (is_root()) {
-            for (std::size_t rank = 0; rank < size(); ++rank) check_block(place(rank), rank, round, what);
-        }
-        for (const std::vector<std::byte>* buffer : {&own_, &all_}) {
-            if (buffer->empty()) continue;
-            const auto guards = [](auto first) { return std::all_of(first, first + kGuard, [](std::byte b) { return b == kPoison; }); };
-            check(guards(buffer->begin()) && guards(buffer->end() - kGuard), "{}: it wrote outside of a buffer", what);
+// The same on all ranks: sizes with zeros among them, and places with gaps in any order, or none.
+struct Sizes {
+    Sizes(Random& same, int ranks, std::uint64_t most) : counts(static_cast<std::size_t>(ranks)) {
+        for (int& count : counts) count = same() % 4 == 0 ? 0 : static_cast<int>(same() % (most + 1));
+        if (same() % 2) {
+            std::vector<std::size_t> order(counts.size());
+            std::iota(order.begin(), order.end(), std::size_t{0});
+            std::shuffle(order.begin(), order.end(), same);
+            offsets.resize(counts.size());
+            for (const std::size_t rank : order) {
+                offsets[rank] = end + same() % 9;
+                end = offsets[rank] + static_cast<std::size_t>(counts[rank]);
+            }
+        } else {
+            end = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
         }
     }
-    void poison() {
-        std::fill(own_.begin(), own_.end(), kPoison);
-        std::fill(all_.begin(), all_.end(), kPoison);
+    Blocks blocks() const { return offsets.empty() ? Blocks(counts) : Blocks(counts, offsets); }
+    std::size_t offset(int rank) const {
+        if (!offsets.empty()) return offsets[static_cast<std::size_t>(rank)];
+        return std::accumulate(counts.begin(), counts.begin() + rank, std::size_t{0});
     }
+    std::size_t count(int rank) const { return static_cast<std::size_t>(counts[static_cast<std::size_t>(rank)]); }
 
-    void call(const CollectiveOptions& options) {
-        if (scatters_)
-            communicator_.scatter(data(), block(), bytes_, root_, options);
-        else
-            communicator_.gather(block(), data(), bytes_, root_, options);
-    }
-    Request start(const CollectiveOptions& options) {
-        return scatters_ ? communicator_.start_scatter(data(), block(), bytes_, root_, options)
-                         : communicator_.start_gather(block(), data(), bytes_, root_, options);
-    }
-    Plan plan(const PlanOptions& options) {
-        return scatters_ ? communicator_.plan_scatter(data(), block(), bytes_, root_, options)
-                         : communicator_.plan_gather(block(), data(), bytes_, root_, options);
-    }
-
-  private:
-    static constexpr std::ptrdiff_t kGuard = 32;
-    static constexpr std::byte kPoison{0xa5};
-
-    std::size_t size() const { return static_cast<std::size_t>(communicator_.size()); }
-    std::byte* place(std::size_t rank) { return all_.data() + kGuard + rank * bytes_; }
-    std::uint64_t key(std::size_t rank, std::uint64_t round) const { return rank * 1'000'003 + round * 17 + bytes_; }
-    void write(std::byte* where, std::size_t rank, std::uint64_t round) const {
-        const std::vector<std::byte> bytes = pattern(bytes_, key(rank, round));
-        std::copy(bytes.begin(), bytes.end(), where);
-    }
-    void check_block(const std::byte* where, std::size_t rank, std::uint64_t round, const std::string& what) const {
-        check_pattern(where, bytes_, key(rank, round), fmt::format("{}, round {}, block of rank {}", what, round, rank));
-    }
-
-    const Communicator& communicator_;
-    bool scatters_;
-    std::uint64_t bytes_;
-    int root_;
-    bool in_place_;
-    std::vector<std::byte> own_, all_;
+    std::vector<int> counts;
+    std::vector<std::size_t> offsets;
+    std::size_t end = 0;
 };
 
-Random own_random(const Scene& scene, std::uint64_t seed) { return Random(seed * 1009 + static_cast<std::uint64_t>(scene.rank)); }
+long element(int rank, std::size_t at, int round) { return round * 1'000'000'000L + rank * 1'000'000L + static_cast<long>(at); }
 
-void delay(Random& own, std::uint64_t most) {
-    if (most && own() % 2) sleep_us(static_cast<std::int64_t>(own() % most));
+using Scatter = std::function<void(std::span<const long> all, const Blocks& blocks, std::span<long> own, int root)>;
+using Gather = std::function<void(std::span<const long> own, std::span<long> all, const Blocks& blocks, int root)>;
+
+void check_scatter(const Scene& scene, const Sizes& sizes, int root, int round, const std::string& what, const Scatter& scatter) {
+    const bool is_root = scene.rank == root;
+    std::vector<long> all(is_root ? sizes.end : 0, -1), own(sizes.count(scene.rank), -2);
+    for (int rank = 0; is_root && rank < scene.size; ++rank)
+        for (std::size_t i = 0; i < sizes.count(rank); ++i) all[sizes.offset(rank) + i] = element(rank, i, round);
+    scatter(all, is_root ? sizes.blocks() : Blocks(), own, root);
+    for (std::size_t i = 0; i < own.size(); ++i)
+        check(own[i] == element(scene.rank, i, round), "{}: element {} of {} is {}", what, i, own.size(), own[i]);
 }
 
-constexpr Predictor kPredictors[] = {Predictor::edge_linear, Predictor::last, Predictor::moving_average, Predictor::exponential};
+void check_gather(const Scene& scene, const Sizes& sizes, int root, int round, const std::string& what, const Gather& gather) {
+    const bool is_root = scene.rank == root;
+    std::vector<long> all(is_root ? sizes.end : 0, -1), own(sizes.count(scene.rank));
+    for (std::size_t i = 0; i < own.size(); ++i) own[i] = element(scene.rank, i, round);
+    gather(own, all, is_root ? sizes.blocks() : Blocks(), root);
+    std::vector<long> expected(all.size(), -1);
+    for (int rank = 0; is_root && rank < scene.size; ++rank)
+        for (std::size_t i = 0; i < sizes.count(rank); ++i) expected[sizes.offset(rank) + i] = element(rank, i, round);
+    for (std::size_t i = 0; i < all.size(); ++i) check(all[i] == expected[i], "{}: element {} is {}, not {}", what, i, all[i], expected[i]);
+}
 
-// What a rank may say about its phase: the truth, nothing, half of it, nonsense.
-void compute(Plan& plan, Random& own, std::uint64_t most) {
-    const std::uint64_t what = own() % 6;
-    if (what == 0) return delay(own, most);  // no phase at all
-    plan.begin();
-    delay(own, most);
-    switch (what) {
-        case 1: plan.edge(0.5); break;
-        case 2: plan.edge(0.001); break;  // far too late
-        case 3:
-            for (int i = 1; i <= 4; ++i) {
-                plan.edge(0.25 * i);
-                delay(own, most / 4);
-            }
-            break;
-        case 4: plan.edge(1); break;  // too early
-        default: break;               // no edge
-    }
-    delay(own, most);
+std::vector<std::string> algorithms_of_blocks(const Communicator& world, OperationKind kind) {
+    std::vector<std::string> usable;
+    for (const std::string_view name : collectives::algorithm_names(kind, collectives::kReal)) try {
+            world.explain(runtime::name(kind), kOwnSizes, {.algorithm = name, .segment_bytes = {}, .timeout = {}});
+            usable.emplace_back(name);
+        } catch (const Error& error) {
+            check(std::string(error.what()).find("needs ") != std::string::npos, "it says '{}'", error.what());
+        }
+    return usable;
 }
 
 }  // namespace
 
-// Words: scatter|gather, algorithm, seed. All roots, sizes around thresholds, in place and not.
-ROLLCALL_SCENARIO(blocks) {
-    const bool scatters = scene.word(0) == "scatter";
-    const std::string algorithm = scene.word(1);
-    Random own = own_random(scene, static_cast<std::uint64_t>(scene.number(2, 1)));
-    std::uint64_t round = 0;
-    for (const std::uint64_t bytes : {0, 1, 8, 100, 8191, 8192, 8193, 65'541})
+// Words: seed. Every algorithm, all roots, blocking, started and planned.
+ROLLCALL_SCENARIO(blocks_by_all_algorithms) {
+    const Communicator& world = scene.world;
+    Random same(static_cast<std::uint64_t>(scene.number(0, 1)));
+    int round = 0;
+    const auto scatters = algorithms_of_blocks(world, OperationKind::scatter), gathers = algorithms_of_blocks(world, OperationKind::gather);
+    check(scatters.size() >= 7 && gathers.size() >= 8, "only {} and {} algorithms take blocks of own sizes", scatters.size(),
+          gathers.size());
+    for (const std::uint64_t most : {1, 6, 500, 20'000})
         for (int root = 0; root < scene.size; ++root) {
-            Blocks buffers(scene.world, scatters, bytes, root, round % 3 == 0);
-            buffers.fill(++round);
-            delay(own, 300);
-            buffers.call({.algorithm = algorithm, .segment_bytes = {}, .timeout = {}});
-            buffers.check_result(round, algorithm);
-        }
-    for (const std::uint64_t segment : {std::uint64_t{1}, std::uint64_t{1000}, std::uint64_t{1} << 40}) {
-        Blocks buffers(scene.world, scatters, 20'000, static_cast<int>(round % static_cast<std::uint64_t>(scene.size)), false);
-        buffers.fill(++round);
-        buffers.call({.algorithm = algorithm, .segment_bytes = segment, .timeout = {}});
-        buffers.check_result(round, algorithm + " in segments");
-    }
-    Blocks large(scene.world, scatters, (1 << 20) + 3, scene.size - 1, true);
-    large.fill(++round);
-    CallRecord record;
-    large.call({.algorithm = algorithm, .segment_bytes = {}, .timeout = {}, .record = &record});
-    large.check_result(round, algorithm);
-    check(record.arrival > 0 && record.exit >= record.arrival && record.predicted == 0, "the record is not in order");
-}
-
-// Several under way at once, of different algorithms, ended in any order. Words: scatter|gather, algorithms...
-ROLLCALL_SCENARIO(started_blocks) {
-    const bool scatters = scene.word(0) == "scatter";
-    const std::vector<std::string> algorithms(scene.words.begin() + 1, scene.words.end());
-    for (std::uint64_t round = 0; round < 5; ++round) {
-        std::vector<std::unique_ptr<Blocks>> buffers;
-        std::vector<Request> requests;
-        for (std::size_t i = 0; i < algorithms.size(); ++i) {
-            buffers.push_back(
-                std::make_unique<Blocks>(scene.world, scatters, i % 2 ? 30'000 : 100, static_cast<int>(i) % scene.size, false));
-            buffers.back()->fill(round);
-            requests.push_back(buffers.back()->start({.algorithm = algorithms[i], .segment_bytes = {}, .timeout = {}}));
-        }
-        if (scene.rank % 2) std::reverse(requests.begin(), requests.end());
-        Request::wait_all(requests);
-        for (std::size_t i = 0; i < algorithms.size(); ++i) buffers[i]->check_result(round, algorithms[i]);
-    }
-}
-
-// Iterations of one plan, back to back, with phases that tell the truth, lies, or nothing; buffers are poisoned between.
-// Words: scatter|gather, algorithm, iterations, seed, greatest sleep in us.
-ROLLCALL_SCENARIO(plans) {
-    const bool scatters = scene.word(0) == "scatter";
-    const std::string algorithm = scene.word(1);
-    const std::uint64_t seed = static_cast<std::uint64_t>(scene.number(3, 1));
-    Random same(seed);
-    Random own = own_random(scene, seed);
-    const auto most = static_cast<std::uint64_t>(scene.number(4, 300));
-    for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{40}, std::uint64_t{20'000}, std::uint64_t{300'000}}) {
-        const int root = static_cast<int>(same() % static_cast<std::uint64_t>(scene.size));
-        Blocks buffers(scene.world, scatters, bytes, root, same() % 2 == 0);
-        Plan plan = buffers.plan({.algorithm = algorithm, .segment_bytes = {}, .timeout = {}, .predictor = kPredictors[own() % 4]});
-        check(plan.explanation().find(algorithm) != std::string::npos, "it explains itself by '{}'", plan.explanation());
-        for (int round = 0; round < scene.number(2, 10); ++round) {
-            // Before the phase: from then on results may come in. What is sent is not there before the call.
-            buffers.poison();
-            compute(plan, own, most);
-            buffers.fill_own(static_cast<std::uint64_t>(round));
-            if (round % 3 == 2) {
-                plan.start();
-                while (!plan.test()) delay(own, 50);
-                plan.wait();
-            } else {
-                plan.run();
+            for (const std::string& algorithm : scatters) {
+                const CollectiveOptions options{.algorithm = algorithm, .segment_bytes = {}, .timeout = kPatience};
+                check_scatter(scene, Sizes(same, scene.size, most), root, ++round, "scatter " + algorithm,
+                              [&](auto all, auto& blocks, auto own, int from) { world.scatter(all, blocks, own, from, options); });
+                check_scatter(
+                    scene, Sizes(same, scene.size, most), root, ++round, "start_scatter " + algorithm,
+                    [&](auto all, auto& blocks, auto own, int from) { world.start_scatter(all, blocks, own, from, options).wait(); });
             }
-            const CallRecord& record = plan.record();
-            check(record.arrival > 0 && record.exit >= record.arrival, "the record is not in order");
-            buffers.check_result(static_cast<std::uint64_t>(round), "plan of " + algorithm);
+            for (const std::string& algorithm : gathers) {
+                CollectiveOptions options{.algorithm = algorithm, .segment_bytes = {}, .timeout = kPatience};
+                if (same() % 2) options.segment_bytes = 64;
+                check_gather(scene, Sizes(same, scene.size, most), root, ++round, "gather " + algorithm,
+                             [&](auto own, auto all, auto& blocks, int to) { world.gather(own, all, blocks, to, options); });
+                check_gather(scene, Sizes(same, scene.size, most), root, ++round, "start_gather " + algorithm,
+                             [&](auto own, auto all, auto& blocks, int to) { world.start_gather(own, all, blocks, to, options).wait(); });
+            }
         }
-    }
-}
-
-// Two plans and other calls, in an order of each rank's own; and several threads with a plan each.
-ROLLCALL_SCENARIO(interleaved_plans) {
-    Random own = own_random(scene, 3);
-    Blocks down(scene.world, true, 5000, 0, false), up(scene.world, false, 7000, scene.size - 1, false);
-    Plan scatter = down.plan({.algorithm = "background_sorted_linear", .segment_bytes = {}, .timeout = {}});
-    Plan gather = up.plan({.algorithm = "background_sorted_linear_synchronized", .segment_bytes = {}, .timeout = {}});
-    for (std::uint64_t round = 0; round < 30; ++round) {
-        down.fill(round);
-        up.fill(round);
-        // Hints come in any order; the calls must only not wait for each other in a circle: both are started, then waited for.
-        if (own() % 2) {
-            scatter.begin();
-            gather.begin();
-        } else {
-            gather.begin();
-            delay(own, 100);
-            scatter.begin();
+    const auto repeated = [&](const std::string& algorithm, auto&& check_plan) {
+        check_plan(PlanOptions{.algorithm = algorithm, .segment_bytes = {}, .timeout = kPatience});
+    };
+    const auto run = [&](Plan plan) {
+        for (int i = 0; i < 4; ++i) {
+            if (i % 2) {
+                plan.begin();
+                plan.edge(0.5);
+            }
+            plan.run();
         }
-        up.fill_own(round);
-        scene.world.barrier();
-        if (own() % 2) {
-            scatter.start();
-            gather.start();
-        } else {
-            gather.start();
-            scatter.start();
-        }
-        gather.wait();
-        scatter.wait();
-        down.check_result(round, "scatter");
-        up.check_result(round, "gather");
-    }
-}
-
-// Where the board has room for the world only, a plan says that it tells no predictions.
-ROLLCALL_SCENARIO(plan_without_slots) {
-    int value = scene.rank;
-    std::vector<int> all(static_cast<std::size_t>(scene.size));
-    Plan plan = scene.world.plan_gather(&value, all.data(), sizeof value, 0);
-    check(plan.explanation().find("ROLLCALL_BOARD_SLOTS") != std::string::npos, "it says '{}'", plan.explanation());
-    plan.run();
-}
-
-// What a plan refuses, and what it says.
-ROLLCALL_SCENARIO(plan_misuse) {
-    std::vector<int> block(10, scene.rank), all(static_cast<std::size_t>(10 * scene.size));
-    Plan null;
-    expect_error(ErrorCode::state, "a null plan", [&] { null.run(); });
-    expect_error(ErrorCode::invalid_argument, "a root out of range", [&] { scene.world.plan_gather(std::span(block), all, scene.size); });
-    expect_error(ErrorCode::invalid_argument, "an unknown algorithm",
-                 [&] { scene.world.plan_gather(std::span(block), all, 0, {.algorithm = "quick", .segment_bytes = {}, .timeout = {}}); });
-    if (scene.rank == 0)
-        expect_error(ErrorCode::invalid_argument, "data of a wrong size",
-                     [&] { scene.world.plan_gather(std::span(block), std::span(all).subspan(1), 0); });
-    Plan plan = scene.world.plan_gather(std::span(block), all, 0);
-    expect_error(ErrorCode::state, "an edge outside of a phase", [&] { plan.edge(0.5); });
-    expect_error(ErrorCode::state, "wait before start", [&] { plan.wait(); });
-    expect_error(ErrorCode::state, "test before start", [&] { plan.test(); });
-    plan.begin();
-    expect_error(ErrorCode::state, "a second begin", [&] { plan.begin(); });
-    for (const double fraction : {0.0, -1.0, 1.5, std::nan("")})
-        expect_error(ErrorCode::invalid_argument, "a fraction that is none", [&] { plan.edge(fraction); });
-    plan.edge(0.5);
-    plan.start();
-    expect_error(ErrorCode::state, "a second start", [&] { plan.start(); });
-    expect_error(ErrorCode::state, "an edge after the phase", [&] { plan.edge(0.7); });
-    plan.wait();
-    check(plan.record().predicted > 0, "nothing was predicted");
-    if (scene.rank == 0)
-        for (std::size_t i = 0; i < all.size(); ++i) check(all[i] == static_cast<int>(i / 10), "element {} is {}", i, all[i]);
-    // Different plans are told, both named, on all ranks.
-    if (scene.size > 1) {
-        const Error error = expect_error(ErrorCode::mismatch, "plans that differ", [&] {
-            scene.world.plan_gather(block.data(), all.data(), scene.rank == scene.size - 1 ? 36 : 40, 0);
+    };
+    for (const std::string& algorithm : scatters)
+        repeated(algorithm, [&](const PlanOptions& options) {
+            check_scatter(scene, Sizes(same, scene.size, 3000), scene.size - 1, ++round, "plan_scatter " + algorithm,
+                          [&](auto all, auto& blocks, auto own, int from) { run(world.plan_scatter(all, blocks, own, from, options)); });
         });
-        const std::string what = error.what();
-        check(what.find("40 bytes") != std::string::npos && what.find("36 bytes") != std::string::npos, "it says '{}'", what);
-    }
-    scene.world.barrier();
-}
-
-// One rank stops after a few iterations and lets its plan go; the others go on, and are told who is missing.
-// Words: scatter|gather, algorithm.
-ROLLCALL_SCENARIO(left_plan) {
-    const int leaver = scene.size - 1;
-    Blocks buffers(scene.world, scene.word(0) == "scatter", 100'000, leaver, false);
-    Plan plan = buffers.plan({.algorithm = scene.word(1), .segment_bytes = {}, .timeout = std::chrono::seconds(20)});
-    for (int round = 0; round < 3; ++round) {
-        buffers.fill(1);
-        plan.run();
-        buffers.check_result(1, "before it leaves");
-    }
-    if (scene.rank == leaver) {
-        plan = {};
-    } else {
-        // A rank whose part needs nobody's answer may get through an iteration or two.
-        const Error error = expect_error(ErrorCode::state, "iterations without one rank", [&] {
-            for (int round = 0; round < 100; ++round) plan.run();
+    for (const std::string& algorithm : gathers)
+        repeated(algorithm, [&](const PlanOptions& options) {
+            check_gather(scene, Sizes(same, scene.size, 3000), scene.size - 1, ++round, "plan_gather " + algorithm,
+                         [&](auto own, auto all, auto& blocks, int to) { run(world.plan_gather(own, all, blocks, to, options)); });
         });
-        check(std::string(error.what()).find(fmt::format("rank {}", leaver)) != std::string::npos, "it says '{}'", error.what());
-    }
-    scene.world.barrier();
+    still_works(world);
 }
 
-// A plan is dropped in mid-phase: by all, then by one rank. Words: scatter|gather, algorithm.
-ROLLCALL_SCENARIO(dropped_plan) {
+// The forms with bytes, with single elements, with other types of numbers, and in place; by `auto`.
+ROLLCALL_SCENARIO(blocks_in_all_forms) {
+    const Communicator& world = scene.world;
+    Random same(5);
+    const int root = scene.size / 2;
+    const bool is_root = scene.rank == root;
+    const auto in_bytes = [&](const Blocks& blocks) {
+        std::pair<std::vector<unsigned>, std::vector<long>> numbers;
+        for (std::size_t i = 0; i < blocks.counts().size(); ++i) {
+            numbers.first.push_back(static_cast<unsigned>(blocks.counts()[i] * sizeof(long)));
+            if (blocks.offsets()) numbers.second.push_back(static_cast<long>(blocks.offsets()[i] * sizeof(long)));
+        }
+        return numbers;
+    };
+    const auto memory = [](auto elements) {
+        using T = typename decltype(elements)::element_type;
+        return static_cast<std::conditional_t<std::is_const_v<T>, const void*, void*>>(elements.data());
+    };
+    for (int form = 0; form < 3; ++form) {
+        check_scatter(scene, Sizes(same, scene.size, 50), root, form, "scatter of bytes", [&](auto all, auto& blocks, auto own, int from) {
+            const auto [counts, offsets] = in_bytes(blocks);
+            const Blocks bytes = offsets.empty() ? Blocks(counts) : Blocks(counts, offsets);
+            switch (form) {
+                case 0: return world.scatter(memory(all), bytes, memory(own), own.size_bytes(), from);
+                case 1: world.start_scatter(memory(all), bytes, memory(own), own.size_bytes(), from).wait(); return;
+                case 2: return world.plan_scatter(memory(all), bytes, memory(own), own.size_bytes(), from).run();
+            }
+        });
+        check_gather(scene, Sizes(same, scene.size, 50), root, form, "gather of bytes", [&](auto own, auto all, auto& blocks, int to) {
+            const auto [counts, offsets] = in_bytes(blocks);
+            const Blocks bytes = offsets.empty() ? Blocks(counts) : Blocks(counts, offsets);
+            switch (form) {
+                case 0: return world.gather(memory(own), own.size_bytes(), memory(all), bytes, to);
+                case 1: world.start_gather(memory(own), own.size_bytes(), memory(all), bytes, to).wait(); return;
+                case 2: return world.plan_gather(memory(own), own.size_bytes(), memory(all), bytes, to).run();
+            }
+        });
+    }
+    // One element each, in the order of ranks turned round.
+    const std::vector<short> counts(static_cast<std::size_t>(scene.size), 1);
+    std::vector<std::uint64_t> offsets(counts.size());
+    std::vector<double> all(counts.size());
+    for (std::size_t i = 0; i < offsets.size(); ++i) {
+        offsets[i] = offsets.size() - 1 - i;
+        all[i] = 0.5 * static_cast<double>(i);
+    }
+    const Blocks turned(counts, offsets);
+    double own = -1;
+    is_root ? world.scatter(all, turned, own, root) : world.scatter({}, Blocks(), own, root);
+    check(own == 0.5 * (scene.size - 1 - scene.rank), "a scatter of single elements gave {}", own);
+    own = scene.rank;
+    is_root ? world.gather(own, all, turned, root) : world.gather(own, {}, Blocks(), root);
+    for (std::size_t i = 0; is_root && i < all.size(); ++i)
+        check(all[i] == static_cast<double>(offsets[i]), "a gather of single elements gave {}", all[i]);
+    // The root's own block is in its place. What is read may overlap.
+    const std::vector<double> kept = all;
+    const auto here = std::span(all).subspan(offsets[static_cast<std::size_t>(root)], is_root ? 1 : 0);
+    is_root ? world.gather(here, all, turned, root) : world.gather(own, {}, Blocks(), root);
+    check(!is_root || all == kept, "a gather in place changed something");
+    const std::vector<int> zeros(counts.size(), 0);
+    is_root ? world.scatter(all, Blocks(counts, zeros), own, root) : world.scatter({}, Blocks(), own, root);
+    check(own == scene.size - 1, "a scatter of one element to all gave {}", own);
+    const std::string why = world.explain("scatter", kOwnSizes);
+    check(why.starts_with("scatter of blocks of own sizes to each of "), "it says '{}'", why);
+    // A setting or a call may ask for a tree.
+    const Error error = expect_error(ErrorCode::invalid_argument, "a tree", [&] {
+        world.gather(own, all, is_root ? turned : Blocks(), root,
+                     {.algorithm = "sorted_binomial", .segment_bytes = {}, .timeout = kPatience});
+    });
+    check(std::string(error.what()).find("needs blocks of one size") != std::string::npos, "it says '{}'", error.what());
+    still_works(world);
+}
+
+// Words: operation. The root counts another size for a rank than that one has: both are told, and the third ones.
+ROLLCALL_SCENARIO(blocks_that_do_not_match) {
     const bool scatters = scene.word(0) == "scatter";
-    for (int victim = 0; victim < scene.size; ++victim)
-        for (const bool all : {true, false}) {
-            Blocks buffers(scene.world, scatters, 100'000, 0, false);
-            Plan plan = buffers.plan({.algorithm = scene.word(1), .segment_bytes = {}, .timeout = std::chrono::seconds(20)});
-            buffers.fill(1);
-            plan.begin();
-            if (scene.rank % 2) plan.edge(0.5);
-            if (all || scene.rank == victim) {
-                sleep_us(500);
-                plan = {};
-                buffers.poison();
-            } else {
-                // Its part may have been done without the victim; if not, it is told why.
-                try {
-                    plan.run();
-                } catch (const Error& error) {
-                    check(error.code() == ErrorCode::state, "a dropped plan ends with: {}", error.what());
-                    check(std::string(error.what()).find(fmt::format("rank {} destroyed its plan", victim)) != std::string::npos,
-                          "a dropped plan ends with: {}", error.what());
+    for (const std::string& algorithm : algorithms_of_blocks(scene.world, scatters ? OperationKind::scatter : OperationKind::gather))
+        for (const std::size_t wrong : {2, 100}) {
+            const Communicator world = scene.world.duplicate();
+            const std::vector<std::size_t> counts(static_cast<std::size_t>(scene.size), 10);
+            std::vector<long> all(10 * counts.size()), own(scene.rank == 1 ? wrong : 10);
+            const Blocks blocks = scene.rank == 0 ? Blocks(counts) : Blocks();
+            const CollectiveOptions options{.algorithm = algorithm, .segment_bytes = {}, .timeout = kPatience};
+            // Whose part was done before learns it in the next call.
+            const Error error = expect_error(ErrorCode::mismatch, algorithm, [&] {
+                for (;;) {
+                    scatters ? world.scatter(all, blocks, own, 0, options) : world.gather(own, all, blocks, 0, options);
+                    world.barrier(kPatience);
                 }
-            }
-            scene.world.barrier();
+            });
+            check(std::string(error.what()).find(fmt::format("the root counts 80 bytes for rank 1, whose block has {}", 8 * wrong)) !=
+                      std::string::npos,
+                  "it says '{}'", error.what());
         }
+    still_works(scene.world);
+}
+
+// What is wrong at the root is refused there before anything is sent.
+ROLLCALL_SCENARIO(blocks_that_are_none) {
+    const Communicator& world = scene.world;
+    if (scene.rank == 0) {
+        const auto ranks = static_cast<std::size_t>(scene.size);
+        std::vector<long> all(10 * ranks), own(10);
+        const auto refused = [&](const std::string& what, const std::function<void()>& call) {
+            const Error error = expect_error(ErrorCode::invalid_argument, what, call);
+            check(std::string(error.what()).find(what) != std::string::npos, "it says '{}'", error.what());
+        };
+        const std::vector<int> counts(ranks, 10), few(ranks - 1, 10), many(ranks, 11);
+        std::vector<int> negative = counts, offsets(ranks, 0), beyond(ranks, 0);
+        negative.back() = -3;
+        beyond[0] = static_cast<int>(10 * ranks) - 9;
+        refused(fmt::format("scatter on world: there are {} counts for {} ranks", ranks - 1, ranks),
+                [&] { world.scatter(all, Blocks(few), own, 0); });
+        refused("there are 0 counts", [&] { world.start_scatter(all, Blocks(), own, 0); });
+        refused(fmt::format("the count of rank {} is -3", ranks - 1), [&] { world.plan_scatter(all, Blocks(negative), own, 0); });
+        refused("the offset of rank", [&] { world.scatter(all, Blocks(counts, negative), own, 0); });
+        refused(fmt::format("{} offsets", ranks - 1),
+                [&] { world.scatter(all, Blocks(counts, std::span(offsets).first(ranks - 1)), own, 0); });
+        refused("ends outside of the root's data", [&] { world.scatter(all, Blocks(counts, beyond), own, 0); });
+        refused("the block of this rank has 10 elements, and its count is 11", [&] {
+            std::vector<long> more(11 * ranks);
+            world.scatter(more, Blocks(many), own, 0);
+        });
+        const std::vector<std::uint64_t> huge(ranks, ~std::uint64_t{0} - 3);
+        void* const memory = all.data();
+        refused("ends beyond what a buffer can have", [&] { world.scatter(memory, Blocks(huge), memory, 8, 0); });
+        refused("null pointer", [&] { world.scatter(nullptr, Blocks(counts), memory, 10, 0); });
+        if (scene.size > 1) {
+            refused("the blocks of rank 0 (10 from 0 on) and rank 1", [&] { world.gather(own, all, Blocks(counts, offsets), 0); });
+            const std::vector<std::uint64_t> half(ranks, (std::uint64_t{1} << 63) - 1);
+            refused("ends beyond what a buffer can have", [&] { world.scatter(memory, Blocks(half), memory, half[0], 0); });
+        }
+    }
+    world.barrier();
+    still_works(world);
 }
 
 }  // namespace rollcall::test

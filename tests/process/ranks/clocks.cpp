@@ -4,8 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include <time.h>
-
+#include "foundation/clock.hpp"
 #include "runtime/clock/host_clock.hpp"
 #include "tests/process/ranks/scene.hpp"
 
@@ -15,12 +14,6 @@ namespace {
 // Whoever shares the cores may spoil a measurement; it does not spoil all of these.
 constexpr int kAttempts = 10;
 constexpr Nanoseconds kSecond = 1'000'000'000;
-
-Nanoseconds real_now() {
-    timespec time{};
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return time.tv_sec * kSecond + time.tv_nsec;
-}
 
 // What the (wrong) clock of this rank's host shows then.
 Nanoseconds shown(const Scene& scene, int world_rank, Nanoseconds real) {
@@ -34,7 +27,7 @@ bool on_host_of_rank_0(const Scene& scene) {
 }
 // Whether job time is that of this rank's host.
 bool is_own(const Scene& scene) {
-    const Nanoseconds real = real_now();
+    const Nanoseconds real = monotonic_now();
     return scene.job.time_at(real) == shown(scene, scene.rank, real);
 }
 
@@ -52,7 +45,7 @@ Nanoseconds greatest(const Communicator& communicator, Nanoseconds mine) {
 }
 
 void check_way_back(const Scene& scene) {
-    for (const Nanoseconds real : {real_now(), real_now() + 1000 * kSecond})
+    for (const Nanoseconds real : {monotonic_now(), monotonic_now() + 1000 * kSecond})
         check(std::abs(scene.job.local_time_at(scene.job.time_at(real)) - real) <= 2, "the way back from job time ends elsewhere");
 }
 
@@ -67,9 +60,9 @@ ROLLCALL_SCENARIO(clocks) {
     const bool elsewhere = !on_host_of_rank_0(scene);
     Nanoseconds best = kSecond, later = 0;
     for (int attempt = 0; attempt < kAttempts && best > bound; ++attempt) {
-        const Nanoseconds begin = real_now();
+        const Nanoseconds begin = monotonic_now();
         const Nanoseconds promised = scene.job.synchronize_clocks(std::chrono::milliseconds(scene.number(1, 30)));
-        const Nanoseconds now = real_now();
+        const Nanoseconds now = monotonic_now();
         check((promised > 0) == elsewhere, "the error is {} ns", promised);
         // 300 ppm: what the clocks may drift, and what may be taken for a drift.
         const auto drifts = [](Nanoseconds time) { return time * 3 / 10'000; };
@@ -94,8 +87,8 @@ ROLLCALL_SCENARIO(clocks) {
 // On one host nothing is measured and nothing is converted.
 ROLLCALL_SCENARIO(one_clock) {
     check(scene.job.synchronize_clocks() == 0, "there is an error");
-    const Nanoseconds before = real_now(), time = scene.job.time();
-    check(before <= time && time <= real_now(), "job time is not that of the host");
+    const Nanoseconds before = monotonic_now(), time = scene.job.time();
+    check(before <= time && time <= monotonic_now(), "job time is not that of the host");
     check(scene.job.time_at(12345) == 12345 && scene.job.local_time_at(12345) == 12345, "a time is converted");
     expect_error(ErrorCode::invalid_argument, "a window of nothing", [&] { scene.job.synchronize_clocks(std::chrono::nanoseconds(0)); });
 }
@@ -125,9 +118,9 @@ ROLLCALL_SCENARIO(clocks_of_plans) {
         Plan plan = communicator.plan_gather(std::span(block), all, 0);
         plan.begin();
         plan.edge(0.5);
-        before = real_now();
+        before = monotonic_now();
         plan.start();
-        after = real_now();
+        after = monotonic_now();
         plan.wait();
         const CallRecord record = plan.record();
         check(record.arrival <= record.exit && record.predicted != 0, "the record is not in order");
@@ -150,11 +143,11 @@ ROLLCALL_SCENARIO(clocks_of_plans) {
 
     all.resize(static_cast<std::size_t>(4 * scene.size));
     record_of(scene.world);
-    best = greatest(scene.world, off(scene, real_now()));
+    best = greatest(scene.world, off(scene, monotonic_now()));
     check(best < kSecond / 10, "the first plan of the world has not synchronised it: {} ns", best);
     for (int attempt = 0; attempt < kAttempts && best > bound; ++attempt) {
         scene.job.synchronize_clocks();
-        best = std::min(best, greatest(scene.world, off(scene, real_now())));
+        best = std::min(best, greatest(scene.world, off(scene, monotonic_now())));
     }
     check(best <= bound, "job time is {} ns off", best);
     // From then on plans use job time, also of parts and of communicators that had clocks of their own.

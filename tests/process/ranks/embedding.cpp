@@ -8,19 +8,13 @@
 
 #include <signal.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "foundation/clock.hpp"
 #include "tests/process/ranks/scene.hpp"
 
 namespace rollcall::test {
 namespace {
-
-Nanoseconds monotonic() {
-    timespec time{};
-    ::clock_gettime(CLOCK_MONOTONIC, &time);
-    return Nanoseconds{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
 
 void read_all(int socket, void* data, std::size_t bytes) {
     if (::recv(socket, data, bytes, MSG_WAITALL) != static_cast<ssize_t>(bytes)) throw Wrong("the starter says nothing");
@@ -54,7 +48,7 @@ ROLLCALL_SCENARIO(is_whole) {
     check(scene.size == scene.number(0, -1), "the job has {} ranks", scene.size);
     check(scene.job.started_by() == scene.word(1), "started by {}", scene.job.started_by());
     std::vector<int> all(static_cast<std::size_t>(scene.size), -1);
-    scene.world.gather(&scene.rank, all.data(), sizeof scene.rank, 0);
+    scene.world.gather(scene.rank, all, 0);
     for (int rank = 0; scene.rank == 0 && rank < scene.size; ++rank) {
         check(all[static_cast<std::size_t>(rank)] == rank, "rank {} brought {}", rank, all[static_cast<std::size_t>(rank)]);
     }
@@ -70,16 +64,16 @@ ROLLCALL_SCENARIO(root_dies) {
     scene.world.barrier();
     if (scene.rank == 0) {
         sleep_us(50'000);
-        scene.at(0).store(static_cast<std::uint64_t>(monotonic()));
+        scene.at(0).store(static_cast<std::uint64_t>(monotonic_now()));
         ::kill(::getpid(), SIGKILL);
     }
     const int from = scene.number(0, 0);
     const Error error = expect_error(ErrorCode::peer_failed, "a receive", [&] {
         int value = 0;
         // A rank of the others that sends nothing: that it lives is known to nobody any more.
-        scene.world.receive(&value, sizeof value, from == scene.rank ? 0 : from);
+        scene.world.receive(value, from == scene.rank ? 0 : from);
     });
-    const auto took = monotonic() - static_cast<Nanoseconds>(scene.at(0).load());
+    const auto took = monotonic_now() - static_cast<Nanoseconds>(scene.at(0).load());
     fmt::print("rank {} told after {} ms: {}\n", scene.rank, took / 1'000'000, error.what());
     check(std::string(error.what()).find("rank 0") != std::string::npos, "rank 0 is not named: {}", error.what());
     scene.at(1).fetch_add(1);
@@ -101,7 +95,7 @@ ROLLCALL_SCENARIO(waits_for) {
     const Error error = expect_error(ErrorCode::peer_failed, "a receive", [&] {
         int value = 0;
         const int from = scene.rank != awaited ? awaited : awaited != 0 ? 0 : 1;
-        scene.world.receive(&value, sizeof value, from, 77, std::chrono::seconds(45));
+        scene.world.receive(value, from, 77, std::chrono::seconds(45));
     });
     fmt::print("rank {} told: {}\n", scene.rank, error.what());
     end_without_the_dead(scene);

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "collectives/catalogue.hpp"
 #include "tests/process/ranks/embedding.hpp"
 #include "tests/process/ranks/scene.hpp"
 
@@ -114,9 +115,20 @@ void end_without_the_dead(Scene& scene) {
     expect_error(ErrorCode::peer_failed, "the end without the dead", [&] { scene.job.finalize(); });
 }
 
-const std::vector<std::string>& broadcast_algorithms() {
-    static const std::vector<std::string> all = {"linear",           "binomial",           "pipelined", "scatter_allgather",
-                                                 "arrival_blocking", "arrival_nonblocking"};
+std::vector<std::string> usable_algorithms(const Communicator& communicator, const collectives::OperationRow& row) {
+    std::vector<std::string> usable;
+    for (const std::string_view name : collectives::algorithm_names(row, collectives::kReal)) {
+        try {
+            communicator.explain(runtime::name(row.kind), 8, {.algorithm = name, .segment_bytes = {}, .timeout = {}});
+            usable.emplace_back(name);
+        } catch (const Error&) {
+        }
+    }
+    return usable;
+}
+
+const std::vector<std::string>& broadcast_algorithms(const Communicator& world) {
+    static const std::vector<std::string> all = usable_algorithms(world, collectives::operation(runtime::OperationKind::broadcast));
     return all;
 }
 

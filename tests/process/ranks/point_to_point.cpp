@@ -1,14 +1,10 @@
 /// \file
 /// Scenarios of send and receive.
-#include <algorithm>
 #include <array>
-#include <cstring>
-#include <fstream>
-#include <numeric>
 
 #include <sys/mman.h>
 
-#include "tests/process/ranks/scene.hpp"
+#include "tests/process/ranks/messages.hpp"
 
 namespace rollcall::test {
 namespace {
@@ -17,32 +13,6 @@ namespace {
 const std::vector<std::uint64_t> kSizes = {
     0,    1,    7,    8,     63,    64,    65,    4095,   4096,          4097,    8127,          8128,
     8191, 8192, 8193, 16384, 65535, 65536, 65537, 131072, (1 << 20) - 1, 1 << 20, (2 << 20) + 5, 8 << 20};
-constexpr int kLooks = 100;  // of a sender that must not be done: enough for any background thread to have acted
-
-long resident_kilobytes() {
-    std::ifstream status("/proc/self/status");
-    for (std::string line; std::getline(status, line);)
-        if (line.starts_with("RssAnon:")) return std::stol(line.substr(8));
-    return 0;
-}
-
-std::uint64_t key(int from, std::uint64_t round) { return static_cast<std::uint64_t>(from) * 1'000'003 + round; }
-
-// Looks again and again: it must not be done.
-void must_wait(Request& request, const char* what) {
-    for (int i = 0; i < kLooks; ++i) {
-        check(!request.test(), "{} was done before anybody asked for its data", what);
-        sleep_us(500);
-    }
-}
-
-// The next collective must work: nothing is left over from what came before.
-void still_works(const Communicator& world) {
-    std::uint64_t value = world.rank() == 0 ? 4711 : 0;
-    world.broadcast(value, 0);
-    check(value == 4711, "a broadcast afterwards gave {}", value);
-    world.barrier();
-}
 
 }  // namespace
 
@@ -99,19 +69,19 @@ ROLLCALL_SCENARIO(typed) {
     Request value = scene.world.start_send(std::span<const int, 1>(&scene.rank, 1), scene.next());
     check(scene.world.receive<int>(scene.previous()) == scene.previous(), "a value came differently");
     value.wait();
-    // A span of what may be written is sent as its elements, too; what refers to data elsewhere is no value; an array and a
-    // size are a buffer.
+    // A span of what may be written is sent as its elements, too; an address and a number are bytes.
     std::vector<int> three = {scene.rank, 2, 3};
     scene.world.send(std::span(three), scene.next(), 1);
     std::vector<int> got_three(5);
     check(scene.world.receive(std::span(got_three), scene.previous(), 1).count<int>() == 3 && got_three[0] == scene.previous(),
           "a span came differently");
     const int array[] = {scene.rank, 5};
-    scene.world.send(array, 4, scene.next());
+    const void* const bytes_of_array = array;
+    scene.world.send(bytes_of_array, 4, scene.next());
     check(scene.world.receive<int>(scene.previous()) == scene.previous(), "an array and a size came differently");
     // A value that came in part is none; its message is gone, and the next one is whole.
     for (const std::uint64_t bytes : {0, 4}) {
-        Request part = scene.world.start_send(array, bytes, scene.next(), 5);
+        Request part = scene.world.start_send(bytes_of_array, bytes, scene.next(), 5);
         const Error error = expect_error(ErrorCode::mismatch, "a value that came too short",
                                          [&] { scene.world.receive<std::uint64_t>(scene.previous(), 5); });
         const std::string said = fmt::format("rank {} sent {} bytes with tag 5 where a value of 8 was asked for", scene.previous(), bytes);
@@ -119,14 +89,12 @@ ROLLCALL_SCENARIO(typed) {
               error.what());
         part.wait();
         // As elements it may.
-        Request again = scene.world.start_send(array, bytes, scene.next(), 5);
+        Request again = scene.world.start_send(bytes_of_array, bytes, scene.next(), 5);
         std::array<std::uint64_t, 2> elements{1, 2};
         const Received some = scene.world.receive(std::span(elements), scene.previous(), 5);
         check(some.bytes == bytes && some.count<std::uint64_t>() == 0 && elements[1] == 2, "half an element gave {} bytes", some.bytes);
         again.wait();
     }
-    static_assert(!Transferable<std::span<int>> && !Transferable<std::string_view> && !Transferable<int*> && !Transferable<int[2]>);
-    static_assert(Transferable<std::array<double, 3>> && Transferable<Point>);
     // Sizes are 64 bits wide all the way.
     static_assert(std::is_same_v<decltype(Received::bytes), std::uint64_t>);
     static_assert(std::is_same_v<decltype(received.count<char>()), std::uint64_t>);
@@ -252,30 +220,6 @@ ROLLCALL_SCENARIO(receive_deadline) {
     still_works(scene.world);
 }
 
-// With landing budget 0: a send that nobody asks for ends at its deadline, its buffer is free, the connection works.
-ROLLCALL_SCENARIO(send_deadline) {
-    if (scene.size < 2) return;
-    for (std::uint64_t round = 0; round < 5; ++round) {
-        const std::uint64_t bytes = round % 2 == 0 ? 1 << 20 : 100;
-        if (scene.rank == 0) {
-            std::vector<std::byte> buffer = pattern(bytes, 1);
-            expect_error(ErrorCode::timeout, "a send that nobody asks for",
-                         [&] { scene.world.send(buffer.data(), bytes, 1, 3, std::chrono::milliseconds(20)); });
-            { Request given_up = scene.world.start_send(std::span<const std::byte>(buffer), 1, 3); }
-            std::fill(buffer.begin(), buffer.end(), std::byte{0xee});
-            const auto second = pattern(bytes, 2 + round);
-            scene.raise(round);
-            scene.world.send(second.data(), bytes, 1, 3);
-        } else if (scene.rank == 1) {
-            scene.await(round);
-            std::vector<std::byte> in(bytes);
-            scene.world.receive(std::span(in), 0, 3);
-            check_pattern(in.data(), bytes, 2 + round, "the message after one that was taken back");
-        }
-        still_works(scene.world);
-    }
-}
-
 ROLLCALL_SCENARIO(truncation) {
     for (const std::uint64_t bytes : {std::uint64_t{9}, std::uint64_t{8192}, std::uint64_t{100'000}, std::uint64_t{3 << 20}})
         for (const bool early : {false, true}) {
@@ -339,113 +283,6 @@ ROLLCALL_SCENARIO(many) {
     }
     Request::wait_all(all);
     for (std::size_t i = 0; i < requests; ++i) check(in[i] == key(scene.previous(), i), "message {} is {}", i, in[i]);
-    still_works(scene.world);
-}
-
-// A flood of messages that nobody asks for: the receiver holds no more than its budget. Words: bytes, messages, MiB allowed.
-ROLLCALL_SCENARIO(flood) {
-    const std::uint64_t bytes = static_cast<std::uint64_t>(scene.number(0, 8000));
-    const int messages = scene.number(1, 20'000);
-    if (scene.size < 2) return;
-    still_works(scene.world);
-    const auto what = pattern(bytes, 5);
-    if (scene.rank == 0) {
-        std::vector<Request> sends;
-        for (int i = 0; i < messages; ++i) sends.push_back(scene.world.start_send(std::span(what), 1, 4));
-        for (int i = 0; i < kLooks; ++i) {  // what can move meanwhile, moves
-            scene.job.progress();
-            sleep_us(500);
-        }
-        scene.raise(0);
-        Request::wait_all(sends);
-    } else if (scene.rank == 1) {
-        const long before = resident_kilobytes();
-        scene.await(0);
-        const long grown = resident_kilobytes() - before;
-        fmt::print("flood of {} messages of {} bytes: {} KiB more at the receiver\n", messages, bytes, grown);
-        if (!kSanitized) check(grown < scene.number(2, 40) * 1024, "the receiver has grown by {} KiB", grown);
-        std::vector<std::byte> in(bytes);
-        for (int i = 0; i < messages; ++i) {
-            check(scene.world.receive(std::span(in), 0, 4).bytes == bytes, "message {} has another size", i);
-            if (i % 100 == 0) check_pattern(in.data(), bytes, 5, fmt::format("message {}", i));
-        }
-    }
-    still_works(scene.world);
-}
-
-// A receiver that computes and does not call. The sender is done nevertheless: only then does the receiver go on.
-ROLLCALL_SCENARIO(early_large) {
-    if (scene.size < 2) return;
-    for (int round = 0; round < scene.number(0, 10); ++round) {
-        const std::size_t word = static_cast<std::size_t>(round);
-        const std::uint64_t bytes = round % 2 == 0 ? 8 << 20 : 20'000;
-        if (scene.rank == 0) {
-            const auto out = pattern(bytes, word);
-            scene.world.send(std::span<const std::byte>(out), 1, word);
-            scene.raise(word);
-        } else if (scene.rank == 1) {
-            if (round % 3 == 0) sleep_us(5000);  // long enough for a background thread to have parked, sometimes
-            scene.await(word);
-            std::vector<std::byte> in(bytes);
-            scene.world.receive(std::span(in), 0, word);
-            check_pattern(in.data(), bytes, word, "an early message");
-        }
-    }
-    if (scene.rank == 1)
-        check(scene.job.progress_statistics().landing_peak_bytes >= 8 << 20, "nothing has landed: {}",
-              scene.job.progress_statistics().landing_peak_bytes);
-    still_works(scene.world);
-}
-
-// Landing budget 0: whatever its size, a message is at its sender until it is asked for.
-ROLLCALL_SCENARIO(no_landing) {
-    if (scene.size < 2) return;
-    std::size_t word = 0;
-    for (const std::uint64_t bytes : {std::uint64_t{1}, std::uint64_t{4096}, std::uint64_t{1 << 20}}) {
-        ++word;
-        if (scene.rank == 0) {
-            const auto out = pattern(bytes, word);
-            Request send = scene.world.start_send(std::span(out), 1);
-            must_wait(send, "a send without landing");
-            scene.raise(word);
-            send.wait();
-        } else if (scene.rank == 1) {
-            scene.await(word);
-            std::vector<std::byte> in(bytes);
-            scene.world.receive(std::span(in), 0);
-            check_pattern(in.data(), bytes, word, "a message without landing");
-        }
-    }
-    still_works(scene.world);
-}
-
-// A budget of 1 MiB and messages of 600 KiB: the second lands when the first is taken, not before.
-ROLLCALL_SCENARIO(deferred_landing) {
-    if (scene.size < 2) return;
-    constexpr std::uint64_t kBytes = 600 * 1024;
-    constexpr int kMessages = 6;
-    if (scene.rank == 0) {
-        std::vector<std::vector<std::byte>> out;
-        std::vector<Request> sends;
-        for (int i = 0; i < kMessages; ++i) {
-            out.push_back(pattern(kBytes, static_cast<std::uint64_t>(i)));
-            sends.push_back(scene.world.start_send(std::span<const std::byte>(out.back()), 1, static_cast<Tag>(i)));
-        }
-        for (std::size_t i = 0; i < kMessages; ++i) {
-            sends[i].wait();  // lands while the receiver does not call
-            if (i + 1 < kMessages) must_wait(sends[i + 1], "a send beyond the budget");
-            scene.raise(i);
-        }
-    } else if (scene.rank == 1) {
-        std::vector<std::byte> in(kBytes);
-        for (std::size_t i = 0; i < kMessages; ++i) {
-            scene.await(i);
-            scene.world.receive(std::span(in), 0, i);
-            check_pattern(in.data(), kBytes, i, fmt::format("message {}", i));
-        }
-        const std::uint64_t peak = scene.job.progress_statistics().landing_peak_bytes;
-        check(peak >= kBytes && peak <= 1 << 20, "{} bytes were held with a budget of 1 MiB", peak);
-    }
     still_works(scene.world);
 }
 

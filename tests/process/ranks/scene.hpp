@@ -15,6 +15,8 @@
 #include <fmt/format.h>
 #include <rollcall/rollcall.hpp>
 
+#include "collectives/operations.hpp"
+
 namespace rollcall::test {
 
 /// What a scenario found wrong, in a sentence.
@@ -86,7 +88,9 @@ inline constexpr bool kSanitized = true;
 inline constexpr bool kSanitized = false;
 #endif
 
-/// Names of all broadcast algorithms that run on real transports.
-const std::vector<std::string>& broadcast_algorithms();
+/// Names of the algorithms that calls on this communicator can ask for. The same on all its ranks.
+std::vector<std::string> usable_algorithms(const Communicator& communicator, const collectives::OperationRow& row);
+/// Those of broadcasts in this job. `world` counts at the first call.
+const std::vector<std::string>& broadcast_algorithms(const Communicator& world);
 
 }  // namespace rollcall::test

@@ -1,0 +1,113 @@
+/// \file
+/// What the functions of the C face are made of: handles, and exceptions made statuses.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+
+#include <rollcall/rollcall.h>
+
+#include <rollcall/rollcall.hpp>
+
+struct rollcall_communicator {
+    rollcall::Communicator handle;
+};
+
+struct rollcall_request {
+    rollcall::Request handle;
+};
+
+struct rollcall_queue {
+    rollcall::CompletionQueue handle;
+};
+
+struct rollcall_plan {
+    rollcall::Plan handle;
+};
+
+namespace rollcall::c {
+
+constexpr rollcall_status status_of(ErrorCode code) { return static_cast<rollcall_status>(static_cast<int>(code) + 1); }
+
+/// Keeps the sentence for rollcall_last_error().
+rollcall_status fail(rollcall_status status, const char* sentence, int rank = -1) noexcept;
+
+template <class Work>
+rollcall_status guarded(Work&& work) noexcept {
+    try {
+        work();
+        return ROLLCALL_OK;
+    } catch (const Error& error) {
+        return fail(status_of(error.code()), error.what(), error.failed_rank());
+    } catch (const std::bad_alloc&) {
+        return fail(ROLLCALL_INTERNAL, "memory ran out");
+    } catch (const std::exception& error) {
+        return fail(ROLLCALL_INTERNAL, error.what());
+    } catch (...) {
+        return fail(ROLLCALL_INTERNAL, "an unknown exception was thrown");
+    }
+}
+
+template <class Pointer>
+auto& checked(Pointer* pointer, const char* what) {
+    if (!pointer) throw Error(ErrorCode::invalid_argument, std::string(what) + " is a null pointer");
+    return *pointer;
+}
+
+inline const Communicator& checked(const rollcall_communicator* communicator) { return checked(communicator, "the communicator").handle; }
+
+/// A structure of the caller's begins with its size. It is at least as long as this library's, and what is behind that must be zero.
+[[noreturn]] void refuse_size(std::size_t given, std::size_t known, const char* what, const char* how);
+template <class Structure>
+void check_size(const Structure* given, const char* what, const char* how) {
+    if (given->size < sizeof *given) refuse_size(given->size, sizeof *given, what, how);
+    const auto* bytes = reinterpret_cast<const unsigned char*>(given);
+    for (std::size_t i = sizeof *given; i < given->size; ++i)
+        if (bytes[i] != 0) refuse_size(given->size, sizeof *given, what, how);
+}
+/// Fills such a structure, as far as this library knows it.
+template <class Structure>
+void give(Structure* place, Structure value, const char* what) {
+    value.size = checked(place, what).size;
+    if (value.size < sizeof value) refuse_size(value.size, sizeof value, what, "its size");
+    *place = value;
+}
+/// Throws Error{invalid_argument} where an operator or element type is none of those of rollcall.h; what else is wrong the call tells.
+Reduction reduction_of(const rollcall_reduction* given);
+rollcall_call_record record_of(const CallRecord& record);
+
+/// ROLLCALL_DEFAULT_TIMEOUT: nothing.
+std::optional<Timeout> deadline(std::int64_t timeout);
+CollectiveOptions options_of(const rollcall_collective_options* given);
+PlanOptions plan_options_of(const rollcall_collective_options* given, rollcall_predictor predictor);
+
+template <class Make>
+rollcall_status make_plan(rollcall_plan** plan, Make&& make) noexcept {
+    return guarded([&] {
+        auto& place = checked(plan, "the place for the plan");
+        place = nullptr;
+        auto made = std::make_unique<rollcall_plan>();
+        made->handle = make();
+        place = made.release();
+    });
+}
+
+/// Starts something and gives it to the caller.
+template <class Start>
+rollcall_status start(rollcall_request** request, Start&& start_it) noexcept {
+    return guarded([&] {
+        auto& result = checked(request, "the place for the request");
+        result = nullptr;
+        // Made first: a started operation could only be abandoned.
+        auto handle = std::make_unique<rollcall_request>();
+        handle->handle = start_it();
+        result = handle.release();
+    });
+}
+
+}  // namespace rollcall::c

@@ -1,0 +1,209 @@
+/// \file
+/// The C face of requests and plans.
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "api/c.hpp"
+
+using rollcall::Received;
+using rollcall::Request;
+
+namespace {
+
+using namespace rollcall::c;
+
+/// Requests of several handles as the span that Request's functions take; given back when this goes.
+class Gathered {
+  public:
+    Gathered(rollcall_request** requests, std::size_t count) : requests_(requests), count_(count) {
+        if (count) checked(requests, "the array of requests");
+        all.resize(count);
+        for (std::size_t i = 0; i < count; ++i)
+            if (requests[i]) all[i] = std::move(requests[i]->handle);
+    }
+    ~Gathered() {
+        for (std::size_t i = 0; i < count_; ++i) {
+            if (!requests_[i]) continue;
+            requests_[i]->handle = std::move(all[i]);
+            if (!requests_[i]->handle) delete std::exchange(requests_[i], nullptr);
+        }
+    }
+    Gathered(const Gathered&) = delete;
+    Gathered& operator=(const Gathered&) = delete;
+
+    std::vector<Request> all;
+
+  private:
+    rollcall_request** requests_;
+    std::size_t count_;
+};
+
+/// What `take` takes out of a queue, or nothing, goes to the caller. `got` may be null.
+template <class Take>
+rollcall_status take(rollcall_queue* queue, int* got, rollcall_completion* completion, Take&& take_one) noexcept {
+    return guarded([&] {
+        rollcall_completion given{sizeof(rollcall_completion), 0, 0, ROLLCALL_OK, -1};
+        give(completion, given, "the place for the completion");  // a wrong one before anything is taken
+        if (got) *got = 0;
+        const std::optional<rollcall::Completion> taken = take_one(checked(queue, "the queue").handle);
+        if (!taken) return;
+        given.context = taken->context;
+        given.received = taken->received.bytes;
+        if (taken->error) {
+            given.failed_rank = taken->error->failed_rank();
+            given.status = fail(status_of(taken->error->code()), taken->error->what(), given.failed_rank);
+        }
+        give(completion, given, "the place for the completion");
+        if (got) *got = 1;
+    });
+}
+
+/// What test() and wait_for() are: `ask` says what a request got, or nothing while it goes on.
+template <class Ask>
+rollcall_status look(rollcall_request** request, int* done, std::uint64_t* received, Ask&& ask) noexcept {
+    return guarded([&] {
+        auto& place = checked(request, "the place of the request");
+        int& is_done = checked(done, "done");
+        is_done = 1;
+        std::optional<Received> got = Received{};
+        if (place) {
+            try {
+                got = ask(place->handle);
+            } catch (...) {
+                if (!place->handle) delete std::exchange(place, nullptr);
+                throw;
+            }
+            if (got)
+                delete std::exchange(place, nullptr);
+            else
+                is_done = 0;
+        }
+        if (got && received) *received = got->bytes;
+    });
+}
+
+}  // namespace
+
+extern "C" {
+
+rollcall_status rollcall_plan_begin(rollcall_plan* plan) {
+    return guarded([&] { checked(plan, "the plan").handle.begin(); });
+}
+rollcall_status rollcall_plan_edge(rollcall_plan* plan, double fraction) {
+    return guarded([&] { checked(plan, "the plan").handle.edge(fraction); });
+}
+rollcall_status rollcall_plan_run(rollcall_plan* plan) {
+    return guarded([&] { checked(plan, "the plan").handle.run(); });
+}
+rollcall_status rollcall_plan_start(rollcall_plan* plan) {
+    return guarded([&] { checked(plan, "the plan").handle.start(); });
+}
+rollcall_status rollcall_plan_wait(rollcall_plan* plan) {
+    return guarded([&] { checked(plan, "the plan").handle.wait(); });
+}
+rollcall_status rollcall_plan_test(rollcall_plan* plan, int* done) {
+    return guarded([&] { checked(done, "done") = checked(plan, "the plan").handle.test(); });
+}
+rollcall_status rollcall_plan_record(const rollcall_plan* plan, rollcall_call_record* record) {
+    return guarded([&] { give(record, record_of(checked(plan, "the plan").handle.record()), "the place for the record"); });
+}
+const char* rollcall_plan_explanation(const rollcall_plan* plan) {
+    const char* text = nullptr;
+    guarded([&] { text = checked(plan, "the plan").handle.explanation().c_str(); });
+    return text;
+}
+void rollcall_plan_free(rollcall_plan* plan) {
+    guarded([&] { delete plan; });
+}
+
+rollcall_status rollcall_wait(rollcall_request** request, int64_t timeout, uint64_t* received) {
+    return guarded([&] {
+        checked(request, "the place of the request");
+        const auto limit = deadline(timeout);
+        const std::unique_ptr<rollcall_request> waiting(std::exchange(*request, nullptr));
+        Received got;
+        if (waiting) got = limit ? waiting->handle.wait(*limit) : waiting->handle.wait();
+        if (received) *received = got.bytes;
+    });
+}
+
+rollcall_status rollcall_wait_for(rollcall_request** request, int64_t timeout, int* done, uint64_t* received) {
+    return look(request, done, received, [&](Request& handle) {
+        const auto limit = deadline(timeout);
+        return limit ? handle.wait_for(*limit) : std::optional(handle.wait());
+    });
+}
+
+rollcall_status rollcall_test(rollcall_request** request, int* done, uint64_t* received) {
+    return look(request, done, received, [](Request& handle) { return handle.test(); });
+}
+
+rollcall_status rollcall_cancel(rollcall_request** request, int* cancelled) {
+    return guarded([&] {
+        auto& place = checked(request, "the place of the request");
+        const bool given_up = place && place->handle.cancel();
+        if (given_up) delete std::exchange(place, nullptr);
+        if (cancelled) *cancelled = given_up;
+    });
+}
+
+rollcall_status rollcall_wait_any(rollcall_request** requests, size_t count, int64_t timeout, size_t* index) {
+    return guarded([&] {
+        const auto limit = deadline(timeout);
+        auto& place = checked(index, "the place for the index");
+        Gathered gathered(requests, count);
+        place = Request::wait_any(gathered.all, limit);
+    });
+}
+
+rollcall_status rollcall_wait_all(rollcall_request** requests, size_t count, int64_t timeout) {
+    return guarded([&] {
+        const auto limit = deadline(timeout);
+        Gathered gathered(requests, count);
+        Request::wait_all(gathered.all, limit);
+    });
+}
+
+rollcall_status rollcall_queue_create(const rollcall_communicator* communicator, rollcall_queue** queue) {
+    return guarded([&] {
+        auto& place = checked(queue, "the place for the queue");
+        place = nullptr;
+        place = new rollcall_queue{rollcall::CompletionQueue(checked(communicator))};
+    });
+}
+rollcall_status rollcall_queue_add(rollcall_queue* queue, rollcall_request** request, uint64_t context) {
+    return guarded([&] {
+        auto& into = checked(queue, "the queue").handle;
+        auto& place = checked(request, "the place of the request");
+        into.add(std::move(checked(place, "the request").handle), context);
+        delete std::exchange(place, nullptr);
+    });
+}
+size_t rollcall_queue_size(const rollcall_queue* queue) { return queue ? queue->handle.size() : 0; }
+rollcall_status rollcall_queue_next(rollcall_queue* queue, rollcall_completion* completion) {
+    return take(queue, nullptr, completion, [](rollcall::CompletionQueue& from) { return std::optional(from.next()); });
+}
+rollcall_status rollcall_queue_next_for(rollcall_queue* queue, int64_t timeout, int* got, rollcall_completion* completion) {
+    return take(queue, got, completion, [&](rollcall::CompletionQueue& from) {
+        checked(got, "got");
+        const auto limit = deadline(timeout);
+        return limit ? from.next_for(*limit) : std::optional(from.next());
+    });
+}
+rollcall_status rollcall_queue_try_next(rollcall_queue* queue, int* got, rollcall_completion* completion) {
+    return take(queue, got, completion, [&](rollcall::CompletionQueue& from) {
+        checked(got, "got");
+        return from.try_next();
+    });
+}
+void rollcall_queue_free(rollcall_queue* queue) {
+    guarded([&] { delete queue; });
+}
+
+void rollcall_request_free(rollcall_request* request) {
+    guarded([&] { delete request; });
+}
+
+}  // extern "C"

@@ -1,0 +1,215 @@
+#include "api/collective.hpp"
+
+#include <fmt/format.h>
+#include <rollcall/error.hpp>
+
+#include "foundation/reductions.hpp"
+
+namespace rollcall {
+
+using collectives::Condition;
+using collectives::Operand;
+using runtime::Operation;
+
+collectives::Situation Communicator::Implementation::situation(std::uint64_t bytes) const {
+    collectives::Conditions has = collectives::kUsual;
+    if (process->settings().landing_bytes == 0) has = has.without(Condition::landing);
+    if (process->decouples()) has = has.with(Condition::background);
+    if (shares_boards) has = has.with(Condition::shared_boards);
+    if (shares_node) has = has.with(Condition::node_memory);
+    return {.bytes = bytes, .ranks = state.group->size, .has = has};
+}
+
+collectives::Situation Communicator::Implementation::situation_of_blocks() const {
+    collectives::Situation situation = this->situation(collectives::kAnyBytes);
+    situation.has = situation.has.without(Condition::equal_blocks);
+    return situation;
+}
+
+Communicator::Implementation::Method Communicator::Implementation::method(const collectives::OperationRow& row,
+                                                                          const collectives::Situation& situation,
+                                                                          const CollectiveOptions& options) const {
+    Method method{collectives::choose(row, situation, options.algorithm, algorithms.of(row.kind)), 0};
+    // A size that the algorithm does not use is no part of the call: ranks need not agree on it.
+    const collectives::AlgorithmEntry& entry = *method.selection.entry;
+    if (!entry.segmented) return method;
+    if (options.segment_bytes)
+        method.segment_bytes = *options.segment_bytes;
+    else if (method.selection.segment && process->settings().segment_bytes == Settings().segment_bytes)
+        method.segment_bytes = method.selection.segment(situation.bytes, state.group->size);
+    else if (!entry.whole_by_default)
+        method.segment_bytes = process->settings().segment_bytes;
+    return method;
+}
+
+void Communicator::Implementation::call(const Prepared& prepared, const std::optional<Timeout>& timeout, CallRecord* record) const {
+    if (record) record->arrival = monotonic_now();
+    const Timeout limit = deadline(timeout);  // a wrong one takes no sequence number
+    Operation operation(state, next_sequence(), prepared.call, prepared.algorithm->algorithm, prepared.arguments);
+    if (prepared.until_delivered) operation.stay();
+    run(operation, limit);
+    if (!record) return;
+    record->exit = monotonic_now();
+    record->first_data = operation.first_data();
+    make_common(*record);
+}
+
+Request Communicator::Implementation::start(const Prepared& prepared, const std::optional<Timeout>& timeout) const {
+    auto request = std::make_unique<Request::Implementation>(shared_from_this());
+    request->operation.emplace(state, next_sequence(), prepared.call, prepared.algorithm->algorithm, prepared.arguments);
+    if (prepared.until_delivered) request->operation->stay();
+    request->limit(timeout);
+    request->lane().start(*request->operation);
+    return Request(std::move(request));
+}
+
+// --- any of them ------------------------------------------------------------------------------------------------------
+
+Collective::Collective(const Communicator& communicator, runtime::OperationKind kind, const collectives::Buffers& buffers,
+                       std::uint64_t count, const Reduction& reduction, int root)
+    : Collective(communicator, kind, buffers, count, root) {
+    reduction_ = reduction;
+    // What is too large is refused as bytes.
+    if (__builtin_mul_overflow(count, std::uint64_t{reduction.element_bytes}, &bytes_)) bytes_ = ~std::uint64_t{0};
+}
+
+void Collective::check_reduction(const char* form) const {
+    std::string wrong = what_is_wrong(reduction_);
+    if (wrong.empty() && bytes_ % reduction_.element_bytes != 0)
+        wrong = fmt::format("{} bytes are no whole number of elements of {} bytes", bytes_, reduction_.element_bytes);
+    if (!wrong.empty())
+        throw Error(ErrorCode::invalid_argument, fmt::format("{} on {}: {}", caller(form), here().state.group->name, wrong));
+}
+
+collectives::Situation Collective::situation(bool is_planned) const {
+    collectives::Situation situation = row_.in_blocks && bytes_ == kOwnSizes ? here().situation_of_blocks() : here().situation(bytes_);
+    if (is_planned) situation.has = situation.has.without(Condition::background);
+    if (row_.combines) situation.has = collectives::conditions_of(collectives::combiner_of(reduction_), situation.has);
+    return situation;
+}
+
+std::string Collective::caller(const char* form) const { return fmt::format("{}{}", form, runtime::name(row_.kind)); }
+
+void Collective::refuse_size(const char* form) const {
+    const Communicator::Implementation& here = communicator_.checked();
+    const bool blocks = row_.in_blocks;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{} on {}: {}{} bytes are more than a buffer can have: {} at most", caller(form), here.state.group->name,
+                            blocks ? fmt::format("{} blocks of ", here.state.group->size) : "", bytes_, collectives::kMostBytes));
+}
+
+inline int Collective::check(const CollectiveOptions& options, const char* form) const {
+    const Communicator::Implementation& here = communicator_.checked();
+    const int root = row_.has_root ? root_ : -1;
+    here.check_alive();
+    if (options.timeout) checked_timeout(*options.timeout);
+    if (row_.has_root && (root < 0 || root >= here.state.group->size)) here.check_rank(root, caller(form).c_str(), "root");
+    return root;
+}
+
+inline void Collective::check_buffers(const runtime::Arguments& given, const char* form) const {
+    const auto is_missing = [](const auto& argument) { return !argument.data && argument.size > 0; };
+    if (is_missing(given.contribution) || is_missing(given.data) || is_missing(given.result))
+        Communicator::Implementation::refuse_buffer(bytes_, caller(form).c_str());
+}
+
+// A planned call begins before its caller by itself.
+Collective::Prepared Collective::prepare(const CollectiveOptions& options, const char* form, bool is_planned) const {
+    const int root = check(options, form);
+    const Communicator::Implementation& here = *communicator_.implementation_;
+    // On every rank alike, whichever buffers it has: who is refused must not leave the others waiting.
+    std::uint64_t all = 0;
+    if (__builtin_mul_overflow(bytes_, row_.in_blocks ? static_cast<std::uint64_t>(here.state.group->size) : 1, &all) ||
+        all > collectives::kMostBytes)
+        refuse_size(form);
+    Prepared prepared;
+    prepared.arguments = collectives::arguments_of(row_, buffers_, bytes_, all, here.state.rank == root);
+    check_buffers(prepared.arguments, form);
+    if (row_.combines) [[unlikely]] {
+        check_reduction(form);
+        prepared.arguments.combiner = collectives::combiner_of(reduction_);
+    }
+    const auto method = here.method(row_, situation(is_planned), options);
+    prepared.algorithm = method.selection.entry;
+    prepared.arguments.segment_bytes = method.segment_bytes;
+    prepared.call = collectives::make_call(*prepared.algorithm, root, bytes_, method.segment_bytes, reduction_);
+    prepared.until_delivered = options.until_delivered;
+    return prepared;
+}
+
+void Collective::call(const CollectiveOptions& options) const {
+    communicator_.checked().call(prepare(options, ""), options.timeout, options.record);
+}
+
+Request Collective::start(const CollectiveOptions& options) const {
+    return communicator_.checked().start(prepare(options, "start_"), options.timeout);
+}
+
+Plan Collective::plan(const PlanOptions& options) const {
+    const CollectiveOptions how{options.algorithm, options.segment_bytes, {}, nullptr};
+    return communicator_.checked().plan(prepare(how, "plan_", true), options, explain(how, true));
+}
+
+std::string Collective::explain(const CollectiveOptions& options, bool is_planned) const {
+    const Communicator::Implementation& here = communicator_.checked();
+    static_assert(kOwnSizes == runtime::kManySizes);
+    const collectives::Situation situation = this->situation(is_planned);
+    return collectives::explain(row_, situation, here.method(row_, situation, options).selection);
+}
+
+// --- of blocks of own sizes ------------------------------------------------------------------------------------------
+
+CollectiveOfBlocks::Prepared CollectiveOfBlocks::prepare(const CollectiveOptions& options, const char* form) const {
+    const int root = call_.check(options, form);
+    const Communicator::Implementation& here = call_.here();
+    const int ranks = here.state.group->size, rank = here.state.rank;
+    const bool is_root = rank == root;
+    if (call_.bytes_ > collectives::kMostBytes) here.refuse_buffer(call_.bytes_, call_.caller(form).c_str());
+    Prepared prepared;
+    LaidOut all;
+    for (const collectives::Slot slot : collectives::kSlots) {
+        const Operand& operand = call_.row_.operand(slot);
+        if (operand.extent == collectives::Extent::blocks && operand.is_had(is_root))
+            all = lay_out(blocks_, ranks, rank, call_.bytes_, operand.is_written(is_root),
+                          fmt::format("{} on {}", call_.caller(form), here.state.group->name));
+    }
+    prepared.arguments = collectives::arguments_of(call_.row_, call_.buffers_, call_.bytes_, all.end, is_root);
+    call_.check_buffers(prepared.arguments, form);
+    prepared.layout = std::move(all.blocks);
+    prepared.arguments.blocks = prepared.layout.get();
+
+    const auto method = here.method(call_.row_, here.situation_of_blocks(), options);
+    prepared.algorithm = method.selection.entry;
+    prepared.arguments.segment_bytes = method.segment_bytes;
+    prepared.call =
+        collectives::make_call(*prepared.algorithm, root, prepared.layout ? runtime::kManySizes : call_.bytes_, method.segment_bytes);
+    prepared.call.own_sizes = true;
+    return prepared;
+}
+
+void CollectiveOfBlocks::call(const CollectiveOptions& options) const {
+    const Prepared prepared = prepare(options, "");
+    call_.here().call(prepared, options.timeout, options.record);
+}
+
+Request CollectiveOfBlocks::start(const CollectiveOptions& options) const {
+    Prepared prepared = prepare(options, "start_");
+    Request request = call_.here().start(prepared, options.timeout);
+    Communicator::Implementation::keep(request, std::move(prepared.layout));
+    return request;
+}
+
+Plan CollectiveOfBlocks::plan(const PlanOptions& options) const {
+    const CollectiveOptions how{options.algorithm, options.segment_bytes, {}, nullptr};
+    const Communicator::Implementation& here = call_.here();
+    Prepared prepared = prepare(how, "plan_");
+    const collectives::Situation situation = here.situation_of_blocks();
+    Plan plan =
+        here.plan(prepared, options, collectives::explain(call_.row_, situation, here.method(call_.row_, situation, how).selection));
+    Communicator::Implementation::keep(plan, std::move(prepared.layout));
+    return plan;
+}
+
+void Communicator::Implementation::keep(Request& request, Layout layout) { request.implementation_->layout = std::move(layout); }
+
+}  // namespace rollcall

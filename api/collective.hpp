@@ -1,0 +1,77 @@
+/// \file
+/// A call of any collective operation, by its row of the table: what the functions of the C++ and the C face are made of, and how
+/// the benchmark and the tests call each of them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <rollcall/communicator.hpp>
+
+#include "api/blocks.hpp"
+#include "api/communicator_implementation.hpp"
+#include "collectives/operations.hpp"
+
+namespace rollcall {
+
+class Collective {
+  public:
+    /// `bytes`: of the message; where blocks are moved: of a block. `root` counts where the operation has one. What is wrong with
+    /// them is told when it is called. The communicator must stay.
+    Collective(const Communicator& communicator, runtime::OperationKind kind, const collectives::Buffers& buffers, std::uint64_t bytes,
+               int root)
+        : communicator_(communicator), row_(collectives::operation(kind)), buffers_(buffers), bytes_(bytes), root_(root) {}
+    /// One that combines `count` elements. The other ones of these are by Reduction(): a sum of bytes.
+    Collective(const Communicator& communicator, runtime::OperationKind kind, const collectives::Buffers& buffers, std::uint64_t count,
+               const Reduction& reduction, int root);
+
+    void call(const CollectiveOptions& options = {}) const;
+    Request start(const CollectiveOptions& options = {}) const;
+    Plan plan(const PlanOptions& options = {}) const;
+    /// Which algorithm it would run, and why, in a sentence.
+    std::string explain(const CollectiveOptions& options = {}, bool is_planned = false) const;
+
+  private:
+    friend class CollectiveOfBlocks;
+    using Prepared = Communicator::Implementation::Prepared;
+    const Communicator::Implementation& here() const { return communicator_.checked(); }
+    /// Checks all arguments. `form` is what stands before the operation's name in that of the function: "start_".
+    Prepared prepare(const CollectiveOptions& options, const char* form, bool is_planned = false) const;
+    /// What any call checks. Returns its root, or -1.
+    int check(const CollectiveOptions& options, const char* form) const;
+    void check_reduction(const char* form) const;
+    collectives::Situation situation(bool is_planned) const;
+    void check_buffers(const runtime::Arguments& given, const char* form) const;
+    std::string caller(const char* form) const;
+    [[noreturn]] void refuse_size(const char* form) const;
+
+    const Communicator& communicator_;
+    const collectives::OperationRow& row_;
+    collectives::Buffers buffers_;
+    std::uint64_t bytes_;
+    int root_;
+    Reduction reduction_;  ///< Where elements are combined.
+};
+
+/// The same for blocks of own sizes. `bytes`: of this rank's block.
+class CollectiveOfBlocks {
+  public:
+    CollectiveOfBlocks(const Communicator& communicator, runtime::OperationKind kind, const collectives::Buffers& buffers,
+                       const Blocks& blocks, std::uint64_t bytes, int root)
+        : call_(communicator, kind, buffers, bytes, root), blocks_(blocks) {}
+
+    void call(const CollectiveOptions& options = {}) const;
+    Request start(const CollectiveOptions& options = {}) const;
+    Plan plan(const PlanOptions& options = {}) const;
+
+  private:
+    struct ROLLCALL_HIDDEN Prepared : Collective::Prepared {
+        Layout layout;  ///< `arguments` refer to it.
+    };
+    Prepared prepare(const CollectiveOptions& options, const char* form) const;
+
+    Collective call_;
+    Blocks blocks_;
+};
+
+}  // namespace rollcall

@@ -1,0 +1,168 @@
+#include <rollcall/completion_queue.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <set>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "api/communicator_implementation.hpp"
+#include "foundation/units.hpp"
+#include "runtime/lane/ended.hpp"
+
+namespace rollcall {
+
+struct ROLLCALL_HIDDEN CompletionQueue::Implementation {
+    /// A request in the queue.
+    struct Entry final : runtime::Ended::Entry {
+        Entry(runtime::Ended& list, std::uint64_t its_context) : runtime::Ended::Entry(list), context(its_context) {}
+        std::unique_ptr<Request::Implementation> request;
+        std::uint64_t context;
+    };
+    using Deadline = std::pair<Nanoseconds, Entry*>;
+
+    explicit Implementation(std::shared_ptr<const Communicator::Implementation> its_communicator)
+        : communicator(std::move(its_communicator)) {}
+    ~Implementation();
+
+    runtime::Lane& lane() const { return communicator->process->lane(); }
+    void add(std::unique_ptr<Request::Implementation>& request, std::uint64_t context);
+    std::unique_ptr<Entry> remove(Entry& entry);
+    void tell_deadline() { ended.look_at(deadlines.empty() ? kNever : deadlines.begin()->first); }
+    /// Gives up those whose own deadline is over.
+    void expire();
+    std::optional<Completion> take();
+    std::optional<Completion> take_until(Nanoseconds until);
+
+    std::shared_ptr<const Communicator::Implementation> communicator;
+    runtime::Ended ended;
+    std::atomic<std::size_t> size{0};
+    std::mutex mutex;  ///< Guards what follows.
+    std::unordered_map<Entry*, std::unique_ptr<Entry>> entries;
+    std::set<Deadline> deadlines;  ///< Of those that have one.
+};
+
+CompletionQueue::Implementation::~Implementation() {
+    for (const auto& [address, entry] : entries) Request(std::move(entry->request));  // abandons what is under way
+    // Whoever drives may be about to tell the queue of the last ones.
+    lane().as_owner([](runtime::Engine&) {});
+}
+
+void CompletionQueue::Implementation::add(std::unique_ptr<Request::Implementation>& request, std::uint64_t context) {
+    auto made = std::make_unique<Entry>(ended, context);
+    Entry& entry = *made;
+    const Nanoseconds deadline = request->own_deadline;
+    {
+        const std::lock_guard lock(mutex);
+        if (deadline != kNever) deadlines.emplace(deadline, &entry);
+        tell_deadline();
+        entries.emplace(&entry, std::move(made));
+        entry.request = std::move(request);
+        ++size;
+    }
+    // This makes who waits look, too.
+    lane().as_owner([&](runtime::Engine&) {
+        if (entry.request->waitable().done())
+            entry.ended();
+        else
+            entry.request->watch(entry);
+    });
+}
+
+std::unique_ptr<CompletionQueue::Implementation::Entry> CompletionQueue::Implementation::remove(Entry& entry) {
+    const std::lock_guard lock(mutex);
+    deadlines.erase({entry.request->own_deadline, &entry});
+    tell_deadline();
+    --size;
+    return std::move(entries.extract(&entry).mapped());
+}
+
+void CompletionQueue::Implementation::expire() {
+    if (ended.look_at() == kNever) return;
+    std::vector<Entry*> late;
+    {
+        const std::lock_guard lock(mutex);
+        for (const Nanoseconds now = monotonic_now(); !deadlines.empty() && deadlines.begin()->first <= now;)
+            late.push_back(deadlines.extract(deadlines.begin()).value().second);
+        tell_deadline();
+    }
+    for (Entry* entry : late) entry->request->expire();
+}
+
+std::optional<Completion> CompletionQueue::Implementation::take() {
+    auto* const entry = static_cast<Entry*>(ended.take());
+    if (!entry) return std::nullopt;
+    const auto taken = remove(*entry);
+    std::optional<Completion> completion(std::in_place);
+    completion->context = taken->context;
+    try {
+        completion->received = collect(std::move(taken->request));
+    } catch (const Error& error) {
+        completion->error.emplace(error);
+    }
+    return completion;
+}
+
+std::optional<Completion> CompletionQueue::Implementation::take_until(Nanoseconds until) {
+    for (;;) {
+        if (auto completion = take()) return completion;
+        lane().wait({ended, std::min(until, ended.look_at())});
+        expire();
+        if (monotonic_now() >= until) return take();
+    }
+}
+
+CompletionQueue::CompletionQueue(const Communicator& communicator)
+    : implementation_(std::make_unique<Implementation>(communicator.checked().shared_from_this())) {}
+CompletionQueue::CompletionQueue(CompletionQueue&&) noexcept = default;
+CompletionQueue& CompletionQueue::operator=(CompletionQueue&& other) noexcept {
+    CompletionQueue taken(std::move(other));
+    std::swap(implementation_, taken.implementation_);
+    return *this;
+}
+CompletionQueue::~CompletionQueue() {
+    if (implementation_ && implementation_->communicator->process->forked()) (void)implementation_.release();  // it is the parent's
+}
+
+void CompletionQueue::add(Request&& request, std::uint64_t context) {
+    Implementation& here = *implementation_;
+    here.communicator->process->check_not_forked();
+    if (!request) throw Error(ErrorCode::invalid_argument, "CompletionQueue::add(): the request is empty: there is nothing that could end");
+    if (request.implementation_->communicator->process != here.communicator->process)
+        throw Error(ErrorCode::invalid_argument, "CompletionQueue::add(): the request belongs to another job than the queue");
+    here.add(request.implementation_, context);
+}
+
+std::size_t CompletionQueue::size() const noexcept { return implementation_->size; }
+
+Completion CompletionQueue::next() {
+    Implementation& here = *implementation_;
+    here.communicator->process->check_not_forked();
+    const std::size_t requests = size();
+    if (requests == 0) throw Error(ErrorCode::state, "CompletionQueue::next(): there is no request in the queue, so that none can end");
+    const Timeout limit = here.communicator->deadline({});
+    if (auto completion = here.take_until(deadline_of(limit))) return std::move(*completion);
+    throw Error(ErrorCode::timeout, fmt::format("CompletionQueue::next(): none of {} requests ended within {}", requests,
+                                                format_duration(static_cast<double>(limit.count()) * 1e-9)));
+}
+
+std::optional<Completion> CompletionQueue::next_for(Timeout timeout) {
+    checked_timeout(timeout);
+    implementation_->communicator->process->check_not_forked();
+    return implementation_->take_until(deadline_of(timeout));
+}
+
+std::optional<Completion> CompletionQueue::try_next() {
+    Implementation& here = *implementation_;
+    here.communicator->process->check_not_forked();
+    if (auto completion = here.take()) return completion;
+    here.lane().progress();
+    here.expire();
+    return here.take();
+}
+
+}  // namespace rollcall

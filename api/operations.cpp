@@ -1,0 +1,363 @@
+/// \file
+/// The collective operations of the C++ and the C face: each is a call of its row. A function that is not said to begin or to plan
+/// something returns when this rank's part is done.
+#include <cstdio>
+#include <span>
+
+#include <fmt/format.h>
+#include <rollcall/error.hpp>
+
+#include "api/c.hpp"
+#include "api/collective.hpp"
+
+namespace rollcall {
+namespace {
+
+using runtime::OperationKind;
+
+constexpr int kNoRoot = -1;
+
+Collective barrier_on(const Communicator& communicator) { return {communicator, OperationKind::barrier, {}, 0, kNoRoot}; }
+Collective broadcast_on(const Communicator& communicator, void* data, std::uint64_t bytes, int root) {
+    return {communicator, OperationKind::broadcast, {.data = data}, bytes, root};
+}
+Collective scatter_on(const Communicator& communicator, const void* data, void* block, std::uint64_t bytes, int root) {
+    return {communicator, OperationKind::scatter, {.data = const_cast<void*>(data), .result = block}, bytes, root};
+}
+Collective gather_on(const Communicator& communicator, const void* block, void* data, std::uint64_t bytes, int root) {
+    return {communicator, OperationKind::gather, {.contribution = block, .data = data}, bytes, root};
+}
+Collective reduce_on(const Communicator& communicator, const void* contribution, void* result, std::uint64_t count,
+                     const Reduction& reduction, int root) {
+    return {communicator, OperationKind::reduce, {.contribution = contribution, .data = result}, count, reduction, root};
+}
+Collective allreduce_on(const Communicator& communicator, const void* contribution, void* result, std::uint64_t count,
+                        const Reduction& reduction) {
+    return {communicator, OperationKind::allreduce, {.contribution = contribution, .data = result}, count, reduction, kNoRoot};
+}
+
+CollectiveOfBlocks scatter_on(const Communicator& communicator, const void* data, const Blocks& blocks, void* block, std::uint64_t bytes,
+                              int root) {
+    return {communicator, OperationKind::scatter, {.data = const_cast<void*>(data), .result = block}, blocks, bytes, root};
+}
+CollectiveOfBlocks gather_on(const Communicator& communicator, const void* block, std::uint64_t bytes, void* data, const Blocks& blocks,
+                             int root) {
+    return {communicator, OperationKind::gather, {.contribution = block, .data = data}, blocks, bytes, root};
+}
+
+}  // namespace
+
+void Communicator::barrier(const CollectiveOptions& options) const { barrier_on(*this).call(options); }
+void Communicator::barrier(Timeout timeout) const { barrier({.algorithm = {}, .segment_bytes = {}, .timeout = timeout}); }
+Request Communicator::start_barrier(const CollectiveOptions& options) const { return barrier_on(*this).start(options); }
+Plan Communicator::plan_barrier(const PlanOptions& options) const { return barrier_on(*this).plan(options); }
+
+void Communicator::broadcast(BytePointer data, std::uint64_t bytes, int root, const CollectiveOptions& options) const {
+    broadcast_on(*this, data.get(), bytes, root).call(options);
+}
+Request Communicator::start_broadcast(BytePointer data, std::uint64_t bytes, int root, const CollectiveOptions& options) const {
+    return broadcast_on(*this, data.get(), bytes, root).start(options);
+}
+Plan Communicator::plan_broadcast(BytePointer data, std::uint64_t bytes, int root, const PlanOptions& options) const {
+    return broadcast_on(*this, data.get(), bytes, root).plan(options);
+}
+
+void Communicator::scatter(ConstBytePointer data, BytePointer block, std::uint64_t bytes, int root,
+                           const CollectiveOptions& options) const {
+    scatter_on(*this, data.get(), block.get(), bytes, root).call(options);
+}
+Request Communicator::start_scatter(ConstBytePointer data, BytePointer block, std::uint64_t bytes, int root,
+                                    const CollectiveOptions& options) const {
+    return scatter_on(*this, data.get(), block.get(), bytes, root).start(options);
+}
+Plan Communicator::plan_scatter(ConstBytePointer data, BytePointer block, std::uint64_t bytes, int root, const PlanOptions& options) const {
+    return scatter_on(*this, data.get(), block.get(), bytes, root).plan(options);
+}
+
+void Communicator::scatter(ConstBytePointer data, const Blocks& blocks, BytePointer block, std::uint64_t bytes, int root,
+                           const CollectiveOptions& options) const {
+    scatter_on(*this, data.get(), blocks, block.get(), bytes, root).call(options);
+}
+Request Communicator::start_scatter(ConstBytePointer data, const Blocks& blocks, BytePointer block, std::uint64_t bytes, int root,
+                                    const CollectiveOptions& options) const {
+    return scatter_on(*this, data.get(), blocks, block.get(), bytes, root).start(options);
+}
+Plan Communicator::plan_scatter(ConstBytePointer data, const Blocks& blocks, BytePointer block, std::uint64_t bytes, int root,
+                                const PlanOptions& options) const {
+    return scatter_on(*this, data.get(), blocks, block.get(), bytes, root).plan(options);
+}
+
+void Communicator::gather(ConstBytePointer block, BytePointer data, std::uint64_t bytes, int root, const CollectiveOptions& options) const {
+    gather_on(*this, block.get(), data.get(), bytes, root).call(options);
+}
+Request Communicator::start_gather(ConstBytePointer block, BytePointer data, std::uint64_t bytes, int root,
+                                   const CollectiveOptions& options) const {
+    return gather_on(*this, block.get(), data.get(), bytes, root).start(options);
+}
+Plan Communicator::plan_gather(ConstBytePointer block, BytePointer data, std::uint64_t bytes, int root, const PlanOptions& options) const {
+    return gather_on(*this, block.get(), data.get(), bytes, root).plan(options);
+}
+
+void Communicator::gather(ConstBytePointer block, std::uint64_t bytes, BytePointer data, const Blocks& blocks, int root,
+                          const CollectiveOptions& options) const {
+    gather_on(*this, block.get(), bytes, data.get(), blocks, root).call(options);
+}
+Request Communicator::start_gather(ConstBytePointer block, std::uint64_t bytes, BytePointer data, const Blocks& blocks, int root,
+                                   const CollectiveOptions& options) const {
+    return gather_on(*this, block.get(), bytes, data.get(), blocks, root).start(options);
+}
+Plan Communicator::plan_gather(ConstBytePointer block, std::uint64_t bytes, BytePointer data, const Blocks& blocks, int root,
+                               const PlanOptions& options) const {
+    return gather_on(*this, block.get(), bytes, data.get(), blocks, root).plan(options);
+}
+
+void Communicator::reduce(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction, int root,
+                          const CollectiveOptions& options) const {
+    reduce_on(*this, contribution.get(), result.get(), count, reduction, root).call(options);
+}
+Request Communicator::start_reduce(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction,
+                                   int root, const CollectiveOptions& options) const {
+    return reduce_on(*this, contribution.get(), result.get(), count, reduction, root).start(options);
+}
+Plan Communicator::plan_reduce(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction, int root,
+                               const PlanOptions& options) const {
+    return reduce_on(*this, contribution.get(), result.get(), count, reduction, root).plan(options);
+}
+
+void Communicator::allreduce(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction,
+                             const CollectiveOptions& options) const {
+    allreduce_on(*this, contribution.get(), result.get(), count, reduction).call(options);
+}
+Request Communicator::start_allreduce(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction,
+                                      const CollectiveOptions& options) const {
+    return allreduce_on(*this, contribution.get(), result.get(), count, reduction).start(options);
+}
+Plan Communicator::plan_allreduce(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction,
+                                  const PlanOptions& options) const {
+    return allreduce_on(*this, contribution.get(), result.get(), count, reduction).plan(options);
+}
+
+std::string Communicator::explain(std::string_view operation, std::uint64_t bytes, const CollectiveOptions& options) const {
+    const collectives::OperationRow* row = collectives::find_operation(operation);
+    if (row) return Collective(*this, row->kind, {}, bytes, 0).explain(options);
+    std::string known;
+    for (const collectives::OperationRow& one : collectives::operations())
+        known += fmt::format("{}{}", known.empty() ? "" : ", ", runtime::name(one.kind));
+    throw Error(ErrorCode::invalid_argument, fmt::format("explain: there is no operation '{}': there are {}", operation, known));
+}
+
+void Communicator::check_blocks(std::size_t all, std::size_t one, int root, const char* operation) const {
+    if (rank() != root || all == one * static_cast<std::size_t>(size())) return;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{} on {}: the root's data has {} elements, and {} blocks of {} are {}: give it exactly as many", operation,
+                            name(), all, size(), one, one * static_cast<std::size_t>(size())));
+}
+
+void Communicator::check_result(std::size_t all, std::size_t own, int root, const char* operation) const {
+    if (rank() != root || all == own) return;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{} on {}: the result has room for {} elements, and each rank brings {}: give it exactly as many", operation,
+                            name(), all, own));
+}
+
+// --- in C ------------------------------------------------------------------------------------------------------------
+
+namespace c {
+namespace {
+
+using Options = rollcall_collective_options;
+
+/// The three forms of `make_call`, which makes the Collective.
+template <class Make>
+rollcall_status call(const rollcall_communicator* communicator, const Options* options, Make&& make_call) noexcept {
+    return guarded([&] {
+        rollcall::CollectiveOptions how = options_of(options);
+        rollcall_call_record* const record = options ? options->record : nullptr;
+        rollcall::CallRecord times;
+        if (record) {
+            give(record, record_of(times), "the record");  // a wrong one before anything is sent
+            how.record = &times;
+        }
+        make_call(checked(communicator)).call(how);
+        if (record) give(record, record_of(times), "the record");
+    });
+}
+template <class Make>
+rollcall_status start_call(const rollcall_communicator* communicator, const Options* options, rollcall_request** request,
+                           Make&& make_call) noexcept {
+    return start(request, [&] { return make_call(checked(communicator)).start(options_of(options)); });
+}
+template <class Make>
+rollcall_status plan_call(const rollcall_communicator* communicator, const Options* options, rollcall_predictor predictor,
+                          rollcall_plan** plan, Make&& make_call) noexcept {
+    return make_plan(plan, [&] { return make_call(checked(communicator)).plan(plan_options_of(options, predictor)); });
+}
+
+Blocks blocks_of(const Communicator& communicator, const std::uint64_t* counts, const std::uint64_t* offsets) {
+    const auto ranks = static_cast<std::size_t>(communicator.size());
+    if (!counts) return Blocks();
+    return offsets ? Blocks(std::span(counts, ranks), std::span(offsets, ranks)) : Blocks(std::span(counts, ranks));
+}
+auto broadcast_of(void* data, std::uint64_t bytes, int root) {
+    return [=](const Communicator& communicator) { return broadcast_on(communicator, data, bytes, root); };
+}
+auto scatter_of(const void* data, void* block, std::uint64_t bytes, int root) {
+    return [=](const Communicator& communicator) { return scatter_on(communicator, data, block, bytes, root); };
+}
+auto scatter_of(const void* data, const std::uint64_t* counts, const std::uint64_t* offsets, void* block, std::uint64_t bytes, int root) {
+    return [=](const Communicator& communicator) {
+        return scatter_on(communicator, data, blocks_of(communicator, counts, offsets), block, bytes, root);
+    };
+}
+auto gather_of(const void* block, std::uint64_t bytes, void* data, const std::uint64_t* counts, const std::uint64_t* offsets, int root) {
+    return [=](const Communicator& communicator) {
+        return gather_on(communicator, block, bytes, data, blocks_of(communicator, counts, offsets), root);
+    };
+}
+auto gather_of(const void* block, void* data, std::uint64_t bytes, int root) {
+    return [=](const Communicator& communicator) { return gather_on(communicator, block, data, bytes, root); };
+}
+
+auto reduce_of(const void* contribution, void* result, std::uint64_t count, const rollcall_reduction* reduction, int root) {
+    return [=](const Communicator& communicator) {
+        return reduce_on(communicator, contribution, result, count, reduction_of(reduction), root);
+    };
+}
+auto allreduce_of(const void* contribution, void* result, std::uint64_t count, const rollcall_reduction* reduction) {
+    return
+        [=](const Communicator& communicator) { return allreduce_on(communicator, contribution, result, count, reduction_of(reduction)); };
+}
+
+}  // namespace
+}  // namespace c
+}  // namespace rollcall
+
+using namespace rollcall::c;
+
+extern "C" {
+
+rollcall_status rollcall_barrier(const rollcall_communicator* communicator, int64_t timeout) {
+    rollcall_collective_options options = ROLLCALL_COLLECTIVE_DEFAULTS;
+    options.timeout = timeout;
+    return call(communicator, &options, &rollcall::barrier_on);
+}
+rollcall_status rollcall_start_barrier(const rollcall_communicator* communicator, const rollcall_collective_options* options,
+                                       rollcall_request** request) {
+    return start_call(communicator, options, request, &rollcall::barrier_on);
+}
+rollcall_status rollcall_plan_barrier(const rollcall_communicator* communicator, const rollcall_collective_options* options,
+                                      rollcall_predictor predictor, rollcall_plan** plan) {
+    return plan_call(communicator, options, predictor, plan, &rollcall::barrier_on);
+}
+
+rollcall_status rollcall_broadcast(const rollcall_communicator* communicator, void* data, uint64_t bytes, int root,
+                                   const rollcall_collective_options* options) {
+    return call(communicator, options, broadcast_of(data, bytes, root));
+}
+rollcall_status rollcall_start_broadcast(const rollcall_communicator* communicator, void* data, uint64_t bytes, int root,
+                                         const rollcall_collective_options* options, rollcall_request** request) {
+    return start_call(communicator, options, request, broadcast_of(data, bytes, root));
+}
+rollcall_status rollcall_plan_broadcast(const rollcall_communicator* communicator, void* data, uint64_t bytes, int root,
+                                        const rollcall_collective_options* options, rollcall_predictor predictor, rollcall_plan** plan) {
+    return plan_call(communicator, options, predictor, plan, broadcast_of(data, bytes, root));
+}
+
+rollcall_status rollcall_scatter(const rollcall_communicator* communicator, const void* data, void* block, uint64_t bytes, int root,
+                                 const rollcall_collective_options* options) {
+    return call(communicator, options, scatter_of(data, block, bytes, root));
+}
+rollcall_status rollcall_start_scatter(const rollcall_communicator* communicator, const void* data, void* block, uint64_t bytes, int root,
+                                       const rollcall_collective_options* options, rollcall_request** request) {
+    return start_call(communicator, options, request, scatter_of(data, block, bytes, root));
+}
+rollcall_status rollcall_plan_scatter(const rollcall_communicator* communicator, const void* data, void* block, uint64_t bytes, int root,
+                                      const rollcall_collective_options* options, rollcall_predictor predictor, rollcall_plan** plan) {
+    return plan_call(communicator, options, predictor, plan, scatter_of(data, block, bytes, root));
+}
+
+rollcall_status rollcall_gather(const rollcall_communicator* communicator, const void* block, void* data, uint64_t bytes, int root,
+                                const rollcall_collective_options* options) {
+    return call(communicator, options, gather_of(block, data, bytes, root));
+}
+rollcall_status rollcall_start_gather(const rollcall_communicator* communicator, const void* block, void* data, uint64_t bytes, int root,
+                                      const rollcall_collective_options* options, rollcall_request** request) {
+    return start_call(communicator, options, request, gather_of(block, data, bytes, root));
+}
+rollcall_status rollcall_plan_gather(const rollcall_communicator* communicator, const void* block, void* data, uint64_t bytes, int root,
+                                     const rollcall_collective_options* options, rollcall_predictor predictor, rollcall_plan** plan) {
+    return plan_call(communicator, options, predictor, plan, gather_of(block, data, bytes, root));
+}
+
+rollcall_status rollcall_scatter_blocks(const rollcall_communicator* communicator, const void* data, const uint64_t* counts,
+                                        const uint64_t* offsets, void* block, uint64_t bytes, int root,
+                                        const rollcall_collective_options* options) {
+    return call(communicator, options, scatter_of(data, counts, offsets, block, bytes, root));
+}
+rollcall_status rollcall_start_scatter_blocks(const rollcall_communicator* communicator, const void* data, const uint64_t* counts,
+                                              const uint64_t* offsets, void* block, uint64_t bytes, int root,
+                                              const rollcall_collective_options* options, rollcall_request** request) {
+    return start_call(communicator, options, request, scatter_of(data, counts, offsets, block, bytes, root));
+}
+rollcall_status rollcall_plan_scatter_blocks(const rollcall_communicator* communicator, const void* data, const uint64_t* counts,
+                                             const uint64_t* offsets, void* block, uint64_t bytes, int root,
+                                             const rollcall_collective_options* options, rollcall_predictor predictor,
+                                             rollcall_plan** plan) {
+    return plan_call(communicator, options, predictor, plan, scatter_of(data, counts, offsets, block, bytes, root));
+}
+rollcall_status rollcall_gather_blocks(const rollcall_communicator* communicator, const void* block, uint64_t bytes, void* data,
+                                       const uint64_t* counts, const uint64_t* offsets, int root,
+                                       const rollcall_collective_options* options) {
+    return call(communicator, options, gather_of(block, bytes, data, counts, offsets, root));
+}
+rollcall_status rollcall_start_gather_blocks(const rollcall_communicator* communicator, const void* block, uint64_t bytes, void* data,
+                                             const uint64_t* counts, const uint64_t* offsets, int root,
+                                             const rollcall_collective_options* options, rollcall_request** request) {
+    return start_call(communicator, options, request, gather_of(block, bytes, data, counts, offsets, root));
+}
+rollcall_status rollcall_plan_gather_blocks(const rollcall_communicator* communicator, const void* block, uint64_t bytes, void* data,
+                                            const uint64_t* counts, const uint64_t* offsets, int root,
+                                            const rollcall_collective_options* options, rollcall_predictor predictor,
+                                            rollcall_plan** plan) {
+    return plan_call(communicator, options, predictor, plan, gather_of(block, bytes, data, counts, offsets, root));
+}
+
+rollcall_status rollcall_reduce(const rollcall_communicator* communicator, const void* contribution, void* result, uint64_t count,
+                                const rollcall_reduction* reduction, int root, const rollcall_collective_options* options) {
+    return call(communicator, options, reduce_of(contribution, result, count, reduction, root));
+}
+rollcall_status rollcall_start_reduce(const rollcall_communicator* communicator, const void* contribution, void* result, uint64_t count,
+                                      const rollcall_reduction* reduction, int root, const rollcall_collective_options* options,
+                                      rollcall_request** request) {
+    return start_call(communicator, options, request, reduce_of(contribution, result, count, reduction, root));
+}
+rollcall_status rollcall_plan_reduce(const rollcall_communicator* communicator, const void* contribution, void* result, uint64_t count,
+                                     const rollcall_reduction* reduction, int root, const rollcall_collective_options* options,
+                                     rollcall_predictor predictor, rollcall_plan** plan) {
+    return plan_call(communicator, options, predictor, plan, reduce_of(contribution, result, count, reduction, root));
+}
+rollcall_status rollcall_allreduce(const rollcall_communicator* communicator, const void* contribution, void* result, uint64_t count,
+                                   const rollcall_reduction* reduction, const rollcall_collective_options* options) {
+    return call(communicator, options, allreduce_of(contribution, result, count, reduction));
+}
+rollcall_status rollcall_start_allreduce(const rollcall_communicator* communicator, const void* contribution, void* result, uint64_t count,
+                                         const rollcall_reduction* reduction, const rollcall_collective_options* options,
+                                         rollcall_request** request) {
+    return start_call(communicator, options, request, allreduce_of(contribution, result, count, reduction));
+}
+rollcall_status rollcall_plan_allreduce(const rollcall_communicator* communicator, const void* contribution, void* result, uint64_t count,
+                                        const rollcall_reduction* reduction, const rollcall_collective_options* options,
+                                        rollcall_predictor predictor, rollcall_plan** plan) {
+    return plan_call(communicator, options, predictor, plan, allreduce_of(contribution, result, count, reduction));
+}
+
+rollcall_status rollcall_explain(const rollcall_communicator* communicator, const char* operation, uint64_t bytes,
+                                 const rollcall_collective_options* options, char* text, size_t capacity) {
+    return guarded([&] {
+        if (capacity) checked(text, "the place for the text");
+        std::snprintf(text, capacity, "%s",
+                      checked(communicator).explain(&checked(operation, "the operation's name"), bytes, options_of(options)).c_str());
+    });
+}
+
+}  // extern "C"

@@ -1,0 +1,15 @@
+/// \file
+/// `rollcall bench schedule`.
+#pragma once
+
+namespace rollcall::usage {
+class Command;
+}
+
+namespace rollcall::bench {
+
+/// Adds the subcommand `schedule`, which runs while the parser parses. Wrong usage throws Error{invalid_argument} in one line, before
+/// anything is measured.
+void add_schedule_command(usage::Command& bench);
+
+}  // namespace rollcall::bench

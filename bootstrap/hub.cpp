@@ -1,0 +1,321 @@
+#include "bootstrap/hub.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include <rollcall/error.hpp>
+
+namespace rollcall::bootstrap {
+namespace {
+
+/// Rounds that may be open at once: a rank is in one, or in a few when it gave up some at their deadlines.
+constexpr std::size_t kOpenRounds = 64;
+
+std::shared_ptr<const Blob> shared(Blob frame) { return std::make_shared<const Blob>(std::move(frame)); }
+
+std::shared_ptr<const Blob> failure(std::uint64_t sequence, ErrorCode code, int rank, std::string_view why) {
+    return shared(FrameWriter(FrameType::failed).u64(sequence).u32(static_cast<std::uint32_t>(code)).i32(rank).text(why).finish());
+}
+
+const char* name(Hub::Kind kind) { return kind == Hub::Kind::exchange ? "exchange" : "barrier"; }
+
+/// A frame as it came, to be passed on.
+std::shared_ptr<const Blob> again(const Frame& frame) { return shared(encode(frame)); }
+
+}  // namespace
+
+Blob Hub::encode_loss(const Loss& loss, std::uint64_t last) {
+    FrameWriter writer(FrameType::loss);
+    writer.u64(last).u32(loss.notice ? 1 : 0).text(loss.host).text(loss.how).u32(static_cast<std::uint32_t>(loss.ranks.size()));
+    for (const int rank : loss.ranks) writer.i32(rank);
+    return writer.finish();
+}
+
+std::uint64_t Hub::decode_loss(std::span<const std::byte> body, Loss& loss) {
+    FrameReader reader(body);
+    const auto last = reader.u64();
+    loss.notice = reader.u32() != 0;
+    loss.host = reader.text();
+    loss.how = reader.text();
+    for (auto count = reader.u32(); count > 0; --count) loss.ranks.push_back(reader.i32());
+    reader.end();
+    return last;
+}
+
+Hub::Hub(int size, const std::vector<int>& ranks, std::vector<std::vector<int>> below, bool root)
+    : size_(size), root_(root), below_(std::move(below)), last_below_(below_.size(), 0) {
+    for (const int rank : ranks) last_.emplace(rank, 0);
+    covers_ = static_cast<int>(last_.size());
+    for (const auto& hub : below_) covers_ += static_cast<int>(hub.size());
+}
+
+const Hub::Gone* Hub::doom(std::uint64_t sequence) const {
+    const auto found = std::find_if(gone_.begin(), gone_.end(), [&](const Gone& gone) { return gone.last < sequence; });
+    return found == gone_.end() ? nullptr : &*found;
+}
+
+/// What is already certain about a call; nullptr when nothing is.
+std::shared_ptr<const Blob> Hub::answer_of(std::uint64_t sequence) const {
+    if (const auto found = failed_.find(sequence); found != failed_.end()) return found->second;
+    if (const Gone* const gone = doom(sequence)) return failure(sequence, ErrorCode::peer_failed, gone->rank, gone->sentence);
+    if (ended_) return failure(sequence, ErrorCode::bootstrap, -1, *ended_);
+    return nullptr;
+}
+
+/// The round that `rank` calls; nullptr when it disagrees with those before it.
+Hub::Round* Hub::open(std::uint64_t sequence, Kind kind, int rank, Deliveries& out) {
+    if (!rounds_.contains(sequence) && rounds_.size() >= kOpenRounds) {
+        throw Error(ErrorCode::bootstrap,
+                    fmt::format("rank {} began bootstrap {} {} while {} others are unfinished", rank, name(kind), sequence, kOpenRounds));
+    }
+    const auto [entry, fresh] = rounds_.try_emplace(sequence);
+    Round& round = entry->second;
+    if (fresh) {
+        round.kind = kind;
+        round.first = rank;
+    } else if (round.kind != kind) {
+        disagree(sequence, round, fmt::format("rank {} called {} and rank {} called {}", round.first, name(round.kind), rank, name(kind)),
+                 out);
+        return nullptr;
+    }
+    return &round;
+}
+
+Hub::Deliveries Hub::arrive(int rank, Kind kind, std::uint64_t sequence, Blob blob) {
+    auto& last = last_.at(rank);
+    if (sequence <= last) throw Error(ErrorCode::bootstrap, fmt::format("rank {} called bootstrap sequence {} twice", rank, sequence));
+    Deliveries out;
+    if (auto answer = answer_of(sequence)) {
+        last = sequence;
+        out.push_back({Delivery::To::rank, rank, std::move(answer)});
+        return out;
+    }
+    // Waits from before it disagrees: the answer to that is for it too.
+    if (const auto found = rounds_.find(sequence); found != rounds_.end()) found->second.waiting.push_back(rank);
+    Round* const round = open(sequence, kind, rank, out);
+    last = sequence;
+    if (round == nullptr) return out;
+    if (round->waiting.empty() || round->waiting.back() != rank) round->waiting.push_back(rank);
+    round->entries.emplace_back(rank, std::move(blob));
+    ++round->covered;
+    settle(sequence, out);
+    return out;
+}
+
+Hub::Deliveries Hub::hear_below(int hub, const Frame& frame) {
+    const auto index = static_cast<std::size_t>(hub);
+    const auto& ranks = below_.at(index);
+    const auto is_its_own = [&](int rank) { return std::find(ranks.begin(), ranks.end(), rank) != ranks.end(); };
+    Deliveries out;
+    FrameReader reader(frame.body);
+    switch (frame.type) {
+        case FrameType::contribution: {
+            const auto sequence = reader.u64();
+            const auto kind = static_cast<Kind>(reader.u32());
+            const auto count = reader.u32();
+            if (sequence <= last_below_[index] || kind > Kind::barrier || count != ranks.size()) {
+                throw Error(ErrorCode::bootstrap,
+                            fmt::format("a contribution of {} ranks to bootstrap sequence {} that cannot be", count, sequence));
+            }
+            // Read to its end first: a contribution that is refused must not count for a call.
+            std::vector<std::pair<int, Blob>> entries;
+            for (std::uint32_t i = 0; i < count; ++i) {
+                const int rank = reader.i32();
+                const auto bytes = reader.blob();
+                if (!is_its_own(rank)) {
+                    throw Error(ErrorCode::bootstrap, fmt::format("a contribution of rank {} from a node that has no such rank", rank));
+                }
+                entries.emplace_back(rank, Blob(bytes.begin(), bytes.end()));
+            }
+            reader.end();
+            if (answer_of(sequence)) return out;  // the hub has been told, or will be when it has read what is on its way
+            last_below_[index] = sequence;
+            Round* const round = open(sequence, kind, ranks.empty() ? -1 : ranks.front(), out);
+            if (round == nullptr) return out;
+            std::move(entries.begin(), entries.end(), std::back_inserter(round->entries));
+            round->covered += static_cast<int>(count);
+            settle(sequence, out);
+            return out;
+        }
+        case FrameType::disagreement: {
+            const auto sequence = reader.u64();
+            const std::string sentence = reader.text();
+            reader.end();
+            if (answer_of(sequence)) return out;
+            disagree(sequence, rounds_[sequence], sentence, out);
+            return out;
+        }
+        case FrameType::loss: {
+            Loss loss;
+            const auto last = decode_loss(frame.body, loss);
+            for (const int rank : loss.ranks) {
+                if (!is_its_own(rank))
+                    throw Error(ErrorCode::bootstrap, fmt::format("the loss of rank {} from a node that has no such rank", rank));
+            }
+            if (root_) {
+                apply(loss, last, -1, out);
+            } else {
+                out.push_back({Delivery::To::above, 0, again(frame)});
+            }
+            return out;
+        }
+        default: throw Error(ErrorCode::bootstrap, fmt::format("a frame of type {} from a node below", static_cast<int>(frame.type)));
+    }
+}
+
+Hub::Deliveries Hub::hear_above(const Frame& frame) {
+    Deliveries out;
+    FrameReader reader(frame.body);
+    switch (frame.type) {
+        case FrameType::gathered:
+        case FrameType::released: conclude(reader.u64(), again(frame), out); return out;
+        case FrameType::failed: fail(reader.u64(), again(frame), out); return out;
+        case FrameType::loss: {
+            Loss loss;
+            const auto last = decode_loss(frame.body, loss);
+            apply(loss, last, -1, out);
+            return out;
+        }
+        default: throw Error(ErrorCode::bootstrap, fmt::format("a frame of type {} from the node above", static_cast<int>(frame.type)));
+    }
+}
+
+Hub::Deliveries Hub::lose(int rank, std::string host, std::string how, bool notice) {
+    Deliveries out;
+    if (lost_.contains(rank)) return out;
+    const Loss loss{{rank}, std::move(host), std::move(how), notice};
+    const auto last = last_.at(rank);
+    // Applied at once and told to the root, which tells all: this hub hears of it again and knows it then.
+    if (!root_) out.push_back({Delivery::To::above, 0, shared(encode_loss(loss, last))});
+    apply(loss, last, -1, out);
+    return out;
+}
+
+Hub::Deliveries Hub::lose_below(int hub, std::string host, std::string how) {
+    Deliveries out;
+    const auto index = static_cast<std::size_t>(hub);
+    Loss loss{{}, std::move(host), std::move(how), true};
+    for (const int rank : below_.at(index)) {
+        if (!lost_.contains(rank)) loss.ranks.push_back(rank);
+    }
+    if (loss.ranks.empty()) return out;
+    // What it gathered and did not pass on is gone with it.
+    if (!root_) out.push_back({Delivery::To::above, 0, shared(encode_loss(loss, last_below_[index]))});
+    apply(loss, last_below_[index], hub, out);
+    return out;
+}
+
+Hub::Deliveries Hub::end(std::string sentence) {
+    Deliveries out;
+    ended_ = std::move(sentence);
+    while (!rounds_.empty()) conclude(rounds_.begin()->first, answer_of(rounds_.begin()->first), out);
+    return out;
+}
+
+Hub::Deliveries Hub::tell_departures() {
+    Deliveries out;
+    for (const auto& [last, loss] : departures_) {
+        const auto told = shared(encode_loss(loss, last));
+        for (std::size_t hub = 0; hub < below_.size(); ++hub) out.push_back({Delivery::To::below, static_cast<int>(hub), told});
+    }
+    departures_.clear();
+    return out;
+}
+
+void Hub::apply(const Loss& loss, std::uint64_t last, int except, Deliveries& out) {
+    Loss fresh{{}, loss.host, loss.how, loss.notice};
+    for (const int rank : loss.ranks) {
+        if (!lost_.insert(rank).second) continue;
+        fresh.ranks.push_back(rank);
+        if (gone_.empty() || last < gone_.back().last) {
+            gone_.push_back({last, rank,
+                             loss.host.empty() ? fmt::format("rank {} {}", rank, loss.how)
+                                               : fmt::format("rank {} on host {} {}", rank, loss.host, loss.how)});
+        }
+    }
+    if (fresh.ranks.empty()) return;
+    for (auto round = rounds_.upper_bound(last); round != rounds_.end(); round = rounds_.erase(round)) {
+        const auto answer = answer_of(round->first);
+        for (const int rank : round->second.waiting) {
+            if (!lost_.contains(rank)) out.push_back({Delivery::To::rank, rank, answer});
+        }
+    }
+    if (root_ && !loss.notice) {
+        if (below_.empty()) return;
+        Loss& together = departures_.try_emplace(last, Loss{{}, fresh.host, fresh.how, false}).first->second;
+        if (together.host != fresh.host) together.host.clear();
+        together.ranks.insert(together.ranks.end(), fresh.ranks.begin(), fresh.ranks.end());
+        return;
+    }
+    const auto told = shared(encode_loss(fresh, last));
+    for (std::size_t hub = 0; hub < below_.size(); ++hub) {
+        if (static_cast<int>(hub) != except) out.push_back({Delivery::To::below, static_cast<int>(hub), told});
+    }
+    if (!loss.notice) return;
+    for (const int rank : fresh.ranks) {
+        const auto notice = shared(encode_notice({rank, loss.how}));
+        for (const auto& [own, call] : last_) {
+            if (!lost_.contains(own)) out.push_back({Delivery::To::notice, own, notice});
+        }
+    }
+}
+
+void Hub::disagree(std::uint64_t sequence, Round& round, const std::string& sentence, Deliveries& out) {
+    if (root_) {
+        fail(sequence, failure(sequence, ErrorCode::mismatch, -1, sentence), out);
+    } else if (!std::exchange(round.disagreed, true)) {
+        out.push_back({Delivery::To::above, 0, shared(FrameWriter(FrameType::disagreement).u64(sequence).text(sentence).finish())});
+    }
+}
+
+std::shared_ptr<const Blob> Hub::gathered(std::uint64_t sequence, Round& round) const {
+    std::size_t bytes = 16;
+    for (const auto& [rank, blob] : round.entries) bytes += blob.size() + 4;
+    if (bytes > kLongestAnswer) {
+        return failure(sequence, ErrorCode::invalid_argument, -1,
+                       fmt::format("the blobs of all ranks make {} bytes; {} are the most", bytes, kLongestAnswer));
+    }
+    std::sort(round.entries.begin(), round.entries.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    FrameWriter writer(FrameType::gathered);
+    writer.u64(sequence).u32(static_cast<std::uint32_t>(size_));
+    for (const auto& [rank, blob] : round.entries) writer.blob(blob);
+    return shared(writer.finish());
+}
+
+/// Passes a round on that is whole at this hub.
+void Hub::settle(std::uint64_t sequence, Deliveries& out) {
+    Round& round = rounds_.at(sequence);
+    if (round.covered < covers_ || round.disagreed) return;
+    if (root_) {
+        conclude(sequence,
+                 round.kind == Kind::barrier ? shared(FrameWriter(FrameType::released).u64(sequence).finish()) : gathered(sequence, round),
+                 out);
+        return;
+    }
+    FrameWriter writer(FrameType::contribution);
+    writer.u64(sequence).u32(static_cast<std::uint32_t>(round.kind)).u32(static_cast<std::uint32_t>(round.entries.size()));
+    for (const auto& [rank, blob] : round.entries) writer.i32(rank).blob(blob);
+    round.entries.clear();
+    round.entries.shrink_to_fit();
+    out.push_back({Delivery::To::above, 0, shared(writer.finish())});
+}
+
+void Hub::conclude(std::uint64_t sequence, const std::shared_ptr<const Blob>& answer, Deliveries& out) {
+    for (std::size_t hub = 0; hub < below_.size(); ++hub) out.push_back({Delivery::To::below, static_cast<int>(hub), answer});
+    const auto round = rounds_.find(sequence);
+    if (round == rounds_.end()) return;
+    for (const int rank : round->second.waiting) {
+        if (!lost_.contains(rank)) out.push_back({Delivery::To::rank, rank, answer});
+    }
+    rounds_.erase(round);
+}
+
+void Hub::fail(std::uint64_t sequence, const std::shared_ptr<const Blob>& answer, Deliveries& out) {
+    conclude(sequence, answer, out);
+    failed_[sequence] = answer;
+    if (failed_.size() > kOpenRounds) failed_.erase(failed_.begin());
+}
+
+}  // namespace rollcall::bootstrap

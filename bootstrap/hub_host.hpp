@@ -1,0 +1,59 @@
+/// \file
+/// A hub in a process that has connections: what comes is given to the hub, what the hub answers goes where it is to go.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <rollcall/time.hpp>
+
+#include "bootstrap/hub.hpp"
+#include "foundation/clock.hpp"
+
+namespace rollcall::bootstrap {
+
+/// Not thread-safe. The launcher's stations have one, and so have the root and the leaders of a rendezvous.
+class HubHost {
+  public:
+    /// The connections. One that is gone takes what it is given: its loss is told by whoever sees it.
+    class Routes {
+      public:
+        using FrameToSend = std::shared_ptr<const Blob>;
+        virtual ~Routes() = default;
+        virtual void to_rank(int rank, const FrameToSend& frame) = 0;
+        virtual void notify_rank(int rank, const FrameToSend& notice) = 0;
+        virtual void to_below(int hub, const FrameToSend& frame) = 0;
+        virtual void to_above(const FrameToSend& frame) = 0;
+    };
+
+    /// `host` is this host's name.
+    HubHost(Routes& routes, std::string host, Hub hub);
+
+    /// An exchange, barrier or leave of a rank of this host. False when the frame is something else. Throws Error{bootstrap} for
+    /// what no rank may send.
+    bool hear_rank(int rank, const Frame& frame);
+    /// These, as the hub's of the same names.
+    void hear_below(int hub, const Frame& frame) { deliver(hub_.hear_below(hub, frame)); }
+    void hear_above(const Frame& frame) { deliver(hub_.hear_above(frame)); }
+    void lose_below(int hub, std::string host, std::string how) { deliver(hub_.lose_below(hub, std::move(host), std::move(how))); }
+    void end(std::string sentence) { deliver(hub_.end(std::move(sentence))); }
+    bool is_lost(int rank) const { return hub_.is_lost(rank); }
+    /// A rank of this host will call no more.
+    void lose(int rank, std::string how) { deliver(hub_.lose(rank, host_, std::move(how), true)); }
+
+    /// When tick() is due.
+    Nanoseconds tick_at() const { return departures_at_; }
+    void tick();
+
+  private:
+    void deliver(const Hub::Deliveries& deliveries);
+
+    Routes& routes_;
+    std::string host_;
+    Hub hub_;
+    Nanoseconds departures_at_ = kNever;  // when the hubs below are told of those who left
+};
+
+}  // namespace rollcall::bootstrap

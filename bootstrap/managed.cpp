@@ -1,0 +1,46 @@
+#include "bootstrap/managed.hpp"
+
+#include <charconv>
+#include <chrono>
+#include <cstdlib>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+namespace rollcall::bootstrap {
+namespace {
+
+/// For a process manager to pass on what a rank has written.
+constexpr auto kReadingTime = std::chrono::milliseconds(100);
+
+}  // namespace
+
+Managed::Managed(std::string starter, int rank, int size, std::unique_ptr<ProcessManager> manager, const RendezvousOptions& options)
+    : manager_(std::move(manager)),
+      rendezvous_(
+          std::move(starter), rank, size, [this](std::string mine) { return manager_->share(std::move(mine)); }, options) {}
+
+void Managed::leave() noexcept {
+    rendezvous_.leave();
+    manager_->finalize();
+}
+
+void Managed::abort(int code, std::string_view why) noexcept {
+    rendezvous_.say_abort(code, why);
+    // A manager that ends a job may drop what it has not read yet: the reason above.
+    std::this_thread::sleep_for(kReadingTime);
+    // Before the others hear of it: they exit then, and the first exit that the manager sees gives the job's code.
+    manager_->abort(code, why);
+    rendezvous_.tell_abort(code, why);
+}
+
+int number_in_environment(const char* variable) {
+    const char* const text = std::getenv(variable);
+    if (!text) return -1;
+    const std::string_view digits = text;
+    int value = -1;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return error == std::errc() && end == digits.data() + digits.size() && value >= 0 ? value : -1;
+}
+
+}  // namespace rollcall::bootstrap

@@ -1,0 +1,199 @@
+#include "bootstrap/member.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+#include <rollcall/error.hpp>
+
+#include "bootstrap/passing.hpp"
+#include "bootstrap/waiting.hpp"
+
+namespace rollcall::bootstrap {
+namespace {
+
+using Clock = Waiting::Clock;
+
+/// leave() and abort() send at once; when the socket is full they try this long.
+constexpr auto kPatience = std::chrono::milliseconds(500);
+constexpr auto kNap = std::chrono::microseconds(500);
+
+}  // namespace
+
+Peeked peek_frame(int socket) {
+    std::array<std::byte, kHeaderBytes + kLongestWelcome> bytes;
+    const ssize_t seen = ::recv(socket, bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
+    if (seen == 0) return {Peeked::State::closed, {}};
+    if (seen < 0) return {errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? Peeked::State::nothing : Peeked::State::closed, {}};
+    Inbox inbox(kLongestWelcome);
+    inbox.append(std::span(bytes).first(static_cast<std::size_t>(seen)));
+    auto frame = inbox.next();
+    if (!frame) return {};
+    return {Peeked::State::frame, std::move(*frame)};
+}
+
+bool take_frame(int socket, const Frame& seen, Descriptor& passed) {
+    std::array<std::byte, kHeaderBytes + kLongestWelcome> bytes;
+    const auto whole = std::span(bytes).first(kHeaderBytes + seen.body.size());
+    return receive_with_descriptor(socket, whole, passed) == static_cast<ssize_t>(whole.size());
+}
+
+Member::Member(Place place, Descriptor control, Descriptor notices, Loss loss, Descriptor hub_process)
+    : place_(std::move(place)),
+      loss_(std::move(loss)),
+      control_(std::move(control)),
+      notices_(std::move(notices)),
+      hub_process_(std::move(hub_process)) {
+    notice_events_.reset(::epoll_create1(EPOLL_CLOEXEC));
+    const auto watch = [&](const Descriptor& descriptor) {
+        epoll_event interest{};
+        interest.events = EPOLLIN;
+        return ::epoll_ctl(notice_events_.get(), EPOLL_CTL_ADD, descriptor.get(), &interest) == 0;
+    };
+    if (!notice_events_ || !watch(notices_) || (hub_process_ && !watch(hub_process_))) {
+        throw Error(ErrorCode::bootstrap, fmt::format("rank {} cannot watch for notices: {}", place_.rank, std::strerror(errno)));
+    }
+    inbox_.keep_descriptors();
+    post(FrameWriter(FrameType::join).i32(::getpid()).finish());
+}
+
+void Member::post(Blob frame) {
+    const std::lock_guard lock(sending_);
+    outbox_.add(std::move(frame));
+    outbox_.send(control_.get());  // a launcher that is gone shows when the answer is read
+}
+
+bool Member::flush() {
+    const std::lock_guard lock(sending_);
+    return outbox_.send(control_.get());
+}
+
+bool Member::unsent() {
+    const std::lock_guard lock(sending_);
+    return !outbox_.empty();
+}
+
+/// The caller probably exits next.
+void Member::push_out() {
+    const auto deadline = Clock::now() + kPatience;
+    while (unsent() && flush() && Clock::now() < deadline) wait_on(control_.get(), POLLOUT, kNap);
+}
+
+Frame Member::answer(const char* operation, std::uint64_t sequence, const Meanwhile& meanwhile, Timeout timeout) {
+    Waiting waiting(meanwhile, timeout);
+    for (;;) {
+        flush();
+        const bool dead = is_readable(hub_process_.get());  // looked at first: what it said before is there then
+        const auto state = inbox_.receive(control_.get());
+        while (auto frame = inbox_.next()) {
+            FrameReader reader(frame->body);
+            const auto answered = reader.u64();
+            if (answered < sequence) continue;  // of a call that gave up at its deadline
+            if (frame->type != FrameType::failed) return std::move(*frame);
+            const auto code = static_cast<ErrorCode>(reader.u32());
+            const int rank = reader.i32();
+            throw Error(code,
+                        fmt::format("rank {} on host {}: bootstrap {} (sequence {}) failed: {}", place_.rank, place_.host, operation,
+                                    sequence, reader.text()),
+                        rank);
+        }
+        if (dead || state == Inbox::State::closed) {
+            throw Error(loss_.code,
+                        fmt::format("rank {} on host {}: bootstrap {} (sequence {}) failed: {}", place_.rank, place_.host, operation,
+                                    sequence, loss_.sentence),
+                        loss_.rank);
+        }
+        if (waiting.over()) {
+            throw Error(ErrorCode::timeout, fmt::format("rank {} on host {}: bootstrap {} (sequence {}) was not answered within {} ms: not "
+                                                        "every rank has called it",
+                                                        place_.rank, place_.host, operation, sequence,
+                                                        std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count()));
+        }
+        waiting.on(control_.get(), static_cast<short>(POLLIN | (unsent() ? POLLOUT : 0)), hub_process_.get());
+    }
+}
+
+Gathered Member::exchange(std::span<const std::byte> mine, const Meanwhile& meanwhile, Timeout timeout) {
+    if (mine.size() > kLongestBlob) {
+        throw Error(ErrorCode::invalid_argument, fmt::format("rank {}: a bootstrap exchange of {} bytes; the longest blob has {}",
+                                                             place_.rank, mine.size(), kLongestBlob));
+    }
+    const auto sequence = ++sequence_;
+    post(FrameWriter(FrameType::exchange).u64(sequence).blob(mine).finish());
+    Frame frame = answer("exchange", sequence, meanwhile, timeout);
+    if (frame.type == FrameType::gathered) return Gathered(std::move(frame.body), place_.size);
+    if (frame.type != FrameType::gathered_memory) throw Error(ErrorCode::bootstrap, "the hub answered an exchange with something else");
+    Descriptor memory = inbox_.take_descriptor();
+    if (!memory) {
+        throw Error(ErrorCode::bootstrap,
+                    fmt::format("rank {} on host {}: the answer to an exchange came without its memory (is the limit of "
+                                "open files reached?)",
+                                place_.rank, place_.host));
+    }
+    FrameReader reader(frame.body);
+    reader.u64();
+    return Gathered(std::move(memory), reader.u64(), place_.size);
+}
+
+void Member::barrier(const Meanwhile& meanwhile, Timeout timeout) {
+    const auto sequence = ++sequence_;
+    post(FrameWriter(FrameType::barrier).u64(sequence).finish());
+    if (answer("barrier", sequence, meanwhile, timeout).type != FrameType::released) {
+        throw Error(ErrorCode::bootstrap, "the hub answered a barrier with something else");
+    }
+}
+
+std::optional<Notice> Member::take_notice() {
+    const std::lock_guard lock(noticing_);
+    if (!last_notices_.empty()) {
+        Notice notice = std::move(last_notices_.front());
+        last_notices_.pop_front();
+        return notice;
+    }
+    std::array<std::byte, kHeaderBytes + kLongestWelcome> record;
+    const bool dead = is_readable(hub_process_.get());
+    while (!hub_gone_) {
+        const ssize_t count = ::recv(notices_.get(), record.data(), record.size(), MSG_DONTWAIT);
+        if (count > 0) {
+            Inbox inbox(kLongestWelcome);
+            inbox.append(std::span(record).first(static_cast<std::size_t>(count)));
+            const auto frame = inbox.next();
+            if (frame && frame->type == FrameType::notice) return decode_notice(frame->body);
+            continue;
+        }
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0 && !dead && (errno == EAGAIN || errno == EWOULDBLOCK)) return std::nullopt;
+        // The end of the stream, and of the process, stays readable for ever; whoever sleeps on the descriptor must not be woken by it
+        // again.
+        hub_gone_ = true;
+        for (const int descriptor : {notices_.get(), hub_process_.get()})
+            ::epoll_ctl(notice_events_.get(), EPOLL_CTL_DEL, descriptor, nullptr);
+        last_notices_.assign(loss_.notices.begin() + 1, loss_.notices.end());
+        return loss_.notices.front();
+    }
+    return std::nullopt;
+}
+
+void Member::leave() noexcept {
+    try {
+        post(FrameWriter(FrameType::leave).finish());
+        push_out();
+    } catch (...) {  // out of memory: the exit then counts as a death, which is true enough
+    }
+}
+
+void Member::abort(int code, std::string_view why) noexcept {
+    try {
+        post(FrameWriter(FrameType::abort).i32(code).text(why).finish());
+        push_out();
+    } catch (...) {  // out of memory: the caller's own exit code must do
+    }
+}
+
+}  // namespace rollcall::bootstrap

@@ -1,0 +1,124 @@
+/// \file
+/// How two processes of a job show each other that both know the job's key, and how what they say afterwards is protected.
+///
+/// Three messages of fixed size, before anything else is read or allocated:
+///
+///     initiator → responder   hello       magic, version, what the initiator is, its nonce
+///     responder → initiator   challenge   magic, version, what the responder is, its nonce, its proof
+///     initiator → responder   proof
+///
+/// A proof is keyed BLAKE2b over who proves, the hello, and the challenge without its proof; so it holds for these two
+/// nonces, these two processes, and this direction only. From the same come two session keys, one for each direction:
+/// over a network every frame is followed by a seal, a keyed BLAKE2b over the number of the frame and the frame itself.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "bootstrap/frames.hpp"
+
+namespace rollcall::bootstrap {
+
+inline constexpr std::size_t kKeyBytes = 32;
+inline constexpr std::size_t kNonceBytes = 32;
+inline constexpr std::size_t kProofBytes = 32;
+inline constexpr std::size_t kSealBytes = 16;
+
+/// A 256-bit secret. Its memory is wiped when it ends.
+class Key {
+  public:
+    /// From the kernel's random source.
+    static Key random();
+    explicit Key(std::span<const std::byte, kKeyBytes> bytes);
+    Key(const Key& other) = default;
+    Key& operator=(const Key& other) = default;
+    ~Key();
+
+    /// A key, or an identifier, for one purpose: keyed BLAKE2b over the parts, each with its length.
+    Key derive(std::initializer_list<std::string_view> parts) const;
+    std::span<const std::byte, kKeyBytes> bytes() const { return bytes_; }
+
+  private:
+    std::array<std::byte, kKeyBytes> bytes_{};
+};
+
+/// Who speaks in a handshake.
+struct Identity {
+    enum class Kind : std::uint32_t {
+        rank = 1,  ///< A rank, to the leader of its host.
+        leader,    ///< The leader of a host, to the root; or to its ranks.
+        root,      ///< The root of the job.
+    };
+    Kind kind = Kind::rank;
+    std::int32_t rank = -1;  ///< Of the process; -1: a root that is no rank.
+    std::int32_t size = 0;   ///< Of the job, as this process was told; 0: a root that does not know yet.
+    bool operator==(const Identity&) const = default;
+};
+
+inline constexpr std::size_t kHelloBytes = 4 + 4 + 12 + kNonceBytes;
+inline constexpr std::size_t kChallengeBytes = kHelloBytes + kProofBytes;
+using Hello = std::array<std::byte, kHelloBytes>;
+using Challenge = std::array<std::byte, kChallengeBytes>;
+using Proof = std::array<std::byte, kProofBytes>;
+
+/// What both sides have after a handshake. Not secret in itself; the keys are.
+struct Session {
+    Identity peer;
+    Key send;
+    Key receive;
+};
+
+/// The side that connected. Throws Error{bootstrap} when the other side is not of this job, or of another version.
+class Initiator {
+  public:
+    Initiator(const Key& key, const Identity& self);
+    const Hello& hello() const { return hello_; }
+    /// Checks the answer and gives what is to be sent last.
+    Proof answer(const Challenge& challenge);
+    /// After answer().
+    Session session() const;
+
+  private:
+    Key key_;
+    Hello hello_;
+    std::optional<Challenge> challenge_;
+};
+
+/// The side that was connected to. Throws Error{bootstrap} when the other side is not of this job, or of another version.
+class Responder {
+  public:
+    Responder(const Key& key, const Identity& self);
+    /// Checks the form of the hello. The challenge is also the answer to another version, which so learns of it.
+    Challenge answer(const Hello& hello);
+    /// Checks the proof.
+    Session session(const Proof& proof) const;
+
+  private:
+    Key key_;
+    Identity self_;
+    Hello hello_{};
+    Challenge challenge_{};
+    bool same_version_ = false;
+};
+
+/// Seals what goes one way over a network. Both sides count: a frame that is left out, repeated or moved does not fit.
+class Sealing {
+  public:
+    explicit Sealing(const Key& key) : key_(key) {}
+    /// The frame `seal` that follows this whole frame.
+    Blob seal(std::span<const std::byte> frame);
+    /// Checks a frame with the seal that came after it. Throws Error{bootstrap}.
+    void check(const Frame& frame, const Frame& seal);
+
+  private:
+    std::array<std::byte, kSealBytes> of(FrameType type, std::span<const std::byte> body) const;
+    Key key_;
+    std::uint64_t number_ = 0;
+};
+
+}  // namespace rollcall::bootstrap

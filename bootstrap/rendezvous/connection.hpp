@@ -1,0 +1,67 @@
+/// \file
+/// A connection that a service holds: to a rank of its host, to the leader of another, or to the root.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "bootstrap/frames.hpp"
+#include "bootstrap/rendezvous/authentication.hpp"
+#include "foundation/descriptor.hpp"
+
+namespace rollcall::bootstrap {
+
+/// Frames over a stream socket whose other side is known. What a network carries is sealed; within a host the kernel
+/// vouches for the other side. Never blocks.
+class Connection {
+  public:
+    Connection(Descriptor socket, Session session, bool sealed);
+
+    int socket() const { return socket_.get(); }
+    const Identity& peer() const { return peer_; }
+    /// Reads what is there. False when the other side is gone; what came before is still given by next().
+    bool receive() { return inbox_.receive(socket_.get()) == Inbox::State::open; }
+    /// Throws Error{bootstrap} for what the other side may not send.
+    std::optional<Frame> next();
+    /// Adds a frame, and sends what the socket takes. False when the other side is gone.
+    bool post(const std::shared_ptr<const Blob>& frame);
+    bool flush() { return outbox_.send(socket_.get()); }
+    bool flushed() const { return outbox_.empty(); }
+
+  private:
+    Descriptor socket_;
+    Identity peer_;
+    bool sealed_;
+    Sealing sending_, receiving_;
+    Inbox inbox_;
+    Outbox outbox_;
+    std::optional<Frame> unproven_;  ///< Its seal is still to come.
+};
+
+/// The handshake of the side that was connected to. Until it is done only messages of fixed size are read, into memory of
+/// fixed size. Never blocks.
+class Greeting {
+  public:
+    Greeting(Descriptor socket, const Key& key, const Identity& self);
+
+    int socket() const { return socket_.get(); }
+    /// Goes on with what is there. True when it is done: then session() and release(). Throws Error{bootstrap} for another
+    /// job's, for noise, and when the other side is gone.
+    bool go_on();
+    Session session() const { return responder_.session(proof_); }
+    Descriptor release() { return std::move(socket_); }
+
+  private:
+    bool fill(std::span<std::byte> message);
+
+    Descriptor socket_;
+    Responder responder_;
+    Hello hello_{};
+    Proof proof_{};
+    std::size_t filled_ = 0;  ///< Of the message that is being read.
+    bool challenged_ = false;
+};
+
+}  // namespace rollcall::bootstrap

@@ -1,0 +1,137 @@
+#include "bootstrap/rendezvous/door.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <rollcall/error.hpp>
+
+#include "bootstrap/rendezvous/log.hpp"
+#include "bootstrap/rendezvous/network.hpp"
+
+namespace rollcall::bootstrap {
+namespace {
+
+/// Accepted in one go; then others have their turn.
+constexpr int kAcceptedAtOnce = 16;
+/// Where descriptors have run out, listening pauses for so long.
+constexpr Nanoseconds kPause = 50 * kMillisecond;
+
+}  // namespace
+
+Door::Door(Poller& poller, const Key& key, const Identity& self, Admit admit, Limits limits)
+    : poller_(poller), key_(key), self_(self), admit_(std::move(admit)), limits_(limits) {}
+
+Door::~Door() {
+    for (const Guest& guest : guests_) poller_.remove(guest.greeting.socket());
+    for (const Listener& listener : listeners_) {
+        if (listener.waiting) poller_.remove(listener.socket.get());
+    }
+    if (dropped_ > 1) rendezvous_log(LogLevel::debug, "{} connections were dropped in all that were not of this job", dropped_);
+}
+
+void Door::open(Descriptor socket, From from) {
+    socket.keep_from_children();
+    listeners_.push_back({std::move(socket), from});
+    Listener& listener = listeners_.back();
+    poller_.add(listener.socket.get(), EPOLLIN, [this, &listener](std::uint32_t) { accept(listener); });
+}
+
+Nanoseconds Door::tick_at() const {
+    const Nanoseconds oldest = guests_.empty() ? kNever : guests_.front().since + limits_.patience;
+    return std::min(oldest, resume_at_);
+}
+
+void Door::tick() {
+    const Nanoseconds time = monotonic_now();
+    while (!guests_.empty() && guests_.front().since + limits_.patience <= time) drop(guests_.begin(), "its handshake took too long");
+    if (resume_at_ <= time) resume();
+}
+
+void Door::accept(Listener& listener) {
+    for (int i = 0; i < kAcceptedAtOnce; ++i) {
+        const bool full = guests_.size() >= limits_.half_open;
+        if (full && monotonic_now() - guests_.front().since < limits_.young) return pause();
+        Descriptor socket(::accept4(listener.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        if (!socket) {
+            if (errno == EINTR || errno == ECONNABORTED) continue;
+            if (errno == EAGAIN || errno == EWOULDBLOCK) return;
+            if (!std::exchange(short_of_files_, true)) {
+                rendezvous_log(LogLevel::warn, "this process cannot accept all who come: {}; raise its limit of open files (ulimit -n)",
+                               std::strerror(errno));
+            }
+            if (guests_.empty()) return pause();
+            drop(guests_.begin(), "the limit of open files is reached");
+            continue;
+        }
+        // Only for somebody who is there.
+        if (full) drop(guests_.begin(), "too many others connected before it had shown that it knows the key");
+        socket.keep_from_children();
+        pid_t process = 0;
+        if (listener.from == From::host) {
+            const auto known = process_of_same_user(socket.get());
+            if (!known) {
+                count("it belongs to another user");
+                continue;
+            }
+            process = *known;
+        } else {
+            const int on = 1;
+            ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        }
+        const auto guest =
+            guests_.insert(guests_.end(), Guest{Greeting(std::move(socket), key_, self_), listener.from, process, monotonic_now()});
+        poller_.add(guest->greeting.socket(), EPOLLIN, [this, guest](std::uint32_t) { go_on(guest); });
+    }
+}
+
+void Door::go_on(Guests::iterator guest) {
+    std::optional<Session> session;
+    try {
+        if (!guest->greeting.go_on()) return;
+        session = guest->greeting.session();
+    } catch (const Error& error) {
+        return drop(guest, error.what());
+    }
+    poller_.remove(guest->greeting.socket());
+    Descriptor socket = guest->greeting.release();
+    const From from = guest->from;
+    const pid_t process = guest->process;
+    guests_.erase(guest);
+    resume();
+    admit_(std::move(socket), std::move(*session), from, process);
+}
+
+void Door::drop(Guests::iterator guest, const std::string& why) {
+    poller_.remove(guest->greeting.socket());
+    guests_.erase(guest);
+    count(why);
+    resume();
+}
+
+void Door::count(const std::string& why) {
+    // Once: whoever knocks without end must not fill the log.
+    if (++dropped_ == 1) rendezvous_log(LogLevel::warn, "a connection was dropped that is not of this job: {}", why);
+}
+
+void Door::pause() {
+    for (Listener& listener : listeners_) {
+        if (std::exchange(listener.waiting, false)) poller_.remove(listener.socket.get());
+    }
+    resume_at_ = monotonic_now() + kPause;
+}
+
+void Door::resume() {
+    resume_at_ = kNever;
+    for (Listener& listener : listeners_) {
+        if (std::exchange(listener.waiting, true)) continue;
+        poller_.add(listener.socket.get(), EPOLLIN, [this, &listener](std::uint32_t) { accept(listener); });
+    }
+}
+
+}  // namespace rollcall::bootstrap

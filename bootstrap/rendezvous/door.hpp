@@ -1,0 +1,79 @@
+/// \file
+/// Where processes of the job come in, and others do not.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <string>
+#include <vector>
+
+#include "bootstrap/poller.hpp"
+#include "bootstrap/rendezvous/connection.hpp"
+#include "foundation/clock.hpp"
+#include "foundation/descriptor.hpp"
+
+namespace rollcall::bootstrap {
+
+/// Accepts connections and holds them until they have shown that they know the key. Those that do not, or not in time, are
+/// dropped and counted. Not thread-safe.
+class Door {
+  public:
+    struct Limits {
+        std::size_t half_open = 64;                   ///< Handshakes under way; more wait in the kernel, or replace the oldest.
+        Nanoseconds patience = 5'000 * kMillisecond;  ///< For one handshake.
+        Nanoseconds young = 100 * kMillisecond;       ///< One that has just begun is not given up for a newcomer.
+    };
+
+    enum class From { host, network };
+    /// Gets a process of the job, and its process number (0: not known).
+    using Admit = std::function<void(Descriptor socket, Session session, From from, pid_t process)>;
+
+    Door(Poller& poller, const Key& key, const Identity& self, Admit admit, Limits limits);
+    Door(Poller& poller, const Key& key, const Identity& self, Admit admit) : Door(poller, key, self, std::move(admit), Limits()) {}
+    ~Door();
+    Door(const Door&) = delete;
+    Door& operator=(const Door&) = delete;
+
+    void open(Descriptor listener, From from);
+    /// What time it is to call tick().
+    Nanoseconds tick_at() const;
+    void tick();
+
+    std::uint64_t dropped() const { return dropped_; }
+    std::size_t half_open() const { return guests_.size(); }
+
+  private:
+    struct Listener {
+        Descriptor socket;
+        From from;
+        bool waiting = true;  ///< The poller watches it.
+    };
+    struct Guest {
+        Greeting greeting;
+        From from;
+        pid_t process;
+        Nanoseconds since;
+    };
+    using Guests = std::list<Guest>;
+
+    void accept(Listener& listener);
+    void go_on(Guests::iterator guest);
+    void drop(Guests::iterator guest, const std::string& why);
+    void count(const std::string& why);
+    void pause();
+    void resume();
+
+    Poller& poller_;
+    Key key_;
+    Identity self_;
+    Admit admit_;
+    Limits limits_;
+    std::list<Listener> listeners_;
+    Guests guests_;  ///< The oldest first.
+    Nanoseconds resume_at_ = kNever;
+    std::uint64_t dropped_ = 0;
+    bool short_of_files_ = false;  ///< It has been said.
+};
+
+}  // namespace rollcall::bootstrap

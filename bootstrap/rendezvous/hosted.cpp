@@ -1,0 +1,87 @@
+#include "bootstrap/rendezvous/hosted.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <pthread.h>
+#include <rollcall/error.hpp>
+
+#include "bootstrap/rendezvous/meeting_place.hpp"
+#include "bootstrap/rendezvous/network.hpp"
+#include "bootstrap/rendezvous/rendezvous.hpp"
+#include "bootstrap/rendezvous/service.hpp"
+#include "foundation/host_name.hpp"
+#include "foundation/log.hpp"
+#include "foundation/settings.hpp"
+
+namespace rollcall::bootstrap {
+namespace {
+
+struct HostedRoot {
+    Key key;
+    std::shared_ptr<Service> service;
+};
+
+/// Those of this process; a child that it forks has none.
+class HostedRoots {
+  public:
+    static HostedRoots& all() {
+        static HostedRoots roots;
+        return roots;
+    }
+    ~HostedRoots() = default;
+
+    void add(HostedRoot root) {
+        std::vector<HostedRoot> ended;  // given up without the lock: what they close takes that of the descriptors
+        const std::lock_guard lock(mutex_);
+        const auto first = std::partition(roots_.begin(), roots_.end(), [](const HostedRoot& known) { return !known.service->finished(); });
+        ended.assign(std::make_move_iterator(first), std::make_move_iterator(roots_.end()));
+        roots_.erase(first, roots_.end());
+        roots_.push_back(std::move(root));
+    }
+    std::shared_ptr<Service> find(const Key& key) {
+        const std::lock_guard lock(mutex_);
+        const auto found = std::find_if(roots_.begin(), roots_.end(),
+                                        [&](const HostedRoot& root) { return std::ranges::equal(root.key.bytes(), key.bytes()); });
+        return found == roots_.end() ? nullptr : found->service;
+    }
+
+  private:
+    HostedRoots() {
+        ::pthread_atfork([] { all().mutex_.lock(); }, [] { all().mutex_.unlock(); },
+                         [] {
+                             all().roots_.clear();
+                             all().mutex_.unlock();
+                         });
+    }
+
+    std::mutex mutex_;
+    std::vector<HostedRoot> roots_;
+};
+
+}  // namespace
+
+std::string host_root() {
+    const RendezvousOptions options = rendezvous_options();
+    // This process may never have a job of its own, and others come to it.
+    start_log(Settings::from_environment().log);
+    Descriptor listener = listen_at(*SocketAddress::parse(address_in_use(options.net), options.port), options.port_advice);
+    const SocketAddress bound = SocketAddress::of(listener.get());
+    const Invitation invitation{bound.address(), bound.port(), Key::random()};
+    Descriptor local = MeetingPlace(invitation.key, host_name()).listen();
+    auto service = std::make_shared<Service>(
+        ServiceOptions{
+            invitation.key, {Identity::Kind::root, -1, 0}, host_name(), options.join_timeout, options.heartbeat, options.silence},
+        std::move(local), Service::Root{std::move(listener)});
+    HostedRoots::all().add({invitation.key, std::move(service)});
+    return invitation.text();
+}
+
+void finish_hosted_root(const Key& key, Timeout limit) noexcept {
+    if (const auto service = HostedRoots::all().find(key)) service->finish(limit);
+}
+
+}  // namespace rollcall::bootstrap

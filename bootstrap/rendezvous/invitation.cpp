@@ -1,0 +1,100 @@
+#include "bootstrap/rendezvous/invitation.hpp"
+
+#include <array>
+#include <charconv>
+
+#include <fmt/format.h>
+#include <sodium.h>
+#include <rollcall/error.hpp>
+
+#include "bootstrap/rendezvous/network.hpp"
+
+namespace rollcall::bootstrap {
+namespace {
+
+constexpr std::string_view kInvitationHead = "rollcall-1";
+constexpr std::string_view kFailedHead = "rollcall-failed,";
+/// In a failed invitation this stands for a space; and other letters, that a starter may not carry, for themselves in digits.
+constexpr char kSpace = '-';
+constexpr char kDigits = '_';
+
+[[noreturn]] void refuse_invitation(const char* why) {
+    throw Error(ErrorCode::bootstrap,
+                fmt::format("the invitation that the starter handed on is not one of this version of Rollcall: {}", why));
+}
+
+bool carried(char letter) {
+    return (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') || letter == '.' ||
+           letter == ',' || letter == ':';
+}
+
+std::string sentence_in(std::string_view text) {
+    std::string sentence;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        unsigned letter = static_cast<unsigned char>(text[i]);
+        if (text[i] == kSpace) letter = ' ';
+        if (text[i] == kDigits && i + 2 < text.size()) {
+            std::from_chars(text.data() + i + 1, text.data() + i + 3, letter, 16);
+            i += 2;
+        }
+        sentence.push_back(letter >= ' ' && letter < 127 ? static_cast<char>(letter) : '?');
+    }
+    return sentence;
+}
+
+}  // namespace
+
+std::string failed_invitation(std::string_view sentence) {
+    std::string text(kFailedHead);
+    for (const char letter : sentence) {
+        std::string next(1, letter);
+        if (letter == ' ') {
+            next = kSpace;
+        } else if (!carried(letter)) {
+            next = fmt::format("{}{:02x}", kDigits, static_cast<unsigned char>(letter));
+        }
+        if (text.size() + next.size() > kLongestInvitation) break;
+        text += next;
+    }
+    return text;
+}
+
+std::string Invitation::text() const {
+    std::array<char, 2 * kKeyBytes + 1> digits{};
+    ::sodium_bin2hex(digits.data(), digits.size(), reinterpret_cast<const unsigned char*>(key.bytes().data()), kKeyBytes);
+    std::string text = fmt::format("{},{},{},{}", kInvitationHead, address, port, digits.data());
+    ::sodium_memzero(digits.data(), digits.size());
+    return text;
+}
+
+Invitation Invitation::parse(std::string_view text) {
+    if (text.empty()) refuse_invitation("it is empty");
+    if (text.size() > kLongestInvitation) refuse_invitation("it is too long");
+    if (text.starts_with(kFailedHead)) {
+        throw Error(ErrorCode::bootstrap, fmt::format("rank 0 cannot be met: {}", sentence_in(text.substr(kFailedHead.size()))));
+    }
+    std::array<std::string_view, 4> parts;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        const auto end = i + 1 < parts.size() ? text.find(',') : text.size();
+        if (end == std::string_view::npos) refuse_invitation("it has too few parts");
+        parts[i] = text.substr(0, end);
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    if (parts[0] != kInvitationHead) refuse_invitation("it begins with something else");
+    const std::string address(parts[1]);
+    if (!SocketAddress::parse(address, 1)) refuse_invitation("its address is none");
+    std::uint16_t port = 0;
+    const auto [end, error] = std::from_chars(parts[2].data(), parts[2].data() + parts[2].size(), port);
+    if (error != std::errc() || end != parts[2].data() + parts[2].size() || port == 0) refuse_invitation("its port is none");
+    std::array<std::byte, kKeyBytes> bytes{};
+    std::size_t length = 0;
+    const bool good =
+        parts[3].size() == 2 * kKeyBytes && ::sodium_hex2bin(reinterpret_cast<unsigned char*>(bytes.data()), bytes.size(), parts[3].data(),
+                                                             parts[3].size(), nullptr, &length, nullptr) == 0;
+    if (!good || length != kKeyBytes) refuse_invitation("its key is none");
+    Invitation invitation{address, port, Key(bytes)};
+    ::sodium_memzero(bytes.data(), bytes.size());
+    return invitation;
+}
+
+}  // namespace rollcall::bootstrap

@@ -1,0 +1,104 @@
+#include "bootstrap/rendezvous/meeting_place.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <rollcall/error.hpp>
+
+#include "bootstrap/rendezvous/log.hpp"
+
+namespace rollcall::bootstrap {
+namespace {
+
+constexpr std::size_t kNameBytes = 16;
+/// All ranks of a host may come at the same moment.
+constexpr int kRanksInQueue = 4096;
+
+Descriptor local_socket() { return Descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); }
+
+/// Calls connect() or bind() with the address of this name.
+template <class Call>
+bool at_name(Call call, const Descriptor& socket, const std::string& name) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const auto bytes = std::min(name.size(), sizeof address.sun_path - 1);
+    std::memcpy(address.sun_path + 1, name.data(), bytes);  // begins with a zero: an abstract name
+    const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + bytes);
+    return socket && call(socket.get(), reinterpret_cast<const sockaddr*>(&address), length) == 0;
+}
+
+}  // namespace
+
+MeetingPlace::MeetingPlace(const Key& key, std::string_view host) : names_(kNames) {
+    for (std::size_t number = 0; number < kNames; ++number) {
+        const Key derived = key.derive({"rollcall local name", host, std::to_string(number)});
+        std::string& text = names_[number].text;
+        text = "rollcall-";
+        for (const std::byte byte : derived.bytes().first(kNameBytes)) text += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
+    }
+}
+
+MeetingPlace::MeetingPlace(const std::string& name) : names_(kNames) {
+    for (std::size_t number = 0; number < kNames; ++number) names_[number].text = fmt::format("{}-{}", name, number);
+}
+
+void MeetingPlace::refuse() const {
+    throw Error(ErrorCode::bootstrap,
+                fmt::format("the ranks of this host cannot meet: all {} names for that ({}, ...) are held by others (the last by {}); have "
+                            "them ended, start the job with another key or port, or start it by `rollcall run`, which needs no names",
+                            kNames, names_.front().text, last_other_));
+}
+
+Descriptor MeetingPlace::connect() {
+    for (Name& name : names_) {
+        Descriptor socket = local_socket();
+        if (!at_name(::connect, socket, name.text)) {
+            if (errno == EAGAIN) continue;  // a full queue: whose it is stays as it was known
+            if (errno != ECONNREFUSED) {
+                throw Error(ErrorCode::bootstrap,
+                            fmt::format("this process cannot connect to the leader of its host: {}", std::strerror(errno)));
+            }
+            name.of_others = false;
+            continue;
+        }
+        ucred holder{};
+        socklen_t size = sizeof holder;
+        const bool known = ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &holder, &size) == 0;
+        name.silent_since = kNever;
+        name.of_others = !known || holder.uid != ::geteuid();
+        if (!name.of_others) return socket;
+        last_other_ = fmt::format("process {} of user {}", holder.pid, holder.uid);
+    }
+    if (std::all_of(names_.begin(), names_.end(), [](const Name& name) { return name.of_others; })) refuse();
+    return Descriptor();
+}
+
+Descriptor MeetingPlace::listen() {
+    for (Name& name : names_) {
+        if (name.of_others) continue;
+        Descriptor socket = local_socket();
+        if (at_name(::bind, socket, name.text) && ::listen(socket.get(), kRanksInQueue) == 0) {
+            if (&name != &names_.front()) {
+                rendezvous_log(LogLevel::warn, "the ranks of this host meet at another name, because {} is held by {}", names_.front().text,
+                               last_other_);
+            }
+            return socket;
+        }
+        if (errno != EADDRINUSE) {
+            throw Error(ErrorCode::bootstrap,
+                        fmt::format("this process cannot wait for the other ranks of its host: {}", std::strerror(errno)));
+        }
+        const Nanoseconds moment = monotonic_now();
+        name.silent_since = std::min(name.silent_since, moment);
+        if (moment - name.silent_since < kSilence) return Descriptor();
+    }
+    refuse();
+}
+
+}  // namespace rollcall::bootstrap

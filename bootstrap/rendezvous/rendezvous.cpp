@@ -1,0 +1,366 @@
+#include "bootstrap/rendezvous/rendezvous.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <thread>
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sodium.h>
+#include <unistd.h>
+#include <rollcall/error.hpp>
+
+#include "bootstrap/member.hpp"
+#include "bootstrap/rendezvous/hosted.hpp"
+#include "bootstrap/rendezvous/log.hpp"
+#include "bootstrap/rendezvous/meeting_place.hpp"
+#include "bootstrap/rendezvous/network.hpp"
+#include "bootstrap/rendezvous/service.hpp"
+#include "bootstrap/waiting.hpp"
+#include "foundation/clock.hpp"
+#include "foundation/host_name.hpp"
+#include "foundation/settings.hpp"
+
+namespace rollcall::bootstrap {
+namespace {
+
+/// One try to connect, and one handshake, take at most this long.
+constexpr Timeout kTry = std::chrono::seconds(10);
+/// The same where there are other ports to try: what is at this one may be a service that does not answer strangers.
+constexpr Timeout kTryOfMany = std::chrono::seconds(1);
+/// Between tries: short at first, and never so long that a job starts noticeably later.
+constexpr Timeout kFirstPause = std::chrono::milliseconds(5);
+constexpr Timeout kLongestPause = std::chrono::milliseconds(250);
+/// The root knows who is missing, and says so at its deadline: the others wait a little longer than their own.
+constexpr Timeout kGrace = std::chrono::seconds(2);
+/// The others say that they leave right after the last barrier.
+constexpr Timeout kLeave = std::chrono::seconds(10);
+constexpr Timeout kSay = std::chrono::milliseconds(500);
+
+bool printable(std::string_view text) {
+    return std::all_of(text.begin(), text.end(), [](char letter) { return letter > ' ' && letter < 127; });
+}
+
+void wipe(std::string& secret) { ::sodium_memzero(secret.data(), secret.size()); }
+
+}  // namespace
+
+struct Rendezvous::Implementation {
+    Implementation(std::string starter_name, int rank_given, int size_given, const Share& share_given,
+                   const RendezvousOptions& options_given)
+        : starter(std::move(starter_name)), rank(rank_given), size(size_given), share(share_given), options(options_given) {}
+
+    ~Implementation() {
+        wipe(text);
+        wipe(options.invitation);
+    }
+    Implementation(const Implementation&) = delete;
+    Implementation& operator=(const Implementation&) = delete;
+
+    void start_root();
+    void share_failure(const char* sentence) const;
+    void ask();
+    void meet();
+    bool lead();
+    bool lead_by(std::uint16_t port, Timeout patience, std::string& why);
+    bool join(Descriptor socket);
+    void retry(std::string why, bool ask_again);
+    [[noreturn]] void give_up() const;
+    ServiceOptions service_options(Identity::Kind kind) const;
+    std::string who() const { return fmt::format("rank {} on host {}", rank, host); }
+
+    std::string starter;
+    int rank;
+    int size;
+    const Share& share;
+    RendezvousOptions options;
+    std::string host;
+    std::optional<Invitation> invitation;
+    std::string text;                     // of the invitation
+    std::optional<MeetingPlace> meeting;  // of this host's ranks
+    Descriptor local;                     // where this process waits for the ranks of its host, before its service does
+    std::unique_ptr<Service> root;
+    std::unique_ptr<Service> leader;
+    std::optional<Member> member;
+    Nanoseconds until = kNever;
+    Timeout pause = kFirstPause;
+    std::string last_failure = "nothing was tried";
+};
+
+ServiceOptions Rendezvous::Implementation::service_options(Identity::Kind kind) const {
+    return {invitation->key, {kind, rank, size}, host, options.join_timeout, options.heartbeat, options.silence};
+}
+
+void Rendezvous::Implementation::start_root() {
+    const std::string own = options.address.empty() ? address_in_use(options.net) : options.address;
+    const auto address = SocketAddress::parse(own, options.port);
+    if (!address) throw Error(ErrorCode::bootstrap, fmt::format("{}: {} is no address to listen at", who(), options.address));
+    Descriptor listener;
+    for (std::size_t tried = 0; !listener; ++tried) {
+        const std::uint16_t port = tried == 0 ? options.port : options.more_ports[tried - 1];
+        try {
+            listener = listen_at(*SocketAddress::parse(own, port), options.port_advice);
+        } catch (const Error&) {
+            if (tried == options.more_ports.size()) throw;
+        }
+    }
+    const SocketAddress bound = SocketAddress::of(listener.get());
+    invitation.emplace(Invitation{bound.address(), bound.port(), options.key ? *options.key : Key::random()});
+    text = invitation->text();
+    // Another rank of this host may have been quicker: then that one leads here.
+    Descriptor waiting = meeting.emplace(invitation->key, host).listen();
+    root = std::make_unique<Service>(service_options(Identity::Kind::root), std::move(waiting), Service::Root{std::move(listener)});
+    rendezvous_log(LogLevel::debug, "rank 0 waits for the others at {}", bound.text());
+}
+
+/// The others may be in a collective call of the starter's already, which only ends when rank 0 takes part in it.
+void Rendezvous::Implementation::share_failure(const char* sentence) const {
+    // Where it may be from an earlier job, nobody could tell that it is not from this one; and nobody waits there in a call.
+    if (options.invitation_may_be_stale) return;
+    try {
+        share(failed_invitation(sentence));
+    } catch (...) {  // what is known already is what counts
+    }
+}
+
+void Rendezvous::Implementation::ask() {
+    std::string given = options.invitation.empty() ? share("") : options.invitation;
+    if (given == text) return wipe(given);
+    if (given.size() > kLongestInvitation || !printable(given)) {
+        throw Error(ErrorCode::bootstrap,
+                    fmt::format("{}: {} handed on {} characters that are no invitation", who(), starter, given.size()));
+    }
+    try {
+        invitation = Invitation::parse(given);
+    } catch (const Error& error) {
+        throw Error(error.code(), fmt::format("{}: {}", who(), error.what()));
+    }
+    text.swap(given);
+    wipe(given);
+    meeting.emplace(invitation->key, host);
+    local.reset();  // its name belongs to the other key
+}
+
+void Rendezvous::Implementation::give_up() const {
+    throw Error(ErrorCode::timeout, fmt::format("{}: the job did not start within {:g} s (ROLLCALL_LAUNCH_TIMEOUT): {}", who(),
+                                                std::chrono::duration<double>(options.join_timeout).count(), last_failure));
+}
+
+void Rendezvous::Implementation::retry(std::string why, bool ask_again) {
+    last_failure = std::move(why);
+    if (monotonic_now() >= until) give_up();
+    std::this_thread::sleep_for(until == kNever ? pause : std::min(pause, Timeout(until - monotonic_now())));
+    if (monotonic_now() >= until) give_up();  // a try without time would only find a wrong reason
+    pause = std::min(pause * 3 / 2, kLongestPause);
+    if (ask_again && options.invitation_may_be_stale && !root) ask();
+}
+
+/// Becomes the leader of this host, by the root that answers at this port. False, with the reason, when none does.
+bool Rendezvous::Implementation::lead_by(std::uint16_t port, Timeout patience, std::string& why) {
+    const auto address = SocketAddress::parse(invitation->address, port);
+    Descriptor socket = connect_to(*address, std::min(until, deadline_after(patience)), why);
+    if (!socket) {
+        why = fmt::format("rank 0 has not come: {}", why);
+        return false;
+    }
+    try {
+        Session session =
+            initiate(socket.get(), invitation->key, {Identity::Kind::leader, rank, size}, std::min(until, deadline_after(patience)));
+        if (session.peer.kind != Identity::Kind::root) throw Error(ErrorCode::bootstrap, "it is not the root of a job");
+        leader = std::make_unique<Service>(service_options(Identity::Kind::leader), std::move(local),
+                                           Service::Leader{std::move(socket), std::move(session)});
+        return true;
+    } catch (const Error& error) {
+        why = fmt::format("{}: no rendezvous with rank 0 at {}: {}", who(), address->text(), error.what());
+        if (error.code() != ErrorCode::timeout && !options.invitation_may_be_stale) throw Error(error.code(), why);
+        return false;
+    }
+}
+
+/// Becomes the leader of this host. False when the root does not answer yet.
+bool Rendezvous::Implementation::lead() {
+    std::string why;
+    const Timeout patience = options.more_ports.empty() ? kTry : kTryOfMany;
+    if (lead_by(invitation->port, patience, why)) return true;
+    for (const std::uint16_t port : options.more_ports) {
+        std::string there;
+        if (lead_by(port, patience, there)) return true;
+    }
+    retry(why, true);
+    return false;
+}
+
+/// Waits with the leader of this host for the others. False when that one went away: then another leads.
+bool Rendezvous::Implementation::join(Descriptor socket) {
+    Identity its;
+    try {
+        its = initiate(socket.get(), invitation->key, {Identity::Kind::rank, rank, size}, until).peer;
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::timeout) throw Error(error.code(), fmt::format("{}: {}", who(), error.what()));
+        // It answers when it has reached rank 0.
+        retry(fmt::format("the leader of this host {} rank 0 at {}",
+                          monotonic_now() >= until ? "has not reached" : "went away before it had reached",
+                          SocketAddress::parse(invitation->address, invitation->port)->text()),
+              true);
+        return false;
+    }
+    // A child of its process may hold the connection open after its death. With this process itself nobody waits for that.
+    const pid_t process = process_of_same_user(socket.get()).value_or(0);
+    Descriptor hub_process = process == ::getpid() ? Descriptor() : watch_process(process);
+    const Nanoseconds last = until == kNever ? kNever : until + kGrace.count();
+    for (;;) {
+        const bool dead = is_readable(hub_process.get());
+        const Peeked peeked = peek_frame(socket.get());
+        if (peeked.state == Peeked::State::closed || (dead && peeked.state != Peeked::State::frame)) {
+            retry("the leader of this host went away", true);
+            return false;
+        }
+        if (peeked.state == Peeked::State::frame) {
+            Descriptor notices;
+            if (peeked.frame.type == FrameType::failed) {
+                FrameReader reader(peeked.frame.body);
+                reader.u64();
+                const auto code = static_cast<ErrorCode>(reader.u32());
+                const int failed_rank = reader.i32();
+                const std::string why = reader.text();
+                if (code != ErrorCode::state || !options.invitation_may_be_stale) {
+                    throw Error(code == ErrorCode::state ? ErrorCode::bootstrap : code, fmt::format("{}: {}", who(), why), failed_rank);
+                }
+                leader.reset();  // it was the leader for a job that is not ours
+                retry(why, true);
+                return false;
+            }
+            if (peeked.frame.type != FrameType::welcome || !take_frame(socket.get(), peeked.frame, notices) || !notices) {
+                throw Error(ErrorCode::bootstrap,
+                            fmt::format("{}: the welcome of the leader is incomplete (is the limit of open files reached?)", who()));
+            }
+            Member::Loss loss{its.rank >= 0 ? ErrorCode::peer_failed : ErrorCode::bootstrap, its.rank, {}, {}};
+            const bool meets_here = its.kind == Identity::Kind::root;
+            if (its.rank >= 0) {
+                loss.sentence = fmt::format("rank {}, {}, died or went without a word", its.rank,
+                                            meets_here ? "where all hosts meet" : "the leader of this host");
+                loss.notices.push_back({its.rank, "died, or went without a word"});
+            } else {
+                loss.sentence = "the process where all hosts meet is gone";
+            }
+            loss.notices.push_back({-1, fmt::format("the job cannot go on: {}", loss.sentence)});
+            member.emplace(decode_welcome(peeked.frame.body), std::move(socket), std::move(notices), std::move(loss),
+                           std::move(hub_process));
+            return true;
+        }
+        const Nanoseconds rest = last == kNever ? kNever : last - monotonic_now();
+        if (rest <= 0) {
+            last_failure = "not all ranks have come";
+            give_up();
+        }
+        // What is there may be a part of a frame; the rest is on its way.
+        pollfd entry{socket.get(), POLLIN, 0};
+        if (::poll(&entry, 1, 0) > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        wait_on(socket.get(), POLLIN, rest == kNever ? Waiting::Clock::duration::max() : std::chrono::nanoseconds(rest), hub_process.get());
+    }
+}
+
+void Rendezvous::Implementation::meet() {
+    until = deadline_after(options.join_timeout);
+    if (options.host.empty()) options.host = host_name();
+    host = options.host;
+    if (size < 1 || rank < 0 || rank >= size) {
+        throw Error(ErrorCode::bootstrap,
+                    fmt::format("{} says that this process is rank {} of {}: there is no such rank", starter, rank, size));
+    }
+    if (rank == 0 && options.invitation.empty()) {
+        try {
+            start_root();
+        } catch (const std::exception& error) {
+            share_failure(error.what());
+            throw;
+        }
+        share(text);
+    } else {
+        ask();
+    }
+    while (!member) {
+        if (Descriptor socket = local ? Descriptor() : meeting->connect()) {
+            join(std::move(socket));
+            continue;
+        }
+        if (!local) local = meeting->listen();
+        if (local) {
+            lead();
+        } else {
+            retry("the leader of this host does not answer", false);
+        }
+    }
+}
+
+Rendezvous::Rendezvous(std::string starter, int rank, int size, const Share& share, const RendezvousOptions& options)
+    : implementation_(std::make_unique<Implementation>(std::move(starter), rank, size, share, options)) {
+    try {
+        implementation_->meet();
+    } catch (...) {
+        // What the others are to be told is on its way first.
+        if (implementation_->leader) implementation_->leader->finish(kSay);
+        if (implementation_->root) implementation_->root->finish(kSay);
+        throw;
+    }
+}
+
+Rendezvous::~Rendezvous() {
+    // First what others depend on: they are to see that this process is gone, not that its rank is.
+    implementation_->leader.reset();
+    implementation_->root.reset();
+}
+
+std::string_view Rendezvous::name() const { return implementation_->starter; }
+const Place& Rendezvous::place() const { return implementation_->member->place(); }
+
+Gathered Rendezvous::exchange(std::span<const std::byte> mine, const Meanwhile& meanwhile, Timeout timeout) {
+    return implementation_->member->exchange(mine, meanwhile, timeout);
+}
+
+void Rendezvous::barrier(const Meanwhile& meanwhile, Timeout timeout) { implementation_->member->barrier(meanwhile, timeout); }
+int Rendezvous::notice_descriptor() const { return implementation_->member->notice_descriptor(); }
+std::optional<Notice> Rendezvous::take_notice() { return implementation_->member->take_notice(); }
+
+void Rendezvous::leave() noexcept {
+    implementation_->member->leave();
+    if (implementation_->leader) implementation_->leader->finish(kLeave);
+    if (implementation_->root) implementation_->root->finish(kLeave);
+    finish_hosted_root(implementation_->invitation->key, kLeave);
+}
+
+void Rendezvous::abort(int code, std::string_view why) noexcept {
+    say_abort(code, why);
+    tell_abort(code, why);
+}
+
+void Rendezvous::say_abort(int code, std::string_view why) const noexcept {
+    const Place& place = this->place();
+    std::fprintf(stderr, "rollcall: rank %d on host %s aborted the job with code %d: %.*s\n", place.rank, place.host.c_str(), code,
+                 static_cast<int>(why.size()), why.data());
+}
+
+void Rendezvous::tell_abort(int code, std::string_view why) noexcept {
+    // The caller exits next, and with it the thread that would pass this on.
+    Service* const service = implementation_->leader ? implementation_->leader.get() : implementation_->root.get();
+    if (service == nullptr) return implementation_->member->abort(code, why);
+    try {
+        service->announce(fmt::format("the job is being ended: {} aborted it with code {}: {}", implementation_->who(), code, why), kSay);
+    } catch (...) {  // out of memory: the others see that this process is gone
+    }
+}
+
+RendezvousOptions rendezvous_options() {
+    const auto settings = Settings::from_environment();
+    RendezvousOptions options;
+    options.join_timeout = settings.launch_timeout ? Timeout(settings.launch_timeout) : kForever;
+    options.net = settings.net;
+    options.port = static_cast<std::uint16_t>(settings.port);
+    options.port_advice = "set ROLLCALL_PORT to a free port, or to 0 for any";
+    options.heartbeat = Timeout(settings.heartbeat);
+    options.silence = Timeout(settings.silence);
+    return options;
+}
+
+}  // namespace rollcall::bootstrap

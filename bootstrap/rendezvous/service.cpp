@@ -1,0 +1,66 @@
+#include "bootstrap/rendezvous/service.hpp"
+
+#include <exception>
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <rollcall/error.hpp>
+
+#include "bootstrap/rendezvous/log.hpp"
+#include "bootstrap/rendezvous/service_loop.hpp"
+#include "foundation/signals_blocked.hpp"
+
+namespace rollcall::bootstrap {
+
+Service::Service(ServiceOptions options, Descriptor local, Root root)
+    : loop_(std::make_unique<Loop>(std::move(options), std::move(local), std::move(root), std::nullopt)) {
+    start();
+}
+
+Service::Service(ServiceOptions options, Descriptor local, Leader leader)
+    : loop_(std::make_unique<Loop>(std::move(options), std::move(local), std::nullopt, std::move(leader))) {
+    start();
+}
+
+void Service::start() {
+    const SignalsBlocked blocked;
+    try {
+        thread_ = std::thread([this] {
+            ::pthread_setname_np(::pthread_self(), "rollcall-meet");
+            loop_->run();
+            finished_ = true;
+        });
+    } catch (const std::exception& error) {
+        throw Error(ErrorCode::bootstrap, fmt::format("the thread that serves the rendezvous cannot be started: {}", error.what()));
+    }
+}
+
+Service::~Service() {
+    if (!is_of_this_process()) {
+        // What the thread had under its hands when the fork came cannot be touched, the thread not waited for.
+        static_cast<void>(loop_.release());
+        static_cast<void>(new std::thread(std::move(thread_)));
+        return;
+    }
+    if (!thread_.joinable()) return;
+    loop_->wake(Loop::Wish::stop, Timeout::zero());
+    thread_.join();
+}
+
+void Service::announce(std::string how, Timeout limit) noexcept {
+    if (!is_of_this_process()) return;
+    try {
+        loop_->announce(std::move(how), limit);
+    } catch (...) {  // the others see that this process is gone
+    }
+}
+
+void Service::finish(Timeout limit) noexcept {
+    if (!is_of_this_process()) return;
+    const std::lock_guard lock(finishing_);
+    if (!thread_.joinable()) return;
+    loop_->wake(Loop::Wish::finish, limit);
+    thread_.join();
+}
+
+}  // namespace rollcall::bootstrap

@@ -1,0 +1,134 @@
+/// \file
+/// What the thread of a service does.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <rollcall/error.hpp>
+
+#include "bootstrap/hub_host.hpp"
+#include "bootstrap/notice_queue.hpp"
+#include "bootstrap/poller.hpp"
+#include "bootstrap/rendezvous/assembly.hpp"
+#include "bootstrap/rendezvous/connection.hpp"
+#include "bootstrap/rendezvous/door.hpp"
+#include "bootstrap/rendezvous/service.hpp"
+#include "foundation/clock.hpp"
+
+namespace rollcall::bootstrap {
+
+/// Everything but wake() belongs to the thread that runs it.
+class Service::Loop : public HubHost::Routes {
+  public:
+    enum class Wish : std::uint64_t { go_on, finish, stop };
+
+    Loop(ServiceOptions options, Descriptor local, std::optional<Root> root, std::optional<Leader> leader);
+    ~Loop() override;
+    /// Until it is told to stop, or nothing is left to be done.
+    void run();
+    /// Any thread. `limit` counts for finish.
+    void wake(Wish wish, Timeout limit);
+    /// Any thread: tells all that the job is being ended. True when that is on its way within the limit.
+    bool announce(std::string how, Timeout limit);
+
+  private:
+    enum class Stage {
+        assembling,
+        refused,  ///< The job cannot start; all who come are told why.
+        running,
+    };
+    /// The other side of a connection: a rank of this host, the leader of another host, or the root.
+    struct Peer {
+        Peer(Poller& poller, Descriptor socket, Session session, bool sealed)
+            : connection(std::move(socket), std::move(session), sealed), notices(poller) {}
+        Connection connection;
+        int number = 0;
+        Descriptor process;    ///< Of a rank: readable when it is dead.
+        NoticeQueue notices;   ///< Of a rank; open once it was welcomed.
+        bool sending = false;  ///< The poller waits for room in the connection.
+        bool left = false;     ///< It need not be missed.
+        bool unheard = false;  ///< It is being lost, and what it said last may not have been read.
+        std::string host;      ///< Of a leader.
+        int hub = -1;          ///< Of a leader: its index among the hubs below.
+        bool brought = false;  ///< Of a leader: a rank has come there.
+        Nanoseconds heard_at = 0;
+        int rank() const { return connection.peer().rank; }
+        Identity::Kind kind() const { return connection.peer().kind; }
+    };
+
+    // Connections (service_loop.cpp).
+    void admit(Descriptor socket, Session session, Door::From from, pid_t process);
+    Peer& add(Descriptor socket, Session session, bool sealed);
+    void hear(int number);
+    void post(Peer& peer, const std::shared_ptr<const Blob>& frame);
+    void flush(Peer& peer);
+    void drop(int number);
+    void lose_later(Peer& peer, std::string how);
+    void lose_unheard(Peer& peer);
+    void lose_those();
+    void beat(Nanoseconds time);
+    Nanoseconds next_moment() const;
+    void keep_time(Nanoseconds expected);
+    void announce_now();
+    bool is_over();
+    bool flushed() const;
+    bool has_leaders() const;
+    bool is_root() const { return options_.self.kind == Identity::Kind::root; }
+
+    // What is said (service_talk.cpp).
+    void handle(Peer& peer, const Frame& frame);
+    void hear_rank(Peer& peer, const Frame& frame);
+    void hear_leader(Peer& peer, const Frame& frame);
+    void hear_root(const Frame& frame);
+    void arrived(int node, const std::string& host, int rank, int size);
+    void refuse(const Error& error);
+    void refuse(Peer& peer, const Error& error);
+    void assembled();
+    void start_hub(const std::string& job, int size, int hosts, const std::vector<int>& ranks, std::vector<std::vector<int>> below);
+    bool welcome(Peer& peer, const Place& place);
+    // Of HubHost::Routes.
+    void to_rank(int rank, const FrameToSend& frame) override;
+    void notify_rank(int rank, const FrameToSend& notice) override;
+    void to_below(int hub, const FrameToSend& frame) override;
+    void to_above(const FrameToSend& frame) override;
+    void end_job(const std::shared_ptr<const Blob>& notice, const Peer* except);
+    void lost(Peer& peer, const std::string& how);
+    void lost_root(const std::string& how);
+    bool all_left() const;
+    Peer* peer_of_rank(int rank);
+
+    ServiceOptions options_;
+    Stage stage_ = Stage::assembling;
+    Poller poller_;
+    Descriptor bell_;
+    std::atomic<Wish> wish_ = Wish::go_on;
+    std::atomic<Nanoseconds> finish_by_ = kNever;
+    std::mutex announcing_;
+    std::condition_variable announcement_is_out_;
+    std::optional<std::string> announcement_;
+    bool announced_ = false, announcing_now_ = false;
+    std::optional<Door> door_;
+    std::map<int, std::unique_ptr<Peer>> peers_;
+    std::map<int, int> ranks_;  ///< Of this host: rank to number of the peer.
+    std::map<int, int> hubs_;   ///< Below: index to number of the peer.
+    int root_ = 0;              ///< Number of the peer that is the root; 0: this one, or gone.
+    int next_number_ = 1;
+    std::vector<std::pair<int, std::string>> losing_;  ///< Peers that are lost, with how, until nobody uses them.
+    Assembly assembly_;
+    Nanoseconds assembled_by_ = kNever;
+    Nanoseconds beat_at_ = kNever;
+    std::optional<Error> refusal_;
+    std::optional<HubHost> hub_;
+    std::string root_host_;
+    bool said_goodbye_ = false;  ///< A leader that has shut down its side of the connection to the root.
+};
+
+}  // namespace rollcall::bootstrap

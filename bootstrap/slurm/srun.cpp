@@ -1,0 +1,230 @@
+#include "bootstrap/slurm/srun.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <optional>
+#include <random>
+#include <set>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <rollcall/error.hpp>
+
+#include "bootstrap/rendezvous/log.hpp"
+#include "bootstrap/rendezvous/meeting_place.hpp"
+#include "bootstrap/rendezvous/network.hpp"
+#include "bootstrap/slurm/handout.hpp"
+#include "bootstrap/starters/key_file.hpp"
+#include "foundation/clock.hpp"
+#include "foundation/descriptor.hpp"
+#include "foundation/settings.hpp"
+
+namespace rollcall::bootstrap {
+namespace {
+
+constexpr std::string_view kSrunName = "srun (Slurm)";
+/// One attempt to reach one port: what does not answer by then is not ours.
+constexpr Nanoseconds kAttemptPatience = 2000 * kMillisecond;
+/// Between rounds of attempts: short at first, and never so long that a late rank 0 is found late.
+constexpr Nanoseconds kShortestRetryNap = 10 * kMillisecond;
+constexpr Nanoseconds kLongestRetryNap = 500 * kMillisecond;
+
+/// Its names are no secret: both sides look at each other's user.
+MeetingPlace place_of_node(const SlurmStep& step) {
+    return MeetingPlace(fmt::format("rollcall-srun-{}-{}-{}", ::geteuid(), step.id(), step.node));
+}
+
+/// Where the others look for rank 0. A host often knows itself by a loopback address that nobody else can use, or is known by
+/// one that is translated on its way here: then also the address that the job would use.
+std::vector<std::string> own_addresses(const SlurmStep& step, const std::string& net, std::string& failure) {
+    std::vector<std::string> addresses;
+    bool reachable = false;
+    const auto add = [&](const std::string& host) {
+        const SocketAddress found = SocketAddress::resolve(host, 0);
+        reachable = reachable || (!found.loopback() && is_of_this_host(found));
+        if (std::find(addresses.begin(), addresses.end(), found.address()) == addresses.end()) addresses.push_back(found.address());
+    };
+    for (const std::string& host : step.first_host) {
+        try {
+            add(host);
+        } catch (const Error& error) {  // a name that only Slurm knows
+            failure = error.what();
+        }
+    }
+    if (!reachable) add(address_in_use(net));
+    return addresses;
+}
+
+/// Listens at the first free port of the step at each of these addresses that is one of this host.
+std::vector<Descriptor> listen_at_ports(const SlurmStep& step, const std::string& net, std::string& failure) {
+    std::vector<Descriptor> listeners;
+    for (const std::string& address : own_addresses(step, net, failure)) {
+        bool listens = false;
+        for (int attempt = 0; attempt < kSlurmPorts && !listens; ++attempt) {
+            try {
+                listeners.push_back(listen_at(SocketAddress::resolve(address, slurm_port(step, attempt)), ""));
+                listens = true;
+            } catch (const Error& error) {  // taken, or an address of another host
+                failure = error.what();
+            }
+        }
+    }
+    return listeners;
+}
+
+/// Tries again and again, with pauses that differ between processes.
+template <class Attempt>
+std::optional<std::string> keep_trying(Nanoseconds deadline, const Attempt& attempt) {
+    std::minstd_rand random(static_cast<unsigned>(::getpid()));
+    for (Nanoseconds nap = kShortestRetryNap; monotonic_now() < deadline; nap = std::min(2 * nap, kLongestRetryNap)) {
+        if (auto text = attempt()) return text;
+        const Nanoseconds jittered = nap / 2 + std::uniform_int_distribution<Nanoseconds>(0, nap)(random);
+        std::this_thread::sleep_for(std::chrono::nanoseconds(std::max<Nanoseconds>(0, std::min(jittered, deadline - monotonic_now()))));
+    }
+    return std::nullopt;
+}
+
+std::string ask_first_node(const SlurmStep& step, Credentials& credentials, Nanoseconds deadline) {
+    std::string failure;
+    const auto try_host = [&](const std::string& host) -> std::optional<std::string> {
+        for (int attempt = 0; attempt < kSlurmPorts && monotonic_now() < deadline; ++attempt) {
+            const Nanoseconds until = std::min(deadline, monotonic_now() + kAttemptPatience);
+            const auto address = SocketAddress::resolve(host, slurm_port(step, attempt));
+            std::string why;
+            if (const Descriptor socket = connect_to(address, until, why)) {
+                if (auto text = ask_for_handout(socket.get(), step.id(), step.node, credentials, until, why)) return text;
+                why = fmt::format("at {} {}", address.text(), why);
+            } else if (monotonic_now() >= until) {
+                attempt = kSlurmPorts;  // nothing answers at this address: its other ports would take as long
+            }
+            failure = why;
+        }
+        return std::nullopt;
+    };
+    const auto text = keep_trying(deadline, [&]() -> std::optional<std::string> {
+        for (const std::string& host : step.first_host) {
+            try {
+                if (auto got = try_host(host)) return got;
+            } catch (const Error& error) {  // a name that only Slurm knows, or munged that is gone
+                failure = error.what();
+            }
+        }
+        return std::nullopt;
+    });
+    if (text) return *text;
+    throw Error(ErrorCode::timeout,
+                fmt::format("rank {}: rank 0 of Slurm's step {} was not found in time at {}, ports from {} on, with credentials by {} "
+                            "(last: {}); it is expected on the first node of the step; start the job in another way (srun --mpi=pmi2, "
+                            "`rollcall run`) if names or ports are not reached",
+                            step.rank, step.id(), fmt::join(step.first_host, " or "), slurm_port(step, 0), credentials.name(), failure));
+}
+
+std::string ask_own_node(const SlurmStep& step, Nanoseconds deadline) {
+    OpenCredentials open;
+    MeetingPlace place = place_of_node(step);
+    std::string failure = "nobody is there";
+    const auto text = keep_trying(deadline, [&]() -> std::optional<std::string> {
+        const Descriptor socket = place.connect();
+        return socket ? ask_for_handout(socket.get(), step.id(), step.local_rank, open, deadline, failure) : std::nullopt;
+    });
+    if (text) return *text;
+    throw Error(ErrorCode::timeout, fmt::format("rank {}: the first task of this node of Slurm's step {} was not reached in time: {}",
+                                                step.rank, step.id(), failure));
+}
+
+/// Waits for the other tasks of this node.
+Descriptor listen_for_node(const SlurmStep& step, Nanoseconds deadline) {
+    MeetingPlace place = place_of_node(step);
+    bool other_program = false;
+    Descriptor listener;
+    // A name that somebody has who lets nobody in is passed over only after a while.
+    while (!listener && !other_program && monotonic_now() < deadline) {
+        other_program = static_cast<bool>(place.connect());
+        if (!other_program) listener = place.listen();
+        if (!listener && !other_program) std::this_thread::sleep_for(std::chrono::nanoseconds(kShortestRetryNap));
+    }
+    if (listener) return listener;
+    throw Error(ErrorCode::bootstrap,
+                fmt::format("rank {}: another process already speaks for this node of Slurm's step {}: only one program of a task "
+                            "can join its job",
+                            step.rank, step.id()));
+}
+
+/// The numbers below `count`, but this one.
+std::set<int> others(int count, int own) {
+    std::set<int> numbers;
+    for (int number = 0; number < count; ++number)
+        if (number != own) numbers.insert(numbers.end(), number);
+    return numbers;
+}
+
+std::shared_ptr<Credentials> step_credentials(const SlurmStep& step) {
+    const auto settings = Settings::from_environment();
+    std::string why;
+    try {
+        return munge_credentials(settings.munge_socket);
+    } catch (const Error& error) {
+        why = error.what();
+    }
+    try {
+        const Key key = read_key_file(key_file_path(settings.key_file));
+        rendezvous_log(LogLevel::debug, "Slurm's step {}: {}; the key file is used instead", step.id(), why);
+        return std::make_shared<KeyCredentials>(key.derive({"rollcall srun", step.id()}));
+    } catch (const Error& error) {
+        throw Error(ErrorCode::bootstrap,
+                    fmt::format("rank {} of Slurm's step {}: nothing can protect what goes from node to node: {}; and {}; set "
+                                "ROLLCALL_MUNGE_SOCKET or ROLLCALL_KEY_FILE, or start the job in another way (srun --mpi=pmi2, `rollcall "
+                                "run`)",
+                                step.rank, step.id(), why, error.what()));
+    }
+}
+
+}  // namespace
+
+SlurmShare::SlurmShare(SlurmStep step, std::shared_ptr<Credentials> credentials, const RendezvousOptions& options)
+    : step_(std::move(step)), credentials_(std::move(credentials)), net_(options.net), timeout_(options.join_timeout) {}
+
+std::string SlurmShare::operator()(std::string mine) {
+    const Nanoseconds deadline = deadline_after(timeout_);
+    if (step_.local_rank != 0) return ask_own_node(step_, deadline);
+    // First, so that the others of this node can queue up while this task asks for the text.
+    std::vector<Descriptor> local_listeners;
+    if (step_.local_size > 1) {
+        local_listeners.push_back(listen_for_node(step_, deadline));
+    }
+    if (step_.rank != 0) mine = ask_first_node(step_, *credentials_, deadline);
+    OpenCredentials open;
+    Handout handout(step_.id(), mine);
+    handout.listen(fmt::format("tasks of node {}", step_.node), std::move(local_listeners), open,
+                   others(step_.local_size, step_.local_rank), true);
+    if (step_.rank == 0 && step_.nodes > 1) {
+        std::string failure;
+        auto listeners = listen_at_ports(step_, net_, failure);
+        if (listeners.empty())
+            throw Error(ErrorCode::bootstrap,
+                        fmt::format("rank 0 of Slurm's step {} cannot listen at {}, from port {} to {} (last: {}); start the job by srun "
+                                    "--mpi=pmi2 or rollcall run",
+                                    step_.id(), fmt::join(step_.first_host, " or "), slurm_port(step_, 0),
+                                    slurm_port(step_, kSlurmPorts - 1), failure));
+        handout.listen("nodes", std::move(listeners), *credentials_, others(step_.nodes, step_.node), false);
+    }
+    handout.serve(deadline);
+    return mine;
+}
+
+std::unique_ptr<Bootstrap> join_srun() {
+    const SlurmStep step = slurm_step();
+    const RendezvousOptions options = rendezvous_options();
+    // Only the first task of a node needs them, but what is missing is then said by every task, and at once.
+    std::shared_ptr<Credentials> credentials;
+    if (step.nodes > 1) credentials = step_credentials(step);
+    return std::make_unique<Rendezvous>(std::string(kSrunName), step.rank, step.size, SlurmShare(step, credentials, options), options);
+}
+
+}  // namespace rollcall::bootstrap

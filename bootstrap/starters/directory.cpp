@@ -1,0 +1,131 @@
+#include "bootstrap/starters/directory.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <thread>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sodium.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <rollcall/error.hpp>
+
+#include "bootstrap/rendezvous/rendezvous.hpp"
+#include "bootstrap/starters/environment.hpp"
+#include "bootstrap/starters/write_whole.hpp"
+#include "foundation/clock.hpp"
+#include "foundation/descriptor.hpp"
+
+namespace rollcall::bootstrap {
+namespace {
+
+constexpr const char* kDirectoryName = "a rendezvous directory";
+constexpr auto kFirstLook = std::chrono::milliseconds(5);
+/// A shared file system is not to be asked more often than that by each of many ranks.
+constexpr auto kSlowestLook = std::chrono::milliseconds(500);
+
+std::string invitation_path(const std::string& directory, const std::string& job) {
+    const auto allowed = [](char letter) {
+        return (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') || letter == '-' ||
+               letter == '_' || letter == '.';
+    };
+    if (job.size() > 100 || !std::all_of(job.begin(), job.end(), allowed)) {
+        throw Error(ErrorCode::bootstrap,
+                    fmt::format("{}={} is not allowed: letters, digits, '-', '_' and '.' are, 100 at most", kDirectoryJobVariable, job));
+    }
+    return fmt::format("{}/rollcall-invitation{}{}", directory, job.empty() ? "" : "-", job);
+}
+
+[[noreturn]] void refuse_directory(const std::string& path, const std::string& why) {
+    throw Error(ErrorCode::bootstrap, fmt::format("{}: the invitation {} {}", kDirectoryVariable, path, why));
+}
+
+void put_invitation(const std::string& path, const std::string& text) {
+    const std::string beside = fmt::format("{}.{:08x}", path, ::randombytes_random());
+    const Descriptor file(::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (!file) refuse_directory(path, fmt::format("cannot be written: {}", std::strerror(errno)));
+    int code = write_whole(file.get(), text);
+    if (code == 0 && ::rename(beside.c_str(), path.c_str()) != 0) code = errno;
+    if (code == 0) return;
+    ::unlink(beside.c_str());
+    refuse_directory(path, fmt::format("cannot be written: {}", std::strerror(code)));
+}
+
+/// Nothing when it is not there yet.
+std::optional<std::string> get_invitation(const std::string& path) {
+    // Without waiting: what others put there may be a pipe.
+    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    // ESTALE: a network file system has seen the file being replaced.
+    if (!file && (errno == ENOENT || errno == ESTALE)) return std::nullopt;
+    struct stat status {};
+    if (!file || ::fstat(file.get(), &status) != 0) refuse_directory(path, fmt::format("cannot be read: {}", std::strerror(errno)));
+    if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid() || (status.st_mode & 077) != 0) {
+        refuse_directory(path, "is not this user's own, or others can read it: remove it");
+    }
+    std::array<char, kLongestInvitation + 1> text{};
+    const ssize_t length = ::read(file.get(), text.data(), text.size());
+    if (length <= 0) return std::nullopt;
+    std::string result(text.data(), static_cast<std::size_t>(length));
+    ::sodium_memzero(text.data(), text.size());
+    return result;
+}
+
+/// Takes it away when the job has started, or cannot.
+class PutInvitation {
+  public:
+    explicit PutInvitation(std::string path) : path_(std::move(path)) {}
+    ~PutInvitation() {
+        if (text_.empty()) return;
+        try {
+            if (get_invitation(path_) == text_) ::unlink(path_.c_str());  // another job's may be there by now
+        } catch (const Error&) {                                          // not ours any more
+        }
+        ::sodium_memzero(text_.data(), text_.size());
+    }
+    PutInvitation(const PutInvitation&) = delete;
+    PutInvitation& operator=(const PutInvitation&) = delete;
+    void put(const std::string& text) {
+        put_invitation(path_, text);
+        text_ = text;
+    }
+
+  private:
+    std::string path_;
+    std::string text_;
+};
+
+}  // namespace
+
+std::unique_ptr<Bootstrap> join_directory() {
+    const std::string directory = environment(kDirectoryVariable);
+    const int size = whole_number(kDirectorySizeVariable, kDirectoryName, 1, kMostRanks);
+    const int rank = whole_number(kDirectoryRankVariable, kDirectoryName, 0, size - 1);
+    const std::string path = invitation_path(directory, environment(kDirectoryJobVariable));
+    if (::access(directory.c_str(), X_OK) != 0) refuse_directory(path, fmt::format("has no place: {}", std::strerror(errno)));
+
+    RendezvousOptions options = rendezvous_options();
+    options.invitation_may_be_stale = true;
+    const Nanoseconds until = deadline_after(options.join_timeout);
+    PutInvitation own(path);
+    const Share share = [&](std::string mine) {
+        if (!mine.empty()) {
+            own.put(mine);
+            return mine;
+        }
+        for (auto pause = kFirstLook;; pause = std::min(pause * 2, kSlowestLook)) {
+            if (auto text = get_invitation(path)) return *text;
+            if (monotonic_now() >= until) {
+                throw Error(ErrorCode::timeout,
+                            fmt::format("rank {} of {}: rank 0 has not put its invitation at {} in time", rank, size, path));
+            }
+            std::this_thread::sleep_for(pause);
+        }
+    };
+    return std::make_unique<Rendezvous>(kDirectoryName, rank, size, share, options);
+}
+
+}  // namespace rollcall::bootstrap

@@ -1,0 +1,114 @@
+#include "bootstrap/starters/key_file.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <pwd.h>
+#include <sodium.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <rollcall/error.hpp>
+
+#include "bootstrap/starters/write_whole.hpp"
+#include "foundation/descriptor.hpp"
+
+namespace rollcall::bootstrap {
+namespace {
+
+constexpr std::size_t kKeyDigits = 2 * kKeyBytes;
+
+[[noreturn]] void refuse_key_file(const std::string& path, const std::string& why) {
+    throw Error(
+        ErrorCode::bootstrap,
+        fmt::format("the key file {} cannot be used: {}; set ROLLCALL_KEY_FILE to another one, which all hosts of the job see", path, why));
+}
+
+unsigned char* raw_bytes(std::byte* bytes) { return reinterpret_cast<unsigned char*>(bytes); }
+
+/// Nothing when there is no such file.
+std::optional<Key> try_key_file(const std::string& path) {
+    // Without waiting: what others put there may be a pipe.
+    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (!file && errno == ENOENT) return std::nullopt;
+    struct stat status {};
+    if (!file || ::fstat(file.get(), &status) != 0) refuse_key_file(path, std::strerror(errno));
+    if (!S_ISREG(status.st_mode)) refuse_key_file(path, "it is not a regular file");
+    if (status.st_uid != ::geteuid()) refuse_key_file(path, "it belongs to another user");
+    if ((status.st_mode & 077) != 0) {
+        refuse_key_file(path, fmt::format("others may use it (its mode is {:03o}): if nobody has read it, chmod 600 it, else remove it",
+                                          status.st_mode & 0777));
+    }
+    std::array<char, kKeyDigits + 2> text{};
+    const ssize_t length = ::read(file.get(), text.data(), text.size());
+    const bool whole =
+        length == static_cast<ssize_t>(kKeyDigits) || (length == static_cast<ssize_t>(kKeyDigits + 1) && text[kKeyDigits] == '\n');
+    std::array<std::byte, kKeyBytes> bytes{};
+    std::size_t decoded = 0;
+    const bool good = whole &&
+                      ::sodium_hex2bin(raw_bytes(bytes.data()), bytes.size(), text.data(), kKeyDigits, nullptr, &decoded, nullptr) == 0 &&
+                      decoded == kKeyBytes;
+    ::sodium_memzero(text.data(), text.size());
+    if (!good) refuse_key_file(path, fmt::format("it does not hold a key, which is {} hexadecimal digits", kKeyDigits));
+    Key key{bytes};
+    ::sodium_memzero(bytes.data(), bytes.size());
+    return key;
+}
+
+/// Written beside it first, so that nobody ever sees a part of a key; link() lets the first one win.
+void make_key_file(const std::string& path) {
+    const Key key = Key::random();
+    std::array<char, kKeyDigits + 1> text{};
+    ::sodium_bin2hex(text.data(), text.size(), reinterpret_cast<const unsigned char*>(key.bytes().data()), kKeyBytes);
+    text[kKeyDigits] = '\n';
+    const std::string beside = fmt::format("{}.{}-{:08x}", path, ::getpid(), ::randombytes_random());
+    const Descriptor file(::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    int code = file ? 0 : errno;
+    if (file) {
+        code = write_whole(file.get(), {text.data(), text.size()});
+        if (code == 0 && ::link(beside.c_str(), path.c_str()) != 0 && errno != EEXIST) code = errno;
+        ::unlink(beside.c_str());
+    }
+    ::sodium_memzero(text.data(), text.size());
+    if (code == ENOENT) {
+        refuse_key_file(path, fmt::format("it is not there and cannot be made, because there is no directory '{}'",
+                                          std::filesystem::path(path).parent_path().string()));
+    }
+    if (code != 0) refuse_key_file(path, fmt::format("it is not there and cannot be made: {}", std::strerror(code)));
+}
+
+}  // namespace
+
+std::string key_file_path(const std::string& setting) {
+    if (!setting.empty()) return setting;
+    const char* home = std::getenv("HOME");
+    if (home == nullptr || *home == '\0') {
+        const passwd* const entry = ::getpwuid(::geteuid());
+        home = entry != nullptr ? entry->pw_dir : nullptr;
+    }
+    if (home == nullptr || *home == '\0') {
+        throw Error(ErrorCode::bootstrap, "this user has no home directory for ~/.config/rollcall/key: set ROLLCALL_KEY_FILE");
+    }
+    // Only these directories are made: a path that somebody has set may be mistyped.
+    const std::filesystem::path directory = std::filesystem::path(home) / ".config" / "rollcall";
+    std::error_code error;
+    if (std::filesystem::exists(home, error) && !std::filesystem::exists(directory, error)) {
+        std::filesystem::create_directories(directory, error);
+        std::filesystem::permissions(directory, std::filesystem::perms::owner_all, error);
+    }
+    return directory / "key";
+}
+
+Key read_key_file(const std::string& path) {
+    if (auto key = try_key_file(path)) return *key;
+    make_key_file(path);
+    if (auto key = try_key_file(path)) return *key;
+    refuse_key_file(path, "it was removed while it was read");
+}
+
+}  // namespace rollcall::bootstrap

@@ -1,0 +1,117 @@
+#include "bootstrap/starters/torchrun.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+#include <rollcall/error.hpp>
+
+#include "bootstrap/ports.hpp"
+#include "bootstrap/rendezvous/log.hpp"
+#include "bootstrap/rendezvous/network.hpp"
+#include "bootstrap/rendezvous/rendezvous.hpp"
+#include "bootstrap/starters/environment.hpp"
+#include "bootstrap/starters/key_file.hpp"
+#include "foundation/clock.hpp"
+#include "foundation/settings.hpp"
+
+namespace rollcall::bootstrap {
+namespace {
+
+constexpr const char* kTorchrunName = "a launcher like torchrun";
+constexpr int kHighestPort = 65535;
+/// So many may be taken by others.
+constexpr std::uint32_t kPorts = 16;
+/// A name that is not known yet, because its host is only being started, is asked for again.
+constexpr auto kResolvePause = std::chrono::milliseconds(250);
+
+/// Ports that all ranks try in this order. MASTER_PORT is not among them: the store of torch's own is there, or will be.
+std::vector<std::uint16_t> ports_of(const Key& key) {
+    const Key numbers = key.derive({"ports"});
+    std::uint32_t begin = 0;
+    std::memcpy(&begin, numbers.bytes().data(), sizeof begin);
+    std::vector<std::uint16_t> ports;
+    for (std::uint32_t i = 0; i < kPorts; ++i) ports.push_back(static_cast<std::uint16_t>(kFirstPort + (begin + i) % kPortRange));
+    return ports;
+}
+
+bool names_loopback(const std::string& name) {
+    const auto numeric = SocketAddress::parse(name, 0);
+    return name == "localhost" || (numeric && numeric->loopback());
+}
+
+SocketAddress address_of_master(const std::string& name) {
+    SocketAddress address;
+    try {
+        address = SocketAddress::resolve(name, 1);
+    } catch (const Error& error) {
+        throw Error(error.code(), fmt::format("MASTER_ADDR={}: {}", name, error.what()));
+    }
+    if (address.wildcard()) {
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("MASTER_ADDR={} stands for every address, and rank 0 listens at one only: set "
+                                "it to the name of rank 0's host, or to 127.0.0.1 if all ranks are on one host",
+                                name));
+    }
+    return address;
+}
+
+/// Where rank 0 listens. Many systems know their own name as a loopback address, and a name may stand for an address that is
+/// translated on its way here.
+std::string listening_address(const std::string& name, const std::string& net) {
+    const SocketAddress meant = address_of_master(name);
+    if (is_of_this_host(meant) && (!meant.loopback() || names_loopback(name))) return meant.address();
+    std::string address = address_in_use(net);
+    rendezvous_log(LogLevel::debug, "MASTER_ADDR={} is {}, at which other hosts do not reach this one: rank 0 listens at {}", name,
+                   meant.address(), address);
+    return address;
+}
+
+}  // namespace
+
+bool torchrun_is_evident() {
+    for (const char* variable : {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}) {
+        if (std::getenv(variable) == nullptr) return false;
+    }
+    return true;
+}
+
+std::unique_ptr<Bootstrap> join_torchrun() {
+    const auto settings = Settings::from_environment();
+    const int size = whole_number("WORLD_SIZE", kTorchrunName, 1, kMostRanks);
+    const int rank = whole_number("RANK", kTorchrunName, 0, size - 1);
+    const int master_port = whole_number("MASTER_PORT", kTorchrunName, 1, kHighestPort);
+    const std::string name = environment("MASTER_ADDR");
+    const Key key =
+        read_key_file(key_file_path(settings.key_file))
+            .derive({"rollcall torchrun", name, std::to_string(master_port), std::to_string(size), environment("TORCHELASTIC_RUN_ID")});
+
+    RendezvousOptions options = rendezvous_options();
+    options.key = key;
+    if (options.port == 0) {
+        options.more_ports = ports_of(key);
+        options.port = options.more_ports.front();
+        options.more_ports.erase(options.more_ports.begin());
+    }
+    options.port_advice = "set ROLLCALL_PORT to a free port, to the same one on all ranks";
+    options.invitation_may_be_stale = true;  // what answers there may still be the job before this one
+    if (rank == 0) options.address = listening_address(name, settings.net);
+
+    const Nanoseconds until = deadline_after(options.join_timeout);
+    const Share share = [&](std::string mine) {
+        if (!mine.empty()) return mine;
+        for (;;) {
+            try {
+                return Invitation{address_of_master(name).address(), options.port, key}.text();
+            } catch (const Error& error) {
+                if (error.code() == ErrorCode::invalid_argument || monotonic_now() >= until) throw;
+                std::this_thread::sleep_for(kResolvePause);
+            }
+        }
+    };
+    return std::make_unique<Rendezvous>(kTorchrunName, rank, size, share, options);
+}
+
+}  // namespace rollcall::bootstrap

@@ -1,0 +1,180 @@
+/// \file
+/// What is said of an algorithm beside its code, when it is chosen, and what is checked of that while the library is built.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <span>
+#include <string_view>
+
+#include "runtime/group/call.hpp"
+#include "runtime/lane/operation.hpp"
+
+namespace rollcall::collectives {
+
+using runtime::Operation;
+using runtime::OperationKind;
+using runtime::Task;
+
+/// What a call has, and what an algorithm needs. The same on all ranks: only what all of them know is a condition.
+enum class Condition : std::uint16_t {
+    oracle = 1 << 0,         ///< All arrivals are known beforehand: in simulations.
+    landing = 1 << 1,        ///< Early data can land (the budget is not zero).
+    shared_boards = 1 << 2,  ///< All ranks are on one node and share memory, and have slots on each other's arrivals boards.
+    equal_blocks = 1 << 3,   ///< All blocks have the same size.
+    commutative = 1 << 4,    ///< What is combined may be combined in any order of operands.
+    any_order = 1 << 5,      ///< And the result need not be the same, to the last bit, whoever comes first.
+    element_type = 1 << 6,   ///< The elements of the data are known, so that it may be cut between any two of them.
+    node_memory = 1 << 7,    ///< All ranks are on one node, and share memory to publish in.
+    whole_pieces = 1 << 9,   ///< A piece of node memory holds whole elements only.
+    background = 1 << 8,     ///< Parts of a call begin before their callers, and go on after them (runtime/lane/deputy.hpp).
+};
+
+class Conditions {
+  public:
+    constexpr Conditions() = default;
+    constexpr Conditions(Condition one) : bits_(static_cast<std::uint16_t>(one)) {}
+    constexpr Conditions with(Conditions others) const { return Conditions(bits_ | others.bits_); }
+    constexpr Conditions without(Conditions others) const { return Conditions(bits_ & ~others.bits_); }
+    constexpr bool contains(Conditions all) const { return (all.bits_ & ~bits_) == 0; }
+    constexpr bool empty() const { return bits_ == 0; }
+    constexpr bool operator==(const Conditions&) const = default;
+
+  private:
+    constexpr explicit Conditions(int bits) : bits_(static_cast<std::uint16_t>(bits)) {}
+    std::uint16_t bits_ = 0;
+};
+constexpr Conditions operator|(Condition one, Condition other) { return Conditions(one).with(other); }
+constexpr Conditions operator|(Conditions some, Condition other) { return some.with(other); }
+
+/// What a call has unless something is said against it.
+inline constexpr Conditions kUsual = Condition::landing | Condition::equal_blocks | Condition::commutative | Condition::any_order |
+                                     Condition::element_type | Condition::whole_pieces;
+
+/// What some call between real processes can have.
+inline constexpr Conditions kReal = kUsual | Condition::shared_boards | Condition::node_memory | Condition::background;
+
+/// A few names.
+class Aliases {
+  public:
+    constexpr Aliases() = default;
+    constexpr Aliases(std::initializer_list<std::string_view> names) : count_(names.size()) {
+        std::copy(names.begin(), names.end(), names_.begin());
+    }
+    constexpr const std::string_view* begin() const { return names_.data(); }
+    constexpr const std::string_view* end() const { return names_.data() + count_; }
+    constexpr std::size_t size() const { return count_; }
+
+  private:
+    std::array<std::string_view, 4> names_;
+    std::size_t count_ = 0;
+};
+
+/// How an algorithm is called in messages: a hash of its name (FNV-1a, folded), so that it does not change when others are added.
+constexpr std::uint16_t number_of(std::string_view name) {
+    std::uint32_t hash = 2166136261u;
+    for (const char character : name) hash = (hash ^ static_cast<unsigned char>(character)) * 16777619u;
+    return static_cast<std::uint16_t>(hash >> 16 ^ hash);
+}
+
+struct AlgorithmEntry {
+    OperationKind operation;
+    std::string_view name;
+    Aliases aliases = {};  ///< The papers' short names, for the command line.
+    runtime::Algorithm algorithm;
+    std::string_view summary;
+    std::string_view paper = "";
+    std::string_view limits = "";   ///< In words; empty: none.
+    bool segmented = false;         ///< Uses the segment size.
+    bool whole_by_default = false;  ///< And takes 0 where none is given.
+    Conditions needs = {};          ///< Never run in a call that has not all of these.
+    /// It runs in a planned call from the beginning of the compute phase on, and says itself what waits for its caller. Others
+    /// are begun when their caller arrives.
+    bool begins_early = false;
+    /// A rank's part may run without its caller: it needs nothing but the buffers, and no slots on the arrivals board.
+    bool runs_alone = false;
+    std::uint16_t number = number_of(name);
+
+    constexpr bool is_called(std::string_view text) const {
+        return name == text || std::find(aliases.begin(), aliases.end(), text) != aliases.end();
+    }
+};
+
+// Where several algorithms come from.
+inline constexpr std::string_view kPatarasukYuan = "Patarasuk, Yuan: Efficient MPI_Bcast across different process arrival patterns";
+inline constexpr std::string_view kProficz =
+    "Proficz: Process arrival pattern aware algorithms for acceleration of scatter and gather operations";
+inline constexpr std::string_view kTraeff = "Träff: On Optimal Trees for Irregular Gather and Scatter Collectives";
+
+inline constexpr std::string_view kThakur = "Thakur, Rabenseifner, Gropp: Optimization of collective communication operations in MPICH";
+
+inline constexpr std::string_view kNodeMemory = "Our own, after the non-blocking model of Patarasuk and Yuan";
+
+inline constexpr std::uint64_t kAnyBytes = std::numeric_limits<std::uint64_t>::max();
+inline constexpr int kAnyRanks = std::numeric_limits<int>::max();
+
+/// What `auto` takes: the first rule that fits. `why` says what was measured or proved.
+struct Rule {
+    std::uint64_t up_to_bytes;
+    int up_to_ranks;
+    const AlgorithmEntry* algorithm;
+    std::string_view why;
+    Conditions where = {};  ///< Holds in calls that have all of these (and what the algorithm needs).
+    /// The piece that a call of this size between so many ranks is cut into, where nothing else is asked for; null: that of the setting.
+    std::uint64_t (*segment)(std::uint64_t bytes, int ranks) = nullptr;
+};
+
+/// The entry of this name, for rules. A name that there is not does not compile.
+template <std::size_t N>
+consteval const AlgorithmEntry* named(const AlgorithmEntry (&entries)[N], std::string_view name) {
+    const AlgorithmEntry* const found = std::find_if(entries, entries + N, [&](const auto& entry) { return entry.name == name; });
+    if (found == entries + N) throw "no algorithm has this name";
+    return found;
+}
+
+// --- what is checked of the tables of an operation, while the library is built -----------------------------------------------
+
+/// No name or alias means two algorithms, or `auto`.
+constexpr bool names_are_unique(std::span<const AlgorithmEntry> entries) {
+    for (const AlgorithmEntry& entry : entries) {
+        if (entry.is_called("auto") || entry.is_called("")) return false;
+        for (const std::string_view alias : entry.aliases)
+            if (alias == entry.name || std::count(entry.aliases.begin(), entry.aliases.end(), alias) != 1) return false;
+        for (const AlgorithmEntry& other : entries) {
+            if (&other == &entry) continue;
+            if (other.is_called(entry.name)) return false;
+            for (const std::string_view alias : entry.aliases)
+                if (other.is_called(alias)) return false;
+        }
+    }
+    return true;
+}
+
+/// Every algorithm has a number of its own; 0 stands for none.
+constexpr bool numbers_are_unique(std::span<const AlgorithmEntry> entries) {
+    for (const AlgorithmEntry& entry : entries) {
+        if (entry.number == 0) return false;
+        for (const AlgorithmEntry& other : entries)
+            if (&other != &entry && other.number == entry.number) return false;
+    }
+    return true;
+}
+
+constexpr bool are_complete(std::span<const AlgorithmEntry> entries, OperationKind operation) {
+    for (const AlgorithmEntry& entry : entries)
+        if (entry.operation != operation || !entry.algorithm || entry.summary.empty()) return false;
+    return !entries.empty();
+}
+
+/// The last rule takes every call there can be, and none a simulation's oracle.
+constexpr bool are_enough(std::span<const Rule> rules) {
+    for (const Rule& rule : rules)
+        if (rule.why.empty() || rule.algorithm->needs.contains(Condition::oracle)) return false;
+    const Rule& last = rules.back();
+    return last.up_to_bytes == kAnyBytes && last.up_to_ranks == kAnyRanks && last.where.empty() && last.algorithm->needs.empty();
+}
+
+}  // namespace rollcall::collectives

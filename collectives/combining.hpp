@@ -1,0 +1,47 @@
+/// \file
+/// What algorithms that combine have in common.
+#pragma once
+
+#include <optional>
+
+#include "collectives/blocks.hpp"
+#include "runtime/lane/operation.hpp"
+#include "runtime/lane/publication.hpp"
+
+namespace rollcall::collectives {
+
+/// Combines what all ranks bring, up a binomial tree, into `data` of rank `top` (elsewhere not looked at). Operands stay in rank order if
+/// `top` is 0. The children of a rank come in the order of their distance. Uses one step.
+Task combine_up_tree(Operation& op, int top, transport::Bytes data, std::uint64_t step);
+
+/// A rank's part of the elements where ranks share them out: whole elements, as many as for any other rank, or one more. In bytes.
+struct Share {
+    std::uint64_t begin, end;
+    std::uint64_t size() const { return end - begin; }
+};
+inline Share share_of(const Operation& op, int rank) {
+    const std::uint64_t element = op.arguments().combiner.element_bytes, elements = op.call().bytes / element;
+    const auto n = static_cast<std::uint64_t>(op.size()), i = static_cast<std::uint64_t>(rank);
+    const auto bound = [&](std::uint64_t k) { return (elements / n * k + std::min(k, elements % n)) * element; };
+    return {bound(i), bound(i + 1)};
+}
+
+/// Where operands are combined one after the other in rank order: the lowest rank first, into `data`. Where the contribution stands in
+/// `data`, and is not the first, that is done beside it until the last one.
+class InRankOrder {
+  public:
+    explicit InRankOrder(Operation& op);
+    /// Where the operand of rank 0 goes.
+    transport::Bytes first() const { return into_; }
+    /// Where what is combined with that of this rank goes.
+    transport::Bytes into(int rank) const { return rank + 1 == op_.size() ? op_.arguments().data : into_; }
+    /// What has been combined.
+    transport::ConstBytes left() const { return into_; }
+
+  private:
+    Operation& op_;
+    std::optional<Scratch> scratch_;
+    transport::Bytes into_;
+};
+
+}  // namespace rollcall::collectives

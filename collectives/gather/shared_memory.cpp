@@ -1,0 +1,59 @@
+// Gather through node memory, our own, after the non-blocking model of P. Patarasuk and X. Yuan, "Efficient MPI_Bcast across
+// different process arrival patterns", section 3.1.
+//
+// Idea: each rank writes its block into memory that the ranks of its node share, and leaves, whether the root has come or not. The
+// root copies out what is there, in whatever order it comes. Nobody but the root waits for anybody. A planned root copies before its
+// caller arrives.
+//
+// Example, n = 3, root 0, a copy of a block takes 1, arrivals 0, 5, 0: 2 writes until 1 and leaves, the root copies its own block
+// until 1, and 2's until 2; 1 writes from 5 to 6 and leaves, the root copies from 6 to 7. Exits 7, 6, 1.
+#include <algorithm>
+#include <deque>
+
+#include "collectives/blocks.hpp"
+#include "collectives/gather/gather.hpp"
+#include "collectives/published.hpp"
+
+namespace rollcall::collectives {
+namespace {
+
+struct Contribution {
+    Contribution(Operation& op, int rank, transport::Bytes its_place) : reading(op, rank, false, its_place.size), place(its_place) {}
+    Reading reading;
+    transport::Bytes place;
+};
+
+}  // namespace
+
+Task gather_shared_memory(Operation& op) {
+    const auto contribution = op.arguments().contribution;
+    if (op.rank() != op.root()) {
+        co_await op.arrival();
+        co_await publish_all(op, op.root(), contribution);
+        co_return;
+    }
+    std::deque<Contribution> others;
+    for (int i = 1; i < op.size(); ++i) {
+        const int rank = (op.root() + i) % op.size();
+        others.emplace_back(op, rank, block_of(op, rank));
+    }
+    bool own_is_missing = true;
+    Contribution* here = nullptr;
+    const auto something_is_here = [&] {
+        const auto found = std::find_if(others.begin(), others.end(), [](Contribution& other) { return other.reading.is_here(); });
+        here = found == others.end() ? nullptr : &*found;
+        return here != nullptr;
+    };
+    for (std::size_t missing = others.size(); missing > 0 || own_is_missing;) {
+        co_await op.until([&] { return something_is_here() || (own_is_missing && op.has_arrived()); });
+        if (here) {
+            co_await copy_what_is_here(op, here->reading, here->place);
+            if (here->reading.complete()) --missing;
+        } else {
+            own_is_missing = false;
+            co_await copy_own(op, block_of(op, op.rank()), contribution);
+        }
+    }
+}
+
+}  // namespace rollcall::collectives

@@ -1,0 +1,83 @@
+#include "collectives/operations.hpp"
+
+#include <algorithm>
+
+#include "collectives/allreduce/allreduce.hpp"
+#include "collectives/barrier/barrier.hpp"
+#include "collectives/broadcast/broadcast.hpp"
+#include "collectives/gather/gather.hpp"
+#include "collectives/reduce/reduce.hpp"
+#include "collectives/scatter/scatter.hpp"
+
+namespace rollcall::collectives {
+namespace {
+
+constexpr OperationRow kRows[] = {
+    {.kind = OperationKind::broadcast,
+     .data = {.reads = Who::root, .writes = Who::others, .extent = Extent::message},
+     .reaches = "to",
+     .algorithms = kBroadcastAlgorithms,
+     .rules = kBroadcastRules},
+    {.kind = OperationKind::scatter,
+     .data = {.reads = Who::root, .extent = Extent::blocks},
+     .result = {.writes = Who::everybody, .extent = Extent::block, .only_copies = Who::root},
+     .reaches = "to each of",
+     .algorithms = kScatterAlgorithms,
+     .rules = kScatterRules},
+    {.kind = OperationKind::gather,
+     .contribution = {.reads = Who::everybody, .extent = Extent::block},
+     .data = {.writes = Who::root, .extent = Extent::blocks},
+     .reaches = "from each of",
+     .algorithms = kGatherAlgorithms,
+     .rules = kGatherRules},
+    {.kind = OperationKind::reduce,
+     .contribution = {.reads = Who::everybody, .extent = Extent::message},
+     .data = {.writes = Who::root, .extent = Extent::message},
+     .combines = true,
+     .reaches = "of",
+     .algorithms = kReduceAlgorithms,
+     .rules = kReduceRules},
+    {.kind = OperationKind::allreduce,
+     .contribution = {.reads = Who::everybody, .extent = Extent::message},
+     .data = {.writes = Who::everybody, .extent = Extent::message},
+     .combines = true,
+     .reaches = "of",
+     .algorithms = kAllreduceAlgorithms,
+     .rules = kAllreduceRules},
+    {.kind = OperationKind::barrier, .reaches = "of", .algorithms = kBarrierAlgorithms, .rules = kBarrierRules},
+};
+
+constexpr bool all_rows(auto predicate) { return std::all_of(std::begin(kRows), std::end(kRows), predicate); }
+static_assert(all_rows([](const OperationRow& row) { return are_complete(row.algorithms, row.kind); }),
+              "an algorithm has no code, no summary, or stands with another operation than it says");
+static_assert(all_rows([](const OperationRow& row) { return names_are_unique(row.algorithms); }),
+              "a name or alias means two algorithms of an operation");
+static_assert(all_rows([](const OperationRow& row) { return numbers_are_unique(row.algorithms); }),
+              "two names of an operation's algorithms have the same hash: rename one");
+static_assert(all_rows([](const OperationRow& row) { return are_enough(row.rules); }),
+              "an operation has calls without a rule, or a rule without a reason");
+
+constexpr std::size_t kNoRow = std::size(kRows);
+/// The place of each kind's row.
+constexpr auto kRowOf = [] {
+    std::array<std::size_t, kOperationKinds> places{};
+    places.fill(kNoRow);
+    for (std::size_t i = 0; i < std::size(kRows); ++i) places[index_of(kRows[i].kind)] = i;
+    return places;
+}();
+static_assert(std::all_of(kOperationNames.begin(), kOperationNames.end(),
+                          [](const auto& known) { return known.setting.empty() == (kRowOf[index_of(known.kind)] == kNoRow); }),
+              "operations with a row and operations with a setting (foundation/operation_kind.hpp) are not the same");
+
+}  // namespace
+
+const OperationRow& operation(OperationKind kind) noexcept { return kRows[kRowOf[index_of(kind)]]; }
+
+const OperationRow* find_operation(std::string_view wanted) noexcept {
+    const auto found = std::find_if(std::begin(kRows), std::end(kRows), [&](const OperationRow& row) { return name(row.kind) == wanted; });
+    return found == std::end(kRows) ? nullptr : &*found;
+}
+
+std::span<const OperationRow> operations() noexcept { return kRows; }
+
+}  // namespace rollcall::collectives

@@ -1,0 +1,136 @@
+/// \file
+/// Every collective operation as one row: who brings what, who gets what, and its algorithms. The checks of arguments, plans,
+/// explanations, the faces in C++ and C, the benchmark's operands and the tests are made from it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <ranges>
+#include <span>
+#include <string_view>
+
+#include "collectives/algorithm.hpp"
+#include "collectives/reductions/reductions.hpp"
+
+namespace rollcall::collectives {
+
+/// Ranks, as far as an operation tells them apart.
+enum class Who : std::uint8_t { nobody, root, others, everybody };
+constexpr bool includes(Who who, bool is_root) { return who == Who::everybody || who == (is_root ? Who::root : Who::others); }
+
+/// An operation moves a vector: a message, or blocks of all ranks in their order. What a buffer holds of it: the message, this
+/// rank's block, or all blocks.
+enum class Extent : std::uint8_t { message, block, blocks };
+
+/// One buffer of an operation, who reads it and who writes it; who does neither does not have it.
+struct Operand {
+    Who reads = Who::nobody, writes = Who::nobody;
+    Extent extent = Extent::message;
+    /// Who writes there nothing but its own block of `data`, which it has from the beginning.
+    Who only_copies = Who::nobody;
+
+    constexpr bool is_read(bool is_root) const { return includes(reads, is_root); }
+    constexpr bool is_written(bool is_root) const { return includes(writes, is_root); }
+    constexpr bool is_had(bool is_root) const { return is_read(is_root) || is_written(is_root); }
+    constexpr bool exists() const { return reads != Who::nobody || writes != Who::nobody; }
+    constexpr bool tells_root() const { return reads == Who::root || reads == Who::others || writes == Who::root || writes == Who::others; }
+};
+
+/// The buffers of a call, and of runtime::Arguments.
+enum class Slot : std::uint8_t { contribution, data, result };
+inline constexpr std::array kSlots = {Slot::contribution, Slot::data, Slot::result};
+
+/// Where they are. A rank has those that its row says; the others are not looked at.
+struct Buffers {
+    const void* contribution = nullptr;
+    void* data = nullptr;  ///< Not written where the row says that it is only read.
+    void* result = nullptr;
+};
+
+/// How much of a buffer a rank has: nothing, `bytes`, or that of all ranks.
+enum class Amount : std::uint8_t { none, one, all };
+struct Amounts {
+    Amount contribution, data, result;
+};
+
+struct OperationRow {
+    OperationKind kind;
+    Operand contribution = {}, data = {}, result = {};
+    /// Elements that all ranks bring become one. The contributions then differ, though the extent is that of a message.
+    bool combines = false;
+    std::string_view reaches;  ///< "broadcast of 8 bytes `to` 4 ranks"
+    std::span<const AlgorithmEntry> algorithms;
+    std::span<const Rule> rules;
+
+    // What follows from the operands, looked up in each call.
+    bool moves_data = any_operand([](const Operand& operand) { return operand.exists(); });
+    bool has_root = any_operand([](const Operand& operand) { return operand.tells_root(); });
+    /// Whether its size is that of a block.
+    bool in_blocks = any_operand([](const Operand& operand) { return operand.exists() && operand.extent != Extent::message; });
+    /// Of the others, and of the root.
+    std::array<Amounts, 2> amounts = {amounts_of(false), amounts_of(true)};
+
+    constexpr const Operand& operand(Slot slot) const {
+        return slot == Slot::contribution ? contribution : slot == Slot::data ? data : result;
+    }
+    constexpr bool any_operand(auto predicate) const { return predicate(contribution) || predicate(data) || predicate(result); }
+
+  private:
+    constexpr Amounts amounts_of(bool is_root) const {
+        const auto of = [&](const Operand& operand) {
+            if (!operand.is_had(is_root)) return Amount::none;
+            return operand.extent == Extent::blocks ? Amount::all : Amount::one;
+        };
+        return {of(contribution), of(data), of(result)};
+    }
+};
+
+/// The row of an operation. The kind must be one that has algorithms.
+const OperationRow& operation(OperationKind kind) noexcept;
+/// The same by its name, or null.
+const OperationRow* find_operation(std::string_view name) noexcept;
+std::span<const OperationRow> operations() noexcept;
+/// Every algorithm, by operation.
+inline auto catalogue() {
+    return operations() | std::views::transform([](const OperationRow& row) -> const auto& { return row.algorithms; }) | std::views::join;
+}
+
+/// No buffer is larger: the largest object of C++.
+inline constexpr std::uint64_t kMostBytes = std::numeric_limits<std::ptrdiff_t>::max();
+
+/// What of the vector an operand is, in bytes.
+struct Part {
+    std::uint64_t offset, size;
+};
+constexpr Part part_of(const Operand& operand, std::uint64_t bytes, int ranks, int rank) {
+    switch (operand.extent) {
+        case Extent::block: return {bytes * static_cast<std::uint64_t>(rank), bytes};
+        case Extent::blocks: return {0, bytes * static_cast<std::uint64_t>(ranks)};
+        case Extent::message: break;
+    }
+    return {0, bytes};
+}
+
+/// The arguments of one rank's call: of the buffers those that it has, with their sizes: `bytes`, or `all`. Null buffers are phantoms.
+/// Where elements are combined, by Reduction(): a sum of bytes.
+inline runtime::Arguments arguments_of(const OperationRow& row, const Buffers& buffers, std::uint64_t bytes, std::uint64_t all,
+                                       bool is_root) noexcept {
+    const Amounts& amounts = row.amounts[is_root];
+    const auto give = [&](auto& argument, Amount amount, auto* buffer) {
+        if (amount != Amount::none) argument = {buffer, amount == Amount::one ? bytes : all};
+    };
+    runtime::Arguments arguments;
+    give(arguments.contribution, amounts.contribution, buffers.contribution);
+    give(arguments.data, amounts.data, buffers.data);
+    give(arguments.result, amounts.result, buffers.result);
+    if (row.combines) [[unlikely]]
+        arguments.combiner = combiner_of(Reduction());
+    return arguments;
+}
+inline runtime::Arguments arguments_of(const OperationRow& row, const Buffers& buffers, std::uint64_t bytes, int ranks,
+                                       bool is_root) noexcept {
+    return arguments_of(row, buffers, bytes, bytes * static_cast<std::uint64_t>(ranks), is_root);
+}
+
+}  // namespace rollcall::collectives

@@ -1,0 +1,36 @@
+/// \file
+/// Whole messages through node memory (runtime/lane/publication.hpp), for the algorithms that need no more than that.
+#pragma once
+
+#include "runtime/lane/operation.hpp"
+#include "runtime/lane/publication.hpp"
+
+namespace rollcall::collectives {
+
+using runtime::kEverybody;
+using runtime::Operation;
+using runtime::Pending;
+using runtime::Publication;
+using runtime::Reading;
+using runtime::Task;
+
+/// The step of the messages by which data goes that finds no room. Operations that publish send nothing else.
+inline constexpr std::uint64_t kPublishedStep = 0;
+
+/// Publishes all of `data` for rank `to`, or kEverybody, as room is made.
+Task publish_all(Operation& op, int to, transport::ConstBytes data);
+
+/// Copies the pieces that are here.
+Task copy_what_is_here(Operation& op, Reading& reading, transport::Bytes into, std::uint64_t step = kPublishedStep);
+
+/// Combines `left` with the pieces that are here, where they stand, into `into`, which may be `left`. Both have the size of all.
+Task combine_what_is_here(Operation& op, Reading& reading, transport::Bytes into, transport::ConstBytes left);
+
+/// Combines what each rank publishes for this one, or for everybody, with this rank's own contribution, one after the other in rank order,
+/// into `data`.
+Task combine_in_rank_order(Operation& op, bool for_everybody);
+
+/// Copies all that rank `from` publishes.
+Task copy_all(Operation& op, int from, bool for_everybody, transport::Bytes into);
+
+}  // namespace rollcall::collectives

@@ -1,0 +1,84 @@
+/// \file
+/// The reduce algorithms, one file each. Arguments: on every rank `contribution`, its elements; at the root `data`, where the combined ones
+/// go (its contribution may stand there); `combiner`; `segment_bytes`. What does not commute is combined in rank order: by algorithms that
+/// can; the others say that they need operands that commute.
+#pragma once
+
+#include "collectives/algorithm.hpp"
+
+namespace rollcall::collectives {
+
+Task reduce_linear(Operation& op);
+Task reduce_binomial(Operation& op);
+Task reduce_pipelined(Operation& op);
+Task reduce_shared_memory(Operation& op);
+Task reduce_clairvoyant(Operation& op);
+
+inline constexpr AlgorithmEntry kReduceAlgorithms[] = {
+    {.operation = OperationKind::reduce,
+     .name = "linear",
+     .aliases = {"lin"},
+     .algorithm = &reduce_linear,
+     .summary = "the root receives from each rank in turn, and combines",
+     .runs_alone = true},
+    {.operation = OperationKind::reduce,
+     .name = "binomial",
+     .aliases = {"bnom"},
+     .algorithm = &reduce_binomial,
+     .summary = "binomial tree: who has combined what its subtree brings sends it on",
+     .paper = kThakur,
+     .runs_alone = true},
+    {.operation = OperationKind::reduce,
+     .name = "pipelined",
+     .aliases = {"chain"},
+     .algorithm = &reduce_pipelined,
+     .summary = "a chain of ranks that combine pieces and pass them on",
+     .paper = kPatarasukYuan,
+     .segmented = true,
+     .runs_alone = true},
+    {.operation = OperationKind::reduce,
+     .name = "shared_memory",
+     .aliases = {"shm"},
+     .algorithm = &reduce_shared_memory,
+     .summary = "each rank writes its elements into memory that the ranks of its node share, and leaves; the root combines them there as "
+                "they come",
+     .paper = kNodeMemory,
+     .needs = Condition::node_memory | Condition::whole_pieces},
+    {.operation = OperationKind::reduce,
+     .name = "clairvoyant",
+     .aliases = {"clv"},
+     .algorithm = &reduce_clairvoyant,
+     .summary = "a schedule for the times at which ranks are expected: what early ones bring is combined when the last one comes",
+     .paper = "Proficz, Ocetkiewicz: Improving Clairvoyant: reduction algorithm resilient to imbalanced process arrival patterns",
+     .limits = "the root tells all ranks the times: for planned calls, where that is done before they arrive",
+     .segmented = true,
+     .needs = Condition::commutative | Condition::any_order,
+     .begins_early = true},
+};
+
+/// A piece of a chain: as many as there are ranks, or more.
+constexpr std::uint64_t reduce_segment(std::uint64_t bytes, int ranks) {
+    const std::uint64_t wanted = bytes / (2 * static_cast<std::uint64_t>(ranks < 2 ? 1 : ranks - 1));
+    std::uint64_t segment = 128 << 10;
+    while (segment > wanted && segment > (16 << 10)) segment /= 2;
+    return segment;
+}
+
+inline constexpr Rule kReduceRules[] = {
+    {kAnyBytes, kAnyRanks, named(kReduceAlgorithms, "shared_memory"),
+     "ranks of one node: what each brings is copied into shared memory and combined there, and nobody but the root waits for anybody",
+     Condition::node_memory},
+    {kAnyBytes, 2, named(kReduceAlgorithms, "linear"), "one message, whatever the algorithm"},
+    {8192, 8, named(kReduceAlgorithms, "linear"),
+     "what is short is carried along with its header: its sender is done at once, and nobody waits for a rank that forwards"},
+    {64 << 10, kAnyRanks, named(kReduceAlgorithms, "binomial"),
+     "short messages of many: log2 n of them enter the root instead of n - 1, and combining is shared"},
+    {kAnyBytes,
+     kAnyRanks,
+     named(kReduceAlgorithms, "pipelined"),
+     "long messages: each port carries them once, and each rank combines once, whatever the number of ranks",
+     {},
+     &reduce_segment},
+};
+
+}  // namespace rollcall::collectives

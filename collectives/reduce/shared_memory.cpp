@@ -1,0 +1,51 @@
+// Reduce through node memory, our own, after the non-blocking model of P. Patarasuk and X. Yuan, "Efficient MPI_Bcast across different
+// process arrival patterns", section 3.1.
+//
+// Idea: each rank writes its elements into memory that the ranks of its node share, and leaves, whether the root has come or not. The root
+// combines what is there, where it stands, in whatever order it comes, or in rank order where that counts. Nobody but the root waits for
+// anybody.
+//
+// Example, n = 3, root 0, a copy takes 1, and so does combining, arrivals 0, 5, 0: 2 writes until 1 and leaves, the root copies its own
+// until 1, and combines it with 2's until 2; 1 writes from 5 to 6 and leaves, the root combines from 6 to 7. Exits 7, 6, 1.
+#include <algorithm>
+#include <deque>
+#include <optional>
+
+#include "collectives/combining.hpp"
+#include "collectives/published.hpp"
+#include "collectives/reduce/reduce.hpp"
+
+namespace rollcall::collectives {
+namespace {
+
+Task combine_as_they_come(Operation& op) {
+    const auto contribution = op.arguments().contribution;
+    const auto data = op.arguments().data;
+    std::deque<Reading> others;
+    for (int i = 1; i < op.size(); ++i) others.emplace_back(op, (op.root() + i) % op.size(), false, contribution.size);
+    co_await copy_own(op, data, contribution);
+    Reading* here = nullptr;
+    const auto something_is_here = [&] {
+        const auto found = std::find_if(others.begin(), others.end(), [](Reading& other) { return other.is_here(); });
+        here = found == others.end() ? nullptr : &*found;
+        return here != nullptr;
+    };
+    for (std::size_t missing = others.size(); missing > 0;) {
+        co_await op.until(something_is_here);
+        co_await combine_what_is_here(op, *here, data, data);
+        if (here->complete()) --missing;
+    }
+}
+
+}  // namespace
+
+Task reduce_shared_memory(Operation& op) {
+    if (op.rank() != op.root())
+        co_await publish_all(op, op.root(), op.arguments().contribution);
+    else if (op.arguments().combiner.any_order)
+        co_await combine_as_they_come(op);
+    else
+        co_await combine_in_rank_order(op, false);
+}
+
+}  // namespace rollcall::collectives

@@ -1,0 +1,312 @@
+// Loops over elements, compiled once for each kind of processor by Highway, which chooses at run time. Functions of the standard library
+// must not be instantiated in that part: the linker keeps one of them, for whichever processor. What Highway has no operation for (64-bit
+// products, logical operators, located and complex numbers) is a plain loop, which the compiler may widen.
+//
+// The same bits on every processor: minima are comparisons, so that a NaN is treated alike in all lanes; nothing is fused
+// (-ffp-contract=off); halves are converted by integer arithmetic.
+#include "collectives/reductions/kernels.hpp"
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "collectives/reductions/kernels.cpp"
+#include <hwy/foreach_target.h>
+//
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace rollcall::collectives {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Function = Combiner::Function;
+
+template <class T>
+T load(const void* from, std::uint64_t i) {
+    T value;
+    std::memcpy(&value, static_cast<const char*>(from) + i * sizeof(T), sizeof(T));
+    return value;
+}
+template <class T>
+void store(void* into, std::uint64_t i, T value) {
+    std::memcpy(static_cast<char*>(into) + i * sizeof(T), &value, sizeof(T));
+}
+
+/// No buffer has more elements, which compilers would otherwise have to think of.
+inline void expect_possible(std::uint64_t count) {
+    if (count >> 56) __builtin_unreachable();
+}
+
+/// What integers are computed as, so that they wrap.
+template <class T>
+struct WrappingOf {
+    using Type = T;
+};
+template <>
+struct WrappingOf<std::int8_t> {
+    using Type = std::uint32_t;
+};
+template <>
+struct WrappingOf<std::uint8_t> {
+    using Type = std::uint32_t;
+};
+template <>
+struct WrappingOf<std::int16_t> {
+    using Type = std::uint32_t;
+};
+template <>
+struct WrappingOf<std::uint16_t> {
+    using Type = std::uint32_t;
+};
+template <>
+struct WrappingOf<std::int32_t> {
+    using Type = std::uint32_t;
+};
+template <>
+struct WrappingOf<std::int64_t> {
+    using Type = std::uint64_t;
+};
+
+template <class T>
+inline constexpr bool kIsFloating = false;
+template <>
+inline constexpr bool kIsFloating<float> = true;
+template <>
+inline constexpr bool kIsFloating<double> = true;
+
+// --- one operator: of scalars, and of vectors where Highway has it ---------------------------------------------------------------
+
+template <Operator kOperator>
+struct Combine {
+    /// Whether there is a form for vectors of T.
+    template <class T>
+    static constexpr bool has_wide() {
+        if (kOperator == Operator::logical_and || kOperator == Operator::logical_or || kOperator == Operator::logical_xor) return false;
+        return kOperator != Operator::product || kIsFloating<T> || sizeof(T) == 2 || sizeof(T) == 4;
+    }
+    template <class T>
+    static T one(T left, T right) {
+        using W = typename WrappingOf<T>::Type;
+        if constexpr (kOperator == Operator::sum) return static_cast<T>(static_cast<W>(left) + static_cast<W>(right));
+        if constexpr (kOperator == Operator::product) return static_cast<T>(static_cast<W>(left) * static_cast<W>(right));
+        if constexpr (kOperator == Operator::minimum) return right < left ? right : left;
+        if constexpr (kOperator == Operator::maximum) return left < right ? right : left;
+        if constexpr (kOperator == Operator::logical_and) return static_cast<T>(left != 0 && right != 0);
+        if constexpr (kOperator == Operator::logical_or) return static_cast<T>(left != 0 || right != 0);
+        if constexpr (kOperator == Operator::logical_xor) return static_cast<T>((left != 0) != (right != 0));
+        if constexpr (kOperator == Operator::bitwise_and) return static_cast<T>(left & right);
+        if constexpr (kOperator == Operator::bitwise_or) return static_cast<T>(left | right);
+        if constexpr (kOperator == Operator::bitwise_xor) return static_cast<T>(left ^ right);
+    }
+    template <class V>
+    static V wide(V left, V right) {
+        if constexpr (kOperator == Operator::sum) return hn::Add(left, right);
+        if constexpr (kOperator == Operator::product) return hn::Mul(left, right);
+        if constexpr (kOperator == Operator::minimum) return hn::IfThenElse(hn::Lt(right, left), right, left);
+        if constexpr (kOperator == Operator::maximum) return hn::IfThenElse(hn::Lt(left, right), right, left);
+        if constexpr (kOperator == Operator::bitwise_and) return hn::And(left, right);
+        if constexpr (kOperator == Operator::bitwise_or) return hn::Or(left, right);
+        if constexpr (kOperator == Operator::bitwise_xor) return hn::Xor(left, right);
+    }
+};
+
+/// Elements whose vectors Highway has.
+template <class T, Operator kOperator>
+void combine(const void*, void* into, const void* left, const void* right, std::uint64_t count) {
+    using C = Combine<kOperator>;
+    expect_possible(count);
+    std::uint64_t i = 0;
+    if constexpr (C::template has_wide<T>()) {
+        constexpr hn::ScalableTag<T> kWide;
+        const std::uint64_t lanes = hn::Lanes(kWide);
+        const auto at = [](const void* from, std::uint64_t element) { return static_cast<const T*>(from) + element; };
+        for (; i + lanes <= count; i += lanes)
+            hn::StoreU(C::wide(hn::LoadU(kWide, at(left, i)), hn::LoadU(kWide, at(right, i))), kWide, static_cast<T*>(into) + i);
+    }
+    for (; i < count; ++i) store<T>(into, i, C::one(load<T>(left, i), load<T>(right, i)));
+}
+
+// --- halves: as floats -----------------------------------------------------------------------------------------------------------
+
+// Bits of a float from those of a half, and back, rounded to the nearest, ties to even. As vectors of 32-bit integers, so that they are
+// the same everywhere.
+struct Half {
+    template <class D, class V>
+    static V to_float(D d, V bits) {
+        const auto sign = hn::ShiftLeft<16>(hn::And(bits, hn::Set(d, 0x8000)));
+        const auto magnitude = hn::And(bits, hn::Set(d, 0x7FFF));
+        const hn::RebindToFloat<D> f;
+        // As the mantissa and exponent of a float whose exponent is 112 too small, which a product corrects: exact, also for
+        // subnormal numbers.
+        const auto scaled = hn::Mul(hn::BitCast(f, hn::ShiftLeft<13>(magnitude)), hn::Set(f, 0x1p112f));
+        auto value = hn::BitCast(d, scaled);
+        const auto is_special = hn::Gt(magnitude, hn::Set(d, 0x7BFF));
+        value = hn::IfThenElse(is_special, hn::Or(hn::ShiftLeft<13>(magnitude), hn::Set(d, 0x7F800000)), value);
+        return hn::Or(value, sign);
+    }
+    template <class D, class V>
+    static V from_float(D d, V bits) {
+        const hn::RebindToFloat<D> f;
+        const auto sign = hn::And(hn::ShiftRight<16>(bits), hn::Set(d, 0x8000));
+        const auto magnitude = hn::And(bits, hn::Set(d, 0x7FFFFFFF));
+        const auto odd = hn::And(hn::ShiftRight<13>(magnitude), hn::Set(d, 1));
+        const auto normal = hn::ShiftRight<13>(hn::Add(hn::Add(magnitude, odd), hn::Set(d, 0xFFFu - (112u << 23))));
+        // Added to 0.5, a number below 2^-14 is rounded to a multiple of 2^-24, which then stands in the lowest bits.
+        const auto small = hn::Sub(hn::BitCast(d, hn::Add(hn::BitCast(f, magnitude), hn::Set(f, 0.5f))), hn::Set(d, 0x3F000000));
+        auto value = hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 0x38800000)), small, normal);
+        value = hn::IfThenElse(hn::Gt(magnitude, hn::Set(d, 0x477FEFFF)), hn::Set(d, 0x7C00), value);
+        value = hn::IfThenElse(hn::Gt(magnitude, hn::Set(d, 0x7F800000)), hn::Set(d, 0x7E00), value);
+        return hn::Or(value, sign);
+    }
+};
+
+struct Brain {
+    template <class D, class V>
+    static V to_float(D, V bits) {
+        return hn::ShiftLeft<16>(bits);
+    }
+    template <class D, class V>
+    static V from_float(D d, V bits) {
+        const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d, 1));
+        const auto rounded = hn::ShiftRight<16>(hn::Add(hn::Add(bits, odd), hn::Set(d, 0x7FFF)));
+        const auto is_nan = hn::Gt(hn::And(bits, hn::Set(d, 0x7FFFFFFF)), hn::Set(d, 0x7F800000));
+        return hn::IfThenElse(is_nan, hn::Or(hn::ShiftRight<16>(bits), hn::Set(d, 0x40)), rounded);
+    }
+};
+
+template <class Format, Operator kOperator>
+void combine_halves(const void*, void* into, const void* left, const void* right, std::uint64_t count) {
+    constexpr hn::ScalableTag<std::uint32_t> kBits;
+    const hn::Rebind<std::uint16_t, decltype(kBits)> halves;
+    const hn::RebindToFloat<decltype(kBits)> floats;
+    const std::uint64_t lanes = hn::Lanes(kBits);
+    const auto combined = [&](const std::uint16_t* a, const std::uint16_t* b, std::uint16_t* to) {
+        const auto one = hn::BitCast(floats, Format::to_float(kBits, hn::PromoteTo(kBits, hn::LoadU(halves, a))));
+        const auto other = hn::BitCast(floats, Format::to_float(kBits, hn::PromoteTo(kBits, hn::LoadU(halves, b))));
+        const auto both = Format::from_float(kBits, hn::BitCast(kBits, Combine<kOperator>::wide(one, other)));
+        // There is no narrowing of unsigned numbers that does not saturate from a signed view: they are below 2^16.
+        const hn::RebindToSigned<decltype(kBits)> wide_signed;
+        hn::StoreU(hn::DemoteTo(halves, hn::BitCast(wide_signed, both)), halves, to);
+    };
+    std::uint64_t i = 0;
+    const auto* const a = static_cast<const std::uint16_t*>(left);
+    const auto* const b = static_cast<const std::uint16_t*>(right);
+    for (; i + lanes <= count; i += lanes) combined(a + i, b + i, static_cast<std::uint16_t*>(into) + i);
+    if (i == count) return;
+    // The rest in a vector of its own.
+    HWY_ALIGN std::uint16_t rest[3][HWY_MAX_BYTES / sizeof(std::uint32_t)] = {};
+    const std::size_t bytes = (count - i) * sizeof(std::uint16_t);
+    std::memcpy(rest[0], a + i, bytes);
+    std::memcpy(rest[1], b + i, bytes);
+    combined(rest[0], rest[1], rest[2]);
+    std::memcpy(static_cast<std::uint16_t*>(into) + i, rest[2], bytes);
+}
+
+// --- complex and located numbers ---------------------------------------------------------------------------------------------------
+
+template <class T>
+struct Pair {
+    T real, imaginary;
+};
+
+template <class T>
+void multiply_complex(const void*, void* into, const void* left, const void* right, std::uint64_t count) {
+    expect_possible(count);
+    for (std::uint64_t i = 0; i < count; ++i) {
+        const auto a = load<Pair<T>>(left, i), b = load<Pair<T>>(right, i);
+        store<Pair<T>>(into, i, {a.real * b.real - a.imaginary * b.imaginary, a.real * b.imaginary + a.imaginary * b.real});
+    }
+}
+template <class T>
+void add_complex(const void* state, void* into, const void* left, const void* right, std::uint64_t count) {
+    combine<T, Operator::sum>(state, into, left, right, 2 * count);
+}
+
+template <class T, bool kMaximum>
+void locate(const void*, void* into, const void* left, const void* right, std::uint64_t count) {
+    expect_possible(count);
+    for (std::uint64_t i = 0; i < count; ++i) {
+        const auto a = load<Located<T>>(left, i), b = load<Located<T>>(right, i);
+        const bool is_better = kMaximum ? a.value < b.value : b.value < a.value;
+        const bool is_first = a.value == b.value && b.location < a.location;
+        store<Located<T>>(into, i, is_better || is_first ? b : a);
+    }
+}
+
+// --- which -----------------------------------------------------------------------------------------------------------------------
+
+template <class T>
+Function of_numbers(Operator operation) {
+    switch (operation) {
+        case Operator::sum: return &combine<T, Operator::sum>;
+        case Operator::product: return &combine<T, Operator::product>;
+        case Operator::minimum: return &combine<T, Operator::minimum>;
+        case Operator::maximum: return &combine<T, Operator::maximum>;
+        default: return nullptr;
+    }
+}
+template <class T>
+Function of_integers(Operator operation) {
+    switch (operation) {
+        case Operator::logical_and: return &combine<T, Operator::logical_and>;
+        case Operator::logical_or: return &combine<T, Operator::logical_or>;
+        case Operator::logical_xor: return &combine<T, Operator::logical_xor>;
+        case Operator::bitwise_and: return &combine<T, Operator::bitwise_and>;
+        case Operator::bitwise_or: return &combine<T, Operator::bitwise_or>;
+        case Operator::bitwise_xor: return &combine<T, Operator::bitwise_xor>;
+        default: return of_numbers<T>(operation);
+    }
+}
+template <class Format>
+Function of_halves(Operator operation) {
+    switch (operation) {
+        case Operator::sum: return &combine_halves<Format, Operator::sum>;
+        case Operator::product: return &combine_halves<Format, Operator::product>;
+        case Operator::minimum: return &combine_halves<Format, Operator::minimum>;
+        case Operator::maximum: return &combine_halves<Format, Operator::maximum>;
+        default: return nullptr;
+    }
+}
+template <class T>
+Function of_located(Operator operation) {
+    return operation == Operator::maximum_location ? &locate<T, true> : &locate<T, false>;
+}
+
+Function find_kernel(Operator operation, ElementType type) {
+    const bool located = operation == Operator::minimum_location || operation == Operator::maximum_location;
+    switch (type) {
+        case ElementType::int8: return of_integers<std::int8_t>(operation);
+        case ElementType::int16: return of_integers<std::int16_t>(operation);
+        case ElementType::int32: return located ? of_located<std::int32_t>(operation) : of_integers<std::int32_t>(operation);
+        case ElementType::int64: return located ? of_located<std::int64_t>(operation) : of_integers<std::int64_t>(operation);
+        case ElementType::uint8: return of_integers<std::uint8_t>(operation);
+        case ElementType::uint16: return of_integers<std::uint16_t>(operation);
+        case ElementType::uint32: return of_integers<std::uint32_t>(operation);
+        case ElementType::uint64: return of_integers<std::uint64_t>(operation);
+        case ElementType::float32: return located ? of_located<float>(operation) : of_numbers<float>(operation);
+        case ElementType::float64: return located ? of_located<double>(operation) : of_numbers<double>(operation);
+        case ElementType::float16: return of_halves<Half>(operation);
+        case ElementType::bfloat16: return of_halves<Brain>(operation);
+        case ElementType::complex64: return operation == Operator::sum ? &add_complex<float> : &multiply_complex<float>;
+        case ElementType::complex128: return operation == Operator::sum ? &add_complex<double> : &multiply_complex<double>;
+    }
+    return nullptr;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace rollcall::collectives
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rollcall::collectives {
+
+HWY_EXPORT(find_kernel);
+
+Combiner::Function kernel_of(Operator operation, ElementType type) noexcept { return HWY_DYNAMIC_DISPATCH(find_kernel)(operation, type); }
+
+}  // namespace rollcall::collectives
+#endif

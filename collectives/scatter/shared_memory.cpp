@@ -1,0 +1,29 @@
+// Scatter through node memory, our own, after the non-blocking model of P. Patarasuk and X. Yuan, "Efficient MPI_Bcast across
+// different process arrival patterns", section 3.1.
+//
+// Idea: the root writes each rank's block into memory that the ranks of its node share, and leaves. Each other rank copies its own
+// out when it comes. Nobody waits for anybody but the root. A planned call copies before its caller arrives.
+//
+// Example, n = 3, root 0, a copy of a block takes 1, arrivals 0, 0, 5: the root writes 1's block until 1, 2's until 2, copies its own
+// until 3 and leaves; 1 copies from 1 to 2, 2 from 5 to 6. Exits 3, 2, 6.
+#include "collectives/blocks.hpp"
+#include "collectives/published.hpp"
+#include "collectives/scatter/scatter.hpp"
+
+namespace rollcall::collectives {
+
+Task scatter_shared_memory(Operation& op) {
+    const auto result = op.arguments().result;
+    if (op.rank() != op.root()) {
+        co_await copy_all(op, op.root(), false, result);
+        co_return;
+    }
+    co_await op.arrival();
+    for (int i = 1; i < op.size(); ++i) {
+        const int rank = (op.root() + i) % op.size();
+        co_await publish_all(op, rank, block_of(op, rank));
+    }
+    co_await copy_own(op, result, block_of(op, op.rank()));
+}
+
+}  // namespace rollcall::collectives

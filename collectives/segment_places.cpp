@@ -1,0 +1,275 @@
+#include "collectives/segment_places.hpp"
+
+#include <bit>
+
+#include "collectives/trees/adaptive.hpp"
+#include "collectives/trees/binomial.hpp"
+#include "collectives/trees/halving.hpp"
+#include "collectives/trees/optimal.hpp"
+
+namespace rollcall::collectives {
+namespace {
+
+// Odd, so that no difference of sizes is lost, and different between ranks in all bits (the finalizer of MurmurHash3).
+std::uint64_t weight_of(int rank) {
+    std::uint64_t x = static_cast<std::uint64_t>(rank) + 0x9e3779b97f4a7c15ull;
+    x = (x ^ x >> 33) * 0xff51afd7ed558ccdull;
+    x = (x ^ x >> 33) * 0xc4ceb9fe1a85ec53ull;
+    return (x ^ x >> 33) | 1;
+}
+
+template <class Message>
+transport::Bytes bytes_of(Message& message) {
+    return {&message, sizeof message};
+}
+
+std::uint64_t own_size(const Operation& op) {
+    const runtime::Arguments& arguments = op.arguments();
+    return op.call().kind == OperationKind::gather ? arguments.contribution.size : arguments.result.size;
+}
+
+// At the root: what the ranks at these positions say of their blocks is what it counts; else all ranks are told. Returns whether it is.
+bool check_sums(Operation& op, const SegmentPlace& place, int first, int last, const BlockSums& told) {
+    BlockSums counted;
+    for (int position = first; position <= last; ++position) {
+        const std::uint64_t size = block_of(op, rank_at(op, place, position)).size;
+        counted.add(rank_at(op, place, position), size, place.in_segment(size));
+    }
+    const std::uint64_t more = told.bytes - counted.bytes, check = told.check - counted.check;
+    if (more == 0 && check == 0) return true;
+    for (int position = first; position <= last; ++position)
+        if (const int rank = rank_at(op, place, position); more * weight_of(rank) == check) {
+            const std::uint64_t size = block_of(op, rank).size;
+            op.tell_sizes_differ(rank, size, size + more);
+            return false;
+        }
+    op.tell_sizes_differ(rank_at(op, place, first), rank_at(op, place, last), counted.bytes, told.bytes);
+    return false;
+}
+
+/// The halving tree in the order of ranks from the root on: everything but sizes. The nearest and smallest child first.
+struct BinomialPlace {
+    BinomialPlace(const Operation& op, SegmentPlace& place) {
+        const HalvingPlace halving = halving_place(op.size(), op.root(), op.rank());
+        const auto position_of = [&](int rank) {
+            return static_cast<int>((static_cast<long long>(rank) - op.root() + op.size()) % op.size());
+        };
+        place.parent = halving.parent;
+        place.first_rank = op.root();
+        place.position = position_of(op.rank());
+        place.own = own_size(op);
+        ranks = halving.blocks;
+        for (std::size_t i = halving.children.size(); i-- > 0;) {
+            const auto& [child, blocks] = halving.children[i];
+            children.push_back({child, position_of(child), position_of(child) + blocks - 1, 0});
+        }
+    }
+    int ranks;  ///< Of its segment.
+    std::vector<SegmentPlace::Child> children;
+};
+
+/// What two segments tell each other, and then their roots of the other one.
+struct SegmentWord {
+    BlockSums sums;
+    std::int32_t root;
+    std::int32_t receives;  ///< To a root: whether it is the one that receives.
+};
+static_assert(sizeof(SegmentWord) == 32, "it travels: without padding");
+
+struct TreeWord {
+    std::uint64_t size;  ///< What the root counts for the rank.
+    std::int32_t parent, turn;
+};
+static_assert(sizeof(TreeWord) == 16, "it travels: without padding");
+
+std::vector<TreeWord> words_of(const BlockTree& tree, std::span<const std::uint64_t> sizes) {
+    std::vector<TreeWord> words(sizes.size());
+    for (int rank = 0; rank < tree.ranks(); ++rank) {
+        words[static_cast<std::size_t>(rank)].size = sizes[static_cast<std::size_t>(rank)];
+        words[static_cast<std::size_t>(rank)].parent = tree.node(rank).parent;
+        std::int32_t turn = 0;
+        for (const int child : tree.node(rank).children) words[static_cast<std::size_t>(child)].turn = turn++;
+    }
+    return words;
+}
+
+BlockTree tree_of(std::span<const TreeWord> words) {
+    BlockTree tree(static_cast<int>(words.size()));
+    for (int rank = 0; rank < tree.ranks(); ++rank) {
+        const TreeWord& word = words[static_cast<std::size_t>(rank)];
+        tree.node(rank).parent = word.parent;
+        if (word.parent < 0) {
+            tree.root = rank;
+            continue;
+        }
+        auto& children = tree.node(word.parent).children;
+        children.resize(std::max(children.size(), static_cast<std::size_t>(word.turn) + 1));
+        children[static_cast<std::size_t>(word.turn)] = rank;
+    }
+    return tree;
+}
+
+BlockTree best_tree(std::span<const std::uint64_t> sizes, int root) {
+    // Bytes are the unit of time: what counts is how many of them a message costs. A copy is ten times as fast as a network.
+    constexpr LinearCosts costs{.alpha = kMessageBytes, .beta = 1, .gamma = 0.1};
+    return sizes.size() > static_cast<std::size_t>(kMostOptimalRanks) ? adaptive_tree(sizes, root)
+                                                                      : optimal_tree({.sizes = sizes}, costs, root).tree;
+}
+
+}  // namespace
+
+void BlockSums::add(int rank, std::uint64_t size, std::uint64_t size_in_segment) {
+    in_segment += size_in_segment;
+    bytes += size;
+    check += weight_of(rank) * size;
+}
+
+void BlockSums::add(const BlockSums& other) {
+    in_segment += other.in_segment;
+    bytes += other.bytes;
+    check += other.check;
+}
+
+Task binomial_gather_place(Operation& op, SegmentPlace& place) {
+    const BinomialPlace binomial(op, place);
+    std::vector<BlockSums> told(binomial.children.size());
+    std::vector<Pending> telling;
+    for (std::size_t i = 0; i < told.size(); ++i) telling.push_back(op.receive(binomial.children[i].rank, bytes_of(told[i]), kSums));
+    BlockSums sums;
+    sums.add(op.rank(), place.own, place.own);
+    for (std::size_t i = 0; i < told.size(); ++i) {
+        co_await telling[i];
+        const auto& child = binomial.children[i];
+        if (place.parent < 0 && !check_sums(op, place, child.first, child.last, told[i])) co_await op.failure();
+        place.children.push_back(child);
+        place.children.back().bytes = told[i].in_segment;
+        sums.add(told[i]);
+    }
+    if (place.parent >= 0) co_await op.send(place.parent, bytes_of(sums), kSums);
+}
+
+Task binomial_scatter_place(Operation& op, SegmentPlace& place) {
+    const BinomialPlace binomial(op, place);
+    // By position, from this rank's own on.
+    std::vector<std::uint64_t> sizes(static_cast<std::size_t>(binomial.ranks));
+    if (place.parent < 0) {
+        for (std::size_t position = 0; position < sizes.size(); ++position)
+            sizes[position] = block_of(op, rank_at(op, place, static_cast<int>(position))).size;
+    } else {
+        co_await op.receive(place.parent, {sizes.data(), sizes.size() * sizeof sizes[0]}, kSums);
+        if (sizes[0] != place.own) {
+            op.tell_sizes_differ(op.root(), sizes[0], place.own);
+            co_await op.failure();
+        }
+    }
+    std::vector<Pending> telling;
+    // The farthest and largest one first, which is the first to be sent its blocks, too.
+    for (std::size_t i = binomial.children.size(); i-- > 0;) {
+        const auto& child = binomial.children[i];
+        const auto theirs = std::span(sizes).subspan(static_cast<std::size_t>(child.first - place.position),
+                                                     static_cast<std::size_t>(child.last - child.first) + 1);
+        telling.push_back(op.send(child.rank, {theirs.data(), theirs.size_bytes()}, kSums));
+    }
+    for (SegmentPlace::Child child : binomial.children) {
+        for (int position = child.first; position <= child.last; ++position)
+            child.bytes += sizes[static_cast<std::size_t>(position - place.position)];
+        place.children.push_back(child);
+    }
+    co_await op.all_of(telling);
+}
+
+Task adaptive_place(Operation& op, SegmentPlace& place) {
+    const int n = op.size(), rank = op.rank();
+    place.position = rank;
+    place.straight_from = kStraight;
+    place.own = place.in_segment(own_size(op));
+    SegmentWord mine{.sums = {}, .root = rank, .receives = 0}, other{}, told{};
+    mine.sums.add(rank, own_size(op), place.own);
+    bool is_root = true;  // of its segment
+    for (long long length = 1, round = 0; length < n; length *= 2, ++round) {
+        const auto first = static_cast<int>(rank / length * length);  // of its segment, for which it speaks
+        const bool is_lower = first / length % 2 == 0;
+        const long long other_first = is_lower ? first + length : first - length;
+        if (other_first >= n) continue;
+        const auto speaker = static_cast<int>(other_first), other_last = static_cast<int>(std::min<long long>(other_first + length, n)) - 1;
+        const auto step = kRounds + 2 * static_cast<std::uint64_t>(round);
+        if (rank == first) {
+            const Pending receiving = op.receive(speaker, bytes_of(other), step);
+            co_await op.send(speaker, bytes_of(mine), step);
+            co_await receiving;
+            const auto holds_root = [&](int from) { return from <= op.root() && op.root() < from + length; };
+            const SegmentWord &lower = is_lower ? mine : other, &upper = is_lower ? other : mine;
+            const bool into_lower =
+                holds_root(is_lower ? first : speaker) ||
+                (!holds_root(is_lower ? speaker : first) && lower_receives(lower.sums.in_segment, upper.sums.in_segment));
+            told = other;
+            told.receives = into_lower == is_lower;
+            if (mine.root != rank) co_await op.send(mine.root, bytes_of(told), step + 1);
+            mine.root = into_lower ? lower.root : upper.root;
+            mine.sums.add(other.sums);
+        }
+        if (is_root) {
+            if (rank != first) co_await op.receive(first, bytes_of(told), step + 1);
+            if (!told.receives) {
+                place.parent = told.root;
+                is_root = false;
+            } else {
+                if (rank == op.root() && !check_sums(op, place, speaker, other_last, told.sums)) co_await op.failure();
+                place.children.push_back({told.root, speaker, other_last, told.sums.in_segment});
+            }
+        }
+        // Who speaks for the lower segment goes on for both; who neither speaks nor has a root to be is done.
+        if (!is_root && (rank != first || !is_lower)) co_return;
+    }
+}
+
+Task optimal_place(Operation& op, SegmentPlace& place) {
+    const auto n = static_cast<std::size_t>(op.size());
+    const bool root = op.rank() == op.root();
+    std::vector<TreeWord> words(n);
+    if (root) {
+        std::vector<std::uint64_t> sizes;
+        for (int rank = 0; rank < op.size(); ++rank) sizes.push_back(block_of(op, rank).size);
+        words = words_of(best_tree(sizes, op.root()), sizes);
+    }
+    const transport::Bytes message{words.data(), n * sizeof(TreeWord)};
+    const TreePlace way = binomial_tree(op.size(), op.root(), op.rank());
+    if (!root) {
+        co_await op.receive(way.parent, message, kTree);
+        const std::uint64_t counted = words[static_cast<std::size_t>(op.rank())].size;
+        if (counted != own_size(op)) {
+            op.tell_sizes_differ(op.root(), counted, own_size(op));
+            co_await op.failure();
+        }
+    }
+    std::vector<Pending> passing;
+    for (const int child : way.children) passing.push_back(op.send(child, message, kTree));
+    std::vector<std::uint64_t> sizes;
+    for (const TreeWord& word : words) sizes.push_back(word.size);
+    place = place_in(tree_of(words), sizes, op.rank());
+    co_await op.all_of(passing);
+}
+
+SegmentPlace place_in(const BlockTree& tree, std::span<const std::uint64_t> sizes, int rank) {
+    std::vector<int> first(sizes.size()), last(sizes.size());
+    for (const int each : children_first(tree)) {
+        const auto at = static_cast<std::size_t>(each);
+        first[at] = last[at] = each;
+        for (const int child : tree.node(each).children) {
+            first[at] = std::min(first[at], first[static_cast<std::size_t>(child)]);
+            last[at] = std::max(last[at], last[static_cast<std::size_t>(child)]);
+        }
+    }
+    const auto segments = segment_sizes(tree, sizes);
+    SegmentPlace place;
+    place.parent = tree.node(rank).parent;
+    place.position = rank;
+    place.own = sizes[static_cast<std::size_t>(rank)];
+    for (const int child : tree.node(rank).children) {
+        const auto at = static_cast<std::size_t>(child);
+        place.children.push_back({child, first[at], last[at], segments[at]});
+    }
+    return place;
+}
+
+}  // namespace rollcall::collectives

@@ -1,0 +1,63 @@
+/// \file
+/// The best ordered tree where all links cost the same: Träff, section 3.2. Pure.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "collectives/trees/merging.hpp"
+
+namespace rollcall::collectives {
+
+struct TimedTree {
+    BlockTree tree;
+    double time = 0;  ///< completion_time() of it, where nothing was rounded.
+};
+
+/// Dynamic programming over ranges of ranks: the best tree over i .. j merges the best ones over i .. k and k + 1 .. j for some k. What is
+/// computed is Figure 4 of the paper for every k. (Figure 6 as it is printed leaves out k = i, and the copy of a last rank that is the
+/// root.) Rank i alone is ready when it arrives, so that sizes and lateness are one problem.
+///
+/// n ranks take n^3 / 6 steps, and as many again at most for a given root; 16 n^2 bytes, and 16 more for each range with that root. Trees
+/// are found from the times of ranges alone, in O(n^2).
+class OptimalTrees {
+  public:
+    /// The spans of `problem` must stay. gamma <= beta, else copies would be saved by sending data back and forth.
+    OptimalTrees(const BlockProblem& problem, const LinearCosts& costs);
+
+    /// With the root that is best.
+    TimedTree best();
+    /// With this root.
+    TimedTree with_root(int root);
+
+  private:
+    class RangesWithRoot;
+    double& at(int i, int j) { return times_[index(i, j)]; }
+    double& by_last(int j, int i) { return times_by_last_[index(j, i)]; }
+    std::size_t index(int row, int column) const { return static_cast<std::size_t>(row) * stride_ + static_cast<std::size_t>(column); }
+    double sum(int first, int last) const { return sums_[static_cast<std::size_t>(last) + 1] - sums_[static_cast<std::size_t>(first)]; }
+    void set(int i, int j, double time) { at(i, j) = by_last(j, i) = time; }
+    MergedSegment segment(int first, int last, int root = kAnyRoot) { return {first, last, root, sum(first, last), at(first, last)}; }
+    void compute(int first, int last);
+    double time_of(int i, int j);
+    int build(int i, int j, BlockTree& tree);
+
+    const BlockProblem problem_;
+    const LinearCosts costs_;
+    const int n_;
+    const std::size_t stride_;
+    std::vector<double> sums_;  ///< Of the sizes of the ranks before each.
+    std::unique_ptr<double[]> times_, times_by_last_;
+    bool all_ = false;  ///< All ranges are computed.
+};
+
+inline TimedTree optimal_tree(const BlockProblem& problem, const LinearCosts& costs, int root = kAnyRoot) {
+    OptimalTrees trees(problem, costs);
+    return root == kAnyRoot ? trees.best() : trees.with_root(root);
+}
+
+/// The best one where each rank stands in the order of this list instead of its number: order[i] is a rank. Not ordered in ranks, so that
+/// the root puts blocks in their places. By descending arrival or ascending size, say.
+TimedTree optimal_tree_in_order(const BlockProblem& problem, std::span<const int> order, const LinearCosts& costs, int root = kAnyRoot);
+
+}  // namespace rollcall::collectives

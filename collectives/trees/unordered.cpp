@@ -1,0 +1,146 @@
+#include "collectives/trees/unordered.hpp"
+
+#include <bit>
+#include <limits>
+
+#include <fmt/format.h>
+#include <rollcall/error.hpp>
+
+#include "collectives/trees/adaptive.hpp"
+#include "collectives/trees/completion.hpp"
+
+namespace rollcall::collectives {
+namespace {
+
+using Ranks = std::uint32_t;  // a bit for each
+
+class SetTrees {
+  public:
+    SetTrees(const BlockProblem& problem, const LinearCosts& costs)
+        : problem_(problem),
+          costs_(costs),
+          n_(static_cast<std::size_t>(problem.ranks())),
+          sums_(sets()),
+          best_(sets()),
+          times_(sets() * n_) {
+        for (Ranks set = 1; set < sets(); ++set) {
+            const int lowest = std::countr_zero(set);
+            sums_[set] = sums_[set & (set - 1)] + problem.size(lowest);
+            best_[set] = std::numeric_limits<double>::infinity();
+            for_ranks(set, [&](int root) {
+                double time = std::has_single_bit(set) ? problem.arrival(root) : std::numeric_limits<double>::infinity();
+                for_last_segments(set, root, [&](Ranks, double with) { time = std::min(time, with); });
+                at(set, root) = time;
+                best_[set] = std::min(best_[set], time);
+            });
+        }
+    }
+
+    double& at(Ranks set, int root) { return times_[set * n_ + static_cast<std::size_t>(root)]; }
+
+    int best_root(Ranks set) {
+        int best = std::countr_zero(set);
+        for_ranks(set, [&](int root) {
+            if (at(set, root) < at(set, best)) best = root;
+        });
+        return best;
+    }
+
+    void build(Ranks set, int root, BlockTree& tree) {
+        if (std::has_single_bit(set)) return;
+        Ranks last = 0;
+        double least = std::numeric_limits<double>::infinity();
+        for_last_segments(set, root, [&](Ranks part, double time) {
+            if (time >= least) return;
+            least = time;
+            last = part;
+        });
+        build(set & ~last, root, tree);
+        const int from = best_root(last);
+        build(last, from, tree);
+        tree.connect(from, root);
+    }
+
+  private:
+    std::size_t sets() const { return std::size_t{1} << n_; }
+    template <class Take>
+    static void for_ranks(Ranks set, Take take) {
+        for (Ranks rest = set; rest; rest &= rest - 1) take(std::countr_zero(rest));
+    }
+    // The last segment that the root receives may be that of any of the others. Where it is all of them, the root has copied meanwhile.
+    template <class Take>
+    void for_last_segments(Ranks set, int root, Take take) {
+        const Ranks others = set & ~(Ranks{1} << root);
+        for (Ranks last = others; last; last = (last - 1) & others) {
+            const double alone = problem_.arrival(root) + costs_.copy(root, problem_.size(root));
+            const double before = last == others ? alone : at(set & ~last, root);
+            take(last, std::max(before, best_[last]) + costs_.transfer(sums_[last]));
+        }
+    }
+
+    const BlockProblem& problem_;
+    const LinearCosts& costs_;
+    const std::size_t n_;
+    std::vector<double> sums_, best_, times_;
+};
+
+// Adds an adaptive tree over these ranks, and returns its root.
+int add_part(const BlockProblem& problem, const std::vector<int>& ranks, const LinearCosts& costs, int root, BlockTree& tree) {
+    std::vector<std::uint64_t> sizes;
+    std::vector<double> arrivals;
+    int place = kAnyRoot;
+    for (const int rank : ranks) {
+        if (rank == root) place = static_cast<int>(sizes.size());
+        sizes.push_back(problem.sizes[static_cast<std::size_t>(rank)]);
+        arrivals.push_back(problem.arrival(rank));
+    }
+    const BlockTree part = adaptive_tree({.sizes = sizes, .arrivals = arrivals}, costs, place);
+    const auto named = [&](int at) { return at < 0 ? at : ranks[static_cast<std::size_t>(at)]; };
+    for (int at = 0; at < part.ranks(); ++at) {
+        BlockTreeNode& node = tree.node(named(at));
+        node = part.node(at);
+        node.parent = named(node.parent);
+        for (int& child : node.children) child = named(child);
+    }
+    return named(part.root);
+}
+
+}  // namespace
+
+TimedTree best_unordered_tree(const BlockProblem& problem, const LinearCosts& costs, int root) {
+    const int n = problem.ranks();
+    if (n > kMostUnorderedRanks)
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("the best unordered tree of {} ranks; allowed: up to {} ranks, for its cost grows by 3 with each", n,
+                                kMostUnorderedRanks));
+    SetTrees trees(problem, costs);
+    const Ranks all = (Ranks{1} << n) - 1;
+    TimedTree result{BlockTree(n), 0};
+    result.tree.root = root == kAnyRoot ? trees.best_root(all) : root;
+    result.time = trees.at(all, result.tree.root);
+    trees.build(all, result.tree.root, result.tree);
+    return result;
+}
+
+BlockTree two_part_tree(const BlockProblem& problem, std::uint64_t large, const LinearCosts& costs, int root) {
+    std::vector<int> small_ranks, large_ranks;
+    std::uint64_t small_bytes = 0, large_bytes = 0;
+    for (int rank = 0; rank < problem.ranks(); ++rank) {
+        const std::uint64_t size = problem.sizes[static_cast<std::size_t>(rank)];
+        (size < large ? small_ranks : large_ranks).push_back(rank);
+        (size < large ? small_bytes : large_bytes) += size;
+    }
+    BlockTree tree(problem.ranks());
+    if (small_ranks.empty() || large_ranks.empty()) {
+        tree.root = add_part(problem, small_ranks.empty() ? large_ranks : small_ranks, costs, root, tree);
+        return tree;
+    }
+    const int small_root = add_part(problem, small_ranks, costs, root, tree),
+              large_root = add_part(problem, large_ranks, costs, root, tree);
+    const bool to_large = root == kAnyRoot ? small_bytes <= large_bytes : problem.sizes[static_cast<std::size_t>(root)] >= large;
+    tree.root = to_large ? large_root : small_root;
+    tree.connect(to_large ? small_root : large_root, tree.root);
+    return tree;
+}
+
+}  // namespace rollcall::collectives

@@ -1,0 +1,52 @@
+#include "foundation/descriptor.hpp"
+
+#include <mutex>
+#include <set>
+
+#include <pthread.h>
+
+namespace rollcall::inline foundation {
+namespace {
+
+/// What children are not to have. Its mutex is held over a fork: a number in it is that of an open descriptor of ours.
+class PrivateDescriptors {
+  public:
+    /// Never destroyed: a thread that serves a rendezvous may still close descriptors while the process exits.
+    static PrivateDescriptors& all() {
+        static auto* const descriptors = new PrivateDescriptors;
+        return *descriptors;
+    }
+    void add(int number) {
+        const std::lock_guard lock(mutex_);
+        numbers_.insert(number);
+    }
+    bool remove(int number) {
+        const std::lock_guard lock(mutex_);
+        return numbers_.erase(number) != 0;
+    }
+
+  private:
+    PrivateDescriptors() {
+        ::pthread_atfork([] { all().mutex_.lock(); }, [] { all().mutex_.unlock(); },
+                         [] {
+                             for (const int number : all().numbers_) ::close(number);
+                             all().numbers_.clear();
+                             all().mutex_.unlock();
+                         });
+    }
+
+    std::mutex mutex_;
+    std::set<int> numbers_;
+};
+
+}  // namespace
+
+void Descriptor::keep_from_children() {
+    if (descriptor_ < 0 || is_private_) return;
+    PrivateDescriptors::all().add(descriptor_);
+    is_private_ = true;
+}
+
+bool Descriptor::disclose() noexcept { return PrivateDescriptors::all().remove(descriptor_); }
+
+}  // namespace rollcall::inline foundation

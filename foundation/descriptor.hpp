@@ -1,0 +1,49 @@
+/// \file
+/// A file descriptor that closes itself.
+#pragma once
+
+#include <unistd.h>
+
+#include <utility>
+
+namespace rollcall::inline foundation {
+
+class Descriptor {
+  public:
+    Descriptor() = default;
+    explicit Descriptor(int descriptor) : descriptor_(descriptor) {}
+    Descriptor(Descriptor&& other) noexcept
+        : descriptor_(std::exchange(other.descriptor_, -1)), is_private_(std::exchange(other.is_private_, false)) {}
+    Descriptor& operator=(Descriptor&& other) noexcept {
+        if (this != &other) {
+            reset(std::exchange(other.descriptor_, -1));
+            is_private_ = std::exchange(other.is_private_, false);
+        }
+        return *this;
+    }
+    ~Descriptor() { reset(); }
+
+    int get() const { return descriptor_; }
+    explicit operator bool() const { return descriptor_ >= 0; }
+    int release() {
+        if (std::exchange(is_private_, false)) disclose();
+        return std::exchange(descriptor_, -1);
+    }
+    void reset(int descriptor = -1) {
+        const bool is_here = !std::exchange(is_private_, false) || disclose();
+        if (descriptor_ >= 0 && is_here) ::close(descriptor_);
+        descriptor_ = descriptor;
+    }
+    /// From now on it is closed in each child that this process forks: the other side is to see that this process is gone, and
+    /// an address is to be free again, also where a child outlives it. Any thread.
+    void keep_from_children();
+
+  private:
+    /// False when this process is such a child: then the number may be somebody else's by now.
+    bool disclose() noexcept;
+
+    int descriptor_ = -1;
+    bool is_private_ = false;
+};
+
+}  // namespace rollcall::inline foundation

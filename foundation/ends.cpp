@@ -1,0 +1,21 @@
+#include "foundation/ends.hpp"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace rollcall::inline foundation {
+
+Ends make_pipe() {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) return {};
+    return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+Ends make_sockets(int type) {
+    int ends[2];
+    if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) != 0) return {};
+    return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+}  // namespace rollcall::inline foundation

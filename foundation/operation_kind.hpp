@@ -1,0 +1,68 @@
+/// \file
+/// The kinds of operations, by number and by name. A leaf: the settings and everything above them take it from here.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace rollcall::inline foundation {
+
+/// Travels in messages: a new one goes to the end.
+enum class OperationKind : std::uint8_t {
+    point_to_point,
+    broadcast,
+    scatter,
+    gather,
+    barrier,
+    split,
+    duplicate,
+    clocks,
+    plan,
+    finalize,
+    create,
+    reduce,
+    allreduce
+};
+
+struct OperationName {
+    OperationKind kind;
+    std::string_view name;
+    /// The variable that sets its algorithm; empty: there is none to choose.
+    std::string_view setting;
+};
+
+/// In the order of the numbers.
+inline constexpr std::array kOperationNames = {
+    OperationName{OperationKind::point_to_point, "send/receive", ""},
+    OperationName{OperationKind::broadcast, "broadcast", "ROLLCALL_BROADCAST"},
+    OperationName{OperationKind::scatter, "scatter", "ROLLCALL_SCATTER"},
+    OperationName{OperationKind::gather, "gather", "ROLLCALL_GATHER"},
+    OperationName{OperationKind::barrier, "barrier", "ROLLCALL_BARRIER"},
+    OperationName{OperationKind::split, "split", ""},
+    OperationName{OperationKind::duplicate, "duplicate", ""},
+    OperationName{OperationKind::clocks, "synchronize_clocks", ""},
+    OperationName{OperationKind::plan, "plan", ""},
+    OperationName{OperationKind::finalize, "finalize", ""},
+    OperationName{OperationKind::create, "create", ""},
+    OperationName{OperationKind::reduce, "reduce", "ROLLCALL_REDUCE"},
+    OperationName{OperationKind::allreduce, "allreduce", "ROLLCALL_ALLREDUCE"},
+};
+inline constexpr std::size_t kOperationKinds = kOperationNames.size();
+
+constexpr std::size_t index_of(OperationKind kind) noexcept { return static_cast<std::size_t>(kind); }
+static_assert(
+    [] {
+        for (std::size_t i = 0; i < kOperationKinds; ++i)
+            if (index_of(kOperationNames[i].kind) != i) return false;
+        return true;
+    }(),
+    "kOperationNames is not in the order of OperationKind");
+
+/// Also of a number that came in a message and is none of ours.
+constexpr std::string_view name(OperationKind kind) noexcept {
+    return index_of(kind) < kOperationKinds ? kOperationNames[index_of(kind)].name : "an unknown operation";
+}
+
+}  // namespace rollcall::inline foundation

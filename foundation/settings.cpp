@@ -1,0 +1,365 @@
+/// \file
+/// One table says everything about a setting: its variable, where it is kept, what is allowed, and what it means.
+/// Reading, checking and describing are loops over that table.
+#include "foundation/settings.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <limits>
+#include <span>
+#include <variant>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+#include <rollcall/error.hpp>
+
+#include "foundation/interfaces.hpp"
+#include "foundation/quote.hpp"
+#include "foundation/units.hpp"
+
+namespace rollcall::inline foundation {
+namespace {
+
+constexpr Nanoseconds kMicrosecond = 1'000;
+constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
+
+/// A size in bytes.
+struct Size {
+    std::uint64_t Settings::*member;
+    std::uint64_t least, most;
+};
+
+/// A plain number; `zero` says what 0 means.
+struct Count {
+    std::uint64_t Settings::*member;
+    std::uint64_t most;
+    const char* zero;
+};
+
+/// A duration.
+struct Duration {
+    Nanoseconds Settings::*member;
+    Nanoseconds least;
+};
+
+/// One of a few words, kept as the word.
+struct Word {
+    std::string Settings::*member;
+    std::span<const std::string_view> words;
+};
+
+/// One of a few words, kept as an enumerator: words[i] is the enumerator of value i.
+template <typename Enumeration>
+struct Mode {
+    Enumeration Settings::*member;
+    std::span<const std::string_view> words;
+};
+
+/// A text that somebody else knows how to check: `check` says whether it is good, or throws the complete Error.
+struct Text {
+    std::string Settings::*member;
+    bool (*check)(std::string_view);
+    const char* allowed;
+};
+
+/// An algorithm of this operation, by its name. The runtime does not know the collectives: names are checked where an algorithm is
+/// selected.
+struct AlgorithmOf {
+    OperationKind operation;
+};
+
+using Kind = std::variant<Size, Count, Duration, Word, Mode<ProgressMode>, Mode<ProgressBind>, Text, AlgorithmOf>;
+
+struct Setting {
+    std::string_view variable;
+    Kind kind;
+    std::string_view meaning;
+};
+
+constexpr std::array<std::string_view, 2> kProgressModes = {"thread", "host"};
+constexpr std::array<std::string_view, 2> kProgressBinds = {"application", "none"};
+constexpr std::array<std::string_view, 3> kYields = {"auto", "always", "never"};
+constexpr std::array<std::string_view, 3> kSingleCopies = {"auto", "always", "no"};
+constexpr std::array<std::string_view, 2> kAutoOrNo = {"auto", "no"};
+constexpr std::array<std::string_view, 3> kTransports = {"ucx", "ofi", "auto"};
+constexpr std::array<std::string_view, 5> kLogLevels = {"debug", "info", "warning", "error", "off"};
+
+bool check_net(std::string_view text) {
+    parse_net_setting(text);
+    return true;
+}
+
+bool check_socket_path(std::string_view text) { return text.empty() || text.starts_with('/'); }
+
+bool check_path(std::string_view) { return true; }
+
+// In the order of the structure, but for the operations' algorithms.
+constexpr std::array kFixedSettings = {
+    Setting{"ROLLCALL_TRANSPORT", Word{&Settings::transport, kTransports},
+            "how bytes move: by UCX, by libfabric, or by the first of the two that works"},
+    Setting{"ROLLCALL_OFI_PROVIDER", Text{&Settings::ofi_provider, check_path, "the name of a provider, as `rollcall info` shows it"},
+            "the provider of libfabric; empty = shm within a host, the best there is between hosts"},
+    Setting{"ROLLCALL_NET", Text{&Settings::net, check_net, kNetSettingAllowed}, "network interfaces to use; empty = automatic"},
+    Setting{"ROLLCALL_LANDING_BYTES", Size{&Settings::landing_bytes, 0, kNoLimit},
+            "early data held for this process, at most; 0 = a sender waits until its data is asked for"},
+    Setting{"ROLLCALL_LANDING_LONGEST", Size{&Settings::landing_longest, 0, kNoLimit},
+            "longest message that is held early; a longer one waits at its sender, as over the eager limit of MPI; 0 = of any length"},
+    // The longest: an eager message is copied on both sides and held in full by the transport.
+    Setting{"ROLLCALL_EAGER_BYTES", Size{&Settings::eager_bytes, 0, 1ull << 20}, "longest message sent along with its header"},
+    // The shortest: below a cache line a pipeline would only send headers.
+    Setting{"ROLLCALL_SEGMENT_BYTES", Size{&Settings::segment_bytes, 64, kNoLimit}, "piece of a pipelined transfer"},
+    Setting{"ROLLCALL_DECOUPLE", Word{&Settings::decouple, kAutoOrNo},
+            "a rank's part in a collective call begins before its caller comes, and goes on after it has left, if auto"},
+    Setting{"ROLLCALL_NODE_MEMORY", Word{&Settings::node_memory, kAutoOrNo},
+            "collectives within a node go through memory that its ranks share; auto = where that is possible, no = by messages"},
+    Setting{
+        "ROLLCALL_SINGLE_COPY", Word{&Settings::single_copy, kSingleCopies},
+        "a rank copies long messages straight out of the memory of a sender on its node; auto = when more ranks than cores share the node"},
+    // The most: more than that many slots per process is a mistake, not a board.
+    Setting{"ROLLCALL_BOARD_SLOTS", Count{&Settings::board_slots, 1ull << 30, "automatic"}, "arrival slots, of all communicators together"},
+    Setting{"ROLLCALL_PROGRESS", Mode<ProgressMode>{&Settings::progress, kProgressModes},
+            "who drives transfers while the application computes: a background thread, or the host program"},
+    Setting{"ROLLCALL_PROGRESS_BIND", Mode<ProgressBind>{&Settings::progress_bind, kProgressBinds},
+            "where the background thread runs: on the application's core, or anywhere"},
+    // A shorter tick than this would be polling.
+    Setting{"ROLLCALL_PROGRESS_TICK", Duration{&Settings::progress_tick, 10 * kMicrosecond},
+            "time between two looks of the background thread"},
+    Setting{"ROLLCALL_PROGRESS_QUIET", Duration{&Settings::progress_quiet, 0},
+            "silence after which the background thread sleeps until something arrives"},
+    Setting{"ROLLCALL_SPIN", Duration{&Settings::spin, 0}, "how long a waiting caller polls before it sleeps"},
+    Setting{"ROLLCALL_YIELD", Word{&Settings::yield, kYields},
+            "yield the core between empty polls; auto = when more ranks than cores share the node"},
+    Setting{"ROLLCALL_TIMEOUT", Duration{&Settings::timeout, 0}, "deadline of every blocking call; 0 = none"},
+    // Sooner than this the question would be asked in calls that are merely slow.
+    Setting{"ROLLCALL_MISMATCH_PROBE", Duration{&Settings::mismatch_probe, 100 * kMicrosecond},
+            "a call stuck for this long asks whom it waits for"},
+    Setting{"ROLLCALL_LAUNCH_TIMEOUT", Duration{&Settings::launch_timeout, 0},
+            "how long a rank waits for all others to come, where `rollcall run` did not start it; 0 = without end"},
+    Setting{"ROLLCALL_HEARTBEAT", Duration{&Settings::heartbeat, 0}, "time between signs of life between hosts; 0 = none"},
+    Setting{"ROLLCALL_SILENCE", Duration{&Settings::silence, 0},
+            "a host that gave no sign of life for so long is lost, also over the data's network to ranks that wait for it; 0 = never"},
+    Setting{"ROLLCALL_PORT", Count{&Settings::port, 65535, "as the starter says"}, "TCP port where rank 0 waits for the others"},
+    Setting{"ROLLCALL_KEY_FILE", Text{&Settings::key_file, check_path, "a path"},
+            "secret of this user, for starters that have none; empty = ~/.config/rollcall/key"},
+    Setting{"ROLLCALL_MUNGE_SOCKET", Text{&Settings::munge_socket, check_socket_path, "an absolute path; empty = libmunge's default"},
+            "under plain srun: where munged listens"},
+    Setting{"ROLLCALL_LOG", Word{&Settings::log, kLogLevels}, "least severe message that is logged"},
+};
+
+/// Those, and one for each operation that has algorithms.
+const std::vector<Setting>& all_settings() {
+    static const std::vector<Setting> all = [] {
+        std::vector<Setting> settings(kFixedSettings.begin(), kFixedSettings.end());
+        for (const OperationName& operation : kOperationNames)
+            if (!operation.setting.empty()) settings.push_back({operation.setting, AlgorithmOf{operation.kind}, ""});
+        return settings;
+    }();
+    return all;
+}
+
+/// Variables that tell a process its place (starters/directory.hpp): no settings.
+constexpr std::array<std::string_view, 4> kPlaces = {"ROLLCALL_RENDEZVOUS", "ROLLCALL_RANK", "ROLLCALL_SIZE", "ROLLCALL_JOB_ID"};
+
+/// Variables of others: the launcher's own and the tests'.
+constexpr std::array<std::string_view, 2> kForeign = {"ROLLCALL_BOOTSTRAP_", "ROLLCALL_TEST_"};
+
+/// What CMake, module systems and package managers set to say where Rollcall is installed.
+constexpr std::array<std::string_view, 5> kInstallation = {"ROLLCALL_ROOT", "ROLLCALL_DIR", "ROLLCALL_HOME", "ROLLCALL_PREFIX",
+                                                           "ROLLCALL_VERSION"};
+
+constexpr std::string_view kPrefix = "ROLLCALL_";
+
+// What is allowed, in words, for errors and for `rollcall info`.
+std::string allowed(const Size& size) {
+    const auto form = "a size such as 123, 64Ki or 8MiB";
+    if (size.least > 0 && size.most < kNoLimit) {
+        return fmt::format("{}, from {} to {}", form, format_bytes(size.least), format_bytes(size.most));
+    }
+    if (size.least > 0) return fmt::format("{}, {} or more", form, format_bytes(size.least));
+    if (size.most < kNoLimit) return fmt::format("{}, {} or less", form, format_bytes(size.most));
+    return form;
+}
+std::string allowed(const Count& count) {
+    return fmt::format("a number such as 123 or 64Ki, {} or less; 0 = {}", format_bytes(count.most), count.zero);
+}
+std::string allowed(const Duration& duration) {
+    return fmt::format("a duration such as 20us, 50ms or 1.5s, {} or more", exact_duration(duration.least));
+}
+std::string allowed(const Word& word) { return fmt::format("{}", fmt::join(word.words, ", ")); }
+template <typename Enumeration>
+std::string allowed(const Mode<Enumeration>& mode) {
+    return fmt::format("{}", fmt::join(mode.words, ", "));
+}
+std::string allowed(const Text& text) { return text.allowed; }
+std::string allowed(const AlgorithmOf&) { return "auto, or an algorithm that `rollcall info --algorithms` lists"; }
+
+// Reading: stores the value and returns true, or returns false, or throws Error, when it is not allowed.
+bool read(const Size& size, std::string_view text, Settings& settings) {
+    const auto bytes = parse_bytes(text);
+    settings.*size.member = bytes;
+    return bytes >= size.least && bytes <= size.most;
+}
+bool read(const Count& count, std::string_view text, Settings& settings) {
+    const auto number = parse_bytes(text);
+    settings.*count.member = number;
+    return number <= count.most && !text.ends_with('B');
+}
+bool read(const Duration& duration, std::string_view text, Settings& settings) {
+    settings.*duration.member = parse_duration(text);
+    return settings.*duration.member >= duration.least;
+}
+bool read(const Word& word, std::string_view text, Settings& settings) {
+    settings.*word.member = text;
+    return std::find(word.words.begin(), word.words.end(), text) != word.words.end();
+}
+template <typename Enumeration>
+bool read(const Mode<Enumeration>& mode, std::string_view text, Settings& settings) {
+    const auto found = std::find(mode.words.begin(), mode.words.end(), text);
+    settings.*mode.member = static_cast<Enumeration>(found - mode.words.begin());
+    return found != mode.words.end();
+}
+bool read(const Text& kind, std::string_view text, Settings& settings) {
+    settings.*kind.member = text;
+    return kind.check(text);
+}
+bool read(const AlgorithmOf& kind, std::string_view text, Settings& settings) {
+    settings.algorithms[index_of(kind.operation)] = text;
+    return !text.empty();
+}
+
+// Writing: the value as it may be set.
+std::string write(const Size& size, const Settings& settings) { return format_bytes(settings.*size.member); }
+std::string write(const Count& count, const Settings& settings) { return fmt::to_string(settings.*count.member); }
+std::string write(const Duration& duration, const Settings& settings) { return exact_duration(settings.*duration.member); }
+std::string write(const Word& word, const Settings& settings) { return settings.*word.member; }
+template <typename Enumeration>
+std::string write(const Mode<Enumeration>& mode, const Settings& settings) {
+    return std::string(mode.words[static_cast<std::size_t>(settings.*mode.member)]);
+}
+std::string write(const Text& text, const Settings& settings) { return settings.*text.member; }
+std::string write(const AlgorithmOf& kind, const Settings& settings) { return settings.algorithms[index_of(kind.operation)]; }
+
+std::string allowed_of(const Setting& setting) {
+    return std::visit([](const auto& kind) { return allowed(kind); }, setting.kind);
+}
+
+std::string meaning_of(const Setting& setting) {
+    const auto* algorithm = std::get_if<AlgorithmOf>(&setting.kind);
+    return algorithm ? fmt::format("algorithm of {}", name(algorithm->operation)) : std::string(setting.meaning);
+}
+
+[[noreturn]] void refuse_value(const Setting& setting, std::string_view value) {
+    throw Error(ErrorCode::invalid_setting,
+                fmt::format("{}={} is not allowed; allowed: {}", setting.variable, quote(value), allowed_of(setting)));
+}
+
+/// How many letters are to be changed, added, left out, or exchanged with their neighbour to make one text of the other.
+std::size_t edits_between(std::string_view from, std::string_view to) {
+    std::vector<std::vector<std::size_t>> edits(from.size() + 1, std::vector<std::size_t>(to.size() + 1));
+    for (std::size_t i = 0; i <= from.size(); ++i) {
+        for (std::size_t j = 0; j <= to.size(); ++j) {
+            auto& least = edits[i][j];
+            least = i + j;
+            if (i > 0) least = std::min(least, edits[i - 1][j] + 1);
+            if (j > 0) least = std::min(least, edits[i][j - 1] + 1);
+            if (i == 0 || j == 0) continue;
+            least = std::min(least, edits[i - 1][j - 1] + (from[i - 1] == to[j - 1] ? 0 : 1));
+            if (i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1]) least = std::min(least, edits[i - 2][j - 2] + 1);
+        }
+    }
+    return edits[from.size()][to.size()];
+}
+
+/// A short name is a word of its own when it differs by two letters (ROLLCALL_ROOT and ROLLCALL_PORT); a long one is misspelt.
+constexpr std::size_t kLongName = 8;
+
+std::string in_capitals(std::string_view text) {
+    std::string capitals(text);
+    for (char& letter : capitals) {
+        if (letter >= 'a' && letter <= 'z') letter = static_cast<char>(letter - 'a' + 'A');
+    }
+    return capitals;
+}
+
+/// What is wrong with a variable that is no setting. Throws where a setting was meant.
+std::string judge_unknown(std::string_view variable) {
+    const std::string capitals = in_capitals(variable);
+    std::string_view nearest;
+    auto fewest = variable.size();
+    const auto consider = [&](std::string_view known) {
+        const auto edits = edits_between(capitals, known);
+        if (edits < fewest) {
+            fewest = edits;
+            nearest = known;
+        }
+    };
+    for (const auto& setting : all_settings()) consider(setting.variable);
+    for (const auto& place : kPlaces) consider(place);
+    const auto own = variable.substr(kPrefix.size());
+    if (fewest <= (own.size() < kLongName ? 1 : 2)) {
+        throw Error(ErrorCode::invalid_setting,
+                    fmt::format("{} is not a setting; did you mean {}? `rollcall info` lists the settings", quote(variable), nearest));
+    }
+    // A name that goes on where this one ends, or of which a third differs, may have been meant.
+    for (const auto& setting : all_settings()) {
+        if (own.size() > 2 && setting.variable.starts_with(capitals)) {
+            nearest = setting.variable;
+            fewest = 0;
+            break;
+        }
+    }
+    return fmt::format("{} is not a setting and is ignored{}; `rollcall info` lists the settings", quote(variable),
+                       fewest <= own.size() / 3 ? fmt::format(" (did you mean {}?)", nearest) : "");
+}
+
+}  // namespace
+
+Settings Settings::from_environment() {
+    Settings settings;
+    for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+        const std::string_view text = *entry;
+        const auto equals = text.find('=');
+        if (!text.starts_with(kPrefix) || equals == std::string_view::npos) continue;
+        const auto variable = text.substr(0, equals);
+        const auto value = text.substr(equals + 1);
+        const auto starts_variable = [&](std::string_view prefix) { return variable.starts_with(prefix); };
+        if (std::any_of(kForeign.begin(), kForeign.end(), starts_variable)) continue;
+        if (std::find(kPlaces.begin(), kPlaces.end(), variable) != kPlaces.end()) continue;
+        if (std::find(kInstallation.begin(), kInstallation.end(), variable) != kInstallation.end()) continue;
+
+        const auto& known = all_settings();
+        const auto setting =
+            std::find_if(known.begin(), known.end(), [&](const Setting& candidate) { return candidate.variable == variable; });
+        if (setting == known.end()) {
+            settings.warnings.push_back(judge_unknown(variable));
+            continue;
+        }
+        bool good = false;
+        try {
+            good = std::visit([&](const auto& kind) { return read(kind, value, settings); }, setting->kind);
+        } catch (const Error& error) {
+            // Sizes and durations: the setting's own list, which follows, says more than the parser's.
+            if (error.code() != ErrorCode::invalid_argument) throw;
+        }
+        if (!good) refuse_value(*setting, value);
+    }
+    return settings;
+}
+
+std::vector<SettingRow> describe(const Settings& settings) {
+    std::vector<SettingRow> rows;
+    rows.reserve(all_settings().size());
+    for (const auto& setting : all_settings()) {
+        const std::string variable(setting.variable);
+        rows.push_back({.variable = variable,
+                        .value = std::visit([&](const auto& kind) { return write(kind, settings); }, setting.kind),
+                        .source = std::getenv(variable.c_str()) != nullptr ? "environment" : "default",
+                        .allowed = allowed_of(setting),
+                        .meaning = meaning_of(setting)});
+    }
+    return rows;
+}
+
+}  // namespace rollcall::inline foundation

@@ -1,0 +1,120 @@
+#include "launcher/allocation.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+
+#include <rollcall/error.hpp>
+
+#include "foundation/quote.hpp"
+
+namespace rollcall::launcher {
+namespace {
+
+constexpr const char* kWayOut = "; give --hosts, or --hosts localhost to stay on this host";
+
+[[noreturn]] void refuse(const char* variable, const std::string& why) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("run: the hosts of the allocation cannot be read from {}: {}{}", variable, why, kWayOut));
+}
+
+const char* text_of(const char* variable) {
+    const char* const text = std::getenv(variable);
+    return text != nullptr && *text != '\0' ? text : nullptr;
+}
+
+int number(const char* variable, std::string_view text) {
+    int value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() || value < 1) {
+        refuse(variable, fmt::format("{} is not a number from 1 on", quote(text)));
+    }
+    return value;
+}
+
+/// "2(x3),1": 2, 2, 2, 1
+std::vector<int> repeated_numbers(const char* variable, std::string_view text) {
+    std::vector<int> numbers;
+    for (bool more = true; more;) {
+        const auto comma = text.find(',');
+        more = comma != std::string_view::npos;
+        const auto entry = text.substr(0, comma);
+        const auto open = entry.find("(x");
+        const bool repeated = open != std::string_view::npos && entry.ends_with(')');
+        const int times = repeated ? number(variable, entry.substr(open + 2, entry.size() - open - 3)) : 1;
+        if (numbers.size() + static_cast<std::size_t>(times) > static_cast<std::size_t>(kMostHosts))
+            refuse(variable, "it tells of too many hosts");
+        numbers.insert(numbers.end(), static_cast<std::size_t>(times), number(variable, repeated ? entry.substr(0, open) : entry));
+        text.remove_prefix(more ? comma + 1 : text.size());
+    }
+    return numbers;
+}
+
+Allocation of_slurm(const char* nodes) {
+    Allocation found{"Slurm", {}, "srun"};
+    try {
+        found.hosts = parse_hosts(nodes);
+    } catch (const Error& error) {
+        refuse("SLURM_JOB_NODELIST", error.what());
+    }
+    for (const char* variable : {"SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE"}) {
+        const char* const text = text_of(variable);
+        if (text == nullptr) continue;
+        const auto slots = repeated_numbers(variable, text);
+        if (slots.size() != found.hosts.size()) {
+            refuse(variable, fmt::format("it is of {} hosts, and SLURM_JOB_NODELIST of {}", slots.size(), found.hosts.size()));
+        }
+        for (std::size_t i = 0; i < slots.size(); ++i) found.hosts[i].slots = slots[i];
+        break;
+    }
+    return found;
+}
+
+/// A host in each line, which has a slot more each time it is named.
+Allocation of_lines(const char* manager, const char* variable, const char* path) {
+    try {
+        return {manager, read_hostfile(path), ""};
+    } catch (const Error& error) {
+        refuse(variable, error.what());
+    }
+}
+
+/// "a 4 b 2", or "a 4" and more in each line.
+Allocation of_pairs(const char* manager, const char* variable, std::istream& text, bool in_lines) {
+    std::string list;
+    for (std::string name, slots, rest; text >> name;) {
+        if (!(text >> slots)) refuse(variable, fmt::format("host {} has no number of slots", quote(name)));
+        if (in_lines) std::getline(text, rest);
+        list += fmt::format("{}{}:{}", list.empty() ? "" : ",", name, number(variable, slots));
+    }
+    if (list.empty()) refuse(variable, "it names no host");
+    try {
+        return {manager, parse_hosts(list), ""};
+    } catch (const Error& error) {
+        refuse(variable, error.what());
+    }
+}
+
+}  // namespace
+
+std::optional<Allocation> find_allocation() {
+    if (const char* const nodes = text_of("SLURM_JOB_NODELIST")) return of_slurm(nodes);
+    if (const char* const path = text_of("PBS_NODEFILE")) return of_lines("PBS", "PBS_NODEFILE", path);
+    if (const char* const path = text_of("LSB_DJOB_HOSTFILE")) return of_lines("LSF", "LSB_DJOB_HOSTFILE", path);
+    if (const char* const list = text_of("LSB_MCPU_HOSTS")) {
+        std::istringstream text(list);
+        return of_pairs("LSF", "LSB_MCPU_HOSTS", text, false);
+    }
+    if (const char* const path = text_of("PE_HOSTFILE")) {
+        std::ifstream file(path);
+        if (!file) refuse("PE_HOSTFILE", fmt::format("{} cannot be read", quote(path)));
+        return of_pairs("Grid Engine", "PE_HOSTFILE", file, true);
+    }
+    return std::nullopt;
+}
+
+}  // namespace rollcall::launcher

@@ -1,0 +1,15 @@
+/// \file
+/// The launcher speaks in the bootstrap's frames.
+#pragma once
+
+#include "bootstrap/frames.hpp"
+
+namespace rollcall::launcher {
+
+using bootstrap::Blob;
+using bootstrap::Frame;
+using bootstrap::FrameReader;
+using bootstrap::FrameType;
+using bootstrap::FrameWriter;
+
+}  // namespace rollcall::launcher

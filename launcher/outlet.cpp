@@ -1,0 +1,91 @@
+#include "launcher/outlet.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <utility>
+
+namespace rollcall::launcher {
+
+bool Outlet::open(int descriptor, Changed changed) {
+    descriptor_ = descriptor;
+    struct stat status {};
+    if (::fstat(descriptor, &status) != 0) return false;
+    if (S_ISSOCK(status.st_mode)) {
+        kind_ = socket;
+    } else if (S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode)) {
+        // Whether a description is non-blocking is a matter of all its holders, and the shell holds this one too. So
+        // one of our own; where that is not allowed, small writes after a poll.
+        own_.reset(::open(fmt::format("/proc/self/fd/{}", descriptor).c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+        kind_ = own_ ? stream : shared_stream;
+        if (own_) descriptor_ = own_.get();
+    } else {
+        kind_ = file;
+        return true;
+    }
+    polled_ = poller_.add(descriptor_, 0, [this, changed = std::move(changed)](std::uint32_t events) {
+        // The reader of a pipe is gone: told at once, so that ranks which write without end do not go on until the end.
+        const bool gone = (events & (EPOLLERR | EPOLLHUP)) != 0;
+        if (gone || armed_) changed(gone);
+    });
+    if (!polled_ && kind_ == shared_stream) kind_ = file;
+    return true;
+}
+
+bool Outlet::create(const std::string& path) {
+    own_.reset(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    descriptor_ = own_.get();
+    return static_cast<bool>(own_);
+}
+
+long Outlet::write_some() {
+    const char* const data = waiting_.data() + written_;
+    if (kind_ == socket) return ::send(descriptor_, data, size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (kind_ != shared_stream) return ::write(descriptor_, data, size());
+    pollfd room{descriptor_, POLLOUT, 0};
+    if (::poll(&room, 1, 0) == 0) {
+        errno = EAGAIN;
+        return -1;
+    }
+    return ::write(descriptor_, data, std::min<std::size_t>(size(), PIPE_BUF));
+}
+
+int Outlet::flush() {
+    while (size() > 0) {
+        const long count = write_some();
+        if (count >= 0) {
+            written_ += static_cast<std::size_t>(count);
+        } else if (errno == EAGAIN && polled_) {
+            break;
+        } else if (errno != EINTR) {
+            return errno;
+        }
+    }
+    if (size() == 0) {
+        waiting_.clear();
+        written_ = 0;
+    } else if (written_ > waiting_.size() / 2) {
+        waiting_.erase(0, written_);
+        written_ = 0;
+    }
+    const bool arm = size() > 0;
+    if (polled_ && arm != armed_) poller_.change(descriptor_, arm ? EPOLLOUT : 0u);
+    armed_ = arm;
+    return 0;
+}
+
+void Outlet::close() {
+    waiting_.clear();
+    written_ = 0;
+    if (std::exchange(polled_, false)) poller_.remove(descriptor_);
+}
+
+}  // namespace rollcall::launcher

@@ -1,0 +1,48 @@
+/// \file
+/// Bytes on their way into one of the launcher's own streams, or into a file.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "foundation/descriptor.hpp"
+#include "launcher/poller.hpp"
+
+namespace rollcall::launcher {
+
+/// Holds what the stream does not take yet. Blocks in files only. Stays where it is while it is open.
+class Outlet {
+  public:
+    /// The reader of a pipe or socket is gone, or there is room again.
+    using Changed = std::function<void(bool gone)>;
+
+    explicit Outlet(Poller& poller) : poller_(poller) {}
+
+    /// Writes to this descriptor, which others may have too. False when it is not open.
+    bool open(int descriptor, Changed changed);
+    /// Writes to this file, which is made. False when it cannot be: errno says why.
+    bool create(const std::string& path);
+    void add(std::string_view bytes) { waiting_.append(bytes); }
+    /// What is not written yet.
+    std::size_t size() const { return waiting_.size() - written_; }
+    /// Writes what the stream takes. Gives the errno of a failure, or 0.
+    int flush();
+    /// Drops what is not written.
+    void close();
+
+  private:
+    long write_some();
+
+    Poller& poller_;
+    int descriptor_ = -1;
+    Descriptor own_;  // a description of our own, non-blocking, where one can be had
+    enum { file, socket, stream, shared_stream } kind_ = file;
+    bool polled_ = false;  // in the poller
+    bool armed_ = false;   // waiting for room
+    std::string waiting_;
+    std::size_t written_ = 0;  // of waiting_
+};
+
+}  // namespace rollcall::launcher

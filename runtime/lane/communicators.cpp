@@ -1,0 +1,36 @@
+#include "runtime/lane/communicators.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace rollcall::runtime {
+
+std::uint64_t Communicators::expect() {
+    expected_.push_back(next_turn_++ * size_ + rank_);
+    return expected_.back();
+}
+
+void Communicators::stop_expecting(std::uint64_t number) {
+    std::erase(expected_, number);
+    std::erase_if(removed_, [&](std::uint64_t id) { return turn_of(id) < lowest_turn_expected(); });
+}
+
+void Communicators::add(CommunicatorState& communicator) {
+    const std::uint64_t id = communicator.group->id;
+    present_.emplace(id, &communicator);
+    next_turn_ = std::max(next_turn_, turn_of(id) + 1);
+}
+
+void Communicators::remove(CommunicatorState& communicator) {
+    const std::uint64_t id = communicator.group->id;
+    past_.insert_or_assign(id, Past{communicator.begun, communicator.signalled, communicator.broken_from, std::move(communicator.broken)});
+    past_order_.push_back(id);
+    if (past_order_.size() > kRemembered) {
+        past_.erase(past_order_.front());
+        past_order_.pop_front();
+    }
+    present_.erase(id);
+    if (turn_of(id) >= lowest_turn_expected()) removed_.insert(id);
+}
+
+}  // namespace rollcall::runtime

@@ -1,0 +1,50 @@
+/// \file
+/// Messages that came before their receives.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/group/call.hpp"
+#include "runtime/lane/message.hpp"
+#include "transports/transport.hpp"
+
+namespace rollcall::runtime {
+
+class Engine;
+class Transfer;
+
+/// A message that no receive had been posted for. Bounded: eager ones by credits, landed ones by the budget, offered ones, whose
+/// data stays at its sender, by their number (Backlog).
+struct EarlyMessage final : transport::Completion {
+    enum class Stage : std::uint8_t { held, offered, landing, landed };
+
+    void complete(transport::Outcome outcome) noexcept override;
+
+    MatchKey key;
+    EarlyMessage* match_next = nullptr;
+    EarlyMessage* call_next = nullptr;  ///< In the table by call, where it is of a collective.
+    Engine* engine = nullptr;
+    EarlyMessage* next = nullptr;  ///< Of those that wait for room to land, or for an earlier message.
+    EarlyMessage* previous = nullptr;
+    Transfer* claimed = nullptr;  ///< A receive that waits for the landing to end.
+    transport::Offer offer;
+    transport::Bytes buffer;
+    Call call;
+    std::uint64_t size = 0;
+    std::uint32_t charge = 0;  ///< Eager allowance to give back.
+    std::uint32_t ordinal = 0;
+    Stage stage = Stage::held;
+    bool dropped = false;       ///< Nobody wants it any more; freed when the landing ends.
+    bool from_landing = false;  ///< The buffer counts in the budget; else it is of the heap.
+    bool waits_for_landing = false;
+    int caller = -1;  ///< Who made the call that it is of (world rank).
+};
+
+/// Early messages of collectives by their call.
+struct ByCall {
+    using Key = CallKey;
+    static CallKey key(const EarlyMessage& early) noexcept { return {early.key.communicator, early.key.sequence}; }
+    static EarlyMessage*& next(EarlyMessage& early) noexcept { return early.call_next; }
+};
+
+}  // namespace rollcall::runtime

@@ -1,0 +1,82 @@
+// The engine's point-to-point sends that wait for their turn. See Backlog.
+#include <utility>
+
+#include "runtime/lane/engine.hpp"
+
+namespace rollcall::runtime {
+namespace {
+
+// Large point-to-point messages that a peer is offered at a time and has not taken. Each costs it about 1500 bytes, the most of it UCX's.
+// So many keep a stream of them going.
+constexpr std::uint32_t kMostOffers = 64;
+
+}  // namespace
+
+// Whether a point-to-point send need not wait in the backlog.
+bool Engine::may_go(const Transfer& transfer, const PeerState& peer) {
+    if (peer.backlogged) return backlog_.give(transfer.key);
+    return peer.offers < kMostOffers || may_be_eager(transfer);
+}
+
+bool Engine::may_be_eager(const Transfer& transfer) {
+    return transfer.buffer.size <= options_.eager_bytes && Peers::allows(peers_[transfer.peer()], transfer.buffer.size);
+}
+
+void Engine::put_back(Transfer& transfer) {
+    transfer.stage = Transfer::Stage::queued;
+    backlog_.push(transfer);
+    if (!std::exchange(peers_[transfer.peer()].backlogged, true)) tell_of_backlog(transfer.peer(), true);
+}
+
+void Engine::tell_of_backlog(int peer, bool there_is) {
+    CollectiveHeader header;
+    if (there_is) header.base.flags = kHasBacklog;
+    send_control(peer, MessageKind::backlog, header);
+}
+
+// Sends what may go of what waits for this peer, in its order.
+void Engine::work_off_backlog(int peer) {
+    PeerState& state = peers_[peer];
+    if (!state.backlogged || state.works_off || peers_.is_gone(peer)) return;
+    state.works_off = true;  // what ends at once makes room for the next one
+    Transfer* first;
+    while ((first = backlog_.first(peer)) && (state.offers < kMostOffers || may_be_eager(*first))) {
+        backlog_.remove(*first);
+        transmit(*first);
+    }
+    state.works_off = false;
+    if (first) return;
+    state.backlogged = false;
+    backlog_.forget(peer);
+    tell_of_backlog(peer, false);
+}
+
+void Engine::ask_for(const MatchKey& key) {
+    CollectiveHeader header;
+    header.base.communicator = key.communicator;
+    header.base.tag = key.tag;
+    send_control(key.source, MessageKind::wanted, header);
+}
+
+void Engine::on_wanted(const CollectiveHeader& header) {
+    const int peer = header.base.source;
+    if (!peers_[peer].backlogged) return;
+    if (Transfer* transfer = backlog_.ask_for({header.base.communicator, 0, header.base.tag, peer})) {
+        transmit(*transfer);
+        work_off_backlog(peer);
+    }
+}
+
+void Engine::on_backlog(const CollectiveHeader& header) {
+    const int peer = header.base.source;
+    const bool there_is = header.base.flags & kHasBacklog;
+    peers_[peer].has_backlog = there_is;
+    if (!there_is) return;
+    posted_.for_each([&](Transfer& transfer) {
+        if (!transfer.operation && transfer.peer() == peer) ask_for(transfer.key);
+    });
+    for (const Peek* peek : peeks_)
+        if (peek->key.source == peer) ask_for(peek->key);
+}
+
+}  // namespace rollcall::runtime

@@ -1,0 +1,316 @@
+// The engine's deputies: parts of this rank in operations, without their callers (deputy.hpp).
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "runtime/lane/deputy.hpp"
+#include "runtime/lane/engine.hpp"
+
+namespace rollcall::runtime {
+namespace {
+
+using transport::Bytes;
+using transport::ConstBytes;
+using transport::Outcome;
+using transport::Started;
+
+constexpr int kBuffers = 3, kResult = 2;
+
+Bytes buffer(const Arguments& arguments, int number) {
+    switch (number) {
+        case 0: return {const_cast<void*>(arguments.contribution.data), arguments.contribution.size};
+        case 1: return arguments.data;
+        default: return arguments.result;
+    }
+}
+
+}  // namespace
+
+// --- Deputy ------------------------------------------------------------------------------------------------------------------
+
+Deputy::Deputy(Engine& engine, CommunicatorState& communicator, std::uint64_t sequence, const Call& call, const PartAlone& part,
+               const Arguments& memory, int source)
+    : engine_(engine),
+      operation_(communicator, sequence, call, part.algorithm, memory),
+      memory_(memory),
+      own_block_(part.own_block),
+      source_(source) {
+    operation_.alone_ = true;
+    operation_.on_done = &Deputy::ended;
+    operation_.on_done_context = this;
+    next_ = std::exchange(engine.all_deputies_, this);
+    if (next_) next_->previous_ = this;
+}
+
+Deputy::~Deputy() {
+    (previous_ ? previous_->next_ : engine_.all_deputies_) = next_;
+    if (next_) next_->previous_ = previous_;
+    for (int number = 0; number < kBuffers; ++number) {
+        if (number == kResult && own_block_) continue;  // within the data
+        if (const Bytes bytes = buffer(memory_, number); bytes.size) engine_.landing_.give_back(bytes);
+    }
+}
+
+void Deputy::copy_next() {
+    while (copied_ < kBuffers) {
+        const Bytes own = buffer(memory_, copied_), callers = buffer(caller_->arguments_, copied_);
+        const bool in = copying_ == Copying::in, own_block = copied_ == kResult && own_block_;
+        ++copied_;
+        if (own.size == 0) continue;
+        Bytes into = in ? own : callers, from = in ? callers : own;
+        if (own_block) {
+            into = callers;
+            from = slice(caller_->arguments_.data, *own_block_, callers.size);
+            if (into.data && into.data == from.data) continue;
+        }
+        if (engine_.machine_.copy(into, from, *this) == Started::pending) return;
+    }
+    Engine& engine = engine_;  // this may be gone soon
+    const Copying was = std::exchange(copying_, Copying::nothing);
+    Operation& caller = *std::exchange(caller_, nullptr);
+    if (was == Copying::in) {
+        engine.deputies_.remove(*this);
+        engine.begin_alone(*this);
+    } else {
+        engine.let_go(*this);
+    }
+    engine.let_caller_go(caller);
+}
+
+void Deputy::complete(Outcome) noexcept { copy_next(); }
+
+void Deputy::ended(Operation&, void* self) {
+    auto& deputy = *static_cast<Deputy*>(self);
+    --deputy.engine_.deputies_active_;
+    deputy.engine_.deputy_ended(deputy);
+}
+
+// --- before the caller -------------------------------------------------------------------------------------------------------
+
+Deputy* Engine::make_deputy(CommunicatorState& communicator, std::uint64_t sequence, const Call& call, const PartAlone& part, bool phantom,
+                            int source) {
+    std::array<Bytes, kBuffers> taken{};
+    const std::array sizes = {part.contribution, part.data, part.own_block ? 0 : part.result};
+    for (std::size_t number = 0; number < taken.size(); ++number) {
+        if (sizes[number] == 0) continue;
+        if (const auto bytes = landing_.could_hold(sizes[number]) ? landing_.take(sizes[number], phantom) : std::nullopt) {
+            taken[number] = *bytes;
+            continue;
+        }
+        for (const Bytes& bytes : taken)
+            if (bytes.size) landing_.give_back(bytes);
+        return nullptr;
+    }
+    Arguments memory;
+    memory.contribution = {taken[0].data, taken[0].size};
+    memory.data = taken[1];
+    memory.result = part.own_block ? slice(memory.data, *part.own_block, part.result) : taken[2];
+    memory.segment_bytes = call.segment_bytes;
+    memory.combiner = part.combiner;
+    return new Deputy(*this, communicator, sequence, call, part, memory, source);
+}
+
+bool Engine::may_begin_before_caller(const CommunicatorState& communicator, const EarlyMessage& early) const {
+    if (finalizing_ || communicator.retired || early.call.bytes == 0) return false;
+    return options_.find_part_alone(early.call, communicator.rank, communicator.group->size).begins_before;
+}
+
+// Not where the message came: the transport is in the middle of something there.
+void Engine::begin_before_callers() {
+    has_early_calls_ = false;
+    for (const EarlyCall& early : std::exchange(early_calls_, {})) {
+        CommunicatorState* const communicator = communicators_.find(early.key.communicator);
+        const bool wanted = communicator && !communicator->is_broken_at(early.key.sequence) && early.key.sequence > communicator->begun &&
+                            !find_active(early.key.communicator, early.key.sequence) && !deputies_.find(early.key);
+        Deputy* const deputy = wanted ? make_deputy(*communicator, early.key.sequence, early.call,
+                                                    options_.find_part_alone(early.call, communicator->rank, communicator->group->size),
+                                                    early.phantom, early.caller)
+                                      : nullptr;
+        if (deputy) {
+            deputy->expected_ = true;
+            deputy->operation_.await_caller();
+            deputies_.insert(*deputy);
+            begin_alone(*deputy);
+            continue;
+        }
+        // As any early message.
+        std::vector<EarlyMessage*> waiting;
+        early_by_call_.for_each_of(early.key, [&](EarlyMessage& message) {
+            if (message.stage == EarlyMessage::Stage::offered && !message.waits_for_landing) waiting.push_back(&message);
+        });
+        for (EarlyMessage* message : waiting) land(*message);
+    }
+}
+
+void Engine::begin_alone(Deputy& deputy) {
+    Operation& operation = deputy.operation_;
+    CommunicatorState& communicator = operation.communicator_;
+    operation.engine_ = this;
+    ++begun_;
+    ++deputies_active_;
+    active_.insert(operation);
+    watch_over_operations();
+    if (communicator.is_broken_at(operation.sequence())) fail(operation, *communicator.broken);
+    if (!operation.failed()) operation.task_ = operation.algorithm_(operation);
+    touch(operation);
+    run_ready();
+}
+
+// --- the caller --------------------------------------------------------------------------------------------------------------
+
+void Engine::attach(Operation& caller, Deputy& deputy) {
+    CommunicatorState& communicator = caller.communicator_;
+    communicator.begun = std::max(communicator.begun, caller.sequence());
+    communicator.remember(caller.sequence(), caller.call_);
+    caller.engine_ = this;
+    caller.deputy_ = &deputy;
+    deputy.caller_ = &caller;
+    ++attached_callers_;
+}
+
+bool Engine::meet_deputy(Operation& caller) {
+    CommunicatorState& communicator = caller.communicator_;
+    Deputy* const deputy = deputies_.take(caller.key_);
+    if (!deputy) return false;
+    const bool agrees = deputy->operation_.call_.agrees_with(caller.call_);
+    if (!agrees && !communicator.is_broken_at(caller.sequence()))
+        mismatch(communicator, caller.sequence(), caller.call_, deputy->operation_.call_, deputy->source_);
+    if (communicator.is_broken_at(caller.sequence())) {
+        give_up(*deputy);
+        return false;  // it fails as any call does
+    }
+    attach(caller, *deputy);
+    if (deputy->has_ended())
+        deputy_ended(*deputy);
+    else if (caller.has_arrived())
+        deputy->operation_.arrive();
+    return true;
+}
+
+bool Engine::hand_over(Operation& caller) {
+    CommunicatorState& communicator = caller.communicator_;
+    if (caller.call_.bytes <= options_.eager_bytes || caller.stays_ || caller.awaits_caller_ || caller.size() == 1 || finalizing_)
+        return false;
+    if (communicator.is_broken_at(caller.sequence())) return false;
+    const PartAlone part = options_.find_part_alone(caller.call_, caller.rank(), caller.size());
+    if (!part.ends_after) return false;
+    // What comes early has half of the budget at least.
+    if (landing_.used() + part.contribution + part.data > landing_.budget() / 2) return false;
+    // Calls that do not match are told as they are without a deputy.
+    if (early_by_call_.find_if(caller.key_, [&](const EarlyMessage& early) { return !early.call.agrees_with(caller.call_); })) return false;
+    const bool phantom = !caller.arguments_.contribution.data && !caller.arguments_.data.data;
+    Deputy* const deputy = make_deputy(communicator, caller.sequence(), caller.call_, part, phantom, -1);
+    if (!deputy) return false;
+    attach(caller, *deputy);
+    deputies_.insert(*deputy);  // while it copies, messages are early
+    deputy->copying_ = Deputy::Copying::in;
+    deputy->copy_next();
+    return true;
+}
+
+void Engine::let_caller_go(Operation& caller) {
+    caller.deputy_ = nullptr;
+    --attached_callers_;
+    ++finished_;
+    const auto on_done = caller.on_done;
+    void* const context = caller.on_done_context;
+    caller.set_done();  // it may be gone now
+    if (on_done) on_done(caller, context);
+}
+
+// The others go on with what its part does for them.
+bool Engine::leave_to_deputy(Operation& caller, const Error& error) {
+    Deputy* const deputy = caller.deputy_;
+    if (!deputy || deputy->copying_ != Deputy::Copying::nothing) return deputy != nullptr;  // a copy ends by itself
+    deputy->caller_ = nullptr;
+    deputy->expected_ = false;
+    caller.set_error(error);
+    let_caller_go(caller);
+    return true;
+}
+
+// --- its end -----------------------------------------------------------------------------------------------------------------
+
+void Engine::deputy_ended(Deputy& deputy) {
+    Operation& operation = deputy.operation_;
+    if (Operation* const caller = deputy.caller_) {
+        if (const Error* error = operation.error()) {
+            deputy.caller_ = nullptr;
+            caller->set_error(*error);
+            let_caller_go(*caller);
+            return let_go(deputy);
+        }
+        caller->first_data_ = operation.first_data_;
+        deputy.copying_ = Deputy::Copying::out;
+        deputy.copied_ = 0;
+        return deputy.copy_next();
+    }
+    if (deputy.expected_) return;  // until its caller comes
+    if (const Error* error = operation.error(); error && deputy.source_ < 0)
+        if (const auto logger = spdlog::get("rollcall")) logger->warn("what a call had handed over was not delivered: {}", error->what());
+    let_go(deputy);
+}
+
+void Engine::give_up(Deputy& deputy) {
+    deputy.expected_ = false;
+    if (deputy.has_ended()) return let_go(deputy);
+    fail(deputy.operation_, Error(ErrorCode::state, fmt::format("{}: nobody called it here", deputy.operation_.describe())));
+    run_ready();
+}
+
+void Engine::let_go(Deputy& deputy) {
+    CommunicatorState& communicator = deputy.operation_.communicator_;
+    delete &deputy;
+    if (communicator.retired) remove_if_idle(communicator);
+}
+
+bool Engine::has_active(const CommunicatorState& communicator) const {
+    bool found = false;
+    active_.for_each([&](const Operation& operation) { found = found || &operation.communicator_ == &communicator; });
+    return found;
+}
+
+void Engine::give_up_deputies(const CommunicatorState& communicator) {
+    std::vector<Deputy*> uncalled;
+    deputies_.for_each([&](Deputy& deputy) {
+        if (&deputy.operation_.communicator_ == &communicator) uncalled.push_back(&deputy);
+    });
+    for (Deputy* deputy : uncalled) {
+        deputies_.remove(*deputy);
+        give_up(*deputy);
+    }
+}
+
+void Engine::retire(std::unique_ptr<CommunicatorState> communicator) {
+    CommunicatorState& state = *communicator;
+    give_up_deputies(state);
+    retired_.push_back(std::move(communicator));
+    state.retired = true;
+    state.clock = nullptr;
+    remove_if_idle(state);
+}
+
+void Engine::remove_if_idle(CommunicatorState& communicator) {
+    if (has_active(communicator)) return;
+    remove(communicator);
+    std::erase_if(retired_, [&](const auto& retired) { return retired.get() == &communicator; });
+}
+
+// Others called what this rank never will.
+void Engine::deny_uncalled() {
+    std::vector<Deputy*> uncalled;
+    deputies_.for_each([&](Deputy& deputy) { uncalled.push_back(&deputy); });
+    Call mine;
+    mine.kind = OperationKind::finalize;
+    for (Deputy* deputy : uncalled) {
+        Operation& operation = deputy->operation_;
+        mismatch(operation.communicator_, operation.sequence(), mine, operation.call_, deputy->source_);
+    }
+    run_ready();
+}
+
+}  // namespace rollcall::runtime

@@ -1,0 +1,165 @@
+// The engine's early messages: where they wait, how they land, and how they are let go.
+#include <cstdlib>
+#include <utility>
+
+#include "runtime/lane/engine.hpp"
+
+namespace rollcall::runtime {
+
+using transport::Outcome;
+using transport::Started;
+
+void Engine::wait_for_room(EarlyMessage& early) noexcept {
+    early.waits_for_landing = true;
+    early.next = nullptr;
+    early.previous = waiting_tail_;
+    (waiting_tail_ ? waiting_tail_->next : waiting_head_) = &early;
+    waiting_tail_ = &early;
+}
+
+void Engine::stop_waiting_for_room(EarlyMessage& early) noexcept {
+    if (!std::exchange(early.waits_for_landing, false)) return;
+    (early.previous ? early.previous->next : waiting_head_) = early.next;
+    (early.next ? early.next->previous : waiting_tail_) = early.previous;
+    early.next = early.previous = nullptr;
+}
+
+// Takes it out of the tables and the list: somebody wants it now, or nobody ever will.
+void Engine::forget(EarlyMessage& early) {
+    early_.remove(early);
+    if (early.key.sequence != 0) early_by_call_.remove(early);
+    stop_waiting_for_room(early);
+}
+
+// All are forgotten before the first is let go: room that comes free must not go to one of them.
+template <class Unwanted>
+void Engine::let_go_if(Unwanted unwanted) {
+    EarlyMessage* forgotten = nullptr;
+    early_.for_each([&](EarlyMessage& early) {
+        if (!unwanted(early)) return;
+        forget(early);
+        early.next = std::exchange(forgotten, &early);
+    });
+    let_go_all(forgotten);
+}
+
+void Engine::let_go_of(const CallKey& call) {
+    EarlyMessage* forgotten = nullptr;
+    early_by_call_.for_each_of(call, [&](EarlyMessage& early) {
+        forget(early);
+        early.next = std::exchange(forgotten, &early);
+    });
+    let_go_all(forgotten);
+}
+
+void Engine::let_go_of_broken(const CommunicatorState& communicator) {
+    let_go_if([&](const EarlyMessage& early) {
+        return early.key.communicator == communicator.group->id && early.key.sequence != 0 && communicator.is_broken_at(early.key.sequence);
+    });
+}
+
+void Engine::let_go_of_past() {
+    let_go_if([&](const EarlyMessage& early) { return communicators_.is_past(early.key.communicator); });
+}
+
+void Engine::let_go_of_all() {
+    let_go_if([](const EarlyMessage&) { return true; });
+}
+
+void Engine::let_go_all(EarlyMessage* forgotten) {
+    while (forgotten) {
+        EarlyMessage* early = std::exchange(forgotten, forgotten->next);
+        early->next = nullptr;
+        let_go(*early);
+    }
+}
+
+void Engine::let_go(EarlyMessage& early) {
+    switch (early.stage) {
+        case EarlyMessage::Stage::held: give_credit(early.key.source, early.charge); break;
+        case EarlyMessage::Stage::offered: transport_.decline(early.offer); break;
+        case EarlyMessage::Stage::landing: early.dropped = true; return;
+        case EarlyMessage::Stage::landed: break;
+    }
+    free_early(early);
+}
+
+void Engine::free_early(EarlyMessage& early) {
+    const bool landed = early.from_landing;
+    if (landed)
+        landing_.give_back(early.buffer);
+    else
+        std::free(early.buffer.data);
+    early.~EarlyMessage();
+    arena_.release(&early, sizeof early);
+    if (landed && waiting_head_) land_waiting();
+}
+
+// Returns whether it has begun to land.
+bool Engine::land(EarlyMessage& early) {
+    // A message without data is not landed: its sender's waiting is what bounds the number of such messages.
+    if (early.size == 0 || !landing_.could_hold(early.size)) return false;
+    // None overtakes one that waits: a large message is not starved by small ones.
+    if (!waiting_head_ && land_now(early)) return true;
+    wait_for_room(early);
+    return false;
+}
+
+bool Engine::land_now(EarlyMessage& early) {
+    const auto buffer = landing_.take(early.size, early.offer.phantom);
+    if (!buffer) return false;
+    early.buffer = *buffer;
+    early.from_landing = true;
+    early.stage = EarlyMessage::Stage::landing;
+    switch (transport_.fetch(early.offer, early.buffer, early)) {
+        case Started::done: after_landing(early, Outcome::ok); break;
+        case Started::failed: after_landing(early, Outcome::failed); break;
+        case Started::pending: break;
+    }
+    return true;
+}
+
+void Engine::land_waiting() {
+    if (lands_waiting_) return;  // what could not be fetched gave its room back: the loop below goes on
+    lands_waiting_ = true;
+    while (waiting_head_) {
+        EarlyMessage& early = *waiting_head_;
+        // Out of the queue first: what ends at once may come back here.
+        if (!landing_.fits_now(early.size)) break;
+        stop_waiting_for_room(early);
+        if (land_now(early)) continue;
+        // No memory: when something is given back.
+        early.waits_for_landing = true;
+        early.next = std::exchange(waiting_head_, &early);
+        (early.next ? early.next->previous : waiting_tail_) = &early;
+        break;
+    }
+    lands_waiting_ = false;
+}
+
+void Engine::after_landing(EarlyMessage& early, Outcome outcome) {
+    if (early.dropped) return free_early(early);
+    if (outcome != Outcome::ok) {
+        Transfer* claimed = early.claimed;
+        if (claimed)
+            claimed->early = nullptr;
+        else
+            forget(early);
+        free_early(early);
+        if (claimed && outcome == Outcome::withdrawn) return receive_again(*claimed);
+        if (claimed) lose(*claimed);
+        return;
+    }
+    early.stage = EarlyMessage::Stage::landed;
+    if (early.claimed) copy_out(*early.claimed, early);
+}
+
+void Engine::copy_out(Transfer& transfer, EarlyMessage& early) {
+    transfer.stage = Transfer::Stage::moving;
+    transfer.received = early.size;
+    transfer.early = &early;
+    const transport::Bytes into{transfer.buffer.data, early.size};
+    if (machine_.copy(into, early.buffer, transfer) == Started::done) finish(transfer);
+}
+
+}  // namespace rollcall::runtime

@@ -1,0 +1,81 @@
+// The engine's part in node memory: who looks at it, who is told of a change, what is taken back.
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "runtime/lane/engine.hpp"
+#include "runtime/lane/publication.hpp"
+
+namespace rollcall::runtime {
+
+void Engine::use_node(Operation& operation) {
+    if (std::exchange(operation.uses_node_, true)) return;
+    node_users_.push_back(&operation);
+}
+
+void Engine::stop_using_node(Operation& operation) {
+    if (std::exchange(operation.uses_node_, false)) std::erase(node_users_, &operation);
+}
+
+unsigned Engine::look_at_node() {
+    unsigned seen = 0;
+    for (Operation* const operation : node_users_) {
+        if (operation->ready_ || !operation->wait_point_ || operation->failed() || !operation->wait_point_->ready()) continue;
+        touch(*operation);
+        ++seen;
+    }
+    return seen;
+}
+
+void Engine::tell_node(const Operation& operation, int to) {
+    const Group& group = *operation.communicator_.group;
+    const auto each = [&](auto&& tell) {
+        if (to != kEverybody) return tell(group.world_rank(to));
+        for (int rank = 0; rank < group.size; ++rank)
+            if (rank != operation.rank()) tell(group.world_rank(rank));
+    };
+    if (transport_.tells_of_puts()) {
+        each([&](int peer) { transport_.put(peer, 0, {}); });
+        return;
+    }
+    // Either they see the change in their last look before they sleep, or here they are seen asleep.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    each([&](int peer) {
+        if (node_->is_to_wake(peer)) send_control(peer, MessageKind::nudge, {});
+    });
+}
+
+void Engine::set_sleeping(bool sleeps) noexcept {
+    runtime::set_sleeping(transport_.board(), sleeps);
+    if (node_) node_->set_sleeping(sleeps && !node_users_.empty());
+}
+
+void Engine::mismatch(Operation& operation, const Call& other, int source) {
+    mismatch(operation.communicator_, operation.sequence(), operation.call_, other, operation.communicator_.group->world_rank(source));
+}
+
+void Engine::add_awaited_in_node(const Operation& operation, std::vector<int>& peers) {
+    const Group& group = *operation.communicator_.group;
+    for (const NodeUse* use = operation.node_uses_; use; use = use->next_)
+        for (int rank = 0; rank < group.size; ++rank)
+            if (use->awaits(rank)) peers.push_back(group.world_rank(rank));
+}
+
+// Who has not read what this rank published some operations ago may have called something else then. Or it has destroyed the
+// communicator without that call: perhaps this rank has, too, and it is another communicator that the entry is needed for.
+void Engine::ask_for_readers(const Operation& operation) {
+    for (const node::NodeMemory::Claim& claim : node_->claims()) {
+        if (!claim.is_unread() || claim.entry->key.load(std::memory_order_relaxed) == 0) continue;
+        const NodeUse* use = operation.node_uses_;
+        while (use && !use->is_kept_by(claim)) use = use->next_;
+        if (!use) continue;
+        CollectiveHeader header;
+        header.base.communicator = claim.group->id;
+        header.sequence = claim.sequence;
+        header.call = claim.entry->call;
+        for (int rank = 0; rank < claim.group->size; ++rank)
+            if (const int peer = claim.group->world_rank(rank); peer != options_.rank) send_control(peer, MessageKind::probe, header);
+    }
+}
+
+}  // namespace rollcall::runtime

@@ -1,0 +1,145 @@
+// The engine's operations: how a coroutine is begun, resumed and ended.
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "runtime/lane/engine.hpp"
+
+namespace rollcall::runtime {
+
+void Engine::touch(Operation& operation) {
+    if (operation.ready_) return;
+    operation.ready_ = true;
+    operation.next_ready_ = nullptr;
+    (ready_tail_ ? ready_tail_->next_ready_ : ready_head_) = &operation;
+    ready_tail_ = &operation;
+}
+
+unsigned Engine::run_ready() {
+    unsigned ran = 0;
+    if (has_early_calls_) begin_before_callers();
+    while (Operation* operation = ready_head_) {
+        ready_head_ = operation->next_ready_;
+        if (!ready_head_) ready_tail_ = nullptr;
+        operation->ready_ = false;
+        run(*operation);
+        ++ran;
+    }
+    return ran;
+}
+
+void Engine::start(Operation& operation) {
+    if (options_.find_part_alone && ((deputies_.size() > 0 && meet_deputy(operation)) || hand_over(operation))) return;
+    CommunicatorState& communicator = operation.communicator_;
+    operation.engine_ = this;
+    active_.insert(operation);
+    watch_over_operations();
+    communicator.begun = std::max(communicator.begun, operation.sequence());
+    communicator.remember(operation.sequence(), operation.call_);
+    if (communicator.is_broken_at(operation.sequence())) {
+        communicator.broken_told = true;
+        fail(operation, *communicator.broken);
+    } else {
+        const EarlyMessage* other =
+            early_by_call_.find_if(operation.key_, [&](const EarlyMessage& early) { return !early.call.agrees_with(operation.call_); });
+        if (other) mismatch(communicator, operation.sequence(), operation.call_, Call(other->call), other->caller);
+    }
+    if (!operation.failed()) operation.task_ = operation.algorithm_(operation);
+    touch(operation);
+    run_ready();
+}
+
+void Engine::run(Operation& operation) {
+    if (!operation.failed()) {
+        std::coroutine_handle<> next;
+        if (operation.wait_point_) {
+            if (!operation.wait_point_->ready()) return;
+            operation.wait_point_ = nullptr;
+            next = operation.handle_;
+        } else if (operation.task_ && !operation.task_.done()) {
+            next = operation.task_.handle();  // not started yet
+        }
+        if (next) next.resume();
+        // It waits again. (Its outermost frame would say so too, but that is in no cache.)
+        if (operation.wait_point_ && !operation.failed()) return;
+        if (next && operation.task_.done() && operation.task_.exception()) {
+            try {
+                std::rethrow_exception(operation.task_.exception());
+            } catch (const Error& error) {
+                break_communicator(operation.communicator_, operation.sequence(), error, true);
+            } catch (const std::exception& error) {
+                break_communicator(operation.communicator_, operation.sequence(),
+                                   Error(ErrorCode::state, fmt::format("{}: {}", operation.describe(), error.what())), true);
+            }
+        }
+    }
+    if (operation.failed()) {
+        // Its frames stay until the last transfer has ended: buffers of transfers may live in them.
+        operation.wait_point_ = nullptr;
+        if (operation.arrivals_) std::erase(watching_, &operation);
+        operation.arrivals_.reset();
+        std::erase(listening_, &operation);
+        stop_using_node(operation);
+        // It is looked at right here. The end of a transfer need not put it behind all others that fail with it.
+        const bool was_ready = std::exchange(operation.ready_, true);
+        for (Transfer* transfer = operation.transfers_; transfer;) {
+            Transfer* next = transfer->next;
+            withdraw(*transfer);
+            transfer = next;
+        }
+        operation.ready_ = was_ready;
+    } else if (!operation.task_.done()) {
+        return;
+    } else if (operation.arrivals_ && !operation.arrivals_->notices_.empty()) {
+        // Receives that stood for the board: no longer wanted.
+        operation.arrivals_->notices_.clear();
+        for (Transfer* transfer = operation.transfers_; transfer;) {
+            Transfer* next = transfer->next;
+            if (transfer->stage == Transfer::Stage::posted && transfer->key.tag == Operation::kArrivedStep) withdraw(*transfer);
+            transfer = next;
+        }
+    }
+    if (!operation.transfers_) finish(operation);
+}
+
+void Engine::finish(Operation& operation) {
+    if (operation.ready_) {  // finishing its transfers has touched it
+        Operation** link_to = &ready_head_;
+        Operation* previous = nullptr;
+        while (*link_to != &operation) {
+            previous = *link_to;
+            link_to = &previous->next_ready_;
+        }
+        *link_to = operation.next_ready_;
+        if (ready_tail_ == &operation) ready_tail_ = previous;
+        operation.ready_ = false;
+    }
+    operation.task_.reset();
+    if (operation.arrivals_ || !watching_.empty()) std::erase(watching_, &operation);
+    operation.arrivals_.reset();
+    if (operation.turn_) end_turn(operation);
+    stop_using_node(operation);
+    active_.remove(operation);
+    let_go_of(operation.key_);
+    ++finished_;
+    const auto on_done = operation.on_done;
+    void* const context = operation.on_done_context;
+    operation.set_done();  // a waiting caller may be gone with it now
+    if (on_done) on_done(operation, context);
+}
+
+void Engine::fail(Operation& operation, const Error& error) {
+    operation.set_error(error);
+    touch(operation);
+}
+
+void Engine::abandon(Operation& operation, const Error& error) {
+    if (operation.done() || leave_to_deputy(operation, error)) return;
+    // The communicator is out of step for good, and the others must not wait for this rank.
+    break_communicator(operation.communicator_, operation.sequence(), error, true);
+    run_ready();
+}
+
+}  // namespace rollcall::runtime

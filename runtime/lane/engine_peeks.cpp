@@ -1,0 +1,44 @@
+// The engine's looks at messages that nobody receives yet. See Peek.
+#include "runtime/lane/engine.hpp"
+#include "runtime/lane/peek.hpp"
+
+namespace rollcall::runtime {
+
+void Peek::begin(Engine& engine) { engine.peek(*this); }
+void Peek::abandon(Engine& engine, const Error& error) { engine.end_peek(*this, &error); }
+
+void Engine::peek(Peek& peek) {
+    watch_over_peers();
+    const int peer = peek.key.source;
+    peeks_.push_back(&peek);
+    if (const EarlyMessage* early = early_.find(peek.key)) return show(*early);
+    if (peers_.any_gone() && peers_.is_gone(peer)) {
+        const Error error = dead(peer);
+        return end_peek(peek, &error);
+    }
+    // What waits at its sender is not announced yet.
+    if (peers_[peer].has_backlog) ask_for(peek.key);
+}
+
+void Engine::show(const EarlyMessage& early) {
+    for (std::size_t i = peeks_.size(); i-- > 0;) {
+        Peek& peek = *peeks_[i];
+        if (!(peek.key == early.key)) continue;
+        peek.size = early.size;
+        end_peek(peek, nullptr);
+    }
+}
+
+void Engine::end_peek(Peek& peek, const Error* error) {
+    std::erase(peeks_, &peek);
+    if (error) peek.set_error(*error);
+    ++finished_;
+    peek.set_done();  // the caller may be gone with it now
+}
+
+void Engine::fail_peeks(int peer, const Error& error) {
+    for (std::size_t i = peeks_.size(); i-- > 0;)
+        if (peer < 0 || peeks_[i]->key.source == peer) end_peek(*peeks_[i], &error);
+}
+
+}  // namespace rollcall::runtime

@@ -1,0 +1,244 @@
+// The engine's word with other ranks: control messages, calls that do not match, calls that are stuck.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "runtime/lane/engine.hpp"
+
+namespace rollcall::runtime {
+namespace {
+
+using transport::ConstBytes;
+
+// A probe goes to at most this many ranks at a time; to the next so many after a while.
+constexpr std::ptrdiff_t kProbedAtOnce = 16;
+
+}  // namespace
+
+void Engine::tell_broken(const CommunicatorState& communicator, int peer) {
+    tell_failed(peer, communicator.group->id, communicator.broken_from, *communicator.broken);
+}
+
+void Engine::tell_failed(int peer, std::uint64_t communicator, std::uint64_t from, const Error& error) {
+    CollectiveHeader header;
+    header.base.communicator = communicator;
+    header.base.code = static_cast<std::uint8_t>(error.code());
+    header.sequence = from;
+    header.call.root = error.failed_rank();
+    send_control(peer, MessageKind::failed, header, error.what());
+}
+
+void Engine::answer(const CollectiveHeader& probe, CommunicatorState& communicator) {
+    // The news may have come before the asking rank knew this communicator.
+    if (communicator.is_broken_at(probe.sequence)) return tell_broken(communicator, probe.base.source);
+    if (!check_call(communicator, probe.sequence, probe.call, probe.base.source)) return;
+    if (finalizing_ && probe.sequence > communicator.begun) {
+        Call mine;
+        mine.kind = OperationKind::finalize;
+        return mismatch(communicator, probe.sequence, mine, probe.call, probe.base.source);
+    }
+    const Operation* operation = find_active(communicator.group->id, probe.sequence);
+    tell_entered(probe, operation ? operation->has_arrived() : probe.sequence <= communicator.begun, communicator.signalled);
+}
+
+// What this rank wrote for a communicator that it has destroyed may be lost, too. And who waits for it in an operation that it
+// will never call is told so.
+void Engine::answer_for_gone(const CollectiveHeader& probe) {
+    const std::uint64_t id = probe.base.communicator;
+    if (!communicators_.is_past(id)) return;  // it is still being made here
+    const Communicators::Past* past = communicators_.past(id);
+    if (past && past->broken && probe.sequence >= past->broken_from)
+        return tell_failed(probe.base.source, id, past->broken_from, *past->broken);
+    if (past && probe.sequence <= past->begun) return tell_entered(probe, true, past->signalled);
+    const std::string after = past ? fmt::format("after {} operations", past->begun) : std::string("a while ago");
+    tell_failed(probe.base.source, id, probe.sequence,
+                Error(ErrorCode::state,
+                      fmt::format("{} has destroyed its communicator (or plan) {}, and cannot take part in the next operation",
+                                  name_of(options_.rank), after),
+                      options_.rank));
+}
+
+// A notice or signal on the board of the asking rank can be overwritten: by a late one of a communicator that had the slot before,
+// or an older one of this communicator, for puts may overtake each other. A message cannot.
+void Engine::tell_entered(const CollectiveHeader& probe, bool arrived, std::span<const std::uint64_t> signalled) {
+    CollectiveHeader header;
+    header.base.communicator = probe.base.communicator;
+    header.sequence = probe.sequence;
+    if (arrived) header.base.flags |= kHasArrived;
+    if (std::find(signalled.begin(), signalled.end(), probe.sequence) != signalled.end()) header.base.flags |= kHasSignalled;
+    if (header.base.flags) send_control(probe.base.source, MessageKind::entered, header);
+}
+
+void Engine::on_entered(const CollectiveHeader& header) {
+    Operation* operation = find_active(header.base.communicator, header.sequence);
+    const int member = operation ? rank_in(*operation->communicator_.group, header.base.source) : -1;
+    if (member < 0 || operation->failed()) return;
+    if ((header.base.flags & kHasArrived) && operation->arrivals_) {
+        std::erase(operation->arrivals_->unseen_, member);
+        if (operation->arrivals_->see(member)) touch(*operation);
+    }
+    if ((header.base.flags & kHasSignalled) && operation->listens_ > 0) {
+        operation->hear(member);
+        listen();
+    }
+}
+
+void Engine::mismatch(CommunicatorState& communicator, std::uint64_t sequence, const Call& mine, const Call& other, int source, int whose) {
+    const Group& group = *communicator.group;
+    int first = whose < 0 ? communicator.rank : rank_in(group, whose), second = rank_in(group, source);
+    const Call *first_call = &mine, *second_call = &other;
+    if (second < first) {
+        std::swap(first, second);
+        std::swap(first_call, second_call);
+    }
+    const bool same_request = mine.same_request(other);
+    const auto in_words = [&](const Call& call) { return same_request ? to_string(call, options_.algorithm_name) : to_string(call); };
+    const char* const advice =
+        same_request ? "All ranks must do it in the same way: give them the same options and ROLLCALL_ settings"
+                     : "All ranks of a communicator must call the same operations in the same order, with the same root and size";
+    break_communicator(
+        communicator, sequence,
+        Error(ErrorCode::mismatch,
+              fmt::format("the calls at sequence {} of communicator {} do not match: rank {} called {}, rank {} called {}. {}", sequence,
+                          group.name, first, in_words(*first_call), second, in_words(*second_call), advice),
+              source),
+        true);
+}
+
+void Engine::mismatch_of_sizes(Operation& operation, int with, std::uint64_t at_root, std::uint64_t elsewhere) {
+    const int other = operation.rank() == operation.root() ? with : operation.rank();
+    tell_sizes(operation, with, fmt::format("{} bytes for rank {}, whose block has {}", at_root, other, elsewhere));
+}
+
+void Engine::mismatch_of_sizes(Operation& operation, int first, int last, std::uint64_t at_root, std::uint64_t elsewhere) {
+    tell_sizes(
+        operation, first,
+        fmt::format("{} bytes for ranks {} to {} together, whose blocks have {}, and several of them have other sizes than it counts",
+                    at_root, first, last, elsewhere));
+}
+
+void Engine::tell_sizes(Operation& operation, int with, const std::string& what) {
+    const Group& group = *operation.communicator_.group;
+    break_communicator(
+        operation.communicator_, operation.sequence(),
+        Error(ErrorCode::mismatch,
+              fmt::format("the calls at sequence {} of communicator {} do not match: in {} the root counts {}. The root must "
+                          "give for each rank the size of that rank's block",
+                          operation.sequence(), group.name, to_string(operation.call_), what),
+              group.world_rank(with)),
+        true);
+}
+
+bool Engine::check_call(CommunicatorState& communicator, std::uint64_t sequence, const Call& call, int source) {
+    const Call* mine = communicator.recall(sequence);
+    if (!mine || mine->agrees_with(call)) return true;
+    mismatch(communicator, sequence, *mine, call, source);
+    return false;
+}
+
+void Engine::on_control(const CollectiveHeader& header, ConstBytes payload) {
+    CommunicatorState* communicator = communicators_.find(header.base.communicator);
+    switch (header.base.kind) {
+        case MessageKind::retract: {
+            const MatchKey key{header.base.communicator, header.sequence, header.base.tag, header.base.source};
+            const auto is_it = [&](const EarlyMessage& early) {
+                return early.key == key && early.ordinal == header.base.ordinal && early.stage == EarlyMessage::Stage::offered;
+            };
+            if (EarlyMessage* early = early_.find_if(key, is_it)) {
+                forget(*early);
+                let_go(*early);
+                return;
+            }
+            // Before its turn: only its place in the stream is kept.
+            for (EarlyMessage* early = peers_[key.source].overtaking; early; early = early->next)
+                if (is_it(*early)) {
+                    transport_.decline(early->offer);
+                    early->dropped = true;
+                    return;
+                }
+            return;
+        }
+        case MessageKind::deferred: return on_deferred(header);
+        case MessageKind::probe:
+            if (communicator)
+                answer(header, *communicator);
+            else
+                answer_for_gone(header);
+            return;
+        case MessageKind::entered: return on_entered(header);
+        case MessageKind::backlog: return on_backlog(header);
+        case MessageKind::wanted: return on_wanted(header);
+        case MessageKind::failed:
+            if (!communicator && node_)  // destroyed here; what was published for it is no longer read
+                node_->withdraw([&](const Group& group, std::uint64_t sequence) {
+                    return group.id == header.base.communicator && sequence >= header.sequence;
+                });
+            if (communicator && payload.data)
+                break_communicator(*communicator, header.sequence,
+                                   Error(static_cast<ErrorCode>(header.base.code),
+                                         std::string(static_cast<const char*>(payload.data), payload.size), header.call.root),
+                                   false);
+            return;
+        case MessageKind::nudge:   // the board is looked at anyway
+        case MessageKind::credit:  // the header has done it
+        case MessageKind::point_to_point:
+        case MessageKind::point_to_point_compact:
+        case MessageKind::collective: return;
+    }
+}
+
+void Engine::add_awaited(const Operation& operation, std::vector<int>& peers) {
+    const Group& group = *operation.communicator_.group;
+    for (Transfer* transfer = operation.transfers_; transfer; transfer = transfer->next)
+        if (transfer->stage == Transfer::Stage::posted) peers.push_back(transfer->peer());
+    if (operation.arrivals_)
+        for (const int member : operation.arrivals_->unseen_)
+            if (!operation.arrivals_->seen_[static_cast<std::size_t>(member)]) peers.push_back(group.world_rank(member));
+    for (int i = 0, member = operation.listens_from_; i < operation.listens_; ++i, member = operation.wrapped(member + 1))
+        if (!operation.has_signalled(member)) peers.push_back(group.world_rank(member));
+    if (operation.node_uses_) add_awaited_in_node(operation, peers);
+}
+
+// Asks some of those whom the operation waits for, in a round all of them: any one's word may be what got lost, while the others
+// are only late.
+void Engine::probe(Operation& operation) {
+    std::vector<int> peers;
+    add_awaited(operation, peers);
+    std::sort(peers.begin(), peers.end());
+    peers.erase(std::unique(peers.begin(), peers.end()), peers.end());
+
+    CollectiveHeader header;
+    header.base.communicator = operation.communicator_.group->id;
+    header.sequence = operation.sequence();
+    header.call = operation.call_;
+    auto next = std::lower_bound(peers.begin(), peers.end(), operation.probe_next_);
+    for (const auto end = next + std::min(kProbedAtOnce, peers.end() - next); next != end; ++next)
+        send_control(*next, MessageKind::probe, header);
+    operation.probe_next_ = next == peers.end() ? 0 : *next;
+    if (operation.node_uses_) ask_for_readers(operation);
+}
+
+// Asks for all operations that are stuck. Returns when the next one wants to ask.
+Nanoseconds Engine::ask_around(Nanoseconds now) {
+    asked_around_ = now;
+    Nanoseconds next = kNever;
+    active_.for_each([&](Operation& operation) {
+        if (operation.failed() || !operation.has_arrived()) return;  // who waits for its own caller asks nobody
+        if (!operation.probed_at_) operation.begun_at_ = operation.probed_at_ = now;
+        // Asked again at growing intervals: the other side may not have got there when it was first asked.
+        const auto interval = [&] {
+            if (operation.probe_next_) return options_.mismatch_probe;
+            return std::max(options_.mismatch_probe, operation.probed_at_ - operation.begun_at_);
+        };
+        if (now - operation.probed_at_ >= interval()) {
+            probe(operation);
+            operation.probed_at_ = now;
+        }
+        next = std::min(next, operation.probed_at_ + interval());
+    });
+    return next;
+}
+
+}  // namespace rollcall::runtime

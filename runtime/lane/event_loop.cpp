@@ -1,0 +1,57 @@
+#include "runtime/lane/event_loop.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <rollcall/error.hpp>
+
+namespace rollcall::runtime {
+
+EventLoop::~EventLoop() {
+    if (timer_ >= 0) close(timer_);
+    if (descriptor_ >= 0) close(descriptor_);
+}
+
+void EventLoop::open(int transport, int notices) {
+    transport_ = transport;
+    descriptor_ = epoll_create1(EPOLL_CLOEXEC);
+    timer_ = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    bool added = descriptor_ >= 0 && timer_ >= 0;
+    for (const int watched : {transport, notices, timer_, wake_.get()}) {
+        epoll_event event{};
+        event.events = EPOLLIN;
+        if (watched >= 0) added = added && epoll_ctl(descriptor_, EPOLL_CTL_ADD, watched, &event) == 0;
+    }
+    if (!added)
+        throw Error(ErrorCode::state,
+                    fmt::format("cannot make a descriptor for host-driven progress: {}; raise the limit of open files (ulimit -n)",
+                                std::strerror(errno)));
+}
+
+void EventLoop::wake_at(Nanoseconds when) noexcept {
+    // One that has expired stays readable until it is set anew.
+    if (when == wakes_at_ && (when == kNever || when > monotonic_now())) return;
+    wakes_at_ = when;
+    itimerspec time{};  // zero: never
+    if (when != kNever) {
+        const Nanoseconds at = std::max<Nanoseconds>(when, 1);
+        time.it_value = {at / 1'000'000'000, at % 1'000'000'000};
+    }
+    timerfd_settime(timer_, TFD_TIMER_ABSTIME, &time, nullptr);
+}
+
+void EventLoop::watch_transport(bool watched) noexcept {
+    if (watched == watched_ || transport_ < 0) return;
+    watched_ = watched;
+    epoll_event event{};
+    if (watched) event.events = EPOLLIN;
+    epoll_ctl(descriptor_, EPOLL_CTL_MOD, transport_, &event);
+}
+
+}  // namespace rollcall::runtime

@@ -1,0 +1,39 @@
+/// \file
+/// The descriptor that a host program's own event loop sleeps on, where it drives progress itself.
+#pragma once
+
+#include "foundation/clock.hpp"
+#include "runtime/lane/event_descriptor.hpp"
+
+namespace rollcall::runtime {
+
+/// An epoll descriptor over the transport's events, the notices of deaths, a timer, and a wake-up.
+class EventLoop {
+  public:
+    EventLoop() = default;
+    ~EventLoop();
+    EventLoop(const EventLoop&) = delete;
+    EventLoop& operator=(const EventLoop&) = delete;
+
+    /// Either descriptor may be -1. Throws Error{state} when there are no descriptors left.
+    void open(int transport, int notices);
+    bool is_open() const noexcept { return descriptor_ >= 0; }
+    int get() const noexcept { return descriptor_; }
+
+    /// Becomes readable at this time at the latest; kNever: not by time.
+    void wake_at(Nanoseconds when) noexcept;
+    /// Whether the transport's events make it readable: not while another thread takes them.
+    void watch_transport(bool watched) noexcept;
+    void signal() noexcept { wake_.signal(); }
+    void clear_signal() noexcept { wake_.clear(); }
+
+  private:
+    int descriptor_ = -1;
+    int transport_ = -1;
+    int timer_ = -1;
+    bool watched_ = true;
+    Nanoseconds wakes_at_ = kNever;
+    EventDescriptor wake_;
+};
+
+}  // namespace rollcall::runtime

@@ -1,0 +1,171 @@
+// The lane's background thread, and the notices of deaths that it watches.
+#include <utility>
+
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtime/lane/lane.hpp"
+#include "runtime/lane/store_then_look.hpp"
+#include "runtime/lane/waiting.hpp"
+#include "runtime/topology/binding.hpp"
+
+namespace rollcall::runtime {
+namespace {
+
+// How long the background thread polls after something has moved: a large message comes in pieces.
+constexpr Nanoseconds kLinger = 50'000;
+// Where no background thread watches the notices, the driver does, at this interval.
+constexpr Nanoseconds kNoticeInterval = kMillisecond;
+
+}  // namespace
+
+void Lane::stop_background() {
+    if (!thread_.joinable()) return;
+    stopping_ = true;
+    background_wake_.signal();
+    thread_.join();
+    thread_id_ = 0;
+}
+
+void Lane::resume_background() {
+    paused_.fetch_sub(1, std::memory_order_relaxed);
+    background_wake_.signal();
+}
+
+Nanoseconds Lane::background_cpu_time() const {
+    if (!thread_id_.load()) return 0;
+    clockid_t clock;
+    timespec time{};
+    if (pthread_getcpuclockid(const_cast<std::thread&>(thread_).native_handle(), &clock) != 0) return 0;
+    clock_gettime(clock, &time);
+    return Nanoseconds{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+void Lane::look_at_notices() {
+    bool any = false;
+    while (auto notice = bootstrap_.take_notice()) {
+        const std::lock_guard lock(mutex_);
+        notices_.push_back(std::move(*notice));
+        any = true;
+    }
+    if (any) noticed_.store(true, std::memory_order_seq_cst);
+}
+
+void Lane::look_at_notices_if_due(Nanoseconds now) {
+    if (policy_.background || now < next_notice_look_) return;
+    next_notice_look_ = now + kNoticeInterval;
+    look_at_notices();
+}
+
+void Lane::handle_notices() {
+    std::vector<bootstrap::Notice> taken;
+    {
+        const std::lock_guard lock(mutex_);
+        taken.swap(notices_);
+        noticed_.store(false, std::memory_order_relaxed);
+    }
+    for (const bootstrap::Notice& notice : taken) {
+        if (notice.rank >= 0)
+            engine_.on_death(notice.rank, notice.how);
+        else
+            engine_.on_job_ended(notice.how);
+    }
+}
+
+void Lane::move_to_application_core() {
+    static thread_local int bound_to = -1;
+    const int cpu = application_cpu_.load(std::memory_order_relaxed);
+    if (!policy_.follow_application || cpu < 0 || cpu == bound_to) return;
+    if (!bind_this_thread(std::span(&cpu, 1))) bound_to = cpu;
+}
+
+void Lane::background() {
+    pthread_setname_np(pthread_self(), "rollcall-lane");
+    thread_id_ = static_cast<int>(syscall(SYS_gettid));
+    const int descriptor = engine_.transport().descriptor();
+    std::uint32_t last_polls = polls_.load(std::memory_order_relaxed);
+    Nanoseconds last_event = monotonic_now();
+    enum { looking, parked, dormant } state = looking;
+    const auto is_kept_away = [&] { return stopping_.load(std::memory_order_relaxed) || paused_.load(std::memory_order_relaxed) > 0; };
+
+    while (!stopping_.load()) {
+        pollfd descriptors[3] = {{background_wake_.get(), POLLIN, 0}, {bootstrap_.notice_descriptor(), POLLIN, 0}, {descriptor, POLLIN, 0}};
+        Nanoseconds until = kNever;
+        if (paused_.load(std::memory_order_relaxed) > 0)
+            state = dormant;
+        else if (state == looking)
+            until = monotonic_now() + policy_.tick;
+        else if (state == parked)
+            until = due_.load(std::memory_order_relaxed);
+        poll_until(descriptors, state == parked ? 3 : 2, until);
+        counters_.background_looks.fetch_add(1, std::memory_order_relaxed);
+        if (descriptors[0].revents) background_wake_.clear();
+        if (descriptors[1].revents) look_at_notices();
+        if (stopping_.load()) break;
+        if (noticed_.load(std::memory_order_relaxed)) {
+            if (try_take(true)) {
+                const Baton baton(*this);
+                drain();
+            } else {
+                wake_owner();
+            }
+        }
+        if (paused_.load(std::memory_order_relaxed) > 0) continue;
+
+        const bool was_parked = std::exchange(state, looking) == parked;
+        const std::uint32_t polls = polls_.load(std::memory_order_relaxed);
+        if (std::exchange(last_polls, polls) != polls && !(was_parked && descriptors[2].revents)) {
+            last_event = monotonic_now();  // the application polls: leave it alone
+            continue;
+        }
+        move_to_application_core();
+        if (!try_take(true)) {
+            last_event = monotonic_now();
+            // Whoever has it may not poll either: a caller whose calls end at once.
+            poll_wanted_.store(true, std::memory_order_relaxed);
+            // A caller that sleeps inside wakes this thread when it leaves.
+            if (owner_sleeps_.load(std::memory_order_relaxed) && store_then_look(dormant_, true, owner_sleeps_)) state = dormant;
+            continue;
+        }
+        const Baton baton(*this);
+        unsigned happened = 0;
+        Nanoseconds now = monotonic_now();
+        Nanoseconds last_moved = now - kLinger;
+        while (!followers_.load(std::memory_order_relaxed) && !is_kept_away()) {
+            const unsigned moved = poll() + drain();
+            now = monotonic_now();
+            // What comes may go on for long.
+            tick_if_due(now);
+            if (now >= next_notice_look_) {
+                next_notice_look_ = now + kNoticeInterval;
+                look_at_notices();
+            }
+            if (moved) {
+                happened += moved;
+                last_moved = now;
+                tell_of_ends();
+            } else if (now - last_moved >= kLinger) {
+                break;
+            } else if (policy_.yield) {
+                sched_yield();
+            }
+        }
+        tick_if_due(now);
+        if (happened) {
+            counters_.background_takeovers.fetch_add(1, std::memory_order_relaxed);
+            last_event = now;
+        }
+        last_polls = polls_.load(std::memory_order_relaxed);
+        if (descriptor >= 0 && now - last_event >= policy_.quiet && park()) {
+            state = parked;
+            last_polls = polls_.load(std::memory_order_relaxed);
+            counters_.background_parks.fetch_add(1, std::memory_order_relaxed);
+        }
+    }
+}
+
+}  // namespace rollcall::runtime

@@ -1,0 +1,69 @@
+#include "runtime/lane/peers.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace rollcall::runtime {
+namespace {
+
+// 64 KiB hold seven full eager messages of the default length, which is enough to keep a stream going while credits travel
+// back; 4 KiB is the least, so that messages without data always get through.
+constexpr std::uint32_t kMostAllowance = 64 * 1024;
+constexpr std::uint32_t kLeastAllowance = 4 * 1024;
+// Half of the landing budget may go to eager allowances, the other half is for large early messages.
+constexpr std::uint64_t kEagerShare = 2;
+
+}  // namespace
+
+std::uint32_t allowance_for(std::uint64_t landing_bytes, int size) {
+    const std::uint64_t peers = static_cast<std::uint64_t>(std::max(1, size - 1));
+    return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(landing_bytes / kEagerShare / peers, kLeastAllowance, kMostAllowance));
+}
+
+std::uint64_t landing_budget_for(std::uint64_t landing_bytes, int size) {
+    const std::uint64_t reserved = std::uint64_t{allowance_for(landing_bytes, size)} * static_cast<std::uint64_t>(std::max(0, size - 1));
+    return landing_bytes - std::min(reserved, landing_bytes / kEagerShare);
+}
+
+bool Peers::suspect(int peer, std::string what, Nanoseconds now) {
+    const auto [found, is_new] = troubles_.try_emplace(peer);
+    if (!is_new) return false;
+    found->second.since = now;
+    found->second.what = std::move(what);
+    return true;
+}
+
+void Peers::explain(int peer, std::string what) {
+    Trouble& trouble = troubles_.at(peer);
+    if (trouble.standing == Standing::suspected) trouble.what = std::move(what);
+}
+
+void Peers::stop_waiting(int peer, Transfer& transfer) { std::erase(troubles_.at(peer).undecided, &transfer); }
+
+std::optional<std::vector<Transfer*>> Peers::bury(int peer, std::string what) {
+    Trouble& trouble = troubles_[peer];
+    if (trouble.standing == Standing::gone) return std::nullopt;
+    trouble.standing = Standing::gone;
+    trouble.what = std::move(what);
+    ++gone_;
+    if (first_gone_ < 0 && !trouble.what.empty()) first_gone_ = peer;
+    return std::exchange(trouble.undecided, {});
+}
+
+std::vector<int> Peers::suspected_for(Nanoseconds grace, Nanoseconds now) const {
+    std::vector<int> long_enough;
+    for (const auto& [peer, trouble] : troubles_)
+        if (trouble.standing == Standing::suspected && now - trouble.since >= grace) long_enough.push_back(peer);
+    std::sort(long_enough.begin(), long_enough.end(),
+              [&](int one, int other) { return troubles_.at(one).since < troubles_.at(other).since; });
+    return long_enough;
+}
+
+Nanoseconds Peers::next_suspicion_over(Nanoseconds grace) const {
+    Nanoseconds next = kNever;
+    for (const auto& [peer, trouble] : troubles_)
+        if (trouble.standing == Standing::suspected) next = std::min(next, trouble.since + grace);
+    return next;
+}
+
+}  // namespace rollcall::runtime

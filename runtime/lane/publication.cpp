@@ -1,0 +1,220 @@
+#include "runtime/lane/publication.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/lane/engine.hpp"
+
+namespace rollcall::runtime {
+namespace {
+
+using transport::Bytes;
+using transport::ConstBytes;
+
+node::Entry& entry_in(const node::Region& region, const Group& group, int publisher, int reader, std::uint64_t sequence) {
+    if (reader != kEverybody) return region.entry_for_one(group.slot_of(publisher, reader), sequence);
+    return region.entry_for_all(group.slot_of(publisher, 0), static_cast<std::uint64_t>(group.size), sequence);
+}
+
+}  // namespace
+
+NodeUse::NodeUse(Operation& operation, std::uint64_t size) : operation_(operation), size_(size) {
+    next_ = operation.node_uses_;
+    if (next_) next_->previous_ = this;
+    operation.node_uses_ = this;
+    operation.engine().use_node(operation);
+}
+
+NodeUse::~NodeUse() {
+    (previous_ ? previous_->next_ : operation_.node_uses_) = next_;
+    if (next_) next_->previous_ = previous_;
+}
+
+// --- Publication -----------------------------------------------------------------------------------------------------------
+
+Publication::Publication(Operation& operation, int to, std::uint64_t size)
+    : NodeUse(operation, size),
+      to_(to),
+      entry_(entry_in(operation.engine().node()->own(), *operation.communicator().group, operation.rank(), to, operation.sequence())) {
+    publisher_.entry = &entry_;
+    publisher_.communicator = operation.communicator().group->id;
+    publisher_.sequence = operation.sequence();
+}
+
+Publication::~Publication() {
+    node::NodeMemory& memory = *operation_.engine().node();
+    if (block_ != node::kNoBlock) memory.pool().give_back(block_);
+    memory.pool().leave(publisher_);
+    if (claimed_ && !complete_) memory.withdraw(entry_, generation_);
+}
+
+std::uint32_t Publication::readers() const noexcept { return to_ == kEverybody ? static_cast<std::uint32_t>(operation_.size() - 1) : 1; }
+
+bool Publication::take_block() {
+    node::Pool& pool = operation_.engine().node()->pool();
+    if (size_ > node::kLargeBytes && !publisher_.has_place && !pool.enter(publisher_)) return false;
+    block_ = size_ <= node::kSmallBytes ? pool.take_small(publisher_) : pool.take_large(publisher_);
+    return block_ != node::kNoBlock;
+}
+
+bool Publication::has_room() {
+    if (into_ || by_message_) return true;
+    node::NodeMemory& memory = *operation_.engine().node();
+    if (!claimed_) {
+        if (!node::NodeMemory::is_free(entry_)) return false;
+        generation_ = memory.claim(entry_, operation_.communicator().group, operation_.sequence(), readers());
+        claimed_ = true;
+    }
+    piece_ = std::min<std::uint64_t>(size_ - offset_, node::kLargeBytes);
+    if (size_ <= node::Entry::kInline) {
+        into_ = entry_.data;
+        return true;
+    }
+    if (take_block()) {
+        into_ = memory.own().data(block_);
+        return true;
+    }
+    // The readers of what others hold may wait for this operation, or for a message that takes the budget.
+    if (offset_ > 0 || memory.pool().holds_blocks_of_earlier(publisher_)) return false;
+    by_message_ = complete_ = true;
+    show(node::kByMessage);
+    return true;
+}
+
+ConstBytes Publication::next_of(ConstBytes all) const noexcept { return slice(all, offset_, piece_); }
+
+void Publication::publish() {
+    node::NodeMemory& memory = *operation_.engine().node();
+    const bool is_first = offset_ == 0;
+    const std::uint32_t block_before = last_block_;
+    offset_ += piece_;
+    complete_ = offset_ == size_;
+    node::Link link = node::kEnd;
+    if (block_ != node::kNoBlock) {
+        link = memory.pool().publish(block_, piece_, readers());
+        if (complete_) memory.own().head(block_).next.store(node::kEnd, std::memory_order_relaxed);
+    }
+    last_block_ = std::exchange(block_, node::kNoBlock);
+    into_ = nullptr;
+    if (complete_) memory.pool().leave(publisher_);
+    if (is_first) return show(link);
+    memory.own().head(block_before).next.store(link, std::memory_order_release);
+    operation_.engine().tell_node(operation_, to_);
+    if (complete_) look_for_other_calls();
+}
+
+void Publication::show(node::Link first) {
+    entry_.call = operation_.call();
+    entry_.size = size_;
+    entry_.first = first;
+    node::NodeMemory::show(entry_, *operation_.communicator().group);
+    operation_.engine().tell_node(operation_, to_);
+    if (complete_) look_for_other_calls();
+}
+
+void Publication::look_for_other_calls() const {
+    const Group& group = *operation_.communicator().group;
+    const std::uint64_t key = node::key_of(group.id, operation_.sequence());
+    for (int reader = 0; reader < operation_.size(); ++reader) {
+        if (reader == operation_.rank() || (to_ != kEverybody && reader != to_)) continue;
+        const node::Region region = operation_.engine().node()->region_of(group.world_rank(reader));
+        for (const int addressee : {operation_.rank(), kEverybody}) {
+            const node::Entry& entry = entry_in(region, group, reader, addressee, operation_.sequence());
+            if (entry.key.load(std::memory_order_acquire) != key) continue;
+            const Call call = entry.call;
+            if (entry.key.load(std::memory_order_acquire) == key && !operation_.call().agrees_with(call))
+                return operation_.engine().mismatch(operation_, call, reader);
+        }
+    }
+}
+
+bool Publication::awaits(int rank) const noexcept {
+    return !complete_ && !into_ && (to_ == kEverybody ? rank != operation_.rank() : rank == to_);
+}
+
+bool Publication::is_kept_by(const node::NodeMemory::Claim& claim) const noexcept {
+    if (complete_ || into_) return false;
+    // It waits for its entry, or for blocks.
+    return claimed_ ? claim.group->id == publisher_.communicator && claim.sequence < publisher_.sequence : claim.entry == &entry_;
+}
+
+// --- Reading ---------------------------------------------------------------------------------------------------------------
+
+Reading::Reading(Operation& operation, int from, bool for_everybody, std::uint64_t size)
+    : NodeUse(operation, size),
+      publisher_(from),
+      region_(operation.engine().node()->region_of(operation.communicator().group->world_rank(from))),
+      entry_(
+          entry_in(region_, *operation.communicator().group, from, for_everybody ? kEverybody : operation.rank(), operation.sequence())) {}
+
+bool Reading::find() {
+    const std::uint64_t key = node::key_of(operation_.communicator().group->id, operation_.sequence());
+    if (entry_.key.load(std::memory_order_acquire) != key) return false;
+    const Call call = entry_.call;
+    const std::uint64_t size = entry_.size;
+    block_ = entry_.first;
+    generation_ = node::generation_of(entry_.state.load(std::memory_order_acquire));
+    // Unless it was taken back meanwhile.
+    if (entry_.key.load(std::memory_order_acquire) != key) return false;
+    if (!operation_.call().agrees_with(call)) {
+        operation_.engine().mismatch(operation_, call, publisher_);
+        return false;
+    }
+    if (size != size_) {
+        const bool reads_at_root = operation_.rank() == operation_.root();
+        operation_.engine().mismatch_of_sizes(operation_, publisher_, reads_at_root ? size_ : size, reads_at_root ? size : size_);
+        return false;
+    }
+    found_ = true;
+    if (block_ == node::kEnd) {
+        from_ = entry_.data;
+        piece_ = size_;
+    }
+    if (by_message()) offset_ = size_;
+    return true;
+}
+
+bool Reading::is_here() {
+    if (here_ || complete_) return here_;
+    if (!found_) {
+        if (!find()) return false;
+    } else {
+        const node::Link next = region_.head(node::block_of(block_)).next.load(std::memory_order_acquire);
+        if (next == 0) return false;
+        let_go_of_block();
+        block_ = next;
+    }
+    here_ = true;
+    if (block_ == node::kEnd || by_message()) return true;
+    const std::uint32_t block = node::block_of(block_);
+    from_ = region_.data(block);
+    // Of a block that was taken back this may be anything.
+    piece_ = std::min<std::uint64_t>(region_.head(block).size, size_ - offset_);
+    return true;
+}
+
+Bytes Reading::next_of(Bytes all) const noexcept { return slice(all, offset_, piece_); }
+
+void Reading::let_go_of_block() {
+    if (!node::let_go(region_.head(node::block_of(block_)).state, node::generation_of(block_))) withdrawn_ = true;
+    operation_.engine().tell_node(operation_, publisher_);
+}
+
+bool Reading::let_go() {
+    here_ = false;
+    offset_ += piece_;
+    complete_ = offset_ == size_;
+    if (complete_) {
+        if (block_ != node::kEnd && !by_message()) let_go_of_block();
+        if (!node::let_go(entry_.state, generation_)) withdrawn_ = true;
+        operation_.engine().tell_node(operation_, publisher_);
+    } else if (node::generation_of(region_.head(node::block_of(block_)).state.load(std::memory_order_acquire)) !=
+               node::generation_of(block_)) {
+        withdrawn_ = true;
+    }
+    return !withdrawn_;
+}
+
+bool Reading::awaits(int rank) const noexcept { return !complete_ && !here_ && rank == publisher_; }
+
+}  // namespace rollcall::runtime

@@ -1,0 +1,25 @@
+/// \file
+/// Sleeping on descriptors until a time.
+#pragma once
+
+#include <algorithm>
+
+#include <poll.h>
+#include <time.h>
+
+#include "foundation/clock.hpp"
+
+namespace rollcall::runtime {
+
+/// Returns when one of them is readable, at this time of CLOCK_MONOTONIC (kNever: not by time), or at a signal.
+inline void poll_until(pollfd* descriptors, nfds_t count, Nanoseconds until) noexcept {
+    if (until == kNever) {
+        ::poll(descriptors, count, -1);
+        return;
+    }
+    const Nanoseconds left = std::max<Nanoseconds>(0, until - monotonic_now());
+    const timespec time{left / 1'000'000'000, left % 1'000'000'000};
+    ::ppoll(descriptors, count, &time, nullptr);
+}
+
+}  // namespace rollcall::runtime

@@ -1,0 +1,134 @@
+/// \file
+/// What stands in the memory that the ranks of a node share. Each rank has a region of it, which it alone publishes in: entries, where
+/// others find what it has published, and blocks, which hold the data.
+///
+/// All words that several processes use are lock-free atomics. Data is written before the word that tells of it is stored (release),
+/// and read after that word was loaded (acquire).
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/group/call.hpp"
+
+namespace rollcall::runtime::node {
+
+/// A generation (upper half), and how many readers have yet to let go (lower half). A publisher that takes something back begins a new
+/// generation; a reader of the old one finds that out when it lets go.
+using State = std::uint64_t;
+inline constexpr State kReaders = 0xffffffffu;
+constexpr State state_of(std::uint32_t generation, std::uint32_t readers) noexcept { return State{generation} << 32 | readers; }
+constexpr std::uint32_t generation_of(State state) noexcept { return static_cast<std::uint32_t>(state >> 32); }
+constexpr std::uint32_t readers_of(State state) noexcept { return static_cast<std::uint32_t>(state); }
+
+/// A block and its generation, in one word. 0: none yet.
+using Link = std::uint64_t;
+/// Behind the last block.
+inline constexpr Link kEnd = ~std::uint64_t{0};
+/// Instead of the first block: there was no room for the data, and a message brings it.
+inline constexpr Link kByMessage = kEnd - 1;
+constexpr Link link_to(std::uint32_t block, std::uint32_t generation) noexcept { return Link{generation} << 32 | (block + 1); }
+constexpr std::uint32_t block_of(Link link) noexcept { return static_cast<std::uint32_t>(link) - 1; }
+
+/// One reader lets go of something of this generation. False: its publisher has taken it back, and what was read is of no use.
+inline bool let_go(std::atomic<State>& state, std::uint32_t generation) noexcept {
+    State now = state.load(std::memory_order_relaxed);
+    // Acquire and release: the next owner writes after the last reader has read.
+    do {
+        if (generation_of(now) != generation) return false;
+    } while (!state.compare_exchange_weak(now, now - 1, std::memory_order_acq_rel, std::memory_order_relaxed));
+    return true;
+}
+
+/// Where the readers of one publication find it.
+struct alignas(64) Entry {
+    /// Of whom and what it is: key_of(). Stored last. 0: nothing.
+    std::atomic<std::uint64_t> key;
+    std::uint64_t sequence;
+    Call call;
+    std::uint64_t size;  ///< Of all of it, in bytes.
+    Link first;          ///< kEnd: the data stands in the entry. kByMessage: it is not in node memory.
+
+    alignas(64) std::atomic<State> state;
+    static constexpr std::size_t kInline = 56;
+    std::byte data[kInline];
+};
+static_assert(sizeof(Entry) == 128);
+
+/// The head of a block. Its words are in two cache lines: readers look for the next block in one while others let go in the other.
+struct alignas(64) BlockHead {
+    std::atomic<Link> next;
+    std::uint64_t size;  ///< Of the data in it, in bytes.
+
+    alignas(64) std::atomic<State> state;
+};
+static_assert(sizeof(BlockHead) == 128);
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+/// Tells one publication from all others that may stand in the same entry.
+constexpr std::uint64_t key_of(std::uint64_t communicator, std::uint64_t sequence) noexcept {
+    std::uint64_t h = communicator * 0x9e3779b97f4a7c15ull;
+    h = (h ^ (h >> 29)) * 0xbf58476d1ce4e5b9ull + sequence;
+    h = (h ^ (h >> 32)) * 0x94d049bb133111ebull;
+    return (h ^ (h >> 29)) | 1;
+}
+
+/// Each slot of a communicator (as on the arrivals board) has so many entries for one reader, and so many for all of them.
+inline constexpr std::uint64_t kEntriesForOne = 4;
+inline constexpr std::uint64_t kEntriesForAll = 4;
+inline constexpr std::uint64_t kEntriesOfSlot = kEntriesForOne + kEntriesForAll;
+/// A publisher is at most so many operations ahead of its slowest reader. Fewer than CommunicatorState::kHistory, so that a reader whose
+/// call was another one can still say so.
+inline constexpr std::uint64_t kMostAhead = 32;
+
+inline constexpr std::uint32_t kSmallBytes = 4096;
+inline constexpr std::uint32_t kLargeBytes = 64 * 1024;
+
+/// What a rank's region holds, and where.
+struct Geometry {
+    std::uint64_t slots = 0;
+    std::uint32_t small_blocks = 0;
+    std::uint32_t large_blocks = 0;
+
+    static constexpr std::size_t kPage = 2 * 1024 * 1024;  ///< Large blocks begin on a huge page.
+    std::uint32_t blocks() const noexcept { return small_blocks + large_blocks; }
+    std::size_t heads_at() const noexcept { return slots * kEntriesOfSlot * sizeof(Entry); }
+    std::size_t small_at() const noexcept { return round_up(heads_at() + blocks() * sizeof(BlockHead), kSmallBytes); }
+    std::size_t large_at() const noexcept { return round_up(small_at() + std::size_t{small_blocks} * kSmallBytes, kPage); }
+    std::size_t bytes() const noexcept { return round_up(large_at() + std::size_t{large_blocks} * kLargeBytes, kPage); }
+    static constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) noexcept { return (bytes + unit - 1) / unit * unit; }
+};
+
+/// A rank's region.
+class Region {
+  public:
+    Region() = default;
+    Region(std::byte* memory, const Geometry& geometry) : memory_(memory), geometry_(geometry) {}
+
+    /// The entry for the reader that has this slot; operations take turns with them.
+    Entry& entry_for_one(std::uint64_t slot, std::uint64_t sequence) const noexcept {
+        return entry(slot * kEntriesOfSlot + sequence % kEntriesForOne);
+    }
+    /// The entry for all readers of a communicator with `count` slots from `first` on.
+    Entry& entry_for_all(std::uint64_t first, std::uint64_t count, std::uint64_t sequence) const noexcept {
+        const std::uint64_t place = sequence % (count * kEntriesForAll < kMostAhead ? count * kEntriesForAll : kMostAhead);
+        return entry((first + place / kEntriesForAll) * kEntriesOfSlot + kEntriesForOne + place % kEntriesForAll);
+    }
+    BlockHead& head(std::uint32_t block) const noexcept {
+        return *reinterpret_cast<BlockHead*>(memory_ + geometry_.heads_at() + block * sizeof(BlockHead));
+    }
+    std::byte* data(std::uint32_t block) const noexcept {
+        if (block < geometry_.small_blocks) return memory_ + geometry_.small_at() + std::size_t{block} * kSmallBytes;
+        return memory_ + geometry_.large_at() + std::size_t{block - geometry_.small_blocks} * kLargeBytes;
+    }
+    const Geometry& geometry() const noexcept { return geometry_; }
+
+  private:
+    Entry& entry(std::uint64_t index) const noexcept { return *reinterpret_cast<Entry*>(memory_ + index * sizeof(Entry)); }
+    std::byte* memory_ = nullptr;
+    Geometry geometry_;
+};
+
+}  // namespace rollcall::runtime::node

@@ -1,0 +1,44 @@
+#include "runtime/node/node_memory.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace rollcall::runtime::node {
+
+NodeMemory::NodeMemory(const Shared& shared, int own_rank_on_node, std::vector<int> rank_on_node, Landing& landing)
+    : shared_(shared),
+      own_rank_(own_rank_on_node),
+      rank_on_node_(std::move(rank_on_node)),
+      own_(shared.region(own_rank_on_node)),
+      pool_(own_, landing) {}
+
+bool NodeMemory::holds(const Group& group) const {
+    if (!group.has_slots) return false;
+    for (int member = 0; member < group.size; ++member)
+        if (on_node(group.world_rank(member)) < 0) return false;
+    return true;
+}
+
+std::uint32_t NodeMemory::claim(Entry& entry, std::shared_ptr<const Group> group, std::uint64_t sequence, std::uint32_t readers) {
+    if (claims_.size() >= claims_to_sweep_) {
+        std::erase_if(claims_, [](const Claim& claim) { return !claim.is_unread(); });
+        claims_to_sweep_ = std::max<std::size_t>(64, 2 * claims_.size());
+    }
+    // Its last readers have let go. Who still looks at it sees no key, or one that is not what it looks for.
+    entry.key.store(0, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_release);
+    const std::uint32_t generation = generation_of(entry.state.load(std::memory_order_relaxed)) + 1;
+    entry.state.store(state_of(generation, readers), std::memory_order_relaxed);
+    entry.sequence = sequence;
+    claims_.push_back({&entry, std::move(group), sequence, generation});
+    return generation;
+}
+
+void NodeMemory::withdraw(Entry& entry, std::uint32_t generation) noexcept {
+    if (generation_of(entry.state.load(std::memory_order_relaxed)) != generation) return;
+    pool_.withdraw(entry);
+    entry.key.store(0, std::memory_order_relaxed);
+    entry.state.store(state_of(generation + 1, 0), std::memory_order_seq_cst);
+}
+
+}  // namespace rollcall::runtime::node

@@ -1,0 +1,151 @@
+#include "runtime/node/pool.hpp"
+
+#include <algorithm>
+
+#include <sys/mman.h>
+
+namespace rollcall::runtime::node {
+namespace {
+
+// Of a publisher that has more to come.
+constexpr std::uint32_t kOwn = 2;
+
+}  // namespace
+
+Pool::Pool(Region& region, Landing& landing) : region_(region), landing_(landing) {
+    const Geometry& geometry = region.geometry();
+    small_.bytes = kSmallBytes;
+    large_.bytes = kLargeBytes;
+    blocks_.resize(geometry.blocks());
+    for (std::uint32_t block = geometry.blocks(); block-- > 0;) class_of(block).free.push_back(block);
+    landing_.share_budget_with(this);
+}
+
+Pool::~Pool() { landing_.share_budget_with(nullptr); }
+
+bool Pool::enter(Publisher& publisher) {
+    collect();
+    if (large_.free.size() < promised_ + kOwn || !landing_.reserve(kOwn * kLargeBytes)) return false;
+    promised_ += kOwn;
+    publisher.held = 0;
+    publisher.has_place = true;
+    return true;
+}
+
+void Pool::leave(Publisher& publisher) noexcept {
+    if (publisher.has_place && publisher.held < kOwn) {
+        promised_ -= kOwn - publisher.held;
+        landing_.unreserve((kOwn - publisher.held) * kLargeBytes);
+    }
+    publisher.has_place = false;
+    if (publisher.held == 0) return;
+    for (const std::uint32_t block : busy_)
+        if (blocks_[block].publisher == &publisher) blocks_[block].publisher = nullptr;
+}
+
+std::uint32_t Pool::take(Class& blocks, Publisher& publisher, bool is_promised) {
+    if (!is_promised && !landing_.reserve(blocks.bytes)) return kNoBlock;
+    const std::uint32_t block = blocks.free.back();
+    blocks.free.pop_back();
+    Block& record = blocks_[block];
+    record = {
+        publisher.has_place ? &publisher : nullptr, publisher.entry, publisher.communicator, publisher.sequence, false, record.has_pages};
+    if (record.has_pages) spare_bytes_ -= blocks.bytes;
+    record.has_pages = true;
+    busy_.push_back(block);
+    return block;
+}
+
+std::uint32_t Pool::take_large(Publisher& publisher) {
+    collect();
+    const bool promised = publisher.has_place && publisher.held < kOwn;
+    if (!promised && !may_take_large()) return kNoBlock;
+    const std::uint32_t block = take(large_, publisher, promised);
+    if (block == kNoBlock) return block;
+    if (promised) --promised_;
+    if (publisher.has_place) ++publisher.held;
+    return block;
+}
+
+std::uint32_t Pool::take_small(Publisher& publisher) {
+    collect();
+    return small_.free.empty() ? take_large(publisher) : take(small_, publisher, false);
+}
+
+void Pool::give_back(std::uint32_t block) noexcept {
+    busy_.erase(std::find(busy_.rbegin(), busy_.rend(), block).base() - 1);
+    free(block);
+}
+
+Link Pool::publish(std::uint32_t block, std::uint64_t size, std::uint32_t readers) noexcept {
+    BlockHead& head = region_.head(block);
+    const std::uint32_t generation = generation_of(head.state.load(std::memory_order_relaxed)) + 1;
+    head.next.store(0, std::memory_order_relaxed);
+    head.size = size;
+    head.state.store(state_of(generation, readers), std::memory_order_relaxed);
+    blocks_[block].published = true;
+    return link_to(block, generation);
+}
+
+bool Pool::holds_blocks_of_earlier(const Publisher& publisher) const noexcept {
+    return std::any_of(busy_.begin(), busy_.end(), [&](std::uint32_t block) {
+        return blocks_[block].communicator == publisher.communicator && blocks_[block].sequence < publisher.sequence;
+    });
+}
+
+void Pool::withdraw(const Entry& entry) noexcept {
+    for (const std::uint32_t block : busy_) {
+        if (blocks_[block].entry != &entry || !blocks_[block].published) continue;
+        std::atomic<State>& state = region_.head(block).state;
+        // Readers that let go meanwhile do so before or not at all.
+        state.store(state_of(generation_of(state.load(std::memory_order_relaxed)) + 1, 0), std::memory_order_seq_cst);
+    }
+}
+
+void Pool::free(std::uint32_t block) noexcept {
+    Class& blocks = class_of(block);
+    Block& record = blocks_[block];
+    bool keep_promise = false;
+    if (record.publisher) {
+        keep_promise = record.publisher->held <= kOwn;
+        --record.publisher->held;
+    }
+    if (keep_promise)
+        ++promised_;
+    else
+        landing_.unreserve(blocks.bytes);
+    record = {nullptr, nullptr, 0, 0, false, true};
+    blocks.free.push_back(block);
+    spare_bytes_ += blocks.bytes;
+    if (landing_.over_budget() > 0) drop_spare(landing_.over_budget());
+}
+
+// What all readers have let go of is free again. Usually that is what was published first; where one reader is late, the blocks of
+// others are looked for only when no block is free.
+void Pool::collect() noexcept {
+    const auto is_free = [&](std::uint32_t block) {
+        return blocks_[block].published && readers_of(region_.head(block).state.load(std::memory_order_acquire)) == 0;
+    };
+    for (; !busy_.empty() && is_free(busy_.front()); busy_.pop_front()) free(busy_.front());
+    if (may_take_large() && !small_.free.empty()) return;
+    std::erase_if(busy_, [&](std::uint32_t block) {
+        if (!is_free(block)) return false;
+        free(block);
+        return true;
+    });
+}
+
+void Pool::drop_spare(std::uint64_t bytes) noexcept {
+    // The longest unused first.
+    for (Class* blocks : {&large_, &small_})
+        for (const std::uint32_t block : blocks->free) {
+            if (bytes == 0) return;
+            if (!blocks_[block].has_pages) continue;
+            ::madvise(region_.data(block), blocks->bytes, MADV_REMOVE);
+            blocks_[block].has_pages = false;
+            spare_bytes_ -= blocks->bytes;
+            bytes -= std::min(bytes, blocks->bytes);
+        }
+}
+
+}  // namespace rollcall::runtime::node

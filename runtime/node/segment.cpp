@@ -1,0 +1,100 @@
+#include "runtime/node/segment.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+#include <rollcall/error.hpp>
+
+#include "foundation/kernel.hpp"
+
+namespace rollcall::runtime::node {
+namespace {
+
+// Of a region. Landing budgets are larger where much is to come early; what one rank publishes at a time is less.
+constexpr std::uint64_t kMostPublished = std::uint64_t{64} << 20;
+constexpr std::uint64_t kFewestBlocks = 4;
+constexpr std::uint32_t kSmallBlocks = 1024;
+
+std::string path_of(const Handle& handle) { return fmt::format("/proc/{}/fd/{}", handle.process, handle.file); }
+
+}  // namespace
+
+std::uint32_t large_blocks_for(std::uint64_t landing_bytes) {
+    const std::uint64_t blocks = std::min<std::uint64_t>(landing_bytes, kMostPublished) / kLargeBytes;
+    return blocks < kFewestBlocks ? 0 : static_cast<std::uint32_t>(blocks);
+}
+
+Geometry geometry_of(std::span<const Handle> handles) {
+    Geometry geometry{0, kSmallBlocks, std::numeric_limits<std::uint32_t>::max()};
+    for (const Handle& handle : handles) {
+        geometry.slots = std::max(geometry.slots, handle.slots);
+        geometry.large_blocks = std::min(geometry.large_blocks, handle.large_blocks);
+    }
+    return geometry;
+}
+
+Segment::Segment(std::uint64_t slots, std::uint64_t landing_bytes) : why_not_(make_file(slots, landing_bytes)) {
+    if (!why_not_.empty()) close();
+}
+
+std::string Segment::make_file(std::uint64_t slots, std::uint64_t landing_bytes) {
+    const std::uint32_t large_blocks = large_blocks_for(landing_bytes);
+    if (large_blocks == 0) return "the landing budget (ROLLCALL_LANDING_BYTES) has no room for it";
+    file_ = ::memfd_create("rollcall-node", MFD_CLOEXEC);
+    if (file_ < 0) return fmt::format("memfd_create: {}", std::strerror(errno));
+    handle_ = {node_identity(), ::getpid(), file_, slots, large_blocks};
+    if (handle_.domain == 0) return "/proc does not tell of which kernel and namespaces this process is";
+    if (::prctl(PR_GET_DUMPABLE) != 1) return "other processes may not look into this one (it is not dumpable)";
+    // As the others will.
+    const int again = ::open(path_of(handle_).c_str(), O_RDWR | O_CLOEXEC);
+    if (again < 0) return fmt::format("{} cannot be opened: {}", path_of(handle_), std::strerror(errno));
+    ::close(again);
+    return "";
+}
+
+Segment::~Segment() {
+    if (shared_.memory) ::munmap(shared_.memory, shared_.bytes());
+    close();
+}
+
+void Segment::close() noexcept {
+    if (file_ >= 0) ::close(file_);
+    file_ = -1;
+    handle_ = {};
+}
+
+Shared Segment::map(Handle owner, const std::string& name_of_owner, const Geometry& geometry, int ranks) {
+    const Handle own = std::exchange(handle_, {});
+    const bool is_owner = own.process == owner.process;
+    const auto fail = [&](const char* what) -> Error {
+        return Error(ErrorCode::bootstrap,
+                     fmt::format("the memory that the ranks of this node share, of {}, cannot be {}: {}. Set ROLLCALL_NODE_MEMORY=no to "
+                                 "do without",
+                                 name_of_owner, what, std::strerror(errno)));
+    };
+    if (!is_owner) {
+        close();
+        file_ = ::open(path_of(owner).c_str(), O_RDWR | O_CLOEXEC);
+        if (file_ < 0) throw fail("opened");
+    }
+    shared_ = {nullptr, geometry, ranks};
+    // Every rank may be the first to set the size.
+    if (::ftruncate(file_, static_cast<off_t>(shared_.bytes())) != 0) throw fail("made as large as it is to be");
+    void* const memory = ::mmap(nullptr, shared_.bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_, 0);
+    if (memory == MAP_FAILED) throw fail("mapped");
+    shared_.memory = static_cast<std::byte*>(memory);
+    if (!is_owner) close();  // the owner's is what the others open
+    return shared_;
+}
+
+}  // namespace rollcall::runtime::node

@@ -1,0 +1,60 @@
+/// \file
+/// How the ranks of a node come to share memory.
+///
+/// Every rank makes a memory file without a name (memfd_create) and tells its number on its card. The first rank of the node is the
+/// owner: the others map its file, which they reach through /proc/PID/fd. This needs no /dev/shm, whose size containers limit, works
+/// under every starter, and leaves nothing behind, whoever dies. It needs ranks of one kernel, one user and one PID namespace.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "runtime/node/node_memory.hpp"
+
+namespace rollcall::runtime::node {
+
+/// What a rank tells the others.
+struct Handle {
+    std::uint64_t domain = 0;  ///< Ranks with the same one can share memory. 0: this rank can share none.
+    std::int32_t process = 0;
+    std::int32_t file = -1;
+    std::uint64_t slots = 0;  ///< What its region would have.
+    std::uint32_t large_blocks = 0;
+};
+
+/// How many large blocks a rank with this landing budget can have. 0: so few that it publishes nothing.
+std::uint32_t large_blocks_for(std::uint64_t landing_bytes);
+/// What all regions of a node have. All its ranks get the same.
+Geometry geometry_of(std::span<const Handle> handles);
+
+/// A mapping of shared memory.
+class Segment {
+  public:
+    /// A file of this rank's own, of no size yet. Where that is not possible the domain of handle() is 0, and why_not() says why.
+    Segment(std::uint64_t slots, std::uint64_t landing_bytes);
+    ~Segment();
+    Segment(const Segment&) = delete;
+    Segment& operator=(const Segment&) = delete;
+
+    const Handle& handle() const noexcept { return handle_; }
+    const std::string& why_not() const noexcept { return why_not_; }
+
+    /// Maps the memory of a node, in the file of the owner, which may be this rank. Pages are taken from the system when they are first
+    /// written. Throws Error{bootstrap}.
+    Shared map(Handle owner, const std::string& name_of_owner, const Geometry& geometry, int ranks);
+    /// This rank shares memory with nobody.
+    void close() noexcept;
+
+  private:
+    /// Why it could not.
+    std::string make_file(std::uint64_t slots, std::uint64_t landing_bytes);
+
+    int file_ = -1;
+    Handle handle_;
+    std::string why_not_;
+    Shared shared_;
+};
+
+}  // namespace rollcall::runtime::node

@@ -1,0 +1,263 @@
+// Calls that begin before their callers, and go on after them (runtime/lane/deputy.hpp).
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tests/model/job.hpp"
+
+namespace rollcall::model_test {
+namespace {
+
+using collectives::AlgorithmEntry;
+using collectives::OperationRow;
+using runtime::Arguments;
+using runtime::Call;
+using runtime::Operation;
+using runtime::OperationKind;
+using runtime::Simulation;
+using Times = std::vector<Nanoseconds>;
+
+std::vector<const AlgorithmEntry*> decoupled_algorithms() {
+    auto found = moving_algorithms();
+    std::erase_if(found, [](const AlgorithmEntry* entry) { return !entry->runs_alone; });
+    return found;
+}
+
+Simulation::Options machine(int ranks, double gamma, bool decoupled = true) {
+    Simulation::Options options;
+    options.ranks = ranks;
+    options.model.alpha = 20;
+    options.model.beta = 1;
+    options.model.gamma = gamma;
+    if (decoupled) options.find_part_alone = &collectives::part_alone;
+    return options;
+}
+
+Simulation::Outcome run(const Simulation::Options& options, const AlgorithmEntry& entry, int root, std::uint64_t bytes,
+                        std::uint64_t segment, const Times& arrivals) {
+    Simulation simulation(options);
+    const OperationRow& row = collectives::operation(entry.operation);
+    return simulation.run(
+        [&](int rank) {
+            Simulation::RankCall call;
+            call.call = collectives::make_call(entry, root, bytes, segment);
+            call.algorithm = entry.algorithm;
+            call.arguments = collectives::arguments_of(row, {}, bytes, options.ranks, rank == root);
+            call.arguments.segment_bytes = segment;
+            return call;
+        },
+        arrivals);
+}
+
+Nanoseconds copy_time(double gamma, std::uint64_t bytes) { return static_cast<Nanoseconds>(gamma * static_cast<double>(bytes)) + 1; }
+
+// The claim of the whole: with room for it, no rank is done later than its own arrival, or the root's arrival and the time that the call
+// takes when all are there, and one copy.
+TEST(Decoupled, NobodyWaitsForALateRankButTheRoot) {
+    constexpr double kGamma = 0.25;
+    Random random(71);
+    for (int repetition = 0; repetition < 400; ++repetition) {
+        const int n = static_cast<int>(random.between(2, 40));
+        const int root = static_cast<int>(random.below(static_cast<std::uint64_t>(n)));
+        const std::uint64_t bytes = random.between(100, 20'000);
+        const std::uint64_t segment = random.pick(std::vector<std::uint64_t>{0, 500, 4000});
+        const Times arrivals = random_delays(random, n, root, 100'000);
+        for (const AlgorithmEntry* const entry : algorithms(OperationKind::broadcast)) {
+            if (!entry->runs_alone) continue;
+            SCOPED_TRACE(fmt::format("{} n={} root={} bytes={} segment={} {}", entry->name, n, root, bytes, segment,
+                                     testing::PrintToString(arrivals)));
+            const std::uint64_t piece = entry->segmented ? segment : 0;
+            const auto balanced = run(machine(n, kGamma, false), *entry, root, bytes, piece, Times(static_cast<std::size_t>(n), 0));
+            const auto outcome = run(machine(n, kGamma), *entry, root, bytes, piece, arrivals);
+            const Nanoseconds longest = *std::max_element(balanced.exits.begin(), balanced.exits.end());
+            const Nanoseconds copy = copy_time(kGamma, bytes);
+            const Nanoseconds begun = arrivals[static_cast<std::size_t>(root)] + copy;  // the root hands over
+            for (int rank = 0; rank < n; ++rank) {
+                const auto at = static_cast<std::size_t>(rank);
+                EXPECT_LE(outcome.exits[at], std::max(arrivals[at], begun + longest) + copy) << "rank " << rank;
+            }
+            EXPECT_LE(outcome.exits[static_cast<std::size_t>(root)], begun) << "the root has handed over";
+            if (HasFailure()) return;
+        }
+    }
+}
+
+// And without it they do: what is claimed above is not so anyway.
+TEST(Decoupled, WithoutItALateRankKeepsOthers) {
+    const AlgorithmEntry& chain = broadcast("pipelined");
+    const Times arrivals = {0, 1'000'000, 0, 0};
+    EXPECT_GT(run(machine(4, 0, false), chain, 0, 1000, 100, arrivals).exits[3], 1'000'000);
+    EXPECT_LT(run(machine(4, 0), chain, 0, 1000, 100, arrivals).exits[3], 10'000);
+}
+
+TEST(Decoupled, WhoOnlyContributesLeavesAfterACopy) {
+    constexpr double kGamma = 0.5;
+    for (const AlgorithmEntry* const entry : algorithms(OperationKind::gather)) {
+        if (entry->name != "linear") continue;
+        const Times arrivals = {1'000'000, 0, 70, 300};
+        const auto outcome = run(machine(4, kGamma), *entry, 0, 1000, 0, arrivals);
+        for (std::size_t rank = 1; rank < 4; ++rank) EXPECT_LE(outcome.exits[rank], arrivals[rank] + copy_time(kGamma, 1000)) << rank;
+        EXPECT_GE(outcome.exits[0], arrivals[0]);
+    }
+}
+
+TEST(Decoupled, TheRootOfAScatterLeavesAfterACopy) {
+    constexpr double kGamma = 0.5;
+    int tried = 0;
+    for (const AlgorithmEntry* const entry : algorithms(OperationKind::scatter)) {
+        if (!entry->runs_alone) continue;
+        ++tried;
+        const Times arrivals = {300, 0, 70, 1'000'000};
+        const auto outcome = run(machine(4, kGamma), *entry, 0, 1000, 0, arrivals);
+        EXPECT_LE(outcome.exits[0], arrivals[0] + copy_time(kGamma, 4 * 1000) + copy_time(kGamma, 1000)) << entry->name;
+        EXPECT_GT(run(machine(4, kGamma, false), *entry, 0, 1000, 0, arrivals).exits[0], outcome.exits[0]) << entry->name;
+    }
+    EXPECT_EQ(tried, 2);
+}
+
+// Many calls ahead of a rank that comes late, with real data.
+TEST(Decoupled, ManyCallsAhead) {
+    Random random(72);
+    for (int repetition = 0; repetition < 60; ++repetition) {
+        const int n = static_cast<int>(random.between(2, 9));
+        auto options = machine(n, random.pick(std::vector<double>{0, 0.5}));
+        if (random.chance(0.5)) options.landing_bytes = random.between(1, 40'000);
+        std::vector<Step> steps;
+        for (int i = 0; i < 30; ++i) {
+            Step step;
+            step.entry = random.pick(decoupled_algorithms());
+            step.root = static_cast<int>(random.below(static_cast<std::uint64_t>(n)));
+            step.bytes = random.between(0, 5000);
+            step.segment = step.entry->segmented ? random.pick(std::vector<std::uint64_t>{0, 700}) : 0;
+            step.delays.assign(static_cast<std::size_t>(n), 0);
+            if (i == 0) step.delays[random.below(static_cast<std::uint64_t>(n))] = 10'000'000;
+            steps.push_back(std::move(step));
+        }
+        SCOPED_TRACE(describe(options) + describe(steps));
+        Simulation simulation(options);
+        Job job(simulation, steps);
+        job.run();
+        job.expect_success();
+        job.expect_clean();
+        if (HasFailure()) return;
+    }
+}
+
+// One call of one rank, made by hand.
+struct HandMade {
+    HandMade(Simulation& simulation, int its_rank, const AlgorithmEntry& entry, int root, std::uint64_t bytes, std::byte fill)
+        : rank(its_rank), memory(bytes, fill) {
+        Arguments arguments = collectives::arguments_of(collectives::operation(entry.operation),
+                                                        {.contribution = memory.data(), .data = memory.data(), .result = memory.data()},
+                                                        bytes, simulation.size(), rank == root);
+        operation = std::make_unique<Operation>(simulation.world(rank), simulation.world(rank).next_sequence++,
+                                                collectives::make_call(entry, root, bytes, 0), entry.algorithm, arguments);
+    }
+    int rank;
+    std::vector<std::byte> memory;
+    std::unique_ptr<Operation> operation;
+};
+
+TEST(Decoupled, WhoGivesUpACallLeavesItsPartToTheOthers) {
+    Simulation simulation(machine(3, 0));
+    const AlgorithmEntry& chain = broadcast("pipelined");
+    // The root has not come, so rank 1 waits; it gives up when its part has begun, and rank 2 still gets the data.
+    HandMade root(simulation, 0, chain, 0, 5000, std::byte{7}), middle(simulation, 1, chain, 0, 5000, std::byte{0}),
+        last(simulation, 2, chain, 0, 5000, std::byte{0});
+    struct Later {
+        Simulation& simulation;
+        HandMade& call;
+        static void begin(void* self, int) {
+            auto& later = *static_cast<Later*>(self);
+            later.simulation.engine(later.call.rank).begin(*later.call.operation);
+        }
+        static void abandon(void* self, int) {
+            auto& later = *static_cast<Later*>(self);
+            later.call.operation->abandon(later.simulation.engine(later.call.rank), Error(ErrorCode::timeout, "it took too long"));
+        }
+    } first{simulation, root}, second{simulation, middle}, third{simulation, last};
+    auto& network = simulation.network();
+    network.schedule(0, &Later::begin, &first, 0);
+    network.schedule(4000, &Later::begin, &second, 1);  // its part has begun: the message is on its way
+    network.schedule(4100, &Later::abandon, &second, 1);
+    network.schedule(100'000, &Later::begin, &third, 2);
+    network.run();
+    ASSERT_TRUE(middle.operation->done());
+    ASSERT_TRUE(middle.operation->error());
+    EXPECT_EQ(middle.operation->error()->code(), ErrorCode::timeout);
+    ASSERT_TRUE(last.operation->done());
+    EXPECT_EQ(last.operation->error(), nullptr);
+    EXPECT_EQ(last.memory, std::vector<std::byte>(5000, std::byte{7}));
+    EXPECT_FALSE(simulation.world(1).broken) << "its communicator is in step with the others";
+    for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(simulation.engine(rank).landing().used(), 0u);
+}
+
+// A rank that will never make the call that others have made.
+TEST(Decoupled, WhoGoesToTheEndInsteadOfCallingIsNamed) {
+    Simulation simulation(machine(3, 0));
+    const AlgorithmEntry& chain = broadcast("pipelined");
+    HandMade root(simulation, 0, chain, 0, 5000, std::byte{7});
+    simulation.engine(0).begin(*root.operation);
+    simulation.network().run();
+    ASSERT_TRUE(root.operation->done());
+    simulation.engine(2).expect_no_call();
+    simulation.network().run();
+    for (int rank = 0; rank < 3; ++rank) {
+        const Error* error = simulation.world(rank).broken.get();
+        ASSERT_TRUE(error) << rank;
+        EXPECT_NE(std::string(error->what()).find("rank 0 called broadcast"), std::string::npos) << error->what();
+        EXPECT_NE(std::string(error->what()).find("rank 2 called finalize"), std::string::npos) << error->what();
+    }
+}
+
+// A communicator may be destroyed while what was handed over in it has not been taken.
+TEST(Decoupled, ACommunicatorStaysUntilWhatWasHandedOverHasLeft) {
+    Simulation simulation(machine(2, 0));
+    auto group = std::make_shared<runtime::Group>();
+    group->name = "made";
+    group->size = 2;
+    std::vector<std::unique_ptr<runtime::CommunicatorState>> states;
+    std::vector<std::uint64_t> numbers;
+    for (int rank = 0; rank < 2; ++rank) numbers.push_back(simulation.engine(rank).expect_communicator());
+    group->id = *std::max_element(numbers.begin(), numbers.end());
+    for (int rank = 0; rank < 2; ++rank) {
+        simulation.engine(rank).add(*states.emplace_back(std::make_unique<runtime::CommunicatorState>(group, rank)));
+        simulation.engine(rank).stop_expecting(numbers[static_cast<std::size_t>(rank)]);
+    }
+    const AlgorithmEntry& linear = collectives::find_algorithm(OperationKind::gather, "linear");
+    const OperationRow& row = collectives::operation(OperationKind::gather);
+    std::vector<std::byte> mine(3000, std::byte{5}), all(6000);
+    const auto begin = [&](int rank, std::uint64_t sequence, bool stays) {
+        auto operation = std::make_unique<Operation>(
+            *states[static_cast<std::size_t>(rank)], sequence, collectives::make_call(linear, 0, 3000, 0), linear.algorithm,
+            collectives::arguments_of(row, {.contribution = mine.data(), .data = all.data(), .result = nullptr}, 3000, 2, rank == 0));
+        if (stays) operation->stay();
+        simulation.engine(rank).begin(*operation);
+        return operation;
+    };
+    const auto staying = begin(1, 1, true);
+    EXPECT_FALSE(staying->done()) << "it waits until the data has left";
+    const auto taking = begin(0, 1, false);
+    simulation.network().run();
+    EXPECT_TRUE(staying->done() && taking->done());
+    const auto sender = begin(1, 2, false);
+    EXPECT_TRUE(sender->done()) << "it has handed over";
+    EXPECT_EQ(simulation.engine(1).deputies_under_way(), 1u);
+    std::fill(mine.begin(), mine.end(), std::byte{9});  // its memory is its own again
+    simulation.engine(1).retire(std::move(states[1]));
+    const auto receiver = begin(0, 2, false);
+    std::fill(mine.begin(), mine.end(), std::byte{5});
+    simulation.network().run();
+    ASSERT_TRUE(receiver->done());
+    EXPECT_EQ(receiver->error(), nullptr);
+    EXPECT_EQ(all, std::vector<std::byte>(6000, std::byte{5}));
+    EXPECT_EQ(simulation.engine(1).deputies_under_way(), 0u);
+    EXPECT_EQ(simulation.engine(1).landing().used(), 0u);
+    simulation.engine(0).retire(std::move(states[0]));
+}
+
+}  // namespace
+}  // namespace rollcall::model_test

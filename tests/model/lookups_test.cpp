@@ -1,0 +1,64 @@
+// What it costs to find a message, a receive or an operation does not depend on how many there are.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tests/model/job.hpp"
+
+namespace rollcall::model_test {
+namespace {
+
+using runtime::Simulation;
+
+// So many broadcasts or gathers are started at once on each rank, on one of them later than on the other. Gives what an operation costs, in
+// entries looked at.
+std::uint64_t steps_each(const char* what, int count, int late, std::uint64_t landing) {
+    Simulation::Options options;
+    options.landing_bytes = landing;
+    options.node_memory = false;
+    Simulation simulation(options);
+    Step step;
+    for (const auto* entry : algorithms(what == std::string("gather") ? runtime::OperationKind::gather : runtime::OperationKind::broadcast))
+        if (entry->name == "linear") step.entry = entry;
+    step.bytes = 100;
+    step.delays = {0, 0};
+    step.at_once = true;
+    std::vector<Step> steps(static_cast<std::size_t>(count), step);
+    steps.front().delays[static_cast<std::size_t>(late)] = kSecond;
+    Job job(simulation, std::move(steps));
+    job.run();
+    job.expect_success();
+    return (simulation.engine(0).steps() + simulation.engine(1).steps()) / static_cast<std::uint64_t>(count);
+}
+
+TEST(Lookups, CostTheSameWhateverIsOutstanding) {
+    for (const char* what : {"broadcast", "gather"})
+        for (const int late : {0, 1})
+            for (const std::uint64_t landing : {std::uint64_t{0}, std::uint64_t{1} << 40}) {
+                const std::uint64_t few = steps_each(what, 100, late, landing), many = steps_each(what, 3000, late, landing);
+                EXPECT_LE(many, 2 * few + 10) << fmt::format("{}s, rank {} late, landing of {} bytes", what, late, landing);
+            }
+}
+
+// Messages that nobody has asked for, each of its own tag, and receives that wait for theirs.
+TEST(Lookups, CostTheSameWhateverMessagesWait) {
+    for (const bool early : {true, false}) {
+        std::uint64_t each[2] = {};
+        for (const int i : {0, 1}) {
+            const int count = i ? 3000 : 100;
+            Simulation simulation({});
+            Messages messages(simulation);
+            for (int tag = 0; tag < count; ++tag) {
+                // The last one first, which a list would find last.
+                messages.receive(1, 0, static_cast<std::uint64_t>(count - 1 - tag), 100, early ? 1'000'000 + tag : tag);
+                messages.send(0, 1, static_cast<std::uint64_t>(tag), 100, 1, early ? tag : 1'000'000 + tag);
+            }
+            simulation.network().run();
+            EXPECT_EQ(simulation.engine(1).early_messages(), 0u);
+            each[i] = (simulation.engine(0).steps() + simulation.engine(1).steps()) / static_cast<std::uint64_t>(count);
+        }
+        EXPECT_LE(each[1], 2 * each[0] + 10) << (early ? "early messages" : "receives");
+    }
+}
+
+}  // namespace
+}  // namespace rollcall::model_test

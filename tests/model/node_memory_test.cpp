@@ -1,0 +1,86 @@
+// Collectives through node memory when others hold it.
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "runtime/node/node_memory.hpp"
+#include "tests/model/job.hpp"
+
+namespace rollcall::model_test {
+namespace {
+
+using collectives::AlgorithmEntry;
+using collectives::Condition;
+using runtime::Simulation;
+
+std::vector<const AlgorithmEntry*> publishing_algorithms() {
+    auto found = moving_algorithms();
+    std::erase_if(found, [](const AlgorithmEntry* entry) { return !entry->needs.contains(Condition::node_memory); });
+    return found;
+}
+
+// All blocks of a rank, in the name of another communicator, or of this one's operation `sequence`.
+std::vector<std::uint32_t> take_all_blocks(Simulation& simulation, int rank, std::uint64_t communicator, std::uint64_t sequence) {
+    runtime::node::Publisher other;
+    other.communicator = communicator;
+    other.sequence = sequence;
+    runtime::node::Pool& pool = simulation.engine(rank).node()->pool();
+    std::vector<std::uint32_t> taken;
+    for (std::uint32_t block; (block = pool.take_small(other)) != runtime::node::kNoBlock;) taken.push_back(block);
+    return taken;
+}
+
+// Else whoever reads what they hold may be waiting for this call, and all wait for ever.
+TEST(NodeMemory, RoomThatOtherCommunicatorsHoldDoesNotKeepACallWaiting) {
+    ASSERT_GE(publishing_algorithms().size(), 3u);
+    Random random(1);
+    for (const AlgorithmEntry* const entry : publishing_algorithms())
+        for (const std::uint64_t bytes : {1, 56, 57, 4096, 4097, 65536, 65537, 300'000}) {
+            SCOPED_TRACE(fmt::format("{}, {} bytes", entry->name, bytes));
+            constexpr int kRanks = 5;
+            Simulation::Options options;
+            options.ranks = kRanks;
+            Simulation simulation(options);
+            std::vector<std::vector<std::uint32_t>> taken;
+            for (int rank = 0; rank < kRanks; ++rank) taken.push_back(take_all_blocks(simulation, rank, 99, 0));
+            std::vector<Step> steps;
+            for (int i = 0; i < 3; ++i)
+                steps.push_back({.entry = entry,
+                                 .root = i,
+                                 .bytes = bytes,
+                                 .delays = random_delays(random, kRanks, i, 1'000'000),
+                                 .at_once = false,
+                                 .plans = {}});
+            Job job(simulation, steps);
+            job.run();
+            job.expect_success();
+            for (int rank = 0; rank < kRanks; ++rank)
+                for (const std::uint32_t block : taken[static_cast<std::size_t>(rank)])
+                    simulation.engine(rank).node()->pool().give_back(block);
+            job.expect_clean();
+        }
+}
+
+// The readers of earlier operations of the same communicator come before those of this one: they are worth waiting for.
+TEST(NodeMemory, EarlierOperationsOfTheSameCommunicatorAreWaitedFor) {
+    for (const AlgorithmEntry* const entry : publishing_algorithms()) {
+        SCOPED_TRACE(entry->name);
+        Simulation::Options options;
+        options.ranks = 3;
+        Simulation simulation(options);
+        for (int rank = 0; rank < 3; ++rank) take_all_blocks(simulation, rank, simulation.world(rank).group->id, 1);
+        const Step step{.entry = entry, .root = 0, .bytes = 1000, .delays = {0, 0, 0}, .plans = {}};
+        Job job(simulation, {step, step});
+        job.run();
+        for (int rank = 0; rank < 3; ++rank) EXPECT_TRUE(job.ended(rank, 0)) << "it has gone by messages";
+        bool waits = false;
+        for (int rank = 0; rank < 3; ++rank) waits = waits || !job.ended(rank, 1);
+        EXPECT_TRUE(waits);
+    }
+}
+
+}  // namespace
+}  // namespace rollcall::model_test

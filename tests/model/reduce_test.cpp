@@ -1,0 +1,277 @@
+// Reduce and allreduce: worked examples, operands in rank order, results of the same bits. (That every algorithm gives right sums, whatever
+// the machine, the root and the arrivals, is in placement_test.cpp, as for all operations.)
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <rollcall/reduction.hpp>
+
+#include "collectives/selection.hpp"
+#include "tests/model/job.hpp"
+
+namespace rollcall::model_test {
+namespace {
+
+using collectives::AlgorithmEntry;
+using collectives::Condition;
+using runtime::OperationKind;
+using runtime::Simulation;
+using Times = std::vector<Nanoseconds>;
+
+/// The algorithms of an operation that can combine so.
+std::vector<const AlgorithmEntry*> algorithms_for(OperationKind operation, const Reduction& reduction) {
+    auto found = algorithms(operation);
+    const auto has = collectives::conditions_of(collectives::combiner_of(reduction), collectives::kReal);
+    std::erase_if(found, [&](const AlgorithmEntry* entry) { return !has.contains(entry->needs); });
+    return found;
+}
+
+/// One call of all ranks, with data. `in_place` where the result goes to a rank.
+template <class T>
+struct Reduced {
+    Reduced(const Simulation::Options& options, const AlgorithmEntry& entry, int root, const Reduction& reduction,
+            const std::vector<std::vector<T>>& operands, std::uint64_t segment, bool in_place, const Times& arrivals)
+        : results(operands.size(), std::vector<T>(operands[0].size())), contributions(operands) {
+        if (in_place) results = operands;
+        const auto& row = collectives::operation(entry.operation);
+        const std::uint64_t bytes = operands[0].size() * sizeof(T);
+        const int call_root = row.has_root ? root : -1;
+        Simulation simulation(options);
+        const auto outcome = simulation.run(
+            [&](int rank) {
+                const auto r = static_cast<std::size_t>(rank);
+                const bool has_result = row.data.is_had(rank == root);
+                const std::uint64_t piece = entry.segmented ? segment : 0;
+                Simulation::RankCall call{collectives::make_call(entry, call_root, bytes, piece, reduction), entry.algorithm, {}};
+                T* const own = in_place && has_result ? results[r].data() : contributions[r].data();
+                call.arguments =
+                    collectives::arguments_of(row, {.contribution = own, .data = results[r].data()}, bytes, options.ranks, rank == root);
+                call.arguments.segment_bytes = piece;
+                call.arguments.combiner = collectives::combiner_of(reduction);
+                return call;
+            },
+            arrivals);
+        exits = outcome.exits;
+        messages = outcome.messages;
+        for (const auto& error : outcome.errors) EXPECT_EQ(error, nullptr) << error->what();
+        for (std::size_t r = 0; r < operands.size(); ++r)
+            if (!row.data.is_had(static_cast<int>(r) == root)) results[r].clear();
+        if (bytes > 0) {
+            EXPECT_EQ(std::memcmp(contributions[0].data(), operands[0].data(), bytes), 0) << "what a rank brings is not written";
+        }
+    }
+    std::vector<std::vector<T>> results, contributions;
+    Times exits;
+    std::uint64_t messages = 0;
+};
+
+struct Matrix {
+    std::uint64_t a, b, c, d;
+    bool operator==(const Matrix&) const = default;
+};
+constexpr auto kMultiply = [](const Matrix& x, const Matrix& y) noexcept {
+    return Matrix{x.a * y.a + x.b * y.c, x.a * y.b + x.b * y.d, x.c * y.a + x.d * y.c, x.c * y.b + x.d * y.d};
+};
+/// A size that divides no piece of node memory.
+struct Odd {
+    std::uint32_t a, b, c;
+    bool operator==(const Odd&) const = default;
+};
+constexpr auto kCompose = [](const Odd& x, const Odd& y) noexcept { return Odd{x.a * y.a, x.a * y.b + x.b, x.c + y.c}; };
+
+template <class T, class F>
+void expect_rank_order(const F& function, std::uint64_t salt) {
+    Random random(salt);
+    const Reduction reduction = reduction_of<T>(function);
+    for (const OperationKind operation : {OperationKind::reduce, OperationKind::allreduce}) {
+        const auto usable = algorithms_for(operation, reduction);
+        ASSERT_GE(usable.size(), 2u);
+        for (const AlgorithmEntry* const entry : usable)
+            for (int n = 1; n <= 17; ++n) {
+                const int root = static_cast<int>(random.below(static_cast<std::uint64_t>(n)));
+                const std::uint64_t count = random.pick(std::vector<std::uint64_t>{0, 1, 3, 130, 1000, 9000});
+                const std::uint64_t segment = random.pick(std::vector<std::uint64_t>{0, 1, 100, 4096});
+                const bool in_place = random.chance(0.5);
+                auto options = random_machine(random, n, count * sizeof(T));
+                SCOPED_TRACE(fmt::format("{} {} root={} count={} segment={} in_place={} {}", name(operation), entry->name, root, count,
+                                         segment, in_place, describe(options)));
+                std::vector<std::vector<T>> operands(static_cast<std::size_t>(n), std::vector<T>(count));
+                for (auto& operand : operands)
+                    for (T& element : operand) {
+                        std::uint32_t words[sizeof(T) / 4];
+                        for (std::uint32_t& word : words) word = static_cast<std::uint32_t>(random.below(1000));
+                        std::memcpy(&element, words, sizeof(T));
+                    }
+                if (count * sizeof(T) / std::max<std::uint64_t>(segment, 1) > 3000) continue;  // takes too long
+                const Reduced<T> made(options, *entry, root, reduction, operands, segment, in_place,
+                                      random_delays(random, n, root, 20'000));
+                for (std::uint64_t i = 0; i < count; ++i) {
+                    T expected = operands[0][i];
+                    for (std::size_t r = 1; r < operands.size(); ++r) expected = function(expected, operands[r][i]);
+                    for (const auto& result : made.results) ASSERT_TRUE(result.empty() || result[i] == expected) << i;
+                }
+                if (testing::Test::HasFailure()) return;
+            }
+    }
+}
+
+TEST(Reduce, MatricesAreMultipliedInRankOrder) { expect_rank_order<Matrix>(kMultiply, 81); }
+TEST(Reduce, ElementsOfAnySizeAreCutNowhere) { expect_rank_order<Odd>(kCompose, 82); }
+
+// By rank the bits do not depend on the arrivals; and in an allreduce all ranks have the same bits in any case.
+TEST(Reduce, SumsByRankHaveTheSameBitsWhoeverComesFirst) {
+    Random random(83);
+    for (const OperationKind operation : {OperationKind::reduce, OperationKind::allreduce})
+        for (const bool is_by_rank : {true, false}) {
+            const Reduction reduction = is_by_rank ? reduction_of<float>(by_rank(sum)) : reduction_of<float>(sum);
+            for (const AlgorithmEntry* const entry : algorithms_for(operation, reduction)) {
+                SCOPED_TRACE(fmt::format("{} {} {}", name(operation), entry->name, is_by_rank));
+                constexpr int kRanks = 7;
+                std::vector<std::vector<float>> operands(kRanks, std::vector<float>(3000));
+                for (auto& operand : operands)
+                    for (float& element : operand) element = static_cast<float>(random.between(-1'000'000, 1'000'000)) * 1e-3F;
+                std::vector<float> first;
+                for (int repetition = 0; repetition < 8; ++repetition) {
+                    Simulation::Options options;
+                    options.ranks = kRanks;
+                    options.model.gamma = 0.5;
+                    const Reduced<float> made(options, *entry, 3, reduction, operands, 1000, false,
+                                              random_delays(random, kRanks, 3, 50'000));
+                    if (first.empty()) first = made.results[3];
+                    for (const auto& result : made.results) {
+                        if (result.empty()) continue;
+                        EXPECT_EQ(std::memcmp(result.data(), made.results[3].data(), 12'000), 0) << "ranks differ";
+                        const bool is_as_first = std::memcmp(result.data(), first.data(), 12'000) == 0;
+                        EXPECT_TRUE(is_as_first || !is_by_rank) << "arrivals count";
+                    }
+                }
+                if (HasFailure()) return;
+            }
+        }
+}
+
+// --- the worked examples of the algorithms ---------------------------------------------------------------------------------------
+
+Times exits_of(OperationKind operation, std::string_view name, int n, int root, std::uint64_t bytes, std::uint64_t segment,
+               const Times& arrivals, double gamma = 0, bool full_duplex = true) {
+    Simulation::Options options;
+    options.ranks = n;
+    options.landing_bytes = 0;
+    options.eager_bytes = 0;
+    options.model.gamma = gamma;
+    options.model.full_duplex = full_duplex;
+    const std::vector<std::vector<std::uint8_t>> operands(static_cast<std::size_t>(n), std::vector<std::uint8_t>(bytes, 1));
+    return Reduced<std::uint8_t>(options, collectives::find_algorithm(operation, name, collectives::kReal), root,
+                                 reduction_of<std::uint8_t>(sum), operands, segment, false, arrivals)
+        .exits;
+}
+
+TEST(ReduceExamples, Linear) { EXPECT_EQ(exits_of(OperationKind::reduce, "linear", 4, 2, 10, 0, Times(4)), (Times{10, 20, 30, 30})); }
+TEST(ReduceExamples, Binomial) {
+    EXPECT_EQ(exits_of(OperationKind::reduce, "binomial", 6, 0, 10, 0, Times(6)), (Times{30, 10, 20, 10, 30, 10}));
+}
+TEST(ReduceExamples, Pipelined) {
+    EXPECT_EQ(exits_of(OperationKind::reduce, "pipelined", 4, 0, 30, 10, Times(4)), (Times{50, 50, 40, 30}));
+}
+TEST(ReduceExamples, SharedMemory) {
+    EXPECT_EQ(exits_of(OperationKind::reduce, "shared_memory", 3, 0, 10, 0, {0, 50, 0}, 1), (Times{70, 60, 10}));
+}
+TEST(AllreduceExamples, RecursiveDoubling) {
+    EXPECT_EQ(exits_of(OperationKind::allreduce, "recursive_doubling", 6, 0, 10, 0, Times(6)), (Times{40, 40, 40, 40, 30, 30}));
+}
+TEST(AllreduceExamples, Ring) { EXPECT_EQ(exits_of(OperationKind::allreduce, "ring", 3, 0, 30, 0, Times(3)), (Times{40, 40, 40})); }
+TEST(AllreduceExamples, ReduceThenBroadcast) {
+    EXPECT_EQ(exits_of(OperationKind::allreduce, "reduce_then_broadcast", 4, 0, 10, 0, Times(4)), (Times{40, 40, 40, 40}));
+}
+
+/// When each rank is done with a planned reduce to rank 0 whose arrivals are predicted (or not) at its beginning. Phantoms.
+Times planned_exits(std::string_view name, std::uint64_t bytes, std::uint64_t segment, const Times& arrivals, bool is_predicted) {
+    const AlgorithmEntry& entry = collectives::find_algorithm(OperationKind::reduce, name);
+    Simulation::Options options;
+    options.ranks = static_cast<int>(arrivals.size());
+    Simulation simulation(options);
+    const auto outcome = simulation.run(
+        [&](int rank) {
+            const Nanoseconds arrival = arrivals[static_cast<std::size_t>(rank)];
+            Simulation::RankCall call{
+                collectives::make_call(entry, 0, bytes, entry.segmented ? segment : 0), collectives::planned(entry), {}};
+            call.arguments = collectives::arguments_of(collectives::operation(OperationKind::reduce), {}, bytes, options.ranks, rank == 0);
+            call.arguments.segment_bytes = entry.segmented ? segment : 0;
+            call.begin = 0;
+            if (is_predicted) call.predictions = {{0, arrival}};
+            return call;
+        },
+        arrivals);
+    return outcome.exits;
+}
+
+// What is known beforehand is worth a message or more: all but what the late rank brings has been combined when it comes.
+TEST(ReduceExamples, ClairvoyantWaitsForAForeseenRankOnly) {
+    constexpr Nanoseconds kLate = 3'000'000, kMessage = 64'000;  // a byte takes 1
+    for (std::size_t late = 1; late < 8; ++late) {
+        SCOPED_TRACE(late);
+        Times arrivals(8, 100'000);
+        arrivals[late] = kLate;
+        const Times foreseen = planned_exits("clairvoyant", kMessage, 4000, arrivals, true);
+        EXPECT_GE(foreseen[0], kLate + kMessage);
+        EXPECT_LE(foreseen[0], kLate + kMessage * 5 / 4);
+        // Others are done long before.
+        for (std::size_t rank = 1; rank < 8; ++rank) EXPECT_TRUE(rank == late || foreseen[rank] < kLate / 2) << rank;
+    }
+    Times arrivals(8, 100'000);
+    arrivals[3] = kLate;
+    EXPECT_GE(planned_exits("binomial", kMessage, 0, arrivals, true)[0], kLate + 2 * kMessage);
+}
+
+// --- what cannot be done ----------------------------------------------------------------------------------------------------------
+
+TEST(Reduce, WhatCannotKeepTheOrderRefuses) {
+    const auto has = collectives::conditions_of(collectives::combiner_of(reduction_of<Matrix>(kMultiply)), collectives::kReal);
+    try {
+        collectives::find_algorithm(OperationKind::allreduce, "ring", has);
+        ADD_FAILURE() << "it was found";
+    } catch (const Error& error) {
+        EXPECT_EQ(std::string(error.what()),
+                  "allreduce algorithm 'ring' needs an operation that commutes; allowed: recursive_doubling, reduce_then_broadcast, "
+                  "shared_memory");
+    }
+}
+
+// A rank that sums floats among ranks that sum doubles, or that asks for the order, is told so, with the others.
+TEST(Reduce, OtherReductionsAreMismatches) {
+    const Reduction ours = reduction_of<float>(sum);
+    for (const Reduction& other : {reduction_of<std::int32_t>(sum), reduction_of<float>(maximum), reduction_of<float>(by_rank(sum))})
+        for (const OperationKind operation : {OperationKind::reduce, OperationKind::allreduce})
+            for (const AlgorithmEntry* const entry : algorithms(operation)) {
+                SCOPED_TRACE(entry->name);
+                Simulation::Options options;
+                options.ranks = 4;
+                options.tick_for = kHour;
+                Simulation simulation(options);
+                const auto& row = collectives::operation(operation);
+                std::vector<std::vector<float>> memory(4, std::vector<float>(100));
+                const auto outcome = simulation.run(
+                    [&](int rank) {
+                        const Reduction& its = rank == 2 ? other : ours;
+                        Simulation::RankCall call{collectives::make_call(*entry, row.has_root ? 0 : -1, 400, 0, its), entry->algorithm, {}};
+                        void* const own = memory[static_cast<std::size_t>(rank)].data();
+                        call.arguments = collectives::arguments_of(row, {.contribution = own, .data = own}, 400, 4, rank == 0);
+                        call.arguments.combiner = collectives::combiner_of(its);
+                        return call;
+                    },
+                    Times(4));
+                bool is_told = false;
+                for (const auto& error : outcome.errors) {
+                    if (!error) continue;
+                    EXPECT_EQ(error->code(), ErrorCode::mismatch);
+                    is_told = is_told || std::string(error->what()).find("sum of float32") != std::string::npos;
+                }
+                EXPECT_TRUE(is_told);
+            }
+}
+
+}  // namespace
+}  // namespace rollcall::model_test

@@ -1,0 +1,196 @@
+// Communicators that are no more, and the messages that still come for them.
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tests/model/messages.hpp"
+
+namespace rollcall::model_test {
+namespace {
+
+using runtime::Simulation;
+using runtime::Transfer;
+
+// A communicator of all ranks, as the ranks of a real job make one together.
+class Made {
+  public:
+    explicit Made(Simulation& simulation) : simulation_(simulation), states_(static_cast<std::size_t>(simulation.size())) {
+        auto group = std::make_shared<runtime::Group>();
+        group->name = "made";
+        group->size = simulation.size();
+        for (int rank = 0; rank < simulation.size(); ++rank) {
+            numbers_.push_back(simulation.engine(rank).expect_communicator());
+            group->id = std::max(group->id, numbers_.back());
+        }
+        group_ = std::move(group);
+    }
+    std::uint64_t id() const { return group_->id; }
+    void add(int rank) {
+        auto& state = states_[static_cast<std::size_t>(rank)];
+        state = std::make_unique<runtime::CommunicatorState>(group_, rank);
+        simulation_.engine(rank).add(*state);
+        give_up(rank);
+    }
+    void give_up(int rank) { simulation_.engine(rank).stop_expecting(numbers_[static_cast<std::size_t>(rank)]); }
+    void remove(int rank) {
+        simulation_.engine(rank).remove(*states_[static_cast<std::size_t>(rank)]);
+        states_[static_cast<std::size_t>(rank)].reset();
+    }
+    void add_everywhere() {
+        for (int rank = 0; rank < simulation_.size(); ++rank) add(rank);
+    }
+
+  private:
+    Simulation& simulation_;
+    std::shared_ptr<const runtime::Group> group_;
+    std::vector<std::uint64_t> numbers_;
+    std::vector<std::unique_ptr<runtime::CommunicatorState>> states_;
+};
+
+// What it takes, allowance at the sender and landing buffers, is given back: what had come and what comes late.
+TEST(RemovedCommunicator, WhatNobodyReceivedIsLetGo) {
+    constexpr int kMessages = 3000;
+    for (const std::uint64_t bytes : {0, 8, 400, 5000})
+        for (const std::uint64_t landing : {std::uint64_t{0}, std::uint64_t{100'000}, std::uint64_t{1} << 40}) {
+            SCOPED_TRACE(fmt::format("{} bytes, landing {}", bytes, landing));
+            Simulation simulation(job_of_two(landing));
+            auto& receiver = simulation.engine(1);
+            Made made(simulation);
+            made.add_everywhere();
+            Messages messages(simulation);
+            messages.use(made.id());
+            std::vector<Transfer*> sent;
+            for (std::uint64_t i = 0; i < kMessages; ++i) sent.push_back(&messages.send(0, 1, i % 7, bytes, i, 0));
+            simulation.network().run();
+            EXPECT_GT(receiver.early_messages(), 0u);
+            made.remove(1);
+            for (const int late : {0, 1}) {
+                for (std::uint64_t i = 0; late && i < kMessages; ++i) sent.push_back(&messages.send(0, 1, i % 7, bytes, i, 0));
+                simulation.network().run();
+                EXPECT_EQ(ended(sent), static_cast<int>(sent.size()));
+                EXPECT_EQ(receiver.early_messages(), 0u);
+                EXPECT_EQ(receiver.landing().used(), 0u);
+            }
+            messages.use(1);
+            const Transfer& eager = messages.send(0, 1, 0, 0, 1, 0);
+            const Transfer& large = messages.send(0, 1, 0, 5000, 2, 0);
+            const Transfer& first = messages.receive(1, 0, 0, 0, 0);
+            const Transfer& second = messages.receive(1, 0, 0, 5000, 0);
+            simulation.network().run();
+            EXPECT_TRUE(eager.done() && large.done());
+            EXPECT_FALSE(eager.large) << "the allowance has not come back";
+            EXPECT_TRUE(Messages::holds(first, 0, 1));
+            EXPECT_TRUE(Messages::holds(second, 5000, 2));
+        }
+}
+
+// In the middle of anything, and the messages of another communicator neither miss a turn nor are lost.
+TEST(RemovedCommunicator, OthersGoOn) {
+    Random random(33);
+    for (int repetition = 0; repetition < 500; ++repetition) {
+        const int n = static_cast<int>(random.between(2, 5));
+        const auto options = random_machine(random, n, 300);
+        SCOPED_TRACE(describe(options));
+        Simulation simulation(options);
+        Made made(simulation);
+        made.add_everywhere();
+        Messages messages(simulation);
+        struct Expected {
+            Transfer* transfer;
+            std::uint64_t bytes, number;
+        };
+        std::vector<Expected> expected;
+        std::vector<Transfer*> unwanted;
+        std::uint64_t number = 0;
+        for (int from = 0; from < n; ++from)
+            for (int to = 0; to < n; ++to)
+                for (std::int64_t i = from == to ? 0 : random.between(0, 30); i > 0; --i) {
+                    const std::uint64_t bytes = random.pick(std::vector<std::uint64_t>{0, 1, 64, 65, 200, 201, 300, 5000});
+                    const bool wanted = random.chance(0.5);
+                    messages.use(wanted ? 1 : made.id());
+                    Transfer& sent = messages.send(from, to, 0, bytes, ++number, from * 10);
+                    if (wanted)
+                        expected.push_back({&messages.receive(to, from, 0, 5000, (to * 13 + from * 7) % 40 * 50), bytes, number});
+                    else
+                        unwanted.push_back(&sent);
+                }
+        for (int rank = 0; rank < n; ++rank)
+            simulation.network().schedule(
+                random.between(0, 3000), [](void* context, int at) { static_cast<Made*>(context)->remove(at); }, &made, rank);
+        simulation.network().run();
+        for (const auto& [transfer, bytes, which] : expected) EXPECT_TRUE(Messages::holds(*transfer, bytes, which)) << which;
+        EXPECT_EQ(ended(unwanted), static_cast<int>(unwanted.size()));
+        for (int rank = 0; rank < n; ++rank) {
+            EXPECT_EQ(simulation.engine(rank).early_messages(), 0u);
+            EXPECT_EQ(simulation.engine(rank).landing().used(), 0u);
+        }
+        if (HasFailure()) return;
+    }
+}
+
+// Between two that are being made at once by two threads: one is there and gone while the other is still to come.
+TEST(RemovedCommunicator, IsToldFromOneThatIsStillToCome) {
+    Simulation simulation(job_of_two(std::uint64_t{1} << 40));
+    const auto& receiver = simulation.engine(1);
+    Made slow(simulation), fast(simulation);
+    fast.add_everywhere();
+    fast.remove(1);
+    slow.add(0);
+    Messages messages(simulation);
+    for (const std::uint64_t bytes : {8, 5000}) {
+        messages.use(fast.id());
+        const Transfer& late = messages.send(0, 1, 0, bytes, 1, 0);
+        simulation.network().run();
+        EXPECT_TRUE(late.done());
+        EXPECT_EQ(receiver.early_messages(), 0u);
+    }
+    messages.use(slow.id());
+    messages.send(0, 1, 0, 8, 2, 0);
+    messages.send(0, 1, 0, 5000, 3, 0);
+    simulation.network().run();
+    EXPECT_EQ(receiver.early_messages(), 2u);
+    EXPECT_EQ(receiver.remembered_communicators(), 1u);
+    slow.add(1);
+    EXPECT_EQ(receiver.remembered_communicators(), 0u);
+    const Transfer& first = messages.receive(1, 0, 0, 8, 0);
+    const Transfer& second = messages.receive(1, 0, 0, 5000, 0);
+    simulation.network().run();
+    EXPECT_TRUE(Messages::holds(first, 8, 2));
+    EXPECT_TRUE(Messages::holds(second, 5000, 3));
+}
+
+TEST(RemovedCommunicator, OneThatWasNeverMadeHereKeepsNothing) {
+    Simulation simulation(job_of_two(std::uint64_t{1} << 40));
+    Made made(simulation);
+    made.add(0);
+    Messages messages(simulation);
+    messages.use(made.id());
+    const Transfer& sent = messages.send(0, 1, 0, 5000, 1, 0);
+    simulation.network().run();
+    EXPECT_EQ(simulation.engine(1).early_messages(), 1u);
+    made.give_up(1);
+    simulation.network().run();
+    EXPECT_TRUE(sent.done());
+    EXPECT_EQ(simulation.engine(1).early_messages(), 0u);
+    EXPECT_EQ(simulation.engine(1).landing().used(), 0u);
+}
+
+TEST(RemovedCommunicator, AnyNumberOfThemTakesNoMemory) {
+    Simulation simulation(job_of_two(0));
+    std::uint64_t before = 1;
+    for (int i = 0; i < 1000; ++i) {
+        Made made(simulation);
+        EXPECT_GT(made.id(), before);
+        before = made.id();
+        made.add_everywhere();
+        made.remove(i % 2);
+        made.remove(1 - i % 2);
+        for (const int rank : {0, 1}) EXPECT_EQ(simulation.engine(rank).remembered_communicators(), 0u);
+    }
+}
+
+}  // namespace
+}  // namespace rollcall::model_test

@@ -1,0 +1,254 @@
+// Gathers and scatters over trees of segments: the places that ranks find for themselves, the worked examples, blocks that go straight, and
+// every distribution of sizes.
+#include <map>
+#include <utility>
+
+#include "bench/block_sizes.hpp"
+#include "collectives/segment_places.hpp"
+#include "collectives/trees/adaptive.hpp"
+#include "collectives/trees/optimal.hpp"
+#include "tests/model/blocks.hpp"
+
+namespace rollcall::model_test {
+namespace {
+
+using collectives::BlockTree;
+using collectives::SegmentPlace;
+using runtime::Block;
+using runtime::Operation;
+using runtime::OperationKind;
+using runtime::Simulation;
+using runtime::Task;
+
+std::vector<SegmentPlace> found_places;  // by rank, of the last call
+
+Task only_adaptive_place(Operation& op) { co_await collectives::adaptive_place(op, found_places[static_cast<std::size_t>(op.rank())]); }
+Task only_optimal_place(Operation& op) { co_await collectives::optimal_place(op, found_places[static_cast<std::size_t>(op.rank())]); }
+
+const collectives::AlgorithmEntry& entry_of(OperationKind kind, std::string_view name) { return collectives::find_algorithm(kind, name); }
+
+BlocksCall call_of_sizes(const collectives::AlgorithmEntry& entry, int root, const std::vector<std::uint64_t>& sizes) {
+    BlocksCall call{.entry = entry, .root = root, .blocks = {}, .own_sizes = sizes};
+    std::uint64_t end = 0;
+    for (const std::uint64_t size : sizes) {
+        call.blocks.push_back({end, size});
+        end += size;
+    }
+    call.fill();
+    return call;
+}
+
+// Which places ranks find with this.
+std::vector<SegmentPlace> places(BlocksCall& call, runtime::Algorithm algorithm, const Simulation::Options& options,
+                                 const std::vector<Nanoseconds>& delays) {
+    found_places.assign(call.blocks.size(), {});
+    Simulation simulation(options);
+    const auto outcome = simulation.run(
+        [&](int rank) {
+            Simulation::RankCall made = call.of(rank);
+            made.algorithm = algorithm;
+            return made;
+        },
+        delays);
+    for (const auto& error : outcome.errors)
+        if (error) ADD_FAILURE() << error->what();
+    return found_places;
+}
+
+void expect_places(const std::vector<SegmentPlace>& found, const BlockTree& tree, const std::vector<std::uint64_t>& in_segments) {
+    for (int rank = 0; rank < tree.ranks(); ++rank) {
+        const SegmentPlace& place = found[static_cast<std::size_t>(rank)];
+        const SegmentPlace expected = collectives::place_in(tree, in_segments, rank);
+        ASSERT_EQ(place.parent, expected.parent) << "rank " << rank;
+        ASSERT_EQ(place.own, expected.own) << "rank " << rank;
+        ASSERT_EQ(place.children.size(), expected.children.size()) << "rank " << rank;
+        for (std::size_t i = 0; i < place.children.size(); ++i) {
+            const auto &child = place.children[i], &other = expected.children[i];
+            ASSERT_EQ(child.rank, other.rank) << "rank " << rank;
+            ASSERT_EQ(child.first, other.first) << "rank " << rank;
+            ASSERT_EQ(child.last, other.last) << "rank " << rank;
+            ASSERT_EQ(child.bytes, other.bytes) << "rank " << rank;
+        }
+    }
+}
+
+TEST(Segments, RanksFindTheAdaptiveTreeThemselves) {
+    Random random(81);
+    for (int repetition = 0; repetition < 10'000; ++repetition) {
+        const int n = static_cast<int>(random.between(1, repetition % 10 ? 9 : 40)), root = static_cast<int>(random.between(0, n - 1));
+        const auto most = random.pick(std::vector<std::uint64_t>{1, 5, 1000, 2 * collectives::kStraight});
+        std::vector<std::uint64_t> sizes, in_segments;
+        for (int rank = 0; rank < n; ++rank) {
+            sizes.push_back(random.chance(0.2) ? 0 : random.below(most + 1));
+            in_segments.push_back(sizes.back() < collectives::kStraight ? sizes.back() : 0);
+        }
+        auto call = BlocksCall{.entry = entry_of(random.chance(0.5) ? OperationKind::gather : OperationKind::scatter, "adaptive"),
+                               .root = root,
+                               .blocks = {},
+                               .own_sizes = sizes};
+        std::uint64_t end = 0;
+        for (const std::uint64_t size : sizes) call.blocks.push_back({std::exchange(end, end + size), size});
+        call.data.resize(end);
+        for (const std::uint64_t size : sizes) call.own.emplace_back(size);
+        const auto found = places(call, &only_adaptive_place, random_machine(random, n, 3000), random_delays(random, n, root, 1000));
+        expect_places(found, collectives::adaptive_tree(in_segments, root), in_segments);
+        if (HasFailure()) {
+            ADD_FAILURE() << call.text();
+            return;
+        }
+    }
+}
+
+TEST(Segments, AllRanksGetTheOptimalTree) {
+    Random random(82);
+    for (int repetition = 0; repetition < 200; ++repetition) {
+        const int n = static_cast<int>(random.between(1, 20)), root = static_cast<int>(random.between(0, n - 1));
+        std::vector<std::uint64_t> sizes;
+        for (int rank = 0; rank < n; ++rank) sizes.push_back(random.chance(0.2) ? 0 : random.below(100'000));
+        BlocksCall call = call_of_sizes(entry_of(OperationKind::gather, "optimal"), root, sizes);
+        const auto found = places(call, &only_optimal_place, random_machine(random, n, 3000), random_delays(random, n, root, 1000));
+        const collectives::LinearCosts costs{.alpha = static_cast<double>(collectives::kMessageBytes), .beta = 1, .gamma = 0.1};
+        expect_places(found, collectives::optimal_tree({.sizes = sizes}, costs, root).tree, sizes);
+        if (HasFailure()) {
+            ADD_FAILURE() << call.text();
+            return;
+        }
+    }
+    // More ranks than the dynamic program is for.
+    const std::vector<std::uint64_t> many(static_cast<std::size_t>(collectives::kMostOptimalRanks) + 7, 3);
+    BlocksCall call = call_of_sizes(entry_of(OperationKind::gather, "optimal"), 5, many);
+    const int n = call.ranks();
+    const auto found = places(call, &only_optimal_place, random_machine(random, n, 3), random_delays(random, n, 5, 1000));
+    expect_places(found, collectives::adaptive_tree(many, 5), many);
+}
+
+// Who sends to whom, as "from>to"; in the order of ranks, then of children.
+std::string connections(const std::vector<SegmentPlace>& places) {
+    std::string text;
+    for (std::size_t rank = 0; rank < places.size(); ++rank)
+        for (const auto& child : places[rank].children) text += fmt::format("{}{}>{}", text.empty() ? "" : " ", child.rank, rank);
+    return text;
+}
+
+TEST(Segments, TheWorkedExamples) {
+    const auto shape = [](std::string_view name, std::vector<std::uint64_t> sizes) {
+        BlocksCall call = call_of_sizes(entry_of(OperationKind::gather, name), 0, sizes);
+        const int n = call.ranks();
+        return connections(places(call, name == "adaptive" ? &only_adaptive_place : &only_optimal_place, {.ranks = n, .model = {}},
+                                  std::vector<Nanoseconds>(sizes.size(), 0)));
+    };
+    EXPECT_EQ(shape("adaptive", {1, 1, 1, 9}), "1>0 3>0 2>3");
+    EXPECT_EQ(shape("adaptive", {1, 1, 40'000, 40'000}), "1>0 3>0 2>3");
+    EXPECT_EQ(shape("optimal", {1, 1, 40'000, 40'000}), "1>0 2>0 3>0");
+    EXPECT_EQ(shape("optimal", {1, 1, 1, 1}), "1>0 3>0 2>3");
+}
+
+// What is sent, and that it comes: distributions with large and empty blocks, every number of ranks.
+TEST(Segments, EveryDistributionEveryNumberOfRanks) {
+    Random random(83);
+    for (const auto* entry : algorithms_of_blocks()) {
+        if (entry->name != "binomial" && entry->name != "adaptive" && entry->name != "optimal") continue;
+        for (int n = 1; n <= 33; ++n)
+            for (const auto distribution : bench::kSizeDistributions) {
+                const int root = static_cast<int>(random.between(0, n - 1));
+                const std::uint64_t b = distribution == bench::SizeDistribution::skewed && n % 4 == 1 ? 30'000 : 90;
+                BlocksCall call = call_of_sizes(*entry, root, bench::block_sizes(distribution, n, b, 5, 7));
+                const auto options = random_machine(random, n, 3000);
+                SCOPED_TRACE(describe(options) + "\n  " + call.text());
+                Simulation simulation(options);
+                const auto outcome = simulation.run([&](int rank) { return call.of(rank); },
+                                                    random_delays(random, n, root, random.pick(std::array{0, 5000})));
+                for (const auto& error : outcome.errors) ASSERT_EQ(error, nullptr) << error->what();
+                call.expect_moved();
+                if (HasFailure()) return;
+            }
+    }
+}
+
+// Long blocks go straight to the root, and others are sent once for each rank that passes them on.
+TEST(Segments, LongBlocksGoStraight) {
+    const std::uint64_t large = collectives::kStraight;
+    for (const OperationKind kind : {OperationKind::gather, OperationKind::scatter})
+        for (const std::uint64_t less : {0, 1}) {
+            std::vector<std::uint64_t> sizes(8, 10);
+            sizes[6] = large - less;
+            sizes[5] = 0;
+            BlocksCall call = call_of_sizes(entry_of(kind, "adaptive"), 1, sizes);
+            Simulation simulation({.ranks = 8, .model = {}});
+            const auto outcome = simulation.run([&](int rank) { return call.of(rank); }, std::vector<Nanoseconds>(8, 0));
+            for (const auto& error : outcome.errors) ASSERT_EQ(error, nullptr) << error->what();
+            call.expect_moved();
+            const auto tree = collectives::adaptive_tree(std::vector<std::uint64_t>{10, 10, 10, 10, 10, 0, less ? large - 1 : 0, 10}, 1);
+            EXPECT_EQ(tree.node(6).children.size(), less ? 2u : 0u);
+        }
+}
+
+// Sizes and places beyond 32 bits, without memory for them.
+TEST(Segments, SizesBeyond32Bits) {
+    Random random(85);
+    for (const auto* entry : algorithms_of_blocks()) {
+        if (!entry->needs.empty()) continue;  // shared memory is real
+        for (const bool gaps : {false, true}) {
+            const int n = 9, root = 4;
+            std::vector<Block> blocks;
+            std::uint64_t end = 0;
+            for (int rank = 0; rank < n; ++rank) {
+                // Some go straight, others stand in segments.
+                const std::uint64_t size = rank % 3 == 0 ? (std::uint64_t{5} << 30) + 1 : 100;
+                blocks.push_back({end + (gaps ? std::uint64_t{1} << 33 : 0), size});
+                end = blocks.back().offset + size;
+            }
+            Simulation simulation({.ranks = n, .model = {}, .node_memory = false});
+            const auto outcome = simulation.run(
+                [&](int rank) {
+                    const std::uint64_t own = blocks[static_cast<std::size_t>(rank)].size;
+                    Simulation::RankCall made{
+                        collectives::make_call(*entry, root, rank == root ? runtime::kManySizes : own, 0), entry->algorithm, {}};
+                    made.call.own_sizes = true;
+                    made.arguments = collectives::arguments_of(collectives::operation(entry->operation), {}, own, end, rank == root);
+                    if (rank == root) made.arguments.blocks = blocks.data();
+                    return made;
+                },
+                random_delays(random, n, root, 1000));
+            for (const auto& error : outcome.errors) EXPECT_EQ(error, nullptr) << entry->name << ": " << error->what();
+        }
+    }
+}
+
+// One rank with another size than the root counts is found by its weight, wherever it is in a tree; several are told as a range.
+TEST(Segments, SeveralSizesThatDoNotMatch) {
+    Random random(84);
+    for (const char* name : {"binomial", "adaptive"})
+        for (const OperationKind kind : {OperationKind::gather, OperationKind::scatter})
+            for (int repetition = 0; repetition < 50; ++repetition) {
+                const int n = 8;
+                BlocksCall call = call_of_sizes(entry_of(kind, name), 0, std::vector<std::uint64_t>(8, 100));
+                // Their sum stays the same.
+                const int first = static_cast<int>(random.between(4, 6)), second = static_cast<int>(random.between(first + 1, 7));
+                call.own_sizes[static_cast<std::size_t>(first)] = 107;
+                call.own_sizes[static_cast<std::size_t>(second)] = 93;
+                call.fill();
+                SCOPED_TRACE(call.text());
+                Simulation simulation(random_machine(random, n, 3000));
+                simulation.run([&](int rank) { return call.of(rank); }, random_delays(random, n, 0, 1000));
+                std::string told;
+                for (int rank = 0; rank < n; ++rank) {
+                    const Error* error = simulation.world(rank).broken.get();
+                    ASSERT_NE(error, nullptr) << "rank " << rank << " was not told";
+                    EXPECT_EQ(error->code(), ErrorCode::mismatch);
+                    told = error->what();
+                }
+                // The root may be sent to by one of them, of which it is told first.
+                const bool as_range = told.find(
+                                          "the root counts 400 bytes for ranks 4 to 7 together, whose blocks have 400, and several of "
+                                          "them have other sizes than it counts") != std::string::npos;
+                const bool one =
+                    told.find(fmt::format("the root counts 100 bytes for rank {}, whose block has 107", first)) != std::string::npos ||
+                    told.find(fmt::format("the root counts 100 bytes for rank {}, whose block has 93", second)) != std::string::npos;
+                EXPECT_TRUE(as_range || one) << told;
+                if (HasFailure()) return;
+            }
+}
+
+}  // namespace
+}  // namespace rollcall::model_test

@@ -1,0 +1,95 @@
+// Whom an engine waits for, as it asks for signs of life; and what it does when there are none.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "runtime/lane/lifelines.hpp"
+#include "tests/model/job.hpp"
+
+namespace rollcall::model_test {
+namespace {
+
+using runtime::Simulation;
+
+// Knows hosts by what the test says of them.
+struct Signs final : runtime::SignsOfLife {
+    Look look(Nanoseconds now, std::span<const int> awaited) override {
+        asked.assign(awaited.begin(), awaited.end());
+        std::sort(asked.begin(), asked.end());
+        asked.erase(std::unique(asked.begin(), asked.end()), asked.end());
+        return {awaited.empty() ? kNever : now + kSecond, std::exchange(silent, {})};
+    }
+    std::vector<int> asked;
+    std::vector<Silence> silent;
+};
+
+class SignsOfLife : public testing::Test {
+  protected:
+    SignsOfLife() : simulation_(options()), messages_(simulation_) { engine().set_signs_of_life(&signs_); }
+    static Simulation::Options options() {
+        Simulation::Options options;
+        options.ranks = 5;
+        options.landing_longest = 100;  // a longer message waits for its receiver
+        return options;
+    }
+    runtime::Engine& engine() { return simulation_.engine(0); }
+    // Time goes on until the engine has something to do.
+    const std::vector<int>& look() {
+        signs_.asked = {-1};
+        EXPECT_NE(engine().due(), kNever);
+        engine().tick(engine().due());
+        return signs_.asked;
+    }
+
+    Simulation simulation_;
+    Messages messages_;
+    Signs signs_;
+};
+
+TEST_F(SignsOfLife, AreAskedOfThoseWhoAreWaitedFor) {
+    EXPECT_EQ(engine().due(), kNever);
+    messages_.receive(0, 2, 7, 8, 0);
+    messages_.receive(0, 2, 8, 8, 0);
+    messages_.receive(0, 4, 7, 1000, 0);
+    messages_.send(0, 1, 7, 1000, 1, 0);  // it waits for its receiver
+    messages_.send(0, 3, 7, 8, 1, 0);     // it does not
+    simulation_.network().run();
+    EXPECT_EQ(look(), (std::vector{1, 2, 4}));
+    EXPECT_EQ(look(), (std::vector{1, 2, 4}));
+    messages_.send(2, 0, 7, 8, 1, 0);
+    messages_.send(2, 0, 8, 8, 1, 0);
+    messages_.receive(1, 0, 7, 1000, 0);
+    simulation_.network().run();
+    EXPECT_EQ(look(), std::vector{4});
+    messages_.send(4, 0, 7, 1000, 1, 0);
+    simulation_.network().run();
+    EXPECT_EQ(look(), std::vector<int>());
+    EXPECT_EQ(engine().due(), kNever);
+}
+
+TEST_F(SignsOfLife, ThatAreNotThereFailWhatWaitsAndAllRanksOfTheHost) {
+    runtime::Transfer& receive = messages_.receive(0, 2, 7, 8, 0);
+    runtime::Transfer& other = messages_.receive(0, 1, 7, 8, 0);
+    simulation_.network().run();
+    signs_.silent.push_back({{2, 3}, "has not answered"});
+    look();
+    look();
+    ASSERT_TRUE(receive.done());
+    ASSERT_NE(receive.error(), nullptr);
+    EXPECT_EQ(receive.error()->code(), ErrorCode::peer_failed);
+    EXPECT_EQ(receive.error()->failed_rank(), 2);
+    EXPECT_STREQ(receive.error()->what(), "rank 2 has not answered");
+    EXPECT_FALSE(other.done());
+    runtime::Transfer& later = messages_.send(0, 3, 7, 8, 1, 0);
+    simulation_.network().run();
+    ASSERT_TRUE(later.done());
+    ASSERT_NE(later.error(), nullptr);
+    EXPECT_STREQ(later.error()->what(), "rank 3 has not answered");
+    messages_.send(1, 0, 7, 8, 1, 0);
+    simulation_.network().run();
+    EXPECT_TRUE(Messages::holds(other, 8, 1));
+}
+
+}  // namespace
+}  // namespace rollcall::model_test

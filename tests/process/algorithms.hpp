@@ -1,0 +1,40 @@
+/// \file
+/// For the drivers: the algorithms there are, from the library's own table.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "collectives/catalogue.hpp"
+#include "tests/process/harness.hpp"
+
+namespace rollcall::test {
+
+/// Those of an operation that run between real processes.
+inline Words algorithms(runtime::OperationKind operation, collectives::Conditions has = collectives::kReal) {
+    const auto names = collectives::algorithm_names(operation, has);
+    return {names.begin(), names.end()};
+}
+/// Where ranks share no memory, as without landing, or without slots.
+inline constexpr collectives::Conditions kByMessages = collectives::kReal.without(collectives::Condition::node_memory);
+
+/// "SCENARIO:OPERATION:ALGORITHM<rest>" for each algorithm of each operation that moves data.
+inline Words for_all_algorithms(const std::string& scenario, const std::string& rest = "",
+                                collectives::Conditions has = collectives::kReal) {
+    Words scenarios;
+    for (const collectives::OperationRow& row : collectives::operations())
+        if (row.moves_data)
+            for (const std::string& algorithm : algorithms(row.kind, has))
+                scenarios.push_back(scenario + ":" + std::string(name(row.kind)) + ":" + algorithm + rest);
+    return scenarios;
+}
+
+/// "SCENARIO:OPERATION" for each of those operations.
+inline Words for_all_operations(const std::string& scenario) {
+    Words scenarios;
+    for (const collectives::OperationRow& row : collectives::operations())
+        if (row.moves_data) scenarios.push_back(scenario + ":" + std::string(name(row.kind)));
+    return scenarios;
+}
+
+}  // namespace rollcall::test

@@ -1,0 +1,167 @@
+/// \file
+/// `rollcall simulate` as a user calls it, and the papers' tables.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "tests/process/bench_command.hpp"
+
+namespace rollcall::test {
+namespace {
+
+TEST_F(BenchCommand, PaperTablesAreComparedCellByCell) {
+    const Ended real =
+        run("bench scatter --paper table3 --ranks 2 --bytes 512Ki,1Mi --delays 0,1 --compute 1ms --iterations 2 --warmup 0"
+            " --timeout 100s --format json");
+    ASSERT_EQ(real.code, 0) << real.error;
+    const Lines lines = lines_of(real.out);
+    ASSERT_EQ(lines.size(), 4u) << real.out;
+    for (const std::string& line : lines) {
+        const Json cell = Json::parse(line);
+        expect_cell(cell, "scatter", true);
+        EXPECT_EQ(cell["algorithm"], "background_sorted_linear");
+        EXPECT_EQ(cell["base"], "linear");
+        EXPECT_EQ(cell["model"], "eager") << "the paper's long messages wait for their receivers";
+        EXPECT_GT(cell["quotient"]["median"], 0.0);
+    }
+    EXPECT_DOUBLE_EQ(Json::parse(lines[3])["paper_difference"]["median"].get<double>(), -0.1e-3);
+    EXPECT_DOUBLE_EQ(Json::parse(lines[3])["paper_quotient"]["median"].get<double>(), 1.12);
+
+    // LIN of 2 Mi floats to 48 ranks at once, by the paper's equation (3): 47 (alpha + N/48 beta), and no sooner in the background.
+    const Ended simulated = run("simulate scatter --paper table3 --bytes 8Mi --delays 0 --iterations 1 --format json");
+    ASSERT_EQ(simulated.code, 0) << simulated.error;
+    const Json cell = Json::parse(simulated.out);
+    EXPECT_EQ(cell["ranks"], 48);
+    EXPECT_NEAR(cell["base_run_time"]["median"].get<double>(), 47 * (50e-6 + 174'760 * 8.547e-9), 1e-6);
+    EXPECT_LE(cell["quotient"]["median"], 1.01);
+}
+
+TEST_F(BenchCommand, SimulatedPlansPredictPerfectlyWithoutNoise) {
+    const std::string words =
+        "simulate gather --ranks 9 --bytes 1Mi --arrival uniform:0..10ms --iterations 5 --algorithm linear --compute 10ms --format json";
+    const auto error = [&](const std::string& more) {
+        const Ended ended = run(words + more);
+        EXPECT_EQ(ended.code, 0) << ended.error;
+        return Json::parse(ended.out)["prediction_error"]["median"].get<double>();
+    };
+    EXPECT_LE(error(""), 1e-9);  // an odd delay cannot be halved
+    // The median of |normal deviation| is 0.674 of its standard deviation; phases take 20 to 30 ms.
+    EXPECT_GT(error(" --prediction-noise 5%"), 0.2e-3);
+    EXPECT_LT(error(" --prediction-noise 5%"), 2e-3);
+    EXPECT_GT(error(" --predictor last"), 1e-3) << "delays are drawn anew";
+}
+
+TEST_F(BenchCommand, SimulationIsDeterministicForASeed) {
+    const std::string words = "simulate broadcast --ranks 33 --bytes 64,1Mi --arrival uniform:0..10ms --iterations 3 --format json --seed ";
+    const Ended first = run(words + "5"), again = run(words + "5"), other = run(words + "6");
+    ASSERT_EQ(first.code, 0) << first.error;
+    EXPECT_EQ(first.out, again.out);
+    EXPECT_NE(first.out, other.out);
+    bool oracle = false;
+    std::map<std::string, double> took;
+    for (const std::string& line : lines_of(first.out)) {
+        const Json cell = Json::parse(line);
+        expect_cell(cell, "broadcast", true);
+        EXPECT_EQ(cell["transport"], "simulated");
+        if (cell["bytes"] == 1 << 20) took[cell["algorithm"]] = cell["mean_elapsed"]["median"].get<double>();
+        oracle = oracle || (cell["algorithm"] == "near_optimal" && cell["forwarding"] == "first_bit");
+    }
+    // The oracle instead of node memory; and some both ways.
+    std::size_t both_ways = 0;
+    for (const auto& [name, seconds] : took) {
+        const std::size_t end = name.find("+decoupled");
+        if (end == std::string::npos) continue;
+        ++both_ways;
+        EXPECT_LT(seconds, took.at(name.substr(0, end))) << "late ranks keep nobody";
+    }
+    EXPECT_EQ(both_ways, 4u) << "linear, binomial, pipelined, scatter_allgather";
+    EXPECT_EQ(lines_of(first.out).size(), 2 * (names_of("broadcast").size() + both_ways));
+    EXPECT_TRUE(oracle);
+    // Both models in one run, with phases.
+    const std::string gather =
+        "simulate gather --ranks 17 --bytes 1Mi --arrival uniform:0..10ms --iterations 2 --compute 1ms --landing "
+        "unlimited,0 --prediction-noise 5% --format json --seed ";
+    const Ended planned = run(gather + "5");
+    ASSERT_EQ(planned.code, 0) << planned.error;
+    EXPECT_EQ(planned.out, run(gather + "5").out);
+    std::map<std::string, int> models;
+    for (const std::string& line : lines_of(planned.out)) ++models[Json::parse(line)["model"]];
+    EXPECT_EQ(models.size(), 2u);
+    EXPECT_EQ(models["blocking"], models["nonblocking"]);
+}
+
+TEST_F(BenchCommand, SimulationFollowsItsModel) {
+    // One message of 1000 bytes: alpha + 1000 beta.
+    const Ended ended =
+        run("simulate broadcast --ranks 2 --bytes 1000 --algorithm linear --decouple no --iterations 1 --format json --model "
+            "alpha=3us,beta=2,gamma=0");
+    ASSERT_EQ(ended.code, 0) << ended.error;
+    EXPECT_DOUBLE_EQ(Json::parse(ended.out)["run_time"]["median"].get<double>(), 5e-6);
+}
+
+// Two long blocks beside each other far from the root.
+TEST_F(BenchCommand, TreesForBlocksOfOwnSizes) {
+    const std::string words = "simulate tree --sizes 1,1,1000,1000 --alpha 10 --gamma 0 --root 0 --format json --trees ";
+    const auto time = [&](const std::string& tree) {
+        const Ended ended = run(words + tree);
+        EXPECT_EQ(ended.code, 0) << ended.error;
+        const Json row = Json::parse(ended.out);
+        EXPECT_EQ(row["tree"], tree);
+        EXPECT_EQ(row["root"], 0);
+        EXPECT_EQ(row["total"], 2002);
+        return row["time"].get<std::string>();
+    };
+    EXPECT_EQ(time("linear"), "2031");
+    EXPECT_EQ(time("adaptive"), "3020");
+    EXPECT_EQ(time("optimal"), "2031");
+    EXPECT_EQ(time("unordered"), "2021");  // 1 waits at 3 while 2 is sent
+    EXPECT_EQ(lines_of(run("simulate tree --sizes all --ranks 40 --format json").out).size(), 11u * 2 * 7);
+
+    // Who comes last is received last.
+    const Ended late = run("simulate tree --sizes 8,8,8,8,8,8 --late 1000 --seed 3 --alpha 10 --root 0 --format json");
+    std::map<std::string, double> times;
+    for (const std::string& line : lines_of(late.out))
+        times[Json::parse(line)["tree"]] = std::stod(Json::parse(line)["time"].get<std::string>());
+    EXPECT_EQ(times.size(), 6u) << late.out;
+    EXPECT_LE(times["sorted"], times["linear"]);
+    EXPECT_LE(times["optimal"], times["adaptive"]);
+    EXPECT_EQ(late.out, run("simulate tree --sizes 8,8,8,8,8,8 --late 1000 --seed 3 --alpha 10 --root 0 --format json").out);
+
+    const auto picture = directory_ / "tree.svg";
+    ASSERT_EQ(run("simulate tree --sizes 1,1,1000,1000 --trees adaptive --root 0 --draw " + picture.string()).code, 0);
+    const std::string drawn = contents(picture);
+    EXPECT_NE(drawn.find("</svg>"), std::string::npos);
+    EXPECT_NE(drawn.find("rank 3: 1000 bytes, 2000 together"), std::string::npos) << drawn;
+
+    expect_refused("simulate tree --sizes heaps", {"'heaps'", "spikes, decreasing"});
+    expect_refused("simulate tree --gamma 2", {"--gamma is more than --beta"});
+    expect_refused("simulate tree --sizes 1,2 --ranks 2", {"leave out --ranks"});
+    expect_refused("simulate tree --sizes 1,2 --root 2", {"--root", "0 to 1"});
+    expect_refused("simulate tree --trees unordered --ranks 15", {"unordered for 15 ranks; allowed: up to 14"});
+    expect_refused("simulate tree --draw " + picture.string(), {"--draw with several trees"});
+    expect_refused("simulate tree --paper table1 --ranks 8", {"--paper together with"});
+    expect_refused("simulate tree --late 5 --trees binary", {"--late with --trees binary"});
+    expect_refused("simulate tree --paper table4", {"table1, table2, table3"});
+    expect_refused("simulate tree --alpha -1", {"--alpha '-1'"});
+}
+
+// The cheap columns; tests/unit/traeff_tables_test.cpp has all.
+TEST_F(BenchCommand, TheTablesOfTreesArePrintedBesideOurs) {
+    const Ended ended = run("simulate tree --paper table1 --trees linear,adaptive --root middle,best --format json");
+    ASSERT_EQ(ended.code, 0) << ended.error;
+    const Lines lines = lines_of(ended.out);
+    ASSERT_EQ(lines.size(), 22u * 4);
+    int better = 0;
+    for (const std::string& line : lines) {
+        const Json row = Json::parse(line);
+        EXPECT_EQ(row["alpha"], 100);
+        const double difference = std::stod(row["difference"].get<std::string>());
+        EXPECT_LE(difference, 0) << line;
+        better += difference < 0;
+    }
+    EXPECT_EQ(better, 2) << "the paper's linear trees of random and bucket with a root of their own, without copies, are not the best ones";
+}
+
+}  // namespace
+}  // namespace rollcall::test

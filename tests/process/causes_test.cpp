@@ -1,0 +1,21 @@
+/// \file
+/// Deaths that follow from a death: the first cause is named. What each scenario checks is in ranks/causes.cpp.
+#include <csignal>
+
+#include "tests/process/harness.hpp"
+
+namespace rollcall::test {
+namespace {
+
+TEST(Causes, TheFirstIsNamed) {
+    for (const std::string progress : {"thread", "host"})
+        for (int i = 0; i < 3; ++i) {
+            const Ended ended =
+                run_ranks(3, {"left_because_of"}, {.environment = {"ROLLCALL_PROGRESS=" + progress}, .launcher = {"--grace", "60s"}});
+            EXPECT_EQ(ended.code, 128 + SIGKILL) << ended.out << ended.error;
+            EXPECT_TRUE(has(ended.out, "rank 0 done")) << ended.error;
+        }
+}
+
+}  // namespace
+}  // namespace rollcall::test

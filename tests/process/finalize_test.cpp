@@ -1,0 +1,62 @@
+/// \file
+/// The end of a job that is not as it should be: something is under way, or others still call. What each scenario checks is in
+/// ranks/finalize.cpp.
+#include "tests/process/harness.hpp"
+
+namespace rollcall::test {
+namespace {
+
+JobOptions with(Words environment) { return {.environment = std::move(environment), .launcher = {}}; }
+
+class UnderWay : public testing::TestWithParam<std::string> {};
+// What, how many collective operations and messages that is.
+INSTANTIATE_TEST_SUITE_P(AtTheEnd, UnderWay,
+                         testing::Values("send:0:1", "receive:0:1", "barrier:1:0", "begun_plan:1:0", "started_plan:1:0", "thread:0:1",
+                                         "all:1:3"),
+                         [](const auto& tested) { return tested.param.substr(0, tested.param.find(':')); });
+
+TEST_P(UnderWay, IsCountedAndNothingIsTornDown) {
+    // Without landing a send is under way until it is received.
+    expect_success(2, {"finalize_refused:" + GetParam()}, with({"ROLLCALL_LANDING_BYTES=0"}));
+    expect_success(3, {"finalize_refused:" + GetParam()}, with({"ROLLCALL_LANDING_BYTES=0", "ROLLCALL_PROGRESS=host"}));
+}
+
+TEST(AtTheEnd, WhatIsDestroyedHindersNobody) { expect_success(3, {"finalize_after_dropping"}, with({"ROLLCALL_LANDING_BYTES=0"})); }
+
+TEST(AtTheEnd, ARequestThatOutlivesTheJobEndsIt) {
+    for (const std::string what : {"send", "receive", "barrier"}) {
+        const Ended ended = run_ranks(2, {"leaves_a_request:" + what}, with({"ROLLCALL_LANDING_BYTES=0"}));
+        // The first rank's finalize() throws, and so its exit code is that of an error; its process and the other rank's end.
+        EXPECT_EQ(ended.code, 5) << what << "\n" << ended.out << ended.error;
+        EXPECT_TRUE(has(ended.out, "in finalize: error state")) << ended.error;
+        EXPECT_TRUE(has(ended.out, "still under way")) << ended.error;
+    }
+}
+
+// Through messages: through node memory every call does so.
+const Words kMessages = {"ROLLCALL_NODE_MEMORY=no"};
+
+TEST(Decoupled, WhatWasHandedOverArrives) {
+    for (const std::string when : {"now", "later"})
+        for (const int ranks : {2, 4}) {
+            expect_success(ranks, {"hands_over:" + when}, with(kMessages));
+            expect_success(ranks, {"hands_blocks_over:" + when}, with(kMessages));
+        }
+}
+
+TEST(Decoupled, ALateRankPassesOnBeforeItCalls) {
+    expect_success(4, {"begins_early:1"}, with(kMessages));
+    expect_success(4, {"begins_early:20"}, with(kMessages));
+}
+
+class Leaving : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(WhileOthersCall, Leaving, testing::Values("barrier", "broadcast", "gather"),
+                         [](const auto& tested) { return tested.param; });
+
+TEST_P(Leaving, IsToldToThemByName) {
+    for (const int ranks : {2, 4})
+        expect_success(ranks, {"finalize_while_others_call:" + GetParam()}, with({"ROLLCALL_MISMATCH_PROBE=20ms"}));
+}
+
+}  // namespace
+}  // namespace rollcall::test

@@ -1,0 +1,69 @@
+/// \file
+/// Transfers that are given up while everybody is well: no connection is lost by it, and all that comes after works. What each
+/// scenario checks is in ranks/giving_up.cpp.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "tests/process/harness.hpp"
+
+namespace rollcall::test {
+namespace {
+
+JobOptions with(Words environment) { return {.environment = std::move(environment), .launcher = {}}; }
+
+// So that a large message waits at its sender.
+const std::string kNoLanding = "ROLLCALL_LANDING_BYTES=1Mi";
+
+std::string with_underscores(std::string text) {
+    std::replace(text.begin(), text.end(), ':', '_');
+    return text;
+}
+
+// How it is given up, and what the other side does meanwhile: it progresses and does not call; it does not progress; it is stopped.
+class GivenUp : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Send, GivenUp,
+                         testing::Values("deadline:present", "dropped:present", "deadline:computing", "dropped:computing",
+                                         "assigned:computing", "wait_all:computing", "deadline:stopped", "dropped:stopped"),
+                         [](const auto& tested) { return with_underscores(tested.param); });
+
+TEST_P(GivenUp, CutsNobodyOff) {
+    const std::string scenario = "send_given_up:" + GetParam();
+    // With three ranks there is one who has nothing to do with it.
+    for (const int ranks : {2, 3}) expect_success(ranks, {scenario}, with({kNoLanding}));
+    expect_success(2, {scenario}, with({"ROLLCALL_LANDING_BYTES=0"}));
+}
+
+class OnItsWay : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Receive, OnItsWay, testing::Values("deadline:asked", "dropped:asked", "deadline:moving", "dropped:moving"),
+                         [](const auto& tested) { return with_underscores(tested.param); });
+
+TEST_P(OnItsWay, IsGivenUpAndCutsNobodyOff) {
+    for (const int ranks : {2, 3}) expect_success(ranks, {"receive_given_up:" + GetParam()}, with({kNoLanding}));
+}
+
+class Broadcast : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(GivenUp, Broadcast,
+                         testing::Values("linear:present", "pipelined:present", "linear:computing", "pipelined:computing",
+                                         "linear:stopped"),
+                         [](const auto& tested) { return with_underscores(tested.param); });
+
+TEST_P(Broadcast, BreaksItsCommunicatorOnly) {
+    for (const int ranks : {2, 3}) expect_success(ranks, {"broadcast_given_up:" + GetParam()}, with({kNoLanding}));
+}
+
+TEST(GivingUp, ManyTogetherTakesNoLongerThanOne) {
+    for (const std::string how : {"deadline:present", "deadline:computing", "dropped:computing"})
+        expect_success(6, {"all_given_up:" + how}, with({kNoLanding}));
+}
+
+TEST(GivingUp, InAStormAllStayWell) {
+    const auto first = seed() % 1'000'000;
+    for (const int ranks : {2, 4}) {
+        expect_success(ranks, {fmt::format("storm_of_giving_up:{}:{}", 20 / kSlower, first)});
+        expect_success(ranks, {fmt::format("storm_of_giving_up:{}:{}", 20 / kSlower, first + 1)}, with({"ROLLCALL_LANDING_BYTES=0"}));
+    }
+}
+
+}  // namespace
+}  // namespace rollcall::test

@@ -1,0 +1,48 @@
+/// \file
+/// Progress: a rank serves its peers whatever its own calls are, and an event loop hears of everything. What each scenario checks is in
+/// ranks/lane_service.cpp.
+#include <fmt/format.h>
+
+#include "tests/process/harness.hpp"
+
+namespace rollcall::test {
+namespace {
+
+JobOptions with(Words environment) { return {.environment = std::move(environment), .launcher = {}}; }
+
+class Service : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(BesideCalls, Service, testing::Values("receive", "send", "broadcast"),
+                         [](const auto& tested) { return tested.param; });
+
+TEST_P(Service, IsGivenThoughAllCallsEndAtOnce) {
+    // A long tick: without a poll in the calls nobody else would do it in between.
+    for (const int ranks : {3, 4}) expect_success(ranks, {"served_beside_calls:" + GetParam()}, with({"ROLLCALL_PROGRESS_TICK=20ms"}));
+}
+
+TEST(EventLoop, HearsOfMismatches) {
+    for (const int ranks : {2, 3})
+        expect_success(ranks, {"loop_hears_of_mismatches"}, with({"ROLLCALL_PROGRESS=host", "ROLLCALL_MISMATCH_PROBE=20ms"}));
+}
+
+TEST(EventLoop, HearsOfItsMessages) {
+    for (const char* const progress : {"ROLLCALL_PROGRESS=host", "ROLLCALL_PROGRESS=thread"})
+        for (const int ranks : {1, 3}) expect_success(ranks, {"loop_hears_of_its_messages"}, with({progress}));
+}
+
+TEST(EventLoop, SleepsBesideAnotherThreadsCall) {
+    for (const char* const progress : {"ROLLCALL_PROGRESS=host", "ROLLCALL_PROGRESS=thread"})
+        expect_success(2, {"loop_beside_a_call"}, with({progress}));
+}
+
+TEST(EventLoop, HearsOfWhatAnotherThreadStarts) {
+    for (const char* const what : {"barrier", "broadcast"})
+        expect_success(2, {fmt::format("loop_beside_a_start:{}", what)}, with({"ROLLCALL_PROGRESS=host"}));
+}
+
+TEST(Communicators, ThatWentLongAgoAreAnsweredFor) {
+    for (const int between : {0, 255, 300, 600})
+        expect_success(3, {fmt::format("gone_long_ago:{}", between / kSlower)}, with({"ROLLCALL_MISMATCH_PROBE=20ms"}));
+}
+
+}  // namespace
+}  // namespace rollcall::test

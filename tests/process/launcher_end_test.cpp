@@ -1,0 +1,230 @@
+/// \file
+/// How a job of `rollcall run` is ended, and that nothing remains whatever dies.
+#include <sys/ptrace.h>
+
+#include "tests/process/launched.hpp"
+
+namespace {
+
+using namespace rollcall::test;
+
+TEST(Launcher, TheTimeLimitEndsTheJob) {
+    const Result result = run({"-n", "2", "--timeout", "200ms", "sleep", "1000"});
+    EXPECT_EQ(result.code, 124);
+    EXPECT_EQ(lines_of(result.error).size(), 1u) << result.error;
+    EXPECT_TRUE(has(result.error, "200ms"));
+    // Who does not listen is killed.
+    EXPECT_EQ(run({"-n", "2", "--timeout", "200ms", "--grace", "100ms", "sh", "-c", "trap '' TERM; while :; do sleep 1000; done"}).code,
+              124);
+    // Who is stopped, too.
+    EXPECT_EQ(run({"-n", "1", "--timeout", "200ms", "--grace", "100ms", "sh", "-c", "kill -STOP $$"}).code, 124);
+    EXPECT_EQ(run({"-n", "2", "--timeout", "60s", "true"}).code, 0);
+    // The limit is said as it was given.
+    EXPECT_TRUE(has(run({"-n", "1", "--timeout", "1ns", "sleep", "1000"}).error, "within its time limit of 1ns"));
+}
+
+TEST(Launcher, SignalsEndTheJob) {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+        Launched job(probe(3, {"orphan@1", "barrier", "ready", "wait"}));
+        ASSERT_TRUE(job.saw("ready", 3));
+        job.signal(signal);
+        const Result result = job.finish();
+        EXPECT_EQ(result.code, 128 + signal);
+        EXPECT_TRUE(has(result.error, "the launcher got signal"));
+        EXPECT_TRUE(job.left().empty());
+    }
+}
+
+TEST(Launcher, ASecondSignalKillsAtOnce) {
+    Launched job({"-n", "2", "--grace", "1000s", "sh", "-c", "trap '' INT TERM; echo ready; while :; do sleep 1000; done"});
+    ASSERT_TRUE(job.saw("ready", 2));
+    job.signal(SIGINT);
+    // Not one signal swallowed with the first: repeat until the job ends.
+    EXPECT_TRUE(eventually([&] {
+        job.signal(SIGINT);
+        return status_of(job.process()).first == 'Z';
+    }));
+    EXPECT_EQ(job.finish().code, 128 + SIGINT);
+}
+
+TEST(Launcher, SignalsThatNeverStopDoNotKeepTheJobFromEnding) {
+    Launched job({"-n", "2", "--grace", "1000s", "sh", "-c", "trap '' INT TERM; echo ready; while :; do sleep 1000; done"});
+    ASSERT_TRUE(job.saw("ready", 2));
+    bool ended = false;
+    for (const auto deadline = Clock::now() + std::chrono::seconds(20); !ended && Clock::now() < deadline;) {
+        for (int i = 0; i < 100; ++i) job.signal(SIGINT);
+        ended = status_of(job.process()).first == 'Z';
+    }
+    EXPECT_TRUE(ended);
+    EXPECT_EQ(job.finish().code, 128 + SIGINT);
+}
+
+TEST(Launcher, SurvivorsThatDoNotReportAreEndedAfterTheirGrace) {
+    const auto start = Clock::now();
+    const Result result = run(probe(3, {"barrier", "exit:3@0", "wait"}, {"--grace", "100ms"}));
+    EXPECT_EQ(result.code, 3);
+    EXPECT_GE(Clock::now() - start, milliseconds(100));
+}
+
+TEST(Launcher, NothingRemainsWhenTheCommandIsKilled) {
+    const std::string name = fmt::format("/rollcall-launcher-test-{}", ::getpid());
+    Launched job(probe(3, {"orphan", "shm:" + name + "@1", "barrier", "ready", "wait"}));
+    ASSERT_TRUE(job.saw("ready", 3));
+    EXPECT_TRUE(eventually([&] { return job.left().size() >= 8; }));  // command, guard, ranks, orphans
+    // The launcher notes the file within milliseconds; without that this would race with it.
+    std::this_thread::sleep_for(milliseconds(200));
+    job.signal(SIGKILL);
+    EXPECT_EQ(job.finish().code, 137);
+    EXPECT_TRUE(eventually([&] { return job.left().empty(); }));
+    EXPECT_TRUE(eventually([&] { return !shared_memory().contains(name.substr(1)); }));
+    ::unlink(("/dev/shm" + name).c_str());
+}
+
+TEST(Launcher, NothingRemainsWhenTheGuardIsKilled) {
+    const std::string name = fmt::format("/rollcall-launcher-test-{}", ::getpid());
+    Launched job(probe(3, {"orphan", "shm:" + name + "@1", "barrier", "ready", "wait"}));
+    ASSERT_TRUE(job.saw("ready", 3));
+    std::this_thread::sleep_for(milliseconds(200));
+    ::kill(job.guard(), SIGKILL);
+    const Result result = job.finish();
+    EXPECT_EQ(result.code, 137);
+    EXPECT_TRUE(has(result.error, "guard"));
+    EXPECT_TRUE(job.left().empty());  // before the command has returned
+    EXPECT_FALSE(shared_memory().contains(name.substr(1)));
+    ::unlink(("/dev/shm" + name).c_str());
+}
+
+TEST(Launcher, AGuardThatIsStoppedDoesNotHoldTheJob) {
+    Launched job({"-n", "2", "--silence", "300ms", "sh", "-c", "echo ready; exec sleep 1000"});
+    ASSERT_TRUE(job.saw("ready", 2));
+    ::kill(job.guard(), SIGSTOP);
+    const Result result = job.finish();
+    EXPECT_EQ(result.code, 137);
+    EXPECT_TRUE(has(result.error, "guard process was stopped for 300ms"));
+    EXPECT_TRUE(job.left().empty());
+}
+
+TEST(Launcher, ASignalReachesAGuardThatIsStopped) {
+    Launched job({"-n", "2", "--silence", "1000s", "sh", "-c", "echo ready; exec sleep 1000"});
+    ASSERT_TRUE(job.saw("ready", 2));
+    ::kill(job.guard(), SIGSTOP);
+    // Again and again: the command may not have seen yet that it is stopped.
+    EXPECT_TRUE(eventually([&] {
+        job.signal(SIGTERM);
+        return status_of(job.process()).first == 'Z';
+    }));
+    EXPECT_EQ(job.finish().code, 128 + SIGTERM);
+    EXPECT_TRUE(job.left().empty());
+}
+
+/// UCX makes its file, fills it, and unlinks it. Who dies in between has it open no more when it is looked for.
+TEST(Launcher, FilesOfUcxAreRemovedWhoseProcessDiedWhileItMadeThem) {
+    const std::string file = fmt::format("/dev/shm/ucx_shm_posix_launcher_test_{}", ::getpid());
+    EXPECT_EQ(run({"-n", "1", "sh", "-c", fmt::format("echo x > {}; kill -KILL $$", file)}).code, 137);
+    EXPECT_NE(::access(file.c_str(), F_OK), 0);
+    ::unlink(file.c_str());
+
+    const auto before = shared_memory();
+    EXPECT_EQ(run({"-n", "2", "sh", "-c", fmt::format("ulimit -f 0; exec {} typed", ROLLCALL_TEST_RANKS)}).code, 128 + SIGXFSZ);
+    for (const auto& name : shared_memory()) EXPECT_TRUE(before.contains(name) || !name.starts_with("ucx_")) << name;
+}
+
+TEST(Launcher, AnAbortsReasonCannotMoveTheCursor) {
+    const Result result = run(probe(2, {"barrier", "abort:6:a\x1b[2Jb\rc\nd@1", "wait"}));
+    EXPECT_EQ(result.code, 6);
+    EXPECT_TRUE(has(result.error, "with code 6: a\\x1b[2Jb\\x0dc\\x0ad\n")) << result.error;
+}
+
+TEST(Launcher, NothingRemainsAtAnyEnd) {
+    const std::vector<std::pair<Words, int>> ends = {{{"orphan", "barrier", "leave"}, 0},
+                                                     {{"orphan", "barrier", "exit:4@1", "wait"}, 4},
+                                                     {{"orphan", "barrier", "kill:10@0", "notice"}, 138},
+                                                     {{"orphan", "barrier", "abort:6:x@2", "wait"}, 6}};
+    for (const auto& [steps, code] : ends) {
+        Launched job(probe(3, steps, {"--grace", "100ms"}));
+        EXPECT_EQ(job.finish().code, code);
+        EXPECT_TRUE(job.left().empty());
+    }
+}
+
+TEST(Launcher, OnlyTheJobsOwnSharedMemoryIsRemoved) {
+    const std::string ours = fmt::format("/rollcall-launcher-test-ours-{}", ::getpid());
+    const std::string others = fmt::format("/dev/shm/rollcall-launcher-test-others-{}", ::getpid());
+    const std::string go = fmt::format("{}/rollcall-launcher-test-go-{}", testing::TempDir(), ::getpid());
+    {
+        Launched job(probe(2, {"shm:" + ours + "@0", "barrier", "ready", "await:" + go, "kill:9@0", "wait"}, {"--grace", "100ms"}));
+        ASSERT_TRUE(job.saw("ready", 2));
+        std::ofstream(others) << "not the job's";
+        std::this_thread::sleep_for(milliseconds(200));
+        std::ofstream(go) << "go";
+        EXPECT_EQ(job.finish().code, 137);
+    }
+    EXPECT_FALSE(shared_memory().contains(ours.substr(1)));
+    EXPECT_EQ(contents(others), "not the job's");
+    ::unlink(others.c_str());
+
+    // What a job leaves that ends well, it leaves on purpose.
+    EXPECT_EQ(run(probe(1, {"shm:" + ours})).code, 0);
+    EXPECT_TRUE(shared_memory().contains(ours.substr(1)));
+    ::unlink(("/dev/shm" + ours).c_str());
+    ::unlink(go.c_str());
+}
+
+/// The limit is reached when some ranks run already: they are ended, and the job is.
+TEST(Launcher, RanksThatCannotBeStartedEndTheJob) {
+    if (kNeedsDescriptors) GTEST_SKIP() << kNeedsDescriptors;
+    Launched::Given given;
+    given.hard_files = 60;
+    Launched job({"-n", "20", "sleep", "1000"}, given);
+    const Result result = job.finish();
+    EXPECT_EQ(result.code, 1);
+    EXPECT_EQ(lines_of(result.error).size(), 1u) << result.error;
+    EXPECT_TRUE(has(result.error, "could not be started"));
+    EXPECT_TRUE(has(result.error, "ulimit -n"));
+    EXPECT_TRUE(job.left().empty());
+}
+
+/// A process that is held by a debugger dies of SIGKILL, but nobody else sees that: as one that hangs in the kernel.
+TEST(Launcher, ARankThatCannotBeEndedIsNamed) {
+    Launched job({"-n", "1", "--grace", "100ms", "sh", "-c", "echo $$; exec sleep 1000"});
+    ASSERT_TRUE(job.saw("\n"));
+    const pid_t rank = std::stoi(job.so_far().out);
+    if (::ptrace(PTRACE_SEIZE, rank, nullptr, nullptr) != 0) {
+        job.signal(SIGTERM);
+        job.finish();
+        GTEST_SKIP() << "a process may not be traced here";
+    }
+    job.signal(SIGTERM);
+    EXPECT_TRUE(job.was_told("rank 0 on host"));
+    EXPECT_TRUE(has(job.so_far().error, "cannot be ended"));
+    int status = 0;  // it stopped for SIGTERM first
+    while (::waitpid(rank, &status, __WALL) == rank && WIFSTOPPED(status)) {
+    }
+    EXPECT_EQ(job.finish().code, 128 + SIGTERM);
+}
+
+TEST(Launcher, ADebuggerThatHangsIsEndedWithTheRank) {
+    const std::string held = fmt::format("{}/rollcall-launcher-test-held-{}", testing::TempDir(), ::getpid());
+    const FirstInPath gdb("gdb", fmt::format("exec {} hold:$2:{}", kProbe, held));
+    Launched job({"-n", "1", "--timeout", "100ms", "--stack-traces", "--grace", "100ms", "sleep", "1000"});
+    ASSERT_TRUE(eventually([&] { return ::access(held.c_str(), F_OK) == 0; }));
+    const bool refused = contents(held) == "refused";
+    ::unlink(held.c_str());
+    job.signal(SIGTERM);  // its 20 s are cut short
+    const Result result = job.finish();
+    EXPECT_EQ(result.code, 124);
+    EXPECT_TRUE(has(result.error, "where its ranks are:"));
+    EXPECT_EQ(count(result.error, "cannot be ended"), 0) << result.error;
+    if (refused) GTEST_SKIP() << "a process may not be traced here";
+}
+
+TEST(Launcher, StackTracesAreWritten) {
+    const FirstInPath gdb("gdb", "echo \"#0 in a function of $2\"; echo what nobody needs");
+    const Result result = run({"-n", "2", "--timeout", "100ms", "--stack-traces", "sleep", "1000"});
+    EXPECT_EQ(result.code, 124);
+    EXPECT_TRUE(has(result.error, "--- rank 1, process "));
+    EXPECT_EQ(count(result.error, "#0 in a function of "), 2) << result.error;
+    EXPECT_EQ(count(result.error, "nobody needs"), 0) << result.error;
+}
+
+}  // namespace

@@ -1,0 +1,56 @@
+/// \file
+/// Every algorithm of every collective operation, and plans of them, between real processes; the scenarios are in ranks/operations.cpp.
+#include "tests/process/algorithms.hpp"
+
+namespace rollcall::test {
+namespace {
+
+JobOptions with(Words environment) { return {.environment = std::move(environment), .launcher = {}}; }
+
+std::string iterations(int count) {
+    return ":" + std::to_string(std::max(3, count / kSlower)) + ":" + std::to_string(seed() % 1'000'000'000);
+}
+
+class Operations : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Ranks, Operations, testing::ValuesIn(rank_counts()), testing::PrintToStringParamName());
+
+TEST_P(Operations, EveryAlgorithm) { expect_success(GetParam(), for_all_algorithms("calls")); }
+TEST_P(Operations, SeveralAtOnce) { expect_success(GetParam(), for_all_operations("started_calls")); }
+TEST_P(Operations, EveryFace) { expect_success(GetParam(), {"faces"}); }
+TEST_P(Operations, Reductions) { expect_success(GetParam(), {"reductions"}); }
+TEST_P(Operations, Containers) { expect_success(GetParam(), {"containers"}); }
+TEST_P(Operations, ImpossibleSizesAreRefused) { expect_success(GetParam(), {"impossible_sizes"}); }
+TEST_P(Operations, PlansWithEveryKindOfPhase) { expect_success(GetParam(), for_all_algorithms("plans", iterations(12))); }
+TEST_P(Operations, PlansAndOtherCallsInterleaved) { expect_success(GetParam(), {"interleaved_plans"}); }
+TEST_P(Operations, PlansRefuseMisuse) { expect_success(GetParam(), {"plan_misuse"}); }
+
+TEST_P(Operations, BlocksOfOwnSizes) {
+    expect_success(GetParam(),
+                   {"blocks_by_all_algorithms:" + std::to_string(seed() % 1'000'000'000), "blocks_in_all_forms", "blocks_that_are_none"});
+}
+TEST(Blocks, ThatDoNotMatch) { expect_success(3, {"blocks_that_do_not_match:scatter", "blocks_that_do_not_match:gather"}); }
+TEST(Blocks, WithZeroLanding) {
+    expect_success(3, {"blocks_by_all_algorithms:" + std::to_string(seed() % 1'000'000'000)}, with({"ROLLCALL_LANDING_BYTES=0"}));
+}
+
+TEST(Plans, WithZeroLanding) {
+    expect_success(3, for_all_algorithms("plans", iterations(8), kByMessages), with({"ROLLCALL_LANDING_BYTES=0"}));
+    expect_success(3, for_all_algorithms("plans", iterations(8), kByMessages), with({"ROLLCALL_LANDING_BYTES=30000"}));
+}
+TEST(Plans, WithHostDrivenProgress) { expect_success(3, for_all_algorithms("plans", iterations(5)), with({"ROLLCALL_PROGRESS=host"})); }
+TEST(Plans, WithoutSlotsOnTheBoard) {
+    expect_success(4, {"plan_without_slots"}, with({"ROLLCALL_BOARD_SLOTS=4"}));
+    expect_success(4, for_all_algorithms("plans", iterations(5), kByMessages), with({"ROLLCALL_BOARD_SLOTS=5"}));
+}
+TEST(Plans, WakeParkedRanks) {
+    expect_success(4, for_all_algorithms("plans", iterations(5) + ":4000"),
+                   with({"ROLLCALL_SPIN=0", "ROLLCALL_PROGRESS_QUIET=0", "ROLLCALL_PROGRESS_TICK=20us"}));
+}
+TEST(Plans, LeftByOneRank) {
+    expect_success(3,
+                   {"left_plan:broadcast:binomial", "left_plan:scatter:linear", "left_plan:gather:background_sorted_linear_synchronized"});
+}
+TEST(Plans, DroppedInMidPhase) { expect_success(3, for_all_algorithms("dropped_plan")); }
+
+}  // namespace
+}  // namespace rollcall::test

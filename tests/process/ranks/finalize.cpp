@@ -1,0 +1,246 @@
+/// \file
+/// Scenarios of the end: finalize() while something is under way, or while others still call.
+#include "tests/process/ranks/scene.hpp"
+
+namespace rollcall::test {
+namespace {
+
+constexpr std::size_t kRefused = 0;  // of the scene's shared words
+constexpr std::size_t kInside = 1;
+
+// More than an eager message.
+constexpr std::uint64_t kLarge = 300'000;
+
+bool says(const Error& error, const std::string& part) { return std::string(error.what()).find(part) != std::string::npos; }
+
+CollectiveOptions within(Timeout timeout) {
+    CollectiveOptions options;
+    options.timeout = timeout;
+    return options;
+}
+
+// Everything works: a barrier, a broadcast, and messages in both directions, with right data.
+void all_is_well(const Scene& scene, std::uint64_t round) {
+    scene.world.barrier();
+    auto data = pattern(kLarge, scene.rank == 0 ? round : ~round);
+    scene.world.broadcast(std::span(data), 0);
+    check_pattern(data.data(), kLarge, round, "a broadcast");
+    const auto key = [&](int from) { return round + static_cast<std::uint64_t>(from) + 1; };
+    for (const int distance : {1, scene.size - 1}) {
+        const auto out = pattern(kLarge, key(scene.rank));
+        std::vector<std::byte> in(kLarge);
+        const int from = (scene.rank + scene.size - distance) % scene.size;
+        Request send = scene.world.start_send(std::span(out), (scene.rank + distance) % scene.size, 55);
+        check(scene.world.receive(std::span(in), from, 55).bytes == kLarge, "a message came short");
+        send.wait();
+        check_pattern(in.data(), kLarge, key(from), "a message");
+    }
+}
+
+}  // namespace
+
+// The first rank comes to the end while something of its own is under way. It is told so and nobody else notices; what was under
+// way ends well afterwards. Words: what, how many collective operations and how many messages that is.
+ROLLCALL_SCENARIO(finalize_refused) {
+    const std::string what = scene.word(0);
+    const int operations = scene.number(1, 0), messages = scene.number(2, 0);
+    const Communicator& world = scene.world;
+    const Communicator part = world.duplicate();
+    const std::uint64_t count = static_cast<std::uint64_t>(scene.size);
+    auto block = pattern(kLarge, 5);
+    std::vector<std::byte> all(kLarge * count);
+    const bool plans = what == "begun_plan" || what == "started_plan" || what == "all";
+    Plan plan;
+    if (plans) plan = part.plan_gather(std::span<const std::byte>(block), std::span(all), 0);
+    world.barrier();
+    if (scene.rank == 0) {
+        const bool everything = what == "all";
+        std::vector<std::byte> in(kLarge), other(kLarge);
+        int value = 0;
+        Request send, receive, barrier;
+        std::thread thread;
+        if (what == "send" || everything) send = world.start_send(std::span<const std::byte>(block), 1, 1);
+        if (what == "receive" || everything) receive = world.start_receive(std::span(in), 1, 2);
+        if (what == "barrier") barrier = world.start_barrier();
+        if (what == "begun_plan" || what == "started_plan" || everything) plan.begin();
+        if (what == "started_plan") plan.start();
+        if (what == "thread" || everything) {
+            thread = std::thread([&] {
+                Request its = world.start_receive(value, 1, 3);
+                scene.raise(kInside);
+                its.wait();
+            });
+            scene.await(kInside);
+        }
+        const Error error = expect_error(ErrorCode::state, "an end with " + what + " under way", [&] { scene.job.finalize(); });
+        fmt::print("rank 0 refused: {}\n", error.what());
+        if (operations) check(says(error, fmt::format("{} collective operation", operations)), "it says '{}'", error.what());
+        if (messages) check(says(error, fmt::format("{} point-to-point", messages)), "it says '{}'", error.what());
+        check(says(error, "rank 0"), "the rank is not named: '{}'", error.what());
+        scene.raise(kRefused);
+        if (receive) {
+            receive.wait();
+            check_pattern(in.data(), kLarge, 6, "what was under way");
+        }
+        if (send) send.wait();
+        if (barrier) barrier.wait();
+        if (what == "begun_plan" || everything) plan.run();
+        if (what == "started_plan") plan.wait();
+        if (thread.joinable()) thread.join();
+        if (what == "thread" || everything) check(value == 77, "the other thread's receive gave {}", value);
+    } else {
+        scene.await(kRefused);
+        if (scene.rank == 1 && (what == "send" || what == "all")) {
+            std::vector<std::byte> in(kLarge);
+            world.receive(std::span(in), 0, 1);
+            check_pattern(in.data(), kLarge, 5, "the send that was under way");
+        }
+        if (scene.rank == 1 && (what == "receive" || what == "all")) world.send(std::span<const std::byte>(pattern(kLarge, 6)), 0, 2);
+        if (what == "barrier") world.barrier();
+        if (plans) plan.run();
+        if (scene.rank == 1 && (what == "thread" || what == "all")) world.send(77, 0, 3);
+    }
+    plan = {};
+    all_is_well(scene, 1000);
+}
+
+// What is destroyed hinders nobody.
+ROLLCALL_SCENARIO(finalize_after_dropping) {
+    auto data = pattern(kLarge, 1);
+    std::vector<std::byte> in(kLarge);
+    if (scene.rank == 0) {
+        Request send = scene.world.start_send(std::span<const std::byte>(data), 1, 1);
+        Request receive = scene.world.start_receive(std::span(in), 1, 2);
+        expect_error(ErrorCode::state, "an end with two requests", [&] { scene.job.finalize(); });
+        scene.raise(kRefused);
+    } else {
+        scene.await(kRefused);
+    }
+    all_is_well(scene, 2000);
+}
+
+// A request that outlives its job: it is still there when the process ends. (The job's end says so, in main.)
+ROLLCALL_SCENARIO(leaves_a_request) {
+    static std::vector<std::byte> data(kLarge);
+    static Request kept;
+    scene.world.barrier();
+    if (scene.rank != 0) return;
+    const std::string what = scene.word(0);
+    if (what == "send") kept = scene.world.start_send(std::span<const std::byte>(data), 1, 1);
+    if (what == "receive") kept = scene.world.start_receive(std::span(data), 1, 1);
+    if (what == "barrier") kept = scene.world.start_barrier();
+}
+
+// The last rank goes to the end while the others call. They are told whom they wait for, and what that rank does instead.
+ROLLCALL_SCENARIO(finalize_while_others_call) {
+    const std::string what = scene.word(0, "barrier");
+    const int last = scene.size - 1;
+    const Communicator part = scene.world.duplicate();
+    if (scene.rank == last) {
+        // It may hear of the others' calls, or may come to the end with them once they have been told.
+        try {
+            scene.job.finalize();
+        } catch (const Error& error) {
+            check(error.code() == ErrorCode::mismatch || error.code() == ErrorCode::state, "the end failed otherwise: {}", error.what());
+        }
+        return;
+    }
+    std::uint64_t value = 1;
+    std::vector<std::uint64_t> all(static_cast<std::size_t>(scene.size));
+    const Error error = [&] {
+        try {
+            for (int i = 0; i < 2; ++i) {
+                if (what == "barrier") part.barrier(std::chrono::seconds(20));
+                if (what == "broadcast") part.broadcast(value, last, within(std::chrono::seconds(20)));
+                if (what == "gather") part.gather(value, all, 0, within(std::chrono::seconds(20)));
+            }
+            part.barrier(std::chrono::seconds(20));  // who only contributed is told there
+        } catch (const Error& told) {
+            return told;
+        }
+        throw Wrong(what + " ended well though one rank has gone to the end");
+    }();
+    check(error.code() == ErrorCode::mismatch || error.code() == ErrorCode::state, "a {} was told as {}: {}", what, name(error.code()),
+          error.what());
+    check(says(error, "finalize") && says(error, fmt::format("rank {}", last)), "the one who left is not named: '{}'", error.what());
+    fmt::print("rank {} told: {}\n", scene.rank, error.what());
+}
+
+// All but the root hand a block over and are done with it: the buffer is theirs again, the communicator is destroyed, and (word 0: now) the
+// job is left, all before the root has called. The root gets what was in the buffers at the call.
+ROLLCALL_SCENARIO(hands_over) {
+    const bool leaves_now = scene.word(0) == "now";
+    const int root = scene.size - 1;
+    auto block = pattern(kLarge, static_cast<std::uint64_t>(scene.rank) + 7);
+    std::vector<std::byte> all(scene.rank == root ? kLarge * static_cast<std::uint64_t>(scene.size) : 0);
+    {
+        const Communicator part = scene.world.duplicate();
+        scene.world.barrier();
+        if (scene.rank != root) {
+            part.gather(std::span<const std::byte>(block), std::span(all), root);
+            // Before the root calls: it waits for these words.
+            std::fill(block.begin(), block.end(), std::byte{0xee});
+            scene.world.send(scene.rank, root, 3);
+        } else {
+            for (int rank = 0; rank < root; ++rank) {
+                int word = -1;
+                scene.world.receive(word, rank, 3);
+                check(word == rank, "a word is wrong");
+            }
+            part.gather(std::span<const std::byte>(block), std::span(all), root);
+            for (int rank = 0; rank < scene.size; ++rank)
+                check_pattern(all.data() + static_cast<std::uint64_t>(rank) * kLarge, kLarge, static_cast<std::uint64_t>(rank) + 7,
+                              "a block");
+        }
+    }
+    if (!leaves_now) all_is_well(scene, 40);
+}
+
+// As hands_over: the root of a scatter hands the blocks over. It has its own at once.
+ROLLCALL_SCENARIO(hands_blocks_over) {
+    const bool leaves_now = scene.word(0) == "now";
+    const int root = scene.size - 1;
+    std::vector<std::byte> block(kLarge), all;
+    if (scene.rank == root)
+        for (int rank = 0; rank < scene.size; ++rank) {
+            const auto its = pattern(kLarge, static_cast<std::uint64_t>(rank) + 9);
+            all.insert(all.end(), its.begin(), its.end());
+        }
+    {
+        const Communicator part = scene.world.duplicate();
+        scene.world.barrier();
+        if (scene.rank != root) {
+            int word = -1;
+            scene.world.receive(word, root, 3);
+        }
+        part.scatter(std::span<const std::byte>(all), std::span(block), root);
+        check_pattern(block.data(), kLarge, static_cast<std::uint64_t>(scene.rank) + 9, "a block");
+        if (scene.rank == root) {
+            std::fill(all.begin(), all.end(), std::byte{0xee});
+            for (int rank = 0; rank < root; ++rank) scene.world.send(rank, rank, 3);
+        }
+    }
+    if (!leaves_now) all_is_well(scene, 60);
+}
+
+// A rank passes a broadcast on while its own caller is somewhere else. Words: how many calls ahead.
+ROLLCALL_SCENARIO(begins_early) {
+    const int ahead = scene.number(0, 3);
+    const int late = 1;
+    const CollectiveOptions chain{.algorithm = "pipelined", .segment_bytes = 32 << 10, .timeout = std::chrono::seconds(60)};
+    scene.world.barrier();
+    // Until all others have told it that they have everything.
+    for (int rank = 0; scene.rank == late && rank < scene.size; ++rank) {
+        int word = 0;
+        if (rank != late && rank != 0) scene.world.receive(word, rank, 4);
+    }
+    for (int call = 0; call < ahead; ++call) {
+        auto data = pattern(kLarge, scene.rank == 0 ? static_cast<std::uint64_t>(call) + 100 : 0);
+        scene.world.broadcast(std::span(data), 0, chain);
+        check_pattern(data.data(), kLarge, static_cast<std::uint64_t>(call) + 100, "a broadcast");
+    }
+    if (scene.rank != late && scene.rank != 0) scene.world.send(scene.rank, late, 4);
+    all_is_well(scene, 50);
+}
+
+}  // namespace rollcall::test

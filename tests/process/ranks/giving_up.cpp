@@ -1,0 +1,296 @@
+/// \file
+/// Scenarios of transfers that are given up while their peer is well, but busy: nobody loses a connection by it.
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+#include <signal.h>
+#include <unistd.h>
+
+#include "tests/process/ranks/scene.hpp"
+
+namespace rollcall::test {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// Words of a scene that all ranks share.
+constexpr std::size_t kReady = 0;    // the peer is out, or stopped
+constexpr std::size_t kGivenUp = 1;  // the call has returned, and its buffer is the caller's again
+constexpr std::size_t kProcess = 2;
+constexpr std::size_t kMoving = 3;  // a part of the message has come
+
+// More than is landed in any of these tests, and more than one piece of any transport.
+constexpr std::uint64_t kLarge = 4 << 20;
+constexpr std::uint64_t kHuge = 64 << 20;
+constexpr Timeout kShort = milliseconds(50);
+// Only a call that hangs takes that long.
+constexpr Timeout kPatience = seconds(20);
+
+std::uint64_t key(int from, int to) { return 1000 + static_cast<std::uint64_t>(from) * 64 + static_cast<std::uint64_t>(to); }
+
+CollectiveOptions within(Timeout timeout, std::string_view algorithm = {}) {
+    CollectiveOptions options;
+    options.algorithm = algorithm;
+    options.timeout = timeout;
+    return options;
+}
+
+// A barrier, a broadcast from each rank, and messages between all pairs in both directions: all with right data.
+void all_is_well(const Scene& scene) {
+    const Communicator& world = scene.world;
+    world.barrier(kPatience);
+    for (int root = 0; root < scene.size; ++root) {
+        auto data = pattern(kLarge / 8, scene.rank == root ? key(root, root) : 0);
+        world.broadcast(std::span(data), root, within(kPatience));
+        check_pattern(data.data(), data.size(), key(root, root), "a broadcast afterwards");
+    }
+    for (const std::uint64_t bytes : {std::uint64_t{100}, kLarge}) {
+        std::vector<std::vector<std::byte>> in(static_cast<std::size_t>(scene.size)), out(in.size());
+        std::vector<Request> requests;
+        for (int peer = 0; peer < scene.size; ++peer) {
+            const auto at = static_cast<std::size_t>(peer);
+            in[at].resize(bytes);
+            out[at] = pattern(bytes, key(scene.rank, peer));
+            requests.push_back(world.start_receive(std::span(in[at]), peer, 900));
+            requests.push_back(world.start_send(std::span(out[at]), peer, 900));
+        }
+        Request::wait_all(requests, kPatience);
+        for (int peer = 0; peer < scene.size; ++peer)
+            check_pattern(in[static_cast<std::size_t>(peer)].data(), bytes, key(peer, scene.rank), "a message afterwards");
+    }
+    world.barrier(kPatience);
+}
+
+// All have spoken with each other: connections are there.
+void connect(const Scene& scene) {
+    const Communicator& world = scene.world;
+    for (int peer = 0; peer < scene.size; ++peer) {
+        Request send = world.start_send(scene.rank, peer, 901);
+        check(world.receive<int>(peer, 901) == peer, "a first message came differently");
+        send.wait();
+    }
+    // A large one, too: the first of a pair of ranks needs the progress of both.
+    const std::vector<std::byte> out(100'000);
+    for (int peer = 0; peer < scene.size; ++peer) {
+        if (peer == scene.rank) continue;
+        std::vector<std::byte> in(out.size());
+        Request send = world.start_send(std::span(out), peer, 902);
+        Request receive = world.start_receive(std::span(in), peer, 902);
+        receive.wait();
+        send.wait();
+    }
+    world.barrier();
+}
+
+// The second rank does not call until the first has given up: it computes (present), with nobody who progresses (computing), or it is
+// stopped.
+void stay_out(const Scene& scene, const std::string& how) {
+    if (how == "stopped") {
+        scene.at(kProcess).store(static_cast<std::uint64_t>(::getpid()));
+        scene.raise(kReady);
+        ::raise(SIGSTOP);  // until resume()
+        return;
+    }
+    if (how == "computing") scene.job.pause_background();
+    scene.raise(kReady);
+    scene.await(kGivenUp);
+    if (how == "computing") scene.job.resume_background();
+}
+
+char state_of(pid_t process) {
+    std::ifstream file(fmt::format("/proc/{}/stat", process));
+    std::string text{std::istreambuf_iterator<char>(file), {}};
+    const auto end = text.rfind(") ");
+    return end == std::string::npos ? '?' : text[end + 2];
+}
+
+void await_out(const Scene& scene, const std::string& how) {
+    scene.await(kReady);
+    if (how != "stopped") return;
+    while (state_of(static_cast<pid_t>(scene.at(kProcess).load())) != 'T') sleep_us(1000);
+}
+
+void resume(const Scene& scene, const std::string& how) {
+    scene.raise(kGivenUp);
+    if (how == "stopped") ::kill(static_cast<pid_t>(scene.at(kProcess).load()), SIGCONT);
+}
+
+}  // namespace
+
+// The first rank gives up a large send to the second one, which does not receive it. Words: how it gives up (deadline, dropped, assigned,
+// wait_all), and what the second does meanwhile (stay_out).
+ROLLCALL_SCENARIO(send_given_up) {
+    const std::string how = scene.word(0), why = scene.word(1);
+    connect(scene);
+    if (scene.rank == 1) stay_out(scene, why);
+    if (scene.rank == 0) {
+        await_out(scene, why);
+        auto data = pattern(kLarge, 1);
+        if (how == "deadline")
+            expect_error(ErrorCode::timeout, "a send to who does not progress",
+                         [&] { scene.world.send(data.data(), kLarge, 1, 7, kShort); });
+        if (how == "dropped") Request dropped = scene.world.start_send(std::span(data), 1, 7);
+        if (how == "assigned") {
+            Request request = scene.world.start_send(std::span(data), 1, 7);
+            request = Request();
+        }
+        if (how == "wait_all") {
+            std::vector<Request> requests;
+            for (int i = 0; i < 4; ++i) requests.push_back(scene.world.start_send(std::span(data), 1, 7));
+            expect_error(ErrorCode::timeout, "sends to who does not progress", [&] { Request::wait_all(requests, kShort); });
+        }
+        // The buffer is free: what is written there now is nobody's message.
+        std::fill(data.begin(), data.end(), std::byte{0xee});
+        resume(scene, why);
+        data = pattern(kLarge, 2);
+        scene.world.send(data.data(), kLarge, 1, 7, kPatience);
+    }
+    if (scene.rank == 1) {
+        // A send that was given up comes whole, or not at all.
+        std::vector<std::byte> in(kLarge);
+        const auto second = pattern(kLarge, 2);
+        for (int i = 0; i < 5; ++i) {
+            check(scene.world.receive(in.data(), kLarge, 0, 7, kPatience).bytes == kLarge, "a message came short");
+            if (in == second) break;
+            check_pattern(in.data(), kLarge, 1, "what was given up");
+        }
+        check(in == second, "the send after the one that was given up did not come");
+    }
+    all_is_well(scene);
+}
+
+// The second rank gives up the receive of a message that the first has offered. Words: how (deadline, dropped), and when: when it has
+// asked for the data of a sender that does not progress (asked), or when a part of them has come (moving).
+ROLLCALL_SCENARIO(receive_given_up) {
+    const std::string how = scene.word(0);
+    const bool moving = scene.word(1) == "moving";
+    const std::uint64_t bytes = moving ? kHuge : kLarge;
+    connect(scene);
+    if (scene.rank == 0) {
+        const auto data = pattern(bytes, 1);
+        scene.job.pause_background();
+        Request send = scene.world.start_send(std::span(data), 1, 7);
+        scene.raise(kReady);
+        while (moving && scene.at(kMoving).load() == 0) scene.job.progress();
+        scene.await(kGivenUp);
+        scene.job.resume_background();
+        try {
+            send.wait(4 * kShort);  // it may have gone, may be told that nobody took it, and may still wait for who does
+        } catch (const Error& error) {
+            check(error.code() == ErrorCode::state || error.code() == ErrorCode::timeout, "the send ended with {}: {}", name(error.code()),
+                  error.what());
+        }
+    }
+    if (scene.rank == 1) {
+        std::vector<std::byte> in(bytes, std::byte{0xee});
+        const volatile std::byte& first = in[0];
+        scene.await(kReady);
+        Request request = scene.world.start_receive(std::span(in), 0, 7);
+        bool done = false;  // by a transport that needs no progress of the sender, or is quick: then there is nothing to give up
+        for (int i = 0; !done && (moving ? first == std::byte{0xee} : i < 50); ++i) {
+            done = request.test().has_value();
+            if (!moving) sleep_us(1000);
+        }
+        scene.raise(kMoving);
+        if (!done && how == "deadline") {
+            try {
+                request.wait(moving ? Timeout::zero() : kShort);
+                done = true;
+            } catch (const Error& error) {
+                check(error.code() == ErrorCode::timeout, "the receive failed with {}: {}", name(error.code()), error.what());
+            }
+        }
+        request = Request();
+        if (done) check_pattern(in.data(), bytes, 1, "a message that could not be given up");
+        fmt::print("rank 1 has {}\n", done ? "received it" : "given it up");
+        std::fill(in.begin(), in.end(), std::byte{0xee});
+        scene.raise(kGivenUp);
+        all_is_well(scene);
+        for (const std::byte byte : in) check(byte == std::byte{0xee}, "the buffer was written after it was given back");
+        return;
+    }
+    all_is_well(scene);
+}
+
+// A broadcast is given up at its root. It breaks its communicator, for all its ranks, and nothing else.
+ROLLCALL_SCENARIO(broadcast_given_up) {
+    const std::string algorithm = scene.word(0), why = scene.word(1);
+    connect(scene);
+    const Communicator part = scene.world.duplicate();
+    part.barrier();
+    auto data = pattern(kLarge, 1);
+    if (scene.rank == 1) stay_out(scene, why);
+    if (scene.rank == 0) {
+        await_out(scene, why);
+        expect_error(ErrorCode::timeout, "a broadcast to who does not progress",
+                     [&] { part.broadcast(std::span(data), 0, within(kShort, algorithm)); });
+        std::fill(data.begin(), data.end(), std::byte{0xee});
+        resume(scene, why);
+    } else {
+        const Error error = expect_error(ErrorCode::timeout, "a broadcast that its root has given up", [&] {
+            part.broadcast(std::span(data), 0, within(kPatience, algorithm));
+            part.barrier(kPatience);
+        });
+        check(std::string(error.what()).find("broadcast") != std::string::npos, "it says '{}'", error.what());
+    }
+    all_is_well(scene);
+}
+
+// Many are given up, in all directions at once and while all are well, some as the first message between two ranks.
+ROLLCALL_SCENARIO(storm_of_giving_up) {
+    std::mt19937_64 random(static_cast<std::uint64_t>(scene.number(1, 1)) * 100 + static_cast<std::uint64_t>(scene.rank));
+    std::vector<std::byte> out(kLarge, std::byte{1}), in(kLarge);
+    const Communicator& world = scene.world;
+    for (int i = 0; i < scene.number(0, 20); ++i)
+        for (int distance = 1; distance < scene.size; ++distance) {
+            const int to = (scene.rank + distance) % scene.size, from = (scene.rank + scene.size - distance) % scene.size;
+            const std::uint64_t bytes = random() % (random() % 2 ? kLarge : 20'000);
+            Request send = world.start_send(out.data(), bytes, to, static_cast<Tag>(i));
+            Request receive = world.start_receive(in.data(), kLarge, from, static_cast<Tag>(i));
+            const auto end = [&](Request& request) {
+                try {
+                    switch (random() % 4) {
+                        case 0: request = Request(); return;
+                        case 1: request.wait(std::chrono::microseconds(random() % 300)); return;
+                        case 2: request.wait(Timeout::zero()); return;
+                        default: request.test();
+                    }
+                } catch (const Error& error) {
+                    check(error.code() == ErrorCode::timeout, "giving up gave {}", error.what());
+                }
+            };
+            end(send);
+            end(receive);
+        }
+    all_is_well(scene);
+}
+
+// Many large sends to ranks that do not progress are given up together.
+ROLLCALL_SCENARIO(all_given_up) {
+    connect(scene);
+    if (scene.rank == 0) {
+        scene.await(kReady, static_cast<std::uint64_t>(scene.size - 1));
+        const auto data = pattern(kLarge, 1);
+        std::vector<Request> requests;
+        for (int peer = 1; peer < scene.size; ++peer) requests.push_back(scene.world.start_send(std::span(data), peer, 7));
+        const auto begun = std::chrono::steady_clock::now();
+        if (scene.word(0) == "dropped")
+            requests.clear();
+        else
+            expect_error(ErrorCode::timeout, "sends to who does not progress", [&] { Request::wait_all(requests, kShort); });
+        // A second for each of them would be longer than that.
+        const auto took = std::chrono::steady_clock::now() - begun;
+        check(took < seconds(1) * (scene.size - 1), "giving up {} sends took {} ms", scene.size - 1, took / milliseconds(1));
+        scene.raise(kGivenUp);
+    } else {
+        if (scene.word(1) == "computing") scene.job.pause_background();
+        scene.at(kReady).fetch_add(1);
+        scene.await(kGivenUp);
+        if (scene.word(1) == "computing") scene.job.resume_background();
+    }
+    all_is_well(scene);
+}
+
+}  // namespace rollcall::test

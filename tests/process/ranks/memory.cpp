@@ -1,0 +1,104 @@
+/// \file
+/// Scenarios of what early messages cost their receiver.
+#include <fstream>
+
+#include "tests/process/ranks/scene.hpp"
+
+namespace rollcall::test {
+namespace {
+
+constexpr std::size_t kSent = 0;  // words that all ranks share
+constexpr std::size_t kMeasured = 1;
+constexpr std::uint64_t kMebibyte = 1 << 20;
+
+// Of this process alone: what shared memory of the transport takes is its own.
+std::uint64_t resident_bytes() {
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);)
+        if (line.starts_with("RssAnon:")) return std::stoull(line.substr(8)) * 1024;
+    throw Wrong("there is no RssAnon in /proc/self/status");
+}
+
+void at_most(std::uint64_t before, std::uint64_t most, const std::string& what) {
+    const std::uint64_t now = resident_bytes(), grown = now > before ? now - before : 0;
+    fmt::print("{}: {} bytes, at most {}\n", what, grown, most);
+    check(kSanitized || grown <= most, "{}: memory has grown by {} bytes, and may by {}", what, grown, most);
+}
+
+}  // namespace
+
+// Early messages of one size, then of another: what is held and what is kept for later is within the budget together. Words: MiB of
+// the budget.
+ROLLCALL_SCENARIO(landing_of_many_sizes) {
+    const std::uint64_t budget = static_cast<std::uint64_t>(scene.number(0, 32)) * kMebibyte;
+    // What allocators keep to themselves, and UCX: over TCP two pools of eight pieces of 256 KiB.
+    constexpr std::uint64_t kSlack = 8 * kMebibyte;
+    const Communicator& world = scene.world;
+    std::vector<std::byte> in(4 * kMebibyte, std::byte{1});
+    const std::uint64_t before = resident_bytes();
+    std::uint64_t round = 0;
+    for (const std::uint64_t size : {kMebibyte, 2 * kMebibyte, 4 * kMebibyte, kMebibyte / 2, kMebibyte / 4, kMebibyte / 8}) {
+        const std::uint64_t count = budget / 8 * 3 / size;  // half of the budget may be promised to messages that are sent eagerly
+        ++round;
+        if (scene.rank == 0) {
+            const auto data = pattern(size, size);
+            std::vector<Request> sends;
+            for (std::uint64_t i = 0; i < count; ++i) sends.push_back(world.start_send(std::span(data), 1, 7));
+            Request::wait_all(sends);  // all have landed: nobody has received them yet
+            scene.at(kSent).store(round);
+        } else if (scene.rank == 1) {
+            scene.await(kSent, round);
+            at_most(before, budget + kSlack, fmt::format("with {} early messages of {} bytes", count, size));
+            for (std::uint64_t i = 0; i < count; ++i) {
+                world.receive(in.data(), size, 0, 7);
+                check_pattern(in.data(), size, size, "an early message");
+            }
+            at_most(before, budget + kSlack, fmt::format("after early messages of {} bytes", size));
+        }
+        world.barrier();
+    }
+    const std::uint64_t peak = scene.job.progress_statistics().landing_peak_bytes;
+    check(peak <= budget, "{} bytes were held", peak);
+}
+
+// Early messages that nobody asks for: what does each of them cost? Words: how many, of which size, what each may cost beyond the
+// budget, which is the fourth in bytes.
+ROLLCALL_SCENARIO(cost_of_early_messages) {
+    const std::uint64_t count = static_cast<std::uint64_t>(scene.number(0, 20'000)), size = static_cast<std::uint64_t>(scene.number(1, 8)),
+                        each = static_cast<std::uint64_t>(scene.number(2, 500)),
+                        budget = static_cast<std::uint64_t>(scene.number(3, 1 << 20));
+    constexpr std::uint64_t kSlack = 2 * kMebibyte;
+    const Communicator& world = scene.world;
+    // What the first messages make is not theirs.
+    for (int i = 0; i < 100; ++i) {
+        Request send = world.start_send(i, scene.next(), 1);
+        check(world.receive<int>(scene.previous(), 1) == i, "a message came differently");
+        send.wait();
+    }
+    world.barrier();
+    if (scene.rank != 0) {
+        const auto data = pattern(size, 3);
+        std::vector<Request> sends;
+        sends.reserve(count);
+        for (std::uint64_t i = 0; i < count; ++i) sends.push_back(world.start_send(std::span(data), 0, 7));
+        world.send(1, 0, 8);  // after all of them: messages of one rank are handled in their order
+        scene.await(kMeasured);
+        Request::wait_all(sends);
+    } else {
+        std::vector<std::byte> in(size + 1);
+        const std::uint64_t before = resident_bytes(), messages = count * static_cast<std::uint64_t>(scene.size - 1);
+        for (int from = 1; from < scene.size; ++from) world.receive<int>(from, 8);
+        at_most(before, budget + each * messages + kSlack, fmt::format("{} early messages of {} bytes", messages, size));
+        check(scene.job.progress_statistics().landing_peak_bytes <= budget, "{} bytes were held",
+              scene.job.progress_statistics().landing_peak_bytes);
+        scene.raise(kMeasured);
+        for (int from = 1; from < scene.size; ++from)
+            for (std::uint64_t i = 0; i < count; ++i) {
+                check(world.receive(in.data(), in.size(), from, 7).bytes == size, "an early message has another size");
+                check_pattern(in.data(), size, 3, "an early message");
+            }
+    }
+    world.barrier();
+}
+
+}  // namespace rollcall::test

@@ -1,0 +1,383 @@
+/// \file
+/// Scenarios of every collective operation that moves data, made from its row: once, several at a time, and by plan.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "api/collective.hpp"
+#include "collectives/catalogue.hpp"
+#include "tests/process/ranks/scene.hpp"
+
+namespace rollcall::test {
+namespace {
+
+using collectives::Extent;
+using collectives::kSlots;
+using collectives::Operand;
+using collectives::OperationRow;
+using collectives::Slot;
+using Random = std::mt19937_64;
+
+// One call with its own buffers, between guards; all are checked in full and spoiled after each call. With `in_place` the own block
+// of who has all blocks, too, stands among them, and what is combined (a sum of bytes) where the result goes.
+class Call {
+  public:
+    Call(const Communicator& communicator, const OperationRow& row, std::uint64_t bytes, int root, bool in_place)
+        : communicator_(communicator), row_(row), bytes_(bytes), root_(root) {
+        for (const Slot slot : kSlots) {
+            if (!row.operand(slot).is_had(is_root())) continue;
+            buffer(slot).resize(kGuard + part_of(row.operand(slot), bytes, communicator.size(), communicator.rank()).size + kGuard);
+            if (row.operand(slot).extent == Extent::blocks) blocks_ = slot;
+        }
+        if (row.combines) blocks_ = Slot::data;
+        in_place_ = in_place && blocks_ && row.operand(*blocks_).is_had(is_root());
+    }
+
+    // What this rank brings to round `round`; everything else is poison.
+    void fill(std::uint64_t round) {
+        poison();
+        fill_own(round);
+    }
+    // In a phase that has begun results may be here already: only what this rank brings is written.
+    void fill_own(std::uint64_t round) {
+        for (const Slot slot : kSlots)
+            if (row_.operand(slot).is_read(is_root()))
+                for (const Piece& piece : pieces(slot)) {
+                    const std::vector<std::byte> bytes = pattern(bytes_, key(piece.rank, round));
+                    std::copy(bytes.begin(), bytes.end(), piece.where);
+                }
+    }
+    void check_result(std::uint64_t round, const std::string& what) {
+        if (row_.combines) check_sum(round, what);
+        for (const Slot slot : kSlots) {
+            for (const Piece& piece : row_.combines ? std::vector<Piece>() : pieces(slot))
+                check_pattern(piece.where, bytes_, key(piece.rank, round),
+                              fmt::format("{} {}, round {}, buffer {}, of rank {}", name(row_.kind), what, round, static_cast<int>(slot),
+                                          piece.rank));
+            const std::vector<std::byte>& all = buffer(slot);
+            if (all.empty()) continue;
+            const auto guards = [](auto first) { return std::all_of(first, first + kGuard, [](std::byte b) { return b == kPoison; }); };
+            check(guards(all.begin()) && guards(all.end() - kGuard), "{} {}: it wrote outside of a buffer", name(row_.kind), what);
+        }
+    }
+    void poison() {
+        for (std::vector<std::byte>& buffer : buffers_) std::fill(buffer.begin(), buffer.end(), kPoison);
+    }
+
+    Collective operator()() {
+        return {communicator_,
+                row_.kind,
+                {.contribution = memory(Slot::contribution), .data = memory(Slot::data), .result = memory(Slot::result)},
+                bytes_,
+                root_};
+    }
+
+  private:
+    // A message, or the block of a rank.
+    struct Piece {
+        int rank;
+        std::byte* where;
+    };
+    static constexpr std::ptrdiff_t kGuard = 32;
+    static constexpr std::byte kPoison{0xa5};
+
+    bool is_root() const { return communicator_.rank() == root_; }
+    std::vector<std::byte>& buffer(Slot slot) { return buffers_[static_cast<std::size_t>(slot)]; }
+    std::byte* memory(Slot slot) {
+        const Operand& operand = row_.operand(slot);
+        if (!operand.is_had(is_root())) return nullptr;
+        if (!in_place_ || (row_.combines ? slot != Slot::contribution : operand.extent != Extent::block))
+            return buffer(slot).data() + kGuard;
+        return buffer(*blocks_).data() + kGuard + (row_.combines ? 0 : static_cast<std::size_t>(communicator_.rank()) * bytes_);
+    }
+    std::vector<Piece> pieces(Slot slot) {
+        const Operand& operand = row_.operand(slot);
+        if (!operand.is_had(is_root())) return {};
+        const bool is_own = operand.extent == Extent::block || row_.combines;
+        if (operand.extent != Extent::blocks) return {{is_own ? communicator_.rank() : root_, memory(slot)}};
+        std::vector<Piece> all;
+        for (int rank = 0; rank < communicator_.size(); ++rank)
+            all.push_back({rank, memory(slot) + static_cast<std::size_t>(rank) * bytes_});
+        return all;
+    }
+    void check_sum(std::uint64_t round, const std::string& what) {
+        if (!row_.data.is_had(is_root())) return;
+        std::vector<std::byte> sum(bytes_);
+        for (int rank = 0; rank < communicator_.size(); ++rank) {
+            const std::vector<std::byte> bytes = pattern(bytes_, key(rank, round));
+            for (std::size_t i = 0; i < sum.size(); ++i)
+                sum[i] = static_cast<std::byte>(static_cast<unsigned>(sum[i]) + static_cast<unsigned>(bytes[i]));
+        }
+        const std::byte* const got = memory(Slot::data);
+        const std::size_t wrong = static_cast<std::size_t>(std::mismatch(sum.begin(), sum.end(), got).first - sum.begin());
+        check(wrong == sum.size(), "{} {}, round {}: byte {} of {} is no sum", name(row_.kind), what, round, wrong, bytes_);
+    }
+    std::uint64_t key(int rank, std::uint64_t round) const { return static_cast<std::uint64_t>(rank) * 1'000'003 + round * 17 + bytes_; }
+
+    const Communicator& communicator_;
+    const OperationRow& row_;
+    std::uint64_t bytes_;
+    int root_;
+    std::array<std::vector<std::byte>, kSlots.size()> buffers_;
+    std::optional<Slot> blocks_;  // where all blocks are, if they are here
+    bool in_place_ = false;
+};
+
+const OperationRow& row_of(const std::string& operation) {
+    for (const OperationRow& row : collectives::operations())
+        if (name(row.kind) == operation) return row;
+    throw Wrong(fmt::format("there is no operation {}", operation));
+}
+
+Random own_random(const Scene& scene, std::uint64_t seed) { return Random(seed * 1009 + static_cast<std::uint64_t>(scene.rank)); }
+
+void delay(Random& own, std::uint64_t most) {
+    if (most && own() % 2) sleep_us(static_cast<std::int64_t>(own() % most));
+}
+
+constexpr Predictor kPredictors[] = {Predictor::edge_linear, Predictor::last, Predictor::moving_average, Predictor::exponential};
+
+// What a rank may say about its phase: the truth, nothing, half of it, nonsense.
+void compute(Plan& plan, Random& own, std::uint64_t most) {
+    const std::uint64_t what = own() % 6;
+    if (what == 0) return delay(own, most);  // no phase at all
+    plan.begin();
+    delay(own, most);
+    switch (what) {
+        case 1: plan.edge(0.5); break;
+        case 2: plan.edge(0.001); break;  // far too late
+        case 3:
+            for (int i = 1; i <= 4; ++i) {
+                plan.edge(0.25 * i);
+                delay(own, most / 4);
+            }
+            break;
+        case 4: plan.edge(1); break;  // too early
+        default: break;               // no edge
+    }
+    delay(own, most);
+}
+
+}  // namespace
+
+// Words: operation, algorithm, seed. All roots, sizes around thresholds, in place and not, segments, and a rank that is late.
+ROLLCALL_SCENARIO(calls) {
+    const OperationRow& row = row_of(scene.word(0));
+    const std::string algorithm = scene.word(1);
+    Random own = own_random(scene, static_cast<std::uint64_t>(scene.number(2, 1)));
+    std::uint64_t round = 0;
+    const auto root_of = [&](std::uint64_t number) { return static_cast<int>(number % static_cast<std::uint64_t>(scene.size)); };
+    const auto call = [&](std::uint64_t bytes, int root, const CollectiveOptions& options) {
+        Call buffers(scene.world, row, bytes, root, round % 3 == 0);
+        buffers.fill(++round);
+        delay(own, 300);
+        buffers().call(options);
+        buffers.check_result(round, algorithm);
+    };
+    const CollectiveOptions plain{.algorithm = algorithm, .segment_bytes = {}, .timeout = {}};
+    for (const std::uint64_t bytes : {0, 1, 8, 100, 8191, 8192, 8193, 65'541, 131'073})
+        for (int root = 0; root < scene.size; ++root) call(bytes, root, plain);
+    for (const std::uint64_t segment :
+         {std::uint64_t{0}, std::uint64_t{64}, std::uint64_t{1000}, std::uint64_t{65'536}, std::uint64_t{1} << 40})
+        for (const std::uint64_t bytes : {0, 63, 4096, 100'001})
+            call(bytes, root_of(round), {.algorithm = algorithm, .segment_bytes = segment, .timeout = {}});
+    call(100, root_of(round), {.algorithm = algorithm, .segment_bytes = 1, .timeout = {}});
+    for (const int root : {0, scene.size - 1}) call((1 << 20) + 3, root, plain);
+    // (What a sum must be takes long to compute.)
+    if (!row.in_blocks) call(row.combines ? 2 << 20 : 8 << 20, scene.size / 2, plain);
+
+    // One rank after the other is very late; the record tells it.
+    for (int late = 0; late < scene.size; ++late) {
+        if (scene.rank == late) sleep_us(3000);
+        CallRecord record;
+        call(8, 0, {.algorithm = algorithm, .segment_bytes = {}, .timeout = {}, .record = &record});
+        check(record.arrival > 0 && record.exit >= record.arrival && record.predicted == 0, "the record is not in order");
+    }
+}
+
+// Several under way at once, of all algorithms, with barriers among them, ended in any order. Words: operation.
+ROLLCALL_SCENARIO(started_calls) {
+    const OperationRow& row = row_of(scene.word(0));
+    const auto algorithms = usable_algorithms(scene.world, row);
+    for (std::uint64_t round = 0; round < 5; ++round) {
+        std::vector<std::unique_ptr<Call>> calls;
+        std::vector<Request> requests;
+        for (std::size_t i = 0; i < algorithms.size(); ++i) {
+            calls.push_back(std::make_unique<Call>(scene.world, row, i % 2 ? 30'000 : 100, static_cast<int>(i) % scene.size, false));
+            calls.back()->fill(round);
+            requests.push_back((*calls.back())().start({.algorithm = algorithms[i], .segment_bytes = {}, .timeout = {}}));
+            if (i % 5 == 4) requests.push_back(scene.world.start_barrier());
+        }
+        if (scene.rank % 2) std::reverse(requests.begin(), requests.end());
+        Request::wait_all(requests);
+        for (std::size_t i = 0; i < algorithms.size(); ++i) calls[i]->check_result(round, std::string(algorithms[i]));
+    }
+}
+
+// Iterations of one plan, back to back, with phases that tell the truth, lies, or nothing; buffers are poisoned between.
+// Words: operation, algorithm, iterations, seed, greatest sleep in us.
+ROLLCALL_SCENARIO(plans) {
+    const OperationRow& row = row_of(scene.word(0));
+    const std::string algorithm = scene.word(1);
+    const std::uint64_t seed = static_cast<std::uint64_t>(scene.number(3, 1));
+    Random same(seed);
+    Random own = own_random(scene, seed);
+    const auto most = static_cast<std::uint64_t>(scene.number(4, 300));
+    for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{40}, std::uint64_t{20'000}, std::uint64_t{300'000}}) {
+        const int root = static_cast<int>(same() % static_cast<std::uint64_t>(scene.size));
+        Call buffers(scene.world, row, bytes, root, same() % 2 == 0);
+        Plan plan = buffers().plan({.algorithm = algorithm, .segment_bytes = {}, .timeout = {}, .predictor = kPredictors[own() % 4]});
+        check(plan.explanation().find(algorithm) != std::string::npos, "it explains itself by '{}'", plan.explanation());
+        for (int round = 0; round < scene.number(2, 10); ++round) {
+            // Before the phase: from then on results may come in. What is sent is not there before the call.
+            buffers.poison();
+            compute(plan, own, most);
+            buffers.fill_own(static_cast<std::uint64_t>(round));
+            if (round % 3 == 2) {
+                plan.start();
+                while (!plan.test()) delay(own, 50);
+                plan.wait();
+            } else {
+                plan.run();
+            }
+            const CallRecord& record = plan.record();
+            check(record.arrival > 0 && record.exit >= record.arrival, "the record is not in order");
+            buffers.check_result(static_cast<std::uint64_t>(round), "plan of " + algorithm);
+        }
+    }
+}
+
+// Two plans and other calls, in an order of each rank's own; and several threads with a plan each.
+ROLLCALL_SCENARIO(interleaved_plans) {
+    Random own = own_random(scene, 3);
+    Call down(scene.world, row_of("scatter"), 5000, 0, false), up(scene.world, row_of("gather"), 7000, scene.size - 1, false);
+    Plan scatter = down().plan({.algorithm = "background_sorted_linear", .segment_bytes = {}, .timeout = {}});
+    Plan gather = up().plan({.algorithm = "background_sorted_linear_synchronized", .segment_bytes = {}, .timeout = {}});
+    for (std::uint64_t round = 0; round < 30; ++round) {
+        down.fill(round);
+        up.fill(round);
+        // Hints come in any order; the calls must only not wait for each other in a circle: both are started, then waited for.
+        if (own() % 2) {
+            scatter.begin();
+            gather.begin();
+        } else {
+            gather.begin();
+            delay(own, 100);
+            scatter.begin();
+        }
+        up.fill_own(round);
+        scene.world.barrier();
+        if (own() % 2) {
+            scatter.start();
+            gather.start();
+        } else {
+            gather.start();
+            scatter.start();
+        }
+        gather.wait();
+        scatter.wait();
+        down.check_result(round, "scatter");
+        up.check_result(round, "gather");
+    }
+}
+
+// Where the board has room for the world only, a plan says that it tells no predictions.
+ROLLCALL_SCENARIO(plan_without_slots) {
+    int value = scene.rank;
+    std::vector<int> all(static_cast<std::size_t>(scene.size));
+    Plan plan = scene.world.plan_gather(value, all, 0);
+    check(plan.explanation().find("ROLLCALL_BOARD_SLOTS") != std::string::npos, "it says '{}'", plan.explanation());
+    plan.run();
+}
+
+// What a plan refuses, and what it says.
+ROLLCALL_SCENARIO(plan_misuse) {
+    std::vector<int> block(10, scene.rank), all(static_cast<std::size_t>(10 * scene.size));
+    Plan null;
+    expect_error(ErrorCode::state, "a null plan", [&] { null.run(); });
+    expect_error(ErrorCode::invalid_argument, "a root out of range", [&] { scene.world.plan_gather(std::span(block), all, scene.size); });
+    expect_error(ErrorCode::invalid_argument, "an unknown algorithm",
+                 [&] { scene.world.plan_gather(std::span(block), all, 0, {.algorithm = "quick", .segment_bytes = {}, .timeout = {}}); });
+    if (scene.rank == 0)
+        expect_error(ErrorCode::invalid_argument, "data of a wrong size",
+                     [&] { scene.world.plan_gather(std::span(block), std::span(all).subspan(1), 0); });
+    Plan plan = scene.world.plan_gather(std::span(block), all, 0);
+    expect_error(ErrorCode::state, "an edge outside of a phase", [&] { plan.edge(0.5); });
+    expect_error(ErrorCode::state, "wait before start", [&] { plan.wait(); });
+    expect_error(ErrorCode::state, "test before start", [&] { plan.test(); });
+    plan.begin();
+    expect_error(ErrorCode::state, "a second begin", [&] { plan.begin(); });
+    for (const double fraction : {0.0, -1.0, 1.5, std::nan("")})
+        expect_error(ErrorCode::invalid_argument, "a fraction that is none", [&] { plan.edge(fraction); });
+    plan.edge(0.5);
+    plan.start();
+    expect_error(ErrorCode::state, "a second start", [&] { plan.start(); });
+    expect_error(ErrorCode::state, "an edge after the phase", [&] { plan.edge(0.7); });
+    plan.wait();
+    check(plan.record().predicted > 0, "nothing was predicted");
+    if (scene.rank == 0)
+        for (std::size_t i = 0; i < all.size(); ++i) check(all[i] == static_cast<int>(i / 10), "element {} is {}", i, all[i]);
+    // Different plans are told, both named, on all ranks.
+    if (scene.size > 1) {
+        const Error error = expect_error(ErrorCode::mismatch, "plans that differ", [&] {
+            scene.world.plan_gather(static_cast<void*>(block.data()), static_cast<void*>(all.data()),
+                                    scene.rank == scene.size - 1 ? 36 : 40, 0);
+        });
+        const std::string what = error.what();
+        check(what.find("40 bytes") != std::string::npos && what.find("36 bytes") != std::string::npos, "it says '{}'", what);
+    }
+    scene.world.barrier();
+}
+
+// One rank stops after a few iterations and lets its plan go; the others go on, and are told who is missing.
+// Words: operation, algorithm.
+ROLLCALL_SCENARIO(left_plan) {
+    const int leaver = scene.size - 1;
+    Call buffers(scene.world, row_of(scene.word(0)), 100'000, leaver, false);
+    Plan plan = buffers().plan({.algorithm = scene.word(1), .segment_bytes = {}, .timeout = std::chrono::seconds(20)});
+    for (int round = 0; round < 3; ++round) {
+        buffers.fill(1);
+        plan.run();
+        buffers.check_result(1, "before it leaves");
+    }
+    if (scene.rank == leaver) {
+        plan = {};
+    } else {
+        // A rank whose part needs nobody's answer may get through an iteration or two.
+        const Error error = expect_error(ErrorCode::state, "iterations without one rank", [&] {
+            for (int round = 0; round < 100; ++round) plan.run();
+        });
+        check(std::string(error.what()).find(fmt::format("rank {}", leaver)) != std::string::npos, "it says '{}'", error.what());
+    }
+    scene.world.barrier();
+}
+
+// A plan is dropped in mid-phase: by all, then by one rank. Words: operation, algorithm.
+ROLLCALL_SCENARIO(dropped_plan) {
+    const OperationRow& row = row_of(scene.word(0));
+    for (int victim = 0; victim < scene.size; ++victim)
+        for (const bool all : {true, false}) {
+            Call buffers(scene.world, row, 100'000, 0, false);
+            Plan plan = buffers().plan({.algorithm = scene.word(1), .segment_bytes = {}, .timeout = std::chrono::seconds(20)});
+            buffers.fill(1);
+            plan.begin();
+            if (scene.rank % 2) plan.edge(0.5);
+            if (all || scene.rank == victim) {
+                sleep_us(500);
+                plan = {};
+                buffers.poison();
+            } else {
+                // Its part may have been done without the victim; if not, it is told why.
+                try {
+                    plan.run();
+                } catch (const Error& error) {
+                    check(error.code() == ErrorCode::state, "a dropped plan ends with: {}", error.what());
+                    check(std::string(error.what()).find(fmt::format("rank {} destroyed its plan", victim)) != std::string::npos,
+                          "a dropped plan ends with: {}", error.what());
+                }
+            }
+            scene.world.barrier();
+        }
+}
+
+}  // namespace rollcall::test

@@ -1,0 +1,143 @@
+/// \file
+/// Scenarios of ranks that sleep or compute, of the background thread, and of progress that the host drives.
+#include <poll.h>
+
+#include "tests/process/ranks/collectives.hpp"
+
+namespace rollcall::test {
+
+// Owners that sleep must be woken by notices: every one that is missed would hang. Words: algorithm, count, greatest sleep.
+ROLLCALL_SCENARIO(wakes) {
+    Random own = own_random(scene, 23);
+    const std::string algorithm = scene.word(0);
+    for (int i = 0; i < scene.number(1, 2000); ++i) {
+        delay(own, static_cast<std::uint64_t>(scene.number(2, 200)));
+        std::uint64_t value = scene.rank == i % scene.size ? static_cast<std::uint64_t>(i) + 1 : 0;
+        scene.world.broadcast(value, i % scene.size, {.algorithm = algorithm, .segment_bytes = {}, .timeout = {}});
+        check(value == static_cast<std::uint64_t>(i) + 1, "broadcast {} gave {}", i, value);
+    }
+}
+
+// The root has started a broadcast and computes; its background thread may have parked. Receivers that arrive then are
+// served: the root calls nothing before they have the data. Words: algorithm, count.
+ROLLCALL_SCENARIO(parked_root) {
+    if (scene.size < 2) return;
+    Random own = own_random(scene, 29);
+    const std::uint64_t receivers = static_cast<std::uint64_t>(scene.size - 1);
+    for (std::uint64_t i = 1; i <= static_cast<std::uint64_t>(scene.number(1, 100)); ++i) {
+        const std::string algorithm = scene.word(0);
+        std::vector<std::byte> data(5000);
+        if (scene.rank == 0) {
+            data = pattern(data.size(), i);
+            Request request = scene.world.start_broadcast(std::span(data), 0, {.algorithm = algorithm, .segment_bytes = {}, .timeout = {}});
+            scene.await(0, i * receivers);
+            request.wait();
+        } else {
+            sleep_us(static_cast<std::int64_t>(own() % 4000));
+            scene.world.broadcast(std::span(data), 0, {.algorithm = algorithm, .segment_bytes = {}, .timeout = {}});
+            scene.at(0).fetch_add(1);
+        }
+        check_pattern(data.data(), data.size(), i, "a broadcast of a parked root");
+    }
+    if (scene.rank == 0) fmt::print("{} parks\n", scene.job.progress_statistics().background_parks);
+}
+
+// An event loop of the program: requests are started, then progress() when the descriptor says so.
+ROLLCALL_SCENARIO(event_loop) {
+    for (std::uint64_t round = 0; round < static_cast<std::uint64_t>(scene.number(0, 50)); ++round) {
+        const std::uint64_t bytes = round % 3 == 0 ? 200'000 : 8;
+        const auto out = pattern(bytes, key(scene.rank, round));
+        std::vector<std::byte> in(bytes);
+        std::vector<std::byte> all = scene.rank == 0 ? pattern(1000, round) : std::vector<std::byte>(1000);
+        Request requests[] = {
+            scene.world.start_send(std::span(out), scene.next()), scene.world.start_receive(std::span(in), scene.previous()),
+            scene.world.start_broadcast(std::span(all), 0,
+                                        {.algorithm = round % 2 ? "binomial" : "arrival_blocking", .segment_bytes = {}, .timeout = {}}),
+            scene.world.start_barrier()};
+        for (;;) {
+            bool done = true;
+            for (Request& request : requests)
+                if (!request.test()) done = false;
+            if (done) break;
+            if (scene.job.prepare_to_sleep()) {
+                pollfd entry{scene.job.progress_descriptor(), POLLIN, 0};
+                ::poll(&entry, 1, 20'000);
+                check(entry.revents != 0, "it was not woken for 20 s");
+            }
+            while (scene.job.progress()) {
+            }
+        }
+        check_pattern(in.data(), bytes, key(scene.previous(), round), "a message in an event loop");
+        check_pattern(all.data(), all.size(), round, "a broadcast in an event loop");
+    }
+    scene.world.barrier();
+}
+
+// Who computes for long is left alone: the background thread sleeps until something comes. With nothing under way, and
+// with operations that wait. Words: milliseconds.
+ROLLCALL_SCENARIO(idle) {
+    for (const bool waiting : {false, true}) {
+        scene.world.barrier();
+        int value = 0;
+        Request request, barrier;
+        if (waiting) request = scene.world.start_receive(std::span(&value, 1), scene.previous(), 8);
+        if (waiting && scene.rank == 0) barrier = scene.world.start_barrier();
+        const ProgressStatistics before = scene.job.progress_statistics();
+        sleep_us(1000 * scene.number(0, 1000));
+        const ProgressStatistics after = scene.job.progress_statistics();
+        const std::uint64_t looks = after.background_looks - before.background_looks;
+        fmt::print("rank {} slept {} ms{}: {} looks, {} parks, {} us of CPU\n", scene.rank, scene.number(0, 1000),
+                   waiting ? " with receives" : "", looks, after.background_parks - before.background_parks,
+                   (after.background_cpu_time - before.background_cpu_time) / 1000);
+        // One that does not sleep looks some ten thousand times a second.
+        check(looks < 500, "the background thread has looked {} times though nothing happened", looks);
+        if (waiting && scene.rank != 0) barrier = scene.world.start_barrier();
+        if (waiting) {
+            scene.world.send(scene.rank, scene.next(), 8);
+            request.wait();
+            barrier.wait();
+        }
+    }
+}
+
+// A paused background thread does not move anything; calls do, and it does again when resumed.
+ROLLCALL_SCENARIO(pause) {
+    if (scene.size < 2) return;
+    constexpr std::uint64_t kBytes = 1 << 20;
+    for (std::size_t round = 0; round < 3; ++round) {
+        scene.world.barrier();
+        if (scene.rank == 0) {
+            scene.await(10 * round);
+            const auto out = pattern(kBytes, round);
+            Request send = scene.world.start_send(std::span(out), 1);
+            for (int i = 0; i < 50; ++i) {
+                check(!send.test(), "a send was done though nobody took it");
+                sleep_us(500);
+            }
+            scene.raise(10 * round + 1);
+            send.wait();  // lands, now that the background thread is back
+            scene.raise(10 * round + 2);
+        } else if (scene.rank == 1) {
+            scene.job.pause_background();
+            scene.job.pause_background();
+            // A look that it has begun must end before it counts as paused.
+            sleep_us(20'000);
+            scene.raise(10 * round);
+            scene.await(10 * round + 1);
+            scene.job.resume_background();
+            scene.job.resume_background();
+            scene.await(10 * round + 2);
+            std::vector<std::byte> in(kBytes);
+            scene.world.receive(std::span(in), 0);
+            check_pattern(in.data(), kBytes, round, "after a pause");
+        }
+    }
+    scene.job.pause_background();
+    scene.world.barrier();
+    int value = scene.rank;
+    scene.world.broadcast(value, 0);
+    check(value == 0, "a broadcast while paused");
+    scene.job.resume_background();
+}
+
+}  // namespace rollcall::test

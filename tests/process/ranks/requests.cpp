@@ -1,0 +1,222 @@
+/// \file
+/// Scenarios of requests that are waited for in parts, given up, or have deadlines of their own, and of messages whose size is asked for.
+#include <cstdlib>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "tests/process/ranks/messages.hpp"
+
+namespace rollcall::test {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr milliseconds kShort(20);
+constexpr seconds kPatience(60);
+
+bool says(const Error& error, const std::string& what) { return std::string(error.what()).find(what) != std::string::npos; }
+
+}  // namespace
+
+// wait_for() leaves the request alive; what comes later is what it gets.
+ROLLCALL_SCENARIO(wait_in_parts) {
+    const Communicator& world = scene.world;
+    int got = -1;
+    Request receive = world.start_receive(got, scene.previous(), 1);
+    for (int i = 0; i < 3; ++i) check(!receive.wait_for(milliseconds(i)), "a receive of nothing is done");
+    check(bool(receive), "wait_for() took an unfinished request");
+    world.barrier();
+    Request send = world.start_send(scene.rank, scene.next(), 1);
+    const std::optional<Received> received = receive.wait_for(kPatience);
+    check(received && received->bytes == sizeof(int) && got == scene.previous(), "it got {}", got);
+    check(!receive && receive.wait_for(Timeout::zero()), "a request that is done is not empty");
+    send.wait();
+    // Of a collective operation.
+    if (scene.rank == 0 && scene.size > 1) {
+        Request barrier = world.start_barrier();
+        check(!barrier.wait_for(kShort), "a barrier is done that nobody else has entered");
+        scene.raise(0);
+        check(barrier.wait_for(kPatience).has_value(), "a barrier took a minute");
+    } else {
+        if (scene.size > 1) scene.await(0);
+        world.barrier();
+    }
+    still_works(world);
+}
+
+// A request that is cancelled is empty, and its message goes to the next receive; one that is done keeps its result.
+ROLLCALL_SCENARIO(cancelled_requests) {
+    const Communicator& world = scene.world;
+    int nobody = -1;
+    Request receive = world.start_receive(nobody, scene.previous(), 1);
+    check(receive.cancel() && !receive, "a receive of nothing could not be cancelled");
+    check(!receive.cancel(), "an empty request was cancelled");
+    world.barrier();
+    Request send = world.start_send(scene.rank, scene.next(), 1);
+    check(world.receive<int>(scene.previous(), 1) == scene.previous() && nobody == -1, "a message went into a cancelled receive");
+    send.wait();
+    int got = -1;
+    Request done = world.start_receive(got, scene.previous(), 2);
+    world.barrier();
+    world.send(scene.rank, scene.next(), 2);
+    while (!done.wait_for(kShort)) {
+    }
+    done = world.start_send(scene.rank, scene.rank, 3);
+    check(world.receive<int>(scene.rank, 3) == scene.rank, "a message to itself");
+    check(!done.cancel() && done, "what was done was cancelled");
+    check(done.wait().bytes == 0, "a send has received something");
+    // A collective operation that one rank cancels: others may have done their part, and get no further. The last one comes afterwards,
+    // so that the barrier is not over before.
+    if (scene.size > 1) {
+        const Communicator part = world.duplicate();
+        const int last = scene.size - 1;
+        if (scene.rank == 0) {
+            Request barrier = part.start_barrier();
+            check(barrier.cancel() && !barrier, "a barrier could not be cancelled");
+            world.send(last, last, 4);
+        } else {
+            if (scene.rank == last) check(world.receive<int>(0, 4) == last, "a word is wrong");
+            try {
+                part.barrier(kPatience);
+            } catch (const Error& error) {
+                check(error.code() == ErrorCode::state, "it says '{}'", error.what());
+            }
+        }
+        const Error error = expect_error(ErrorCode::state, "a barrier afterwards", [&] { part.barrier(kPatience); });
+        check(says(error, "was cancelled"), "it says '{}'", error.what());
+    }
+    still_works(world);
+}
+
+// A request has the deadline that it was started with, however it is waited for.
+ROLLCALL_SCENARIO(own_deadlines) {
+    const Communicator& world = scene.world;
+    int got = -1;
+    const auto nothing = [&] { return world.start_receive(got, scene.previous(), 1, kShort); };
+    const auto late = [&](const char* how, const std::function<void(Request&)>& wait) {
+        Request request = nothing();
+        const Error error = expect_error(ErrorCode::timeout, how, [&] { wait(request); });
+        check(says(error, "20.0 ms"), "{} says '{}'", how, error.what());
+        check(!request, "{} left a request that is given up", how);
+    };
+    late("wait", [](Request& request) { request.wait(); });
+    late("wait for longer", [](Request& request) { request.wait(kPatience); });
+    late("wait for ever", [](Request& request) { request.wait(kForever); });
+    late("wait_for", [](Request& request) { request.wait_for(kPatience); });
+    late("test", [](Request& request) {
+        while (!request.test()) sleep_us(100);
+    });
+    late("wait_all", [](Request& request) { Request::wait_all(std::span(&request, 1)); });
+    late("wait_any", [](Request& request) {
+        check(Request::wait_any(std::span(&request, 1)) == 0 && request, "wait_any does not keep what failed");
+        request.wait();
+    });
+    // Of two, the one whose deadline is over; the other one goes on.
+    std::vector<Request> two(2);
+    two[0] = world.start_receive(got, scene.previous(), 2);
+    int never = -1;
+    two[1] = world.start_receive(never, scene.previous(), 1, kShort);
+    check(Request::wait_any(two) == 1, "wait_any gave the one that has no deadline");
+    expect_error(ErrorCode::timeout, "its wait", [&] { two[1].wait(); });
+    world.barrier();
+    Request send = world.start_send(scene.rank, scene.next(), 2, kPatience);
+    two[0].wait();
+    check(got == scene.previous(), "the other request got {}", got);
+    send.wait();
+    if (scene.size > 1) {
+        const Communicator part = world.duplicate();
+        if (scene.rank == 0) {
+            CollectiveOptions options;
+            options.timeout = kShort;
+            Request call = part.start_broadcast(got, 1, options);
+            expect_error(ErrorCode::timeout, "a broadcast whose root does not come", [&] { call.wait(); });
+            expect_error(ErrorCode::invalid_argument, "a deadline below 0", [&] { world.start_send(got, 0, 0, milliseconds(-1)); });
+        }
+    }
+    still_works(world);
+}
+
+// With ROLLCALL_TIMEOUT, which holds wherever no other time is given.
+ROLLCALL_SCENARIO(default_timeouts) {
+    const Communicator& world = scene.world;
+    int got = -1;
+    std::vector<Request> requests;
+    requests.push_back(world.start_receive(got, scene.previous(), 1));
+    const Error any = expect_error(ErrorCode::timeout, "wait_any", [&] { Request::wait_any(requests); });
+    check(says(any, "2.00 s") && requests[0], "wait_any says '{}'", any.what());
+    expect_error(ErrorCode::timeout, "next_size", [&] { world.next_size(scene.previous(), 1); });
+    const Error all = expect_error(ErrorCode::timeout, "wait_all", [&] { Request::wait_all(requests); });
+    check(says(all, "2.00 s") && !requests[0], "wait_all says '{}'", all.what());
+    world.barrier(kPatience);
+}
+
+// The size of the next message is known before it is received, and the message stays. Words: how many are sent at a time.
+ROLLCALL_SCENARIO(next_sizes) {
+    const Communicator& world = scene.world;
+    const Error nothing =
+        expect_error(ErrorCode::timeout, "the size of nothing", [&] { world.next_size(scene.previous(), 100'000, kShort); });
+    check(says(nothing, "tag 100000"), "it says '{}'", nothing.what());
+    expect_error(ErrorCode::invalid_argument, "the size of what nobody sends", [&] { world.next_size(scene.size, 5); });
+    const int count = scene.number(0, 3);
+    for (const std::uint64_t bytes : {0, 1, 100, 8192, 100'000, 3 << 20}) {
+        if (bytes * static_cast<std::uint64_t>(count) > (16 << 20)) continue;
+        // In this order, all to be sent before the first is asked for; asked for from the last tag to the first.
+        std::vector<std::vector<std::byte>> out;
+        std::vector<Request> sends;
+        for (int i = 0; i < count; ++i) {
+            out.push_back(pattern(bytes + static_cast<std::uint64_t>(i), key(scene.rank, static_cast<std::uint64_t>(i))));
+            sends.push_back(world.start_send(out.back(), scene.next(), static_cast<Tag>(i)));
+        }
+        for (int i = count; i-- > 0;) {
+            const auto tag = static_cast<Tag>(i);
+            const std::uint64_t expected = bytes + tag;
+            for (int again = 0; again < 2; ++again) {
+                const std::uint64_t size = world.next_size(scene.previous(), tag, kPatience);
+                check(size == expected, "the next message has {} bytes instead of {}", size, expected);
+            }
+            std::vector<std::byte> in(3, std::byte{7});
+            world.receive_resized(in, scene.previous(), tag, kPatience);
+            check(in.size() == expected, "a vector has become {} bytes long instead of {}", in.size(), expected);
+            check_pattern(in.data(), in.size(), key(scene.previous(), tag), "a message whose size was asked for");
+        }
+        Request::wait_all(sends, kPatience);
+    }
+    // Asked for before it is sent, beside a receive that comes first.
+    int first = -1;
+    Request receive = world.start_receive(first, scene.previous(), 9);
+    std::vector<Request> sends;
+    std::thread sender([&] {
+        sleep_us(2000);
+        sends.push_back(world.start_send(scene.rank, scene.next(), 9));
+        sends.push_back(world.start_send(std::string_view("hello"), scene.next(), 9));
+    });
+    const std::uint64_t size = world.next_size(scene.previous(), 9, kPatience);
+    sender.join();
+    check(size == 5, "the message after that of a receive has {} bytes", size);
+    receive.wait();
+    // What ends within an element is not taken.
+    std::vector<short> numbers(1);
+    expect_error(ErrorCode::mismatch, "five bytes for a vector of two-byte numbers",
+                 [&] { world.receive_resized(numbers, scene.previous(), 9, kPatience); });
+    std::string text;
+    world.receive_resized(text, scene.previous(), 9, kPatience);
+    check(text == "hello" && first == scene.previous(), "it came as '{}'", text);
+    Request::wait_all(sends);
+    still_works(world);
+}
+
+// Who waits for the size of a message hears of its sender's death.
+ROLLCALL_SCENARIO(size_of_the_dead) {
+    if (scene.rank == 1) std::_Exit(0);
+    const Error error = expect_error(ErrorCode::peer_failed, "the size of a message of a rank that is gone",
+                                     [&] { scene.world.next_size(1, 0, kPatience); });
+    check(error.failed_rank() == 1 && says(error, "next_size"), "it says '{}'", error.what());
+    end_without_the_dead(scene);
+}
+
+}  // namespace rollcall::test

@@ -1,0 +1,190 @@
+/// \file
+/// The transport by its name, and several transports in one process.
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "tests/process/harness.hpp"
+#include "transports/catalogue.hpp"
+#include "transports/transport.hpp"
+
+#if defined(__SANITIZE_ADDRESS__)
+// As tests/lsan.supp says to the ranks: here the test itself has transports.
+extern "C" const char* __lsan_default_suppressions();
+extern "C" const char* __lsan_default_suppressions() { return "leak:libucs.so\nleak:libuct.so\n"; }
+#endif
+
+namespace rollcall::test {
+namespace {
+
+using transport::Outcome;
+using transport::Started;
+
+TEST(TransportName, IsReadByTheRanks) {
+    expect_success(2, {"sizes", "typed"}, {.environment = {"ROLLCALL_TRANSPORT=ucx"}, .launcher = {}});
+}
+
+TEST(TransportName, ThatThereIsNotIsToldByEachRank) {
+    const Ended ended = run_ranks(2, {"sizes"}, {.environment = {"ROLLCALL_TRANSPORT=carrier_pigeon"}, .launcher = {}});
+    EXPECT_EQ(ended.code, 5) << ended.out << ended.error;
+    EXPECT_FALSE(lines_with(ended.out, "ROLLCALL_TRANSPORT='carrier_pigeon' is not allowed; allowed: ucx, ofi, auto").empty())
+        << ended.out << ended.error;
+    EXPECT_TRUE(lines_with(ended.out, " done").empty()) << ended.out;
+}
+
+/// A job of so many ranks where /dev/shm has this size. As root: it is mounted for the job.
+JobOptions with_shared_memory(const char* size, int ranks) {
+    return {.environment = {"ROLLCALL_TRANSPORT=ucx", "UCX_TLS=posix,self"},
+            .launcher = {},
+            .starter = {"unshare", "-m", "sh", "-c", fmt::format("mount -t tmpfs -o size={} tmpfs /dev/shm && exec \"$@\"", size), "sh",
+                        ROLLCALL_COMMAND, "run", "-n", std::to_string(ranks)}};
+}
+
+TEST(SharedMemory, OfAContainersDefaultHoldsManyRanks) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root may mount a /dev/shm";
+    // As many for its size as 32 in the 64 MiB of a container.
+    expect_success(8, {"typed"}, with_shared_memory("16m", 8));
+}
+
+TEST(SharedMemory, ThatIsTooSmallIsToldWithWhatIsNeeded) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root may mount a /dev/shm";
+    const Ended ended = run_ranks(4, {"typed"}, with_shared_memory("2m", 4));
+    EXPECT_EQ(ended.code, 5) << ended.out << ended.error;
+    EXPECT_TRUE(has(ended.out, "/dev/shm is too small: the 4 ranks on this host need ")) << ended.out << ended.error;
+    EXPECT_TRUE(has(ended.out, "it has 2.0 MiB")) << ended.out;
+}
+
+TEST(Ucx, WritesItsWarningsToStandardErrorOnly) {
+    const Ended ended = run_ranks(2, {"typed"}, {.environment = {"ROLLCALL_TRANSPORT=ucx", "UCX_ROLLCALL_TEST_NOTHING=1"}, .launcher = {}});
+    EXPECT_EQ(ended.code, 0) << ended.error;
+    EXPECT_TRUE(has(ended.error, "UCX_ROLLCALL_TEST_NOTHING")) << ended.error;
+    EXPECT_FALSE(has(ended.out, "UCX_ROLLCALL_TEST_NOTHING")) << ended.out;
+}
+
+TEST(Ucx, ThatFindsNoTransportIsToldWithTheChoiceOfTheUser) {
+    const Ended ended = run_ranks(1, {"typed"}, {.environment = {"ROLLCALL_TRANSPORT=ucx", "UCX_TLS=nonsense"}, .launcher = {}});
+    EXPECT_EQ(ended.code, 5) << ended.error;
+    EXPECT_TRUE(has(ended.out, "with UCX_TLS=nonsense")) << ended.out;
+}
+
+// One end of a job of two, both in this process.
+struct End final : transport::Sink, transport::Completion {
+    explicit End(int its_rank) : rank(its_rank) {
+        transport::TransportOptions options;
+        options.rank = rank;
+        options.size = 2;
+        transport = transport::make_transport("ucx", options);
+        address = transport->address();
+        transport->attach(*this);
+    }
+    void on_message(std::span<const std::byte> header, transport::ConstBytes payload) noexcept override {
+        heard.assign(reinterpret_cast<const char*>(header.data()), header.size());
+        heard.append(static_cast<const char*>(payload.data), payload.size);
+    }
+    void on_offer(std::span<const std::byte>, const transport::Offer& offer) noexcept override { offered = offer; }
+    void on_peer_unreachable(int, std::string_view why) noexcept override { lost = why; }
+    void on_board_changed(std::uint64_t, std::uint64_t) noexcept override {}
+    void complete(Outcome outcome) noexcept override { ++(outcome == Outcome::ok ? completed : failed); }
+    void note(Started started) {
+        if (started != Started::pending) complete(started == Started::done ? Outcome::ok : Outcome::failed);
+    }
+    std::span<const std::byte> header() const { return std::as_bytes(std::span(text)); }
+
+    int rank;
+    char text[5] = {'f', 'r', 'o', 'm', ' '};
+    std::unique_ptr<transport::Transport> transport;
+    std::vector<std::byte> address;
+    std::string heard, lost;
+    transport::Offer offered;
+    int completed = 0, failed = 0;
+};
+
+// Two ends that know each other.
+struct Two {
+    Two() {
+        const std::vector<std::span<const std::byte>> addresses = {ends[0].address, ends[1].address};
+        for (End& end : ends) end.transport->connect(addresses, nullptr);
+    }
+    // Lets all of them progress until this is so.
+    template <class Condition>
+    static bool until(std::vector<Two*> all, Condition condition) {
+        for (const auto begin = std::chrono::steady_clock::now(); !condition();) {
+            for (Two* two : all)
+                for (End& end : two->ends) end.transport->progress();
+            if (std::chrono::steady_clock::now() - begin > std::chrono::seconds(20)) return false;
+        }
+        return true;
+    }
+    End ends[2] = {End(0), End(1)};
+};
+
+TEST(Transports, SeveralInOneProcessDoNotMeet) {
+    Two one, other;
+    const std::vector<Two*> all = {&one, &other};
+    const std::string first = "the first", second = "the second";
+    std::string large(1 << 20, 'x'), landed(large.size(), ' ');
+    large.back() = 'y';
+    one.ends[0].note(
+        one.ends[0].transport->send(1, one.ends[0].header(), {first.data(), first.size()}, transport::Path::eager, one.ends[0]));
+    other.ends[0].note(
+        other.ends[0].transport->send(1, other.ends[0].header(), {second.data(), second.size()}, transport::Path::eager, other.ends[0]));
+    ASSERT_TRUE(Two::until(all, [&] { return !one.ends[1].heard.empty() && !other.ends[1].heard.empty(); }));
+    EXPECT_EQ(one.ends[1].heard, "from the first");
+    EXPECT_EQ(other.ends[1].heard, "from the second");
+
+    // A large one through one of them; the other hears nothing of it.
+    one.ends[1].note(
+        one.ends[1].transport->send(0, one.ends[1].header(), {large.data(), large.size()}, transport::Path::large, one.ends[1]));
+    ASSERT_TRUE(Two::until(all, [&] { return one.ends[0].offered.size == large.size(); }));
+    one.ends[0].note(one.ends[0].transport->fetch(one.ends[0].offered, {landed.data(), landed.size()}, one.ends[0]));
+    ASSERT_TRUE(Two::until(all, [&] { return one.ends[0].completed == 2 && one.ends[1].completed == 1; }));
+    EXPECT_EQ(landed, large);
+    EXPECT_EQ(other.ends[0].offered.size, 0u);
+
+    // Each has a board of its own.
+    const std::uint64_t word = 42;
+    other.ends[0].transport->put(1, 64, std::as_bytes(std::span(&word, 1)));
+    const auto at = [](End& end) {
+        return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(end.transport->board().data() + 64)).load(std::memory_order_acquire);
+    };
+    ASSERT_TRUE(Two::until(all, [&] { return at(other.ends[1]) == word; }));
+    EXPECT_EQ(at(one.ends[1]), 0u);
+
+    ASSERT_TRUE(Two::until(all, [&] {
+        bool closed = true;
+        for (Two* two : all)
+            for (End& end : two->ends) closed = end.transport->close() && closed;
+        return closed;
+    }));
+    for (Two* two : all)
+        for (End& end : two->ends) EXPECT_EQ(end.lost, "");
+}
+
+// Boards that were not closed are left to the end of the process, each for itself.
+TEST(Transports, CanBeDroppedWhileOthersGoOn) {
+    Two stays;
+    {
+        Two goes;
+        const std::string text = "one that goes";
+        goes.ends[0].note(
+            goes.ends[0].transport->send(1, goes.ends[0].header(), {text.data(), text.size()}, transport::Path::eager, goes.ends[0]));
+        ASSERT_TRUE(Two::until({&goes}, [&] { return !goes.ends[1].heard.empty(); }));
+    }
+    const std::string text = "one that stays";
+    stays.ends[0].note(
+        stays.ends[0].transport->send(1, stays.ends[0].header(), {text.data(), text.size()}, transport::Path::eager, stays.ends[0]));
+    ASSERT_TRUE(Two::until({&stays}, [&] { return !stays.ends[1].heard.empty(); }));
+    EXPECT_EQ(stays.ends[1].heard, "from one that stays");
+    ASSERT_TRUE(Two::until({&stays}, [&] {
+        const bool first = stays.ends[0].transport->close();
+        return stays.ends[1].transport->close() && first;
+    }));
+}
+
+}  // namespace
+}  // namespace rollcall::test

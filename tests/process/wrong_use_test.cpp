@@ -1,0 +1,75 @@
+/// \file
+/// An interface that is used wrongly on purpose: who did it is told in a sentence, and nobody else notices. What each scenario checks
+/// is in ranks/wrong_use.cpp.
+#include <csignal>
+
+#include "tests/process/harness.hpp"
+
+namespace rollcall::test {
+namespace {
+
+JobOptions with(Words environment) { return {.environment = std::move(environment), .launcher = {}}; }
+
+JobOptions within(std::string limit, Words environment = {}) {
+    JobOptions options;
+    options.environment = std::move(environment);
+    options.limit = std::move(limit);
+    return options;
+}
+
+TEST(WrongUse, DeadlinesBelowZeroAreRefused) {
+    for (const int ranks : {1, 3}) expect_success(ranks, {"negative_timeouts"});
+}
+
+TEST(WrongUse, NearlyForEverIsForEver) {
+    for (const int ranks : {1, 2}) expect_success(ranks, {"nearly_for_ever"});
+}
+
+TEST(WrongUse, TheDeadlineOfWaitAllIsOneForAll) {
+    for (const int ranks : {2, 3}) expect_success(ranks, {"one_deadline_for_all"});
+}
+
+TEST(WrongUse, AForkedChildIsNoRank) {
+    for (const int ranks : {1, 3}) expect_success(ranks, {"forked_child"});
+    expect_success(2, {"forked_child"}, with({"ROLLCALL_PROGRESS=host"}));
+}
+
+TEST(WrongUse, ThereIsOneJob) {
+    for (const int ranks : {1, 2}) expect_success(ranks, {"second_job"});
+}
+
+TEST(WrongUse, ImpossibleSizesAreRefused) {
+    for (const int ranks : {1, 3}) expect_success(ranks, {"impossible_sizes"}, within("20s"));
+}
+
+TEST(WrongUse, CrossedRootsAreTold) {
+    for (const int ranks : {2, 4})
+        for (const std::string what : {"auto:broadcast", "linear:broadcast", "binomial:broadcast", "linear:scatter", "linear:gather"})
+            expect_success(ranks, {"crossed_roots:" + what}, within("30s", {"ROLLCALL_MISMATCH_PROBE=20ms"}));
+}
+
+TEST(WrongUse, CrossedRootsOfTheLastCallAreToldAtTheEnd) {
+    for (const int ranks : {2, 4})
+        expect_success(ranks, {"crossed_roots:linear:broadcast:end"}, within("30s", {"ROLLCALL_MISMATCH_PROBE=20ms"}));
+}
+
+TEST(WrongUse, AnAbortIsAFailureWhateverItsCode) {
+    for (const auto& [code, expected] :
+         std::vector<std::pair<std::string, int>>{{"1", 1}, {"255", 255}, {"0", 255}, {"256", 255}, {"300", 255}, {"-1", 255}}) {
+        const Ended ended = run_ranks(2, {"aborts_with:" + code});
+        EXPECT_EQ(ended.code, expected) << "code " << code << "\n" << ended.out << ended.error;
+        EXPECT_TRUE(has(ended.error, "enough"));
+    }
+    EXPECT_EQ(run_ranks(2, {"aborts_with:512:c"}).code, 255);
+}
+
+TEST(WrongUse, AJobThatIsEndedIsTheSubjectOfItsSentence) {
+    const Ended ended = run_ranks(3, {"interrupts_its_launcher"}, {.environment = {}, .launcher = {"--grace", "60s"}});
+    EXPECT_EQ(ended.code, 128 + SIGINT) << ended.out << ended.error;
+    const Words told = lines_with(ended.out, " told: ");
+    EXPECT_EQ(told.size(), 3u) << ended.out << ended.error;
+    for (const std::string& line : told) EXPECT_TRUE(has(line, "the job is being ended"));
+}
+
+}  // namespace
+}  // namespace rollcall::test

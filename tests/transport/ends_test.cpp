@@ -1,0 +1,334 @@
+// What every transport promises of boards, of owners that sleep, and of peers that go.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <vector>
+
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/common.hpp"
+#include "tests/transport/world.hpp"
+#include "transports/catalogue.hpp"
+
+extern char** environ;
+
+namespace rollcall::test {
+namespace {
+
+using transport::Outcome;
+using transport::Path;
+using transport::PutWake;
+
+class Ends : public testing::TestWithParam<Way> {};
+INSTANTIATE_TEST_SUITE_P(Transport, Ends, testing::ValuesIn(ways()), &name_of_way);
+
+std::uint64_t word_at(End& end, std::uint64_t offset) {
+    return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(end.transport->board().data() + offset)).load(std::memory_order_acquire);
+}
+
+TEST_P(Ends, SeeWhatIsPutOnTheirBoards) {
+    World world(GetParam(), 3);
+    for (int rank = 0; rank < world.size(); ++rank)
+        for (std::uint64_t at = 0; at < world[rank].transport->board().size(); at += 8) ASSERT_EQ(word_at(world[rank], at), 0u);
+    // Each of two ranks writes places of its own, of all lengths there are.
+    for (std::uint64_t words = 1; words <= 8; ++words)
+        for (const int from : {1, 2}) {
+            std::vector<std::uint64_t> values(words, 100 * words + static_cast<std::uint64_t>(from));
+            const std::uint64_t offset = (words * 2 + static_cast<std::uint64_t>(from)) * 128;
+            world[from].transport->put(0, offset, std::as_bytes(std::span(values)));
+            values.assign(words, 0);  // copied at the call
+        }
+    for (std::uint64_t words = 1; words <= 8; ++words)
+        for (const int from : {1, 2}) {
+            const std::uint64_t offset = (words * 2 + static_cast<std::uint64_t>(from)) * 128;
+            for (std::uint64_t i = 0; i < words; ++i)
+                ASSERT_TRUE(
+                    world.until([&] { return word_at(world[0], offset + 8 * i) == 100 * words + static_cast<std::uint64_t>(from); }));
+            EXPECT_EQ(word_at(world[0], offset + 8 * words), 0u);
+        }
+    EXPECT_TRUE(world.close());
+}
+
+// Where boards can be written directly, that and a put reach the same memory.
+TEST_P(Ends, ReadWhatTheyWriteDirectlyOnBoards) {
+    World world(GetParam(), 2);
+    std::byte* const direct = world[0].transport->peer_board(1);
+    if (!direct) GTEST_SKIP() << "boards are not shared";
+    EXPECT_TRUE(world[0].transport->shares_memory());
+    std::atomic_ref(*reinterpret_cast<std::uint64_t*>(direct + 256)).store(7);
+    EXPECT_EQ(word_at(world[1], 256), 7u);
+    EXPECT_TRUE(world.close());
+}
+
+bool is_readable(int descriptor, int milliseconds) {
+    pollfd one{descriptor, POLLIN, 0};
+    return ::poll(&one, 1, milliseconds) > 0;
+}
+
+// Lets everything come to rest and prepares a rank to sleep.
+bool falls_asleep(World& world, int rank) {
+    const auto quiet = std::chrono::milliseconds(5);
+    auto since = std::chrono::steady_clock::now();
+    for (const auto begin = since; std::chrono::steady_clock::now() - begin < std::chrono::seconds(20);) {
+        bool any = false;
+        for (int each = 0; each < world.size(); ++each) any = world[each].transport->progress() > 0 || any;
+        if (any) since = std::chrono::steady_clock::now();
+        if (std::chrono::steady_clock::now() - since > quiet && world[rank].transport->arm()) return true;
+    }
+    return false;
+}
+
+TEST_P(Ends, ThatSleepAreWokenByWhatComes) {
+    World world(GetParam(), 2);
+    const int descriptor = world[1].transport->descriptor();
+    if (descriptor < 0) GTEST_SKIP() << "this transport cannot be slept on";
+    ASSERT_TRUE(world.meet(0, 1));
+    std::vector<std::byte> payload = pattern(200'000, 1), landed(payload.size());
+    const auto wakes = [&](const char* by) {
+        for (int tries = 0; tries < 5'000; ++tries) {
+            world[0].transport->progress();
+            if (is_readable(descriptor, 1)) return true;
+        }
+        ADD_FAILURE() << "not woken by " << by;
+        return false;
+    };
+    for (const std::size_t size : {8u, 8000u}) {
+        ASSERT_TRUE(falls_asleep(world, 1));
+        Told sent;
+        sent.note(world[0].transport->send(1, header_of(0, 1), {payload.data(), size}, Path::eager, sent));
+        ASSERT_TRUE(wakes("an eager message"));
+        ASSERT_TRUE(world.until([&] { return sent.ended() && !world[1].heard.empty(); }));
+        world[1].heard.clear();
+    }
+    ASSERT_TRUE(falls_asleep(world, 1));
+    Told sent, fetched;
+    sent.note(world[0].transport->send(1, header_of(0, 1), {payload.data(), payload.size()}, Path::large, sent));
+    ASSERT_TRUE(wakes("an offer"));
+    ASSERT_TRUE(world.until([&] { return !world[1].heard.empty(); }));
+    // The receiver fetches, and sleeps until something moves.
+    fetched.note(world[1].transport->fetch(world[1].heard.front().offer, {landed.data(), landed.size()}, fetched));
+    while (!fetched.ended()) {
+        while (world[1].transport->progress() > 0) {
+        }
+        if (!fetched.ended() && world[1].transport->arm()) {
+            ASSERT_TRUE(wakes("the data of a fetch"));
+        }
+    }
+    EXPECT_TRUE(landed == payload);
+    ASSERT_TRUE(world.until([&] { return sent.ended(); }));
+    if (world[0].transport->put_wake(1) == PutWake::wakes) {
+        ASSERT_TRUE(falls_asleep(world, 1));
+        const std::uint64_t word = 9;
+        world[0].transport->put(1, 512, std::as_bytes(std::span(&word, 1)));
+        ASSERT_TRUE(wakes("a put"));
+    }
+    EXPECT_TRUE(world.close());
+}
+
+TEST_P(Ends, ThatSleepAreWokenByTheFirstMessageThereIs) {
+    World world(GetParam(), 2);
+    const int descriptor = world[1].transport->descriptor();
+    if (descriptor < 0) GTEST_SKIP() << "this transport cannot be slept on";
+    ASSERT_TRUE(falls_asleep(world, 1));
+    const auto payload = pattern(100, 1);
+    Told sent;
+    sent.note(world[0].transport->send(1, header_of(0, 1), {payload.data(), payload.size()}, Path::eager, sent));
+    // Each of them sleeps until its descriptor says something.
+    const auto sleep = [](End& end) {
+        do {
+            while (end.transport->progress() > 0) {
+            }
+        } while (!end.transport->arm());
+    };
+    sleep(world[0]);
+    for (int looks = 0; world[1].heard.empty() && looks < 1000; ++looks)
+        for (int rank = 0; rank < 2; ++rank)
+            if (is_readable(world[rank].transport->descriptor(), 20)) sleep(world[rank]);
+    EXPECT_EQ(world[1].heard.size(), 1u);
+    ASSERT_TRUE(world.until([&] { return sent.ended(); }));
+    EXPECT_TRUE(world.close());
+}
+
+TEST_P(Ends, ThatAreDisconnectedEndWhatIsPending) {
+    World world(GetParam(), 3);
+    ASSERT_TRUE(world.meet(0, 1));
+    const auto payload = pattern(1'000'000, 1);
+    Told offered, fetched, later;
+    offered.note(world[0].transport->send(1, header_of(0, 1), {payload.data(), payload.size()}, Path::large, offered));
+    Told to_zero;
+    to_zero.note(world[1].transport->send(0, header_of(1, 1), {payload.data(), payload.size()}, Path::large, to_zero));
+    ASSERT_TRUE(world.until([&] { return !world[0].heard.empty(); }));
+    std::vector<std::byte> landed(payload.size());
+    fetched.note(world[0].transport->fetch(world[0].heard.front().offer, {landed.data(), landed.size()}, fetched));
+    std::vector<int> pending;
+    world[0].transport->add_pending(pending);
+    EXPECT_FALSE(pending.empty());
+    world[0].transport->disconnect(1);
+    ASSERT_TRUE(world.until(0, [&] { return offered.ended() && fetched.ended(); }));
+    EXPECT_EQ(offered.outcome, Outcome::failed);
+    EXPECT_EQ(offered.times, 1);
+    if (!GetParam().is_simulated()) {  // there only a rank that was killed is gone
+        later.note(world[0].transport->send(1, header_of(0, 2), {}, Path::eager, later));
+        ASSERT_TRUE(later.ended());
+        EXPECT_EQ(later.outcome, Outcome::failed);
+    }
+    pending.clear();
+    world[0].transport->add_pending(pending);
+    EXPECT_TRUE(pending.empty());
+    // Others are not concerned.
+    EXPECT_TRUE(world.meet(0, 2));
+}
+
+// A process of its own, which is killed. It says its address, hears that of rank 0, and sends a message.
+struct Child {
+    explicit Child(const Way& way) {
+        int up[2], down[2];
+        EXPECT_EQ(::pipe(up), 0);
+        EXPECT_EQ(::pipe(down), 0);
+        posix_spawn_file_actions_t actions;
+        posix_spawn_file_actions_init(&actions);
+        posix_spawn_file_actions_adddup2(&actions, down[0], 0);
+        posix_spawn_file_actions_adddup2(&actions, up[1], 3);
+        const std::string self = std::filesystem::read_symlink("/proc/self/exe").string(), name = way.name;
+        char* const arguments[] = {const_cast<char*>(self.c_str()), const_cast<char*>("--peer"), const_cast<char*>(name.c_str()), nullptr};
+        EXPECT_EQ(::posix_spawn(&process, self.c_str(), &actions, nullptr, arguments, environ), 0);
+        posix_spawn_file_actions_destroy(&actions);
+        ::close(up[1]);
+        ::close(down[0]);
+        from = up[0];
+        to = down[1];
+    }
+    ~Child() {
+        kill();
+        ::close(from);
+        ::close(to);
+    }
+    void kill() {
+        if (process <= 0) return;
+        ::kill(process, SIGKILL);
+        ::waitpid(process, nullptr, 0);
+        // What its launcher would remove: libfabric's shared memory.
+        for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
+            if (entry.path().filename().string().starts_with(std::to_string(process) + ":")) std::filesystem::remove(entry.path());
+        process = -1;
+    }
+    pid_t process = -1;
+    int from = -1, to = -1;
+};
+
+void write_all(int descriptor, const void* data, std::size_t size) {
+    ASSERT_EQ(::write(descriptor, data, size), static_cast<ssize_t>(size));
+}
+std::vector<std::byte> read_address(int descriptor) {
+    std::uint32_t size = 0;
+    if (::read(descriptor, &size, sizeof size) != sizeof size) return {};
+    std::vector<std::byte> bytes(size);
+    if (::read(descriptor, bytes.data(), size) != static_cast<ssize_t>(size)) return {};
+    return bytes;
+}
+void write_address(int descriptor, const std::vector<std::byte>& address) {
+    const auto size = static_cast<std::uint32_t>(address.size());
+    write_all(descriptor, &size, sizeof size);
+    write_all(descriptor, address.data(), size);
+}
+
+std::unique_ptr<transport::Transport> one_of_two(const Way& way, int rank) {
+    prepare(way);
+    transport::TransportOptions options;
+    options.rank = rank;
+    options.size = options.local_size = 2;
+    if (const char* const provider = std::getenv("ROLLCALL_OFI_PROVIDER")) options.ofi_provider = provider;
+    return transport::make_transport(way.transport, options);
+}
+
+TEST_P(Ends, OutliveAPeerThatIsKilled) {
+    if (GetParam().is_simulated() || GetParam().single_copy) GTEST_SKIP() << "all of its ranks are in this process";
+    Child child(GetParam());
+    End end;
+    end.owned = one_of_two(GetParam(), 0);
+    end.owned->attach(end);
+    const auto mine = end.owned->address();
+    write_address(child.to, mine);
+    const auto its = read_address(child.from);
+    ASSERT_FALSE(its.empty());
+    end.owned->connect({mine, its}, nullptr);
+    const auto until = [&](const auto& condition) {
+        for (const auto begin = std::chrono::steady_clock::now(); !condition(); end.owned->progress())
+            if (std::chrono::steady_clock::now() - begin > std::chrono::seconds(20)) return false;
+        return true;
+    };
+    // It has sent a message and offers another one.
+    ASSERT_TRUE(until([&] { return end.heard.size() == 2; }));
+    child.kill();
+    const auto payload = pattern(1'000'000, 1);
+    std::vector<std::byte> landed(payload.size());
+    Told eager[50], offered, fetched;
+    for (Told& told : eager) told.note(end.owned->send(1, header_of(0, 1), {payload.data(), 8000}, Path::eager, told));
+    offered.note(end.owned->send(1, header_of(0, 2), {payload.data(), payload.size()}, Path::large, offered));
+    for (const Heard& message : end.heard)
+        if (message.offered) fetched.note(end.owned->fetch(message.offer, {landed.data(), message.offer.size}, fetched));
+    for (int i = 0; i < 1000; ++i) end.owned->progress();
+    // Whether it has noticed by itself or not: who started the process says so.
+    end.owned->disconnect(1);
+    ASSERT_TRUE(until([&] { return offered.ended() && fetched.ended(); }));
+    EXPECT_EQ(offered.outcome, Outcome::failed);
+    for (const Told& told : eager) EXPECT_EQ(told.times, 1);
+    Told later;
+    later.note(end.owned->send(1, header_of(0, 3), {}, Path::eager, later));
+    EXPECT_TRUE(later.ended() && later.outcome == Outcome::failed);
+    for (int i = 0; i < 1000; ++i) end.owned->progress();
+}
+
+std::size_t entries(const char* directory) {
+    std::size_t count = 0;
+    for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(directory)) ++count;
+    return count;
+}
+
+// Whatever a transport holds goes with it.
+TEST_P(Ends, ComeAndGo) {
+    const auto once = [&] {
+        World world(GetParam(), 2);
+        ASSERT_TRUE(world.meet(0, 1));
+        EXPECT_TRUE(world.close());
+    };
+    for (int i = 0; i < 3; ++i) once();
+    const std::size_t descriptors = entries("/proc/self/fd");
+    for (int i = 0; i < 12; ++i) once();
+    EXPECT_LE(entries("/proc/self/fd"), descriptors + 4);
+    const auto own = std::to_string(::getpid());
+    for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
+        EXPECT_EQ(entry.path().filename().string().find(own), std::string::npos) << entry.path();
+}
+
+}  // namespace
+
+// The process that OutliveAPeerThatIsKilled starts.
+int be_a_peer(const std::string& way_name) {
+    for (const Way& way : ways()) {
+        if (way.name != way_name) continue;
+        End end;
+        end.owned = one_of_two(way, 1);
+        end.owned->attach(end);
+        const auto mine = end.owned->address();
+        write_address(3, mine);
+        const auto its = read_address(0);
+        end.owned->connect({its, mine}, nullptr);
+        const auto payload = pattern(500'000, 2);
+        Told sent, offered;
+        sent.note(end.owned->send(0, header_of(1, 1), {payload.data(), 100}, Path::eager, sent));
+        offered.note(end.owned->send(0, header_of(1, 2), {payload.data(), payload.size()}, Path::large, offered));
+        // It is killed; or its parent has ended.
+        for (char byte; !is_readable(0, 0) || ::read(0, &byte, 1) > 0;) end.owned->progress();
+        return 0;
+    }
+    return 2;
+}
+
+}  // namespace rollcall::test

@@ -1,0 +1,112 @@
+/// \file
+/// For the conformance tests of transports: the ends of a job in one process, over each of the ways there are.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "transports/simulated/simulated_network.hpp"
+#include "transports/single_copy.hpp"
+#include "transports/transport.hpp"
+
+namespace rollcall::test {
+
+/// A transport, and what makes it take one kind of network.
+struct Way {
+    std::string name;       ///< Of the tests over it.
+    std::string transport;  ///< As in ROLLCALL_TRANSPORT, or "simulated".
+    std::vector<std::pair<const char*, const char*>> environment;
+    bool single_copy = false;  ///< With SingleCopy around it.
+    bool is_simulated() const { return transport == "simulated"; }
+};
+inline void PrintTo(const Way& way, std::ostream* out) { *out << way.name; }
+inline std::string name_of_way(const testing::TestParamInfo<Way>& test) { return test.param.name; }
+const std::vector<Way>& ways();
+/// Sets the environment that the way needs, in this process.
+void prepare(const Way& way);
+
+/// One that tells how it ended.
+struct Told final : transport::Completion {
+    void complete(transport::Outcome its) noexcept override {
+        outcome = its;
+        ++times;
+    }
+    /// Of a call that may have ended at once.
+    void note(transport::Started started) {
+        if (started != transport::Started::pending)
+            complete(started == transport::Started::done ? transport::Outcome::ok : transport::Outcome::failed);
+    }
+    bool ended() const { return times > 0; }
+    transport::Outcome outcome = transport::Outcome::ok;
+    int times = 0;
+};
+
+/// A message as it came in.
+struct Heard {
+    std::vector<std::byte> header;
+    std::vector<std::byte> payload;
+    transport::Offer offer;
+    bool offered = false;
+};
+
+/// One end. A header begins with the rank of its sender.
+struct End final : transport::Sink {
+    void on_message(std::span<const std::byte> header, transport::ConstBytes payload) noexcept override;
+    void on_offer(std::span<const std::byte> header, const transport::Offer& offer) noexcept override;
+    void on_peer_unreachable(int peer, std::string_view why) noexcept override { lost.emplace_back(peer, why); }
+    void on_board_changed(std::uint64_t, std::uint64_t) noexcept override {}
+
+    int rank = 0;
+    transport::Transport* transport = nullptr;
+    std::unique_ptr<transport::Transport> owned;
+    std::vector<Heard> heard;
+    std::vector<std::pair<int, std::string>> lost;
+    std::function<void(Heard&&)> instead;  ///< Takes what comes in place of `heard`.
+};
+
+/// A job of so many ranks, all in this process.
+class World {
+  public:
+    World(const Way& way, int size);
+    ~World();
+    World(const World&) = delete;
+    World& operator=(const World&) = delete;
+
+    End& operator[](int rank) { return *ends_[static_cast<std::size_t>(rank)]; }
+    int size() const { return static_cast<int>(ends_.size()); }
+    void progress();
+    /// Lets all of them progress until this is so. False: it does not come.
+    bool until(const std::function<bool()>& condition);
+    /// The same for one of them alone.
+    bool until(int rank, const std::function<bool()>& condition);
+    /// Ends all connections in good order.
+    bool close();
+    /// Has a message go from each rank to each other one, and back.
+    bool meet(int one, int other);
+
+  private:
+    void let_all_read_each_other(std::span<transport::SingleCopy* const> around);
+
+    std::unique_ptr<transport::SimulatedNetwork> network_;
+    std::vector<std::unique_ptr<End>> ends_;
+    std::vector<std::vector<std::byte>> addresses_;
+};
+
+/// A header of this length that carries its sender and a number. At least kLeastHeader bytes.
+inline constexpr std::size_t kLeastHeader = 8;
+std::vector<std::byte> header_of(int rank, std::uint32_t number, std::size_t length = kLeastHeader);
+std::uint32_t number_of(const Heard& heard);
+/// Bytes that are different at each place, and for each number.
+std::vector<std::byte> pattern(std::size_t size, std::uint64_t number);
+
+}  // namespace rollcall::test

@@ -1,0 +1,88 @@
+// The hosts of a batch system's allocation, as its environment tells them.
+#include "launcher/allocation.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "launcher/remote.hpp"
+#include "tests/unit/errors.hpp"
+
+namespace rollcall::launcher {
+namespace {
+
+class Allocations : public testing::Test {
+  protected:
+    ~Allocations() override { clear(); }
+    void SetUp() override { clear(); }
+    static void clear() {
+        for (const char* variable : {"SLURM_JOB_NODELIST", "SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE", "PBS_NODEFILE",
+                                     "LSB_DJOB_HOSTFILE", "LSB_MCPU_HOSTS", "PE_HOSTFILE"})
+            ::unsetenv(variable);
+    }
+    /// "Slurm: a:2 b:1"
+    static std::string found(const std::map<std::string, std::string>& environment) {
+        clear();
+        for (const auto& [variable, value] : environment) ::setenv(variable.c_str(), value.c_str(), 1);
+        const auto allocation = find_allocation();
+        if (!allocation) return "none";
+        std::string text = allocation->manager + ":";
+        for (const Host& host : allocation->hosts) text += " " + host.name + ":" + std::to_string(host.slots);
+        return text;
+    }
+    static std::string said(const std::map<std::string, std::string>& environment) {
+        return refusal(ErrorCode::invalid_argument, [&] { found(environment); });
+    }
+    /// A file with this text, as long as the test runs.
+    std::string file(const std::string& text) {
+        const std::string path = testing::TempDir() + "rollcall-allocation-" + std::to_string(::getpid());
+        std::ofstream(path) << text;
+        return path;
+    }
+};
+
+TEST_F(Allocations, AreNotFoundWhereThereAreNone) {
+    EXPECT_EQ(found({}), "none");
+    EXPECT_EQ(found({{"SLURM_JOB_NODELIST", ""}}), "none");
+}
+
+TEST_F(Allocations, OfSlurm) {
+    EXPECT_EQ(found({{"SLURM_JOB_NODELIST", "n[0-2,07],m"}, {"SLURM_TASKS_PER_NODE", "2(x3),1,4"}}), "Slurm: n0:2 n1:2 n2:2 n07:1 m:4");
+    EXPECT_EQ(found({{"SLURM_JOB_NODELIST", "n0"}, {"SLURM_JOB_CPUS_PER_NODE", "16"}}), "Slurm: n0:16");
+    EXPECT_EQ(found({{"SLURM_JOB_NODELIST", "a,b"}, {"SLURM_TASKS_PER_NODE", "1(x2)"}, {"SLURM_JOB_CPUS_PER_NODE", "8(x2)"}}),
+              "Slurm: a:1 b:1");
+    EXPECT_EQ(find_allocation()->agent, kSrun);
+    EXPECT_TRUE(contains(said({{"SLURM_JOB_NODELIST", "a,b"}, {"SLURM_TASKS_PER_NODE", "1"}}), "SLURM_TASKS_PER_NODE: it is of 1 hosts"));
+    EXPECT_TRUE(contains(said({{"SLURM_JOB_NODELIST", "a"}, {"SLURM_TASKS_PER_NODE", "2(x"}}), "'2(x' is not a number"));
+    EXPECT_TRUE(contains(said({{"SLURM_JOB_NODELIST", "n[0-"}}), "SLURM_JOB_NODELIST"));
+    EXPECT_TRUE(contains(said({{"SLURM_JOB_NODELIST", "a"}, {"SLURM_TASKS_PER_NODE", "1(x999999999)"}}), "too many hosts"));
+}
+
+TEST_F(Allocations, OfTheOthers) {
+    const std::string lines = file("a\na\nb.example\na\n");
+    EXPECT_EQ(found({{"PBS_NODEFILE", lines}}), "PBS: a:3 b.example:1");
+    EXPECT_EQ(find_allocation()->agent, "");
+    EXPECT_EQ(found({{"LSB_DJOB_HOSTFILE", lines}}), "LSF: a:3 b.example:1");
+    EXPECT_EQ(found({{"LSB_MCPU_HOSTS", "a 4 b 2"}}), "LSF: a:4 b:2");
+    const std::string queue = file("a 4 all.q@a UNDEFINED\nb.example 2 all.q@b <NULL>\n");
+    EXPECT_EQ(found({{"PE_HOSTFILE", queue}}), "Grid Engine: a:4 b.example:2");
+    EXPECT_TRUE(contains(said({{"LSB_MCPU_HOSTS", "a 4 b"}}), "LSB_MCPU_HOSTS: host 'b' has no number of slots"));
+    EXPECT_TRUE(contains(said({{"PE_HOSTFILE", "/nonexistent"}}), "PE_HOSTFILE"));
+    EXPECT_TRUE(contains(said({{"PBS_NODEFILE", "/nonexistent"}}), "PBS_NODEFILE"));
+    ::unlink(queue.c_str());
+}
+
+TEST(Srun, IsAnAgentByItsName) {
+    const auto words = remote_command("srun", "n3", "/opt/rollcall");
+    EXPECT_EQ(words.front(), "srun");
+    EXPECT_EQ(words.back(), "agent");
+    EXPECT_NE(std::find(words.begin(), words.end(), "--nodelist=n3"), words.end());
+}
+
+}  // namespace
+}  // namespace rollcall::launcher

@@ -1,0 +1,43 @@
+// Pages of the documentation that list what the code has.
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <rollcall/error.hpp>
+
+#include "foundation/settings.hpp"
+
+namespace rollcall {
+namespace {
+
+std::string page(const char* name) {
+    std::ifstream file(std::string(ROLLCALL_TEST_SOURCE) + "/docs/" + name);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(Documentation, HasEverySettingWithItsDefaultAndMeaning) {
+    const std::string settings = page("settings.md");
+    ASSERT_FALSE(settings.empty());
+    std::size_t rows = 0;
+    for (const SettingRow& row : describe(Settings())) {
+        const std::string value = row.value.empty() ? "empty" : "`" + row.value + "`";
+        const std::string wanted = fmt::format("| `{}` | {} | {} |\n", row.variable, value, row.meaning);
+        EXPECT_NE(settings.find(wanted), std::string::npos) << "docs/settings.md lacks this row:\n" << wanted;
+        ++rows;
+    }
+    std::size_t found = 0;
+    for (std::size_t at = 0; (at = settings.find("| `ROLLCALL_", at)) != std::string::npos; ++at) ++found;
+    EXPECT_EQ(found, rows) << "docs/settings.md has rows of settings that are no more";
+}
+
+TEST(Documentation, HasEveryKindOfError) {
+    const std::string errors = page("errors.md");
+    for (int code = 0; code <= static_cast<int>(ErrorCode::state); ++code)
+        EXPECT_NE(errors.find(fmt::format("| `{}` |", name(static_cast<ErrorCode>(code)))), std::string::npos)
+            << name(static_cast<ErrorCode>(code));
+}
+
+}  // namespace
+}  // namespace rollcall

@@ -1,0 +1,150 @@
+// How a caller that waits spends its time.
+#include "runtime/lane/idle.hpp"
+
+#include <gtest/gtest.h>
+
+namespace rollcall::runtime {
+namespace {
+
+using Step = Idle::Step;
+
+constexpr Nanoseconds kSpin = 100'000;
+constexpr Nanoseconds kPoll = 50;
+
+// A caller whose yields take so long, with a clock of its own.
+struct Caller {
+    explicit Caller(bool yields) : idle(yields, kSpin) {}
+
+    /// Waits in vain from now on. Gives the polls until it parks; -1: it does not.
+    int polls_until_it_parks(int most = 1'000'000) {
+        idle.begin();
+        for (int polls = 1; polls <= most; ++polls) {
+            now += kPoll;
+            if (idle.polled(false) != Step::look) continue;
+            const Nanoseconds before = now;
+            now += yield;
+            if (idle.looked(before, now)) return polls;
+        }
+        return -1;
+    }
+
+    Idle idle;
+    Nanoseconds now = 1'000'000;
+    Nanoseconds yield = 400;
+};
+
+TEST(Idle, PollsThenRelaxesAndLooksInBetween) {
+    Idle idle(false, kSpin);
+    idle.begin();
+    for (unsigned poll = 1; poll <= 4 * Idle::kPollsBeforeRelax; ++poll) {
+        const Step step = idle.polled(false);
+        if (poll % Idle::kPollsPerLook == 0)
+            ASSERT_EQ(step, Step::look) << poll;
+        else
+            ASSERT_EQ(step, poll > Idle::kPollsBeforeRelax ? Step::relax : Step::poll) << poll;
+    }
+    idle.polled(true);
+    EXPECT_EQ(idle.polled(false), Step::poll) << "after an event it polls at once again";
+}
+
+// A look is a yield and a read of the clock: as long as a short message takes. Some are needed to see that others want the core.
+TEST(Idle, OneOfSomeShortWaitsHasLooks) {
+    Idle idle(false, kSpin);
+    constexpr unsigned kPolls = 3 * Idle::kEarlyPollsPerLook;
+    static_assert(kPolls < Idle::kPollsPerLook);
+    unsigned waits_with_looks = 0;
+    for (unsigned wait = 0; wait < 100 * Idle::kWaitsPerEarlyLook; ++wait) {
+        idle.begin();
+        unsigned looks = 0;
+        for (unsigned poll = 0; poll < kPolls; ++poll) looks += idle.polled(false) == Step::look;
+        ASSERT_EQ(looks % 3, 0u) << wait;
+        waits_with_looks += looks > 0;
+    }
+    EXPECT_EQ(waits_with_looks, 100u);
+}
+
+TEST(Idle, YieldsAtEachPollWhereCoresAreShared) {
+    Idle idle(true, kSpin);
+    idle.begin();
+    for (unsigned poll = 1; poll <= 1000; ++poll) ASSERT_EQ(idle.polled(false), poll % Idle::kYieldsPerLook ? Step::yield : Step::look);
+    EXPECT_EQ(idle.polled(true), Step::poll);
+}
+
+TEST(Idle, ParksAfterTheSpin) {
+    for (const bool yields : {false, true}) {
+        Caller caller(yields);
+        const Nanoseconds begun = caller.now;
+        ASSERT_GT(caller.polls_until_it_parks(), 0);
+        EXPECT_GE(caller.now - begun, kSpin);
+        EXPECT_LE(caller.now - begun, kSpin + 2 * (Idle::kPollsPerLook * kPoll + caller.yield));
+        caller.idle.slept();
+        const Nanoseconds again = caller.now;
+        ASSERT_GT(caller.polls_until_it_parks(), 0);
+        EXPECT_GE(caller.now - again, kSpin) << "what woke it may be followed by more";
+    }
+}
+
+TEST(Idle, EachWaitSpinsAnew) {
+    Caller caller(false);
+    ASSERT_EQ(caller.polls_until_it_parks(3 * static_cast<int>(Idle::kPollsPerLook)), -1);  // its goal is reached: no poll after it
+    caller.now += 10 * kSpin;                                                               // it computes
+    const Nanoseconds begun = caller.now;
+    ASSERT_GT(caller.polls_until_it_parks(), 0);
+    EXPECT_GE(caller.now - begun, kSpin);
+}
+
+TEST(Idle, AnEventBeginsTheSpinAnew) {
+    Caller caller(false);
+    ASSERT_EQ(caller.polls_until_it_parks(3 * static_cast<int>(Idle::kPollsPerLook)), -1);
+    caller.now += 10 * kSpin;
+    caller.idle.polled(true);
+    const Nanoseconds begun = caller.now;
+    ASSERT_GT(caller.polls_until_it_parks(), 0);
+    EXPECT_GE(caller.now - begun, kSpin);
+}
+
+TEST(Idle, LooksAtTheClockThoughEachPollBringsSomething) {
+    for (const bool yields : {false, true}) {
+        Caller caller(yields);
+        caller.idle.begin();
+        int looks = 0;
+        for (int poll = 0; poll < 10'000; ++poll) {
+            caller.now += 1000;
+            if (caller.idle.polled(true) != Step::look) continue;
+            ++looks;
+            ASSERT_FALSE(caller.idle.looked(caller.now, caller.now)) << "it parks while messages come";
+        }
+        EXPECT_GE(looks, 10'000 / static_cast<int>(Idle::kBusyPollsPerLook));
+        EXPECT_LE(looks, 10'000 / static_cast<int>(Idle::kBusyPollsPerLook) + 1);
+    }
+}
+
+TEST(Idle, AStrangerThatWantsTheCoreShortensTheSpinForAWhile) {
+    Caller caller(false);
+    caller.yield = 4 * kMillisecond;  // another process had the core
+    Nanoseconds begun = caller.now;
+    EXPECT_LE(caller.polls_until_it_parks(), 2 * static_cast<int>(Idle::kPollsPerLook));
+    caller.idle.slept();
+    caller.yield = 400;
+    begun = caller.now;
+    const int polls = caller.polls_until_it_parks();
+    ASSERT_GT(polls, 0);
+    EXPECT_LT(polls, static_cast<int>(Idle::kPollsPerLook)) << "it looks more often";
+    EXPECT_LT(caller.now - begun, kSpin / 4) << "right after it";
+    caller.idle.slept();
+    caller.now += Idle::kContention;
+    begun = caller.now;
+    ASSERT_GT(caller.polls_until_it_parks(), 0);
+    EXPECT_GE(caller.now - begun, kSpin) << "a while later";
+}
+
+TEST(Idle, WithYieldsALateOneIsToARankOfTheJob) {
+    Caller caller(true);
+    caller.yield = Idle::kLateYield * 2;
+    const Nanoseconds begun = caller.now;
+    ASSERT_GT(caller.polls_until_it_parks(), 0);
+    EXPECT_GE(caller.now - begun, kSpin);
+}
+
+}  // namespace
+}  // namespace rollcall::runtime

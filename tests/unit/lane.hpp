@@ -1,0 +1,125 @@
+/// \file
+/// A lane over a transport without a network, for tests of the rule by which threads drive it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bootstrap/alone.hpp"
+#include "runtime/arrivals/board.hpp"
+#include "runtime/lane/lane.hpp"
+#include "transports/machine.hpp"
+
+namespace rollcall::runtime {
+
+inline constexpr std::uint64_t kCommunicator = 1;
+
+/// Nothing is sent anywhere. What comes is what the test brings.
+class NoNetwork final : public transport::Transport {
+  public:
+    /// A point-to-point message without data comes from this rank. Any thread.
+    void bring(int from, std::uint64_t tag) {
+        const std::lock_guard lock(mutex_);
+        incoming_.push_back({from, tag});
+        events_.signal();
+    }
+    std::atomic<bool> has_traffic{false};  ///< Each poll brings something that concerns nobody.
+    std::atomic<std::uint64_t> polls{0};
+    transport::Sink* sink = nullptr;
+
+    std::string_view name() const override { return "none"; }
+    std::uint32_t version() const override { return 1; }
+    std::string description() const override { return "nothing"; }
+    std::vector<std::byte> address() const override { return {}; }
+    void connect(const std::vector<std::span<const std::byte>>&, std::shared_ptr<const void>) override {}
+    void attach(transport::Sink& its_sink) override { sink = &its_sink; }
+    unsigned progress() override {
+        polls.fetch_add(1, std::memory_order_relaxed);
+        return deliver() + (has_traffic.load(std::memory_order_relaxed) ? 1 : 0);
+    }
+    transport::Started send(int, std::span<const std::byte>, transport::ConstBytes, transport::Path, transport::Completion&) override {
+        return transport::Started::done;
+    }
+    transport::Started fetch(const transport::Offer&, transport::Bytes, transport::Completion&) override {
+        return transport::Started::failed;
+    }
+    void decline(const transport::Offer&) override {}
+    bool release(int, transport::Completion&) override { return true; }
+    void add_pending(std::vector<int>&) const override {}
+    void disconnect(int) override {}
+    transport::Memory& memory() override { return memory_; }
+    std::span<std::byte> board() override { return std::as_writable_bytes(std::span(board_)); }
+    void put(int, std::uint64_t, std::span<const std::byte>) override {}
+    transport::PutWake put_wake(int) override { return transport::PutWake::wakes; }
+    std::byte* peer_board(int) override { return nullptr; }
+    bool shares_memory() const override { return false; }
+    bool tells_of_puts() const override { return false; }
+    int descriptor() const override { return events_.get(); }
+    bool arm() override {
+        const std::lock_guard lock(mutex_);
+        return incoming_.empty() && !has_traffic;
+    }
+    unsigned pieces_under_way() const override { return 1; }
+    bool close() override { return true; }
+
+  private:
+    struct Incoming {
+        int from;
+        std::uint64_t tag;
+    };
+    // The oldest one, if there is one that has been on its way for some polls.
+    unsigned deliver() {
+        MessageHeader header;
+        {
+            const std::lock_guard lock(mutex_);
+            if (incoming_.empty() || ++polls_on_its_way_ < kPollsOnItsWay) return 0;
+            polls_on_its_way_ = 0;
+            header.source = incoming_.front().from;
+            header.tag = incoming_.front().tag;
+            incoming_.pop_front();
+            if (incoming_.empty()) events_.clear();
+        }
+        header.communicator = kCommunicator;
+        header.ordinal = ordinals_[header.source]++;
+        sink->on_message(std::as_bytes(std::span(&header, 1)), {});
+        return 1;
+    }
+
+    transport::PlainMemory memory_;
+    std::vector<std::uint64_t> board_ = std::vector<std::uint64_t>(board_bytes(3) / 8);
+    static constexpr int kPollsOnItsWay = 50;
+    int polls_on_its_way_ = 0;
+    std::mutex mutex_;
+    std::deque<Incoming> incoming_;
+    std::map<int, std::uint32_t> ordinals_;
+    EventDescriptor events_;
+};
+
+/// Rank 0 of a job of three.
+struct LaneUnderTest {
+    explicit LaneUnderTest(const IdlePolicy& policy) : lane(engine, bootstrap, policy) {}
+    static Engine::Options options() {
+        Engine::Options options;
+        options.size = 3;
+        options.landing_bytes = 1 << 20;
+        return options;
+    }
+    static Transfer receive(int from, std::uint64_t tag) { return Transfer(Transfer::Direction::receive, from, kCommunicator, tag, {}); }
+
+    NoNetwork network;
+    transport::RealMachine machine;
+    FrameArena arena;
+    bootstrap::Alone bootstrap;
+    Engine engine{network, machine, arena, options()};
+    Lane lane;
+};
+
+}  // namespace rollcall::runtime

@@ -1,0 +1,314 @@
+// Memory that the ranks of a node share: entries, blocks, and who may take them. All ranks are in one process here.
+#include "runtime/node/node_memory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <numeric>
+#include <set>
+#include <vector>
+
+#include <sys/mman.h>
+#include <rollcall/error.hpp>
+
+#include "runtime/node/segment.hpp"
+
+namespace rollcall::runtime::node {
+namespace {
+
+constexpr std::uint64_t kPlenty = std::uint64_t{1} << 40;
+
+// Of this process alone.
+class PrivateMemory {
+  public:
+    PrivateMemory(const Geometry& geometry, int ranks) : shared_{nullptr, geometry, ranks} {
+        void* const memory = ::mmap(nullptr, shared_.bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        EXPECT_NE(memory, MAP_FAILED);
+        shared_.memory = static_cast<std::byte*>(memory);
+    }
+    ~PrivateMemory() { ::munmap(shared_.memory, shared_.bytes()); }
+    PrivateMemory(const PrivateMemory&) = delete;
+    PrivateMemory& operator=(const PrivateMemory&) = delete;
+    const Shared& shared() const { return shared_; }
+
+  private:
+    Shared shared_;
+};
+
+// The blocks of one rank.
+class OneRank {
+  public:
+    explicit OneRank(std::uint32_t large_blocks, std::uint64_t budget = kPlenty, std::uint32_t small_blocks = 2)
+        : node_({4, small_blocks, large_blocks}, 1), landing_(memory_, budget), region_(node_.shared().region(0)) {
+        pool_ = std::make_unique<Pool>(region_, landing_);
+    }
+    Pool& pool() { return *pool_; }
+    Landing& landing() { return landing_; }
+    // The readers of a block let go of it; true: it was not taken back.
+    bool read(Link link, int readers = 1) {
+        bool good = true;
+        for (int i = 0; i < readers; ++i) good = let_go(region_.head(block_of(link)).state, generation_of(link)) && good;
+        return good;
+    }
+    Region& region() { return region_; }
+
+  private:
+    transport::PlainMemory memory_;
+    PrivateMemory node_;
+    Landing landing_;
+    Region region_;
+    std::unique_ptr<Pool> pool_;
+};
+
+TEST(NodePool, ABlockIsUsedAgainWhenItsLastReaderHasLetGo) {
+    OneRank rank(1);
+    Publisher publisher;
+    const std::uint32_t block = rank.pool().take_large(publisher);
+    ASSERT_NE(block, kNoBlock);
+    EXPECT_EQ(rank.pool().take_large(publisher), kNoBlock);
+    const Link link = rank.pool().publish(block, 100, 3);
+    EXPECT_TRUE(rank.read(link, 2));
+    EXPECT_EQ(rank.pool().take_large(publisher), kNoBlock);
+    EXPECT_TRUE(rank.read(link));
+    EXPECT_EQ(rank.pool().take_large(publisher), block);
+}
+
+TEST(NodePool, WhoReadsWhatWasTakenBackIsTold) {
+    OneRank rank(1);
+    Entry entry{};
+    Publisher publisher;
+    publisher.entry = &entry;
+    const Link old = rank.pool().publish(rank.pool().take_large(publisher), 100, 2);
+    rank.pool().withdraw(entry);
+    const std::uint32_t block = rank.pool().take_large(publisher);
+    ASSERT_EQ(block, block_of(old));
+    const Link link = rank.pool().publish(block, 100, 1);
+    EXPECT_FALSE(rank.read(old)) << "and takes nothing from the new readers";
+    EXPECT_TRUE(rank.read(link));
+}
+
+TEST(NodePool, CountsInTheLandingBudget) {
+    OneRank rank(8, 3 * kLargeBytes);
+    Publisher publisher;
+    std::vector<std::uint32_t> taken;
+    for (int i = 0; i < 3; ++i) taken.push_back(rank.pool().take_large(publisher));
+    EXPECT_EQ(rank.landing().used(), 3u * kLargeBytes);
+    EXPECT_EQ(rank.pool().take_large(publisher), kNoBlock) << "there are more blocks, and no budget";
+    EXPECT_FALSE(rank.landing().take(1, false));
+    for (const std::uint32_t block : taken) rank.pool().give_back(block);
+    EXPECT_EQ(rank.landing().used(), 0u);
+}
+
+TEST(NodePool, GivesItsPagesBackWhenEarlyMessagesNeedTheRoom) {
+    constexpr std::uint64_t kBudget = 4 * kLargeBytes;
+    OneRank rank(4, kBudget);
+    Publisher publisher;
+    std::vector<std::uint32_t> taken;
+    for (int i = 0; i < 4; ++i) taken.push_back(rank.pool().take_large(publisher));
+    for (const std::uint32_t block : taken) {
+        std::memset(rank.region().data(block), 1, kLargeBytes);
+        rank.pool().give_back(block);
+    }
+    EXPECT_EQ(rank.pool().spare(), kBudget);
+    const auto landed = rank.landing().take(3 * kLargeBytes, false);
+    ASSERT_TRUE(landed);
+    EXPECT_LE(rank.pool().spare() + rank.landing().used() + rank.landing().kept(), kBudget);
+    rank.landing().give_back(*landed);
+}
+
+// Every publisher that was let in has two blocks of its own, whatever the others take: else two of them could wait for each other's
+// readers for ever.
+TEST(NodePool, PublishersThatWereLetInAlwaysGoOn) {
+    OneRank rank(5);
+    Publisher first, second, third, short_one;
+    ASSERT_TRUE(rank.pool().enter(first));
+    ASSERT_TRUE(rank.pool().enter(second));
+    EXPECT_FALSE(rank.pool().enter(third)) << "one block is not enough";
+    // The fifth block is anybody's.
+    const std::uint32_t loose = rank.pool().take_large(short_one);
+    ASSERT_NE(loose, kNoBlock);
+    EXPECT_EQ(rank.pool().take_large(short_one), kNoBlock);
+    Link before[2] = {};
+    for (int piece = 0; piece < 20; ++piece) {
+        int which = 0;
+        for (Publisher* publisher : {&first, &second}) {
+            const std::uint32_t block = rank.pool().take_large(*publisher);
+            ASSERT_NE(block, kNoBlock) << "piece " << piece << " of publisher " << which;
+            const Link link = rank.pool().publish(block, kLargeBytes, 1);
+            // A reader holds a block until it sees the next.
+            if (before[which]) rank.read(before[which]);
+            before[which++] = link;
+        }
+    }
+    rank.pool().leave(first);
+    rank.pool().leave(second);
+    rank.pool().give_back(loose);
+    for (const Link link : before) rank.read(link);
+    ASSERT_TRUE(rank.pool().enter(third));
+    rank.pool().leave(third);
+    EXPECT_EQ(rank.landing().used(), 0u);
+}
+
+TEST(NodePool, KnowsWhetherEarlierOperationsOfACommunicatorHoldBlocks) {
+    OneRank rank(3);
+    Publisher one, later, other;
+    one.communicator = later.communicator = 7;
+    other.communicator = 8;
+    one.sequence = 4;
+    later.sequence = other.sequence = 5;
+    const std::uint32_t block = rank.pool().take_large(one);
+    EXPECT_FALSE(rank.pool().holds_blocks_of_earlier(one));
+    EXPECT_TRUE(rank.pool().holds_blocks_of_earlier(later));
+    EXPECT_FALSE(rank.pool().holds_blocks_of_earlier(other));
+    rank.pool().give_back(block);
+    EXPECT_FALSE(rank.pool().holds_blocks_of_earlier(later));
+}
+
+TEST(NodePool, SmallBlocksAreForShortMessagesAndLargeOnesHelpOut) {
+    OneRank rank(1, kPlenty, 1);
+    Publisher publisher;
+    const std::uint32_t small = rank.pool().take_small(publisher), large = rank.pool().take_small(publisher);
+    EXPECT_EQ(small, 0u);
+    EXPECT_EQ(large, 1u);
+    EXPECT_EQ(rank.pool().take_small(publisher), kNoBlock);
+    rank.pool().give_back(large);
+    rank.pool().give_back(small);
+}
+
+TEST(NodeRegion, EntriesDoNotTouch) {
+    OneRank rank(1);
+    constexpr std::uint64_t kFirst = 1, kCount = 3;
+    std::set<const Entry*> seen;
+    for (std::uint64_t sequence = 0; sequence < kEntriesForOne; ++sequence)
+        for (std::uint64_t slot = kFirst; slot < kFirst + kCount; ++slot)
+            EXPECT_TRUE(seen.insert(&rank.region().entry_for_one(slot, sequence)).second);
+    const std::uint64_t ahead = std::min(kMostAhead, kCount * kEntriesForAll);
+    for (std::uint64_t sequence = 0; sequence < ahead; ++sequence)
+        EXPECT_TRUE(seen.insert(&rank.region().entry_for_all(kFirst, kCount, sequence)).second);
+    EXPECT_EQ(&rank.region().entry_for_all(kFirst, kCount, 0), &rank.region().entry_for_all(kFirst, kCount, ahead));
+    for (const Entry* entry : seen) {
+        EXPECT_GE(entry, &rank.region().entry_for_one(kFirst, 0));
+        EXPECT_LT(entry, &rank.region().entry_for_one(kFirst + kCount, 0));
+    }
+}
+
+// Two ranks of a node.
+class NodeOfTwo : public testing::Test {
+  protected:
+    NodeOfTwo() : node_({2, 4, 4}, 2), budget_(memory_, kPlenty) {
+        for (int rank = 0; rank < 2; ++rank) ranks_.emplace_back(node_.shared(), rank, std::vector<int>{0, 1, -1}, budget_);
+        group_->id = 7;
+        group_->size = 2;
+    }
+    transport::PlainMemory memory_;
+    PrivateMemory node_;
+    Landing budget_;
+    std::deque<NodeMemory> ranks_;
+    std::shared_ptr<Group> group_ = std::make_shared<Group>();
+};
+
+TEST_F(NodeOfTwo, HoldOnlyGroupsWhoseMembersAreAllThere) {
+    EXPECT_TRUE(ranks_[0].holds(*group_));
+    Group with_another = *group_;
+    with_another.size = 3;
+    EXPECT_FALSE(ranks_[0].holds(with_another));
+    Group without_slots = *group_;
+    without_slots.has_slots = false;
+    EXPECT_FALSE(ranks_[0].holds(without_slots));
+}
+
+TEST_F(NodeOfTwo, ATakenBackEntryIsFreeAndItsReadersAreTold) {
+    Entry& entry = ranks_[0].own().entry_for_one(1, 5);
+    ranks_[0].claim(entry, group_, 5, 1);
+    EXPECT_FALSE(NodeMemory::is_free(entry));
+    NodeMemory::show(entry, *group_);
+    const Region seen = ranks_[1].region_of(0);
+    EXPECT_EQ(seen.entry_for_one(1, 5).key.load(), key_of(7, 5));
+    const std::uint32_t generation = generation_of(entry.state.load());
+    ranks_[0].withdraw([](const Group& group, std::uint64_t sequence) { return group.id == 7 && sequence >= 6; });
+    EXPECT_FALSE(NodeMemory::is_free(entry)) << "an earlier operation's";
+    ranks_[0].withdraw([](const Group& group, std::uint64_t sequence) { return group.id == 7 && sequence >= 5; });
+    EXPECT_TRUE(NodeMemory::is_free(entry));
+    EXPECT_NE(seen.entry_for_one(1, 5).key.load(), key_of(7, 5));
+    EXPECT_FALSE(let_go(entry.state, generation));
+}
+
+TEST_F(NodeOfTwo, WhatIsTakenBackIsNotWhatWasPublishedInTheSameEntrySince) {
+    Entry& entry = ranks_[0].own().entry_for_one(1, 5);
+    ranks_[0].claim(entry, group_, 5, 1);
+    NodeMemory::show(entry, *group_);
+    ASSERT_TRUE(let_go(entry.state, generation_of(entry.state.load())));
+    auto other = std::make_shared<Group>(*group_);
+    other->id = 8;
+    ranks_[0].claim(entry, other, 5, 1);
+    NodeMemory::show(entry, *other);
+    ranks_[0].withdraw([](const Group& group, std::uint64_t) { return group.id == 7; });
+    EXPECT_FALSE(NodeMemory::is_free(entry)) << "the other communicator's";
+    const auto unread = [&] {
+        auto found = ranks_[0].claims();
+        std::erase_if(found, [](const NodeMemory::Claim& claim) { return !claim.is_unread(); });
+        return found;
+    };
+    ASSERT_EQ(unread().size(), 1u);
+    EXPECT_EQ(unread()[0].group->id, 8u);
+    ranks_[0].withdraw([](const Group& group, std::uint64_t) { return group.id == 8; });
+    EXPECT_TRUE(NodeMemory::is_free(entry));
+    EXPECT_TRUE(unread().empty());
+}
+
+// A break takes it back, another operation publishes in it, and only then does the first operation end.
+TEST_F(NodeOfTwo, WhoTakesBackItsClaimTwiceLeavesTheNextOneAlone) {
+    Entry& entry = ranks_[0].own().entry_for_one(1, 5);
+    const std::uint32_t first = ranks_[0].claim(entry, group_, 5, 1);
+    ranks_[0].withdraw(entry, first);
+    const std::uint32_t second = ranks_[0].claim(entry, group_, 9, 1);
+    ASSERT_NE(first, second);
+    ranks_[0].withdraw(entry, first);
+    EXPECT_FALSE(NodeMemory::is_free(entry));
+    ranks_[0].withdraw(entry, second);
+    EXPECT_TRUE(NodeMemory::is_free(entry));
+}
+
+TEST_F(NodeOfTwo, ASleeperIsWokenOnce) {
+    EXPECT_FALSE(ranks_[0].is_to_wake(1));
+    ranks_[1].set_sleeping(true);
+    EXPECT_TRUE(ranks_[0].is_to_wake(1));
+    EXPECT_FALSE(ranks_[0].is_to_wake(1));
+    ranks_[1].set_sleeping(true);
+    ranks_[1].set_sleeping(false);
+    EXPECT_FALSE(ranks_[0].is_to_wake(1));
+}
+
+TEST(NodeSegment, RanksAgreeOnWhatAllOfThemCanHave) {
+    const Handle handles[] = {{.slots = 10, .large_blocks = 8}, {.slots = 20, .large_blocks = 5}};
+    EXPECT_EQ(geometry_of(handles).slots, 20u);
+    EXPECT_EQ(geometry_of(handles).large_blocks, 5u);
+    EXPECT_EQ(large_blocks_for(3 * kLargeBytes), 0u);
+    EXPECT_EQ(large_blocks_for(4 * kLargeBytes), 4u);
+    EXPECT_EQ(large_blocks_for(kPlenty), 1024u);
+}
+
+TEST(NodeSegment, OfAProcessThatIsGoneIsAnErrorThatSaysWhatToDo) {
+    Segment segment(2, kPlenty);
+    Handle gone = segment.handle();
+    gone.process = 0x7ffffffe;
+    try {
+        segment.map(gone, "rank 0 on host a", {2, 4, 4}, 2);
+        FAIL() << "was mapped";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::bootstrap);
+        EXPECT_NE(std::string(error.what()).find("rank 0 on host a"), std::string::npos) << error.what();
+        EXPECT_NE(std::string(error.what()).find("ROLLCALL_NODE_MEMORY=no"), std::string::npos) << error.what();
+    }
+}
+
+TEST(NodeSegment, WithoutABudgetThereIsNone) {
+    const Segment segment(2, 0);
+    EXPECT_EQ(segment.handle().domain, 0u);
+    EXPECT_NE(segment.why_not().find("ROLLCALL_LANDING_BYTES"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace rollcall::runtime::node

@@ -1,0 +1,42 @@
+// The segment tree is compiled for several kinds of processors. All that this one can run must give the same schedules.
+#include <gtest/gtest.h>
+#include <hwy/targets.h>
+
+#include "collectives/schedules/clairvoyant.hpp"
+#include "tests/unit/random.hpp"
+#include "tests/unit/schedules.hpp"
+
+namespace rollcall::collectives {
+namespace {
+
+class SegmentTreeTargets : public testing::Test {
+  protected:
+    static void use(std::int64_t targets) {
+        hwy::SetSupportedTargetsForTest(targets);
+        hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    }
+    void TearDown() override { use(0); }
+};
+
+TEST_F(SegmentTreeTargets, GiveTheSameSchedules) {
+    std::mt19937_64 random = seeded_random();
+    std::vector<ReductionPlan> reductions;
+    for (int instance = 0; instance < 50; ++instance) reductions.push_back(random_reduction(random));
+    for (const int N : {1, 64, 65, 128, 129, 256, 257, 511, 512, 513, 1000}) {
+        reductions.push_back(random_reduction(random));
+        reductions.back().segments = N;
+    }
+    const auto targets = hwy::SupportedAndGeneratedTargets();
+    ASSERT_FALSE(targets.empty());
+    for (const ReductionPlan& reduction : reductions) {
+        const Schedule expected = clairvoyant(reduction, SearchKind::linear);
+        for (const std::int64_t target : targets) {
+            use(target);
+            ASSERT_EQ(clairvoyant(reduction, SearchKind::segment_tree).transfers, expected.transfers)
+                << hwy::TargetName(target) << ": " << describe(reduction);
+        }
+    }
+}
+
+}  // namespace
+}  // namespace rollcall::collectives

@@ -1,0 +1,202 @@
+// The printed tables of J. L. Träff, "On Optimal Trees for Irregular Gather and Scatter Collectives" (2018), 2000 ranks.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <numeric>
+#include <ostream>
+#include <tuple>
+
+#include "bench/traeff_tables.hpp"
+#include "collectives/trees/adaptive.hpp"
+#include "collectives/trees/completion.hpp"
+#include "collectives/trees/optimal_binary.hpp"
+
+#if !defined(__SANITIZE_ADDRESS__) && defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
+
+namespace rollcall::bench {
+// For the names of tests.
+[[maybe_unused]] static void PrintTo(const TraeffRow& row, std::ostream* out) {
+    *out << name(row.distribution) << ", alpha " << row.alpha << ", gamma " << row.gamma;
+}
+}  // namespace rollcall::bench
+
+namespace rollcall::collectives {
+namespace {
+
+using bench::kTraeffAlphas;
+using bench::kTraeffRanks;
+using bench::kTraeffRoot;
+using bench::kTraeffRows;
+using bench::SizeDistribution;
+using bench::TraeffRow;
+
+enum TraeffColumn { kLinear, kBinary, kOblivious, kAdaptive, kOptimal };
+
+// The paper's program prints these, and there are better ones: in the first a tree may not have its last rank as the root, the second
+// tries only three roots or keeps the last root that is better than rank 0. By alpha, gamma, distribution, column.
+using PrintedCell = std::tuple<int, int, SizeDistribution, TraeffColumn>;
+std::map<PrintedCell, double> better_than_printed() {
+    std::map<PrintedCell, double> cells;
+    const auto add = [&](SizeDistribution distribution, TraeffColumn column, std::array<double, 3> of_1_100_1000) {
+        const std::array alphas = {1, 100, 1000};
+        for (std::size_t i = 0; i < alphas.size(); ++i) cells[{alphas[i], 0, distribution, column}] = of_1_100_1000[i];
+    };
+    add(SizeDistribution::random_increasing, kOptimal, {1981678, 1982668, 1992154});
+    add(SizeDistribution::increasing, kOptimal, {2001009, 2001999, 2011712});
+    add(SizeDistribution::random, kLinear, {1983667, 2181568, 3980668});
+    add(SizeDistribution::bucket, kLinear, {2006168, 2204069, 4003169});
+    return cells;
+}
+
+LinearCosts costs_of(const TraeffRow& row) {
+    return {.alpha = static_cast<double>(row.alpha), .beta = 1, .gamma = static_cast<double>(row.gamma)};
+}
+
+struct TraeffTables : testing::TestWithParam<SizeDistribution> {
+    std::vector<TraeffRow> rows() const {
+        std::vector<TraeffRow> found;
+        std::copy_if(std::begin(kTraeffRows), std::end(kTraeffRows), std::back_inserter(found),
+                     [](const TraeffRow& row) { return row.distribution == GetParam(); });
+        return found;
+    }
+    const std::vector<std::uint64_t> sizes = bench::block_sizes(GetParam(), kTraeffRanks, bench::kTraeffBlock);
+    const BlockProblem problem{.sizes = sizes};
+};
+
+TEST_P(TraeffTables, HasThePrintedSizes) {
+    ASSERT_EQ(rows().size(), 6u);
+    for (const TraeffRow& row : rows()) EXPECT_EQ(std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0}), row.bytes);
+}
+
+TEST_P(TraeffTables, SimpleTrees) {
+    const auto better = better_than_printed();
+    for (const TraeffRow& row : rows()) {
+        SCOPED_TRACE(testing::Message() << "alpha " << row.alpha << ", gamma " << row.gamma);
+        const LinearCosts costs = costs_of(row);
+        const auto time = [&](const BlockTree& tree) { return completion_time(tree, problem, costs); };
+        EXPECT_EQ(time(star_tree(kTraeffRanks, kTraeffRoot)), row.with_root[kLinear]);
+        EXPECT_EQ(time(oblivious_tree(kTraeffRanks, kTraeffRoot)), row.with_root[kOblivious]);
+        EXPECT_EQ(time(adaptive_tree(problem, costs, kTraeffRoot)), row.with_root[kAdaptive]);
+
+        const BlockTree adaptive = adaptive_tree(problem, costs);
+        EXPECT_EQ(time(adaptive), row.chosen[kAdaptive].time);
+        EXPECT_EQ(adaptive.root, row.chosen[kAdaptive].root);
+        // The printed ones are the best of the first, the last, and the root of the whole segments.
+        EXPECT_EQ(std::min({time(oblivious_tree(kTraeffRanks, 0)), time(oblivious_tree(kTraeffRanks, 1023)),
+                            time(oblivious_tree(kTraeffRanks, 511)), time(oblivious_tree(kTraeffRanks, kTraeffRanks - 1))}),
+                  row.chosen[kOblivious].time);
+        EXPECT_EQ(time(star_tree(kTraeffRanks, row.chosen[kLinear].root)), row.chosen[kLinear].time);
+        double linear = time(star_tree(kTraeffRanks, 0));
+        const auto total = std::accumulate(sizes.begin(), sizes.end(), 0.0);
+        const auto messages = static_cast<double>(std::count_if(sizes.begin(), sizes.end(), [](auto size) { return size > 0; }));
+        for (int root = 0; root < kTraeffRanks; ++root) {
+            const double own = problem.size(root);
+            linear = std::min(linear, total - own + costs.gamma * own + costs.alpha * (messages - (own > 0)));
+        }
+        const auto cell = better.find({row.alpha, row.gamma, row.distribution, kLinear});
+        EXPECT_EQ(linear, cell == better.end() ? row.chosen[kLinear].time : cell->second);
+        if (cell != better.end()) {
+            EXPECT_LT(cell->second, row.chosen[kLinear].time);
+        }
+    }
+}
+
+// Träff's formula for the adaptive tree with a given root (arXiv:1702.05967), gamma = 0 and no empty blocks: what the root waits for is the
+// part that takes longest after those before it.
+TEST_P(TraeffTables, PenaltyOfAGivenRoot) {
+    if (GetParam() == SizeDistribution::two_blocks) return;  // it has empty blocks
+    for (const TraeffRow& row : rows()) {
+        if (row.gamma != 0) continue;
+        const BlockTree tree = adaptive_tree(problem, costs_of(row), kTraeffRoot);
+        const auto segments = segment_sizes(tree, sizes);
+        double before = 0, waits = 0;
+        for (const int child : tree.node(kTraeffRoot).children) {
+            const auto segment = static_cast<double>(segments[static_cast<std::size_t>(child)]);
+            waits = std::max(waits, segment - problem.size(child) - before);
+            before += segment;
+        }
+        EXPECT_EQ(11.0 * row.alpha + before + waits, row.with_root[kAdaptive]) << "alpha " << row.alpha;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Distributions, TraeffTables, testing::ValuesIn(bench::kSizeDistributions),
+                         [](const auto& info) { return std::string(bench::name(info.param)); });
+
+#ifndef __SANITIZE_ADDRESS__  // n^3 steps, so each row is a test of its own; there are tests of fewer ranks for sanitizers
+// A second or more for each row. So a usual run takes one row of each distribution and gamma, from the three tables in turn, and of the
+// best roots those where a better tree is known, and every fourth other. ROLLCALL_TEST_ALL_ROWS=1, when the tests are listed and run: all.
+bool all_rows() { return std::getenv("ROLLCALL_TEST_ALL_ROWS") != nullptr; }
+
+std::vector<TraeffRow> rows_with_root() {
+    std::vector<TraeffRow> found;
+    std::map<std::pair<SizeDistribution, int>, std::size_t> turns;
+    for (const TraeffRow& row : kTraeffRows) turns.try_emplace({row.distribution, row.gamma}, turns.size());
+    for (const TraeffRow& row : kTraeffRows)
+        if (all_rows() || row.alpha == kTraeffAlphas[turns.at({row.distribution, row.gamma}) % kTraeffAlphas.size()]) found.push_back(row);
+    return found;
+}
+
+// Of Table 1; `rollcall simulate tree --paper all` prints the others, too.
+std::vector<TraeffRow> rows_of_best_roots() {
+    const auto better = better_than_printed();
+    std::vector<TraeffRow> found;
+    std::size_t others = 0;
+    for (const TraeffRow& row : kTraeffRows) {
+        if (row.alpha != kTraeffAlphas[0]) continue;
+        if (all_rows() || better.contains({row.alpha, row.gamma, row.distribution, kOptimal}) || others++ % 4 == 0) found.push_back(row);
+    }
+    return found;
+}
+
+std::string name_of_row(const testing::TestParamInfo<TraeffRow>& info) {
+    return "alpha" + std::to_string(info.param.alpha) + "_gamma" + std::to_string(info.param.gamma) + "_" +
+           std::string(bench::name(info.param.distribution));
+}
+
+struct TraeffOptimalTrees : testing::TestWithParam<TraeffRow> {
+    const TraeffRow& row = GetParam();
+    const LinearCosts costs = costs_of(row);
+    const std::vector<std::uint64_t> sizes = bench::block_sizes(row.distribution, kTraeffRanks, bench::kTraeffBlock);
+    const BlockProblem problem{.sizes = sizes};
+};
+
+TEST_P(TraeffOptimalTrees, WithTheGivenRoot) {
+    const TimedTree optimal = optimal_tree(problem, costs, kTraeffRoot);
+    const TimedTree binary = OptimalBinaryTrees(sizes, costs).with_root(kTraeffRoot);
+    EXPECT_EQ(optimal.time, row.with_root[kOptimal]);
+    EXPECT_EQ(completion_time(optimal.tree, problem, costs), optimal.time);
+    EXPECT_EQ(binary.time, row.with_root[kBinary]);
+    EXPECT_EQ(completion_time(binary.tree, problem, costs), binary.time);
+    EXPECT_TRUE(is_tree(optimal.tree) && is_ordered(optimal.tree) && is_tree(binary.tree) && is_ordered(binary.tree));
+}
+INSTANTIATE_TEST_SUITE_P(Rows, TraeffOptimalTrees, testing::ValuesIn(rows_with_root()), name_of_row);
+
+struct TraeffBestRoots : TraeffOptimalTrees {};
+TEST_P(TraeffBestRoots, AreThePrintedOnesOrBetter) {
+    const auto better = better_than_printed();
+    OptimalTrees trees(problem, costs);
+    const TimedTree best = trees.best();
+    const auto cell = better.find({row.alpha, row.gamma, row.distribution, kOptimal});
+    EXPECT_EQ(best.time, cell == better.end() ? row.chosen[kOptimal].time : cell->second);
+    if (cell != better.end()) {
+        EXPECT_LT(cell->second, row.chosen[kOptimal].time);
+    }
+    EXPECT_EQ(completion_time(best.tree, problem, costs), best.time);
+    EXPECT_EQ(trees.with_root(row.chosen[kOptimal].root).time, row.chosen[kOptimal].time);
+    OptimalBinaryTrees binary_trees(sizes, costs);
+    const TimedTree binary = binary_trees.best();
+    EXPECT_EQ(binary.time, row.chosen[kBinary].time);
+    EXPECT_EQ(completion_time(binary.tree, problem, costs), binary.time);
+    EXPECT_EQ(binary_trees.with_root(row.chosen[kBinary].root).time, row.chosen[kBinary].time);
+}
+INSTANTIATE_TEST_SUITE_P(Rows, TraeffBestRoots, testing::ValuesIn(rows_of_best_roots()), name_of_row);
+#endif
+
+}  // namespace
+}  // namespace rollcall::collectives

@@ -1,0 +1,17 @@
+/// \file
+/// The address of a process, as transports write it: parts of any length, one after the other.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace rollcall::transport {
+
+/// Appends a part.
+void append(std::vector<std::byte>& address, const void* data, std::size_t size);
+
+/// The part of this number, or nothing when the address is damaged.
+std::span<const std::byte> part(std::span<const std::byte> address, int number);
+
+}  // namespace rollcall::transport

@@ -1,0 +1,188 @@
+#include "transports/ofi/endpoint.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_errno.h>
+#include <rollcall/error.hpp>
+
+namespace rollcall::transport::ofi {
+namespace {
+
+// Packets that this process waits with for messages, and those that may be on their way. The completion queue has room for all of them,
+// also for those to peers that are gone, so that it is not overrun.
+constexpr std::size_t kIncoming = 64;
+constexpr std::size_t kMostOutgoing = 192;
+constexpr std::size_t kQueue = 1024;
+constexpr std::size_t kBatch = 32;
+
+void check(const fi_info& info, const char* what, ssize_t result) {
+    if (result >= 0) return;
+    throw Error(ErrorCode::transport,
+                fmt::format("libfabric: {} failed with the provider {}: {}; `rollcall info` shows what libfabric offers here, "
+                            "FI_LOG_LEVEL=warn says more",
+                            what, info.fabric_attr->prov_name, library().strerror(static_cast<int>(-result))));
+}
+
+}  // namespace
+
+Endpoint::Endpoint(Info info) : info_(std::move(info)) {
+    try {
+        open();
+    } catch (...) {
+        close();
+        throw;
+    }
+}
+
+Endpoint::~Endpoint() { close(); }
+
+void Endpoint::open() {
+    check(*info_, "opening the fabric", library().fabric(info_->fabric_attr, &fabric_, nullptr));
+    check(*info_, "opening the domain", fi_domain(fabric_, info_.get(), &domain_, nullptr));
+
+    fi_av_attr vector{};
+    vector.type = info_->domain_attr->av_type;
+    check(*info_, "making the table of addresses", fi_av_open(domain_, &vector, &addresses_, nullptr));
+
+    fi_cq_attr queue{};
+    queue.size = kQueue;
+    queue.format = FI_CQ_FORMAT_MSG;
+    // The provider `net` has a descriptor that is always readable.
+    const bool sleeps = !is_shared_memory() && provider() != "net";
+    queue.wait_obj = sleeps ? FI_WAIT_FD : FI_WAIT_NONE;
+    if (!sleeps || fi_cq_open(domain_, &queue, &queue_, nullptr) != 0) {
+        queue.wait_obj = FI_WAIT_NONE;
+        check(*info_, "making the completion queue", fi_cq_open(domain_, &queue, &queue_, nullptr));
+    } else if (fi_control(&queue_->fid, FI_GETWAIT, &descriptor_) != 0) {
+        descriptor_ = -1;
+    }
+
+    check(*info_, "making an endpoint", fi_endpoint(domain_, info_.get(), &endpoint_, nullptr));
+    check(*info_, "giving it the table of addresses", fi_ep_bind(endpoint_, &addresses_->fid, 0));
+    check(*info_, "giving it the completion queue", fi_ep_bind(endpoint_, &queue_->fid, FI_TRANSMIT | FI_RECV));
+    check(*info_, "switching it on", fi_enable(endpoint_));
+    longest_injected_ = std::min<std::size_t>(info_->tx_attr->inject_size, 1024);  // a longer one is not worth its stack
+    add_packets(true, kIncoming);
+}
+
+void Endpoint::close() noexcept {
+    const auto end = [](auto*& object) {
+        if (object) fi_close(&std::exchange(object, nullptr)->fid);
+    };
+    end(endpoint_);
+    end(queue_);
+    end(addresses_);
+    for (fid_mr* registration : registrations_) fi_close(&registration->fid);
+    registrations_.clear();
+    end(domain_);
+    end(fabric_);
+}
+
+void Endpoint::add_packets(bool incoming, std::size_t count) {
+    Packet* const batch = packets_.emplace_back(std::make_unique_for_overwrite<Packet[]>(count)).get();
+    void* descriptor = nullptr;
+    if (info_->domain_attr->mr_mode & FI_MR_LOCAL) {
+        fid_mr* registration = nullptr;
+        const std::uint64_t key = registrations_.size() + 1;  // FI_MR_PROV_KEY: the provider takes its own
+        check(*info_, "registering memory",
+              fi_mr_reg(domain_, batch, count * sizeof(Packet), FI_SEND | FI_RECV, 0, key, 0, &registration, nullptr));
+        registrations_.push_back(registration);
+        descriptor = fi_mr_desc(registration);
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+        batch[i].descriptor = descriptor;
+        batch[i].incoming = incoming;
+        if (incoming)
+            receive(&batch[i]);
+        else
+            give_back(&batch[i]);
+    }
+    if (!incoming) outgoing_ += count;
+}
+
+std::vector<std::byte> Endpoint::address() const {
+    std::size_t length = 0;
+    fi_getname(&endpoint_->fid, nullptr, &length);
+    std::vector<std::byte> bytes(length);
+    check(*info_, "getting its address", fi_getname(&endpoint_->fid, bytes.data(), &length));
+    bytes.resize(length);
+    return bytes;
+}
+
+bool Endpoint::insert(std::span<const std::byte> address, fi_addr_t& peer) {
+    return !address.empty() && fi_av_insert(addresses_, address.data(), 1, &peer, 0, nullptr) == 1;
+}
+
+Packet* Endpoint::take() {
+    if (!free_) {
+        if (outgoing_ >= kMostOutgoing) return nullptr;
+        add_packets(false, kBatch);
+    }
+    return std::exchange(free_, free_->next);
+}
+
+void Endpoint::give_back(Packet* packet) {
+    if (packet->incoming) return receive(packet);
+    packet->next = free_;
+    free_ = packet;
+}
+
+void Endpoint::receive(Packet* packet) {
+    if (fi_recv(endpoint_, packet->bytes, kPacketBytes, packet->descriptor, FI_ADDR_UNSPEC, &packet->context) != 0)
+        unposted_.push_back(packet);
+}
+
+Endpoint::Sent Endpoint::send(Packet* packet, std::size_t size, int peer, fi_addr_t to) {
+    packet->peer = peer;
+    const ssize_t result = fi_send(endpoint_, packet->bytes, size, packet->descriptor, to, &packet->context);
+    if (result == 0) ++under_way_;
+    return result == 0 ? Sent::yes : result == -FI_EAGAIN ? Sent::no_room : Sent::failed;
+}
+
+Endpoint::Sent Endpoint::inject(const void* bytes, std::size_t size, fi_addr_t to) {
+    const ssize_t result = fi_inject(endpoint_, bytes, size, to);
+    return result == 0 ? Sent::yes : result == -FI_EAGAIN ? Sent::no_room : Sent::failed;
+}
+
+bool Endpoint::look() {
+    if (!events_.empty()) return true;
+    for (Packet* packet : std::exchange(unposted_, {})) receive(packet);
+    std::array<fi_cq_msg_entry, 16> entries;
+    const ssize_t count = fi_cq_read(queue_, entries.data(), entries.size());
+    if (count == -FI_EAVAIL) take_error();
+    for (ssize_t i = 0; i < count; ++i) {
+        const fi_cq_msg_entry& entry = entries[static_cast<std::size_t>(i)];
+        // What was injected may be told of, too.
+        if (entry.op_context) events_.push_back({reinterpret_cast<Packet*>(entry.op_context), entry.len, 0, {}});
+    }
+    return !events_.empty();
+}
+
+void Endpoint::take_error() {
+    fi_cq_err_entry error{};
+    if (fi_cq_readerr(queue_, &error, 0) != 1 || !error.op_context) return;
+    const char* const more = fi_cq_strerror(queue_, error.prov_errno, error.err_data, nullptr, 0);
+    std::string why = library().strerror(error.err);
+    if (more && *more && why != more) why += fmt::format(" ({})", more);
+    events_.push_back({reinterpret_cast<Packet*>(error.op_context), 0, error.err, std::move(why)});
+}
+
+bool Endpoint::next(Event& event) {
+    if (events_.empty() && !look()) return false;
+    event = std::move(events_.front());
+    events_.pop_front();
+    if (!event.packet->incoming && under_way_ > 0) --under_way_;
+    return true;
+}
+
+bool Endpoint::may_wait() {
+    fid* waited = &queue_->fid;
+    return unposted_.empty() && fi_trywait(fabric_, &waited, 1) == FI_SUCCESS;
+}
+
+}  // namespace rollcall::transport::ofi

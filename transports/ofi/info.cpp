@@ -1,0 +1,69 @@
+#include "transports/ofi/info.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <rdma/fabric.h>
+#include <rollcall/error.hpp>
+
+#include "transports/ofi/library.hpp"
+#include "transports/ofi/providers.hpp"
+
+namespace rollcall::transport {
+namespace {
+
+// Providers that this transport does not take by itself, and why.
+std::string why_unused(std::string_view provider) {
+    if (provider == ofi::kSharedMemory) return "";
+    for (const std::string_view each : ofi::kBetweenHosts)
+        if (provider == each) return "";
+    if (provider.starts_with("net")) return "its event descriptor is always readable: who sleeps looks every millisecond";
+    if (provider == "sockets") return "milliseconds for each message";
+    if (provider.starts_with("udp")) return "for tests of libfabric: slow where packets are lost";
+    return "not tried with Rollcall";
+}
+
+}  // namespace
+
+TransportInfo ofi_info() {
+    TransportInfo info;
+    info.name = "ofi";
+    try {
+        ofi::library();
+    } catch (const Error& error) {
+        info.note = error.what();
+        return info;
+    }
+    const std::uint32_t version = ofi::library().version();
+    info.version = fmt::format("{}.{}", FI_MAJOR(version), FI_MINOR(version));
+    const ofi::Info all = ofi::ask("");
+    std::string between;
+    for (const fi_info* each = all.get(); each; each = each->next) {
+        const std::string provider = each->fabric_attr->prov_name;
+        const bool shared = provider == ofi::kSharedMemory;
+        const std::string device = shared ? "memory" : each->domain_attr->name ? each->domain_attr->name : "";
+        const auto known = std::ranges::find_if(
+            info.devices, [&](const TransportDevice& one) { return one.transport == provider && one.device == device; });
+        if (known != info.devices.end()) continue;
+        std::string unused = why_unused(provider);
+        if (!unused.empty()) unused += fmt::format(" (ROLLCALL_OFI_PROVIDER={} takes it)", provider);
+        info.devices.push_back({.transport = provider, .device = device, .network = !shared, .unused = unused});
+    }
+    info.available = std::ranges::any_of(info.devices, [](const TransportDevice& one) { return one.unused.empty(); });
+    if (info.devices.empty()) {
+        info.note = "it finds no provider with reliable datagrams (FI_EP_RDM) on this host";
+        return info;
+    }
+    for (const std::string_view each : ofi::kBetweenHosts) {
+        const bool there = std::ranges::any_of(info.devices, [&](const TransportDevice& one) { return one.transport == each; });
+        if (there && between.empty()) between = each;
+    }
+    const bool has_memory = std::ranges::any_of(info.devices, [](const TransportDevice& one) { return !one.network; });
+    info.note = fmt::format("{} within a host; {} between hosts, the first there is of {}", has_memory ? "shm" : "as between hosts",
+                            between.empty() ? "nothing" : between, fmt::join(ofi::kBetweenHosts, ", "));
+    return info;
+}
+
+}  // namespace rollcall::transport

@@ -1,0 +1,12 @@
+/// \file
+/// What libfabric finds on this host.
+#pragma once
+
+#include "transports/catalogue.hpp"
+
+namespace rollcall::transport {
+
+/// The row of libfabric in transport_catalogue().
+TransportInfo ofi_info();
+
+}  // namespace rollcall::transport

@@ -1,0 +1,75 @@
+#include "transports/ofi/library.hpp"
+
+#include <array>
+#include <csignal>
+#include <string>
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <rollcall/error.hpp>
+
+namespace rollcall::transport::ofi {
+namespace {
+
+constexpr const char* kFile = "libfabric.so.1";
+constexpr std::uint32_t kOldest = FI_VERSION(1, 17);
+
+/// Puts the program's handlers back at the end.
+class KeptSignals {
+  public:
+    KeptSignals() {
+        for (std::size_t i = 0; i < actions_.size(); ++i) known_[i] = ::sigaction(static_cast<int>(i) + 1, nullptr, &actions_[i]) == 0;
+    }
+    ~KeptSignals() {
+        for (std::size_t i = 0; i < actions_.size(); ++i) {
+            struct sigaction now {};
+            const int signal = static_cast<int>(i) + 1;
+            if (known_[i] && ::sigaction(signal, nullptr, &now) == 0 && now.sa_sigaction != actions_[i].sa_sigaction)
+                ::sigaction(signal, &actions_[i], nullptr);
+        }
+    }
+    KeptSignals(const KeptSignals&) = delete;
+    KeptSignals& operator=(const KeptSignals&) = delete;
+
+  private:
+    std::array<struct sigaction, NSIG - 1> actions_{};
+    std::array<bool, NSIG - 1> known_{};
+};
+
+[[noreturn]] void fail(const std::string& why) {
+    throw Error(ErrorCode::transport, fmt::format("the transport ofi: {}. Install libfabric 1.17 or later (Debian and Ubuntu: libfabric1), "
+                                                  "or take ROLLCALL_TRANSPORT=ucx",
+                                                  why));
+}
+
+Library load() {
+    const KeptSignals signals;
+    void* const handle = ::dlopen(kFile, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!handle) fail(fmt::format("libfabric cannot be loaded: {}", ::dlerror()));
+    Library found{};
+    const auto find = [&](auto& function, const char* name) {
+        function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(handle, name));
+        if (!function) fail(fmt::format("{} lacks {}", kFile, name));
+    };
+    find(found.version, "fi_version");
+    find(found.strerror, "fi_strerror");
+    find(found.getinfo, "fi_getinfo");
+    find(found.freeinfo, "fi_freeinfo");
+    find(found.dupinfo, "fi_dupinfo");
+    find(found.fabric, "fi_fabric");
+    const std::uint32_t version = found.version();
+    if (version < kOldest) fail(fmt::format("libfabric {}.{} is too old", FI_MAJOR(version), FI_MINOR(version)));
+    // Providers are made with the first question.
+    fi_info* any = nullptr;
+    if (found.getinfo(kOldest, nullptr, nullptr, 0, nullptr, &any) == 0) found.freeinfo(any);
+    return found;
+}
+
+}  // namespace
+
+const Library& library() {
+    static const Library loaded = load();
+    return loaded;
+}
+
+}  // namespace rollcall::transport::ofi

@@ -1,0 +1,133 @@
+#include "transports/ofi/neighbour.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <rollcall/error.hpp>
+
+#include "foundation/hash.hpp"
+#include "foundation/kernel.hpp"
+
+namespace rollcall::transport::ofi {
+namespace {
+
+constexpr std::uint64_t kBoardAt = 4096;
+
+// Of which node this process is, and which /dev/shm it has: libfabric's shared memory is there.
+std::uint64_t domain() {
+    const std::uint64_t node = node_identity();
+    struct stat shared {};
+    if (node == 0 || ::stat("/dev/shm", &shared) != 0 || ::prctl(PR_GET_DUMPABLE) != 1) return 0;
+    const std::array all = {node, std::uint64_t{shared.st_dev}};
+    return hash_of(std::as_bytes(std::span(all))) | 1;
+}
+
+std::string path_of(std::int32_t process, std::int32_t file) { return fmt::format("/proc/{}/fd/{}", process, file); }
+
+std::byte* map(int file, std::uint64_t length) noexcept {
+    void* const memory = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    return memory == MAP_FAILED ? nullptr : static_cast<std::byte*>(memory);
+}
+
+std::atomic_ref<std::uint32_t> sleeps(std::byte* memory) { return std::atomic_ref(*reinterpret_cast<std::uint32_t*>(memory)); }
+
+}  // namespace
+
+Home::Home(std::uint64_t board_bytes) {
+    int bell[2] = {-1, -1};
+    door_.memory = ::memfd_create("rollcall-board", MFD_CLOEXEC);
+    door_.board_bytes = board_bytes;
+    if (door_.memory >= 0 && ::ftruncate(door_.memory, static_cast<off_t>(kBoardAt + board_bytes)) == 0 &&
+        ::pipe2(bell, O_CLOEXEC | O_NONBLOCK) == 0)
+        memory_ = map(door_.memory, kBoardAt + board_bytes);
+    listening_ = bell[0];
+    door_.bell = bell[1];
+    door_.process = ::getpid();
+    door_.domain = domain();
+    if (memory_) return;
+    const int error = errno;
+    close();
+    throw Error(ErrorCode::transport,
+                fmt::format("memory for the arrivals board ({} bytes) and a pipe cannot be had: {}; raise the limits of "
+                            "memory and open files (ulimit -v, ulimit -n)",
+                            board_bytes, std::strerror(error)));
+}
+
+Home::~Home() { close(); }
+
+void Home::close() noexcept {
+    if (memory_) ::munmap(memory_, kBoardAt + door_.board_bytes);
+    for (const int file : {door_.memory, door_.bell, listening_})
+        if (file >= 0) ::close(file);
+}
+
+std::span<std::byte> Home::board() const { return {memory_ + kBoardAt, door_.board_bytes}; }
+
+void Home::fall_asleep() noexcept {
+    sleeps(memory_).store(1, std::memory_order_seq_cst);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+
+void Home::wake_up() noexcept {
+    sleeps(memory_).store(0, std::memory_order_relaxed);
+    char rung[64];
+    while (::read(listening_, rung, sizeof rung) == static_cast<ssize_t>(sizeof rung)) {
+    }
+}
+
+void write_words(std::span<std::byte> board, std::uint64_t offset, std::span<const std::byte> words) noexcept {
+    if (words.size() > board.size() || offset > board.size() - words.size()) return;
+    if (offset % sizeof(std::uint64_t) || words.size() % sizeof(std::uint64_t)) return;
+    for (std::size_t at = 0; at < words.size(); at += sizeof(std::uint64_t)) {
+        std::uint64_t word;
+        std::memcpy(&word, words.data() + at, sizeof word);
+        std::atomic_ref(*reinterpret_cast<std::uint64_t*>(board.data() + offset + at)).store(word, std::memory_order_relaxed);
+    }
+}
+
+Neighbour::~Neighbour() {
+    if (memory_) ::munmap(memory_, length_);
+    if (bell_ >= 0) ::close(bell_);
+}
+
+bool Neighbour::open(const Door& door) noexcept {
+    const int file = ::open(path_of(door.process, door.memory).c_str(), O_RDWR | O_CLOEXEC);
+    if (file < 0) return false;
+    struct stat status {};
+    length_ = kBoardAt + door.board_bytes;
+    // A process of the same number may have taken the place of one that is gone.
+    if (::fstat(file, &status) == 0 && static_cast<std::uint64_t>(status.st_size) == length_) memory_ = map(file, length_);
+    ::close(file);
+    // For reading, too: who rings at a process that is gone would else get SIGPIPE.
+    if (memory_) bell_ = ::open(path_of(door.process, door.bell).c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
+    return bell_ >= 0;
+}
+
+std::byte* Neighbour::board() const noexcept { return memory_ ? memory_ + kBoardAt : nullptr; }
+
+void Neighbour::clear_away(const Door& door, std::string_view address) noexcept {
+    char target[1];
+    if (::readlink(fmt::format("/proc/{}/exe", door.process).c_str(), target, sizeof target) >= 0 || errno != ENOENT) return;
+    // "fi_shm://PID:..."; the file has the name without the scheme.
+    address = address.substr(0, address.find('\0'));
+    if (const auto scheme = address.find("://"); scheme != std::string_view::npos) address.remove_prefix(scheme + 3);
+    const std::string name(address);
+    if (name.starts_with(std::to_string(door.process)) && name.find('/') == std::string::npos) ::shm_unlink(name.c_str());
+}
+
+void Neighbour::ring() noexcept {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (sleeps(memory_).load(std::memory_order_relaxed) == 0 || sleeps(memory_).exchange(0, std::memory_order_relaxed) == 0) return;
+    // A bell that is full is heard anyway.
+    [[maybe_unused]] const ssize_t written = ::write(bell_, "", 1);
+}
+
+}  // namespace rollcall::transport::ofi

@@ -1,0 +1,57 @@
+/// \file
+/// Another process of the job, as this transport knows it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "transports/address_parts.hpp"
+#include "transports/ofi/neighbour.hpp"
+#include "transports/ofi/stream.hpp"
+#include "transports/transport.hpp"
+
+namespace rollcall::transport::ofi {
+
+// The parts of an address.
+inline constexpr int kDoorPart = 0, kSharedMemoryPart = 1, kProviderPart = 2, kNetworkPart = 3;
+
+struct Peer {
+    std::span<const std::byte> address;
+    Stream stream;
+    std::unique_ptr<Neighbour> neighbour;  ///< Null: it is reached by the network.
+    bool gone = false;
+    bool is_busy = false;  ///< Something waits to leave.
+
+    std::span<const std::byte> part_of_address(int number) const { return part(address, number); }
+    Door door() const {
+        Door door;
+        if (const auto bytes = part_of_address(kDoorPart); bytes.size() == sizeof door) std::memcpy(&door, bytes.data(), sizeof door);
+        return door;
+    }
+
+    /// An eager message that comes in several packets: its first one, and those that follow.
+    void begin_message(std::span<const std::byte> its_header, std::span<const std::byte> bytes, std::uint64_t size) {
+        header_.assign(its_header.begin(), its_header.end());
+        payload_.assign(bytes.begin(), bytes.end());
+        expected_ = size;
+    }
+    void continue_message(std::span<const std::byte> bytes, Sink& sink) {
+        if (bytes.size() > expected_ - payload_.size()) return;
+        payload_.insert(payload_.end(), bytes.begin(), bytes.end());
+        if (payload_.size() < expected_) return;
+        const std::vector<std::byte> payload = std::exchange(payload_, {});
+        expected_ = 0;
+        sink.on_message(header_, {payload.data(), payload.size()});
+    }
+
+  private:
+    std::vector<std::byte> header_, payload_;
+    std::uint64_t expected_ = 0;
+};
+
+}  // namespace rollcall::transport::ofi

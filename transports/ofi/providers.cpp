@@ -1,0 +1,120 @@
+#include "transports/ofi/providers.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+#include <rollcall/error.hpp>
+
+namespace rollcall::transport::ofi {
+namespace {
+
+constexpr std::size_t kPlaces = 256;
+
+bool is_loopback(const fi_info& info) { return info.domain_attr->name && std::string_view(info.domain_attr->name) == "lo"; }
+
+// The first that is on one of the interfaces; IPv4 before IPv6, whose link-local addresses not everybody reaches. Without interfaces: the
+// loopback for a job on one host, else whichever libfabric puts first.
+Info on_interface(Info all, const TransportOptions& options) {
+    const bool one_host = options.size == options.local_size;
+    const auto rank_of = [&](const fi_info& info) -> int {
+        int rank = info.addr_format == FI_SOCKADDR_IN6 ? 1 : 0;
+        if (!options.interfaces.empty()) {
+            const auto named = std::ranges::find_if(options.interfaces, [&](const Interface& interface) {
+                const std::string_view name = interface.name, domain = info.domain_attr->name ? info.domain_attr->name : "";
+                return domain == name.substr(0, name.find(':'));  // "mlx5_0:1" is a port of mlx5_0
+            });
+            rank += static_cast<int>(named - options.interfaces.begin()) * 2;
+        } else if (is_loopback(info) != one_host && info.domain_attr->name) {
+            rank += 2;
+        }
+        return rank;
+    };
+    const int unlisted = static_cast<int>(options.interfaces.size()) * 2;
+    const fi_info* best = nullptr;
+    int best_rank = 0;
+    for (const fi_info* each = all.get(); each; each = each->next) {
+        const int rank = rank_of(*each);
+        if (best && rank >= best_rank) continue;
+        best = each;
+        best_rank = rank;
+    }
+    if (best && !options.interfaces.empty() && best_rank >= unlisted) return nullptr;
+    return best ? Info(library().dupinfo(best)) : nullptr;
+}
+
+std::string names_of(const TransportOptions& options) {
+    std::string names;
+    for (const Interface& interface : options.interfaces) names += (names.empty() ? "" : ", ") + interface.name;
+    return names;
+}
+
+Info network(const TransportOptions& options, std::string_view provider) {
+    Info all = ask(provider);
+    return all ? on_interface(std::move(all), options) : nullptr;
+}
+
+}  // namespace
+
+Info ask(std::string_view provider) {
+    const Info hints(library().dupinfo(nullptr));
+    hints->caps = FI_MSG;
+    hints->mode = FI_CONTEXT | FI_CONTEXT2;
+    hints->ep_attr->type = FI_EP_RDM;
+    hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+    hints->domain_attr->threading = FI_THREAD_DOMAIN;  // the lane has one owner
+    hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
+    // Fewer than libfabric has of its own: tcp;ofi_rxm makes buffers for all of them, 32 MiB and 60 ms for each rank.
+    hints->tx_attr->size = hints->rx_attr->size = kPlaces;
+    hints->tx_attr->msg_order = FI_ORDER_SAS;
+    hints->rx_attr->msg_order = FI_ORDER_SAS;
+    if (!provider.empty()) hints->fabric_attr->prov_name = ::strdup(std::string(provider).c_str());
+    fi_info* found = nullptr;
+    if (library().getinfo(FI_VERSION(1, 17), nullptr, nullptr, 0, hints.get(), &found) != 0) return nullptr;
+    return Info(found);
+}
+
+std::string describe(const Endpoint* shared_memory, const Endpoint* network) {
+    const std::uint32_t version = library().version();
+    std::string text = fmt::format("libfabric {}.{}", FI_MAJOR(version), FI_MINOR(version));
+    if (shared_memory) text += ", shm within a node";
+    if (network) text += fmt::format(", {} over {}", network->provider(), network->info().domain_attr->name);
+    return text;
+}
+
+Providers choose(const TransportOptions& options) {
+    Providers chosen;
+    const bool one_host = options.size == options.local_size;
+    const std::string& named = options.ofi_provider;
+    if (!named.empty()) {
+        if (named == kSharedMemory) {
+            if (!one_host)
+                throw Error(
+                    ErrorCode::transport,
+                    "ROLLCALL_OFI_PROVIDER=shm, and the job is on several hosts: shared memory reaches this one only; leave it unset, "
+                    "or name a network's provider (tcp)");
+            chosen.shared_memory = ask(kSharedMemory);
+            if (chosen.shared_memory) return chosen;
+        } else {
+            chosen.network = network(options, named);
+            // "tcp" and "verbs" have such endpoints by way of rxm.
+            if (!chosen.network) chosen.network = network(options, named + ";ofi_rxm");
+            if (chosen.network) return chosen;
+        }
+        throw Error(ErrorCode::transport,
+                    fmt::format("ROLLCALL_OFI_PROVIDER={}: libfabric has no such provider here with reliable datagrams (FI_EP_RDM){}{}; "
+                                "`rollcall info` shows those it has",
+                                named, options.interfaces.empty() ? "" : " on ", names_of(options)));
+    }
+    if (options.local_size > 1 || one_host) chosen.shared_memory = ask(kSharedMemory);
+    if (one_host && chosen.shared_memory) return chosen;
+    for (const std::string_view each : kBetweenHosts)
+        if ((chosen.network = network(options, each))) return chosen;
+    throw Error(ErrorCode::transport,
+                fmt::format("libfabric has no provider{}{} that reaches other hosts; `rollcall info` shows those it has, "
+                            "ROLLCALL_NET chooses interfaces",
+                            options.interfaces.empty() ? "" : " on ", names_of(options)));
+}
+
+}  // namespace rollcall::transport::ofi

@@ -1,0 +1,148 @@
+#include "transports/ofi/stream.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace rollcall::transport::ofi {
+namespace {
+
+// Packets under way to one peer, so that one that does not receive leaves some to the others; data leaves room for messages.
+constexpr std::size_t kMessagesUnderWay = 48;
+constexpr std::size_t kDataUnderWay = 32;
+
+bool has_numbers(Kind kind) { return kind != Kind::message && kind != Kind::more; }
+bool has_header(Kind kind) { return kind == Kind::message || kind == Kind::first || kind == Kind::offer; }
+
+}  // namespace
+
+void Stream::open(Endpoint& endpoint, fi_addr_t to, Neighbour* neighbour, int rank, int peer) {
+    endpoint_ = &endpoint;
+    to_ = to;
+    neighbour_ = neighbour;
+    rank_ = rank;
+    peer_ = peer;
+}
+
+std::size_t Stream::begin(std::byte* packet, Kind kind, const Numbers* numbers, std::span<const std::byte> header) const {
+    const Prefix prefix{kind, static_cast<std::uint8_t>(header.size()), 0, rank_};
+    std::memcpy(packet, &prefix, sizeof prefix);
+    std::size_t size = sizeof prefix;
+    if (numbers) {
+        std::memcpy(packet + size, numbers, sizeof *numbers);
+        size += sizeof *numbers;
+    }
+    if (!header.empty()) std::memcpy(packet + size, header.data(), header.size());
+    return size + header.size();
+}
+
+bool Stream::post(Packet* packet, std::size_t size) {
+    switch (endpoint_->send(packet, size, peer_, to_)) {
+        case Endpoint::Sent::yes:
+            ++under_way_;
+            if (neighbour_) neighbour_->ring();
+            return true;
+        case Endpoint::Sent::no_room:
+            stuck_ = packet;
+            stuck_size_ = size;
+            if (neighbour_) neighbour_->ring();  // the first packet waits until the peer has taken note of this process
+            return false;
+        case Endpoint::Sent::failed: break;
+    }
+    endpoint_->give_back(packet);
+    failure_ = "libfabric refuses to send to it";
+    return true;
+}
+
+bool Stream::send_now(Kind kind, const Numbers* numbers, std::span<const std::byte> header, ConstBytes payload) {
+    const std::size_t size = sizeof(Prefix) + (numbers ? sizeof *numbers : 0) + header.size() + payload.size;
+    if (!is_free() || size > kPacketBytes) return false;
+    const auto fill = [&](std::byte* packet) {
+        const std::size_t begun = begin(packet, kind, numbers, header);
+        if (payload.size) std::memcpy(packet + begun, payload.data, payload.size);
+    };
+    if (size <= endpoint_->longest_injected()) {
+        std::byte packet[1024];
+        fill(packet);
+        switch (endpoint_->inject(packet, size, to_)) {
+            case Endpoint::Sent::yes:
+                if (neighbour_) neighbour_->ring();
+                return true;
+            case Endpoint::Sent::no_room:
+                if (neighbour_) neighbour_->ring();
+                return false;
+            case Endpoint::Sent::failed: failure_ = "libfabric refuses to send to it"; return true;
+        }
+    }
+    if (under_way_ >= kMessagesUnderWay) return false;
+    Packet* const packet = endpoint_->take();
+    if (!packet) return false;
+    fill(packet->bytes);
+    if (post(packet, size)) return true;
+    // Its sender waits until it has left: perhaps nobody drives this process afterwards.
+    endpoint_->give_back(std::exchange(stuck_, nullptr));
+    return false;
+}
+
+bool Stream::send_part(Request& request, bool& whole) {
+    Packet* const packet = endpoint_->take();
+    if (!packet) return false;
+    Kind kind = request.kind;
+    if (kind == Kind::data && request.withdrawn) kind = Kind::withdrawn;
+    const std::span<const std::byte> header(request.header, has_header(kind) ? request.header_size : std::size_t{0});
+    if (kind == Kind::message && sizeof(Prefix) + header.size() + request.size > kPacketBytes) {
+        kind = Kind::first;
+        request.numbers = {request.size, 0};
+    }
+    const bool carries = kind != Kind::offer && kind != Kind::grant && kind != Kind::decline && kind != Kind::withdrawn;
+    std::size_t size = begin(packet->bytes, kind, has_numbers(kind) ? &request.numbers : nullptr, header);
+    if (carries) {
+        const std::size_t part = std::min<std::uint64_t>(kPacketBytes - size, request.size - request.moved);
+        if (part) std::memcpy(packet->bytes + size, request.bytes + request.moved, part);
+        request.moved += part;
+        size += part;
+    }
+    if (kind == Kind::first) request.kind = Kind::more;
+    whole = !carries || request.moved == request.size;
+    post(packet, size);
+    return true;
+}
+
+unsigned Stream::pump(Requests& requests) {
+    unsigned happened = 0;
+    if (stuck_) {
+        if (!post(std::exchange(stuck_, nullptr), stuck_size_)) return 0;
+        ++happened;
+        if (Request* const last = std::exchange(stuck_end_of_, nullptr)) requests.end(last, Outcome::ok);
+    }
+    for (std::deque<Request*>* queue : {&messages_, &data_}) {
+        const std::size_t most = queue == &messages_ ? kMessagesUnderWay : kDataUnderWay;
+        while (!queue->empty() && !stuck_ && under_way_ < most && failure_.empty()) {
+            Request* const request = queue->front();
+            bool whole = false;
+            if (!send_part(*request, whole)) return happened;
+            ++happened;
+            if (!whole) continue;
+            queue->pop_front();
+            // An offer goes on to wait for its answer.
+            if (request->kind == Kind::offer) continue;
+            if (stuck_)
+                stuck_end_of_ = request;
+            else
+                requests.end(request, Outcome::ok);
+        }
+        if (!queue->empty()) break;
+    }
+    return happened;
+}
+
+void Stream::shut(Requests& requests) {
+    if (stuck_) endpoint_->give_back(std::exchange(stuck_, nullptr));
+    if (stuck_end_of_) requests.drop(std::exchange(stuck_end_of_, nullptr));
+    endpoint_->write_off(under_way_);
+    for (std::deque<Request*>* queue : {&messages_, &data_})
+        for (Request* request : std::exchange(*queue, {}))
+            if (request->kind != Kind::offer) requests.drop(request);
+}
+
+}  // namespace rollcall::transport::ofi

@@ -1,0 +1,60 @@
+#include "transports/process_memory.hpp"
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <fstream>
+
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "foundation/kernel.hpp"
+
+namespace rollcall::transport {
+namespace {
+
+// 0: where Yama is not loaded.
+int yama_scope() {
+    std::ifstream file("/proc/sys/kernel/yama/ptrace_scope");
+    int scope = 0;
+    return file >> scope ? scope : 0;
+}
+
+constexpr int kDescendantsOnly = 1;
+
+}  // namespace
+
+bool read_memory(std::int32_t process, std::uint64_t address, void* into, std::uint64_t size) {
+    auto* to = static_cast<std::byte*>(into);
+    while (size > 0) {
+        const iovec here{to, size}, there{reinterpret_cast<void*>(address), size};
+        const ssize_t read = ::process_vm_readv(process, &here, 1, &there, 1, 0);
+        if (read < 0 && errno == EINTR) continue;
+        if (read <= 0) return false;
+        to += read;
+        address += static_cast<std::uint64_t>(read);
+        size -= static_cast<std::uint64_t>(read);
+    }
+    return true;
+}
+
+std::string why_memory_cannot_be_read() {
+    if (const int scope = yama_scope(); scope > kDescendantsOnly)
+        return fmt::format("the kernel forbids it (kernel.yama.ptrace_scope is {})", scope);
+    if (::prctl(PR_GET_DUMPABLE) != 1) return "other processes may not look into this one (it is not dumpable)";
+    if (node_identity() == 0) return "/proc does not tell of which kernel and namespaces this process is";
+    // A container's filter of system calls applies to a process's own memory, too.
+    const std::uint64_t there = 1;
+    std::uint64_t here = 0;
+    if (!read_memory(::getpid(), reinterpret_cast<std::uint64_t>(&there), &here, sizeof here) || here != there)
+        return fmt::format("process_vm_readv: {}", std::strerror(errno));
+    return "";
+}
+
+void let_memory_be_read() {
+    if (yama_scope() == kDescendantsOnly) ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+}
+
+}  // namespace rollcall::transport

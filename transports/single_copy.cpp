@@ -1,0 +1,392 @@
+#include "transports/single_copy.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <deque>
+#include <optional>
+#include <utility>
+
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "foundation/kernel.hpp"
+#include "transports/process_memory.hpp"
+
+namespace rollcall::transport {
+namespace {
+
+// Offer::form of its own offers. Inner transports have small numbers.
+constexpr std::uint8_t kForm = 0x80;
+
+enum class Word : std::uint8_t {
+    offer,  // a message; the payload is an Announcement and the header of the message
+    taken,  // its bytes were read, or are not wanted
+    ask,    // "can you read my memory?"
+    can     // "I can."
+};
+
+// Header of all its words.
+struct Heading {
+    std::byte mark = kSingleCopyMark;
+    Word word{};
+    std::uint16_t reserved = 0;
+    std::int32_t source = -1;
+    std::uint64_t record = 0;  // The number of the sender's record, and its stamp.
+    std::uint64_t stamp = 0;
+};
+
+struct Announcement {
+    std::uint64_t address, size, stamp_address;
+};
+
+class Implementation final : public SingleCopy, private Sink {
+  public:
+    Implementation(std::unique_ptr<Transport> inner, int rank, int ranks, std::uint64_t longest_at_once)
+        : rank_(rank), longest_at_once_(longest_at_once), peers_(static_cast<std::size_t>(ranks)), inner_(std::move(inner)) {
+        if (::getrandom(&cookie_, sizeof cookie_, 0) != sizeof cookie_) cookie_ = 0;
+        readable_ = cookie_ != 0 && why_memory_cannot_be_read().empty();
+        if (readable_) let_memory_be_read();
+    }
+
+    SingleCopyHandle handle() const override {
+        if (!readable_) return {};
+        return {node_identity(), ::getpid(), address_of(&cookie_), cookie_};
+    }
+
+    void meet(std::span<const SingleCopyHandle> handles) override {
+        const std::uint64_t domain = handle().domain;
+        for (std::size_t peer = 0; peer < peers_.size() && peer < handles.size(); ++peer)
+            if (domain != 0 && handles[peer].domain == domain && static_cast<int>(peer) != rank_)
+                peers_[peer] = {.handle = handles[peer], .must_be_asked = true};
+    }
+
+    // --- Transport ---------------------------------------------------------------------------------------------------------
+
+    Started send(int peer, std::span<const std::byte> header, ConstBytes payload, Path path, Completion& completion) override {
+        Peer& to = peers_[static_cast<std::size_t>(peer)];
+        if (to.must_be_asked) [[unlikely]] {
+            to.must_be_asked = false;
+            say(peer, {.word = Word::ask, .source = rank_});
+        }
+        if (path == Path::large && to.reads && payload.data) return announce(peer, header, payload, completion);
+        return inner_->send(peer, header, payload, path, completion);
+    }
+
+    Started fetch(const Offer& offer, Bytes into, Completion& completion) override {
+        if (offer.form != kForm) return inner_->fetch(offer, into, completion);
+        Fetch fetch{static_cast<Offered*>(offer.handle), into, 0, &completion};
+        if (peers_[static_cast<std::size_t>(fetch.from->source)].gone) {
+            let_go(fetch.from);
+            return Started::failed;
+        }
+        if (fetches_.empty()) {
+            const auto outcome = go_on(fetch);
+            if (outcome == Outcome::ok || outcome == Outcome::failed) {
+                end(fetch);
+                return outcome == Outcome::ok ? Started::done : Started::failed;
+            }
+        }
+        fetches_.push_back(fetch);
+        return Started::pending;
+    }
+
+    void decline(const Offer& offer) override {
+        if (offer.form != kForm) return inner_->decline(offer);
+        auto* const offered = static_cast<Offered*>(offer.handle);
+        answer(*offered);
+        let_go(offered);
+    }
+
+    bool release(int peer, Completion& completion) override {
+        const auto fetch = std::find_if(fetches_.begin(), fetches_.end(), [&](const Fetch& one) { return one.completion == &completion; });
+        if (fetch != fetches_.end()) {
+            end(*fetch);
+            fetches_.erase(fetch);
+            return true;
+        }
+        for (Record& record : records_)
+            if (record.completion == &completion) {
+                record.completion = nullptr;
+                record.standing.store(0, std::memory_order_relaxed);
+                // Before the program writes into its buffer. The reader looks at the stamp after it has read the buffer.
+                std::atomic_thread_fence(std::memory_order_seq_cst);
+                return true;
+            }
+        return inner_->release(peer, completion);
+    }
+
+    void add_pending(std::vector<int>& peers) const override {
+        inner_->add_pending(peers);
+        for (const Record& record : records_)
+            if (record.completion) peers.push_back(record.peer);
+        for (const Fetch& fetch : fetches_) peers.push_back(fetch.from->source);
+    }
+
+    void disconnect(int peer) override {
+        peers_[static_cast<std::size_t>(peer)].gone = true;
+        peers_[static_cast<std::size_t>(peer)].reads = false;
+        inner_->disconnect(peer);
+        for (Record& record : records_) {
+            if (record.peer != peer) continue;
+            record.standing.store(0, std::memory_order_relaxed);
+            Completion* const completion = std::exchange(record.completion, nullptr);
+            record.answered = true;
+            give_back(record);
+            if (completion) completion->complete(Outcome::failed);
+        }
+        std::vector<Completion*> failed;
+        std::erase_if(fetches_, [&](const Fetch& fetch) {
+            if (fetch.from->source != peer) return false;
+            failed.push_back(fetch.completion);
+            let_go(fetch.from);
+            return true;
+        });
+        for (Completion* completion : failed) completion->complete(Outcome::failed);
+    }
+
+    unsigned progress() override {
+        unsigned happened = inner_->progress();
+        if (!fetches_.empty()) [[unlikely]] {
+            Fetch fetch = fetches_.front();
+            fetches_.pop_front();
+            ++happened;
+            if (const auto outcome = go_on(fetch)) {
+                Completion& completion = *fetch.completion;
+                end(fetch);
+                completion.complete(*outcome);
+            } else {
+                fetches_.push_back(fetch);
+            }
+        }
+        return happened;
+    }
+
+    bool arm() override { return fetches_.empty() && inner_->arm(); }
+
+    bool close() override {
+        // Who has been told where bytes are may still look.
+        return fetches_.empty() && pending_records_ == 0 && inner_->close();
+    }
+
+    void attach(Sink& sink) override {
+        sink_ = &sink;
+        inner_->attach(*this);
+    }
+
+    std::string_view name() const override { return inner_->name(); }
+    std::uint32_t version() const override { return inner_->version(); }
+    std::string description() const override { return inner_->description() + (readable_ ? ", single copy within the node" : ""); }
+    std::vector<std::byte> address() const override { return inner_->address(); }
+    void connect(const std::vector<std::span<const std::byte>>& addresses, std::shared_ptr<const void> storage) override {
+        inner_->connect(addresses, std::move(storage));
+    }
+    Memory& memory() override { return inner_->memory(); }
+    std::span<std::byte> board() override { return inner_->board(); }
+    void put(int peer, std::uint64_t offset, std::span<const std::byte> bytes) override { inner_->put(peer, offset, bytes); }
+    PutWake put_wake(int peer) override { return inner_->put_wake(peer); }
+    std::byte* peer_board(int peer) override { return inner_->peer_board(peer); }
+    bool shares_memory() const override { return inner_->shares_memory(); }
+    bool tells_of_puts() const override { return inner_->tells_of_puts(); }
+    int descriptor() const override { return inner_->descriptor(); }
+    unsigned pieces_under_way() const override { return inner_->pieces_under_way(); }
+
+  private:
+    struct Peer {
+        SingleCopyHandle handle;
+        bool must_be_asked = false;  ///< Whether it can read this process's memory.
+        bool reads = false;          ///< It has said that it can.
+        bool gone = false;
+    };
+
+    /// A message whose bytes wait here for their receiver.
+    struct Record final : Completion {
+        /// The inner transport has the announcement no longer.
+        void complete(Outcome) noexcept override {
+            announced = true;
+            owner->give_back(*this);
+        }
+        Implementation* owner = nullptr;
+        std::uint64_t number = 0;
+        int peer = -1;
+        Completion* completion = nullptr;         ///< Null: nobody waits for it any more.
+        std::atomic<std::uint64_t> standing = 0;  ///< The stamp, as long as its sender stands by it.
+        std::uint64_t stamp = 0;
+        bool announced = true;  ///< Nothing reads `announcement`.
+        bool answered = true;   ///< Its receiver needs the bytes no longer.
+        std::array<std::byte, sizeof(Announcement) + kMaximumHeader> announcement{};
+    };
+
+    /// A message of another process.
+    struct Offered {
+        std::int32_t source;
+        std::uint64_t record, stamp;
+        Announcement where;
+    };
+
+    struct Fetch {
+        Offered* from;
+        Bytes into;
+        std::uint64_t read;
+        Completion* completion;
+    };
+
+    struct Ignored final : Completion {
+        void complete(Outcome) noexcept override {}
+    };
+
+    static std::uint64_t address_of(const void* pointer) { return reinterpret_cast<std::uint64_t>(pointer); }
+
+    // --- sending -----------------------------------------------------------------------------------------------------------
+
+    void say(int peer, const Heading& heading) {
+        std::array<std::byte, sizeof heading> bytes;
+        std::memcpy(bytes.data(), &heading, sizeof heading);
+        inner_->send(peer, bytes, {}, Path::eager, ignored_);  // what fails is told by the loss of the peer
+    }
+
+    Started announce(int peer, std::span<const std::byte> header, ConstBytes payload, Completion& completion) {
+        Record& record = take();
+        record.peer = peer;
+        record.completion = &completion;
+        record.stamp = ++stamps_;
+        record.standing.store(record.stamp, std::memory_order_release);
+        record.announced = record.answered = false;
+        const Announcement where{address_of(payload.data), payload.size, address_of(&record.standing)};
+        std::memcpy(record.announcement.data(), &where, sizeof where);
+        std::memcpy(record.announcement.data() + sizeof where, header.data(), header.size());
+        const Heading heading{.word = Word::offer, .source = rank_, .record = record.number, .stamp = record.stamp};
+        std::array<std::byte, sizeof heading> bytes;
+        std::memcpy(bytes.data(), &heading, sizeof heading);
+        const Started started = inner_->send(peer, bytes, {record.announcement.data(), sizeof where + header.size()}, Path::eager, record);
+        if (started == Started::pending) return Started::pending;
+        record.announced = true;
+        if (started == Started::done) return Started::pending;
+        record.completion = nullptr;
+        record.standing.store(0, std::memory_order_relaxed);
+        record.answered = true;
+        give_back(record);
+        return Started::failed;
+    }
+
+    Record& take() {
+        if (free_.empty()) {
+            Record& record = records_.emplace_back();
+            record.owner = this;
+            record.number = records_.size() - 1;
+            free_.push_back(&record);
+        }
+        Record& record = *free_.back();
+        free_.pop_back();
+        ++pending_records_;
+        return record;
+    }
+
+    void give_back(Record& record) {
+        if (!record.announced || !record.answered || record.peer < 0) return;
+        record.peer = -1;
+        --pending_records_;
+        free_.push_back(&record);
+    }
+
+    // --- receiving ---------------------------------------------------------------------------------------------------------
+
+    /// Reads the next bytes. Nothing: there are more.
+    std::optional<Outcome> go_on(Fetch& fetch) {
+        const Offered& from = *fetch.from;
+        const std::int32_t process = peers_[static_cast<std::size_t>(from.source)].handle.process;
+        const std::uint64_t size = std::min(longest_at_once_, fetch.into.size - fetch.read);
+        const bool read =
+            read_memory(process, from.where.address + fetch.read, static_cast<std::byte*>(fetch.into.data) + fetch.read, size);
+        fetch.read += size;
+        if (read && fetch.read < fetch.into.size) return std::nullopt;
+        std::atomic_thread_fence(std::memory_order_seq_cst);  // the stamp is read after the bytes
+        std::uint64_t standing = 0;
+        if (!read_memory(process, from.where.stamp_address, &standing, sizeof standing)) return Outcome::failed;
+        if (standing != from.stamp) return Outcome::withdrawn;
+        return read ? Outcome::ok : Outcome::failed;
+    }
+
+    /// A fetch has ended, or is given up.
+    void end(const Fetch& fetch) {
+        answer(*fetch.from);
+        let_go(fetch.from);
+    }
+
+    void answer(const Offered& offered) {
+        if (!peers_[static_cast<std::size_t>(offered.source)].gone)
+            say(offered.source, {.word = Word::taken, .source = rank_, .record = offered.record, .stamp = offered.stamp});
+    }
+
+    void let_go(Offered* offered) { unused_.push_back(offered); }
+
+    // --- Sink --------------------------------------------------------------------------------------------------------------
+
+    void on_message(std::span<const std::byte> header, ConstBytes payload) noexcept override {
+        if (header[0] != kSingleCopyMark) [[likely]]
+            return sink_->on_message(header, payload);
+        Heading heading;
+        std::memcpy(&heading, header.data(), sizeof heading);
+        Peer& peer = peers_[static_cast<std::size_t>(heading.source)];
+        switch (heading.word) {
+            case Word::offer: {
+                if (unused_.empty()) unused_.push_back(&offered_.emplace_back());
+                Offered* const offered = unused_.back();
+                unused_.pop_back();
+                *offered = {heading.source, heading.record, heading.stamp, {}};
+                std::memcpy(&offered->where, payload.data, sizeof offered->where);
+                const auto* const its_header = static_cast<const std::byte*>(payload.data) + sizeof offered->where;
+                return sink_->on_offer({its_header, payload.size - sizeof offered->where},
+                                       {.handle = offered, .size = offered->where.size, .form = kForm});
+            }
+            case Word::taken: {
+                if (heading.record >= records_.size()) return;
+                Record& record = records_[heading.record];
+                if (record.stamp != heading.stamp || record.answered) return;
+                record.answered = true;
+                Completion* const completion = std::exchange(record.completion, nullptr);
+                record.standing.store(0, std::memory_order_relaxed);
+                give_back(record);
+                if (completion) completion->complete(Outcome::ok);
+                return;
+            }
+            case Word::ask: {
+                std::uint64_t cookie = 0;
+                if (peer.handle.domain != 0 && read_memory(peer.handle.process, peer.handle.witness, &cookie, sizeof cookie) &&
+                    cookie == peer.handle.cookie)
+                    say(heading.source, {.word = Word::can, .source = rank_});
+                return;
+            }
+            case Word::can: peer.reads = !peer.gone; return;
+        }
+    }
+
+    void on_offer(std::span<const std::byte> header, const Offer& offer) noexcept override { sink_->on_offer(header, offer); }
+    void on_peer_unreachable(int peer, std::string_view why) noexcept override { sink_->on_peer_unreachable(peer, why); }
+    void on_board_changed(std::uint64_t offset, std::uint64_t size) noexcept override { sink_->on_board_changed(offset, size); }
+
+    const int rank_;
+    const std::uint64_t longest_at_once_;
+    std::uint64_t cookie_ = 0;
+    bool readable_ = false;
+    Sink* sink_ = nullptr;
+    std::vector<Peer> peers_;
+    std::deque<Record> records_;  ///< They stay where they are: others read their stamps.
+    std::vector<Record*> free_;
+    std::size_t pending_records_ = 0;
+    std::uint64_t stamps_ = 0;
+    std::deque<Offered> offered_;
+    std::vector<Offered*> unused_;
+    std::deque<Fetch> fetches_;
+    Ignored ignored_;
+    std::unique_ptr<Transport> inner_;  ///< Ends first: it may still tell the records.
+};
+
+}  // namespace
+
+std::unique_ptr<SingleCopy> with_single_copy(std::unique_ptr<Transport> inner, int rank, int ranks, std::uint64_t longest_at_once) {
+    return std::make_unique<Implementation>(std::move(inner), rank, ranks, longest_at_once);
+}
+
+}  // namespace rollcall::transport

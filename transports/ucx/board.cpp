@@ -1,0 +1,76 @@
+#include "transports/ucx/board.hpp"
+
+#include <atomic>
+#include <cstring>
+
+#include "transports/address_parts.hpp"
+#include "transports/ucx/status.hpp"
+
+namespace rollcall::transport::ucx {
+
+void Board::open(ucp_context_h context, std::uint64_t size) {
+    context_ = context;
+    ucp_mem_map_params_t map{};
+    map.field_mask = UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_FLAGS;
+    map.length = size;
+    map.flags = UCP_MEM_MAP_ALLOCATE;
+    check("allocating the arrivals board", ucp_mem_map(context, &map, &memory_));
+    ucp_mem_attr_t attributes{};
+    attributes.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS | UCP_MEM_ATTR_FIELD_LENGTH;
+    check("querying the arrivals board", ucp_mem_query(memory_, &attributes));
+    bytes_ = {static_cast<std::byte*>(attributes.address), size};
+    std::memset(bytes_.data(), 0, bytes_.size());
+}
+
+void Board::close() noexcept {
+    if (memory_) ucp_mem_unmap(context_, memory_);
+    memory_ = nullptr;
+    bytes_ = {};
+}
+
+void Board::append_to(std::vector<std::byte>& address) const {
+    void* key = nullptr;
+    std::size_t length = 0;
+    check("packing the key of the board", ucp_rkey_pack(context_, memory_, &key, &length));
+    append(address, key, length);
+    ucp_rkey_buffer_release(key);
+    const std::uint64_t base = reinterpret_cast<std::uint64_t>(bytes_.data());
+    append(address, &base, sizeof base);
+}
+
+void Board::write(const void* message, std::size_t length) noexcept {
+    std::uint64_t offset;
+    if (length < sizeof offset) return;
+    std::memcpy(&offset, message, sizeof offset);
+    length -= sizeof offset;
+    if (length > bytes_.size() || offset > bytes_.size() - length) return;
+    if (offset % sizeof(std::uint64_t) || length % sizeof(std::uint64_t)) return;
+    const auto* words = static_cast<const std::byte*>(message) + sizeof offset;
+    for (std::size_t at = 0; at < length; at += sizeof(std::uint64_t)) {
+        std::uint64_t word;
+        std::memcpy(&word, words + at, sizeof word);
+        std::atomic_ref(*reinterpret_cast<std::uint64_t*>(bytes_.data() + offset + at)).store(word, std::memory_order_relaxed);
+    }
+}
+
+PeerBoard::Unpacked PeerBoard::unpack(ucp_ep_h endpoint, std::span<const std::byte> peer_address, const Whereabouts& here) {
+    const auto packed_key = part(peer_address, kBoardKeyPart);
+    const auto base = part(peer_address, kBoardAddressPart);
+    const auto where = part(peer_address, kWhereaboutsPart);
+    unusable = true;
+    if (Whereabouts there; where.size() == sizeof there) {
+        std::memcpy(&there, where.data(), sizeof there);
+        if (is_gone(here, there)) return Unpacked::peer_is_gone;
+    }
+    if (base.size() != sizeof address || ucp_ep_rkey_unpack(endpoint, packed_key.data(), &key) != UCS_OK) {
+        key = nullptr;
+        return Unpacked::unusable;
+    }
+    unusable = false;
+    std::memcpy(&address, base.data(), sizeof address);
+    void* pointer = nullptr;
+    if (ucp_rkey_ptr(key, address, &pointer) == UCS_OK) direct = static_cast<std::byte*>(pointer);
+    return Unpacked::usable;
+}
+
+}  // namespace rollcall::transport::ucx

@@ -1,0 +1,102 @@
+#include "transports/ucx/configuration.hpp"
+
+#include <cstdlib>
+#include <memory>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "transports/ucx/status.hpp"
+#include "transports/ucx/ucx_transport.hpp"
+
+namespace rollcall::transport {
+
+std::string ucx_devices(const TransportOptions& options) {
+    if (!options.interfaces_named && std::getenv("UCX_NET_DEVICES")) return {};
+    std::string devices;
+    for (const Interface& interface : options.interfaces) devices += (devices.empty() ? "" : ",") + interface.name;
+    return devices;
+}
+
+namespace ucx {
+namespace {
+
+struct ConfigurationRelease {
+    void operator()(ucp_config_t* configuration) const { ucp_config_release(configuration); }
+};
+using Configuration = std::unique_ptr<ucp_config_t, ConfigurationRelease>;
+
+void set(ucp_config_t* configuration, const char* name, const char* value) {
+    check(fmt::format("setting {}={}", name, value).c_str(), ucp_config_modify(configuration, name, value));
+}
+
+void set_unless_given(ucp_config_t* configuration, const char* name, const char* value) {
+    if (!std::getenv(fmt::format("UCX_{}", name).c_str())) set(configuration, name, value);
+}
+
+// Whether UCX_TLS leaves TCP in. (UCX warns of settings that nothing uses.)
+static bool uses_tcp() {
+    const char* tls = std::getenv("UCX_TLS");
+    if (!tls) return true;
+    const std::string_view text(tls);
+    const bool named = text.find("tcp") != std::string_view::npos;
+    return *tls == '^' ? !named : named || text.find("all") != std::string_view::npos;
+}
+
+Configuration read_configuration(const TransportOptions& options) {
+    ucp_config_t* raw = nullptr;
+    check("reading its configuration", ucp_config_read(nullptr, nullptr, &raw));
+    Configuration configuration(raw);
+    // With error handling by peer, UCX uses shared memory only where it is told that errors need not be noticed there.
+    // Deaths on the same host are noticed by whoever started the processes. (UCX warns of settings that nothing uses.)
+    if (uses_shared_memory() && !std::getenv("UCX_POSIX_ERROR_HANDLING")) set_unless_given(raw, "MM_ERROR_HANDLING", "y");
+    // UCX takes 512 receive buffers of 8 KiB at a time, and fills them with zeros: 4.2 MiB of shared memory for each rank before any
+    // message.
+    if (uses_shared_memory() && !std::getenv("UCX_POSIX_RX_BUFS_GROW"))
+        set_unless_given(raw, "MM_RX_BUFS_GROW", std::to_string(kReceiveBuffers).c_str());
+    // System V segments can outlive a killed process; POSIX ones are unlinked as soon as they are made.
+    set_unless_given(raw, "TLS", "^sysv");
+    // UCX's own pieces over TCP are of 8 KiB: a system call for each, and four to five times the time of a large message over the loopback.
+    // A connection has buffers only while something of it is under way.
+    if (uses_tcp()) {
+        for (const char* name : {"TX_SEG_SIZE", "RX_SEG_SIZE"})
+            if (!std::getenv(fmt::format("UCX_TCP_{}", name).c_str())) set(raw, name, "256k");
+    }
+    if (const std::string devices = ucx_devices(options); !devices.empty()) set(raw, "NET_DEVICES", devices.c_str());
+    return configuration;
+}
+
+}  // namespace
+
+bool uses_shared_memory() {
+    const char* tls = std::getenv("UCX_TLS");
+    if (!tls || *tls == '^') return true;
+    const std::string_view text(tls);
+    for (const std::string_view word : {"posix", "sysv", "shm", "sm", "mm", "all"})
+        if (text.find(word) != std::string_view::npos) return true;
+    return false;
+}
+
+ucp_context_h make_context(const TransportOptions& options) {
+    const Configuration configuration = read_configuration(options);
+    ucp_params_t parameters{};
+    parameters.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS;
+    parameters.features = UCP_FEATURE_AM | UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP;
+    parameters.estimated_num_eps = static_cast<std::size_t>(options.size);
+    ucp_context_h context = nullptr;
+    check("initialisation", ucp_init(&parameters, configuration.get(), &context));
+    return context;
+}
+
+std::string describe(const TransportOptions& options) {
+    const char* tls = std::getenv("UCX_TLS");
+    const char* given = std::getenv("UCX_NET_DEVICES");
+    const std::string devices = ucx_devices(options);
+    return fmt::format("UCX {}, transports {}, network devices {}", ucp_get_version_string(), tls ? tls : "all but sysv",
+                       !devices.empty() ? devices
+                       : given          ? given
+                                        : "all");
+}
+
+}  // namespace ucx
+}  // namespace rollcall::transport

@@ -1,0 +1,47 @@
+#include "transports/ucx/log.hpp"
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <optional>
+
+#include <spdlog/spdlog.h>
+#include <ucs/debug/log_def.h>
+
+namespace rollcall::transport::ucx {
+namespace {
+
+/// Set while errors are kept.
+thread_local std::optional<std::string> kept;
+
+ucs_log_func_rc_t log_of_ucx(const char*, unsigned, const char*, ucs_log_level_t level, const ucs_log_component_config_t*,
+                             const char* message, va_list values) {
+    if (level == UCS_LOG_LEVEL_FATAL || level > UCS_LOG_LEVEL_WARN) return UCS_LOG_FUNC_RC_CONTINUE;
+    char text[1024];
+    va_list again;
+    va_copy(again, values);
+    std::vsnprintf(text, sizeof text, message, again);
+    va_end(again);
+    if (level == UCS_LOG_LEVEL_ERROR && kept && kept->empty()) *kept = text;
+    // Errors at the start are in the exception; those of a job that runs are those of connections to peers that died, which the library
+    // tells in its own words.
+    if (const auto logger = spdlog::get("rollcall"))
+        logger->log(level == UCS_LOG_LEVEL_ERROR ? spdlog::level::info : spdlog::level::warn, "UCX: {}", static_cast<const char*>(text));
+    return UCS_LOG_FUNC_RC_STOP;
+}
+
+}  // namespace
+
+void take_over_log() {
+    static std::once_flag once;
+    std::call_once(once, [] {
+        if (!std::getenv("UCX_LOG_LEVEL") && !std::getenv("UCX_LOG_FILE")) ucs_log_push_handler(&log_of_ucx);
+    });
+}
+
+KeptErrors::KeptErrors() { kept.emplace(); }
+KeptErrors::~KeptErrors() { kept.reset(); }
+std::string KeptErrors::first() { return kept.value_or(""); }
+
+}  // namespace rollcall::transport::ucx

@@ -1,0 +1,164 @@
+#include "transports/ucx/requests.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include "transports/ucx/status.hpp"
+
+namespace rollcall::transport::ucx {
+namespace {
+
+// Copies between the program's memory and UCX's, which another core reads or has written. There a processor's own instruction for
+// copying is quicker than loads and stores, which fetch each line before they write all of it: 4 KiB from core to core took 0.45 us
+// instead of 0.75. UCX does the same where it copies itself.
+void copy_bytes(std::byte* to, const std::byte* from, std::size_t size) noexcept {
+#if defined(__x86_64__)
+    static const bool has_instruction = [] {
+        unsigned a, b, c, d;
+        constexpr unsigned kEnhancedRepMovsb = 1u << 9;
+        return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & kEnhancedRepMovsb);
+    }();
+    constexpr std::size_t kShortest = 1024;
+    if (size >= kShortest && has_instruction) {
+        asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size) : : "memory");
+        return;
+    }
+#endif
+    std::memcpy(to, from, size);
+}
+
+// The last byte of a payload with a verdict.
+constexpr std::byte kStands{1}, kWithdrawn{0};
+
+}  // namespace
+
+Requests::Requests(int peers) : pending_with_(static_cast<std::size_t>(peers)) {
+    const ucp_generic_dt_ops_t operations{.start_pack = start_pack,
+                                          .start_unpack = start_unpack,
+                                          .packed_size = packed_size,
+                                          .pack = pack,
+                                          .unpack = unpack,
+                                          .finish = finish};
+    check("making a data type", ucp_dt_create_generic(&operations, nullptr, &pieces_));
+}
+
+Requests::Requests(Requests&& other) noexcept
+    : pending_with_(std::move(other.pending_with_)),
+      free_(std::exchange(other.free_, nullptr)),
+      chunks_(std::move(other.chunks_)),
+      pending_(other.pending_),
+      pieces_(std::exchange(other.pieces_, 0)),
+      silent_(other.silent_) {}
+
+Requests::~Requests() {
+    if (pieces_) ucp_dt_destroy(pieces_);
+}
+
+void Requests::make_more() {
+    constexpr std::size_t kBatch = 64;
+    chunks_.push_back(std::make_unique<Request[]>(kBatch));
+    for (std::size_t i = 0; i < kBatch; ++i) free(&chunks_.back()[i]);
+}
+
+bool Requests::release(int peer, const Completion& completion) {
+    for (Request* request = pending_with_[static_cast<std::size_t>(peer)]; request; request = request->next) {
+        if (request->completion != &completion) continue;
+        if (!request->revocable) return false;
+        if (request->is_eager && request->bytes) {
+            // Its place in the stream of messages must be filled. It is short.
+            request->kept = std::make_unique<std::byte[]>(request->size);
+            std::memcpy(request->kept.get(), request->bytes, request->size);
+        }
+        request->bytes = request->kept.get();
+        request->withdrawn = true;
+        unlink(request);
+        request->completion = nullptr;
+        return true;
+    }
+    return true;
+}
+
+void Requests::add_pending(std::vector<int>& peers) const {
+    if (pending_ == 0) return;
+    for (std::size_t peer = 0; peer < pending_with_.size(); ++peer)
+        if (pending_with_[peer]) peers.push_back(static_cast<int>(peer));
+}
+
+void Requests::disconnect(int peer) {
+    // In two steps: who is told may give back or start something else.
+    std::vector<Completion*> ended;
+    for (Request* request = pending_with_[static_cast<std::size_t>(peer)]; request;) {
+        Request* next = request->next;
+        if (request->revocable) {
+            unlink(request);
+            request->bytes = nullptr;
+            ended.push_back(std::exchange(request->completion, nullptr));
+        }
+        request = next;
+    }
+    if (silent_) return;
+    for (Completion* completion : ended) completion->complete(Outcome::failed);
+}
+
+void Requests::link(Request* request) noexcept {
+    if (request->peer < 0) return;
+    Request*& first = pending_with_[static_cast<std::size_t>(request->peer)];
+    request->previous = nullptr;
+    request->next = first;
+    if (first) first->previous = request;
+    first = request;
+}
+
+void Requests::unlink(Request* request) noexcept {
+    if (request->peer < 0) return;
+    (request->previous ? request->previous->next : pending_with_[static_cast<std::size_t>(request->peer)]) = request->next;
+    if (request->next) request->next->previous = request->previous;
+}
+
+void Requests::end(void* ucx_request, ucs_status_t status, Request* request) noexcept {
+    Requests& requests = *request->owner;
+    Completion* completion = request->completion;
+    const Outcome outcome = status != UCS_OK ? Outcome::failed : request->withdrawn ? Outcome::withdrawn : Outcome::ok;
+    if (completion) requests.unlink(request);
+    --requests.pending_;
+    requests.free(request);
+    ucp_request_free(ucx_request);
+    if (completion && !requests.silent_) completion->complete(outcome);
+}
+
+std::size_t Requests::packed_size(void* state) {
+    const auto& request = *static_cast<const Request*>(state);
+    return request.size + (request.payload == Payload::verdict ? 1 : 0);
+}
+
+std::size_t Requests::pack(void* state, std::size_t offset, void* into, std::size_t room) {
+    const auto& request = *static_cast<const Request*>(state);
+    auto* to = static_cast<std::byte*>(into);
+    std::size_t packed = 0;
+    if (offset < request.size) {
+        packed = std::min<std::uint64_t>(room, request.size - offset);
+        if (request.bytes)
+            copy_bytes(to, request.bytes + offset, packed);
+        else
+            std::memset(to, 0, packed);  // nobody will see it, but nothing of this process's memory leaves it by accident
+    }
+    if (packed < room && request.payload == Payload::verdict && offset + packed == request.size)
+        to[packed++] = request.withdrawn ? kWithdrawn : kStands;
+    return packed;
+}
+
+ucs_status_t Requests::unpack(void* state, std::size_t offset, const void* from, std::size_t length) {
+    auto& request = *static_cast<Request*>(state);
+    const auto* bytes = static_cast<const std::byte*>(from);
+    if (offset < request.size && request.bytes)
+        copy_bytes(request.bytes + offset, bytes, std::min<std::uint64_t>(length, request.size - offset));
+    if (offset + length > request.size && bytes[length - 1] != kStands) request.withdrawn = true;
+    return UCS_OK;
+}
+
+}  // namespace rollcall::transport::ucx

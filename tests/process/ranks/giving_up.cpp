@@ -28,6 +28,9 @@ constexpr Timeout kShort = milliseconds(50);
 // Only a call that hangs takes that long.
 constexpr Timeout kPatience = seconds(20);
 
+// A look at memory that the lane may be writing. Whatever it sees is right, so that the thread sanitizer must not look.
+[[gnu::noinline, gnu::no_sanitize("thread")]] std::byte glance(const std::byte& at) { return const_cast<const volatile std::byte&>(at); }
+
 std::uint64_t key(int from, int to) { return 1000 + static_cast<std::uint64_t>(from) * 64 + static_cast<std::uint64_t>(to); }
 
 CollectiveOptions within(Timeout timeout, std::string_view algorithm = {}) {
@@ -185,11 +188,10 @@ ROLLCALL_SCENARIO(receive_given_up) {
     }
     if (scene.rank == 1) {
         std::vector<std::byte> in(bytes, std::byte{0xee});
-        const volatile std::byte& first = in[0];
         scene.await(kReady);
         Request request = scene.world.start_receive(std::span(in), 0, 7);
         bool done = false;  // by a transport that needs no progress of the sender, or is quick: then there is nothing to give up
-        for (int i = 0; !done && (moving ? first == std::byte{0xee} : i < 50); ++i) {
+        for (int i = 0; !done && (moving ? glance(in[0]) == std::byte{0xee} : i < 50); ++i) {
             done = request.test().has_value();
             if (!moving) sleep_us(1000);
         }

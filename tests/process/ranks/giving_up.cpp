@@ -29,7 +29,7 @@ constexpr Timeout kShort = milliseconds(50);
 constexpr Timeout kPatience = seconds(20);
 
 // A look at memory that the lane may be writing. Whatever it sees is right, so that the thread sanitizer must not look.
-[[gnu::noinline, gnu::no_sanitize("thread")]] std::byte glance(const std::byte& at) { return const_cast<const volatile std::byte&>(at); }
+__attribute__((noinline, no_sanitize("thread"))) std::byte glance(const std::byte& at) { return const_cast<const volatile std::byte&>(at); }
 
 std::uint64_t key(int from, int to) { return 1000 + static_cast<std::uint64_t>(from) * 64 + static_cast<std::uint64_t>(to); }
 

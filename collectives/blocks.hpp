@@ -46,11 +46,11 @@ enum class Copy { into_list, out_of_list };
 Task copy_runs(Operation& op, std::uint64_t bytes, std::span<const int> ranks, transport::Bytes in_list_order,
                transport::Bytes in_rank_order, Copy way);
 
-/// Memory for blocks that are passed on. As `like` is, it is a phantom or not.
+/// Memory for blocks that are passed on. As `like` is, it is a phantom or not. (What is empty is none, though it may have no address.)
 class Scratch {
   public:
     Scratch(std::uint64_t size, transport::ConstBytes like)
-        : memory_(like.data ? std::make_unique_for_overwrite<std::byte[]>(size) : nullptr), size_(size) {}
+        : memory_(like.data || like.size == 0 ? std::make_unique_for_overwrite<std::byte[]>(size) : nullptr), size_(size) {}
     transport::Bytes bytes() const { return {memory_.get(), size_}; }
 
   private:

@@ -6,6 +6,7 @@
 #include "collectives/barrier/barrier.hpp"
 #include "collectives/broadcast/broadcast.hpp"
 #include "collectives/gather/gather.hpp"
+#include "collectives/intergroup/intergroup.hpp"
 #include "collectives/reduce/reduce.hpp"
 #include "collectives/scatter/scatter.hpp"
 
@@ -45,7 +46,15 @@ constexpr OperationRow kRows[] = {
      .algorithms = kAllreduceAlgorithms,
      .rules = kAllreduceRules},
     {.kind = OperationKind::barrier, .reaches = "of", .algorithms = kBarrierAlgorithms, .rules = kBarrierRules},
+    // Between two groups:
+    {.kind = OperationKind::intergroup_allgather,
+     .contribution = {.reads = Who::everybody, .extent = Extent::block},
+     .data = {.writes = Who::everybody, .extent = Extent::blocks},
+     .reaches = "between groups of",
+     .algorithms = kIntergroupAllgatherAlgorithms,
+     .rules = kIntergroupAllgatherRules},
 };
+constexpr std::size_t kBetweenGroups = 1;  // the last ones
 
 constexpr bool all_rows(auto predicate) { return std::all_of(std::begin(kRows), std::end(kRows), predicate); }
 static_assert(all_rows([](const OperationRow& row) { return are_complete(row.algorithms, row.kind); }),
@@ -78,6 +87,7 @@ const OperationRow* find_operation(std::string_view wanted) noexcept {
     return found == std::end(kRows) ? nullptr : &*found;
 }
 
-std::span<const OperationRow> operations() noexcept { return kRows; }
+std::span<const OperationRow> operations() noexcept { return std::span(kRows).first(std::size(kRows) - kBetweenGroups); }
+std::span<const OperationRow> intergroup_operations() noexcept { return std::span(kRows).last(kBetweenGroups); }
 
 }  // namespace rollcall::collectives

@@ -91,6 +91,8 @@ const OperationRow& operation(OperationKind kind) noexcept;
 /// The same by its name, or null.
 const OperationRow* find_operation(std::string_view name) noexcept;
 std::span<const OperationRow> operations() noexcept;
+/// Those between two groups. What a rank gets are the blocks of the other group. (operations() are the others.)
+std::span<const OperationRow> intergroup_operations() noexcept;
 /// Every algorithm, by operation.
 inline auto catalogue() {
     return operations() | std::views::transform([](const OperationRow& row) -> const auto& { return row.algorithms; }) | std::views::join;

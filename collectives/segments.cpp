@@ -73,11 +73,11 @@ std::vector<int> straight_ranks(const Operation& op, const SegmentPlace& place) 
 }
 
 /// Where the parts of a segment are in memory for it, one behind the other in the order of positions.
-struct Parts {
+struct OffsetsOfParts {
     std::uint64_t own = 0;
     std::vector<std::uint64_t> children;
 
-    explicit Parts(const SegmentPlace& place) {
+    explicit OffsetsOfParts(const SegmentPlace& place) {
         const auto before = [&](int position) {
             std::uint64_t sum = place.position < position ? place.own : 0;
             for (const SegmentPlace::Child& child : place.children)
@@ -88,12 +88,6 @@ struct Parts {
         for (const SegmentPlace::Child& child : place.children) children.push_back(before(child.first));
     }
 };
-
-// A rank with an empty block may have no buffer, and is no phantom because of that.
-Scratch memory_of_segment(const SegmentPlace& place, transport::ConstBytes own) {
-    static std::byte stand_in;
-    return {place.bytes(), own.size > 0 ? own : transport::ConstBytes{&stand_in, 1}};
-}
 
 Task gather_at_root(Operation& op, const SegmentPlace& place) {
     const RootSegments segments(op, place);
@@ -150,8 +144,8 @@ Task gather_segments(Operation& op, const SegmentPlace& place) {
     if (bytes == place.own) {
         if (bytes > 0) co_await op.send(place.parent, contribution, kSegment);
     } else {
-        const Scratch scratch = memory_of_segment(place, contribution);
-        const Parts parts(place);
+        const Scratch scratch(bytes, contribution);
+        const OffsetsOfParts parts(place);
         std::vector<Pending> receiving;
         for (std::size_t i = 0; i < place.children.size(); ++i)
             if (const auto& child = place.children[i]; child.bytes > 0)
@@ -175,8 +169,8 @@ Task scatter_segments(Operation& op, const SegmentPlace& place) {
     if (bytes == place.own) {
         if (bytes > 0) co_await op.receive(place.parent, result, kSegment);
     } else {
-        const Scratch scratch = memory_of_segment(place, result);
-        const Parts parts(place);
+        const Scratch scratch(bytes, result);
+        const OffsetsOfParts parts(place);
         co_await op.receive(place.parent, scratch.bytes(), kSegment);
         for (std::size_t i = place.children.size(); i-- > 0;)
             if (const auto& child = place.children[i]; child.bytes > 0)

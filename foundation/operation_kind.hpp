@@ -23,7 +23,8 @@ enum class OperationKind : std::uint8_t {
     finalize,
     create,
     reduce,
-    allreduce
+    allreduce,
+    intergroup_allgather
 };
 
 struct OperationName {
@@ -31,6 +32,7 @@ struct OperationName {
     std::string_view name;
     /// The variable that sets its algorithm; empty: there is none to choose.
     std::string_view setting;
+    bool is_between_groups = false;
 };
 
 /// In the order of the numbers.
@@ -48,6 +50,7 @@ inline constexpr std::array kOperationNames = {
     OperationName{OperationKind::create, "create", ""},
     OperationName{OperationKind::reduce, "reduce", "ROLLCALL_REDUCE"},
     OperationName{OperationKind::allreduce, "allreduce", "ROLLCALL_ALLREDUCE"},
+    OperationName{OperationKind::intergroup_allgather, "intergroup_allgather", "ROLLCALL_INTERGROUP_ALLGATHER", true},
 };
 inline constexpr std::size_t kOperationKinds = kOperationNames.size();
 
@@ -59,6 +62,10 @@ static_assert(
         return true;
     }(),
     "kOperationNames is not in the order of OperationKind");
+
+constexpr bool is_between_groups(OperationKind kind) noexcept {
+    return index_of(kind) < kOperationKinds && kOperationNames[index_of(kind)].is_between_groups;
+}
 
 /// Also of a number that came in a message and is none of ours.
 constexpr std::string_view name(OperationKind kind) noexcept {

@@ -13,6 +13,7 @@
 
 namespace rollcall::runtime {
 
+using foundation::is_between_groups;
 using foundation::name;
 using foundation::OperationKind;
 
@@ -24,12 +25,14 @@ inline constexpr std::uint64_t kLongestSegment = (std::uint64_t{1} << 48) - 1;
 
 /// The part of a collective call that must agree on all ranks. Travels in every message of the operation.
 struct Call {
-    std::uint64_t bytes = 0;  ///< With `own_sizes`: of this rank's block, or kManySizes at the root, which knows all of them.
+    /// With `own_sizes`: of this rank's block, or kManySizes at the root, which knows all of them. Between two groups: of a block of the
+    /// first one.
+    std::uint64_t bytes = 0;
     std::int32_t root = -1;   ///< -1: the operation has none.
     OperationKind kind = OperationKind::point_to_point;
     bool own_sizes = false;       ///< Blocks have sizes of their own.
     std::uint16_t algorithm = 0;  ///< A number of whoever knows the algorithms; 0: the operation has only one.
-    /// 0: whole, or the algorithm knows no segments. At most kLongestSegment.
+    /// 0: whole, or the algorithm knows no segments. At most kLongestSegment. Between two groups: the size of a block of the second one.
     std::uint64_t segment_bytes : 48 = 0;
     /// What is combined, and how (foundation/reductions.hpp); 0: nothing is.
     std::uint64_t reduction : 16 = 0;

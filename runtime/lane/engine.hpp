@@ -283,6 +283,7 @@ class alignas(64) Engine final : public transport::Sink {
     /// The same of the ranks from `first` to `last` together, of which several have other blocks than the root counts.
     void mismatch_of_sizes(Operation& operation, int first, int last, std::uint64_t at_root, std::uint64_t elsewhere);
     void tell_sizes(Operation& operation, int with, const std::string& what);
+    void mismatch_of_groups(Operation& operation, int with);
     void break_communicator(CommunicatorState& communicator, std::uint64_t from, const Error& error, bool tell);
     void tell_broken(const CommunicatorState& communicator, int peer);
     void tell_failed(int peer, std::uint64_t communicator, std::uint64_t from, const Error& error);

@@ -241,6 +241,7 @@ bool Engine::fits_own_size(Transfer& transfer, const Call& call, int caller, std
                  nobodys ? static_cast<const Deputy*>(operation.on_done_context)->source_ : -1);
         return false;
     }
+    if (group.first_group > 0) return true;  // both groups have compared all sizes
     const Block* const blocks = operation.arguments_.blocks;
     const int member = rank_in(group, peer);
     const std::uint64_t at_root = blocks ? blocks[member].size : size;

@@ -122,6 +122,8 @@ void Operation::tell_sizes_differ(int first, int last, std::uint64_t at_root, st
     engine_->mismatch_of_sizes(*this, first, last, at_root, elsewhere);
 }
 
+void Operation::tell_groups_differ(int rank) { engine_->mismatch_of_groups(*this, rank); }
+
 void Operation::signal(int first, int count) { engine_->put_signals(*this, first, count); }
 
 void Operation::listen_to(int first, int count) {

@@ -144,6 +144,8 @@ class alignas(64) Operation final : public Waitable {
     int rank() const noexcept { return communicator_.rank; }
     int size() const noexcept { return communicator_.group->size; }
     int root() const noexcept { return call_.root; }
+    /// Between two groups: how many ranks the first one has, which are the first ranks of all. Else 0.
+    int first_group() const noexcept { return communicator_.group->first_group; }
     const Arguments& arguments() const noexcept { return arguments_; }
 
     Pending send(int to, transport::ConstBytes bytes, std::uint64_t step);
@@ -206,6 +208,9 @@ class alignas(64) Operation final : public Waitable {
     /// to be awaited then.
     void tell_sizes_differ(int rank, std::uint64_t at_root, std::uint64_t elsewhere);
     void tell_sizes_differ(int first, int last, std::uint64_t at_root, std::uint64_t elsewhere);
+    /// Between two groups: the sizes of blocks that ranks give for those of the other group are not those that these have. `rank` is of
+    /// the other group. All ranks are told.
+    void tell_groups_differ(int rank);
     /// Waits until the operation fails, which it is known to do.
     auto failure() {
         return until([] { return false; });

@@ -69,6 +69,7 @@ Simulation::Simulation(const Options& options)
     group->id = 1;
     group->name = "world";
     group->size = options.ranks;
+    group->first_group = options.first_group;
     group->has_slots = options.board;
     for (int rank = 0; rank < options.ranks; ++rank)
         ranks_[static_cast<std::size_t>(rank)].emplace(network_, arena_, group, options_, rank);

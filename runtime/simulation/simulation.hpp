@@ -21,6 +21,7 @@ class Simulation {
   public:
     struct Options {
         int ranks = 2;
+        int first_group = 0;  ///< As Group has it.
         transport::Model model;
         std::uint64_t landing_bytes = std::uint64_t{1} << 62;  ///< Sufficient: the non-blocking model. 0: the blocking one.
         std::uint64_t landing_longest = 0;                     ///< Longer messages wait for their receivers; 0: none does.

@@ -1,0 +1,155 @@
+// Full-duplex intergroup allgather. Q. Kang, J. L. Träff, R. Al-Bahrani, A. Agrawal, A. Choudhary and W. Liao, "Scalable algorithms for MPI
+// intergroup allgather and allgatherv", Parallel Computing 2019, algorithms 1 (blocks of one size) and 2 (of own sizes).
+//
+// Idea: the data of each group is cut into as many parts as the other group has ranks, and each rank of that is sent one part, by those
+// whose blocks make it up: all at once, and in both directions. Then each group passes its parts round a ring. A rank receives what it
+// must have, and hardly more takes time: M + k, where M = max(p kA, q kB) is the least there can be (Theorem 1). In algorithm 2 a sender serves
+// its receivers in rank order, and a receiver takes first what comes from the highest of those that have several receivers (Theorem 3).
+//
+// Example (Fig. 1), p = 6, q = 2, a block takes 3, so a third of one 1: a0..a2 send their blocks to b0, a3..a5 theirs to b1, one after the
+// other until 9; meanwhile b0 sends a third of its block to each of a0..a2, b1 to a3..a5, until 3. The ring of A takes 5 steps of 1, that
+// of B one of 9: until 8 and 18.
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "collectives/intergroup/intergroup.hpp"
+#include "collectives/intergroup/sides.hpp"
+
+namespace rollcall::collectives {
+namespace {
+
+constexpr std::uint64_t kSizes = 0, kPieces = kStepsForSizes, kRing = kPieces + 1;
+
+/// Part i of what a group receives goes to its member i.
+struct Cuts {
+    Parts to_own, to_other;
+};
+
+// Algorithm 1, where one group's size divides the other's: a rank of the larger group sends its block whole, to the one whose subgroup it is
+// in; that cuts its own block for the subgroup.
+Cuts cut_by_subgroups(const Sides& sides, const BothBlocks& blocks) {
+    const bool is_larger = sides.own.size >= sides.other.size;
+    const Parts& of_larger = is_larger ? blocks.own : blocks.other;
+    const Parts& of_smaller = is_larger ? blocks.other : blocks.own;
+    const int each = of_larger.count() / of_smaller.count();
+    Parts to_larger, to_smaller;
+    for (int number = 0; number < of_smaller.count(); ++number) {
+        to_smaller.add(of_larger.from_to(number * each, number * each + each - 1).size());
+        const Parts pieces = Parts::even(of_smaller[number].size(), each);
+        for (int i = 0; i < each; ++i) to_larger.add(pieces[i].size());
+    }
+    return is_larger ? Cuts{to_larger, to_smaller} : Cuts{to_smaller, to_larger};
+}
+
+// Algorithm 2: all parts have the same size, or one byte more. Also where blocks have one size and the sizes of the groups do not divide: with
+// subgroups of p / q ranks, rounded up or down (section 4), parts would differ by a block, and every step of the ring takes as long as
+// the longest part.
+Cuts cut_evenly(const Sides& sides, const BothBlocks& blocks) {
+    return {Parts::even(blocks.other.total(), sides.own.size), Parts::even(blocks.own.total(), sides.other.size)};
+}
+
+/// A message between the groups. `range`: of the data of the sender's group.
+struct Piece {
+    int peer;  ///< A member of the other group.
+    Range range;
+};
+
+std::vector<Piece> pieces_of(const Range& whole, const Parts& others) {
+    std::vector<Piece> pieces;
+    for (int i = 0; i < others.count(); ++i)
+        if (const Range range = common_part(whole, others[i]); !range.empty()) pieces.push_back({i, range});
+    return pieces;
+}
+
+// The receiver's order: the highest of the senders that have several receivers comes first, the lowest one last.
+void order_by_priority(std::vector<Piece>& incoming, const Parts& blocks) {
+    const auto has_several = [&](const Piece& piece) { return piece.range.size() < blocks[piece.peer].size(); };
+    if (incoming.size() < 2) return;
+    auto rest = incoming.begin();
+    if (has_several(incoming.back())) {
+        std::rotate(incoming.begin(), incoming.end() - 1, incoming.end());
+        ++rest;
+    }
+    if (has_several(*rest)) std::rotate(rest, rest + 1, incoming.end());
+}
+
+Task exchange_pieces(Operation& op, const Sides& sides, const BothBlocks& blocks, const Cuts& cuts, transport::Bytes data,
+                     std::uint64_t step) {
+    const Range own = blocks.own[sides.member];
+    const std::vector<Piece> outgoing = pieces_of(own, cuts.to_other);
+    std::vector<Piece> incoming = pieces_of(cuts.to_own[sides.member], blocks.other);
+    order_by_priority(incoming, blocks.other);
+
+    // One at a time in each direction, in their order.
+    Pending sending, receiving;
+    std::size_t sent = 0, received = 0;
+    for (;;) {
+        while (sending.done() && sent < outgoing.size()) {
+            const auto& [peer, range] = outgoing[sent++];
+            sending = op.send(sides.other.rank(peer), runtime::slice(op.arguments().contribution, range.begin - own.begin, range.size()), step);
+        }
+        while (receiving.done() && received < incoming.size()) {
+            const auto& [peer, range] = incoming[received++];
+            receiving = op.receive(sides.other.rank(peer), runtime::slice(data, range.begin, range.size()), step);
+        }
+        const bool sends = !sending.done(), receives = !receiving.done();
+        if (!sends && !receives) break;
+        co_await op.until([&] { return (sends && sending.done()) || (receives && receiving.done()); });
+    }
+}
+
+/// The exchange between the groups, by either algorithm. What this rank has then of `data` is part `member` of cuts.to_own.
+struct Exchanged {
+    Sides sides;
+    BothBlocks blocks;
+    Cuts cuts;
+    std::optional<Assembled> data;
+};
+Task exchange_between_groups(Operation& op, Exchanged& state) {
+    state.sides = sides_of(op);
+    if (op.call().own_sizes)
+        co_await blocks_of_both(op, state.sides, kSizes, state.blocks);
+    else
+        state.blocks = equal_blocks(op, state.sides);
+    const int own = state.sides.own.size, other = state.sides.other.size;
+    const bool divides = own % other == 0 || other % own == 0;
+    state.cuts = divides && !op.call().own_sizes ? cut_by_subgroups(state.sides, state.blocks) : cut_evenly(state.sides, state.blocks);
+    state.data.emplace(op, state.blocks.other);
+    co_await exchange_pieces(op, state.sides, state.blocks, state.cuts, state.data->bytes(), kPieces);
+}
+
+}  // namespace
+
+Task intergroup_allgather_full_duplex(Operation& op) {
+    Exchanged state;
+    co_await exchange_between_groups(op, state);
+    co_await gather_all_in_ring(op, state.sides.own, state.sides.member, state.cuts.to_own, state.data->bytes(), kRing);
+    co_await place_blocks(op, *state.data, state.blocks.other);
+}
+
+// The larger group has each block of the smaller one in pieces, in the ranks of a subgroup. It gathers them there first, then among the
+// ranks that have the same place in their subgroups. With ranks of a node in a subgroup, the first of it stays in nodes.
+//
+// Example, p = 6, q = 2, a block takes 3: after the exchange a0..a2 make the block of b0 whole in 2 steps of 1, a3..a5 that of b1; then a0 and
+// a3, a1 and a4, a2 and a5 exchange them: one step of 3.
+Task intergroup_allgather_two_step(Operation& op) {
+    Exchanged state;
+    co_await exchange_between_groups(op, state);
+    const auto& [sides, blocks, cuts, data] = state;
+    const int subgroups = sides.other.size, each = sides.own.size / subgroups;
+    if (op.call().own_sizes || each < 2 || sides.own.size % subgroups != 0) {
+        co_await gather_all_in_ring(op, sides.own, sides.member, cuts.to_own, data->bytes(), kRing);
+    } else {
+        const int subgroup = sides.member / each, place = sides.member % each;
+        const Range block = blocks.other[subgroup];
+        const Members near{.first = sides.own.rank(subgroup * each), .size = each};
+        const Members far{.first = sides.own.rank(place), .size = subgroups, .stride = each};
+        co_await gather_all_in_ring(op, near, place, Parts::even(block.size(), each),
+                                    runtime::slice(data->bytes(), block.begin, block.size()), kRing);
+        co_await gather_all_in_ring(op, far, subgroup, blocks.other, data->bytes(), kRing + static_cast<std::uint64_t>(each));
+    }
+    co_await place_blocks(op, *data, blocks.other);
+}
+
+}  // namespace rollcall::collectives

@@ -1,0 +1,55 @@
+/// \file
+/// Collective operations between the two groups of an intercommunicator. Their communicator has the ranks of both, those of the first
+/// group first.
+///
+/// Allgather: every rank gets the blocks of the other group, in rank order, in `data`; `contribution` is its own block. Blocks have one size
+/// in each group (Call::bytes in the first one, Call::segment_bytes in the second one: all ranks know both), or own sizes: then
+/// `blocks` says those of the other group.
+#pragma once
+
+#include "collectives/algorithm.hpp"
+
+namespace rollcall::collectives {
+
+Task intergroup_allgather_full_duplex(Operation& op);
+Task intergroup_allgather_two_step(Operation& op);
+Task intergroup_allgather_root_gathering(Operation& op);
+Task intergroup_allgather_root_gathering_sequential(Operation& op);
+
+inline constexpr std::string_view kKangTraeff = "Kang, Träff et al.: Scalable algorithms for MPI intergroup allgather and allgatherv";
+
+inline constexpr AlgorithmEntry kIntergroupAllgatherAlgorithms[] = {
+    {.operation = OperationKind::intergroup_allgather,
+     .name = "full_duplex",
+     .algorithm = &intergroup_allgather_full_duplex,
+     .summary = "each rank sends its block to one of the other group or a few; each group then passes the parts round",
+     .paper = kKangTraeff,
+     .limits = "waits for all ranks, by its nature"},
+    {.operation = OperationKind::intergroup_allgather,
+     .name = "two_step",
+     .algorithm = &intergroup_allgather_two_step,
+     .summary = "as full_duplex, and the parts are passed round among neighbours first, then among all",
+     .paper = "Kang, Träff et al.: Full-duplex inter-group all-to-all broadcast algorithms with optimal bandwidth",
+     .limits = "waits for all ranks, by its nature; full_duplex where one group's size does not divide the other's, or blocks have own sizes"},
+    {.operation = OperationKind::intergroup_allgather,
+     .name = "root_gathering",
+     .algorithm = &intergroup_allgather_root_gathering,
+     .summary = "a rank of each group gathers its blocks; the two exchange them, and broadcast what they got",
+     .paper = kKangTraeff,
+     .limits = "waits for all ranks, by its nature"},
+    {.operation = OperationKind::intergroup_allgather,
+     .name = "root_gathering_sequential",
+     .algorithm = &intergroup_allgather_root_gathering_sequential,
+     .summary = "the same, one group after the other, as MPICH does it",
+     .paper = kKangTraeff,
+     .limits = "waits for all ranks, by its nature; for comparisons"},
+};
+
+inline constexpr Rule kIntergroupAllgatherRules[] = {
+    {2048, kAnyRanks, named(kIntergroupAllgatherAlgorithms, "root_gathering"), "short blocks: two trees, and few messages",
+     Condition::equal_blocks},
+    {kAnyBytes, kAnyRanks, named(kIntergroupAllgatherAlgorithms, "full_duplex"),
+     "each rank gets little more than the other group's data, the least there can be, and all links are used at once"},
+};
+
+}  // namespace rollcall::collectives

@@ -1,0 +1,111 @@
+#include "collectives/intergroup/sides.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include "foundation/hash.hpp"
+
+namespace rollcall::collectives {
+
+Subgroup subgroup_of(int larger, int smaller, int number) {
+    const int least = larger / smaller, rest = larger % smaller;
+    return {least * number + std::min(number, rest), least + (number < rest)};
+}
+
+BothBlocks equal_blocks(const Operation& op, const Sides& sides) {
+    const auto& arguments = op.arguments();
+    const auto all_of = [](const Members& members, std::uint64_t block) {
+        Parts parts;
+        for (int member = 0; member < members.size; ++member) parts.add(block);
+        return parts;
+    };
+    return {all_of(sides.own, arguments.contribution.size),
+            all_of(sides.other, arguments.data.size / static_cast<std::uint64_t>(sides.other.size))};
+}
+
+namespace {
+
+// Dissemination: after step k each member knows the sizes of the 2^k members from it on.
+Task sizes_of_group(Operation& op, const Sides& sides, std::uint64_t step, std::vector<std::uint64_t>& sizes) {
+    const int n = sides.own.size;
+    std::vector<std::uint64_t> known{op.arguments().contribution.size};
+    known.reserve(static_cast<std::size_t>(n));
+    const auto bytes = [&](std::size_t first, std::size_t count) {
+        return transport::Bytes{known.data() + first, count * sizeof(std::uint64_t)};
+    };
+    for (int distance = 1; distance < n; distance *= 2, ++step) {
+        const auto count = static_cast<std::size_t>(std::min(distance, n - distance));
+        const auto sent = op.send(sides.own.rank((sides.member - distance + n) % n), bytes(0, count), step);
+        const std::size_t old = known.size();
+        known.resize(old + count);
+        co_await op.receive(sides.own.rank((sides.member + distance) % n), bytes(old, count), step);
+        co_await sent;
+    }
+    sizes.resize(static_cast<std::size_t>(n));
+    for (int i = 0; i < n; ++i) sizes[static_cast<std::size_t>((sides.member + i) % n)] = known[static_cast<std::size_t>(i)];
+}
+
+}  // namespace
+
+Task blocks_of_both(Operation& op, const Sides& sides, std::uint64_t step, BothBlocks& blocks) {
+    std::vector<std::uint64_t> own, other;
+    for (int member = 0; member < sides.other.size; ++member) other.push_back(op.arguments().blocks[member].size);
+    co_await sizes_of_group(op, sides, step, own);
+    for (const std::uint64_t size : own) blocks.own.add(size);
+    for (const std::uint64_t size : other) blocks.other.add(size);
+
+    // Every member is told by one of the other group.
+    struct Known {
+        std::uint64_t own, other;
+    };
+    const Known mine{hash_of(std::as_bytes(std::span(own))), hash_of(std::as_bytes(std::span(other)))};
+    const std::uint64_t compared = step + kStepsForSizes - 1;
+    const int larger = std::max(sides.own.size, sides.other.size), smaller = std::min(sides.own.size, sides.other.size);
+    std::vector<Pending> telling;
+    int partner = 0;
+    if (sides.own.size < sides.other.size) {
+        const Subgroup told = subgroup_of(larger, smaller, sides.member);
+        partner = told.first;
+        for (int i = 0; i < told.size; ++i)
+            telling.push_back(op.send(sides.other.rank(told.first + i), {&mine, sizeof mine}, compared));
+    } else {
+        while (subgroup_of(larger, smaller, partner + 1).first <= sides.member && partner + 1 < smaller) ++partner;
+        if (subgroup_of(larger, smaller, partner).first == sides.member)
+            telling.push_back(op.send(sides.other.rank(partner), {&mine, sizeof mine}, compared));
+    }
+    Known theirs{};
+    co_await op.receive(sides.other.rank(partner), {&theirs, sizeof theirs}, compared);
+    co_await op.all_of(telling);
+    if (theirs.own == mine.other && theirs.other == mine.own) co_return;
+    op.tell_groups_differ(sides.other.rank(partner));
+    co_await op.failure();
+}
+
+Assembled::Assembled(const Operation& op, const Parts& blocks) : bytes_(op.arguments().data) {
+    const runtime::Block* const layout = op.arguments().blocks;
+    if (!layout) return;
+    std::optional<std::uint64_t> first;
+    bool is_dense = true;
+    for (int member = 0; member < blocks.count(); ++member) {
+        if (blocks[member].empty()) continue;
+        if (!first) first = layout[member].offset;
+        is_dense = is_dense && layout[member].offset == *first + blocks[member].begin;
+    }
+    if (is_dense) {
+        bytes_ = runtime::slice(bytes_, first.value_or(0), blocks.total());
+    } else {
+        scratch_.emplace(blocks.total(), bytes_);
+        bytes_ = scratch_->bytes();
+    }
+}
+
+Task place_blocks(Operation& op, const Assembled& data, const Parts& blocks) {
+    if (!data.is_beside()) co_return;
+    for (int member = 0; member < blocks.count(); ++member) {
+        const runtime::Block& block = op.arguments().blocks[member];
+        co_await op.copy(runtime::slice(op.arguments().data, block.offset, block.size),
+                         runtime::slice(data.bytes(), blocks[member].begin, block.size));
+    }
+}
+
+}  // namespace rollcall::collectives

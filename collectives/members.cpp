@@ -1,0 +1,63 @@
+#include "collectives/members.hpp"
+
+#include <bit>
+
+#include "collectives/blocks.hpp"
+
+namespace rollcall::collectives {
+namespace {
+
+transport::Bytes slice_of(transport::Bytes data, const Range& range) { return runtime::slice(data, range.begin, range.size()); }
+
+/// Of the binomial tree in which member v has the members from v on, before v + span(v), below it.
+int span_of(int member, int size) {
+    return member > 0 ? member & -member : static_cast<int>(std::bit_ceil(static_cast<unsigned>(size)));
+}
+
+}  // namespace
+
+Task gather_all_in_ring(Operation& op, const Members& members, int member, const Parts& parts, transport::Bytes data, std::uint64_t step) {
+    const int n = members.size;
+    const int right = members.rank((member + 1) % n), left = members.rank((member + n - 1) % n);
+    for (int i = 0; i + 1 < n; ++i, ++step) {
+        const auto received = op.receive(left, slice_of(data, parts[(member - i - 1 + n) % n]), step);
+        const auto sent = op.send(right, slice_of(data, parts[(member - i + n) % n]), step);
+        co_await received;
+        co_await sent;
+    }
+}
+
+Task scatter_and_gather_all(Operation& op, const Members& members, int member, transport::Bytes data, std::uint64_t step) {
+    const int n = members.size;
+    // Of a short message the last parts are empty.
+    const std::uint64_t most = (data.size + static_cast<std::uint64_t>(n) - 1) / static_cast<std::uint64_t>(n);
+    Parts parts;
+    for (int i = 0; i < n; ++i) parts.add(std::min(most, data.size - parts.total()));
+    const auto below = [&](int from, int span) { return slice_of(data, parts.from_to(from, std::min(from + span, n) - 1)); };
+
+    int span = span_of(member, n);
+    if (member > 0) co_await op.receive(members.rank(member - span), below(member, span), step);
+    for (span /= 2; span > 0; span /= 2)
+        if (member + span < n) co_await op.send(members.rank(member + span), below(member + span, span), step);
+    co_await gather_all_in_ring(op, members, member, parts, data, step + 1);
+}
+
+Task gather_up(Operation& op, const Members& members, int member, const Parts& parts, transport::ConstBytes own, transport::Bytes data,
+               std::uint64_t step) {
+    const int n = members.size;
+    const int span = span_of(member, n);
+    const Range all = parts.from_to(member, std::min(member + span, n) - 1);
+    const bool passes_on = member > 0 && (span > 1 && member + 1 < n);
+    const Scratch scratch(passes_on ? all.size() : 0, own);
+    const transport::Bytes collected = member == 0 ? data : scratch.bytes();
+    if (passes_on) co_await op.copy(runtime::slice(collected, 0, own.size), own);
+    for (int distance = 1; distance < span && member + distance < n; distance *= 2) {
+        const int child = member + distance;
+        const Range its = parts.from_to(child, std::min(child + distance, n) - 1);
+        co_await op.receive(members.rank(child), runtime::slice(collected, its.begin - all.begin, its.size()), step);
+    }
+    if (member == 0) co_return;
+    co_await op.send(members.rank(member - span), passes_on ? transport::ConstBytes(collected) : own, step);
+}
+
+}  // namespace rollcall::collectives

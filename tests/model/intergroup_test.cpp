@@ -1,0 +1,277 @@
+// Operations between two groups: data in its place for all sizes of groups and blocks, worked examples, and what Kang, Träff et al. prove
+// and expect of their algorithms.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "collectives/selection.hpp"
+#include "tests/model/job.hpp"
+
+namespace rollcall::model_test {
+namespace {
+
+using collectives::AlgorithmEntry;
+using runtime::OperationKind;
+using runtime::Simulation;
+using Times = std::vector<Nanoseconds>;
+using Sizes = std::vector<std::uint64_t>;
+
+std::vector<const AlgorithmEntry*> intergroup_algorithms() {
+    std::vector<const AlgorithmEntry*> all;
+    for (const AlgorithmEntry& entry : collectives::operation(OperationKind::intergroup_allgather).algorithms) all.push_back(&entry);
+    return all;
+}
+const AlgorithmEntry& algorithm(std::string_view name) {
+    return collectives::find_algorithm(OperationKind::intergroup_allgather, name, collectives::kReal);
+}
+
+std::uint64_t sum_of(const Sizes& sizes) { return std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0}); }
+
+/// The blocks of both groups, by member, in bytes.
+struct Case {
+    Sizes first, second;
+    bool own_sizes = false;
+    bool has_data = true;
+    bool is_scattered = false;  ///< With own sizes: the blocks stand backwards, with gaps.
+
+    static Case equal(int p, int q, std::uint64_t in_first, std::uint64_t in_second) {
+        return {Sizes(static_cast<std::size_t>(p), in_first), Sizes(static_cast<std::size_t>(q), in_second)};
+    }
+    int ranks() const { return static_cast<int>(first.size() + second.size()); }
+    bool is_in_first(int rank) const { return rank < static_cast<int>(first.size()); }
+    const Sizes& others(int rank) const { return is_in_first(rank) ? second : first; }
+    std::uint64_t block(int rank) const {
+        const auto r = static_cast<std::size_t>(rank);
+        return is_in_first(rank) ? first[r] : second[r - first.size()];
+    }
+    std::uint64_t longest_sum() const { return std::max(sum_of(first), sum_of(second)); }
+    std::uint64_t longest_block() const {
+        return std::max(*std::max_element(first.begin(), first.end()), *std::max_element(second.begin(), second.end()));
+    }
+};
+
+std::byte content(int rank, std::uint64_t position) {
+    return static_cast<std::byte>(static_cast<std::uint64_t>(rank) * 131 + position * 7 + (position >> 8) + 1);
+}
+
+/// Runs it. Where there is data, it must be in its place.
+Simulation::Outcome run(const AlgorithmEntry& entry, const Case& what, Simulation::Options options, const Times& arrivals) {
+    const auto ranks = static_cast<std::size_t>(what.ranks());
+    options.ranks = what.ranks();
+    options.first_group = static_cast<int>(what.first.size());
+    std::vector<std::vector<std::byte>> contributions(ranks), results(ranks);
+    std::vector<std::vector<runtime::Block>> layouts(ranks);
+    Simulation simulation(options);
+    auto outcome = simulation.run(
+        [&](int rank) {
+            const auto r = static_cast<std::size_t>(rank);
+            runtime::Call call = collectives::make_call(entry, -1, what.own_sizes ? what.block(rank) : what.first[0],
+                                                        what.own_sizes ? 0 : what.second[0]);
+            call.own_sizes = what.own_sizes;
+            Simulation::RankCall made{call, entry.algorithm, {}};
+            std::uint64_t end = 0;
+            for (std::size_t i = 0; i < what.others(rank).size(); ++i) {
+                const std::size_t member = what.is_scattered ? what.others(rank).size() - 1 - i : i;
+                if (layouts[r].empty()) layouts[r].resize(what.others(rank).size());
+                if (what.is_scattered) end += 3;
+                layouts[r][member] = {end, what.others(rank)[member]};
+                end += what.others(rank)[member];
+            }
+            if (what.has_data) {
+                contributions[r].resize(what.block(rank));
+                for (std::uint64_t i = 0; i < what.block(rank); ++i) contributions[r][i] = content(rank, i);
+                results[r].assign(end, std::byte{0xee});
+            }
+            made.arguments.contribution = {contributions[r].data(), what.block(rank)};
+            made.arguments.data = {results[r].data(), end};
+            if (what.own_sizes) made.arguments.blocks = layouts[r].data();
+            return made;
+        },
+        arrivals);
+    for (const auto& error : outcome.errors) EXPECT_EQ(error, nullptr) << error->what();
+    for (int rank = 0; what.has_data && rank < what.ranks(); ++rank) {
+        const auto r = static_cast<std::size_t>(rank);
+        const int other = what.is_in_first(rank) ? static_cast<int>(what.first.size()) : 0;
+        auto expected = std::vector<std::byte>(results[r].size(), std::byte{0xee});
+        for (std::size_t member = 0; member < layouts[r].size(); ++member)
+            for (std::uint64_t i = 0; i < layouts[r][member].size; ++i)
+                expected[layouts[r][member].offset + i] = content(other + static_cast<int>(member), i);
+        EXPECT_TRUE(results[r] == expected) << "rank " << rank;
+    }
+    return outcome;
+}
+
+TEST(Intergroup, EveryAlgorithmForAllSizesOfGroups) {
+    Random random(161);
+    for (const AlgorithmEntry* const entry : intergroup_algorithms())
+        for (int p = 1; p <= 12; ++p)
+            for (int q = 1; q <= 12; ++q) {
+                const Sizes lengths{0, 1, 5, 60, 64, 65, 600, 3000};
+                const Case what = Case::equal(p, q, random.pick(lengths), random.pick(lengths));
+                const auto options = random_machine(random, p + q, what.longest_block());
+                SCOPED_TRACE(fmt::format("{} p={} q={} blocks of {} and {}, {}", entry->name, p, q, what.first[0], what.second[0],
+                                         describe(options)));
+                run(*entry, what, options, random_delays(random, p + q, 0, random.pick(Times{0, 10, 1000, 20'000})));
+                if (HasFailure()) return;
+            }
+}
+
+TEST(Intergroup, BlocksOfOwnSizes) {
+    Random random(162);
+    for (const AlgorithmEntry* const entry : intergroup_algorithms())
+        for (int p = 1; p <= 12; ++p)
+            for (int q = 1; q <= 12; ++q) {
+                Case what{Sizes(static_cast<std::size_t>(p)), Sizes(static_cast<std::size_t>(q)), true};
+                const std::uint64_t most = random.pick(Sizes{1, 3, 100, 2000});
+                for (Sizes* const sizes : {&what.first, &what.second})
+                    for (std::uint64_t& size : *sizes) size = random.chance(0.3) ? 0 : random.below(most + 1);
+                what.is_scattered = random.chance(0.3);
+                const auto options = random_machine(random, p + q, most);
+                SCOPED_TRACE(fmt::format("{} {}blocks of {} and {}, {}", entry->name, what.is_scattered ? "scattered " : "", fmt::join(what.first, " "),
+                                         fmt::join(what.second, " "),
+                                         describe(options)));
+                run(*entry, what, options, random_delays(random, p + q, 0, random.pick(Times{0, 10, 1000, 20'000})));
+                if (HasFailure()) return;
+            }
+}
+
+// A rank whose idea of the other group's blocks is wrong, or that has another one than they think, is told, as all others are.
+TEST(Intergroup, OtherSizesThanCountedAreTold) {
+    for (const AlgorithmEntry* const entry : intergroup_algorithms()) {
+        SCOPED_TRACE(entry->name);
+        Simulation::Options options;
+        options.ranks = 7;
+        options.first_group = 4;
+        options.tick_for = kHour;
+        Simulation simulation(options);
+        std::vector<runtime::Block> of_second(3, {0, 100}), of_first(4, {0, 100});
+        of_first[2].size = 99;
+        std::vector<std::byte> block(100), all(400);
+        const auto outcome = simulation.run(
+            [&](int rank) {
+                runtime::Call call = collectives::make_call(*entry, -1, 100, 0);
+                call.own_sizes = true;
+                Simulation::RankCall made{call, entry->algorithm, {}};
+                made.arguments.contribution = {block.data(), 100};
+                made.arguments.data = {all.data(), 400};
+                made.arguments.blocks = rank < 4 ? of_second.data() : of_first.data();
+                return made;
+            },
+            Times(7));
+        for (const auto& error : outcome.errors) {
+            ASSERT_NE(error, nullptr);
+            EXPECT_EQ(error->code(), ErrorCode::mismatch);
+            EXPECT_NE(std::string(error->what()).find("count other sizes for each other's blocks"), std::string::npos) << error->what();
+        }
+    }
+}
+
+// --- what the paper proves and expects ---------------------------------------------------------------------------------------------
+
+/// A byte takes 1, one message at a time in each direction; data waits for its receiver.
+Simulation::Options single_ported() {
+    Simulation::Options options;
+    options.landing_bytes = 0;
+    options.eager_bytes = 0;
+    return options;
+}
+
+Nanoseconds run_time(std::string_view name, Case what) {
+    what.has_data = false;
+    const auto outcome = run(algorithm(name), what, single_ported(), Times(static_cast<std::size_t>(what.ranks())));
+    return *std::max_element(outcome.exits.begin(), outcome.exits.end());
+}
+
+TEST(IntergroupExamples, FullDuplex) {
+    EXPECT_EQ(run(algorithm("full_duplex"), Case::equal(6, 2, 3, 3), single_ported(), Times(8)).exits, (Times{14, 14, 14, 14, 14, 14, 18, 18}));
+}
+TEST(IntergroupExamples, TwoStep) {
+    EXPECT_EQ(run(algorithm("two_step"), Case::equal(6, 2, 3, 3), single_ported(), Times(8)).exits, (Times{14, 14, 14, 14, 14, 14, 18, 18}));
+}
+// The sizes of Fig. 2, which do not divide: 16 bytes come to each of b0, b1, b2 until 16, and the ring takes two steps of 16: 48 = M. (With the
+// subgroups of the figure it takes 54.)
+TEST(IntergroupExamples, Indivisible) {
+    const auto exits = run(algorithm("full_duplex"), Case::equal(8, 3, 6, 6), single_ported(), Times(11)).exits;
+    EXPECT_EQ(Times(exits.begin() + 8, exits.end()), (Times{48, 48, 48}));
+    EXPECT_LT(*std::max_element(exits.begin(), exits.begin() + 8), 48);
+}
+TEST(IntergroupExamples, RootGathering) {
+    EXPECT_EQ(run(algorithm("root_gathering"), Case::equal(2, 2, 1, 1), single_ported(), Times(4)).exits, (Times{5, 5, 5, 5}));
+    EXPECT_EQ(run(algorithm("root_gathering_sequential"), Case::equal(2, 2, 1, 1), single_ported(), Times(4)).exits, (Times{9, 9, 7, 5}));
+}
+
+// M <= time <= M + k of the smaller group's blocks (Theorem 1), where sizes divide; else the parts of a group may differ.
+TEST(Intergroup, FullDuplexIsWithinABlockOfTheLeastTime) {
+    for (int q = 1; q <= 8; ++q)
+        for (int p = q; p <= 40; p += q)
+            for (const std::uint64_t a : {60, 600, 6000})
+                for (const std::uint64_t b : {60, 600, 6000}) {
+                    const std::uint64_t least = std::max(static_cast<std::uint64_t>(p) * a, static_cast<std::uint64_t>(q) * b);
+                    const auto time = static_cast<std::uint64_t>(run_time("full_duplex", Case::equal(p, q, a, b)));
+                    ASSERT_GE(time, least) << p << " " << q << " " << a << " " << b;
+                    // The parts of a block may differ by a byte, in each step of the ring.
+                    ASSERT_LE(time, least + b + static_cast<std::uint64_t>(p)) << p << " " << q << " " << a << " " << b;
+                }
+}
+
+// Settings 1 to 8 (section 5), by equation (5): the sequential root gathering takes so many times as long.
+struct Setting {
+    int number;
+    double p_of, q_of;    ///< Of all ranks.
+    std::uint64_t a, b;   ///< The (mean) block of a rank.
+    bool is_arithmetic;   ///< Blocks form a sequence 1, 2, 3, ... of something.
+    double improvement;
+};
+constexpr Setting kSettings[] = {
+    {1, 1, 1, 16384, 16384, false, 7.0},  {2, 25, 7, 16384, 16384, false, 4.84}, {3, 25, 7, 32768, 8192, false, 4.21},
+    {4, 25, 7, 8192, 32768, false, 6.68}, {5, 1, 1, 16384, 16384, false, 7.0},   {6, 1, 1, 16384, 16384, true, 7.0},
+    {7, 25, 7, 16384, 16384, false, 4.84}, {8, 25, 7, 16384, 16384, true, 4.84},
+};
+
+Sizes blocks_of(int ranks, std::uint64_t mean, bool is_arithmetic) {
+    Sizes sizes(static_cast<std::size_t>(ranks), mean);
+    if (is_arithmetic)
+        for (std::size_t i = 0; i < sizes.size(); ++i) sizes[i] = 2 * mean * (i + 1) / (sizes.size() + 1);
+    return sizes;
+}
+
+TEST(Intergroup, ImprovementsOfThePaper) {
+    for (const Setting& setting : kSettings) {
+        std::vector<double> distances;  // from what is expected of many ranks
+        for (const int ranks : {64, 256}) {
+            const int p = static_cast<int>(std::lround(ranks * setting.p_of / (setting.p_of + setting.q_of)));
+            const Case what{blocks_of(p, setting.a, setting.is_arithmetic), blocks_of(ranks - p, setting.b, setting.is_arithmetic),
+                            setting.number >= 5};
+            const double ratio = static_cast<double>(run_time("root_gathering_sequential", what)) /
+                                 static_cast<double>(run_time("full_duplex", what));
+            RecordProperty(fmt::format("setting {}, {} ranks", setting.number, ranks), fmt::format("{:.2f}", ratio));
+            distances.push_back(std::abs(ratio - setting.improvement) / setting.improvement);
+        }
+        EXPECT_LT(distances[1], 0.03) << "setting " << setting.number;
+        EXPECT_LT(distances[1], distances[0]) << "setting " << setting.number;
+    }
+}
+
+// Theorem 3: M and the longest block, and no more than a logarithm of control bytes.
+TEST(Intergroup, BlocksOfOwnSizesAreWithinABlockOfTheLeastTime) {
+    Random random(163);
+    for (int repetition = 0; repetition < 60; ++repetition) {
+        const int p = static_cast<int>(random.between(1, 40)), q = static_cast<int>(random.between(1, 40));
+        Case what{Sizes(static_cast<std::size_t>(p)), Sizes(static_cast<std::size_t>(q)), true};
+        for (Sizes* const sizes : {&what.first, &what.second})
+            for (std::uint64_t& size : *sizes) size = random.chance(0.2) ? 0 : 1000 + random.below(20'000);
+        const auto time = static_cast<std::uint64_t>(run_time("full_duplex", what));
+        EXPECT_GE(time, what.longest_sum());
+        // Control: 8 bytes of each rank of a group at each rank, and 16 to another one. The parts of a ring differ by a byte.
+        const auto most = static_cast<std::uint64_t>(std::max(p, q));
+        EXPECT_LE(time, what.longest_sum() + 2 * what.longest_block() + 8 * most + 16 * (most + 1) + most)
+            << fmt::format("{} and {}", fmt::join(what.first, " "), fmt::join(what.second, " "));
+    }
+}
+
+}  // namespace
+}  // namespace rollcall::model_test

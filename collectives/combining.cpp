@@ -5,28 +5,32 @@ namespace rollcall::collectives {
 using transport::Bytes;
 using transport::ConstBytes;
 
-Task combine_up_tree(Operation& op, int top, Bytes data, std::uint64_t step) {
-    const int n = op.size();
-    const int v = (op.rank() - top + n) % n;
+Task combine_up_tree(Operation& op, const Members& members, int member, Bytes data, std::uint64_t step) {
+    const int n = members.size;
     const ConstBytes contribution = op.arguments().contribution;
     ConstBytes combined = contribution;
     std::optional<Scratch> received, result;
     int distance = 1;
-    for (; distance < n && !(v & distance); distance *= 2) {
-        if (v + distance >= n) continue;
+    for (; distance < n && !(member & distance); distance *= 2) {
+        if (member + distance >= n) continue;
         if (!received) {
             received.emplace(contribution.size, contribution);
-            if (v > 0) result.emplace(contribution.size, contribution);
+            if (member > 0) result.emplace(contribution.size, contribution);
         }
-        co_await op.receive((op.rank() + distance) % n, received->bytes(), step);
-        const Bytes into = v > 0 ? result->bytes() : data;
+        co_await op.receive(members.rank(member + distance), received->bytes(), step);
+        const Bytes into = member > 0 ? result->bytes() : data;
         co_await op.combine(into, combined, received->bytes());
         combined = into;
     }
-    if (v > 0)
-        co_await op.send((op.rank() - distance + n) % n, combined, step);
+    if (member > 0)
+        co_await op.send(members.rank(member - distance), combined, step);
     else if (n == 1)
         co_await copy_own(op, data, contribution);
+}
+
+Task combine_up_tree(Operation& op, int top, Bytes data, std::uint64_t step) {
+    const int n = op.size();
+    co_await combine_up_tree(op, Members{.size = n, .shift = top}, (op.rank() - top + n) % n, data, step);
 }
 
 InRankOrder::InRankOrder(Operation& op) : op_(op), into_(op.arguments().data) {

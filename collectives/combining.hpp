@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "collectives/blocks.hpp"
+#include "collectives/members.hpp"
 #include "runtime/lane/operation.hpp"
 #include "runtime/lane/publication.hpp"
 
@@ -13,6 +14,8 @@ namespace rollcall::collectives {
 /// Combines what all ranks bring, up a binomial tree, into `data` of rank `top` (elsewhere not looked at). Operands stay in rank order if
 /// `top` is 0. The children of a rank come in the order of their distance. Uses one step.
 Task combine_up_tree(Operation& op, int top, transport::Bytes data, std::uint64_t step);
+/// The same among some ranks, into `data` of member 0.
+Task combine_up_tree(Operation& op, const Members& members, int member, transport::Bytes data, std::uint64_t step);
 
 /// A rank's part of the elements where ranks share them out: whole elements, as many as for any other rank, or one more. In bytes.
 struct Share {

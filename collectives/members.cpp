@@ -10,9 +10,7 @@ namespace {
 transport::Bytes slice_of(transport::Bytes data, const Range& range) { return runtime::slice(data, range.begin, range.size()); }
 
 /// Of the binomial tree in which member v has the members from v on, before v + span(v), below it.
-int span_of(int member, int size) {
-    return member > 0 ? member & -member : static_cast<int>(std::bit_ceil(static_cast<unsigned>(size)));
-}
+int span_of(int member, int size) { return member > 0 ? member & -member : static_cast<int>(std::bit_ceil(static_cast<unsigned>(size))); }
 
 }  // namespace
 

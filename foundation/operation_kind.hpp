@@ -24,7 +24,13 @@ enum class OperationKind : std::uint8_t {
     create,
     reduce,
     allreduce,
-    intergroup_allgather
+    intergroup_allgather,
+    intergroup_broadcast,
+    intergroup_scatter,
+    intergroup_gather,
+    intergroup_reduce,
+    intergroup_allreduce,
+    intergroup_alltoall
 };
 
 struct OperationName {
@@ -51,6 +57,12 @@ inline constexpr std::array kOperationNames = {
     OperationName{OperationKind::reduce, "reduce", "ROLLCALL_REDUCE"},
     OperationName{OperationKind::allreduce, "allreduce", "ROLLCALL_ALLREDUCE"},
     OperationName{OperationKind::intergroup_allgather, "intergroup_allgather", "ROLLCALL_INTERGROUP_ALLGATHER", true},
+    OperationName{OperationKind::intergroup_broadcast, "intergroup_broadcast", "", true},
+    OperationName{OperationKind::intergroup_scatter, "intergroup_scatter", "", true},
+    OperationName{OperationKind::intergroup_gather, "intergroup_gather", "", true},
+    OperationName{OperationKind::intergroup_reduce, "intergroup_reduce", "", true},
+    OperationName{OperationKind::intergroup_allreduce, "intergroup_allreduce", "", true},
+    OperationName{OperationKind::intergroup_alltoall, "intergroup_alltoall", "", true},
 };
 inline constexpr std::size_t kOperationKinds = kOperationNames.size();
 

@@ -3,8 +3,9 @@
 //
 // Idea: the data of each group is cut into as many parts as the other group has ranks, and each rank of that is sent one part, by those
 // whose blocks make it up: all at once, and in both directions. Then each group passes its parts round a ring. A rank receives what it
-// must have, and hardly more takes time: M + k, where M = max(p kA, q kB) is the least there can be (Theorem 1). In algorithm 2 a sender serves
-// its receivers in rank order, and a receiver takes first what comes from the highest of those that have several receivers (Theorem 3).
+// must have, and hardly more takes time: M + k, where M = max(p kA, q kB) is the least there can be (Theorem 1). In algorithm 2 a sender
+// serves its receivers in rank order, and a receiver takes first what comes from the highest of those that have several receivers (Theorem
+// 3).
 //
 // Example (Fig. 1), p = 6, q = 2, a block takes 3, so a third of one 1: a0..a2 send their blocks to b0, a3..a5 theirs to b1, one after the
 // other until 9; meanwhile b0 sends a third of its block to each of a0..a2, b1 to a3..a5, until 3. The ring of A takes 5 steps of 1, that
@@ -26,8 +27,8 @@ struct Cuts {
     Parts to_own, to_other;
 };
 
-// Algorithm 1, where one group's size divides the other's: a rank of the larger group sends its block whole, to the one whose subgroup it is
-// in; that cuts its own block for the subgroup.
+// Algorithm 1, where one group's size divides the other's: a rank of the larger group sends its block whole, to the one whose subgroup it
+// is in; that cuts its own block for the subgroup.
 Cuts cut_by_subgroups(const Sides& sides, const BothBlocks& blocks) {
     const bool is_larger = sides.own.size >= sides.other.size;
     const Parts& of_larger = is_larger ? blocks.own : blocks.other;
@@ -42,8 +43,8 @@ Cuts cut_by_subgroups(const Sides& sides, const BothBlocks& blocks) {
     return is_larger ? Cuts{to_larger, to_smaller} : Cuts{to_smaller, to_larger};
 }
 
-// Algorithm 2: all parts have the same size, or one byte more. Also where blocks have one size and the sizes of the groups do not divide: with
-// subgroups of p / q ranks, rounded up or down (section 4), parts would differ by a block, and every step of the ring takes as long as
+// Algorithm 2: all parts have the same size, or one byte more. Also where blocks have one size and the sizes of the groups do not divide:
+// with subgroups of p / q ranks, rounded up or down (section 4), parts would differ by a block, and every step of the ring takes as long as
 // the longest part.
 Cuts cut_evenly(const Sides& sides, const BothBlocks& blocks) {
     return {Parts::even(blocks.other.total(), sides.own.size), Parts::even(blocks.own.total(), sides.other.size)};
@@ -87,7 +88,8 @@ Task exchange_pieces(Operation& op, const Sides& sides, const BothBlocks& blocks
     for (;;) {
         while (sending.done() && sent < outgoing.size()) {
             const auto& [peer, range] = outgoing[sent++];
-            sending = op.send(sides.other.rank(peer), runtime::slice(op.arguments().contribution, range.begin - own.begin, range.size()), step);
+            sending =
+                op.send(sides.other.rank(peer), runtime::slice(op.arguments().contribution, range.begin - own.begin, range.size()), step);
         }
         while (receiving.done() && received < incoming.size()) {
             const auto& [peer, range] = incoming[received++];
@@ -131,8 +133,8 @@ Task intergroup_allgather_full_duplex(Operation& op) {
 // The larger group has each block of the smaller one in pieces, in the ranks of a subgroup. It gathers them there first, then among the
 // ranks that have the same place in their subgroups. With ranks of a node in a subgroup, the first of it stays in nodes.
 //
-// Example, p = 6, q = 2, a block takes 3: after the exchange a0..a2 make the block of b0 whole in 2 steps of 1, a3..a5 that of b1; then a0 and
-// a3, a1 and a4, a2 and a5 exchange them: one step of 3.
+// Example, p = 6, q = 2, a block takes 3: after the exchange a0..a2 make the block of b0 whole in 2 steps of 1, a3..a5 that of b1; then a0
+// and a3, a1 and a4, a2 and a5 exchange them: one step of 3.
 Task intergroup_allgather_two_step(Operation& op) {
     Exchanged state;
     co_await exchange_between_groups(op, state);

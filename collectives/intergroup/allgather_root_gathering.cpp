@@ -1,26 +1,23 @@
-// Root gathering. What MPI libraries do, as Q. Kang, J. L. Träff, R. Al-Bahrani, A. Agrawal, A. Choudhary and W. Liao, "Scalable algorithms for
-// MPI intergroup allgather and allgatherv", Parallel Computing 2019, section 3.1, describe it.
+// Root gathering. What MPI libraries do, as Q. Kang, J. L. Träff, R. Al-Bahrani, A. Agrawal, A. Choudhary and W. Liao, "Scalable algorithms
+// for MPI intergroup allgather and allgatherv", Parallel Computing 2019, section 3.1, describe it.
 //
-// Idea: the first rank of each group gathers the blocks of its group; the two exchange them, and each broadcasts what it got. That takes the
-// time of three times the data of the larger group (equation 1). In the sequential form, MPICH's, the exchange and the broadcasts of one
-// direction are over before those of the other one begin, and a broadcast is a scatter and a ring: M + 3 p kA + 3 q kB (equation 2).
+// Idea: the first rank of each group gathers the blocks of its group; the two exchange them, and each broadcasts what it got. That takes
+// the time of three times the data of the larger group (equation 1). In the sequential form, MPICH's, the exchange and the broadcasts of
+// one direction are over before those of the other one begin, and a broadcast is a scatter and a ring: M + 3 p kA + 3 q kB (equation 2).
 // Blocks of own sizes go straight to the first rank.
 //
-// Example, p = q = 2, a block takes 1: a1->a0 and b1->b0 until 1, a0<->b0 until 3, a0->a1 and b0->b1 until 5. Sequential: a0->b0 until 3; b0
-// and b1 have it at 5 (a half to b1, and in the ring another one each way at once); b0->a0 until 7; a0 and a1 have it at 9.
-#include <cmath>
+// Example, p = q = 2, a block takes 1: a1->a0 and b1->b0 until 1, a0<->b0 until 3, a0->a1 and b0->b1 until 5. Sequential: a0->b0 until 3;
+// b0 and b1 have it at 5 (a half to b1, and in the ring another one each way at once); b0->a0 until 7; a0 and a1 have it at 9.
+#include <optional>
+#include <vector>
 
 #include "collectives/intergroup/intergroup.hpp"
 #include "collectives/intergroup/sides.hpp"
-#include "collectives/relay.hpp"
-#include "collectives/trees/binomial.hpp"
 
 namespace rollcall::collectives {
 namespace {
 
 constexpr std::uint64_t kSizes = 0, kGather = kStepsForSizes, kAcross = kGather + 1, kBroadcast = kAcross + 1;
-/// So much goes down a binomial tree; what is longer in pieces down a chain, or is scattered.
-constexpr std::uint64_t kShort = 8192;
 
 struct Gathered {
     Sides sides;
@@ -53,23 +50,8 @@ Task gather_in_group(Operation& op, Gathered& state) {
     }
 }
 
-Task broadcast_down_tree(Operation& op, const Members& members, int member, transport::Bytes data) {
-    TreePlace place = binomial_tree(members.size, 0, member);
-    for (int& child : place.children) child = members.rank(child);
-    co_await relay(op, data, place.parent < 0 ? -1 : members.rank(place.parent), std::move(place.children), 0, kBroadcast);
-}
-
-// Each piece takes a step, and so does each rank after the first two: as many pieces as ranks cost twice the least, and more cost less.
-std::uint64_t piece_of_chain(std::uint64_t bytes, int ranks) {
-    const std::uint64_t wanted = bytes / (16 * static_cast<std::uint64_t>(ranks));
-    return std::clamp<std::uint64_t>(wanted, 4096, 128 << 10);
-}
-
-Task broadcast_down_chain(Operation& op, const Members& members, int member, transport::Bytes data) {
-    std::vector<int> next;
-    if (member + 1 < members.size) next.push_back(members.rank(member + 1));
-    co_await relay(op, data, member > 0 ? members.rank(member - 1) : -1, std::move(next), piece_of_chain(data.size, members.size), kBroadcast);
-}
+/// The others of this group.
+Members all_but_first(const Members& group) { return {.first = group.rank(1 % group.size), .size = group.size - 1}; }
 
 }  // namespace
 
@@ -82,10 +64,7 @@ Task intergroup_allgather_root_gathering(Operation& op) {
         co_await op.send(sides.other.rank(0), own->bytes(), kAcross);
         co_await received;
     }
-    if (blocks.other.total() <= kShort)
-        co_await broadcast_down_tree(op, sides.own, sides.member, data->bytes());
-    else
-        co_await broadcast_down_chain(op, sides.own, sides.member, data->bytes());
+    co_await broadcast_to(op, sides.own.rank(0), all_but_first(sides.own), data->bytes(), kBroadcast);
     co_await place_blocks(op, *data, blocks.other);
 }
 
@@ -101,8 +80,8 @@ Task intergroup_allgather_root_gathering_sequential(Operation& op) {
             continue;
         }
         if (sides.member == 0) co_await op.receive(sides.other.rank(0), data->bytes(), kAcross);
-        if (blocks.other.total() <= kShort)
-            co_await broadcast_down_tree(op, sides.own, sides.member, data->bytes());
+        if (blocks.other.total() <= kShortBroadcast)
+            co_await broadcast_to(op, sides.own.rank(0), all_but_first(sides.own), data->bytes(), kBroadcast);
         else
             co_await scatter_and_gather_all(op, sides.own, sides.member, data->bytes(), kBroadcast);
     }

@@ -2,9 +2,16 @@
 /// Collective operations between the two groups of an intercommunicator. Their communicator has the ranks of both, those of the first
 /// group first.
 ///
-/// Allgather: every rank gets the blocks of the other group, in rank order, in `data`; `contribution` is its own block. Blocks have one size
-/// in each group (Call::bytes in the first one, Call::segment_bytes in the second one: all ranks know both), or own sizes: then
+/// Allgather: every rank gets the blocks of the other group, in rank order, in `data`; `contribution` is its own block. Blocks have one
+/// size in each group (Call::bytes in the first one, Call::segment_bytes in the second one: all ranks know both), or own sizes: then
 /// `blocks` says those of the other group.
+///
+/// With a root, which is a rank of both groups: its own group's other ranks do nothing. Broadcast: `data`, read at the root, written in
+/// the other group. Scatter: `data` of the root, a block for each rank of the other group, which goes to `result` there. Gather:
+/// `contribution` of each rank of the other group, to `data` of the root. Reduce: these combined.
+///
+/// Allreduce: each rank gets in `data` what the `contribution`s of the other group make, combined in rank order. Alltoall: of
+/// `contribution`, a block for each rank of the other group; to `data`, one of each. Sizes as with allgather.
 #pragma once
 
 #include "collectives/algorithm.hpp"
@@ -15,6 +22,13 @@ Task intergroup_allgather_full_duplex(Operation& op);
 Task intergroup_allgather_two_step(Operation& op);
 Task intergroup_allgather_root_gathering(Operation& op);
 Task intergroup_allgather_root_gathering_sequential(Operation& op);
+
+Task intergroup_broadcast(Operation& op);
+Task intergroup_scatter(Operation& op);
+Task intergroup_gather(Operation& op);
+Task intergroup_reduce(Operation& op);
+Task intergroup_allreduce(Operation& op);
+Task intergroup_alltoall(Operation& op);
 
 inline constexpr std::string_view kKangTraeff = "Kang, Träff et al.: Scalable algorithms for MPI intergroup allgather and allgatherv";
 
@@ -30,7 +44,8 @@ inline constexpr AlgorithmEntry kIntergroupAllgatherAlgorithms[] = {
      .algorithm = &intergroup_allgather_two_step,
      .summary = "as full_duplex, and the parts are passed round among neighbours first, then among all",
      .paper = "Kang, Träff et al.: Full-duplex inter-group all-to-all broadcast algorithms with optimal bandwidth",
-     .limits = "waits for all ranks, by its nature; full_duplex where one group's size does not divide the other's, or blocks have own sizes"},
+     .limits =
+         "waits for all ranks, by its nature; full_duplex where one group's size does not divide the other's, or blocks have own sizes"},
     {.operation = OperationKind::intergroup_allgather,
      .name = "root_gathering",
      .algorithm = &intergroup_allgather_root_gathering,

@@ -32,6 +32,12 @@ struct Subgroup {
 };
 Subgroup subgroup_of(int larger, int smaller, int number);
 
+/// Broadcasts `data` of rank `root` to some ranks, of which it is none: what is short down a binomial tree, what is long in pieces down a
+/// chain. Uses the steps from `step` on.
+Task broadcast_to(Operation& op, int root, const Members& others, transport::Bytes data, std::uint64_t step);
+/// So much is short.
+inline constexpr std::uint64_t kShortBroadcast = 8192;
+
 /// The blocks of both groups, in bytes.
 struct BothBlocks {
     Parts own, other;

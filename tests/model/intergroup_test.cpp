@@ -1,5 +1,5 @@
-// Operations between two groups: data in its place for all sizes of groups and blocks, worked examples, and what Kang, Träff et al. prove
-// and expect of their algorithms.
+// The allgather between two groups: data in its place for all sizes of groups and blocks, worked examples, and what Kang, Träff et al.
+// prove and expect of their algorithms.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "collectives/selection.hpp"
-#include "tests/model/job.hpp"
+#include "tests/model/intergroup.hpp"
 
 namespace rollcall::model_test {
 namespace {
@@ -18,7 +18,7 @@ using collectives::AlgorithmEntry;
 using runtime::OperationKind;
 using runtime::Simulation;
 using Times = std::vector<Nanoseconds>;
-using Sizes = std::vector<std::uint64_t>;
+using Sizes = BlockSizes;
 
 std::vector<const AlgorithmEntry*> intergroup_algorithms() {
     std::vector<const AlgorithmEntry*> all;
@@ -54,10 +54,6 @@ struct Case {
     }
 };
 
-std::byte content(int rank, std::uint64_t position) {
-    return static_cast<std::byte>(static_cast<std::uint64_t>(rank) * 131 + position * 7 + (position >> 8) + 1);
-}
-
 /// Runs it. Where there is data, it must be in its place.
 Simulation::Outcome run(const AlgorithmEntry& entry, const Case& what, Simulation::Options options, const Times& arrivals) {
     const auto ranks = static_cast<std::size_t>(what.ranks());
@@ -69,8 +65,8 @@ Simulation::Outcome run(const AlgorithmEntry& entry, const Case& what, Simulatio
     auto outcome = simulation.run(
         [&](int rank) {
             const auto r = static_cast<std::size_t>(rank);
-            runtime::Call call = collectives::make_call(entry, -1, what.own_sizes ? what.block(rank) : what.first[0],
-                                                        what.own_sizes ? 0 : what.second[0]);
+            runtime::Call call =
+                collectives::make_call(entry, -1, what.own_sizes ? what.block(rank) : what.first[0], what.own_sizes ? 0 : what.second[0]);
             call.own_sizes = what.own_sizes;
             Simulation::RankCall made{call, entry.algorithm, {}};
             std::uint64_t end = 0;
@@ -131,9 +127,8 @@ TEST(Intergroup, BlocksOfOwnSizes) {
                     for (std::uint64_t& size : *sizes) size = random.chance(0.3) ? 0 : random.below(most + 1);
                 what.is_scattered = random.chance(0.3);
                 const auto options = random_machine(random, p + q, most);
-                SCOPED_TRACE(fmt::format("{} {}blocks of {} and {}, {}", entry->name, what.is_scattered ? "scattered " : "", fmt::join(what.first, " "),
-                                         fmt::join(what.second, " "),
-                                         describe(options)));
+                SCOPED_TRACE(fmt::format("{} {}blocks of {} and {}, {}", entry->name, what.is_scattered ? "scattered " : "",
+                                         fmt::join(what.first, " "), fmt::join(what.second, " "), describe(options)));
                 run(*entry, what, options, random_delays(random, p + q, 0, random.pick(Times{0, 10, 1000, 20'000})));
                 if (HasFailure()) return;
             }
@@ -172,14 +167,6 @@ TEST(Intergroup, OtherSizesThanCountedAreTold) {
 
 // --- what the paper proves and expects ---------------------------------------------------------------------------------------------
 
-/// A byte takes 1, one message at a time in each direction; data waits for its receiver.
-Simulation::Options single_ported() {
-    Simulation::Options options;
-    options.landing_bytes = 0;
-    options.eager_bytes = 0;
-    return options;
-}
-
 Nanoseconds run_time(std::string_view name, Case what) {
     what.has_data = false;
     const auto outcome = run(algorithm(name), what, single_ported(), Times(static_cast<std::size_t>(what.ranks())));
@@ -187,13 +174,15 @@ Nanoseconds run_time(std::string_view name, Case what) {
 }
 
 TEST(IntergroupExamples, FullDuplex) {
-    EXPECT_EQ(run(algorithm("full_duplex"), Case::equal(6, 2, 3, 3), single_ported(), Times(8)).exits, (Times{14, 14, 14, 14, 14, 14, 18, 18}));
+    EXPECT_EQ(run(algorithm("full_duplex"), Case::equal(6, 2, 3, 3), single_ported(), Times(8)).exits,
+              (Times{14, 14, 14, 14, 14, 14, 18, 18}));
 }
 TEST(IntergroupExamples, TwoStep) {
-    EXPECT_EQ(run(algorithm("two_step"), Case::equal(6, 2, 3, 3), single_ported(), Times(8)).exits, (Times{14, 14, 14, 14, 14, 14, 18, 18}));
+    EXPECT_EQ(run(algorithm("two_step"), Case::equal(6, 2, 3, 3), single_ported(), Times(8)).exits,
+              (Times{14, 14, 14, 14, 14, 14, 18, 18}));
 }
-// The sizes of Fig. 2, which do not divide: 16 bytes come to each of b0, b1, b2 until 16, and the ring takes two steps of 16: 48 = M. (With the
-// subgroups of the figure it takes 54.)
+// The sizes of Fig. 2, which do not divide: 16 bytes come to each of b0, b1, b2 until 16, and the ring takes two steps of 16: 48 = M. (With
+// the subgroups of the figure it takes 54.)
 TEST(IntergroupExamples, Indivisible) {
     const auto exits = run(algorithm("full_duplex"), Case::equal(8, 3, 6, 6), single_ported(), Times(11)).exits;
     EXPECT_EQ(Times(exits.begin() + 8, exits.end()), (Times{48, 48, 48}));
@@ -221,14 +210,14 @@ TEST(Intergroup, FullDuplexIsWithinABlockOfTheLeastTime) {
 // Settings 1 to 8 (section 5), by equation (5): the sequential root gathering takes so many times as long.
 struct Setting {
     int number;
-    double p_of, q_of;    ///< Of all ranks.
-    std::uint64_t a, b;   ///< The (mean) block of a rank.
-    bool is_arithmetic;   ///< Blocks form a sequence 1, 2, 3, ... of something.
+    double p_of, q_of;   ///< Of all ranks.
+    std::uint64_t a, b;  ///< The (mean) block of a rank.
+    bool is_arithmetic;  ///< Blocks form a sequence 1, 2, 3, ... of something.
     double improvement;
 };
 constexpr Setting kSettings[] = {
-    {1, 1, 1, 16384, 16384, false, 7.0},  {2, 25, 7, 16384, 16384, false, 4.84}, {3, 25, 7, 32768, 8192, false, 4.21},
-    {4, 25, 7, 8192, 32768, false, 6.68}, {5, 1, 1, 16384, 16384, false, 7.0},   {6, 1, 1, 16384, 16384, true, 7.0},
+    {1, 1, 1, 16384, 16384, false, 7.0},   {2, 25, 7, 16384, 16384, false, 4.84}, {3, 25, 7, 32768, 8192, false, 4.21},
+    {4, 25, 7, 8192, 32768, false, 6.68},  {5, 1, 1, 16384, 16384, false, 7.0},   {6, 1, 1, 16384, 16384, true, 7.0},
     {7, 25, 7, 16384, 16384, false, 4.84}, {8, 25, 7, 16384, 16384, true, 4.84},
 };
 
@@ -246,8 +235,8 @@ TEST(Intergroup, ImprovementsOfThePaper) {
             const int p = static_cast<int>(std::lround(ranks * setting.p_of / (setting.p_of + setting.q_of)));
             const Case what{blocks_of(p, setting.a, setting.is_arithmetic), blocks_of(ranks - p, setting.b, setting.is_arithmetic),
                             setting.number >= 5};
-            const double ratio = static_cast<double>(run_time("root_gathering_sequential", what)) /
-                                 static_cast<double>(run_time("full_duplex", what));
+            const double ratio =
+                static_cast<double>(run_time("root_gathering_sequential", what)) / static_cast<double>(run_time("full_duplex", what));
             RecordProperty(fmt::format("setting {}, {} ranks", setting.number, ranks), fmt::format("{:.2f}", ratio));
             distances.push_back(std::abs(ratio - setting.improvement) / setting.improvement);
         }

@@ -1,0 +1,71 @@
+// Operations between a root in one group and all ranks of the other one. MPI: A Message-Passing Interface Standard 4.1, section 6.2.3.
+//
+// Idea: they are those of one group, made of the root and the ranks of the other group. A broadcast goes down a tree or a chain of these; a
+// scatter and a gather are linear, so that nobody waits for a rank that only forwards; a reduce combines up a tree in rank order, and its
+// top sends the result across. The other ranks of the root's group have no part in it.
+//
+// Example, root a1, q = 3, a message takes 1: broadcast a1->b0 until 1, a1->b1 and b0->b2 until 2. Reduce: b1->b0 until 1, b2->b0 until 2,
+// b0->a1 until 3.
+#include <vector>
+
+#include "collectives/combining.hpp"
+#include "collectives/intergroup/intergroup.hpp"
+#include "collectives/intergroup/sides.hpp"
+
+namespace rollcall::collectives {
+namespace {
+
+/// As this rank has to do with it.
+struct RootedPart {
+    explicit RootedPart(const Operation& op) : sides(sides_of(op)) {
+        is_root = op.rank() == op.root();
+        is_other = op.root() < sides.own.first || op.root() >= sides.own.first + sides.own.size;
+        others = is_other ? sides.own : sides.other;
+    }
+    Sides sides;
+    bool is_root, is_other;  ///< Other: of the group that the root is not in.
+    Members others;
+};
+
+}  // namespace
+
+Task intergroup_broadcast(Operation& op) {
+    const RootedPart part(op);
+    if (part.is_root || part.is_other) co_await broadcast_to(op, op.root(), part.others, op.arguments().data, 0);
+}
+
+Task intergroup_scatter(Operation& op) {
+    const RootedPart part(op);
+    if (part.is_other) co_await op.receive(op.root(), op.arguments().result, 0);
+    if (!part.is_root) co_return;
+    std::vector<Pending> sending;
+    for (int member = 0; member < part.others.size; ++member)
+        sending.push_back(
+            op.send(part.others.rank(member), blocks_of(op.arguments().data, op.call().bytes, static_cast<std::size_t>(member), 1), 0));
+    co_await op.all_of(sending);
+}
+
+Task intergroup_gather(Operation& op) {
+    const RootedPart part(op);
+    if (part.is_other) co_await op.send(op.root(), op.arguments().contribution, 0);
+    if (!part.is_root) co_return;
+    std::vector<Pending> receiving;
+    for (int member = 0; member < part.others.size; ++member)
+        receiving.push_back(
+            op.receive(part.others.rank(member), blocks_of(op.arguments().data, op.call().bytes, static_cast<std::size_t>(member), 1), 0));
+    co_await op.all_of(receiving);
+}
+
+Task intergroup_reduce(Operation& op) {
+    constexpr std::uint64_t kUp = 0, kAcross = 1;
+    const RootedPart part(op);
+    if (part.is_root) co_await op.receive(part.others.rank(0), op.arguments().data, kAcross);
+    if (!part.is_other) co_return;
+    const auto contribution = op.arguments().contribution;
+    const bool is_top = part.sides.member == 0;
+    const Scratch combined(is_top ? contribution.size : 0, contribution);
+    co_await combine_up_tree(op, part.others, part.sides.member, combined.bytes(), kUp);
+    if (is_top) co_await op.send(op.root(), combined.bytes(), kAcross);
+}
+
+}  // namespace rollcall::collectives

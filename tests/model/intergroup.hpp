@@ -1,0 +1,29 @@
+/// \file
+/// What tests of operations between two groups have in common.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "tests/model/job.hpp"
+
+namespace rollcall::model_test {
+
+using BlockSizes = std::vector<std::uint64_t>;
+
+/// A byte of what rank `from` has for all, or for rank `to`.
+inline std::byte content(int from, std::uint64_t position, int to = 0) {
+    return static_cast<std::byte>(static_cast<std::uint64_t>(from) * 131 + static_cast<std::uint64_t>(to) * 61 + position * 7 +
+                                  (position >> 8) + 1);
+}
+
+/// A byte takes 1, one message at a time in each direction; data waits for its receiver.
+inline runtime::Simulation::Options single_ported() {
+    runtime::Simulation::Options options;
+    options.landing_bytes = 0;
+    options.eager_bytes = 0;
+    return options;
+}
+
+}  // namespace rollcall::model_test

@@ -1,0 +1,185 @@
+// Operations between two groups beside the allgather: data in its place, and the worked examples.
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <rollcall/reduction.hpp>
+
+#include "collectives/combining.hpp"
+#include "collectives/intergroup/intergroup.hpp"
+#include "collectives/selection.hpp"
+#include "tests/model/intergroup.hpp"
+
+namespace rollcall::model_test {
+namespace {
+
+using runtime::OperationKind;
+using runtime::Simulation;
+using Times = std::vector<Nanoseconds>;
+
+struct Named {
+    OperationKind kind;
+    runtime::Algorithm algorithm;
+};
+constexpr Named kRooted[] = {
+    {OperationKind::intergroup_broadcast, &collectives::intergroup_broadcast},
+    {OperationKind::intergroup_scatter, &collectives::intergroup_scatter},
+    {OperationKind::intergroup_gather, &collectives::intergroup_gather},
+    {OperationKind::intergroup_reduce, &collectives::intergroup_reduce},
+};
+constexpr Named kAllToAll{OperationKind::intergroup_alltoall, &collectives::intergroup_alltoall};
+constexpr Named kAllreduce{OperationKind::intergroup_allreduce, &collectives::intergroup_allreduce};
+
+/// What each rank has, before and after.
+struct Memory {
+    std::vector<std::byte> data, contribution, result;
+};
+Simulation::Outcome run_between_groups(const Named& operation, int p, int q, int root, const Simulation::Options& machine,
+                                       const runtime::Call& call, std::vector<Memory>& memory, const foundation::Combiner& combiner,
+                                       const Times& arrivals) {
+    Simulation::Options options = machine;
+    options.ranks = p + q;
+    options.first_group = p;
+    Simulation simulation(options);
+    return simulation.run(
+        [&](int rank) {
+            Memory& its = memory[static_cast<std::size_t>(rank)];
+            Simulation::RankCall made{call, operation.algorithm, {}};
+            made.call.kind = operation.kind;
+            made.call.root = root;
+            made.arguments.data = {its.data.data(), its.data.size()};
+            made.arguments.contribution = {its.contribution.data(), its.contribution.size()};
+            made.arguments.result = {its.result.data(), its.result.size()};
+            made.arguments.combiner = combiner;
+            return made;
+        },
+        arrivals);
+}
+
+std::vector<std::byte> bytes_of(int from, int to, std::uint64_t size) {
+    std::vector<std::byte> bytes(size);
+    for (std::uint64_t i = 0; i < size; ++i) bytes[i] = content(from, i, to);
+    return bytes;
+}
+void append(std::vector<std::byte>& all, const std::vector<std::byte>& more) { all.insert(all.end(), more.begin(), more.end()); }
+
+// A sum of bytes: where ranks differ in their order it is the same, so that matrices show the order (process tests).
+TEST(Intergroup, RootsInEitherGroup) {
+    Random random(164);
+    for (const Named& operation : kRooted)
+        for (int p = 1; p <= 7; ++p)
+            for (int q = 1; q <= 7; ++q)
+                for (int root = 0; root < p + q; ++root) {
+                    const std::uint64_t bytes = random.pick(BlockSizes{0, 1, 63, 64, 1000, 9000, 100'000});
+                    const auto machine = random_machine(random, p + q, bytes);
+                    SCOPED_TRACE(
+                        fmt::format("{} p={} q={} root={} bytes={} {}", name(operation.kind), p, q, root, bytes, describe(machine)));
+                    const int first_other = root < p ? p : 0, others = root < p ? q : p;
+                    std::vector<Memory> memory(static_cast<std::size_t>(p + q)), expected(memory.size());
+                    Memory& at_root = memory[static_cast<std::size_t>(root)];
+                    auto sums = std::vector<std::byte>(bytes);
+                    for (int member = 0; member < others; ++member) {
+                        const int rank = first_other + member;
+                        Memory& its = memory[static_cast<std::size_t>(rank)];
+                        Memory& after = expected[static_cast<std::size_t>(rank)];
+                        const auto block = bytes_of(root, member, bytes);
+                        switch (operation.kind) {
+                            case OperationKind::intergroup_broadcast:
+                                at_root.data = bytes_of(root, 0, bytes);
+                                its.data.resize(bytes);
+                                after.data = at_root.data;
+                                break;
+                            case OperationKind::intergroup_scatter:
+                                append(at_root.data, block);
+                                its.result.resize(bytes);
+                                after.result = block;
+                                break;
+                            default:
+                                its.contribution = after.contribution = block;
+                                for (std::uint64_t i = 0; i < bytes; ++i)
+                                    sums[i] = static_cast<std::byte>(static_cast<unsigned>(sums[i]) + static_cast<unsigned>(block[i]));
+                        }
+                    }
+                    expected[static_cast<std::size_t>(root)] = at_root;
+                    if (operation.kind == OperationKind::intergroup_gather || operation.kind == OperationKind::intergroup_reduce) {
+                        const bool gathers = operation.kind == OperationKind::intergroup_gather;
+                        at_root.data.resize(gathers ? bytes * static_cast<std::uint64_t>(others) : bytes);
+                        auto& after = expected[static_cast<std::size_t>(root)].data;
+                        if (!gathers) after = sums;
+                        for (int member = 0; gathers && member < others; ++member) append(after, bytes_of(root, member, bytes));
+                    }
+                    runtime::Call call;
+                    call.bytes = bytes;
+                    const auto outcome = run_between_groups(operation, p, q, root, machine, call, memory,
+                                                            collectives::combiner_of(reduction_of<std::uint8_t>(sum)),
+                                                            random_delays(random, p + q, root, 1000));
+                    for (const auto& error : outcome.errors) ASSERT_EQ(error, nullptr) << error->what();
+                    for (std::size_t r = 0; r < memory.size(); ++r) {
+                        ASSERT_TRUE(memory[r].data == expected[r].data) << "rank " << r;
+                        ASSERT_TRUE(memory[r].result == expected[r].result) << "rank " << r;
+                    }
+                }
+}
+
+TEST(Intergroup, AllreduceAndAlltoall) {
+    Random random(165);
+    for (int p = 1; p <= 9; ++p)
+        for (int q = 1; q <= 9; ++q) {
+            const std::uint64_t a = random.pick(BlockSizes{0, 1, 64, 1000, 9000}), b = random.pick(BlockSizes{0, 1, 64, 1000, 9000});
+            const auto machine = random_machine(random, p + q, std::max(a, b));
+            SCOPED_TRACE(fmt::format("p={} q={} blocks of {} and {} {}", p, q, a, b, describe(machine)));
+            std::vector<Memory> exchanged(static_cast<std::size_t>(p + q)), reduced(exchanged.size());
+            std::vector<std::vector<std::byte>> blocks(exchanged.size()), sums(2, std::vector<std::byte>(a));
+            for (int rank = 0; rank < p + q; ++rank) {
+                const auto r = static_cast<std::size_t>(rank);
+                const bool is_first = rank < p;
+                for (int other = is_first ? p : 0; other < (is_first ? p + q : p); ++other) {
+                    append(exchanged[r].contribution, bytes_of(rank, other, is_first ? a : b));
+                    append(blocks[r], bytes_of(other, rank, is_first ? b : a));
+                }
+                exchanged[r].data.resize(blocks[r].size());
+                reduced[r].contribution = bytes_of(rank, 0, a);
+                reduced[r].data.resize(a);
+                for (std::uint64_t i = 0; i < a; ++i)
+                    sums[is_first][i] = static_cast<std::byte>(static_cast<unsigned>(sums[is_first][i]) +
+                                                               static_cast<unsigned>(reduced[r].contribution[i]));
+            }
+            runtime::Call call;
+            call.bytes = a;
+            const auto combiner = collectives::combiner_of(reduction_of<std::uint8_t>(sum));
+            auto outcome =
+                run_between_groups(kAllreduce, p, q, -1, machine, call, reduced, combiner, random_delays(random, p + q, 0, 1000));
+            for (const auto& error : outcome.errors) ASSERT_EQ(error, nullptr) << error->what();
+            for (std::size_t r = 0; r < reduced.size(); ++r) ASSERT_TRUE(reduced[r].data == sums[static_cast<int>(r) >= p]) << "rank " << r;
+            call.segment_bytes = b;
+            outcome = run_between_groups(kAllToAll, p, q, -1, machine, call, exchanged, {}, random_delays(random, p + q, 0, 1000));
+            for (const auto& error : outcome.errors) ASSERT_EQ(error, nullptr) << error->what();
+            for (std::size_t r = 0; r < exchanged.size(); ++r) ASSERT_TRUE(exchanged[r].data == blocks[r]) << "rank " << r;
+        }
+}
+
+Times exits_between_groups(const Named& operation, int p, int q, int root) {
+    std::vector<Memory> memory(static_cast<std::size_t>(p + q));
+    for (Memory& its : memory) {
+        its.data.resize(operation.kind == OperationKind::intergroup_alltoall ? 2 : 1);
+        its.contribution.resize(its.data.size());
+    }
+    if (operation.kind == OperationKind::intergroup_alltoall) {  // p = 2, q = 1
+        for (const std::size_t rank : {0u, 1u}) memory[rank] = {std::vector<std::byte>(1), std::vector<std::byte>(1), {}};
+    }
+    runtime::Call call;
+    call.bytes = call.segment_bytes = 1;
+    return run_between_groups(operation, p, q, root, single_ported(), call, memory,
+                              collectives::combiner_of(reduction_of<std::uint8_t>(sum)), Times(memory.size()))
+        .exits;
+}
+TEST(IntergroupExamples, OtherOperations) {
+    EXPECT_EQ(exits_between_groups(kRooted[0], 2, 3, 1), (Times{0, 2, 2, 2, 2}));
+    EXPECT_EQ(exits_between_groups(kRooted[3], 2, 3, 1), (Times{0, 3, 3, 1, 2}));
+    EXPECT_EQ(exits_between_groups(kAllreduce, 2, 1, -1), (Times{3, 3, 2}));
+    EXPECT_EQ(exits_between_groups(kAllToAll, 2, 1, -1), (Times{1, 2, 2}));
+}
+
+}  // namespace
+}  // namespace rollcall::model_test

@@ -68,7 +68,7 @@ LaidOut lay_out(const Blocks& given, int ranks, int rank, std::uint64_t own, boo
         blocks[static_cast<std::size_t>(i)] = {offset * unit, count * unit};
         last = std::max(last, bytes);
     }
-    const std::uint64_t counted = blocks[static_cast<std::size_t>(rank)].size;
+    const std::uint64_t counted = rank < 0 ? own : blocks[static_cast<std::size_t>(rank)].size;
     if (counted != own)
         refuse(caller,
                fmt::format("the block of this rank has {} {}, and its count is {}: give the same", own / unit, units, counted / unit));

@@ -233,7 +233,8 @@ std::ptrdiff_t Communicator::Implementation::local_ranks(int before) const {
     return count;
 }
 
-std::shared_ptr<Communicator::Implementation> Communicator::Implementation::divide(int color, int key, OperationKind kind) const {
+std::shared_ptr<Communicator::Implementation> Communicator::Implementation::divide(int color, int key, OperationKind kind,
+                                                                                   int first_group) const {
     check_alive();
     struct Choice {
         std::int32_t color, key;
@@ -270,6 +271,7 @@ std::shared_ptr<Communicator::Implementation> Communicator::Implementation::divi
     group->id = id;
     group->name = fmt::format("{}/{}.{}", state.group->name, sequence, color);
     group->size = static_cast<int>(members.size());
+    group->first_group = first_group;
     int rank = -1;
     for (const int member : members) {
         if (member == state.rank) rank = static_cast<int>(group->world.size());
@@ -292,27 +294,31 @@ Communicator Communicator::split_by_host() const {
     return Communicator(here.divide(here.process->hosts()[static_cast<std::size_t>(world_rank(rank()))], rank(), OperationKind::split));
 }
 
-Communicator Communicator::create(std::span<const int> ranks) const {
-    const Implementation& here = checked();
-    std::vector<int> place(static_cast<std::size_t>(size()), -1);  // in the list, of each rank
+std::vector<int> Communicator::Implementation::agreed_places(std::span<const int> ranks, std::uint64_t hash, const char* caller) const {
+    std::vector<int> places(static_cast<std::size_t>(state.group->size), -1);
     for (std::size_t i = 0; i < ranks.size(); ++i) {
-        here.check_rank(ranks[i], "create", "rank");
-        int& its = place[static_cast<std::size_t>(ranks[i])];
+        check_rank(ranks[i], caller, "rank");
+        int& its = places[static_cast<std::size_t>(ranks[i])];
         if (its >= 0)
-            throw Error(ErrorCode::invalid_argument, fmt::format("create on {}: rank {} stands in the list twice", name(), ranks[i]));
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("{} on {}: rank {} stands in the list twice", caller, state.group->name, ranks[i]));
         its = static_cast<int>(i);
     }
     // All look at the same words, so that all find the same.
-    const auto lists = here.exchange(hash_of(std::as_bytes(ranks)), OperationKind::create);
+    const auto lists = exchange(hash, OperationKind::create);
     for (std::size_t rank = 1; rank < lists.size(); ++rank)
         if (lists[rank] != lists[0])
-            throw Error(
-                ErrorCode::mismatch,
-                fmt::format("create on {}: rank {} gives another list of ranks than rank 0: all ranks must give the same, those that "
-                            "are not in it, too",
-                            name(), rank),
-                world_rank(static_cast<int>(rank)));
-    const int own = place[static_cast<std::size_t>(rank())];
+            throw Error(ErrorCode::mismatch,
+                        fmt::format("{} on {}: rank {} gives another list of ranks than rank 0: all ranks must give the same, those that "
+                                    "are not in it, too",
+                                    caller, state.group->name, rank),
+                        state.group->world_rank(static_cast<int>(rank)));
+    return places;
+}
+
+Communicator Communicator::create(std::span<const int> ranks) const {
+    const Implementation& here = checked();
+    const int own = here.agreed_places(ranks, hash_of(std::as_bytes(ranks)), "create")[static_cast<std::size_t>(rank())];
     return Communicator(here.divide(own < 0 ? kNoColor : 0, own, OperationKind::create));
 }
 

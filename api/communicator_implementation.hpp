@@ -5,7 +5,9 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include <rollcall/communicator.hpp>
 #include <rollcall/request.hpp>
@@ -91,7 +93,10 @@ struct ROLLCALL_HIDDEN Communicator::Implementation : std::enable_shared_from_th
     std::vector<Record> exchange(const Record& mine, runtime::OperationKind kind) const;
 
     /// Makes communicators by colour: what split() does, and duplicate() and create(), which are of that kind.
-    std::shared_ptr<Implementation> divide(int color, int key, runtime::OperationKind kind) const;
+    /// `first_group`: as Group has it.
+    std::shared_ptr<Implementation> divide(int color, int key, runtime::OperationKind kind, int first_group = 0) const;
+    /// The places of ranks in this list, -1 of those that are not in it. Checks that all ranks bring the same hash. Collective.
+    std::vector<int> agreed_places(std::span<const int> ranks, std::uint64_t hash, const char* caller) const;
 
     std::string describe(const runtime::Transfer& transfer) const;
 

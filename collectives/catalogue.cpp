@@ -32,10 +32,11 @@ constexpr Need kNeeds[] = {
 
 /// Null: no algorithm of this operation has this number.
 const AlgorithmEntry* entry_of(OperationKind kind, std::uint16_t number) noexcept {
-    for (const OperationRow& row : operations())
-        if (row.kind == kind)
-            for (const AlgorithmEntry& entry : row.algorithms)
-                if (entry.number == number) return &entry;
+    for (const auto rows : {operations(), intergroup_operations()})
+        for (const OperationRow& row : rows)
+            if (row.kind == kind)
+                for (const AlgorithmEntry& entry : row.algorithms)
+                    if (entry.number == number) return &entry;
     return nullptr;
 }
 

@@ -22,6 +22,8 @@
 
 namespace rollcall {
 
+class Intercommunicator;
+
 /// Distinguishes messages between two ranks. All 64 bits are the user's.
 using Tag = std::uint64_t;
 
@@ -371,6 +373,10 @@ class ROLLCALL_EXPORT Communicator {
     /// else Error{mismatch} on all of them. Who is not in the list gets a null communicator. Throws Error{invalid_argument} when a rank
     /// is out of range or stands there twice.
     Communicator create(std::span<const int> ranks) const;
+    /// An intercommunicator (intercommunicator.hpp) of two groups of these ranks, each in the order of its list. Collective over this
+    /// communicator: all its ranks give the same lists, else Error{mismatch} on all of them. A rank in neither gets a null one. Throws
+    /// Error{invalid_argument} when a group is empty, or a rank is out of range or stands there twice.
+    Intercommunicator create_intercommunicator(std::span<const int> first, std::span<const int> second) const;
     /// A communicator of the same ranks with its own messages and sequence. Collective.
     Communicator duplicate() const;
 
@@ -379,6 +385,7 @@ class ROLLCALL_EXPORT Communicator {
   private:
     friend class Job;
     friend class Collective;
+    friend class Intercommunicator;
     friend class CompletionQueue;
     explicit Communicator(std::shared_ptr<Implementation> implementation) noexcept;
     const Implementation& checked() const;

@@ -26,9 +26,9 @@ inline constexpr std::uint64_t kLongestSegment = (std::uint64_t{1} << 48) - 1;
 /// The part of a collective call that must agree on all ranks. Travels in every message of the operation.
 struct Call {
     /// With `own_sizes`: of this rank's block, or kManySizes at the root, which knows all of them. Between two groups: of a block of the
-    /// first one.
+    /// first one; with a root, kManySizes at a rank that has no part in it.
     std::uint64_t bytes = 0;
-    std::int32_t root = -1;   ///< -1: the operation has none.
+    std::int32_t root = -1;  ///< -1: the operation has none.
     OperationKind kind = OperationKind::point_to_point;
     bool own_sizes = false;       ///< Blocks have sizes of their own.
     std::uint16_t algorithm = 0;  ///< A number of whoever knows the algorithms; 0: the operation has only one.
@@ -44,12 +44,12 @@ struct Call {
     }
     bool same_request(const Call& other) const noexcept {
         return kind == other.kind && root == other.root && reduction == other.reduction && own_sizes == other.own_sizes &&
-               (bytes == other.bytes || own_sizes);
+               (bytes == other.bytes || own_sizes || (is_between_groups(kind) && (bytes == kManySizes || other.bytes == kManySizes)));
     }
     /// Whether they can be the same call of two ranks. Own sizes are compared where data comes in (Engine::fits).
     bool agrees_with(const Call& other) const noexcept {
-        return is_same_as(other) ||
-               (own_sizes && same_request(other) && algorithm == other.algorithm && segment_bytes == other.segment_bytes);
+        return is_same_as(other) || ((own_sizes || is_between_groups(kind)) && same_request(other) && algorithm == other.algorithm &&
+                                     segment_bytes == other.segment_bytes);
     }
 
   private:

@@ -1,0 +1,264 @@
+#include <rollcall/intercommunicator.hpp>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <rollcall/error.hpp>
+
+#include "api/blocks.hpp"
+#include "api/communicator_implementation.hpp"
+#include "collectives/combining.hpp"
+#include "collectives/intergroup/intergroup.hpp"
+#include "foundation/hash.hpp"
+#include "foundation/reductions.hpp"
+
+namespace rollcall {
+
+using detail::IntergroupCall;
+using detail::IntergroupOperation;
+using runtime::OperationKind;
+
+namespace {
+
+struct KindOfCall {
+    const char* name;
+    collectives::AlgorithmEntry only;  ///< Without code where there is a choice.
+    OperationKind kind() const { return only.operation; }
+    bool has_choice() const { return !only.algorithm; }
+};
+constexpr KindOfCall one_way(const char* name, OperationKind kind, runtime::Algorithm algorithm) {
+    return {name, {.operation = kind, .name = name, .algorithm = algorithm, .summary = ""}};
+}
+/// In the order of IntergroupOperation.
+constexpr std::array kKinds = {
+    one_way("broadcast", OperationKind::intergroup_broadcast, &collectives::intergroup_broadcast),
+    one_way("scatter", OperationKind::intergroup_scatter, &collectives::intergroup_scatter),
+    one_way("gather", OperationKind::intergroup_gather, &collectives::intergroup_gather),
+    one_way("reduce", OperationKind::intergroup_reduce, &collectives::intergroup_reduce),
+    one_way("allreduce", OperationKind::intergroup_allreduce, &collectives::intergroup_allreduce),
+    one_way("allgather", OperationKind::intergroup_allgather, nullptr),
+    one_way("alltoall", OperationKind::intergroup_alltoall, &collectives::intergroup_alltoall),
+};
+const KindOfCall& kind_of(const IntergroupCall& call) { return kKinds[static_cast<std::size_t>(call.operation)]; }
+
+}  // namespace
+
+struct ROLLCALL_HIDDEN Intercommunicator::Implementation {
+    struct Side {
+        int first, size;  ///< Ranks of `both`.
+    };
+    struct Prepared {
+        Communicator::Implementation::Prepared call;
+        Layout layout;  ///< The call's arguments refer to it.
+    };
+
+    const Communicator::Implementation& all() const { return both.checked(); }
+    [[noreturn]] void refuse(const IntergroupCall& call, const std::string& what) const {
+        throw Error(ErrorCode::invalid_argument, fmt::format("{} on {}: {}", kind_of(call).name, both.name(), what));
+    }
+    int root_of(const IntergroupCall& call) const {
+        if (!call.root) return -1;
+        const Side& side = call.root->is_mine() ? own : other;
+        if (call.root->rank() < 0 || call.root->rank() >= side.size)
+            refuse(call, fmt::format("the root is {}{{{}}}, but that group has ranks 0 to {}", call.root->is_mine() ? "Mine" : "Theirs",
+                                     call.root->rank(), side.size - 1));
+        return side.first + call.root->rank();
+    }
+    /// So many bytes cut into blocks for the ranks of the other group.
+    std::uint64_t block_of(const IntergroupCall& call, std::uint64_t bytes) const {
+        const auto ranks = static_cast<std::uint64_t>(other.size);
+        if (bytes % (ranks * call.element_bytes) != 0)
+            refuse(call, fmt::format("{} {} are no blocks of one size for the {} ranks of the other group", bytes / call.element_bytes,
+                                     call.element_bytes == 1 ? "bytes" : "elements", ranks));
+        return bytes / ranks;
+    }
+    void check_buffers(const IntergroupCall& call, const runtime::Arguments& given) const {
+        const auto check = [&](const void* data, std::uint64_t bytes) {
+            Communicator::Implementation::check_buffer(data, bytes, kind_of(call).name);
+        };
+        check(given.data.data, given.data.size);
+        check(given.contribution.data, given.contribution.size);
+        check(given.result.data, given.result.size);
+    }
+    void check_reduction(const IntergroupCall& call) const {
+        std::string wrong = what_is_wrong(call.reduction);
+        if (wrong.empty() && call.own_bytes != call.other_bytes)
+            wrong = fmt::format("the result has room for {} bytes, and each rank brings {}: give it exactly as many", call.other_bytes,
+                                call.own_bytes);
+        if (!wrong.empty()) refuse(call, wrong);
+    }
+    void give_rooted(const IntergroupCall& call, bool is_root, runtime::Arguments& arguments, std::uint64_t& bytes) const;
+    void give_exchanged(const IntergroupCall& call, Prepared& prepared, const CollectiveOptions& options) const;
+    Prepared prepare(const IntergroupCall& call, const CollectiveOptions& options) const;
+
+    Communicator both, local;
+    Side own, other;
+};
+
+// One buffer: what it is depends on who calls.
+void Intercommunicator::Implementation::give_rooted(const IntergroupCall& call, bool is_root, runtime::Arguments& arguments,
+                                                    std::uint64_t& bytes) const {
+    const transport::ConstBytes read{call.own, call.own_bytes};
+    const transport::Bytes written{call.other, call.other_bytes};
+    const bool is_written = is_root ? call.operation == IntergroupOperation::gather || call.operation == IntergroupOperation::reduce
+                                    : call.operation == IntergroupOperation::broadcast || call.operation == IntergroupOperation::scatter;
+    if (is_written && !call.other && call.own) refuse(call, "this rank's data is const, and would be written");
+    const bool in_blocks = call.operation == IntergroupOperation::scatter || call.operation == IntergroupOperation::gather;
+    bytes = is_root && in_blocks ? block_of(call, call.own_bytes) : call.own_bytes;
+    if (is_root || call.operation == IntergroupOperation::broadcast)
+        arguments.data = is_written ? written : transport::Bytes{const_cast<void*>(read.data), read.size};
+    else if (is_written)
+        arguments.result = written;
+    else
+        arguments.contribution = read;
+}
+
+void Intercommunicator::Implementation::give_exchanged(const IntergroupCall& call, Prepared& prepared,
+                                                       const CollectiveOptions& options) const {
+    auto& [made, algorithm, arguments, until_delivered] = prepared.call;
+    arguments.contribution = {call.own, call.own_bytes};
+    arguments.data = {call.other, call.other_bytes};
+    if (call.operation == IntergroupOperation::allreduce) {
+        made.bytes = call.own_bytes;
+        return;
+    }
+    if (call.blocks) {
+        LaidOut laid = lay_out(*call.blocks, other.size, -1, 0, true, fmt::format("{} on {}", kind_of(call).name, both.name()));
+        prepared.layout = std::move(laid.blocks);
+        arguments.blocks = prepared.layout.get();
+        arguments.data.size = laid.end;
+        made.own_sizes = true;
+        made.bytes = call.own_bytes;
+    } else {
+        const std::uint64_t sent = call.operation == IntergroupOperation::alltoall ? block_of(call, call.own_bytes) : call.own_bytes;
+        const std::uint64_t received = block_of(call, call.other_bytes);
+        const bool is_first = own.first == 0;
+        made.bytes = is_first ? sent : received;
+        made.segment_bytes = std::min(is_first ? received : sent, runtime::kLongestSegment);
+    }
+    if (!kind_of(call).has_choice()) return;
+    const auto& row = collectives::operation(made.kind);
+    const auto situation =
+        call.blocks ? all().situation_of_blocks() : all().situation(std::max(made.bytes, std::uint64_t{made.segment_bytes}));
+    algorithm = all().method(row, situation, options).selection.entry;
+    made.algorithm = algorithm->number;
+}
+
+Intercommunicator::Implementation::Prepared Intercommunicator::Implementation::prepare(const IntergroupCall& call,
+                                                                                       const CollectiveOptions& options) const {
+    all().check_alive();
+    if (options.timeout) checked_timeout(*options.timeout);
+    const KindOfCall& kind = kind_of(call);
+    if (!kind.has_choice() && !options.algorithm.empty() && options.algorithm != "auto")
+        refuse(call, fmt::format("there is no algorithm '{}': between two groups there is a choice for allgather only", options.algorithm));
+    Prepared prepared;
+    auto& [made, algorithm, arguments, until_delivered] = prepared.call;
+    algorithm = &kind.only;
+    made.kind = kind.kind();
+    made.root = root_of(call);
+    until_delivered = options.until_delivered;
+    if (call.operation == IntergroupOperation::reduce || call.operation == IntergroupOperation::allreduce) {
+        check_reduction(call);
+        arguments.combiner = collectives::combiner_of(call.reduction);
+        made.reduction = foundation::number_of(call.reduction);
+    }
+    const bool is_root = made.root == both.rank();
+    if (!call.root) {
+        give_exchanged(call, prepared, options);
+    } else if (is_root || !call.root->is_mine()) {
+        std::uint64_t bytes = 0;
+        give_rooted(call, is_root, arguments, bytes);
+        made.bytes = bytes;
+    } else {
+        made.bytes = runtime::kManySizes;  // it has no part in it, and knows no size
+    }
+    check_buffers(call, arguments);
+    return prepared;
+}
+
+// --- the handle ------------------------------------------------------------------------------------------------------
+
+Intercommunicator::Intercommunicator() = default;
+Intercommunicator::~Intercommunicator() = default;
+Intercommunicator::Intercommunicator(const Intercommunicator&) = default;
+Intercommunicator::Intercommunicator(Intercommunicator&&) noexcept = default;
+Intercommunicator& Intercommunicator::operator=(const Intercommunicator&) = default;
+Intercommunicator& Intercommunicator::operator=(Intercommunicator&&) noexcept = default;
+Intercommunicator::Intercommunicator(std::shared_ptr<Implementation> implementation) noexcept
+    : implementation_(std::move(implementation)) {}
+
+const Intercommunicator::Implementation& Intercommunicator::checked() const {
+    if (!implementation_) throw Error(ErrorCode::state, "this intercommunicator is null: the rank is in neither group");
+    return *implementation_;
+}
+const Communicator& Intercommunicator::both() const { return checked().both; }
+int Intercommunicator::rank() const { return checked().local.rank(); }
+int Intercommunicator::size() const { return checked().own.size; }
+int Intercommunicator::remote_size() const { return checked().other.size; }
+const std::string& Intercommunicator::name() const { return both().name(); }
+const Communicator& Intercommunicator::local() const { return checked().local; }
+Communicator Intercommunicator::merge() const { return both().duplicate(); }
+int Intercommunicator::remote_world_rank(int rank) const { return both().world_rank(remote(rank, "remote_world_rank")); }
+
+int Intercommunicator::remote(int rank, const char* function) const {
+    const auto& [first, size] = checked().other;
+    if (rank >= 0 && rank < size) return first + rank;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{} on {}: the rank {} is not one of the other group, which has 0 to {}", function, name(), rank, size - 1));
+}
+
+void Intercommunicator::send(ConstBytePointer data, std::uint64_t bytes, int to, Tag tag, std::optional<Timeout> timeout) const {
+    both().send(data, bytes, remote(to, "send"), tag, timeout);
+}
+Received Intercommunicator::receive(BytePointer data, std::uint64_t bytes, int from, Tag tag, std::optional<Timeout> timeout) const {
+    return both().receive(data, bytes, remote(from, "receive"), tag, timeout);
+}
+Request Intercommunicator::start_send(ConstBytePointer data, std::uint64_t bytes, int to, Tag tag, std::optional<Timeout> timeout) const {
+    return both().start_send(data, bytes, remote(to, "start_send"), tag, timeout);
+}
+Request Intercommunicator::start_receive(BytePointer data, std::uint64_t bytes, int from, Tag tag, std::optional<Timeout> timeout) const {
+    return both().start_receive(data, bytes, remote(from, "start_receive"), tag, timeout);
+}
+
+void Intercommunicator::barrier(const CollectiveOptions& options) const { both().barrier(options); }
+Request Intercommunicator::start_barrier(const CollectiveOptions& options) const { return both().start_barrier(options); }
+
+void Intercommunicator::call(const IntergroupCall& call, const CollectiveOptions& options) const {
+    const Implementation& here = checked();
+    const auto prepared = here.prepare(call, options);
+    here.all().call(prepared.call, options.timeout, options.record);
+}
+
+Request Intercommunicator::start(const IntergroupCall& call, const CollectiveOptions& options) const {
+    const Implementation& here = checked();
+    auto prepared = here.prepare(call, options);
+    Request request = here.all().start(prepared.call, options.timeout);
+    Communicator::Implementation::keep(request, std::move(prepared.layout));
+    return request;
+}
+
+Intercommunicator Communicator::create_intercommunicator(std::span<const int> first, std::span<const int> second) const {
+    const Implementation& here = checked();
+    if (first.empty() || second.empty())
+        throw Error(ErrorCode::invalid_argument, fmt::format("create_intercommunicator on {}: a group has no ranks", name()));
+    std::vector<int> ranks(first.begin(), first.end());
+    ranks.insert(ranks.end(), second.begin(), second.end());
+    const int in_first = static_cast<int>(first.size()), in_second = static_cast<int>(second.size());
+    const std::uint64_t hash = hash_of(std::as_bytes(second), hash_of(std::as_bytes(first)) + first.size());
+    const int own = here.agreed_places(ranks, hash, "create_intercommunicator")[static_cast<std::size_t>(rank())];
+    auto both = here.divide(own < 0 ? kNoColor : 0, own, OperationKind::create, in_first);
+    if (!both) return {};
+    auto made = std::make_shared<Intercommunicator::Implementation>();
+    made->both = Communicator(std::move(both));
+    const bool is_first = own < in_first;
+    made->local = made->both.split(is_first ? 0 : 1, own);
+    made->own = {0, in_first};
+    made->other = {in_first, in_second};
+    if (!is_first) std::swap(made->own, made->other);
+    return Intercommunicator(std::move(made));
+}
+
+}  // namespace rollcall

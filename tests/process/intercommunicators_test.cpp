@@ -1,0 +1,29 @@
+/// \file
+/// Two groups that exchange data, between real processes; the scenarios are in ranks/intercommunicators.cpp.
+#include <csignal>
+
+#include "tests/process/algorithms.hpp"
+
+namespace rollcall::test {
+namespace {
+
+std::string a_seed() { return std::to_string(seed() % 1'000'000'000); }
+
+class Intercommunicators : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Ranks, Intercommunicators, testing::ValuesIn({2, 3, 5, 8}), testing::PrintToStringParamName());
+
+TEST_P(Intercommunicators, MoveAllDataToWhereItBelongs) { expect_success(GetParam(), {"intercommunicators:3:" + a_seed()}); }
+
+TEST(Intercommunicators, WithHostDrivenProgressAndWithoutLanding) {
+    expect_success(4, {"intercommunicators:1:" + a_seed()}, {.environment = {"ROLLCALL_PROGRESS=host"}, .launcher = {}});
+    expect_success(4, {"intercommunicators:1:" + a_seed()}, {.environment = {"ROLLCALL_LANDING_BYTES=0"}, .launcher = {}});
+}
+TEST(Intercommunicators, TellEverybodyOfADeath) {
+    const Ended ended = run_ranks(4, {"death_between_groups"});
+    EXPECT_EQ(ended.code, 128 + SIGKILL) << ended.out << ended.error;
+    EXPECT_EQ(lines_with(ended.out, "was told of the death").size(), 3u) << ended.out << ended.error;
+}
+TEST(Intercommunicators, SayWhatIsWrong) { expect_success(3, {"wrong_intercommunicators"}); }
+
+}  // namespace
+}  // namespace rollcall::test

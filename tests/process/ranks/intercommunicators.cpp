@@ -1,0 +1,305 @@
+/// \file
+/// Scenarios of two groups that exchange data.
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <numeric>
+#include <random>
+#include <span>
+#include <vector>
+
+#include <signal.h>
+#include <unistd.h>
+
+#include "tests/process/ranks/messages.hpp"
+
+namespace rollcall::test {
+namespace {
+
+using Random = std::mt19937_64;
+
+/// Both groups, in a random order of ranks, and who is in none. The same on all ranks.
+struct Groups {
+    Groups(Random& same, int size) {
+        std::vector<int> order(static_cast<std::size_t>(size));
+        std::iota(order.begin(), order.end(), 0);
+        std::shuffle(order.begin(), order.end(), same);
+        const std::size_t out = size > 2 && same() % 3 == 0 ? 1 : 0;  // in none
+        const std::size_t members = order.size() - out;
+        const std::size_t in_first = 1 + same() % (members - 1);
+        first.assign(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(in_first));
+        second.assign(order.begin() + static_cast<std::ptrdiff_t>(in_first), order.begin() + static_cast<std::ptrdiff_t>(members));
+    }
+    static int place(const std::vector<int>& group, int rank) {
+        const auto found = std::find(group.begin(), group.end(), rank);
+        return found == group.end() ? -1 : static_cast<int>(found - group.begin());
+    }
+    std::vector<int> first, second;
+};
+
+/// What a member of a group has, for a member of the other one.
+long element(bool of_first, int from, int to, std::size_t at) {
+    return (of_first ? 1'000'000'000L : 2'000'000'000L) + from * 1'000'000L + to * 10'000L + static_cast<long>(at);
+}
+std::vector<long> elements(bool of_first, int from, int to, std::size_t count) {
+    std::vector<long> made(count);
+    for (std::size_t i = 0; i < count; ++i) made[i] = element(of_first, from, to, i);
+    return made;
+}
+void append(std::vector<long>& all, const std::vector<long>& more) { all.insert(all.end(), more.begin(), more.end()); }
+
+struct Matrix {
+    std::uint64_t a, b, c, d;
+    bool operator==(const Matrix&) const = default;
+};
+constexpr auto kMultiply = [](const Matrix& x, const Matrix& y) noexcept {
+    return Matrix{x.a * y.a + x.b * y.c, x.a * y.b + x.b * y.d, x.c * y.a + x.d * y.c, x.c * y.b + x.d * y.d};
+};
+Matrix matrix_of(bool of_first, int member) { return {static_cast<std::uint64_t>(member) + 1, 3, of_first ? 1u : 2u, 1}; }
+
+/// One rank's view of both groups, and the operations of one round.
+struct Round {
+    const Intercommunicator& between;
+    bool is_first;
+    int own, other;  ///< Sizes.
+    int member;
+
+    void allgather(std::size_t in_first, std::size_t in_second, const std::string& algorithm, bool starts) const {
+        const std::size_t sent = is_first ? in_first : in_second, received = is_first ? in_second : in_first;
+        const std::vector<long> block = elements(is_first, member, 0, sent);
+        std::vector<long> all(received * static_cast<std::size_t>(other), -1), expected;
+        for (int i = 0; i < other; ++i) append(expected, elements(!is_first, i, 0, received));
+        const CollectiveOptions options{.algorithm = algorithm, .segment_bytes = {}, .timeout = {}};
+        if (starts)
+            between.start_allgather(block, all, options).wait();
+        else
+            between.allgather(block, all, options);
+        check(all == expected, "allgather by {} of blocks of {} and {} elements", algorithm, in_first, in_second);
+    }
+
+    void allgather_own_sizes(Random& same, const std::string& algorithm, bool starts) const {
+        std::vector<int> of_first(static_cast<std::size_t>(is_first ? own : other)),
+            of_second(static_cast<std::size_t>(is_first ? other : own));
+        const std::uint64_t most = same() % 2 ? 5 : 5000;
+        for (std::vector<int>* const sizes : {&of_first, &of_second})
+            for (int& size : *sizes) size = same() % 3 == 0 ? 0 : static_cast<int>(same() % most);
+        const std::vector<int>&mine = is_first ? of_first : of_second, &theirs = is_first ? of_second : of_first;
+        // Backwards, with gaps, or one behind the other.
+        const bool is_scattered = same() % 2 == 0;
+        std::vector<int> offsets(theirs.size());
+        int end = 0;
+        for (std::size_t i = 0; i < theirs.size(); ++i) {
+            const std::size_t at = is_scattered ? theirs.size() - 1 - i : i;
+            offsets[at] = end += is_scattered ? 2 : 0;
+            end += theirs[at];
+        }
+        const std::vector<long> block = elements(is_first, member, 0, static_cast<std::size_t>(mine[static_cast<std::size_t>(member)]));
+        std::vector<long> all(static_cast<std::size_t>(end), -1), expected = all;
+        for (int i = 0; i < other; ++i)
+            for (int k = 0; k < theirs[static_cast<std::size_t>(i)]; ++k)
+                expected[static_cast<std::size_t>(offsets[static_cast<std::size_t>(i)] + k)] =
+                    element(!is_first, i, 0, static_cast<std::size_t>(k));
+        const CollectiveOptions options{.algorithm = algorithm, .segment_bytes = {}, .timeout = {}};
+        if (starts) {
+            Request request = is_scattered ? between.start_allgather(block, all, Blocks(theirs, offsets), options)
+                                           : between.start_allgather(block, all, Blocks(theirs), options);
+            std::fill(offsets.begin(), offsets.end(), -7);  // it has looked at them
+            request.wait();
+        } else if (is_scattered) {
+            between.allgather(block, all, Blocks(theirs, offsets), options);
+        } else {
+            between.allgather(block, all, Blocks(theirs), options);
+        }
+        check(all == expected, "allgather by {} of blocks of own sizes", algorithm);
+    }
+
+    void with_root(bool root_in_first, int root, std::size_t count, bool starts) const {
+        const bool is_mine = root_in_first == is_first, is_root = is_mine && member == root;
+        const IntergroupRoot where = is_mine ? IntergroupRoot(Mine{root}) : IntergroupRoot(Theirs{root});
+        const auto others = static_cast<std::size_t>(is_root ? other : 0);
+        const auto run = [&](auto call, auto start) { starts ? start().wait() : (call(), Received{}); };
+
+        std::vector<long> data = is_root ? elements(is_first, root, 0, count) : std::vector<long>(is_mine ? 0 : count);
+        run([&] { between.broadcast(data, where); }, [&] { return between.start_broadcast(data, where); });
+        if (is_root || !is_mine) check(data == elements(root_in_first, root, 0, count), "a broadcast of {} elements", count);
+
+        data.clear();
+        for (std::size_t i = 0; i < others; ++i) append(data, elements(is_first, root, static_cast<int>(i), count));
+        if (!is_mine) data.assign(count, -1);
+        run([&] { between.scatter(data, where); }, [&] { return between.start_scatter(data, where); });
+        if (!is_mine) check(data == elements(root_in_first, root, member, count), "a scatter of {} elements", count);
+
+        data.assign(count * others, -1);
+        if (!is_mine) data = elements(is_first, member, 0, count);
+        run([&] { between.gather(data, where); }, [&] { return between.start_gather(data, where); });
+        std::vector<long> expected;
+        for (std::size_t i = 0; i < others; ++i) append(expected, elements(!is_first, static_cast<int>(i), 0, count));
+        if (is_root) check(data == expected, "a gather of {} elements", count);
+
+        std::vector<Matrix> matrices(is_mine && !is_root ? 0 : count, is_mine ? Matrix{} : matrix_of(is_first, member));
+        run([&] { between.reduce(matrices, kMultiply, where); }, [&] { return between.start_reduce(matrices, kMultiply, where); });
+        for (const Matrix& matrix : is_root ? matrices : std::vector<Matrix>()) check(matrix == product(!is_first, other), "a reduce");
+    }
+
+    void with_all(std::size_t count, bool starts) const {
+        const std::vector<Matrix> own_matrices(count, matrix_of(is_first, member));
+        std::vector<Matrix> made(count);
+        starts ? (void)between.start_allreduce(own_matrices, made, kMultiply).wait() : between.allreduce(own_matrices, made, kMultiply);
+        for (const Matrix& matrix : made) check(matrix == product(!is_first, other), "an allreduce of {} elements", count);
+
+        std::vector<long> out, in(count * static_cast<std::size_t>(other), -1), expected;
+        for (int i = 0; i < other; ++i) {
+            append(out, elements(is_first, member, i, count));
+            append(expected, elements(!is_first, i, member, count));
+        }
+        starts ? (void)between.start_alltoall(out, in).wait() : between.alltoall(out, in);
+        check(in == expected, "an alltoall of blocks of {} elements", count);
+    }
+
+    void messages(std::uint64_t bytes) const {
+        std::vector<Request> requests;
+        std::vector<std::vector<std::byte>> in(static_cast<std::size_t>(other)), out(in.size());
+        for (int i = 0; i < other; ++i) {
+            const auto at = static_cast<std::size_t>(i);
+            in[at].resize(bytes);
+            out[at] = pattern(bytes, static_cast<std::uint64_t>((is_first ? 1000 : 2000) + member * 30 + i));
+            requests.push_back(between.start_receive(in[at], i, 5));
+            requests.push_back(between.start_send(out[at], i, 5));
+        }
+        Request::wait_all(requests);
+        for (int i = 0; i < other; ++i)
+            check_pattern(in[static_cast<std::size_t>(i)].data(), bytes,
+                          static_cast<std::uint64_t>((is_first ? 2000 : 1000) + i * 30 + member), "a message between the groups");
+    }
+
+    static Matrix product(bool of_first, int members) {
+        Matrix made = matrix_of(of_first, 0);
+        for (int i = 1; i < members; ++i) made = kMultiply(made, matrix_of(of_first, i));
+        return made;
+    }
+};
+
+constexpr std::array kAlgorithms = {"auto", "full_duplex", "two_step", "root_gathering", "root_gathering_sequential"};
+
+}  // namespace
+
+// Words: how many rounds, and a seed.
+ROLLCALL_SCENARIO(intercommunicators) {
+    Random same(static_cast<std::uint64_t>(scene.number(1, 1)));
+    for (int round = 0; round < scene.number(0, 3); ++round) {
+        const Groups groups(same, scene.size);
+        const Intercommunicator between = scene.world.create_intercommunicator(groups.first, groups.second);
+        const int in_first = Groups::place(groups.first, scene.rank), in_second = Groups::place(groups.second, scene.rank);
+        check(bool(between) == (in_first >= 0 || in_second >= 0), "the wrong ranks are in the groups");
+        const std::uint64_t seed = same();
+        if (!between) continue;
+        const bool is_first = in_first >= 0;
+        const auto& [own, other] = is_first ? std::pair(groups.first, groups.second) : std::pair(groups.second, groups.first);
+        const Round calls{between, is_first, static_cast<int>(own.size()), static_cast<int>(other.size()), is_first ? in_first : in_second};
+        check(between.rank() == calls.member && between.size() == calls.own && between.remote_size() == calls.other, "the sizes are wrong");
+        check(between.local().size() == calls.own && between.local().rank() == calls.member, "the own group is wrong");
+        check(between.remote_world_rank(0) == other[0], "rank 0 of the other group is {}", between.remote_world_rank(0));
+        Random inside(seed);
+        for (const char* const algorithm : kAlgorithms)
+            for (const bool starts : {false, true}) {
+                const std::array<std::size_t, 7> counts = {0, 1, 7, 130, 1500, 20'000, 40'000};
+                calls.allgather(counts[inside() % 7], counts[inside() % 7], algorithm, starts);
+                calls.allgather_own_sizes(inside, algorithm, starts);
+                const bool root_in_first = inside() % 2 == 0;
+                const int roots = static_cast<int>(root_in_first ? groups.first.size() : groups.second.size());
+                const int root = static_cast<int>(inside() % static_cast<std::uint64_t>(roots));
+                calls.with_root(root_in_first, root, counts[inside() % 7], starts);
+                calls.with_all(counts[inside() % 5], starts);
+                between.barrier();
+                calls.messages(inside() % 50'000);
+            }
+        const Communicator merged = between.merge();
+        check(merged.rank() == (is_first ? in_first : in_second + static_cast<int>(groups.first.size())), "merged: rank {}", merged.rank());
+        still_works(merged);
+        still_works(between.local());
+    }
+    scene.world.barrier();
+}
+
+// What is wrong is told where it is wrong; what does not fit together is told to all.
+ROLLCALL_SCENARIO(wrong_intercommunicators) {
+    const Communicator& world = scene.world;
+    const std::vector<int> first{0}, others{1, 2}, twice{0, 1}, none, outside{7};
+    const auto refused = [&](const std::vector<int>& one, const std::vector<int>& other) {
+        expect_error(ErrorCode::invalid_argument, "groups that are none", [&] { world.create_intercommunicator(one, other); });
+    };
+    refused(none, others);
+    refused(first, none);
+    refused(twice, others);
+    refused(first, outside);
+    expect_error(ErrorCode::state, "a null one", [] { Intercommunicator().size(); });
+
+    const auto fresh = [&] { return world.create_intercommunicator(first, others); };
+    const Intercommunicator between = fresh();
+    const bool is_first = scene.rank == 0;
+    std::vector<int> block(10, scene.rank), all(is_first ? 20 : 10);
+    expect_error(ErrorCode::invalid_argument, "a rank of nobody", [&] { between.send(block, 2); });
+    expect_error(ErrorCode::invalid_argument, "a root of nobody", [&] { between.broadcast(block, Mine{5}); });
+    expect_error(ErrorCode::invalid_argument, "an algorithm where there is none",
+                 [&] { between.broadcast(block, Mine{0}, {.algorithm = "linear", .segment_bytes = {}, .timeout = {}}); });
+    if (is_first) {
+        std::vector<int> uneven(3);
+        expect_error(ErrorCode::invalid_argument, "blocks that are none", [&] { between.allgather(block, uneven); });
+        const std::vector<int> constant(20);
+        expect_error(ErrorCode::invalid_argument, "a place that is const", [&] { between.gather(constant, Mine{0}); });
+    }
+    between.allgather(block, all);  // nothing of that reached anybody
+
+    // Groups that count other sizes, and ranks that call other things.
+    const auto differs = [&](const std::string& what, const std::function<void(const Intercommunicator&)>& call) {
+        const Intercommunicator one = fresh();
+        const Error error = expect_error(ErrorCode::mismatch, what, [&] {
+            call(one);
+            for (;;) one.barrier();  // who was done with it is told at one of the next calls
+        });
+        check(std::string(error.what()).find("intergroup_") != std::string::npos, "it says '{}'", error.what());
+    };
+    differs("blocks of another size", [&](const Intercommunicator& one) {
+        std::vector<int> room(is_first ? 20 : 9);
+        one.allgather(block, room);
+    });
+    differs("own sizes that are not these", [&](const Intercommunicator& one) {
+        const std::vector<int> counted = is_first ? std::vector<int>{10, 9} : std::vector<int>{10};
+        one.allgather(block, all, Blocks(counted));
+    });
+    differs("another operation", [&](const Intercommunicator& one) {
+        if (scene.rank == 2)
+            one.gather(block, Theirs{0});
+        else
+            one.broadcast(block, is_first ? IntergroupRoot(Mine{0}) : IntergroupRoot(Theirs{0}));
+    });
+    differs("another root", [&](const Intercommunicator& one) {
+        if (scene.rank == 0)
+            one.broadcast(block, Mine{0});
+        else
+            one.broadcast(block, Mine{scene.rank - 1});
+    });
+    world.barrier();
+}
+
+// The last rank of the second group dies; all others are told its name, whatever they do.
+ROLLCALL_SCENARIO(death_between_groups) {
+    std::vector<int> first, second;
+    for (int rank = 0; rank < scene.size; ++rank) (rank < scene.size / 2 ? first : second).push_back(rank);
+    const Intercommunicator between = scene.world.create_intercommunicator(first, second);
+    std::vector<int> block(10'000, scene.rank), all(block.size() * static_cast<std::size_t>(between.remote_size()));
+    between.allgather(block, all);
+    scene.at(0).fetch_add(1);
+    if (scene.rank == scene.size - 1) {
+        scene.await(0, static_cast<std::uint64_t>(scene.size));  // all are through with that one
+        ::kill(::getpid(), SIGKILL);
+    }
+    const Error error = expect_error(ErrorCode::peer_failed, "an allgather with a dead rank", [&] {
+        for (;;) between.allgather(block, all, {.algorithm = {}, .segment_bytes = {}, .timeout = std::chrono::seconds(60)});
+    });
+    check(error.failed_rank() == scene.size - 1, "it names rank {}", error.failed_rank());
+    fmt::print("rank {} was told of the death\n", scene.rank);
+    end_without_the_dead(scene);
+}
+
+}  // namespace rollcall::test

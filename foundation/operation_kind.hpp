@@ -23,7 +23,10 @@ enum class OperationKind : std::uint8_t {
     finalize,
     create,
     reduce,
-    allreduce
+    allreduce,
+    reduce_scatter,
+    scan,
+    exclusive_scan
 };
 
 struct OperationName {
@@ -48,6 +51,9 @@ inline constexpr std::array kOperationNames = {
     OperationName{OperationKind::create, "create", ""},
     OperationName{OperationKind::reduce, "reduce", "ROLLCALL_REDUCE"},
     OperationName{OperationKind::allreduce, "allreduce", "ROLLCALL_ALLREDUCE"},
+    OperationName{OperationKind::reduce_scatter, "reduce_scatter", "ROLLCALL_REDUCE_SCATTER"},
+    OperationName{OperationKind::scan, "scan", "ROLLCALL_SCAN"},
+    OperationName{OperationKind::exclusive_scan, "exclusive_scan", "ROLLCALL_EXCLUSIVE_SCAN"},
 };
 inline constexpr std::size_t kOperationKinds = kOperationNames.size();
 

@@ -3,7 +3,9 @@
 /// collective communication operations in MPICH", 2005, sections 4.4 and 4.5.
 #pragma once
 
+#include <bit>
 #include <span>
+#include <vector>
 
 #include "collectives/combining.hpp"
 #include "collectives/folding.hpp"
@@ -12,6 +14,14 @@ namespace rollcall::collectives {
 
 /// Parts of the elements, one for each number of a folding: part k is [bounds[k], bounds[k + 1]).
 using PartBounds = std::span<const std::uint64_t>;
+/// Those of parts as equal as can be.
+std::vector<std::uint64_t> even_bounds(const Operation& op, const Folding& folding);
+/// The parts of numbers `first` to `last`, without the last one.
+template <class Bytes>
+Bytes parts_of(Bytes all, PartBounds bounds, int first, int last) {
+    const std::uint64_t begin = bounds[static_cast<std::size_t>(first)];
+    return runtime::slice(all, begin, bounds[static_cast<std::size_t>(last)] - begin);
+}
 
 /// Whom the ranks of a pair send what they bring: to the one that takes part for both, who combines it with its own into `sum`. Uses one
 /// step.

@@ -12,6 +12,7 @@ namespace rollcall::collectives {
 Task reduce_linear(Operation& op);
 Task reduce_binomial(Operation& op);
 Task reduce_pipelined(Operation& op);
+Task reduce_rabenseifner(Operation& op);
 Task reduce_shared_memory(Operation& op);
 Task reduce_clairvoyant(Operation& op);
 
@@ -37,6 +38,14 @@ inline constexpr AlgorithmEntry kReduceAlgorithms[] = {
      .paper = kPatarasukYuan,
      .segmented = true,
      .runs_alone = true},
+    {.operation = OperationKind::reduce,
+     .name = "rabenseifner",
+     .aliases = {"rab"},
+     .algorithm = &reduce_rabenseifner,
+     .summary = "a reduce_scatter by halving, and a gather up a binomial tree",
+     .paper = kThakur,
+     .limits = "waits for ranks that it exchanges with, though they only contribute",
+     .needs = Condition::commutative},
     {.operation = OperationKind::reduce,
      .name = "shared_memory",
      .aliases = {"shm"},

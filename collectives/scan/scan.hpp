@@ -50,7 +50,7 @@ inline constexpr AlgorithmEntry kScanAlgorithms[] = {
 inline constexpr Rule kScanRules[] = {
     {kAnyBytes, kAnyRanks, named(kScanAlgorithms, "shared_memory"),
      "ranks of one node: what each brings is copied into shared memory once, and combined there", Condition::node_memory},
-    {16 << 10, kAnyRanks, named(kScanAlgorithms, "recursive_doubling"), "short messages: log2 n steps, and no more"},
+    {64 << 10, kAnyRanks, named(kScanAlgorithms, "recursive_doubling"), "short messages: log2 n steps, and no more"},
     {kAnyBytes,
      kAnyRanks,
      named(kScanAlgorithms, "linear"),

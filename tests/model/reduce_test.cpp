@@ -123,6 +123,9 @@ TEST(ReduceExamples, Binomial) {
 TEST(ReduceExamples, Pipelined) {
     EXPECT_EQ(exits_of(OperationKind::reduce, "pipelined", 4, 0, 30, 10, Times(4)), (Times{50, 50, 40, 30}));
 }
+TEST(ReduceExamples, Rabenseifner) {
+    EXPECT_EQ(exits_of(OperationKind::reduce, "rabenseifner", 4, 0, 40, 0, Times(4)), (Times{60, 40, 60, 40}));
+}
 TEST(ReduceExamples, SharedMemory) {
     EXPECT_EQ(exits_of(OperationKind::reduce, "shared_memory", 3, 0, 10, 0, {0, 50, 0}, 1), (Times{70, 60, 10}));
 }
@@ -130,22 +133,29 @@ TEST(AllreduceExamples, RecursiveDoubling) {
     EXPECT_EQ(exits_of(OperationKind::allreduce, "recursive_doubling", 6, 0, 10, 0, Times(6)), (Times{40, 40, 40, 40, 30, 30}));
 }
 TEST(AllreduceExamples, Ring) { EXPECT_EQ(exits_of(OperationKind::allreduce, "ring", 3, 0, 30, 0, Times(3)), (Times{40, 40, 40})); }
+TEST(AllreduceExamples, Rabenseifner) {
+    EXPECT_EQ(exits_of(OperationKind::allreduce, "rabenseifner", 4, 0, 40, 0, Times(4)), (Times{60, 60, 60, 60}));
+}
 TEST(AllreduceExamples, ReduceThenBroadcast) {
     EXPECT_EQ(exits_of(OperationKind::allreduce, "reduce_then_broadcast", 4, 0, 10, 0, Times(4)), (Times{40, 40, 40, 40}));
 }
 
-/// When each rank is done with a planned reduce to rank 0 whose arrivals are predicted (or not) at its beginning. Phantoms.
-Times planned_exits(std::string_view name, std::uint64_t bytes, std::uint64_t segment, const Times& arrivals, bool is_predicted) {
-    const AlgorithmEntry& entry = collectives::find_algorithm(OperationKind::reduce, name);
+/// When each rank is done with a planned call (to rank 0, where it has a root) whose arrivals are predicted (or not) at its beginning.
+/// Phantoms.
+Times planned_exits(OperationKind operation, std::string_view name, std::uint64_t bytes, std::uint64_t segment, const Times& arrivals,
+                    bool is_predicted) {
+    const AlgorithmEntry& entry = collectives::find_algorithm(operation, name);
+    const auto& row = collectives::operation(operation);
     Simulation::Options options;
     options.ranks = static_cast<int>(arrivals.size());
     Simulation simulation(options);
     const auto outcome = simulation.run(
         [&](int rank) {
             const Nanoseconds arrival = arrivals[static_cast<std::size_t>(rank)];
-            Simulation::RankCall call{
-                collectives::make_call(entry, 0, bytes, entry.segmented ? segment : 0), collectives::planned(entry), {}};
-            call.arguments = collectives::arguments_of(collectives::operation(OperationKind::reduce), {}, bytes, options.ranks, rank == 0);
+            Simulation::RankCall call{collectives::make_call(entry, row.has_root ? 0 : -1, bytes, entry.segmented ? segment : 0),
+                                      collectives::planned(entry),
+                                      {}};
+            call.arguments = collectives::arguments_of(row, {}, bytes, options.ranks, rank == 0);
             call.arguments.segment_bytes = entry.segmented ? segment : 0;
             call.begin = 0;
             if (is_predicted) call.predictions = {{0, arrival}};
@@ -162,7 +172,7 @@ TEST(ReduceExamples, ClairvoyantWaitsForAForeseenRankOnly) {
         SCOPED_TRACE(late);
         Times arrivals(8, 100'000);
         arrivals[late] = kLate;
-        const Times foreseen = planned_exits("clairvoyant", kMessage, 4000, arrivals, true);
+        const Times foreseen = planned_exits(OperationKind::reduce, "clairvoyant", kMessage, 4000, arrivals, true);
         EXPECT_GE(foreseen[0], kLate + kMessage);
         EXPECT_LE(foreseen[0], kLate + kMessage * 5 / 4);
         // Others are done long before.
@@ -170,7 +180,27 @@ TEST(ReduceExamples, ClairvoyantWaitsForAForeseenRankOnly) {
     }
     Times arrivals(8, 100'000);
     arrivals[3] = kLate;
-    EXPECT_GE(planned_exits("binomial", kMessage, 0, arrivals, true)[0], kLate + 2 * kMessage);
+    EXPECT_GE(planned_exits(OperationKind::reduce, "binomial", kMessage, 0, arrivals, true)[0], kLate + 2 * kMessage);
+}
+
+// Its bandwidth in theory: 9 rounds of a seventh after the arrival of the last of 8 ranks, where a ring has 14 of an eighth.
+TEST(AllreduceExamples, TheStragglerWaitsForNothingThatOthersCanDoBefore) {
+    constexpr Nanoseconds kLate = 3'000'000, kMessage = 56'000;  // a byte takes 1
+    for (std::size_t late = 0; late < 8; ++late) {
+        SCOPED_TRACE(late);
+        Times arrivals(8, 100'000);
+        arrivals[late] = kLate;
+        const auto last_delay = [&](std::string_view name) {
+            const Times exits = planned_exits(OperationKind::allreduce, name, kMessage, 4000, arrivals, true);
+            return *std::max_element(exits.begin(), exits.end()) - kLate;
+        };
+        const Nanoseconds straggler = last_delay("straggler"), ring = last_delay("ring");
+        EXPECT_EQ(straggler, kMessage / 7 * 9);
+        EXPECT_GE(static_cast<double>(ring) / static_cast<double>(straggler), 1.3);
+        // These two save what the early ranks can do by themselves, and are no slower than a ring.
+        EXPECT_LE(last_delay("pre_reduced_ring"), ring);
+        EXPECT_LE(last_delay("sorted_linear_tree"), ring + kMessage / 14 * 7);
+    }
 }
 
 // --- what cannot be done ----------------------------------------------------------------------------------------------------------

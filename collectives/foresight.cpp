@@ -52,7 +52,6 @@ Task foresee_arrivals(Operation& op, int leader, Foresight& foresight) {
         co_await announce_to(op, leader, &told);
         co_await told;
     }
-    co_await op.arrival();
 }
 
 }  // namespace rollcall::collectives

@@ -26,7 +26,8 @@ struct Foresight {
 };
 
 /// The leader decides, when it knows of all ranks, or when its own caller arrives: from what its board shows. Who is not expected counts as
-/// the last one. It tells all others; they tell it when they expect to arrive, and that they have. Then each waits for its own caller.
+/// the last one. It tells all others; they tell it when they expect to arrive, and that they have. The caller of this rank need not have
+/// come.
 runtime::Task foresee_arrivals(runtime::Operation& op, int leader, Foresight& foresight);
 
 }  // namespace rollcall::collectives

@@ -17,9 +17,12 @@ using transport::ConstBytes;
 struct Outgoing {
     Outgoing(Operation& op, int its_reader, ConstBytes its_data)
         : publication(op, its_reader, its_data.size), to(its_reader), data(its_data) {}
+    /// Published, or begun to be sent. (That it is to be sent is said once, and looked at more than once.)
+    bool has_left() const { return publication.by_message() ? is_sent : publication.complete(); }
     Publication publication;
     int to;
     ConstBytes data;
+    bool is_sent = false;
 };
 
 /// What another rank has written for this one, and where it goes.
@@ -70,15 +73,16 @@ Task combine_published_parts(Operation& op, PublishedParts parts) {
             const auto found = std::find_if(all.begin(), all.end(), is_it);
             return found == all.end() ? nullptr : &*found;
         };
-        has_room = find(outgoing, [](Outgoing& out) { return !out.publication.complete() && out.publication.has_room(); });
+        has_room = find(outgoing, [](Outgoing& out) { return !out.has_left() && out.publication.has_room(); });
         operand = find(operands, [&](Incoming& in) {
             return !in.reading.complete() && (any_order || in.reading.from() == next) && in.reading.is_here();
         });
         result = find(results, [](Incoming& in) { return !in.reading.complete() && in.reading.is_here(); });
         return has_room || operand || result;
     };
-    const auto is_pending = [](const auto& all, auto member) {
-        return std::any_of(all.begin(), all.end(), [&](const auto& one) { return !(one.*member).complete(); });
+    const auto all_done = [&] {
+        return std::all_of(outgoing.begin(), outgoing.end(), [](const Outgoing& out) { return out.has_left(); }) &&
+               std::all_of(results.begin(), results.end(), [](const Incoming& in) { return in.reading.complete(); });
     };
     const std::size_t expected = has_part ? static_cast<std::size_t>(n) : 0;
     combined = has_part && any_order ? 1 : 0;
@@ -97,11 +101,12 @@ Task combine_published_parts(Operation& op, PublishedParts parts) {
             has_shown = true;
             if (parts.others) outgoing.emplace_back(op, kEverybody, own);
         }
-        if (has_shown && !is_pending(outgoing, &Outgoing::publication) && !is_pending(results, &Incoming::reading)) break;
+        if (has_shown && all_done()) break;
         co_await op.until(can_go_on);
         if (has_room) {
             Publication& out = has_room->publication;
             if (out.by_message()) {
+                has_room->is_sent = true;
                 for (int i = 1; i < n; ++i)
                     if (const int other = (rank + i) % n; has_room->to == kEverybody || has_room->to == other)
                         sends.push_back(op.send(other, has_room->data, step_of(has_room->to)));

@@ -13,7 +13,7 @@
 namespace rollcall::collectives {
 namespace {
 
-/// The schedule is computed by every rank, in time that grows with their number's third power: here a few milliseconds.
+/// The schedule is computed by every rank, in time that grows with their number's third power: here a millisecond.
 constexpr int kMostRanks = 64;
 
 ForeseenPart make_part(const Operation& op, std::span<const Nanoseconds> arrivals) {

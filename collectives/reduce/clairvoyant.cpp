@@ -28,6 +28,7 @@ Task reduce_clairvoyant(Operation& op) {
     Foresight foresight;
     co_await foresee_arrivals(op, op.root(), foresight);
     if (op.size() == 1) {
+        co_await op.arrival();
         co_await copy_own(op, op.arguments().data, contribution);
         co_return;
     }
@@ -39,6 +40,7 @@ Task reduce_clairvoyant(Operation& op) {
     std::optional<Scratch> scratch;
     if (!is_root) scratch.emplace(contribution.size, contribution);
     const std::vector<Step> steps = steps_of(schedule, op.rank());
+    co_await op.arrival();  // what is computed in the background costs the caller nothing
     co_await carry_out(op, steps, pieces, is_root ? op.arguments().data : scratch->bytes(), kTimesStep + 1);
     co_await op.all_of(foresight.telling);
 }

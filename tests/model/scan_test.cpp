@@ -28,7 +28,8 @@ TEST(ReduceScatterExamples, ReduceThenScatter) {
     EXPECT_EQ(exits_of(OperationKind::reduce_scatter, "reduce_then_scatter", 4, 0, 10, 0, Times(4)), (Times{110, 110, 110, 110}));
 }
 TEST(ReduceScatterExamples, SharedMemory) {
-    EXPECT_EQ(exits_of(OperationKind::reduce_scatter, "shared_memory", 3, 0, 10, 0, Times(3), 1), (Times{50, 50, 50}));
+    EXPECT_EQ(exits_of(OperationKind::reduce_scatter, "shared_memory", 3, 0, 2000, 0, Times(3), 1), (Times{10'000, 10'000, 10'000}));
+    EXPECT_EQ(exits_of(OperationKind::reduce_scatter, "shared_memory", 3, 0, 10, 0, Times(3), 1), (Times{60, 60, 60}));
 }
 
 // Where a byte takes 1 and nothing else takes time: what each algorithm's bandwidth is by theory, with blocks of 16 bytes.

@@ -82,7 +82,7 @@ void Collective::check_reduction(const char* form) const {
 }
 
 collectives::Situation Collective::situation(bool is_planned) const {
-    collectives::Situation situation = row_.in_blocks && bytes_ == kOwnSizes ? here().situation_of_blocks() : here().situation(bytes_);
+    collectives::Situation situation = row_.has_own_sizes && bytes_ == kOwnSizes ? here().situation_of_blocks() : here().situation(bytes_);
     if (is_planned) situation.has = situation.has.without(Condition::background);
     if (row_.combines) situation.has = collectives::conditions_of(collectives::combiner_of(reduction_), situation.has);
     return situation;

@@ -1,6 +1,6 @@
 /// \file
-/// The collective operations of the C++ and the C face: each is a call of its row. A function that is not said to begin or to plan
-/// something returns when this rank's part is done.
+/// The collective operations of the C++ and the C face, but for those that combine (reductions.cpp): each is a call of its row. A function
+/// that is not said to begin or to plan something returns when this rank's part is done.
 #include <cstdio>
 #include <span>
 
@@ -8,6 +8,7 @@
 #include <rollcall/error.hpp>
 
 #include "api/c.hpp"
+#include "api/c_collective.hpp"
 #include "api/collective.hpp"
 
 namespace rollcall {
@@ -27,15 +28,6 @@ Collective scatter_on(const Communicator& communicator, const void* data, void* 
 Collective gather_on(const Communicator& communicator, const void* block, void* data, std::uint64_t bytes, int root) {
     return {communicator, OperationKind::gather, {.contribution = block, .data = data}, bytes, root};
 }
-Collective reduce_on(const Communicator& communicator, const void* contribution, void* result, std::uint64_t count,
-                     const Reduction& reduction, int root) {
-    return {communicator, OperationKind::reduce, {.contribution = contribution, .data = result}, count, reduction, root};
-}
-Collective allreduce_on(const Communicator& communicator, const void* contribution, void* result, std::uint64_t count,
-                        const Reduction& reduction) {
-    return {communicator, OperationKind::allreduce, {.contribution = contribution, .data = result}, count, reduction, kNoRoot};
-}
-
 CollectiveOfBlocks scatter_on(const Communicator& communicator, const void* data, const Blocks& blocks, void* block, std::uint64_t bytes,
                               int root) {
     return {communicator, OperationKind::scatter, {.data = const_cast<void*>(data), .result = block}, blocks, bytes, root};
@@ -111,32 +103,6 @@ Plan Communicator::plan_gather(ConstBytePointer block, std::uint64_t bytes, Byte
     return gather_on(*this, block.get(), bytes, data.get(), blocks, root).plan(options);
 }
 
-void Communicator::reduce(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction, int root,
-                          const CollectiveOptions& options) const {
-    reduce_on(*this, contribution.get(), result.get(), count, reduction, root).call(options);
-}
-Request Communicator::start_reduce(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction,
-                                   int root, const CollectiveOptions& options) const {
-    return reduce_on(*this, contribution.get(), result.get(), count, reduction, root).start(options);
-}
-Plan Communicator::plan_reduce(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction, int root,
-                               const PlanOptions& options) const {
-    return reduce_on(*this, contribution.get(), result.get(), count, reduction, root).plan(options);
-}
-
-void Communicator::allreduce(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction,
-                             const CollectiveOptions& options) const {
-    allreduce_on(*this, contribution.get(), result.get(), count, reduction).call(options);
-}
-Request Communicator::start_allreduce(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction,
-                                      const CollectiveOptions& options) const {
-    return allreduce_on(*this, contribution.get(), result.get(), count, reduction).start(options);
-}
-Plan Communicator::plan_allreduce(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction,
-                                  const PlanOptions& options) const {
-    return allreduce_on(*this, contribution.get(), result.get(), count, reduction).plan(options);
-}
-
 std::string Communicator::explain(std::string_view operation, std::uint64_t bytes, const CollectiveOptions& options) const {
     const collectives::OperationRow* row = collectives::find_operation(operation);
     if (row) return Collective(*this, row->kind, {}, bytes, 0).explain(options);
@@ -153,45 +119,10 @@ void Communicator::check_blocks(std::size_t all, std::size_t one, int root, cons
                             name(), all, size(), one, one * static_cast<std::size_t>(size())));
 }
 
-void Communicator::check_result(std::size_t all, std::size_t own, int root, const char* operation) const {
-    if (rank() != root || all == own) return;
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("{} on {}: the result has room for {} elements, and each rank brings {}: give it exactly as many", operation,
-                            name(), all, own));
-}
-
 // --- in C ------------------------------------------------------------------------------------------------------------
 
 namespace c {
 namespace {
-
-using Options = rollcall_collective_options;
-
-/// The three forms of `make_call`, which makes the Collective.
-template <class Make>
-rollcall_status call(const rollcall_communicator* communicator, const Options* options, Make&& make_call) noexcept {
-    return guarded([&] {
-        rollcall::CollectiveOptions how = options_of(options);
-        rollcall_call_record* const record = options ? options->record : nullptr;
-        rollcall::CallRecord times;
-        if (record) {
-            give(record, record_of(times), "the record");  // a wrong one before anything is sent
-            how.record = &times;
-        }
-        make_call(checked(communicator)).call(how);
-        if (record) give(record, record_of(times), "the record");
-    });
-}
-template <class Make>
-rollcall_status start_call(const rollcall_communicator* communicator, const Options* options, rollcall_request** request,
-                           Make&& make_call) noexcept {
-    return start(request, [&] { return make_call(checked(communicator)).start(options_of(options)); });
-}
-template <class Make>
-rollcall_status plan_call(const rollcall_communicator* communicator, const Options* options, rollcall_predictor predictor,
-                          rollcall_plan** plan, Make&& make_call) noexcept {
-    return make_plan(plan, [&] { return make_call(checked(communicator)).plan(plan_options_of(options, predictor)); });
-}
 
 Blocks blocks_of(const Communicator& communicator, const std::uint64_t* counts, const std::uint64_t* offsets) {
     const auto ranks = static_cast<std::size_t>(communicator.size());
@@ -216,16 +147,6 @@ auto gather_of(const void* block, std::uint64_t bytes, void* data, const std::ui
 }
 auto gather_of(const void* block, void* data, std::uint64_t bytes, int root) {
     return [=](const Communicator& communicator) { return gather_on(communicator, block, data, bytes, root); };
-}
-
-auto reduce_of(const void* contribution, void* result, std::uint64_t count, const rollcall_reduction* reduction, int root) {
-    return [=](const Communicator& communicator) {
-        return reduce_on(communicator, contribution, result, count, reduction_of(reduction), root);
-    };
-}
-auto allreduce_of(const void* contribution, void* result, std::uint64_t count, const rollcall_reduction* reduction) {
-    return
-        [=](const Communicator& communicator) { return allreduce_on(communicator, contribution, result, count, reduction_of(reduction)); };
 }
 
 }  // namespace
@@ -320,35 +241,6 @@ rollcall_status rollcall_plan_gather_blocks(const rollcall_communicator* communi
                                             const rollcall_collective_options* options, rollcall_predictor predictor,
                                             rollcall_plan** plan) {
     return plan_call(communicator, options, predictor, plan, gather_of(block, bytes, data, counts, offsets, root));
-}
-
-rollcall_status rollcall_reduce(const rollcall_communicator* communicator, const void* contribution, void* result, uint64_t count,
-                                const rollcall_reduction* reduction, int root, const rollcall_collective_options* options) {
-    return call(communicator, options, reduce_of(contribution, result, count, reduction, root));
-}
-rollcall_status rollcall_start_reduce(const rollcall_communicator* communicator, const void* contribution, void* result, uint64_t count,
-                                      const rollcall_reduction* reduction, int root, const rollcall_collective_options* options,
-                                      rollcall_request** request) {
-    return start_call(communicator, options, request, reduce_of(contribution, result, count, reduction, root));
-}
-rollcall_status rollcall_plan_reduce(const rollcall_communicator* communicator, const void* contribution, void* result, uint64_t count,
-                                     const rollcall_reduction* reduction, int root, const rollcall_collective_options* options,
-                                     rollcall_predictor predictor, rollcall_plan** plan) {
-    return plan_call(communicator, options, predictor, plan, reduce_of(contribution, result, count, reduction, root));
-}
-rollcall_status rollcall_allreduce(const rollcall_communicator* communicator, const void* contribution, void* result, uint64_t count,
-                                   const rollcall_reduction* reduction, const rollcall_collective_options* options) {
-    return call(communicator, options, allreduce_of(contribution, result, count, reduction));
-}
-rollcall_status rollcall_start_allreduce(const rollcall_communicator* communicator, const void* contribution, void* result, uint64_t count,
-                                         const rollcall_reduction* reduction, const rollcall_collective_options* options,
-                                         rollcall_request** request) {
-    return start_call(communicator, options, request, allreduce_of(contribution, result, count, reduction));
-}
-rollcall_status rollcall_plan_allreduce(const rollcall_communicator* communicator, const void* contribution, void* result, uint64_t count,
-                                        const rollcall_reduction* reduction, const rollcall_collective_options* options,
-                                        rollcall_predictor predictor, rollcall_plan** plan) {
-    return plan_call(communicator, options, predictor, plan, allreduce_of(contribution, result, count, reduction));
 }
 
 rollcall_status rollcall_explain(const rollcall_communicator* communicator, const char* operation, uint64_t bytes,

@@ -390,7 +390,7 @@ void add_collective_commands(usage::Command& bench, int& exit_code) {
         add_command(bench, row.kind, name,
                     "The operation " + name + " under arrival patterns, with and without compute phases, all algorithms interleaved", {},
                     exit_code);
-        if (row.in_blocks)
+        if (row.has_own_sizes)
             add_command(bench, row.kind, name + "v", fmt::format("The operation {} of blocks of own sizes, in eleven distributions", name),
                         "spikes", exit_code);
     }

@@ -28,8 +28,9 @@ std::uint64_t key_of_piece(std::uint64_t key, int rank) { return key_of({key, st
 }  // namespace
 
 std::uint64_t call_bytes(runtime::OperationKind operation, std::uint64_t bytes, int ranks) {
-    if (collectives::operation(operation).combines) return bytes / kElement * kElement;
-    if (!collectives::operation(operation).in_blocks) return bytes;
+    const collectives::OperationRow& row = collectives::operation(operation);
+    if (row.combines && !row.in_blocks) return bytes / kElement * kElement;
+    if (!row.in_blocks) return bytes;
     return bytes / static_cast<std::uint64_t>(ranks) / kElement * kElement;
 }
 
@@ -82,7 +83,7 @@ void Operands::prepare(std::uint64_t key) {
             (row_.operand(slot).is_written(is_root()) ? poison : fill)(piece.bytes, key_of_piece(key, piece.rank));
     if (!row_.combines) return;
     std::vector<std::byte>& own = buffer(Slot::contribution);
-    for (std::uint64_t i = 0; i < bytes_ / kElement; ++i) {
+    for (std::uint64_t i = 0; i < own.size() / kElement; ++i) {
         const float element = summand(key, i, world_.rank());
         std::memcpy(own.data() + i * kElement, &element, kElement);
     }
@@ -97,12 +98,14 @@ std::string Operands::describe(const std::string& algorithm) const {
 
 std::optional<std::string> Operands::find_wrong_sum(std::uint64_t key) {
     if (!row_.data.is_had(is_root())) return std::nullopt;
-    const auto n = static_cast<float>(world_.size());
+    const auto n = static_cast<float>(row_.combined_ranks(world_.size(), world_.rank()));
+    if (n == 0) return std::nullopt;
+    const std::uint64_t first = part_of(row_.data, bytes_, world_.size(), world_.rank()).offset / kElement;
     for (std::uint64_t i = 0; i < bytes_ / kElement; ++i) {
         float element;
         std::memcpy(&element, buffer(Slot::data).data() + i * kElement, kElement);
-        if (element != n * summand(key, i, 0) + n * (n - 1) / 2)
-            return fmt::format("element {} on rank {} is not the sum of what all ranks brought", i, world_.rank());
+        if (element != n * summand(key, first + i, 0) + n * (n - 1) / 2)
+            return fmt::format("element {} on rank {} is not the sum of what {} ranks brought", i, world_.rank(), n);
     }
     return std::nullopt;
 }

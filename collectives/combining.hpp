@@ -17,16 +17,22 @@ Task combine_up_tree(Operation& op, int top, transport::Bytes data, std::uint64_
 /// The same among some ranks, into `data` of member 0.
 Task combine_up_tree(Operation& op, const Members& members, int member, transport::Bytes data, std::uint64_t step);
 
-/// A rank's part of the elements where ranks share them out: whole elements, as many as for any other rank, or one more. In bytes.
+/// A part of the elements where ranks share them out: whole elements, as many as any other share has, or one more. In bytes.
 struct Share {
     std::uint64_t begin, end;
     std::uint64_t size() const { return end - begin; }
 };
-inline Share share_of(const Operation& op, int rank) {
+inline Share share_of(const Operation& op, int number, int shares) {
     const std::uint64_t element = op.arguments().combiner.element_bytes, elements = op.call().bytes / element;
-    const auto n = static_cast<std::uint64_t>(op.size()), i = static_cast<std::uint64_t>(rank);
+    const auto n = static_cast<std::uint64_t>(shares), i = static_cast<std::uint64_t>(number);
     const auto bound = [&](std::uint64_t k) { return (elements / n * k + std::min(k, elements % n)) * element; };
     return {bound(i), bound(i + 1)};
+}
+inline Share share_of(const Operation& op, int rank) { return share_of(op, rank, op.size()); }
+/// That part of data of all elements.
+template <class Bytes>
+Bytes part_of(Bytes all, const Share& share) {
+    return runtime::slice(all, share.begin, share.size());
 }
 
 /// Where operands are combined one after the other in rank order: the lowest rank first, into `data`. Where the contribution stands in

@@ -8,6 +8,8 @@
 #include "collectives/gather/gather.hpp"
 #include "collectives/intergroup/intergroup.hpp"
 #include "collectives/reduce/reduce.hpp"
+#include "collectives/reduce_scatter/reduce_scatter.hpp"
+#include "collectives/scan/scan.hpp"
 #include "collectives/scatter/scatter.hpp"
 
 namespace rollcall::collectives {
@@ -45,6 +47,29 @@ constexpr OperationRow kRows[] = {
      .reaches = "of",
      .algorithms = kAllreduceAlgorithms,
      .rules = kAllreduceRules},
+    {.kind = OperationKind::reduce_scatter,
+     .contribution = {.reads = Who::everybody, .extent = Extent::blocks},
+     .data = {.writes = Who::everybody, .extent = Extent::block},
+     .combines = true,
+     .reaches = "to each of",
+     .algorithms = kReduceScatterAlgorithms,
+     .rules = kReduceScatterRules},
+    {.kind = OperationKind::scan,
+     .contribution = {.reads = Who::everybody, .extent = Extent::message},
+     .data = {.writes = Who::everybody, .extent = Extent::message},
+     .combines = true,
+     .prefix = Prefix::inclusive,
+     .reaches = "of",
+     .algorithms = kScanAlgorithms,
+     .rules = kScanRules},
+    {.kind = OperationKind::exclusive_scan,
+     .contribution = {.reads = Who::everybody, .extent = Extent::message},
+     .data = {.writes = Who::everybody, .extent = Extent::message},
+     .combines = true,
+     .prefix = Prefix::exclusive,
+     .reaches = "of",
+     .algorithms = kExclusiveScanAlgorithms,
+     .rules = kExclusiveScanRules},
     {.kind = OperationKind::barrier, .reaches = "of", .algorithms = kBarrierAlgorithms, .rules = kBarrierRules},
     // Between two groups:
     {.kind = OperationKind::intergroup_allgather,

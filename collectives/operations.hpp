@@ -37,6 +37,10 @@ struct Operand {
     constexpr bool tells_root() const { return reads == Who::root || reads == Who::others || writes == Who::root || writes == Who::others; }
 };
 
+/// Of whose elements the result of a rank is made, where elements are combined: of those of all ranks; of those of the ranks up to it; of
+/// those of the ranks before it, where rank 0 has none, and writes nothing.
+enum class Prefix : std::uint8_t { none, inclusive, exclusive };
+
 /// The buffers of a call, and of runtime::Arguments.
 enum class Slot : std::uint8_t { contribution, data, result };
 inline constexpr std::array kSlots = {Slot::contribution, Slot::data, Slot::result};
@@ -58,7 +62,9 @@ struct OperationRow {
     OperationKind kind;
     Operand contribution = {}, data = {}, result = {};
     /// Elements that all ranks bring become one. The contributions then differ, though the extent is that of a message.
+    /// The result is `data`.
     bool combines = false;
+    Prefix prefix = Prefix::none;
     std::string_view reaches;  ///< "broadcast of 8 bytes `to` 4 ranks"
     std::span<const AlgorithmEntry> algorithms;
     std::span<const Rule> rules;
@@ -68,11 +74,17 @@ struct OperationRow {
     bool has_root = any_operand([](const Operand& operand) { return operand.tells_root(); });
     /// Whether its size is that of a block.
     bool in_blocks = any_operand([](const Operand& operand) { return operand.exists() && operand.extent != Extent::message; });
+    /// Whether there is a form for blocks of own sizes.
+    bool has_own_sizes = in_blocks && !combines;
     /// Of the others, and of the root.
     std::array<Amounts, 2> amounts = {amounts_of(false), amounts_of(true)};
 
     constexpr const Operand& operand(Slot slot) const {
         return slot == Slot::contribution ? contribution : slot == Slot::data ? data : result;
+    }
+    /// Of the elements of how many ranks, from rank 0 on, the result of `rank` is made.
+    constexpr int combined_ranks(int ranks, int rank) const {
+        return prefix == Prefix::none ? ranks : prefix == Prefix::inclusive ? rank + 1 : rank;
     }
     constexpr bool any_operand(auto predicate) const { return predicate(contribution) || predicate(data) || predicate(result); }
 

@@ -66,12 +66,12 @@ Task learn_place(Operation& op, HalvingPlace& place) {
 
 }  // namespace
 
-Places places_by_rank(const Operation& op) {
+Places places_by_rank(const Operation& op, int root) {
     Places places;
-    places.own = halving_place(op.size(), op.root(), op.rank());
-    if (op.rank() == op.root()) {
+    places.own = halving_place(op.size(), root, op.rank());
+    if (op.rank() == root) {
         places.ranks.resize(static_cast<std::size_t>(op.size()));
-        std::iota(places.ranks.begin(), places.ranks.end(), op.root());
+        std::iota(places.ranks.begin(), places.ranks.end(), root);
         for (int& rank : places.ranks) rank %= op.size();
     }
     return places;

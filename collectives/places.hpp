@@ -22,8 +22,9 @@ struct Places {
     std::vector<Pending> telling;    ///< until these have ended.
 };
 
-/// In the order of ranks.
-Places places_by_rank(const Operation& op);
+/// In the order of ranks, from the root on.
+Places places_by_rank(const Operation& op, int root);
+inline Places places_by_rank(const Operation& op) { return places_by_rank(op, op.root()); }
 
 /// Which ranks stand near the root, with the blocks of many.
 enum class Nearest { earliest, latest };

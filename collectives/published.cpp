@@ -19,7 +19,8 @@ Task publish_all(Operation& op, int to, transport::ConstBytes data) {
     std::vector<Pending> sends;
     for (int i = 1; i < op.size(); ++i) {
         const int reader = (op.rank() + i) % op.size();
-        if (to == kEverybody || to == reader) sends.push_back(op.send(reader, data, kPublishedStep));
+        if (to == kEverybody || to == reader || (to == kHigherRanks && reader > op.rank()))
+            sends.push_back(op.send(reader, data, kPublishedStep));
     }
     co_await op.all_of(sends);
 }

@@ -8,6 +8,7 @@
 namespace rollcall::collectives {
 
 using runtime::kEverybody;
+using runtime::kHigherRanks;
 using runtime::Operation;
 using runtime::Pending;
 using runtime::Publication;
@@ -17,7 +18,7 @@ using runtime::Task;
 /// The step of the messages by which data goes that finds no room. Operations that publish send nothing else.
 inline constexpr std::uint64_t kPublishedStep = 0;
 
-/// Publishes all of `data` for rank `to`, or kEverybody, as room is made.
+/// Publishes all of `data` for rank `to`, kEverybody or kHigherRanks, as room is made.
 Task publish_all(Operation& op, int to, transport::ConstBytes data);
 
 /// Copies the pieces that are here.

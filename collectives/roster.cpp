@@ -54,16 +54,16 @@ int Roster::take() {
     return rank;
 }
 
-Task announce_to_root(Operation& op, const Pending* unless) {
+Task announce_to(Operation& op, int to, const Pending* unless) {
     const auto enough = [&] { return unless && unless->done(); };
     for (Nanoseconds told = kUnknownTime; !enough() && !op.has_arrived();) {
         if (op.predicted_arrival() != told) {
             told = op.predicted_arrival();
-            op.announce_prediction(op.root());
+            op.announce_prediction(to);
         }
         co_await op.until([&] { return enough() || op.has_arrived() || op.predicted_arrival() != told; });
     }
-    if (!enough()) op.announce_arrival(op.root());
+    if (!enough()) op.announce_arrival(to);
 }
 
 }  // namespace rollcall::collectives

@@ -50,8 +50,11 @@ class Roster {
     int unknown_ = 0;
 };
 
-/// Tells the root's board when this rank expects to arrive, as often as that changes, and that it has arrived. Ends with
+/// Tells the board of rank `to` when this rank expects to arrive, as often as that changes, and that it has arrived. Ends with
 /// that, or earlier when `unless` has ended.
-runtime::Task announce_to_root(runtime::Operation& op, const runtime::Pending* unless = nullptr);
+runtime::Task announce_to(runtime::Operation& op, int to, const runtime::Pending* unless = nullptr);
+inline runtime::Task announce_to_root(runtime::Operation& op, const runtime::Pending* unless = nullptr) {
+    return announce_to(op, op.root(), unless);
+}
 
 }  // namespace rollcall::collectives

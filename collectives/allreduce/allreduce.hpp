@@ -9,8 +9,15 @@ namespace rollcall::collectives {
 
 Task allreduce_recursive_doubling(Operation& op);
 Task allreduce_ring(Operation& op);
+Task allreduce_rabenseifner(Operation& op);
 Task allreduce_reduce_then_broadcast(Operation& op);
 Task allreduce_shared_memory(Operation& op);
+Task allreduce_sorted_linear_tree(Operation& op);
+Task allreduce_pre_reduced_ring(Operation& op);
+Task allreduce_straggler(Operation& op);
+
+inline constexpr std::string_view kProficzAllreduce =
+    "Proficz: Improving all-reduce collective operations for imbalanced process arrival patterns";
 
 inline constexpr AlgorithmEntry kAllreduceAlgorithms[] = {
     {.operation = OperationKind::allreduce,
@@ -28,6 +35,14 @@ inline constexpr AlgorithmEntry kAllreduceAlgorithms[] = {
      .limits = "waits for all ranks, by its nature",
      .needs = Condition::commutative},
     {.operation = OperationKind::allreduce,
+     .name = "rabenseifner",
+     .aliases = {"rab"},
+     .algorithm = &allreduce_rabenseifner,
+     .summary = "a reduce_scatter by halving, and an allgather by doubling",
+     .paper = kThakur,
+     .limits = "waits for all ranks, by its nature",
+     .needs = Condition::commutative},
+    {.operation = OperationKind::allreduce,
      .name = "reduce_then_broadcast",
      .aliases = {"redbcast"},
      .algorithm = &allreduce_reduce_then_broadcast,
@@ -42,12 +57,44 @@ inline constexpr AlgorithmEntry kAllreduceAlgorithms[] = {
      .paper = kNodeMemory,
      .limits = "waits for all ranks, by its nature",
      .needs = Condition::node_memory | Condition::whole_pieces},
+    {.operation = OperationKind::allreduce,
+     .name = "sorted_linear_tree",
+     .aliases = {"slt"},
+     .algorithm = &allreduce_sorted_linear_tree,
+     .summary = "a chain of ranks in the order in which they are expected, down which pieces go twice",
+     .paper = kProficzAllreduce,
+     .limits = "rank 0 tells all ranks the times: for planned calls, where that is done before they arrive",
+     .segmented = true,
+     .needs = Condition::commutative | Condition::any_order,
+     .begins_early = true},
+    {.operation = OperationKind::allreduce,
+     .name = "pre_reduced_ring",
+     .aliases = {"prr"},
+     .algorithm = &allreduce_pre_reduced_ring,
+     .summary = "a ring in the order in which ranks are expected; who comes early sends some blocks ahead",
+     .paper = kProficzAllreduce,
+     .limits = "rank 0 tells all ranks the times: for planned calls, where that is done before they arrive",
+     .needs = Condition::commutative | Condition::any_order,
+     .begins_early = true},
+    {.operation = OperationKind::allreduce,
+     .name = "straggler",
+     .algorithm = &allreduce_straggler,
+     .summary = "all but the rank that is expected last reduce a chunk each before it comes, and exchange that with it",
+     .paper = "Devraj et al.: Accelerating AllReduce with a Persistent Straggler",
+     .limits = "rank 0 tells all ranks the times: for planned calls, where that is done before they arrive; beyond 64 ranks a ring",
+     .needs = Condition::commutative | Condition::any_order,
+     .begins_early = true},
 };
 
 inline constexpr Rule kAllreduceRules[] = {
     {kAnyBytes, kAnyRanks, named(kAllreduceAlgorithms, "shared_memory"),
      "ranks of one node: what each brings is copied into shared memory once, and combining is shared", Condition::node_memory},
     {16 << 10, kAnyRanks, named(kAllreduceAlgorithms, "recursive_doubling"), "short messages: log2 n steps, and no more"},
+    {64 << 10, 32, named(kAllreduceAlgorithms, "ring"), "not so many ranks that the number of a ring's steps counts",
+     Condition::commutative},
+    {64 << 10, kAnyRanks, named(kAllreduceAlgorithms, "rabenseifner"),
+     "many ranks: 2 log2 n steps instead of a ring's 2 n, for as few bytes where n is a power of two, and twice as many elsewhere",
+     Condition::commutative},
     {kAnyBytes, kAnyRanks, named(kAllreduceAlgorithms, "ring"),
      "long messages: each rank sends and receives twice the elements, however many ranks there are", Condition::commutative},
     {kAnyBytes, kAnyRanks, named(kAllreduceAlgorithms, "recursive_doubling"), "rank order is kept"},

@@ -8,8 +8,11 @@
 //
 // Example, P = 3, blocks A, B, C of rank r: Ar, Br, Cr. Step 1: 0->1 A0, 1->2 B1, 2->0 C2; step 2: 0->1 C2+C0, 1->2 A0+A1, 2->0 B1+B2: now
 // 0 has B, 1 has C, 2 has A. Steps 3 and 4: they go round.
+#include <utility>
+
 #include "collectives/allreduce/allreduce.hpp"
 #include "collectives/combining.hpp"
+#include "collectives/ring.hpp"
 
 namespace rollcall::collectives {
 
@@ -22,23 +25,13 @@ Task allreduce_ring(Operation& op) {
         co_return;
     }
     const int right = (op.rank() + 1) % n, left = (op.rank() + n - 1) % n;
-    const auto block_of_all = [&](auto all, int number) {
-        const Share share = share_of(op, (number % n + n) % n);
-        return runtime::slice(all, share.begin, share.size());
-    };
+    const auto block_of_all = [&](auto all, int number) { return part_of(all, share_of(op, (number % n + n) % n)); };
     const Scratch received(share_of(op, 0).size(), contribution);
-    std::uint64_t step = 0;
-    for (int i = 0; i + 1 < n; ++i, ++step) {
-        const int outgoing = op.rank() - i, incoming = outgoing - 1;
-        const auto to_combine = block_of_all(contribution, incoming);
-        const auto come = runtime::slice(received.bytes(), 0, to_combine.size);
-        const auto receiving = op.receive(left, come, step);
-        const auto sent =
-            op.send(right, i == 0 ? block_of_all(contribution, outgoing) : transport::ConstBytes(block_of_all(data, outgoing)), step);
-        co_await receiving;
-        co_await op.combine(block_of_all(data, incoming), come, to_combine);
-        co_await sent;
-    }
+    RingBlocks blocks{.room = {received.bytes(), received.bytes()},
+                      .brought = [&](int number) { return block_of_all(contribution, number); },
+                      .combined = [&](int number, transport::Bytes) { return block_of_all(data, number); }};
+    co_await combine_around_ring(op, op.rank(), std::move(blocks));
+    std::uint64_t step = static_cast<std::uint64_t>(n - 1);
     for (int i = 0; i + 1 < n; ++i, ++step) {
         const auto receiving = op.receive(left, block_of_all(data, op.rank() - i), step);
         const auto sent = op.send(right, block_of_all(data, op.rank() + 1 - i), step);

@@ -8,13 +8,12 @@
 //
 // Example, n = 2, elements (1 2 3 4) and (5 6 7 8): 0 writes (3 4) for 1, 1 writes (5 6) for 0; 0 combines (6 8) and writes them for all, 1
 // combines (10 12) and does so too; each copies the other's result out.
-#include <algorithm>
-#include <deque>
-#include <vector>
+#include <utility>
 
 #include "collectives/allreduce/allreduce.hpp"
 #include "collectives/combining.hpp"
 #include "collectives/published.hpp"
+#include "collectives/published_parts.hpp"
 
 namespace rollcall::collectives {
 namespace {
@@ -22,142 +21,26 @@ namespace {
 /// So much is read by everybody from everybody: shorter than what a share each would cost in words.
 constexpr std::uint64_t kShort = 4096;
 
-using transport::Bytes;
-using transport::ConstBytes;
-
 Task combine_for_itself(Operation& op) {
     co_await publish_all(op, kEverybody, op.arguments().contribution);
     co_await combine_in_rank_order(op, true);
-}
-
-/// What this rank writes for another one, or for all.
-struct Outgoing {
-    Outgoing(Operation& op, int its_reader, ConstBytes its_data)
-        : publication(op, its_reader, its_data.size), to(its_reader), data(its_data) {}
-    Publication publication;
-    int to;
-    ConstBytes data;
-};
-
-/// What another rank has written for this one, and where it goes.
-struct Incoming {
-    Incoming(Operation& op, int from, bool for_all, Bytes its_place) : reading(op, from, for_all, its_place.size), place(its_place) {}
-    Reading reading;
-    Bytes place;
-};
-
-/// Of the messages that take the place of what finds no room.
-std::uint64_t step_of(int to) { return to == kEverybody ? kPublishedStep + 1 : kPublishedStep; }
-
-// All waits are in one place, so that nobody keeps room in the memory that another one needs to go on.
-Task combine_shares(Operation& op) {
-    const int n = op.size(), rank = op.rank();
-    const auto data = op.arguments().data;
-    const auto contribution = op.arguments().contribution;
-    const bool any_order = op.arguments().combiner.any_order;
-    const auto part = [&](auto all, int number) {
-        const Share share = share_of(op, number);
-        return runtime::slice(all, share.begin, share.size());
-    };
-    const Bytes own = part(data, rank);
-    const ConstBytes mine = part(contribution, rank);
-    // In rank order the own elements come between those of others. (Beside `data` where they stand there.)
-    const bool is_aside = !any_order && rank > 0;
-    const Scratch aside(is_aside ? own.size : 0, contribution);
-    const Bytes sum = is_aside ? aside.bytes() : own;
-
-    std::deque<Outgoing> outgoing;
-    std::deque<Incoming> operands, results;
-    std::vector<Pending> sends;
-    for (int i = 1; i < n; ++i) {
-        const int other = (rank + i) % n;
-        if (share_of(op, other).size() > 0) outgoing.emplace_back(op, other, part(contribution, other));
-    }
-    int next = 0;  // of ranks, where their order counts
-    std::size_t combined = 0;
-    const bool has_share = own.size > 0;
-    if (has_share)
-        for (int other = 0; other < n; ++other)
-            if (other != rank) operands.emplace_back(op, other, false, sum);
-    for (int i = 1; i < n; ++i)
-        if (const int other = (rank + i) % n; share_of(op, other).size() > 0) results.emplace_back(op, other, true, part(data, other));
-    if (has_share && any_order) co_await copy_own(op, own, mine);
-
-    Outgoing* has_room = nullptr;
-    Incoming* operand = nullptr;
-    Incoming* result = nullptr;
-    const auto can_go_on = [&] {
-        const auto find = [](auto& all, auto is_it) {
-            const auto found = std::find_if(all.begin(), all.end(), is_it);
-            return found == all.end() ? nullptr : &*found;
-        };
-        has_room = find(outgoing, [](Outgoing& out) { return !out.publication.complete() && out.publication.has_room(); });
-        operand = find(operands, [&](Incoming& in) {
-            return !in.reading.complete() && (any_order || in.reading.from() == next) && in.reading.is_here();
-        });
-        result = find(results, [](Incoming& in) { return !in.reading.complete() && in.reading.is_here(); });
-        return has_room || operand || result;
-    };
-    const auto is_pending = [](const auto& all, auto member) {
-        return std::any_of(all.begin(), all.end(), [&](const auto& one) { return !(one.*member).complete(); });
-    };
-    const std::size_t expected = has_share ? static_cast<std::size_t>(n) : 0;
-    combined = has_share && any_order ? 1 : 0;
-    bool has_shown = !has_share;
-    for (;;) {
-        // Its own turn, where ranks have turns.
-        if (has_share && !any_order && next == rank && combined < expected) {
-            if (rank == 0)
-                co_await copy_own(op, own, mine);
-            else
-                co_await op.combine(rank + 1 == n ? own : sum, sum, mine);
-            ++next;
-            ++combined;
-        }
-        if (!has_shown && combined == expected) {
-            has_shown = true;
-            outgoing.emplace_back(op, kEverybody, own);
-        }
-        if (has_shown && !is_pending(outgoing, &Outgoing::publication) && !is_pending(results, &Incoming::reading)) break;
-        co_await op.until(can_go_on);
-        if (has_room) {
-            Publication& out = has_room->publication;
-            if (out.by_message()) {
-                for (int i = 1; i < n; ++i)
-                    if (const int other = (rank + i) % n; has_room->to == kEverybody || has_room->to == other)
-                        sends.push_back(op.send(other, has_room->data, step_of(has_room->to)));
-            } else {
-                co_await op.copy(out.room(), out.next_of(has_room->data));
-                out.publish();
-            }
-        }
-        if (operand) {
-            Reading& reading = operand->reading;
-            const bool is_last = !any_order && reading.from() + 1 == n;
-            if (!any_order && reading.from() == 0)
-                co_await copy_what_is_here(op, reading, sum);
-            else
-                co_await combine_what_is_here(op, reading, is_last ? own : sum, sum);
-            if (reading.complete()) {
-                ++combined;
-                ++next;
-            }
-        }
-        if (result) co_await copy_what_is_here(op, result->reading, result->place, step_of(kEverybody));
-    }
-    co_await op.all_of(sends);
 }
 
 }  // namespace
 
 Task allreduce_shared_memory(Operation& op) {
     const auto& arguments = op.arguments();
-    if (op.size() == 1)
+    const auto part = [&](auto all, int rank) { return part_of(all, share_of(op, rank)); };
+    if (op.size() == 1) {
         co_await copy_own(op, arguments.data, arguments.contribution);
-    else if (arguments.data.size <= kShort)
+    } else if (arguments.data.size <= kShort) {
         co_await combine_for_itself(op);
-    else
-        co_await combine_shares(op);
+    } else {
+        PublishedParts parts{.brought = [&](int rank) { return part(arguments.contribution, rank); },
+                             .own = part(arguments.data, op.rank()),
+                             .others = [&](int rank) { return part(arguments.data, rank); }};
+        co_await combine_published_parts(op, std::move(parts));
+    }
 }
 
 }  // namespace rollcall::collectives

@@ -5,12 +5,14 @@
 #pragma once
 
 #include "collectives/algorithm.hpp"
+#include "collectives/relay.hpp"
 
 namespace rollcall::collectives {
 
 Task reduce_linear(Operation& op);
 Task reduce_binomial(Operation& op);
 Task reduce_pipelined(Operation& op);
+Task reduce_rabenseifner(Operation& op);
 Task reduce_shared_memory(Operation& op);
 Task reduce_clairvoyant(Operation& op);
 
@@ -37,6 +39,14 @@ inline constexpr AlgorithmEntry kReduceAlgorithms[] = {
      .segmented = true,
      .runs_alone = true},
     {.operation = OperationKind::reduce,
+     .name = "rabenseifner",
+     .aliases = {"rab"},
+     .algorithm = &reduce_rabenseifner,
+     .summary = "a reduce_scatter by halving, and a gather up a binomial tree",
+     .paper = kThakur,
+     .limits = "waits for ranks that it exchanges with, though they only contribute",
+     .needs = Condition::commutative},
+    {.operation = OperationKind::reduce,
      .name = "shared_memory",
      .aliases = {"shm"},
      .algorithm = &reduce_shared_memory,
@@ -56,14 +66,6 @@ inline constexpr AlgorithmEntry kReduceAlgorithms[] = {
      .begins_early = true},
 };
 
-/// A piece of a chain: as many as there are ranks, or more.
-constexpr std::uint64_t reduce_segment(std::uint64_t bytes, int ranks) {
-    const std::uint64_t wanted = bytes / (2 * static_cast<std::uint64_t>(ranks < 2 ? 1 : ranks - 1));
-    std::uint64_t segment = 128 << 10;
-    while (segment > wanted && segment > (16 << 10)) segment /= 2;
-    return segment;
-}
-
 inline constexpr Rule kReduceRules[] = {
     {kAnyBytes, kAnyRanks, named(kReduceAlgorithms, "shared_memory"),
      "ranks of one node: what each brings is copied into shared memory and combined there, and nobody but the root waits for anybody",
@@ -78,7 +80,7 @@ inline constexpr Rule kReduceRules[] = {
      named(kReduceAlgorithms, "pipelined"),
      "long messages: each port carries them once, and each rank combines once, whatever the number of ranks",
      {},
-     &reduce_segment},
+     &combining_segment},
 };
 
 }  // namespace rollcall::collectives

@@ -5,9 +5,7 @@
 namespace rollcall::collectives {
 namespace {
 
-Task from_root(Operation& op, const Places& places) {
-    const auto data = op.arguments().data;
-    const auto result = op.arguments().result;
+Task from_root(Operation& op, const Places& places, transport::Bytes data, transport::Bytes result, std::uint64_t step) {
     std::optional<Scratch> shuffled;  // what does not stand side by side in the data
     Pending sent;
     auto first = static_cast<std::size_t>(places.own.blocks);
@@ -21,35 +19,34 @@ Task from_root(Operation& op, const Places& places) {
             co_await copy_runs(op, result.size, ranks, blocks, data, Copy::into_list);
         }
         co_await sent;  // while the blocks of one child are on their way, those of the next are put in order
-        sent = op.send(child, blocks, kTreeBlocks);
+        sent = op.send(child, blocks, step);
     }
     co_await sent;
-    co_await copy_own(op, result, block_of(op, op.rank()));
+    co_await copy_own(op, result, blocks_of(data, result.size, static_cast<std::size_t>(op.rank()), 1));
 }
 
-Task below_root(Operation& op, const HalvingPlace& place) {
-    const auto result = op.arguments().result;
+Task below_root(Operation& op, const HalvingPlace& place, transport::Bytes result, std::uint64_t step) {
     if (place.children.empty()) {
-        co_await op.receive(place.parent, result, kTreeBlocks);
+        co_await op.receive(place.parent, result, step);
         co_return;
     }
     auto first = static_cast<std::size_t>(place.blocks);
     const Scratch scratch(result.size * first, result);
-    co_await op.receive(place.parent, scratch.bytes(), kTreeBlocks);
+    co_await op.receive(place.parent, scratch.bytes(), step);
     for (const auto& [child, count] : place.children) {
         first -= static_cast<std::size_t>(count);
-        co_await op.send(child, blocks_of(scratch.bytes(), result.size, first, static_cast<std::size_t>(count)), kTreeBlocks);
+        co_await op.send(child, blocks_of(scratch.bytes(), result.size, first, static_cast<std::size_t>(count)), step);
     }
     co_await op.copy(result, blocks_of(scratch.bytes(), result.size, 0, 1));
 }
 
 }  // namespace
 
-Task scatter_tree(Operation& op, const Places& places) {
-    if (op.rank() == op.root())
-        co_await from_root(op, places);
+Task scatter_tree(Operation& op, const Places& places, transport::Bytes data, transport::Bytes result, std::uint64_t step) {
+    if (places.own.parent < 0)
+        co_await from_root(op, places, data, result, step);
     else
-        co_await below_root(op, places.own);
+        co_await below_root(op, places.own, result, step);
 }
 
 Task scatter_sorted_tree(Operation& op, bool background) {

@@ -4,18 +4,9 @@
 
 #include <vector>
 
+#include "collectives/schedules/chunk_messages.hpp"
+
 namespace rollcall::collectives {
-
-/// A chunk goes from one rank to another. In a round a rank sends one message at most, and receives one at most; it sends what it had
-/// before the round.
-struct ChunkMessage {
-    int round;  ///< From 0 in each of the two parts.
-    int sender, receiver;
-    int chunk;
-    bool combine;  ///< With what the receiver has; else in its place.
-
-    bool operator==(const ChunkMessage&) const = default;
-};
 
 struct StragglerSchedule {
     int chunks = 0;                   ///< P - 1, as equal as possible.

@@ -16,7 +16,7 @@
 #include <rollcall/buffer.hpp>
 #include <rollcall/collective_options.hpp>
 #include <rollcall/plan.hpp>
-#include <rollcall/reduction.hpp>
+#include <rollcall/reducing_operations.hpp>
 #include <rollcall/request.hpp>
 #include <rollcall/time.hpp>
 
@@ -37,7 +37,7 @@ using Tag = std::uint64_t;
 /// Error{peer_failed} names a rank that died; Error{mismatch} both calls of ranks that called different things; Error{timeout} what did not
 /// end in time. After a failed collective operation the communicator's operations all fail at once, with the same reason; point-to-point
 /// messages between living ranks go on.
-class ROLLCALL_EXPORT Communicator {
+class ROLLCALL_EXPORT Communicator : public ReducingOperations {
   public:
     Communicator();
     ~Communicator();
@@ -283,81 +283,7 @@ class ROLLCALL_EXPORT Communicator {
         return plan_gather(detail::memory(one), one.size_bytes(), detail::memory(all), detail::among(blocks, all), root, options);
     }
 
-    /// Combines the elements of all ranks, one by one, at the root: `count` elements of reduction.element_bytes from each. `result` counts
-    /// at the root only, and may be the contribution there. What does not commute is combined in rank order. Returns at a rank when its
-    /// part is done. Throws Error{invalid_argument} where the reduction is none.
-    void reduce(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction, int root,
-                const CollectiveOptions& options = {}) const;
-    Request start_reduce(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction, int root,
-                         const CollectiveOptions& options = {}) const;
-    Plan plan_reduce(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction, int root,
-                     const PlanOptions& options = {}) const;
-    /// The same with ranges or objects, and an operator or function (reduction.hpp). At the root `result` must have as many elements as
-    /// `contribution`, else Error{invalid_argument}. Elsewhere it is not looked at, and may be {}.
-    template <Readable C, Reduces<detail::Element<C>> F, detail::WritableResultOf<C> D = std::span<detail::Element<C>>>
-    void reduce(C&& contribution, D&& result, const F& function, int root, const CollectiveOptions& options = {}) const {
-        const auto own = detail::elements_of(contribution);
-        const auto all = detail::elements_of(result);
-        check_result(all.size(), own.size(), root, "reduce");
-        reduce(detail::memory(own), detail::memory(all), own.size(), reduction_of<detail::Element<C>>(function), root, options);
-    }
-    template <detail::LastingReadable C, Reduces<detail::Element<C>> F, detail::WritableResultOf<C> D = std::span<detail::Element<C>>>
-    Request start_reduce(C&& contribution, D&& result, const F& function, int root, const CollectiveOptions& options = {}) const {
-        const auto own = detail::elements_of(contribution);
-        const auto all = detail::elements_of(result);
-        check_result(all.size(), own.size(), root, "start_reduce");
-        return start_reduce(detail::memory(own), detail::memory(all), own.size(), reduction_of<detail::Element<C>>(function), root,
-                            options);
-    }
-    template <detail::LastingReadable C, Reduces<detail::Element<C>> F, detail::WritableResultOf<C> D = std::span<detail::Element<C>>>
-    Plan plan_reduce(C&& contribution, D&& result, const F& function, int root, const PlanOptions& options = {}) const {
-        const auto own = detail::elements_of(contribution);
-        const auto all = detail::elements_of(result);
-        check_result(all.size(), own.size(), root, "plan_reduce");
-        return plan_reduce(detail::memory(own), detail::memory(all), own.size(), reduction_of<detail::Element<C>>(function), root, options);
-    }
-
-    /// The same where all ranks get the result, of the same bits everywhere.
-    void allreduce(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction,
-                   const CollectiveOptions& options = {}) const;
-    Request start_allreduce(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction,
-                            const CollectiveOptions& options = {}) const;
-    Plan plan_allreduce(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction,
-                        const PlanOptions& options = {}) const;
-    template <Readable C, detail::WritableResultOf<C> D, Reduces<detail::Element<C>> F>
-    void allreduce(C&& contribution, D&& result, const F& function, const CollectiveOptions& options = {}) const {
-        const auto own = detail::elements_of(contribution);
-        const auto all = detail::elements_of(result);
-        check_result(all.size(), own.size(), rank(), "allreduce");
-        allreduce(detail::memory(own), detail::memory(all), own.size(), reduction_of<detail::Element<C>>(function), options);
-    }
-    template <detail::LastingReadable C, detail::WritableResultOf<C> D, Reduces<detail::Element<C>> F>
-    Request start_allreduce(C&& contribution, D&& result, const F& function, const CollectiveOptions& options = {}) const {
-        const auto own = detail::elements_of(contribution);
-        const auto all = detail::elements_of(result);
-        check_result(all.size(), own.size(), rank(), "start_allreduce");
-        return start_allreduce(detail::memory(own), detail::memory(all), own.size(), reduction_of<detail::Element<C>>(function), options);
-    }
-    template <detail::LastingReadable C, detail::WritableResultOf<C> D, Reduces<detail::Element<C>> F>
-    Plan plan_allreduce(C&& contribution, D&& result, const F& function, const PlanOptions& options = {}) const {
-        const auto own = detail::elements_of(contribution);
-        const auto all = detail::elements_of(result);
-        check_result(all.size(), own.size(), rank(), "plan_allreduce");
-        return plan_allreduce(detail::memory(own), detail::memory(all), own.size(), reduction_of<detail::Element<C>>(function), options);
-    }
-    /// In place: the result takes the place of what this rank brings.
-    template <Writable D, Reduces<detail::Element<D>> F>
-    void allreduce(D&& data, const F& function, const CollectiveOptions& options = {}) const {
-        allreduce(data, data, function, options);
-    }
-    template <Writable D, Reduces<detail::Element<D>> F>
-    Request start_allreduce(D&& data, const F& function, const CollectiveOptions& options = {}) const {
-        return start_allreduce(data, data, function, options);
-    }
-    template <Writable D, Reduces<detail::Element<D>> F>
-    Plan plan_allreduce(D&& data, const F& function, const PlanOptions& options = {}) const {
-        return plan_allreduce(data, data, function, options);
-    }
+    // reduce(), allreduce(), reduce_scatter(), scan() and exclusive_scan(): reducing_operations.hpp.
 
     /// Which algorithm a call of this operation ("broadcast", "scatter", ...) and size would run, and why, in a sentence. `bytes`: of
     /// the message, of a block, or kOwnSizes. Throws Error{invalid_argument} with the names when there is no such operation.
@@ -390,7 +316,6 @@ class ROLLCALL_EXPORT Communicator {
     explicit Communicator(std::shared_ptr<Implementation> implementation) noexcept;
     const Implementation& checked() const;
     void check_blocks(std::size_t all, std::size_t one, int root, const char* operation) const;
-    void check_result(std::size_t all, std::size_t own, int root, const char* operation) const;
     Received receive_whole(void* value, std::uint64_t bytes, int from, Tag tag, std::optional<Timeout> timeout) const;
     Received receive_sized(void* data, void* (*resize)(void* data, std::uint64_t count), std::uint64_t element, int from, Tag tag,
                            std::optional<Timeout> timeout) const;

@@ -1,5 +1,5 @@
 /// \file
-/// How the elements that ranks bring to a reduce or allreduce become one: sums, minima, ..., and functions of the program's own.
+/// How the elements that ranks bring to a reduce, scan, ... become one: sums, minima, ..., and functions of the program's own.
 ///
 ///     world.allreduce(values, rollcall::sum);
 ///     world.reduce(mine, total, rollcall::by_rank(rollcall::sum), 0);

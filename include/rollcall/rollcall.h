@@ -220,67 +220,6 @@ rollcall_status rollcall_gather_blocks(const rollcall_communicator* communicator
 rollcall_status rollcall_start_gather_blocks(const rollcall_communicator* communicator, const void* block, uint64_t bytes, void* data,
                                              const uint64_t* counts, const uint64_t* offsets, int root,
                                              const rollcall_collective_options* options, rollcall_request** request);
-/* How the elements of ranks become one; see reduction.hpp. */
-typedef enum rollcall_operator {
-    ROLLCALL_SUM,
-    ROLLCALL_PRODUCT,
-    ROLLCALL_MINIMUM,
-    ROLLCALL_MAXIMUM,
-    ROLLCALL_LOGICAL_AND,
-    ROLLCALL_LOGICAL_OR,
-    ROLLCALL_LOGICAL_XOR,
-    ROLLCALL_BITWISE_AND,
-    ROLLCALL_BITWISE_OR,
-    ROLLCALL_BITWISE_XOR,
-    ROLLCALL_MINIMUM_LOCATION, /* of structures of a value and an int64_t; the type is that of the value */
-    ROLLCALL_MAXIMUM_LOCATION,
-    ROLLCALL_FUNCTION
-} rollcall_operator;
-typedef enum rollcall_element_type {
-    ROLLCALL_INT8,
-    ROLLCALL_INT16,
-    ROLLCALL_INT32,
-    ROLLCALL_INT64,
-    ROLLCALL_UINT8,
-    ROLLCALL_UINT16,
-    ROLLCALL_UINT32,
-    ROLLCALL_UINT64,
-    ROLLCALL_FLOAT32,
-    ROLLCALL_FLOAT64,
-    ROLLCALL_FLOAT16,
-    ROLLCALL_BFLOAT16,
-    ROLLCALL_COMPLEX64, /* two float */
-    ROLLCALL_COMPLEX128
-} rollcall_element_type;
-/* into[i] = left[i] combined with right[i], for `count` elements; `into` may be `left` or `right`. Must be associative. Called by whichever
- * thread moves things on. */
-typedef void (*rollcall_combine)(void* context, void* into, const void* left, const void* right, uint64_t count);
-typedef struct rollcall_reduction {
-    size_t size; /* sizeof(rollcall_reduction) */
-    rollcall_operator operation;
-    rollcall_element_type type;
-    int by_rank; /* other than 0: the result is the same to the last bit whoever comes first */
-    /* For ROLLCALL_FUNCTION only. `context` must stay until the operation is done, and is handed over as it is. */
-    int is_commutative; /* 0: combined in rank order */
-    uint32_t element_bytes;
-    rollcall_combine function;
-    void* context;
-} rollcall_reduction;
-#define ROLLCALL_REDUCTION(operation, type) \
-    { sizeof(rollcall_reduction), operation, type, 0, 0, 0, NULL, NULL }
-
-/* Combines `count` elements of each rank. `result` is written at the root (elsewhere it is not looked at), or on all ranks, and may be the
- * contribution. The reduction is read during the call only. */
-rollcall_status rollcall_reduce(const rollcall_communicator* communicator, const void* contribution, void* result, uint64_t count,
-                                const rollcall_reduction* reduction, int root, const rollcall_collective_options* options);
-rollcall_status rollcall_start_reduce(const rollcall_communicator* communicator, const void* contribution, void* result, uint64_t count,
-                                      const rollcall_reduction* reduction, int root, const rollcall_collective_options* options,
-                                      rollcall_request** request);
-rollcall_status rollcall_allreduce(const rollcall_communicator* communicator, const void* contribution, void* result, uint64_t count,
-                                   const rollcall_reduction* reduction, const rollcall_collective_options* options);
-rollcall_status rollcall_start_allreduce(const rollcall_communicator* communicator, const void* contribution, void* result, uint64_t count,
-                                         const rollcall_reduction* reduction, const rollcall_collective_options* options,
-                                         rollcall_request** request);
 /* In the place of `bytes`, below: blocks have sizes of their own. */
 #define ROLLCALL_OWN_SIZES UINT64_MAX
 
@@ -311,12 +250,6 @@ rollcall_status rollcall_plan_scatter_blocks(const rollcall_communicator* commun
 rollcall_status rollcall_plan_gather_blocks(const rollcall_communicator* communicator, const void* block, uint64_t bytes, void* data,
                                             const uint64_t* counts, const uint64_t* offsets, int root,
                                             const rollcall_collective_options* options, rollcall_predictor predictor, rollcall_plan** plan);
-rollcall_status rollcall_plan_reduce(const rollcall_communicator* communicator, const void* contribution, void* result, uint64_t count,
-                                     const rollcall_reduction* reduction, int root, const rollcall_collective_options* options,
-                                     rollcall_predictor predictor, rollcall_plan** plan);
-rollcall_status rollcall_plan_allreduce(const rollcall_communicator* communicator, const void* contribution, void* result, uint64_t count,
-                                        const rollcall_reduction* reduction, const rollcall_collective_options* options,
-                                        rollcall_predictor predictor, rollcall_plan** plan);
 /* The compute phase before the next iteration begins; a fraction of it, above 0 and at most 1, is done. */
 rollcall_status rollcall_plan_begin(rollcall_plan* plan);
 rollcall_status rollcall_plan_edge(rollcall_plan* plan, double fraction);
@@ -388,5 +321,7 @@ void rollcall_queue_free(rollcall_queue* queue);
 }
 #endif
 #pragma GCC visibility pop
+
+#include <rollcall/reductions.h>
 
 #endif

@@ -30,8 +30,8 @@ unsigned Engine::look_at_node() {
 void Engine::tell_node(const Operation& operation, int to) {
     const Group& group = *operation.communicator_.group;
     const auto each = [&](auto&& tell) {
-        if (to != kEverybody) return tell(group.world_rank(to));
-        for (int rank = 0; rank < group.size; ++rank)
+        if (to >= 0) return tell(group.world_rank(to));
+        for (int rank = to == kHigherRanks ? operation.rank() + 1 : 0; rank < group.size; ++rank)
             if (rank != operation.rank()) tell(group.world_rank(rank));
     };
     if (transport_.tells_of_puts()) {

@@ -12,7 +12,7 @@ using transport::Bytes;
 using transport::ConstBytes;
 
 node::Entry& entry_in(const node::Region& region, const Group& group, int publisher, int reader, std::uint64_t sequence) {
-    if (reader != kEverybody) return region.entry_for_one(group.slot_of(publisher, reader), sequence);
+    if (reader >= 0) return region.entry_for_one(group.slot_of(publisher, reader), sequence);
     return region.entry_for_all(group.slot_of(publisher, 0), static_cast<std::uint64_t>(group.size), sequence);
 }
 
@@ -48,7 +48,15 @@ Publication::~Publication() {
     if (claimed_ && !complete_) memory.withdraw(entry_, generation_);
 }
 
-std::uint32_t Publication::readers() const noexcept { return to_ == kEverybody ? static_cast<std::uint32_t>(operation_.size() - 1) : 1; }
+std::uint32_t Publication::readers() const noexcept {
+    if (to_ >= 0) return 1;
+    return static_cast<std::uint32_t>(operation_.size() - 1 - (to_ == kHigherRanks ? operation_.rank() : 0));
+}
+
+bool Publication::is_for(int rank) const noexcept {
+    if (to_ >= 0) return rank == to_;
+    return to_ == kHigherRanks ? rank > operation_.rank() : rank != operation_.rank();
+}
 
 bool Publication::take_block() {
     node::Pool& pool = operation_.engine().node()->pool();
@@ -116,7 +124,7 @@ void Publication::look_for_other_calls() const {
     const Group& group = *operation_.communicator().group;
     const std::uint64_t key = node::key_of(group.id, operation_.sequence());
     for (int reader = 0; reader < operation_.size(); ++reader) {
-        if (reader == operation_.rank() || (to_ != kEverybody && reader != to_)) continue;
+        if (!is_for(reader)) continue;
         const node::Region region = operation_.engine().node()->region_of(group.world_rank(reader));
         for (const int addressee : {operation_.rank(), kEverybody}) {
             const node::Entry& entry = entry_in(region, group, reader, addressee, operation_.sequence());
@@ -128,9 +136,7 @@ void Publication::look_for_other_calls() const {
     }
 }
 
-bool Publication::awaits(int rank) const noexcept {
-    return !complete_ && !into_ && (to_ == kEverybody ? rank != operation_.rank() : rank == to_);
-}
+bool Publication::awaits(int rank) const noexcept { return !complete_ && !into_ && is_for(rank); }
 
 bool Publication::is_kept_by(const node::NodeMemory::Claim& claim) const noexcept {
     if (complete_ || into_) return false;

@@ -10,9 +10,9 @@
 ///     }                                                                 }
 ///
 /// A publisher is done when all is published; its readers need not have come. In one operation a rank publishes at most once for
-/// everybody, and at most once for each other rank. It waits for the readers of this publication, and of earlier operations of the same
-/// communicator. It does not wait for anybody else: where others hold the room, by_message() is true on both sides, and the data goes by
-/// messages (collectives/published.hpp does all this).
+/// everybody (or for higher ranks), and at most once for each other rank. It waits for the readers of this publication, and of earlier
+/// operations of the same communicator. It does not wait for anybody else: where others hold the room, by_message() is true on both sides,
+/// and the data goes by messages (collectives/published.hpp does all this).
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,11 @@ namespace rollcall::runtime {
 
 class Operation;
 
-/// The reader of a publication: all other ranks of the communicator. Else one rank.
+/// The readers of a publication: all other ranks of the communicator. Else one rank.
 inline constexpr int kEverybody = -1;
+
+/// The readers of a publication: the ranks after this one. They read it as one for everybody.
+inline constexpr int kHigherRanks = -2;
 
 /// What is longer than this is published in pieces of it.
 inline constexpr std::uint64_t kPieceOfNode = node::kLargeBytes;
@@ -63,7 +66,7 @@ class NodeUse {
 
 class Publication final : public NodeUse {
   public:
-    /// For rank `to` of the communicator, or kEverybody. `size` may be 0.
+    /// For rank `to` of the communicator, kEverybody, or kHigherRanks (of which there is one at least). `size` may be 0.
     Publication(Operation& operation, int to, std::uint64_t size);
     ~Publication() override;
 
@@ -82,6 +85,7 @@ class Publication final : public NodeUse {
     bool awaits(int rank) const noexcept override;
     bool is_kept_by(const node::NodeMemory::Claim& claim) const noexcept override;
     std::uint32_t readers() const noexcept;
+    bool is_for(int rank) const noexcept;
     /// Publishers of calls that do not match leave without reading anything. The one who publishes last is told here: what one of its
     /// readers has published in this operation, for it or for all, shows what that one called.
     void look_for_other_calls() const;

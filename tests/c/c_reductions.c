@@ -1,4 +1,4 @@
-/* Reduce and allreduce. */
+/* The operations that combine. */
 #include "check.h"
 
 /* Composes x -> a x + b, which does not commute, modulo what the context says. */
@@ -11,6 +11,49 @@ static void compose(void* context, void* into, const void* left, const void* rig
     for (uint64_t i = 0; i < count; ++i) {
         const struct affine both = {l[i].a * r[i].a % modulus, (l[i].a * r[i].b + l[i].b) % modulus};
         ((struct affine*)into)[i] = both;
+    }
+}
+
+enum { kMostRanks = 16 };
+
+static void scans(const rollcall_communicator* world, int rank, int size, const rollcall_reduction* sum) {
+    const double before = rank * (rank + 1) / 2.0;
+    rollcall_request* request = NULL;
+    rollcall_plan* plan = NULL;
+    if (size > kMostRanks) return;
+    for (int form = 0; form < 3; ++form) {
+        double blocks[2 * kMostRanks], block[2] = {-1, -1}, own[2] = {rank + 1, 1}, up_to[2] = {-1, -1}, below[2] = {-1, -1};
+        for (int i = 0; i < 2 * size; ++i) blocks[i] = i;
+        switch (form) {
+            case 0:
+                OK(rollcall_reduce_scatter(world, blocks, block, 2, sum, NULL));
+                OK(rollcall_scan(world, own, up_to, 2, sum, NULL));
+                OK(rollcall_exclusive_scan(world, own, below, 2, sum, NULL));
+                break;
+            case 1:
+                OK(rollcall_start_reduce_scatter(world, blocks, block, 2, sum, NULL, &request));
+                OK(rollcall_wait(&request, ROLLCALL_FOREVER, NULL));
+                OK(rollcall_start_scan(world, own, up_to, 2, sum, NULL, &request));
+                OK(rollcall_wait(&request, ROLLCALL_FOREVER, NULL));
+                OK(rollcall_start_exclusive_scan(world, own, below, 2, sum, NULL, &request));
+                OK(rollcall_wait(&request, ROLLCALL_FOREVER, NULL));
+                break;
+            case 2:
+                OK(rollcall_plan_reduce_scatter(world, blocks, block, 2, sum, NULL, ROLLCALL_LAST, &plan));
+                OK(rollcall_plan_run(plan));
+                rollcall_plan_free(plan);
+                OK(rollcall_plan_scan(world, own, up_to, 2, sum, NULL, ROLLCALL_LAST, &plan));
+                OK(rollcall_plan_run(plan));
+                rollcall_plan_free(plan);
+                OK(rollcall_plan_exclusive_scan(world, own, below, 2, sum, NULL, ROLLCALL_LAST, &plan));
+                OK(rollcall_plan_run(plan));
+                rollcall_plan_free(plan);
+                break;
+        }
+        CHECK(block[0] == size * 2 * rank && block[1] == size * (2 * rank + 1));
+        CHECK(up_to[0] == before + rank + 1 && up_to[1] == rank + 1);
+        if (rank == 0) CHECK(below[0] == -1 && below[1] == -1);
+        if (rank > 0) CHECK(below[0] == before && below[1] == rank);
     }
 }
 
@@ -50,6 +93,8 @@ void reductions(const rollcall_communicator* world, int rank, int size) {
             }
             CHECK(own[0] == total && own[1] == size && own[2] == 0);
         }
+
+    scans(world, rank, size, &sum);
 
     uint64_t modulus = 1009;
     rollcall_reduction composed = ROLLCALL_REDUCTION(ROLLCALL_FUNCTION, ROLLCALL_UINT8);

@@ -155,6 +155,10 @@ using DoubleArray = std::array<double, 2>;
     CASE(world.allreduce(v, v, rollcall::sum), world.allreduce(v, integers, rollcall::sum));
     CASE(world.reduce(v, v, rollcall::sum, 0), world.reduce(v, integers, rollcall::sum, 0));
     CASE(world.start_reduce(v, v, rollcall::sum, 0), world.start_reduce(Vector(8), v, rollcall::sum, 0));
+    CASE(world.reduce_scatter(v, x, rollcall::sum), world.reduce_scatter(v, integers, rollcall::sum));
+    CASE(world.start_reduce_scatter(v, x, rollcall::sum), world.start_reduce_scatter(Vector(8), x, rollcall::sum));
+    CASE(world.scan(v, v, rollcall::sum), world.scan(v, integers, rollcall::sum));
+    CASE(world.plan_exclusive_scan(v, add), world.plan_exclusive_scan(v, throwing));
     // clang-format on
 }
 

@@ -117,7 +117,7 @@ inline BlocksCall random_call(Random& random, const collectives::AlgorithmEntry&
 inline std::vector<const collectives::AlgorithmEntry*> algorithms_of_blocks() {
     std::vector<const collectives::AlgorithmEntry*> found;
     for (const auto& entry : collectives::catalogue())
-        if (collectives::operation(entry.operation).in_blocks && !entry.needs.contains(collectives::Condition::equal_blocks))
+        if (collectives::operation(entry.operation).has_own_sizes && !entry.needs.contains(collectives::Condition::equal_blocks))
             found.push_back(&entry);
     return found;
 }

@@ -22,7 +22,7 @@ constexpr std::byte kPoison{0xDB};
 
 // Where what stands in place stands.
 Slot slot_of_blocks(const collectives::OperationRow& row) {
-    if (row.combines) return Slot::data;
+    if (row.combines && !row.in_blocks) return Slot::data;
     return *std::find_if(kSlots.begin(), kSlots.end(), [&](Slot slot) { return row.operand(slot).extent == Extent::blocks; });
 }
 
@@ -198,7 +198,7 @@ void Job::deviate(int rank, std::size_t number, const runtime::Call& call, const
 bool Job::stands_in_place(const Cell& cell, int rank, Slot slot) const {
     const bool is_root = rank == cell.call.root;
     const auto& row = cell.row();
-    if (row.combines) return steps_[cell.step].in_place && slot == Slot::contribution && row.data.is_had(is_root);
+    if (row.combines && !row.in_blocks) return steps_[cell.step].in_place && slot == Slot::contribution && row.data.is_had(is_root);
     return steps_[cell.step].in_place && row.operand(slot).extent == Extent::block && row.operand(slot).is_had(is_root) &&
            row.any_operand([&](const auto& other) { return other.extent == Extent::blocks && other.is_had(is_root); });
 }
@@ -213,9 +213,15 @@ std::uint64_t Job::brought(const Cell& cell, int rank) const {
 }
 
 std::byte Job::result(const Cell& cell, Slot slot, int rank, std::uint64_t position) const {
-    if (!cell.row().combines || slot == Slot::contribution) return content(brought(cell, rank), position);
+    const auto& row = cell.row();
+    const bool in_place = steps_[cell.step].in_place;
+    const auto [offset, size] = part(cell, rank, Slot::data);
+    const bool holds_result = slot == Slot::data || (in_place && row.in_blocks && position >= offset && position < offset + size);
+    if (!row.combines || !holds_result) return content(brought(cell, rank), position);
+    const int ranks = row.combined_ranks(simulation_.size(), rank);
+    if (ranks == 0) return in_place ? content(brought(cell, rank), position) : kPoison;
     unsigned sum = 0;
-    for (int other = 0; other < simulation_.size(); ++other) sum += static_cast<unsigned>(content(brought(cell, other), position));
+    for (int other = 0; other < ranks; ++other) sum += static_cast<unsigned>(content(brought(cell, other), position));
     return static_cast<std::byte>(sum);
 }
 

@@ -1,5 +1,5 @@
-// Reduce and allreduce: worked examples, operands in rank order, results of the same bits. (That every algorithm gives right sums, whatever
-// the machine, the root and the arrivals, is in placement_test.cpp, as for all operations.)
+// Operations that combine: operands in rank order, results of the same bits, worked examples of reduce and allreduce. (That every algorithm
+// gives right sums, whatever the machine, the root and the arrivals, is in placement_test.cpp, as for all operations.)
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -11,62 +11,10 @@
 
 #include "collectives/selection.hpp"
 #include "tests/model/job.hpp"
+#include "tests/model/reduced.hpp"
 
 namespace rollcall::model_test {
 namespace {
-
-using collectives::AlgorithmEntry;
-using collectives::Condition;
-using runtime::OperationKind;
-using runtime::Simulation;
-using Times = std::vector<Nanoseconds>;
-
-/// The algorithms of an operation that can combine so.
-std::vector<const AlgorithmEntry*> algorithms_for(OperationKind operation, const Reduction& reduction) {
-    auto found = algorithms(operation);
-    const auto has = collectives::conditions_of(collectives::combiner_of(reduction), collectives::kReal);
-    std::erase_if(found, [&](const AlgorithmEntry* entry) { return !has.contains(entry->needs); });
-    return found;
-}
-
-/// One call of all ranks, with data. `in_place` where the result goes to a rank.
-template <class T>
-struct Reduced {
-    Reduced(const Simulation::Options& options, const AlgorithmEntry& entry, int root, const Reduction& reduction,
-            const std::vector<std::vector<T>>& operands, std::uint64_t segment, bool in_place, const Times& arrivals)
-        : results(operands.size(), std::vector<T>(operands[0].size())), contributions(operands) {
-        if (in_place) results = operands;
-        const auto& row = collectives::operation(entry.operation);
-        const std::uint64_t bytes = operands[0].size() * sizeof(T);
-        const int call_root = row.has_root ? root : -1;
-        Simulation simulation(options);
-        const auto outcome = simulation.run(
-            [&](int rank) {
-                const auto r = static_cast<std::size_t>(rank);
-                const bool has_result = row.data.is_had(rank == root);
-                const std::uint64_t piece = entry.segmented ? segment : 0;
-                Simulation::RankCall call{collectives::make_call(entry, call_root, bytes, piece, reduction), entry.algorithm, {}};
-                T* const own = in_place && has_result ? results[r].data() : contributions[r].data();
-                call.arguments =
-                    collectives::arguments_of(row, {.contribution = own, .data = results[r].data()}, bytes, options.ranks, rank == root);
-                call.arguments.segment_bytes = piece;
-                call.arguments.combiner = collectives::combiner_of(reduction);
-                return call;
-            },
-            arrivals);
-        exits = outcome.exits;
-        messages = outcome.messages;
-        for (const auto& error : outcome.errors) EXPECT_EQ(error, nullptr) << error->what();
-        for (std::size_t r = 0; r < operands.size(); ++r)
-            if (!row.data.is_had(static_cast<int>(r) == root)) results[r].clear();
-        if (bytes > 0) {
-            EXPECT_EQ(std::memcmp(contributions[0].data(), operands[0].data(), bytes), 0) << "what a rank brings is not written";
-        }
-    }
-    std::vector<std::vector<T>> results, contributions;
-    Times exits;
-    std::uint64_t messages = 0;
-};
 
 struct Matrix {
     std::uint64_t a, b, c, d;
@@ -86,19 +34,22 @@ template <class T, class F>
 void expect_rank_order(const F& function, std::uint64_t salt) {
     Random random(salt);
     const Reduction reduction = reduction_of<T>(function);
-    for (const OperationKind operation : {OperationKind::reduce, OperationKind::allreduce}) {
-        const auto usable = algorithms_for(operation, reduction);
+    for (const auto& row : collectives::operations()) {
+        if (!row.combines) continue;
+        const auto usable = algorithms_for(row.kind, reduction);
         ASSERT_GE(usable.size(), 2u);
         for (const AlgorithmEntry* const entry : usable)
             for (int n = 1; n <= 17; ++n) {
                 const int root = static_cast<int>(random.below(static_cast<std::uint64_t>(n)));
-                const std::uint64_t count = random.pick(std::vector<std::uint64_t>{0, 1, 3, 130, 1000, 9000});
+                const std::uint64_t count = random.pick(row.in_blocks ? std::vector<std::uint64_t>{0, 1, 3, 130, 700}
+                                                                      : std::vector<std::uint64_t>{0, 1, 3, 130, 1000, 9000});
                 const std::uint64_t segment = random.pick(std::vector<std::uint64_t>{0, 1, 100, 4096});
                 const bool in_place = random.chance(0.5);
                 auto options = random_machine(random, n, count * sizeof(T));
-                SCOPED_TRACE(fmt::format("{} {} root={} count={} segment={} in_place={} {}", name(operation), entry->name, root, count,
+                SCOPED_TRACE(fmt::format("{} {} root={} count={} segment={} in_place={} {}", name(row.kind), entry->name, root, count,
                                          segment, in_place, describe(options)));
-                std::vector<std::vector<T>> operands(static_cast<std::size_t>(n), std::vector<T>(count));
+                const std::size_t own = row.in_blocks ? count * static_cast<std::size_t>(n) : count;
+                std::vector<std::vector<T>> operands(static_cast<std::size_t>(n), std::vector<T>(own));
                 for (auto& operand : operands)
                     for (T& element : operand) {
                         std::uint32_t words[sizeof(T) / 4];
@@ -108,10 +59,16 @@ void expect_rank_order(const F& function, std::uint64_t salt) {
                 if (count * sizeof(T) / std::max<std::uint64_t>(segment, 1) > 3000) continue;  // takes too long
                 const Reduced<T> made(options, *entry, root, reduction, operands, segment, in_place,
                                       random_delays(random, n, root, 20'000));
-                for (std::uint64_t i = 0; i < count; ++i) {
-                    T expected = operands[0][i];
-                    for (std::size_t r = 1; r < operands.size(); ++r) expected = function(expected, operands[r][i]);
-                    for (const auto& result : made.results) ASSERT_TRUE(result.empty() || result[i] == expected) << i;
+                for (int rank = 0; rank < n; ++rank) {
+                    const std::vector<T>& result = made.results[static_cast<std::size_t>(rank)];
+                    const std::size_t first = row.in_blocks ? static_cast<std::size_t>(rank) * count : 0;
+                    // Rank 0 of an exclusive scan keeps what was there.
+                    const auto ranks = static_cast<std::size_t>(row.combined_ranks(n, rank));
+                    for (std::size_t i = 0; i < result.size(); ++i) {
+                        T expected = ranks > 0 || in_place ? operands[0][first + i] : T{};
+                        for (std::size_t r = 1; r < ranks; ++r) expected = function(expected, operands[r][first + i]);
+                        ASSERT_TRUE(result[i] == expected) << "element " << i << " of rank " << rank;
+                    }
                 }
                 if (testing::Test::HasFailure()) return;
             }
@@ -124,27 +81,31 @@ TEST(Reduce, ElementsOfAnySizeAreCutNowhere) { expect_rank_order<Odd>(kCompose, 
 // By rank the bits do not depend on the arrivals; and in an allreduce all ranks have the same bits in any case.
 TEST(Reduce, SumsByRankHaveTheSameBitsWhoeverComesFirst) {
     Random random(83);
-    for (const OperationKind operation : {OperationKind::reduce, OperationKind::allreduce})
+    for (const auto& row : collectives::operations())
         for (const bool is_by_rank : {true, false}) {
+            if (!row.combines) continue;
             const Reduction reduction = is_by_rank ? reduction_of<float>(by_rank(sum)) : reduction_of<float>(sum);
-            for (const AlgorithmEntry* const entry : algorithms_for(operation, reduction)) {
-                SCOPED_TRACE(fmt::format("{} {} {}", name(operation), entry->name, is_by_rank));
+            for (const AlgorithmEntry* const entry : algorithms_for(row.kind, reduction)) {
+                SCOPED_TRACE(fmt::format("{} {} {}", name(row.kind), entry->name, is_by_rank));
                 constexpr int kRanks = 7;
-                std::vector<std::vector<float>> operands(kRanks, std::vector<float>(3000));
+                const bool is_same_on_all = row.prefix == collectives::Prefix::none && !row.in_blocks;
+                std::vector<std::vector<float>> operands(kRanks, std::vector<float>(3003));
                 for (auto& operand : operands)
                     for (float& element : operand) element = static_cast<float>(random.between(-1'000'000, 1'000'000)) * 1e-3F;
-                std::vector<float> first;
+                std::vector<std::vector<float>> first;
                 for (int repetition = 0; repetition < 8; ++repetition) {
                     Simulation::Options options;
                     options.ranks = kRanks;
                     options.model.gamma = 0.5;
                     const Reduced<float> made(options, *entry, 3, reduction, operands, 1000, false,
                                               random_delays(random, kRanks, 3, 50'000));
-                    if (first.empty()) first = made.results[3];
-                    for (const auto& result : made.results) {
+                    if (first.empty()) first = made.results;
+                    for (std::size_t r = 0; r < kRanks; ++r) {
+                        const auto& result = made.results[r];
                         if (result.empty()) continue;
-                        EXPECT_EQ(std::memcmp(result.data(), made.results[3].data(), 12'000), 0) << "ranks differ";
-                        const bool is_as_first = std::memcmp(result.data(), first.data(), 12'000) == 0;
+                        const std::size_t bytes = result.size() * sizeof(float);
+                        EXPECT_TRUE(!is_same_on_all || std::memcmp(result.data(), made.results[3].data(), bytes) == 0) << "ranks differ";
+                        const bool is_as_first = std::memcmp(result.data(), first[r].data(), bytes) == 0;
                         EXPECT_TRUE(is_as_first || !is_by_rank) << "arrivals count";
                     }
                 }
@@ -155,26 +116,15 @@ TEST(Reduce, SumsByRankHaveTheSameBitsWhoeverComesFirst) {
 
 // --- the worked examples of the algorithms ---------------------------------------------------------------------------------------
 
-Times exits_of(OperationKind operation, std::string_view name, int n, int root, std::uint64_t bytes, std::uint64_t segment,
-               const Times& arrivals, double gamma = 0, bool full_duplex = true) {
-    Simulation::Options options;
-    options.ranks = n;
-    options.landing_bytes = 0;
-    options.eager_bytes = 0;
-    options.model.gamma = gamma;
-    options.model.full_duplex = full_duplex;
-    const std::vector<std::vector<std::uint8_t>> operands(static_cast<std::size_t>(n), std::vector<std::uint8_t>(bytes, 1));
-    return Reduced<std::uint8_t>(options, collectives::find_algorithm(operation, name, collectives::kReal), root,
-                                 reduction_of<std::uint8_t>(sum), operands, segment, false, arrivals)
-        .exits;
-}
-
 TEST(ReduceExamples, Linear) { EXPECT_EQ(exits_of(OperationKind::reduce, "linear", 4, 2, 10, 0, Times(4)), (Times{10, 20, 30, 30})); }
 TEST(ReduceExamples, Binomial) {
     EXPECT_EQ(exits_of(OperationKind::reduce, "binomial", 6, 0, 10, 0, Times(6)), (Times{30, 10, 20, 10, 30, 10}));
 }
 TEST(ReduceExamples, Pipelined) {
     EXPECT_EQ(exits_of(OperationKind::reduce, "pipelined", 4, 0, 30, 10, Times(4)), (Times{50, 50, 40, 30}));
+}
+TEST(ReduceExamples, Rabenseifner) {
+    EXPECT_EQ(exits_of(OperationKind::reduce, "rabenseifner", 4, 0, 40, 0, Times(4)), (Times{60, 40, 60, 40}));
 }
 TEST(ReduceExamples, SharedMemory) {
     EXPECT_EQ(exits_of(OperationKind::reduce, "shared_memory", 3, 0, 10, 0, {0, 50, 0}, 1), (Times{70, 60, 10}));
@@ -183,22 +133,29 @@ TEST(AllreduceExamples, RecursiveDoubling) {
     EXPECT_EQ(exits_of(OperationKind::allreduce, "recursive_doubling", 6, 0, 10, 0, Times(6)), (Times{40, 40, 40, 40, 30, 30}));
 }
 TEST(AllreduceExamples, Ring) { EXPECT_EQ(exits_of(OperationKind::allreduce, "ring", 3, 0, 30, 0, Times(3)), (Times{40, 40, 40})); }
+TEST(AllreduceExamples, Rabenseifner) {
+    EXPECT_EQ(exits_of(OperationKind::allreduce, "rabenseifner", 4, 0, 40, 0, Times(4)), (Times{60, 60, 60, 60}));
+}
 TEST(AllreduceExamples, ReduceThenBroadcast) {
     EXPECT_EQ(exits_of(OperationKind::allreduce, "reduce_then_broadcast", 4, 0, 10, 0, Times(4)), (Times{40, 40, 40, 40}));
 }
 
-/// When each rank is done with a planned reduce to rank 0 whose arrivals are predicted (or not) at its beginning. Phantoms.
-Times planned_exits(std::string_view name, std::uint64_t bytes, std::uint64_t segment, const Times& arrivals, bool is_predicted) {
-    const AlgorithmEntry& entry = collectives::find_algorithm(OperationKind::reduce, name);
+/// When each rank is done with a planned call (to rank 0, where it has a root) whose arrivals are predicted (or not) at its beginning.
+/// Phantoms.
+Times planned_exits(OperationKind operation, std::string_view name, std::uint64_t bytes, std::uint64_t segment, const Times& arrivals,
+                    bool is_predicted) {
+    const AlgorithmEntry& entry = collectives::find_algorithm(operation, name);
+    const auto& row = collectives::operation(operation);
     Simulation::Options options;
     options.ranks = static_cast<int>(arrivals.size());
     Simulation simulation(options);
     const auto outcome = simulation.run(
         [&](int rank) {
             const Nanoseconds arrival = arrivals[static_cast<std::size_t>(rank)];
-            Simulation::RankCall call{
-                collectives::make_call(entry, 0, bytes, entry.segmented ? segment : 0), collectives::planned(entry), {}};
-            call.arguments = collectives::arguments_of(collectives::operation(OperationKind::reduce), {}, bytes, options.ranks, rank == 0);
+            Simulation::RankCall call{collectives::make_call(entry, row.has_root ? 0 : -1, bytes, entry.segmented ? segment : 0),
+                                      collectives::planned(entry),
+                                      {}};
+            call.arguments = collectives::arguments_of(row, {}, bytes, options.ranks, rank == 0);
             call.arguments.segment_bytes = entry.segmented ? segment : 0;
             call.begin = 0;
             if (is_predicted) call.predictions = {{0, arrival}};
@@ -215,7 +172,7 @@ TEST(ReduceExamples, ClairvoyantWaitsForAForeseenRankOnly) {
         SCOPED_TRACE(late);
         Times arrivals(8, 100'000);
         arrivals[late] = kLate;
-        const Times foreseen = planned_exits("clairvoyant", kMessage, 4000, arrivals, true);
+        const Times foreseen = planned_exits(OperationKind::reduce, "clairvoyant", kMessage, 4000, arrivals, true);
         EXPECT_GE(foreseen[0], kLate + kMessage);
         EXPECT_LE(foreseen[0], kLate + kMessage * 5 / 4);
         // Others are done long before.
@@ -223,7 +180,27 @@ TEST(ReduceExamples, ClairvoyantWaitsForAForeseenRankOnly) {
     }
     Times arrivals(8, 100'000);
     arrivals[3] = kLate;
-    EXPECT_GE(planned_exits("binomial", kMessage, 0, arrivals, true)[0], kLate + 2 * kMessage);
+    EXPECT_GE(planned_exits(OperationKind::reduce, "binomial", kMessage, 0, arrivals, true)[0], kLate + 2 * kMessage);
+}
+
+// Its bandwidth in theory: 9 rounds of a seventh after the arrival of the last of 8 ranks, where a ring has 14 of an eighth.
+TEST(AllreduceExamples, TheStragglerWaitsForNothingThatOthersCanDoBefore) {
+    constexpr Nanoseconds kLate = 3'000'000, kMessage = 56'000;  // a byte takes 1
+    for (std::size_t late = 0; late < 8; ++late) {
+        SCOPED_TRACE(late);
+        Times arrivals(8, 100'000);
+        arrivals[late] = kLate;
+        const auto last_delay = [&](std::string_view name) {
+            const Times exits = planned_exits(OperationKind::allreduce, name, kMessage, 4000, arrivals, true);
+            return *std::max_element(exits.begin(), exits.end()) - kLate;
+        };
+        const Nanoseconds straggler = last_delay("straggler"), ring = last_delay("ring");
+        EXPECT_EQ(straggler, kMessage / 7 * 9);
+        EXPECT_GE(static_cast<double>(ring) / static_cast<double>(straggler), 1.3);
+        // These two save what the early ranks can do by themselves, and are no slower than a ring.
+        EXPECT_LE(last_delay("pre_reduced_ring"), ring);
+        EXPECT_LE(last_delay("sorted_linear_tree"), ring + kMessage / 14 * 7);
+    }
 }
 
 // --- what cannot be done ----------------------------------------------------------------------------------------------------------
@@ -244,15 +221,16 @@ TEST(Reduce, WhatCannotKeepTheOrderRefuses) {
 TEST(Reduce, OtherReductionsAreMismatches) {
     const Reduction ours = reduction_of<float>(sum);
     for (const Reduction& other : {reduction_of<std::int32_t>(sum), reduction_of<float>(maximum), reduction_of<float>(by_rank(sum))})
-        for (const OperationKind operation : {OperationKind::reduce, OperationKind::allreduce})
+        for (const OperationKind operation : {OperationKind::reduce, OperationKind::allreduce, OperationKind::reduce_scatter,
+                                              OperationKind::scan, OperationKind::exclusive_scan})
             for (const AlgorithmEntry* const entry : algorithms(operation)) {
-                SCOPED_TRACE(entry->name);
+                SCOPED_TRACE(fmt::format("{} {}", name(operation), entry->name));
                 Simulation::Options options;
                 options.ranks = 4;
                 options.tick_for = kHour;
                 Simulation simulation(options);
                 const auto& row = collectives::operation(operation);
-                std::vector<std::vector<float>> memory(4, std::vector<float>(100));
+                std::vector<std::vector<float>> memory(4, std::vector<float>(400));
                 const auto outcome = simulation.run(
                     [&](int rank) {
                         const Reduction& its = rank == 2 ? other : ours;

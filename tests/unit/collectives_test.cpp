@@ -262,6 +262,9 @@ TEST(Operations, ARowSaysWhoHasHowMuch) {
     EXPECT_EQ(sizes(OperationKind::reduce, root), (Sizes{10, 10, 0}));
     EXPECT_EQ(sizes(OperationKind::reduce, 1), (Sizes{10, 0, 0}));
     EXPECT_EQ(sizes(OperationKind::allreduce, 1), (Sizes{10, 10, 0}));
+    EXPECT_EQ(sizes(OperationKind::reduce_scatter, 1), (Sizes{50, 10, 0}));
+    EXPECT_EQ(sizes(OperationKind::scan, 1), (Sizes{10, 10, 0}));
+    EXPECT_EQ(sizes(OperationKind::exclusive_scan, 0), (Sizes{10, 10, 0}));
     EXPECT_EQ(sizes(OperationKind::barrier, 1), (Sizes{0, 0, 0}));
 }
 
@@ -277,7 +280,21 @@ TEST(Operations, TheShapeOfACallFollowsFromItsRow) {
     EXPECT_EQ(shape(OperationKind::gather), (Shape{true, true, true}));
     EXPECT_EQ(shape(OperationKind::reduce), (Shape{true, true, false}));
     EXPECT_EQ(shape(OperationKind::allreduce), (Shape{true, false, false}));
+    EXPECT_EQ(shape(OperationKind::reduce_scatter), (Shape{true, false, true}));
+    EXPECT_EQ(shape(OperationKind::scan), (Shape{true, false, false}));
+    EXPECT_EQ(shape(OperationKind::exclusive_scan), (Shape{true, false, false}));
     EXPECT_EQ(shape(OperationKind::barrier), (Shape{false, false, false}));
+}
+
+TEST(Operations, AResultIsOfAllRanksOrOfThoseUpToOne) {
+    const auto ranks = [](OperationKind kind, int rank) { return operation(kind).combined_ranks(5, rank); };
+    EXPECT_EQ(ranks(OperationKind::reduce, 2), 5);
+    EXPECT_EQ(ranks(OperationKind::reduce_scatter, 2), 5);
+    EXPECT_EQ(ranks(OperationKind::scan, 2), 3);
+    EXPECT_EQ(ranks(OperationKind::exclusive_scan, 2), 2);
+    EXPECT_EQ(ranks(OperationKind::exclusive_scan, 0), 0);
+    EXPECT_TRUE(operation(OperationKind::scatter).has_own_sizes);
+    EXPECT_FALSE(operation(OperationKind::reduce_scatter).has_own_sizes);
 }
 
 TEST(Operations, PartsOfTheVector) {
@@ -299,6 +316,9 @@ TEST(Selection, ExplainsACallInItsOwnWords) {
     EXPECT_EQ(in_words(OperationKind::gather), "gather of 8 bytes from each of 4 ranks: linear");
     EXPECT_EQ(in_words(OperationKind::reduce), "reduce of 8 bytes of 4 ranks: linear");
     EXPECT_EQ(in_words(OperationKind::allreduce), "allreduce of 8 bytes of 4 ranks: recursive_doubling");
+    EXPECT_EQ(in_words(OperationKind::reduce_scatter), "reduce_scatter of 8 bytes to each of 4 ranks: recursive_halving");
+    EXPECT_EQ(in_words(OperationKind::scan), "scan of 8 bytes of 4 ranks: recursive_doubling");
+    EXPECT_EQ(in_words(OperationKind::exclusive_scan), "exclusive_scan of 8 bytes of 4 ranks: recursive_doubling");
     EXPECT_EQ(in_words(OperationKind::barrier), "barrier of 4 ranks: linear");
 }
 

@@ -29,7 +29,7 @@ class Call {
             buffer(slot).resize(kGuard + part_of(row.operand(slot), bytes, communicator.size(), communicator.rank()).size + kGuard);
             if (row.operand(slot).extent == Extent::blocks) blocks_ = slot;
         }
-        if (row.combines) blocks_ = Slot::data;
+        if (stands_in_result()) blocks_ = Slot::data;
         in_place_ = in_place && blocks_ && row.operand(*blocks_).is_had(is_root());
     }
 
@@ -43,7 +43,8 @@ class Call {
         for (const Slot slot : kSlots)
             if (row_.operand(slot).is_read(is_root()))
                 for (const Piece& piece : pieces(slot)) {
-                    const std::vector<std::byte> bytes = pattern(bytes_, key(piece.rank, round));
+                    const std::uint64_t what = row_.combines ? brought(communicator_.rank(), piece.rank, round) : key(piece.rank, round);
+                    const std::vector<std::byte> bytes = pattern(bytes_, what);
                     std::copy(bytes.begin(), bytes.end(), piece.where);
                 }
     }
@@ -82,13 +83,15 @@ class Call {
     static constexpr std::byte kPoison{0xa5};
 
     bool is_root() const { return communicator_.rank() == root_; }
+    bool stands_in_result() const { return row_.combines && !row_.in_blocks; }
+    std::size_t own_offset() const { return static_cast<std::size_t>(communicator_.rank()) * bytes_; }
     std::vector<std::byte>& buffer(Slot slot) { return buffers_[static_cast<std::size_t>(slot)]; }
     std::byte* memory(Slot slot) {
         const Operand& operand = row_.operand(slot);
         if (!operand.is_had(is_root())) return nullptr;
-        if (!in_place_ || (row_.combines ? slot != Slot::contribution : operand.extent != Extent::block))
+        if (!in_place_ || (stands_in_result() ? slot != Slot::contribution : operand.extent != Extent::block))
             return buffer(slot).data() + kGuard;
-        return buffer(*blocks_).data() + kGuard + (row_.combines ? 0 : static_cast<std::size_t>(communicator_.rank()) * bytes_);
+        return buffer(*blocks_).data() + kGuard + (stands_in_result() ? 0 : own_offset());
     }
     std::vector<Piece> pieces(Slot slot) {
         const Operand& operand = row_.operand(slot);
@@ -102,15 +105,20 @@ class Call {
     }
     void check_sum(std::uint64_t round, const std::string& what) {
         if (!row_.data.is_had(is_root())) return;
-        std::vector<std::byte> sum(bytes_);
-        for (int rank = 0; rank < communicator_.size(); ++rank) {
-            const std::vector<std::byte> bytes = pattern(bytes_, key(rank, round));
+        const int ranks = row_.combined_ranks(communicator_.size(), communicator_.rank());
+        std::vector<std::byte> sum(bytes_, ranks > 0 || in_place_ ? std::byte{} : kPoison);
+        for (int rank = 0; rank < std::max(ranks, in_place_ ? 1 : 0); ++rank) {
+            const std::vector<std::byte> bytes = pattern(bytes_, brought(rank, communicator_.rank(), round));
             for (std::size_t i = 0; i < sum.size(); ++i)
                 sum[i] = static_cast<std::byte>(static_cast<unsigned>(sum[i]) + static_cast<unsigned>(bytes[i]));
         }
         const std::byte* const got = memory(Slot::data);
         const std::size_t wrong = static_cast<std::size_t>(std::mismatch(sum.begin(), sum.end(), got).first - sum.begin());
         check(wrong == sum.size(), "{} {}, round {}: byte {} of {} is no sum", name(row_.kind), what, round, wrong, bytes_);
+    }
+    // What a rank brings for another one, or for all.
+    std::uint64_t brought(int rank, int for_rank, std::uint64_t round) const {
+        return key(rank, round) + (row_.in_blocks && row_.combines ? 7'919 * static_cast<std::uint64_t>(for_rank) : 0);
     }
     std::uint64_t key(int rank, std::uint64_t round) const { return static_cast<std::uint64_t>(rank) * 1'000'003 + round * 17 + bytes_; }
 

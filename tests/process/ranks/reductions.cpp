@@ -1,5 +1,6 @@
 /// \file
-/// Scenarios of reduce and allreduce: each function in its forms, operators and functions of the program, and what is refused.
+/// Scenarios of the operations that combine: each function in its forms, operators and functions of the program, and what is refused.
+#include <algorithm>
 #include <complex>
 #include <cstdint>
 #include <functional>
@@ -7,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "api/collective.hpp"
 #include "collectives/catalogue.hpp"
 #include "tests/process/ranks/scene.hpp"
 
@@ -62,6 +64,66 @@ ROLLCALL_SCENARIO(reductions) {
     reduced_by_all([&](auto& own, auto& all) { world.start_allreduce(all = own, sum).wait(); });
     reduced_by_all([&](auto& own, auto& all) { world.plan_allreduce(all = own, sum).run(); });
 
+    const auto scattered = [&](const std::function<void(std::vector<int>&, std::span<int>)>& call, bool in_place = false) {
+        std::vector<int> own, block(5, -1);
+        for (int i = 0; i < 5 * n; ++i) own.push_back(mine + i);
+        const std::vector<int> brought = own;
+        const std::span<int> place = std::span(own).subspan(static_cast<std::size_t>(5 * scene.rank), 5);
+        call(own, in_place ? place : block);
+        for (int i = 0; i < 5; ++i) {
+            const int got = (in_place ? place : std::span(block))[static_cast<std::size_t>(i)];
+            check(got == total + n * (5 * scene.rank + i), "a reduce_scatter gave {} as element {}", got, i);
+        }
+        std::copy_n(brought.begin() + 5 * scene.rank, 5, place.begin());
+        check(own == brought, "what a rank brings was written");
+    };
+    for (const bool in_place : {false, true}) {
+        scattered([&](auto& own, auto block) { world.reduce_scatter(raw(own), raw(block), 5, sum_of_int); }, in_place);
+        scattered([&](auto& own, auto block) { world.start_reduce_scatter(raw(own), raw(block), 5, sum_of_int).wait(); }, in_place);
+        scattered([&](auto& own, auto block) { world.plan_reduce_scatter(raw(own), raw(block), 5, sum_of_int).run(); }, in_place);
+        scattered([&](auto& own, auto block) { world.reduce_scatter(own, block, sum); }, in_place);
+        scattered([&](auto& own, auto block) { world.start_reduce_scatter(own, block, sum).wait(); }, in_place);
+        scattered([&](auto& own, auto block) { world.plan_reduce_scatter(own, block, sum).run(); }, in_place);
+    }
+    int one = -1;
+    const std::vector<int> of_each(static_cast<std::size_t>(n), mine);
+    world.reduce_scatter(of_each, one, maximum);
+    check(one == n, "a reduce_scatter of single elements gave {}", one);
+
+    // What the ranks up to this one bring, and what those before it bring: nothing is written where there are none.
+    const auto scanned = [&](bool exclusive, const std::function<void(std::vector<int>&, std::vector<int>&)>& call, bool in_place = false) {
+        std::vector<int> own(5, mine), got(5, -1);
+        call(own, got);
+        const int before = scene.rank * mine / 2, nothing = in_place ? mine : -1;
+        const int expected = !exclusive ? before + mine : scene.rank > 0 ? before : nothing;
+        check(got == std::vector<int>(5, expected), "a scan gave {} and not {}", got[0], expected);
+        check(own == std::vector<int>(5, mine), "what a rank brings was written");
+    };
+    scanned(false, [&](auto& own, auto& got) { world.scan(raw(own), raw(got), 5, sum_of_int); });
+    scanned(false, [&](auto& own, auto& got) { world.start_scan(raw(own), raw(got), 5, sum_of_int).wait(); });
+    scanned(false, [&](auto& own, auto& got) { world.plan_scan(raw(own), raw(got), 5, sum_of_int).run(); });
+    scanned(false, [&](auto& own, auto& got) { world.scan(own, got, sum); });
+    scanned(false, [&](auto& own, auto& got) { world.start_scan(own, got, sum).wait(); });
+    scanned(false, [&](auto& own, auto& got) { world.plan_scan(own, got, sum).run(); });
+    scanned(
+        false, [&](auto& own, auto& got) { world.scan(got = own, sum); }, true);
+    scanned(
+        false, [&](auto& own, auto& got) { world.start_scan(got = own, sum).wait(); }, true);
+    scanned(
+        false, [&](auto& own, auto& got) { world.plan_scan(got = own, sum).run(); }, true);
+    scanned(true, [&](auto& own, auto& got) { world.exclusive_scan(raw(own), raw(got), 5, sum_of_int); });
+    scanned(true, [&](auto& own, auto& got) { world.start_exclusive_scan(raw(own), raw(got), 5, sum_of_int).wait(); });
+    scanned(true, [&](auto& own, auto& got) { world.plan_exclusive_scan(raw(own), raw(got), 5, sum_of_int).run(); });
+    scanned(true, [&](auto& own, auto& got) { world.exclusive_scan(own, got, sum); });
+    scanned(true, [&](auto& own, auto& got) { world.start_exclusive_scan(own, got, sum).wait(); });
+    scanned(true, [&](auto& own, auto& got) { world.plan_exclusive_scan(own, got, sum).run(); });
+    scanned(
+        true, [&](auto& own, auto& got) { world.exclusive_scan(got = own, sum); }, true);
+    scanned(
+        true, [&](auto& own, auto& got) { world.start_exclusive_scan(got = own, sum).wait(); }, true);
+    scanned(
+        true, [&](auto& own, auto& got) { world.plan_exclusive_scan(got = own, sum).run(); }, true);
+
     // Operators, types.
     double value = mine;
     world.allreduce(value, maximum);
@@ -77,24 +139,26 @@ ROLLCALL_SCENARIO(reductions) {
     check(bits == (1u << n) - 1, "the bits are {}", bits);
 
     // A function of the program, in rank order, by each algorithm that can.
-    for (const auto kind : {OperationKind::reduce, OperationKind::allreduce})
+    for (const collectives::OperationRow& row : collectives::operations()) {
+        if (!row.combines) continue;
         for (const std::string_view algorithm :
-             collectives::algorithm_names(kind, collectives::kUsual.without(collectives::Condition::commutative)))
+             collectives::algorithm_names(row, collectives::kUsual.without(collectives::Condition::commutative)))
             for (const int count : {1, 100, 30'000}) {
-                std::vector<Affine> data, expected;
-                for (int i = 0; i < count; ++i) {
-                    data.push_back(affine_of(scene.rank, i));
+                const int all = row.in_blocks ? count * n : count, first = row.in_blocks ? count * scene.rank : 0;
+                const int ranks = row.combined_ranks(n, scene.rank), its_root = row.has_root ? n / 2 : scene.rank;
+                std::vector<Affine> data, expected, result(static_cast<std::size_t>(count));
+                for (int i = 0; i < all; ++i) data.push_back(affine_of(scene.rank, i));
+                for (int i = first; i < first + count && ranks > 0; ++i) {
                     expected.push_back(affine_of(0, i));
-                    for (int rank = 1; rank < n; ++rank) expected.back() = kCompose(expected.back(), affine_of(rank, i));
+                    for (int rank = 1; rank < ranks; ++rank) expected.back() = kCompose(expected.back(), affine_of(rank, i));
                 }
-                const CollectiveOptions options{.algorithm = algorithm, .segment_bytes = 1000, .timeout = {}};
-                if (kind == OperationKind::reduce)
-                    world.reduce(data, data, kCompose, n / 2, options);
-                else
-                    world.allreduce(data, kCompose, options);
-                if (kind == OperationKind::allreduce || scene.rank == n / 2)
-                    check(data == expected, "{} {} of {} elements does not keep the order", name(kind), algorithm, count);
+                const Collective call(world, row.kind, {.contribution = data.data(), .data = result.data()},
+                                      static_cast<std::uint64_t>(count), reduction_of<Affine>(kCompose), row.has_root ? n / 2 : 0);
+                call.call({.algorithm = algorithm, .segment_bytes = 1000, .timeout = {}});
+                if (scene.rank == its_root && ranks > 0)
+                    check(result == expected, "{} {} of {} elements does not keep the order", name(row.kind), algorithm, count);
             }
+    }
     std::vector<Affine> data(10, affine_of(scene.rank, 0));
     world.allreduce(data, kCompose);
 
@@ -115,6 +179,12 @@ ROLLCALL_SCENARIO(reductions) {
     std::vector<int> own(5), few(4);
     if (is_root) refused("the result has room for 4 elements, and each rank brings 5", [&] { world.reduce(own, few, sum, root); });
     refused("the result has room for 4 elements", [&] { world.allreduce(own, few, sum); });
+    refused("the result has room for 4 elements", [&] { world.exclusive_scan(own, few, sum); });
+    refused("the contribution has 5 elements, and", [&] { world.reduce_scatter(own, std::span(few).first(n == 1 ? 4 : 3), sum); });
+    refused("needs an operation that commutes", [&] {
+        world.reduce_scatter(std::vector<Affine>(static_cast<std::size_t>(n)), data[0], kCompose,
+                             {.algorithm = "recursive_halving", .segment_bytes = {}, .timeout = {}});
+    });
     refused("are more than a buffer can have", [&] { world.allreduce(raw(own), raw(own), ~std::uint64_t{0} / 2, sum_of_int); });
     reduced_by_all([&](auto& mine_again, auto& all) { world.allreduce(mine_again, all, sum); });
 

@@ -1,0 +1,39 @@
+// Rabenseifner's allreduce. R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication operations in MPICH",
+// International Journal of High Performance Computing Applications 2005, section 4.5.
+//
+// Idea: a reduce_scatter by recursive halving, and an allgather by recursive doubling: 2 log2 P steps, in which each rank sends and
+// receives 2 (P - 1) / P of the elements, as little as a ring does in 2 (P - 1) steps. Where P is no power of two the first ranks begin in
+// pairs, of which one takes part for both; that costs the elements twice more. Not in rank order.
+//
+// Example, P = 4, all elements take 4, full duplex: 0 <-> 2 and 1 <-> 3 half of them until 2, 0 <-> 1 and 2 <-> 3 a quarter until 3: each
+// has a quarter then. 0 <-> 1 and 2 <-> 3 that until 4, 0 <-> 2 and 1 <-> 3 a half until 6.
+#include <vector>
+
+#include "collectives/allreduce/allreduce.hpp"
+#include "collectives/recursive_halving.hpp"
+
+namespace rollcall::collectives {
+
+Task allreduce_rabenseifner(Operation& op) {
+    constexpr std::uint64_t kPair = 0, kBack = 1, kHalves = 2;
+    const auto data = op.arguments().data;
+    transport::ConstBytes brought = op.arguments().contribution;
+    if (op.size() == 1) {
+        co_await copy_own(op, data, brought);
+        co_return;
+    }
+    const Folding folding(op);
+    if (folding.is_paired()) co_await combine_pair(op, folding, data, kPair);
+    if (folding.is_idle()) {
+        co_await op.receive(folding.partner(), data, kBack);
+        co_return;
+    }
+    if (folding.is_paired()) brought = data;
+    const std::vector<std::uint64_t> bounds = even_bounds(op, folding);
+    const auto own = part_of(data, share_of(op, folding.number(), folding.all()));
+    co_await halve(op, folding, bounds, brought, data, own, kHalves);
+    co_await double_up(op, folding, bounds, data, kHalves + halving_steps(folding));
+    if (folding.is_paired()) co_await op.send(folding.partner(), data, kBack);
+}
+
+}  // namespace rollcall::collectives

@@ -1,0 +1,43 @@
+// Allreduce with a straggler. Devraj et al., "Accelerating AllReduce with a Persistent Straggler" (StragglAR), 2025, arXiv:2505.23523; the
+// schedules are our own.
+//
+// Idea: all but the rank that is expected last reduce a chunk each before it comes. Then it exchanges with each of them that one's chunk,
+// which is complete then, and spreads among the others meanwhile: P - 2 + log2 P steps of 1 / (P - 1) of the elements after its arrival,
+// where a ring needs 2 (P - 1) of 1 / P.
+//
+// Example, P = 4, straggler 3: message by message in collectives/schedules/straggler.cpp.
+#include "collectives/allreduce/allreduce.hpp"
+#include "collectives/allreduce/foreseen.hpp"
+#include "collectives/schedules/straggler.hpp"
+
+namespace rollcall::collectives {
+namespace {
+
+/// The schedule is computed by every rank, in time that grows with their number's third power: here a millisecond.
+constexpr int kMostRanks = 64;
+
+ForeseenPart make_part(const Operation& op, std::span<const Nanoseconds> arrivals) {
+    const StragglerSchedule schedule = straggler_allreduce(op.size(), order_of_arrival(arrivals).back());
+    ForeseenPart part;
+    for (int number = 0; number < schedule.chunks; ++number) part.segments.push_back(share_of(op, number, schedule.chunks));
+    std::vector<ChunkMessage> messages = schedule.early;
+    for (ChunkMessage message : schedule.late) {
+        message.round += schedule.early_rounds;
+        messages.push_back(message);
+    }
+    part.steps = steps_of(messages, op.rank());
+    return part;
+}
+
+}  // namespace
+
+Task allreduce_straggler(Operation& op) {
+    if (op.size() <= kMostRanks) {
+        co_await allreduce_foreseen(op, &make_part);
+    } else {
+        co_await op.arrival();
+        co_await allreduce_ring(op);
+    }
+}
+
+}  // namespace rollcall::collectives

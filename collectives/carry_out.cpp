@@ -1,0 +1,55 @@
+#include "collectives/carry_out.hpp"
+
+#include <algorithm>
+
+#include "collectives/relay.hpp"
+
+namespace rollcall::collectives {
+
+using transport::Bytes;
+using transport::ConstBytes;
+
+Task carry_out(Operation& op, std::span<const Step> steps, std::vector<Share> segments, Bytes own, std::uint64_t first_step) {
+    const ConstBytes contribution = op.arguments().contribution;
+    std::uint64_t longest = 0;
+    for (const Share& segment : segments) longest = std::max(longest, segment.size());
+    const Scratch received(longest, contribution);
+    std::vector<bool> is_touched(segments.size());  // else what this rank has of it is its contribution
+    std::vector<Pending> sending(segments.size());
+    for (const Step& step : steps) {
+        const std::uint64_t number = step.segment, tag = first_step + static_cast<std::uint64_t>(step.round) * segments.size() + number;
+        const Bytes into = part_of(own, segments[number]);
+        const ConstBytes mine = is_touched[number] ? ConstBytes(into) : part_of(contribution, segments[number]);
+        if (step.kind == Step::send) {
+            co_await sending[number];
+            sending[number] = op.send(step.peer, mine, tag);
+            continue;
+        }
+        if (step.kind == Step::combine) {
+            const Bytes come = runtime::slice(received.bytes(), 0, into.size);
+            const auto receiving = op.receive(step.peer, come, tag);
+            co_await receiving;
+            co_await sending[number];
+            const bool comes_left = step.peer < op.rank();
+            co_await op.combine(into, comes_left ? ConstBytes(come) : mine, comes_left ? mine : ConstBytes(come));
+        } else {
+            co_await sending[number];
+            co_await op.receive(step.peer, into, tag);
+        }
+        is_touched[number] = true;
+    }
+    co_await op.all_of(sending);
+}
+
+std::vector<Share> pieces_of(const Operation& op, std::uint64_t segment, std::uint64_t most) {
+    const std::uint64_t bytes = op.arguments().contribution.size, least = (bytes + most - 1) / most;
+    const auto& combiner = op.arguments().combiner;
+    const std::uint64_t length =
+        segment ? combiner.whole_elements(std::max(segment, least + combiner.element_bytes)) : std::max<std::uint64_t>(bytes, 1);
+    std::vector<Share> pieces;
+    for (std::uint64_t number = 0; number < segment_count(bytes, length); ++number)
+        pieces.push_back({number * length, std::min(bytes, (number + 1) * length)});
+    return pieces;
+}
+
+}  // namespace rollcall::collectives

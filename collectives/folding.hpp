@@ -1,0 +1,43 @@
+/// \file
+/// A power of two of ranks, where there are more: as in R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication
+/// operations in MPICH", 2005, section 4.4.
+#pragma once
+
+#include <bit>
+
+#include "runtime/lane/operation.hpp"
+
+namespace rollcall::collectives {
+
+/// Ranks are counted from the root on. The first ones go in pairs, of which the first rank takes part for both. So the ranks that take part
+/// have numbers, each for one or two ranks that follow one another.
+///
+/// Example, 6 ranks, root 0: numbers 0 to 3 are ranks 0 (for 1, too), 2 (for 3), 4, 5.
+class Folding {
+  public:
+    explicit Folding(const runtime::Operation& op, int root = 0)
+        : n_(op.size()),
+          root_(root),
+          own_((op.rank() - root + n_) % n_),
+          all_(static_cast<int>(std::bit_floor(static_cast<unsigned>(n_)))) {}
+
+    /// How many numbers: the largest power of two that is not more than the ranks.
+    int all() const { return all_; }
+    /// Whether this rank is one of a pair, and whether the other one takes part for it.
+    bool is_paired() const { return own_ < 2 * pairs(); }
+    bool is_idle() const { return is_paired() && own_ % 2 == 1; }
+    int partner() const { return rank_at(own_ ^ 1); }
+    /// Of this rank, which is not idle.
+    int number() const { return is_paired() ? own_ / 2 : own_ - pairs(); }
+    /// The distance of this number's first rank from the root. Of the number behind the last one: P.
+    int first_of(int number) const { return number < pairs() ? 2 * number : number + pairs(); }
+    /// The rank that takes part for this number.
+    int rank_of(int number) const { return rank_at(first_of(number)); }
+
+  private:
+    int pairs() const { return n_ - all_; }
+    int rank_at(int distance) const { return (root_ + distance) % n_; }
+    int n_, root_, own_, all_;
+};
+
+}  // namespace rollcall::collectives

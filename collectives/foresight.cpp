@@ -1,0 +1,57 @@
+#include "collectives/foresight.hpp"
+
+#include <algorithm>
+
+#include "collectives/roster.hpp"
+#include "runtime/clock/common_clock.hpp"
+
+namespace rollcall::collectives {
+
+using runtime::kUnknownTime;
+using runtime::Operation;
+using runtime::Pending;
+using runtime::Task;
+
+namespace {
+
+Task foresee(Operation& op, std::vector<Nanoseconds>& times) {
+    runtime::Arrivals& arrivals = op.arrivals();
+    std::vector<bool> has_arrived(times.size());
+    const auto own = static_cast<std::size_t>(op.rank());
+    co_await op.until([&] {
+        for (const auto& [rank, when] : arrivals.take_predictions()) times[static_cast<std::size_t>(rank)] = when;
+        for (const int rank : arrivals.take()) has_arrived[static_cast<std::size_t>(rank)] = true;
+        const auto unknown = [&](std::size_t rank) { return rank != own && !has_arrived[rank] && times[rank] == kUnknownTime; };
+        bool all_known = true;
+        for (std::size_t rank = 0; rank < times.size(); ++rank) all_known = all_known && !unknown(rank);
+        return all_known || op.has_arrived();
+    });
+    const auto clock = op.communicator().clock;
+    const auto common = [&](Nanoseconds time) { return clock ? clock->at(time) : time; };
+    const Nanoseconds now = common(op.now());
+    has_arrived[own] = op.has_arrived();
+    if (!has_arrived[own] && op.predicted_arrival() != kUnknownTime) times[own] = common(op.predicted_arrival());
+    Nanoseconds last = now;
+    for (std::size_t rank = 0; rank < times.size(); ++rank) {
+        if (has_arrived[rank]) times[rank] = now;
+        if (times[rank] != kUnknownTime) last = std::max(last, times[rank] = std::max(times[rank], now));
+    }
+    for (Nanoseconds& time : times) time = (time == kUnknownTime ? last : time) - now;
+}
+
+}  // namespace
+
+Task foresee_arrivals(Operation& op, int leader, Foresight& foresight) {
+    foresight.arrivals.assign(static_cast<std::size_t>(op.size()), kUnknownTime);
+    const transport::Bytes words{foresight.arrivals.data(), foresight.arrivals.size() * sizeof(foresight.arrivals[0])};
+    if (op.rank() == leader) {
+        if (op.size() > 1) co_await foresee(op, foresight.arrivals);
+        for (int i = 1; i < op.size(); ++i) foresight.telling.push_back(op.send((leader + i) % op.size(), words, kTimesStep));
+    } else {
+        const Pending told = op.receive(leader, words, kTimesStep);
+        co_await announce_to(op, leader, &told);
+        co_await told;
+    }
+}
+
+}  // namespace rollcall::collectives

@@ -1,0 +1,135 @@
+#include "collectives/published_parts.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <vector>
+
+#include "collectives/combining.hpp"
+#include "collectives/published.hpp"
+
+namespace rollcall::collectives {
+namespace {
+
+using transport::Bytes;
+using transport::ConstBytes;
+
+/// What this rank writes for another one, or for all.
+struct Outgoing {
+    Outgoing(Operation& op, int its_reader, ConstBytes its_data)
+        : publication(op, its_reader, its_data.size), to(its_reader), data(its_data) {}
+    /// Published, or begun to be sent. (That it is to be sent is said once, and looked at more than once.)
+    bool has_left() const { return publication.by_message() ? is_sent : publication.complete(); }
+    Publication publication;
+    int to;
+    ConstBytes data;
+    bool is_sent = false;
+};
+
+/// What another rank has written for this one, and where it goes.
+struct Incoming {
+    Incoming(Operation& op, int from, bool for_all, Bytes its_place) : reading(op, from, for_all, its_place.size), place(its_place) {}
+    Reading reading;
+    Bytes place;
+};
+
+/// Of the messages that take the place of what finds no room.
+std::uint64_t step_of(int to) { return to == kEverybody ? kPublishedStep + 1 : kPublishedStep; }
+
+}  // namespace
+
+// All waits are in one place, so that nobody keeps room in the memory that another one needs to go on.
+Task combine_published_parts(Operation& op, PublishedParts parts) {
+    const int n = op.size(), rank = op.rank();
+    const bool any_order = op.arguments().combiner.any_order;
+    const Bytes own = parts.own;
+    const ConstBytes mine = parts.brought(rank);
+    // In rank order the own elements come between those of others. (Beside the result where they stand there.)
+    const bool is_aside = !any_order && rank > 0;
+    const Scratch aside(is_aside ? own.size : 0, mine);
+    const Bytes sum = is_aside ? aside.bytes() : own;
+
+    std::deque<Outgoing> outgoing;
+    std::deque<Incoming> operands, results;
+    std::vector<Pending> sends;
+    for (int i = 1; i < n; ++i) {
+        const int other = (rank + i) % n;
+        if (const ConstBytes brought = parts.brought(other); brought.size > 0) outgoing.emplace_back(op, other, brought);
+    }
+    int next = 0;  // of ranks, where their order counts
+    std::size_t combined = 0;
+    const bool has_part = own.size > 0;
+    if (has_part)
+        for (int other = 0; other < n; ++other)
+            if (other != rank) operands.emplace_back(op, other, false, sum);
+    for (int i = 1; i < n && parts.others; ++i)
+        if (const int other = (rank + i) % n; parts.brought(other).size > 0) results.emplace_back(op, other, true, parts.others(other));
+    if (has_part && any_order) co_await copy_own(op, own, mine);
+
+    Outgoing* has_room = nullptr;
+    Incoming* operand = nullptr;
+    Incoming* result = nullptr;
+    const auto can_go_on = [&] {
+        const auto find = [](auto& all, auto is_it) {
+            const auto found = std::find_if(all.begin(), all.end(), is_it);
+            return found == all.end() ? nullptr : &*found;
+        };
+        has_room = find(outgoing, [](Outgoing& out) { return !out.has_left() && out.publication.has_room(); });
+        operand = find(operands, [&](Incoming& in) {
+            return !in.reading.complete() && (any_order || in.reading.from() == next) && in.reading.is_here();
+        });
+        result = find(results, [](Incoming& in) { return !in.reading.complete() && in.reading.is_here(); });
+        return has_room || operand || result;
+    };
+    const auto all_done = [&] {
+        return std::all_of(outgoing.begin(), outgoing.end(), [](const Outgoing& out) { return out.has_left(); }) &&
+               std::all_of(results.begin(), results.end(), [](const Incoming& in) { return in.reading.complete(); });
+    };
+    const std::size_t expected = has_part ? static_cast<std::size_t>(n) : 0;
+    combined = has_part && any_order ? 1 : 0;
+    bool has_shown = !has_part;
+    for (;;) {
+        // Its own turn, where ranks have turns.
+        if (has_part && !any_order && next == rank && combined < expected) {
+            if (rank == 0)
+                co_await copy_own(op, own, mine);
+            else
+                co_await op.combine(rank + 1 == n ? own : sum, sum, mine);
+            ++next;
+            ++combined;
+        }
+        if (!has_shown && combined == expected) {
+            has_shown = true;
+            if (parts.others) outgoing.emplace_back(op, kEverybody, own);
+        }
+        if (has_shown && all_done()) break;
+        co_await op.until(can_go_on);
+        if (has_room) {
+            Publication& out = has_room->publication;
+            if (out.by_message()) {
+                has_room->is_sent = true;
+                for (int i = 1; i < n; ++i)
+                    if (const int other = (rank + i) % n; has_room->to == kEverybody || has_room->to == other)
+                        sends.push_back(op.send(other, has_room->data, step_of(has_room->to)));
+            } else {
+                co_await op.copy(out.room(), out.next_of(has_room->data));
+                out.publish();
+            }
+        }
+        if (operand) {
+            Reading& reading = operand->reading;
+            const bool is_last = !any_order && reading.from() + 1 == n;
+            if (!any_order && reading.from() == 0)
+                co_await copy_what_is_here(op, reading, sum);
+            else
+                co_await combine_what_is_here(op, reading, is_last ? own : sum, sum);
+            if (reading.complete()) {
+                ++combined;
+                ++next;
+            }
+        }
+        if (result) co_await copy_what_is_here(op, result->reading, result->place, step_of(kEverybody));
+    }
+    co_await op.all_of(sends);
+}
+
+}  // namespace rollcall::collectives

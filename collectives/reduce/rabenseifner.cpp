@@ -1,0 +1,49 @@
+// Rabenseifner's reduce. R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication operations in MPICH",
+// International Journal of High Performance Computing Applications 2005, section 4.5.
+//
+// Idea: a reduce_scatter by recursive halving, and a gather up a binomial tree: 2 log2 P steps, in which the root sends and receives twice
+// (P - 1) / P of the elements at most, where a binomial tree brings it all of them log2 P times. Ranks are counted from the root on; where
+// P is no power of two the first ones begin in pairs, of which one takes part for both. Not in rank order.
+//
+// Example, P = 4, root 0, all elements take 4, full duplex: 0 <-> 2 and 1 <-> 3 half of them until 2, 0 <-> 1 and 2 <-> 3 a quarter until
+// 3: each has a quarter then. 1->0 and 3->2 that until 4, 2->0 a half until 6.
+#include <optional>
+#include <vector>
+
+#include "collectives/recursive_halving.hpp"
+#include "collectives/reduce/reduce.hpp"
+
+namespace rollcall::collectives {
+
+Task reduce_rabenseifner(Operation& op) {
+    constexpr std::uint64_t kPair = 0, kUp = 1, kHalves = 2;
+    transport::ConstBytes brought = op.arguments().contribution;
+    if (op.size() == 1) {
+        co_await copy_own(op, op.arguments().data, brought);
+        co_return;
+    }
+    const Folding folding(op, op.root());
+    if (folding.is_idle()) {
+        co_await combine_pair(op, folding, {}, kPair);
+        co_return;
+    }
+    std::optional<Scratch> scratch;
+    if (op.rank() != op.root()) scratch.emplace(brought.size, brought);
+    const transport::Bytes sum = scratch ? scratch->bytes() : op.arguments().data;
+    if (folding.is_paired()) {
+        co_await combine_pair(op, folding, sum, kPair);
+        brought = sum;
+    }
+    const std::vector<std::uint64_t> bounds = even_bounds(op, folding);
+    const int own = folding.number();
+    co_await halve(op, folding, bounds, brought, sum, part_of(sum, share_of(op, own, folding.all())), kHalves);
+    for (int length = 1; length < folding.all(); length *= 2) {
+        if (own & length) {
+            co_await op.send(folding.rank_of(own - length), parts_of(sum, bounds, own, own + length), kUp);
+            break;
+        }
+        co_await op.receive(folding.rank_of(own + length), parts_of(sum, bounds, own + length, own + 2 * length), kUp);
+    }
+}
+
+}  // namespace rollcall::collectives

@@ -1,0 +1,48 @@
+// Recursive halving. R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication operations in MPICH", International
+// Journal of High Performance Computing Applications 2005, section 4.4.
+//
+// Idea: two ranks that are P / 2 apart exchange the blocks of the other one's half, and combine those of their own; then two that are P / 4
+// apart in a half, and so on: log2 P steps for (P - 1) / P of the vector. Where P is no power of two the first ranks begin in pairs, of
+// which one takes part for both, and gives the other one its block in the end. Not in rank order.
+//
+// Example, P = 6, a block takes 1, full duplex: 1->0 and 3->2 the whole vector until 6; 0 for {0, 1}, 2 for {2, 3}, 4 and 5: 0 <-> 4 and 2
+// <-> 5 exchange: 0->4 {4, 5} until 8 and 4->0 {0, 1, 2, 3} until 10, and so do 2 and 5; 0 <-> 2 two blocks until 12, 4 <-> 5 one block
+// until 11; 0->1 and 2->3 until 13.
+#include <vector>
+
+#include "collectives/recursive_halving.hpp"
+#include "collectives/reduce_scatter/reduce_scatter.hpp"
+
+namespace rollcall::collectives {
+
+Task reduce_scatter_recursive_halving(Operation& op) {
+    constexpr std::uint64_t kPair = 0, kBack = 1, kHalves = 2;
+    const auto contribution = op.arguments().contribution;
+    const auto data = op.arguments().data;
+    if (op.size() == 1) {
+        co_await copy_own(op, data, contribution);
+        co_return;
+    }
+    const Folding folding(op);
+    if (folding.is_idle()) {
+        co_await combine_pair(op, folding, {}, kPair);
+        co_await op.receive(folding.partner(), data, kBack);
+        co_return;
+    }
+    std::vector<std::uint64_t> bounds;
+    for (int number = 0; number <= folding.all(); ++number)
+        bounds.push_back(static_cast<std::uint64_t>(folding.first_of(number)) * data.size);
+    const Scratch sum(contribution.size, contribution);
+    if (!folding.is_paired()) {
+        co_await halve(op, folding, bounds, contribution, sum.bytes(), data, kHalves);
+        co_return;
+    }
+    co_await combine_pair(op, folding, sum.bytes(), kPair);
+    const auto both = runtime::slice(sum.bytes(), static_cast<std::uint64_t>(op.rank()) * data.size, 2 * data.size);
+    co_await halve(op, folding, bounds, sum.bytes(), sum.bytes(), both, kHalves);
+    const auto sent = op.send(folding.partner(), runtime::slice(both, data.size, data.size), kBack);
+    co_await op.copy(data, runtime::slice(both, 0, data.size));
+    co_await sent;
+}
+
+}  // namespace rollcall::collectives

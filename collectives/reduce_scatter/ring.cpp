@@ -1,0 +1,30 @@
+// Ring reduce_scatter: the first half of the ring allreduce of P. Patarasuk and X. Yuan, "Bandwidth optimal all-reduce algorithms for
+// clusters of workstations", Journal of Parallel and Distributed Computing 2009.
+//
+// Idea: the block of rank r begins at rank r + 1, goes round the ring, is combined with what each rank brings of it, and is complete when
+// it comes to r: P - 1 steps in which each rank sends a block and receives one. No algorithm moves less. A block is combined in the order
+// of the ring from rank r + 1 on: that is not rank order.
+//
+// Example, P = 3, a block takes 1, blocks A, B, C of rank r: Ar, Br, Cr. Until 1: 0->1 C0, 1->2 A1, 2->0 B2; until 2: 0->1 B2+B0, 1->2
+// C0+C1, 2->0 A1+A2.
+#include <utility>
+
+#include "collectives/reduce_scatter/reduce_scatter.hpp"
+#include "collectives/ring.hpp"
+
+namespace rollcall::collectives {
+
+Task reduce_scatter_ring(Operation& op) {
+    const auto data = op.arguments().data;
+    if (op.size() == 1) {
+        co_await copy_own(op, data, op.arguments().contribution);
+        co_return;
+    }
+    const Scratch received(2 * data.size, data);
+    RingBlocks blocks{.room = {runtime::slice(received.bytes(), 0, data.size), runtime::slice(received.bytes(), data.size, data.size)},
+                      .brought = [&](int rank) { return brought_for(op, rank); },
+                      .combined = [&](int rank, transport::Bytes come) { return rank == op.rank() ? data : come; }};
+    co_await combine_around_ring(op, op.rank() - 1, std::move(blocks));
+}
+
+}  // namespace rollcall::collectives

@@ -1,0 +1,72 @@
+// Reduce_scatter through node memory, our own, after the non-blocking model of P. Patarasuk and X. Yuan, "Efficient MPI_Bcast across
+// different process arrival patterns", section 3.1.
+//
+// Idea: each rank writes for each other one what it brings of that one's block, and combines its own block where the others have written
+// it, as they come, in whatever order, or in rank order where that counts. A byte is copied in once and combined once. What is short a rank
+// writes once for all, and each combines what is for it, in rank order.
+//
+// Example, n = 3, long, a block takes 1 to copy or to combine, all arrive at 0: each rank copies its own block until 1, writes those of the
+// two others until 3, and combines what they wrote for it until 5. Short: it writes all three until 3, and copies or combines three
+// until 6.
+#include <optional>
+#include <utility>
+
+#include "collectives/published.hpp"
+#include "collectives/published_parts.hpp"
+#include "collectives/reduce_scatter/reduce_scatter.hpp"
+
+namespace rollcall::collectives {
+namespace {
+
+/// So much is read by everybody from everybody: shorter than what a block each would cost in words. It is one piece.
+constexpr std::uint64_t kShort = 4096;
+
+Task combine_for_itself(Operation& op) {
+    const int n = op.size(), rank = op.rank();
+    const auto contribution = op.arguments().contribution;
+    const auto data = op.arguments().data;
+    const auto mine = brought_for(op, rank);
+    co_await publish_all(op, kEverybody, contribution);
+    // Beside the result, if the own block stands there and others come before it.
+    const Scratch aside(rank > 0 && mine.data == data.data ? data.size : 0, data);
+    const transport::Bytes sum = aside.bytes().size > 0 ? aside.bytes() : data;
+    for (int from = 0; from < n; ++from) {
+        const transport::Bytes into = from + 1 < n ? sum : data;
+        std::optional<Reading> reading;
+        std::optional<Scratch> received;
+        transport::ConstBytes all = contribution;
+        if (from != rank) {
+            reading.emplace(op, from, true, contribution.size);
+            co_await op.until([&] { return reading->is_here(); });
+            all = reading->bytes();
+            if (reading->by_message()) {
+                if (!reading->let_go()) co_await op.failure();
+                received.emplace(contribution.size, contribution);
+                co_await op.receive(from, received->bytes(), kPublishedStep);
+                all = received->bytes();
+            }
+        }
+        const auto operand = runtime::slice(all, static_cast<std::uint64_t>(rank) * data.size, data.size);
+        if (from == 0)
+            co_await copy_own(op, into, operand);
+        else
+            co_await op.combine(into, sum, operand);
+        if (reading && !received && !reading->let_go()) co_await op.failure();
+    }
+}
+
+}  // namespace
+
+Task reduce_scatter_shared_memory(Operation& op) {
+    const auto& arguments = op.arguments();
+    if (op.size() == 1) {
+        co_await copy_own(op, arguments.data, arguments.contribution);
+    } else if (arguments.contribution.size <= kShort) {
+        co_await combine_for_itself(op);
+    } else {
+        PublishedParts parts{.brought = [&](int rank) { return brought_for(op, rank); }, .own = arguments.data};
+        co_await combine_published_parts(op, std::move(parts));
+    }
+}
+
+}  // namespace rollcall::collectives

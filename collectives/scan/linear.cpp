@@ -1,0 +1,75 @@
+// Linear scan. The plainest way there is (P. Sanders and J. L. Traeff, "Parallel prefix (scan) algorithms for MPI", EuroPVM/MPI 2006, take
+// it as what others are compared with), in pieces.
+//
+// Idea: the ranks form a chain. Each combines what comes from the one before it with its own, and passes that on; the elements are cut into
+// X pieces, so that all links of the chain are busy at once: X + P - 2 piece times, and each rank combines once (in an exclusive scan the
+// last one not at all). In rank order.
+//
+// Example, P = 4, X = 3 pieces of time 1, all arrive at 0: 0->1 until 1, 2, 3; 1->2 until 2, 3, 4; 2->3 until 3, 4, 5 = X + P - 2.
+#include <algorithm>
+#include <array>
+
+#include "collectives/combining.hpp"
+#include "collectives/scan/scan.hpp"
+
+namespace rollcall::collectives {
+namespace {
+
+using transport::Bytes;
+using transport::ConstBytes;
+
+constexpr std::uint64_t kMostUnderWay = 4;
+
+}  // namespace
+
+Task scan_linear(Operation& op) {
+    const int rank = op.rank();
+    const auto contribution = op.arguments().contribution;
+    const auto data = op.arguments().data;
+    const bool is_first = rank == 0, is_last = rank + 1 == op.size(), exclusive = is_exclusive(op);
+    const std::uint64_t asked = op.arguments().segment_bytes;
+    const std::uint64_t segment = asked ? op.arguments().combiner.whole_elements(asked) : 0;
+    const std::uint64_t pieces = segment_count(contribution.size, segment);
+    const auto piece_of = [&](auto bytes, std::uint64_t number) {
+        return pieces == 1 ? bytes : runtime::slice(bytes, number * segment, std::min(segment, bytes.size - number * segment));
+    };
+    const std::uint64_t window = std::min({pieces, std::uint64_t{op.pieces_under_way()}, kMostUnderWay});
+    const std::uint64_t room = pieces == 1 ? contribution.size : segment;
+    // What comes is the result of an exclusive scan, but must not be written over what is still to be combined with it.
+    const bool comes_aside = !exclusive || is_in_place(op);
+    const Scratch aside(!is_first && comes_aside ? window * room : 0, contribution);
+    const Scratch sums(!is_first && !is_last && exclusive ? window * room : 0, contribution);
+    const auto slot = [&](const Scratch& memory, std::uint64_t number) {
+        return runtime::slice(memory.bytes(), number % window * room, piece_of(contribution, number).size);
+    };
+    const auto come = [&](std::uint64_t number) { return comes_aside ? slot(aside, number) : piece_of(data, number); };
+
+    std::array<Pending, kMostUnderWay> incoming, outgoing;
+    std::uint64_t posted = 0;
+    for (std::uint64_t number = 0; number < pieces; ++number) {
+        const ConstBytes own = piece_of(contribution, number);
+        const Bytes result = piece_of(data, number);
+        ConstBytes prefix = own;
+        Pending& leaving = outgoing[number % window];
+        if (!is_first) {
+            for (; posted < std::min(pieces, number + window); ++posted)
+                incoming[posted % window] = op.receive(rank - 1, come(posted), posted);
+            co_await incoming[number % window];
+            if (!exclusive || !is_last) {
+                co_await leaving;  // of what was in the same memory before
+                const Bytes sum = exclusive ? slot(sums, number) : result;
+                co_await op.combine(sum, come(number), own);
+                prefix = sum;
+            }
+        }
+        if (!is_last) {
+            co_await leaving;
+            leaving = op.send(rank + 1, prefix, number);
+        }
+        if (is_first && !exclusive) co_await copy_own(op, result, own);
+        if (!is_first && exclusive && comes_aside) co_await op.copy(result, come(number));
+    }
+    for (Pending& pending : outgoing) co_await pending;
+}
+
+}  // namespace rollcall::collectives

@@ -1,0 +1,76 @@
+/// \file
+/// The scan algorithms, one file each: of both, inclusive and exclusive. Arguments: `contribution`, this rank's elements; `data`, where the
+/// combined ones of the ranks up to this one go (exclusive: of those before it; at rank 0 it stays as it is), and where the contribution
+/// may stand; `combiner`. All of them combine in rank order, in an order that the arrivals do not change.
+#pragma once
+
+#include <iterator>
+
+#include "collectives/algorithm.hpp"
+#include "collectives/relay.hpp"
+
+namespace rollcall::collectives {
+
+Task scan_linear(Operation& op);
+Task scan_recursive_doubling(Operation& op);
+Task scan_shared_memory(Operation& op);
+
+inline bool is_exclusive(const Operation& op) { return op.call().kind == OperationKind::exclusive_scan; }
+
+/// Whether the contribution stands where the result goes.
+inline bool is_in_place(const Operation& op) {
+    return op.arguments().data.data && op.arguments().contribution.data == op.arguments().data.data;
+}
+
+inline constexpr AlgorithmEntry kScanAlgorithms[] = {
+    {.operation = OperationKind::scan,
+     .name = "linear",
+     .aliases = {"lin", "chain"},
+     .algorithm = &scan_linear,
+     .summary = "a chain of ranks that combine pieces with their own and pass them on",
+     .limits = "waits for all ranks before, by its nature",
+     .segmented = true},
+    {.operation = OperationKind::scan,
+     .name = "recursive_doubling",
+     .aliases = {"rd"},
+     .algorithm = &scan_recursive_doubling,
+     .summary = "log2 n steps, in which each rank sends what it has to one twice as far away as before",
+     .paper = "Hillis, Steele: Data parallel algorithms",
+     .limits = "waits for all ranks before, by its nature"},
+    {.operation = OperationKind::scan,
+     .name = "shared_memory",
+     .aliases = {"shm"},
+     .algorithm = &scan_shared_memory,
+     .summary = "each rank writes its elements into memory that the ranks of its node share, where those after it combine them",
+     .paper = kNodeMemory,
+     .limits = "waits for all ranks before, by its nature",
+     .needs = Condition::node_memory | Condition::whole_pieces},
+};
+
+inline constexpr Rule kScanRules[] = {
+    {kAnyBytes, kAnyRanks, named(kScanAlgorithms, "shared_memory"),
+     "ranks of one node: what each brings is copied into shared memory once, and combined there", Condition::node_memory},
+    {64 << 10, kAnyRanks, named(kScanAlgorithms, "recursive_doubling"), "short messages: log2 n steps, and no more"},
+    {kAnyBytes,
+     kAnyRanks,
+     named(kScanAlgorithms, "linear"),
+     "long messages: each port carries them once, in pieces, and each rank combines once, whatever the number of ranks",
+     {},
+     &combining_segment},
+};
+
+// The other operation has the same.
+constexpr AlgorithmEntry exclusive(AlgorithmEntry entry) {
+    entry.operation = OperationKind::exclusive_scan;
+    return entry;
+}
+inline constexpr AlgorithmEntry kExclusiveScanAlgorithms[] = {exclusive(kScanAlgorithms[0]), exclusive(kScanAlgorithms[1]),
+                                                              exclusive(kScanAlgorithms[2])};
+constexpr Rule exclusive(Rule rule) {
+    rule.algorithm = kExclusiveScanAlgorithms + (rule.algorithm - kScanAlgorithms);
+    return rule;
+}
+inline constexpr Rule kExclusiveScanRules[] = {exclusive(kScanRules[0]), exclusive(kScanRules[1]), exclusive(kScanRules[2])};
+static_assert(std::size(kExclusiveScanAlgorithms) == std::size(kScanAlgorithms) && std::size(kExclusiveScanRules) == std::size(kScanRules));
+
+}  // namespace rollcall::collectives

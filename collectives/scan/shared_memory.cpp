@@ -1,0 +1,107 @@
+// Scan through node memory, our own, after the non-blocking model of P. Patarasuk and X. Yuan, "Efficient MPI_Bcast across different
+// process arrival patterns", section 3.1.
+//
+// Idea: what is short each rank writes into memory that the ranks of the node share, for those after it, and combines what those before it
+// have written, in rank order: nobody waits for a rank that forwards. What is long goes down the chain of ranks, in pieces: each rank
+// combines what the one before it has written with its own, where it stands, and writes that for the next one, so that it combines once.
+//
+// Example, n = 3, short, a copy or a combination takes 1, all arrive at 0: 0 and 1 write until 1; 0 has its own then and copies it until 2;
+// 1 copies a until 2 and combines it with b until 3; 2 copies a until 2, and combines it with b until 3, and with c until 4.
+#include <algorithm>
+#include <optional>
+
+#include "collectives/combining.hpp"
+#include "collectives/published.hpp"
+#include "collectives/scan/scan.hpp"
+
+namespace rollcall::collectives {
+namespace {
+
+using transport::Bytes;
+using transport::ConstBytes;
+
+/// So much is read by all that come after.
+constexpr std::uint64_t kShort = 4096;
+
+Task combine_those_before(Operation& op) {
+    const int rank = op.rank();
+    const auto contribution = op.arguments().contribution;
+    const auto data = op.arguments().data;
+    if (rank + 1 < op.size()) co_await publish_all(op, kHigherRanks, contribution);
+    if (rank == 0) {
+        if (!is_exclusive(op)) co_await copy_own(op, data, contribution);
+        co_return;
+    }
+    // Beside the result, if the own elements stand there.
+    const Scratch aside(!is_exclusive(op) && is_in_place(op) ? data.size : 0, data);
+    const Bytes sum = is_exclusive(op) || !is_in_place(op) ? data : aside.bytes();
+    for (int before = 0; before < rank; ++before) {
+        Reading reading(op, before, true, data.size);
+        while (!reading.complete()) {
+            co_await op.until([&] { return reading.is_here(); });
+            if (before == 0)
+                co_await copy_what_is_here(op, reading, sum);
+            else
+                co_await combine_what_is_here(op, reading, sum, sum);
+        }
+    }
+    if (!is_exclusive(op)) co_await op.combine(data, sum, contribution);
+}
+
+/// What came, of the ranks before, and of this one: into `sum` goes what the next rank gets, and into `result` what this one gets.
+Task take(Operation& op, ConstBytes come, ConstBytes own, Bytes sum, Bytes result) {
+    if (!is_exclusive(op) || op.rank() + 1 < op.size()) co_await op.combine(sum, come, own);
+    if (is_exclusive(op)) co_await op.copy(result, come);
+}
+
+/// This rank's place in the chain. All waits are in one place, so that nobody keeps room in the memory that another one needs to go on.
+Task pass_along(Operation& op) {
+    const int rank = op.rank();
+    const auto contribution = op.arguments().contribution;
+    const auto data = op.arguments().data;
+    const std::uint64_t size = data.size;
+    const bool exclusive = is_exclusive(op), is_first = rank == 0, is_last = rank + 1 == op.size();
+    const Scratch memory(exclusive && !is_first && !is_last ? size : 0, contribution);
+    // What goes on. (At rank 0 its own.)
+    const Bytes sum = exclusive ? memory.bytes() : data;
+    std::optional<Reading> in;
+    std::optional<Publication> out;
+    if (!is_first) in.emplace(op, rank - 1, false, size);
+    if (!is_last) out.emplace(op, rank + 1, size);
+    const auto piece_of = [&](auto all, ConstBytes come) { return runtime::slice(all, in->offset(), come.size); };
+    bool has_room = false;
+    const auto can_go_on = [&] {
+        const std::uint64_t ready = in ? in->offset() : size;
+        has_room = out && !out->complete() && ready >= std::min(size, out->offset() + runtime::kPieceOfNode) && out->has_room();
+        return has_room || (in && !in->complete() && in->is_here());
+    };
+    while ((in && !in->complete()) || (out && !out->complete())) {
+        co_await op.until(can_go_on);
+        if (has_room && !out->by_message()) {
+            co_await op.copy(out->room(), out->next_of(is_first ? contribution : ConstBytes(sum)));
+            out->publish();
+        }
+        if (!in || in->complete() || !in->is_here()) continue;
+        const bool by_message = in->by_message();
+        const ConstBytes come = in->bytes();
+        if (!by_message) co_await take(op, come, piece_of(contribution, come), piece_of(sum, come), piece_of(data, come));
+        if (!in->let_go()) co_await op.failure();
+        if (!by_message) continue;
+        const Scratch received(size, contribution);
+        co_await op.receive(rank - 1, received.bytes(), kPublishedStep);
+        co_await take(op, received.bytes(), contribution, sum, data);
+    }
+    if (out && out->by_message()) co_await op.send(rank + 1, is_first ? contribution : ConstBytes(sum), kPublishedStep);
+    if (is_first && !exclusive) co_await copy_own(op, data, contribution);
+}
+
+}  // namespace
+
+Task scan_shared_memory(Operation& op) {
+    if (op.arguments().data.size <= kShort)
+        co_await combine_those_before(op);
+    else
+        co_await pass_along(op);
+}
+
+}  // namespace rollcall::collectives

@@ -1,0 +1,168 @@
+// Schedules of allreduces for known arrivals: the sorted linear tree and the pre-reduced ring. (The straggler's: schedule_parts_test.cpp.)
+#include <algorithm>
+#include <bitset>
+#include <tuple>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "collectives/schedules/pre_reduced_ring.hpp"
+#include "collectives/schedules/sorted_linear_tree.hpp"
+#include "tests/unit/random.hpp"
+
+namespace rollcall::collectives {
+namespace {
+
+using Contributions = std::bitset<64>;
+
+/// Each contribution gets to each rank once, and what goes in place of something is complete.
+void expect_reduced_to_all(std::vector<ChunkMessage> messages, int P, int chunks) {
+    const auto ranks = static_cast<std::size_t>(P), count = static_cast<std::size_t>(chunks);
+    std::vector<Contributions> has(ranks * count);
+    for (std::size_t cell = 0; cell < has.size(); ++cell) has[cell].set(cell / count);
+    const auto cell = [&](int rank, int chunk) -> Contributions& {
+        return has[static_cast<std::size_t>(rank) * count + static_cast<std::size_t>(chunk)];
+    };
+    std::stable_sort(messages.begin(), messages.end(), [](const auto& one, const auto& other) { return one.round < other.round; });
+    for (auto begin = messages.begin(); begin != messages.end();) {
+        const auto end = std::find_if(begin, messages.end(), [&](const ChunkMessage& message) { return message.round != begin->round; });
+        std::vector<Contributions> payloads;
+        for (auto message = begin; message != end; ++message) payloads.push_back(cell(message->sender, message->chunk));
+        for (auto message = begin; message != end; ++message) {
+            ASSERT_NE(message->sender, message->receiver);
+            const Contributions& payload = payloads[static_cast<std::size_t>(message - begin)];
+            Contributions& own = cell(message->receiver, message->chunk);
+            if (message->combine) {
+                ASSERT_TRUE((own & payload).none()) << "a contribution twice";
+                own |= payload;
+            } else {
+                ASSERT_EQ(payload.count(), ranks) << "a chunk that is not complete";
+                own = payload;
+            }
+        }
+        begin = end;
+    }
+    for (const Contributions& contributions : has) ASSERT_EQ(contributions.count(), ranks);
+}
+
+/// The messages of each rank alone are those of all that concern it.
+template <class Make>
+void expect_same_alone(const Make& make, const std::vector<ChunkMessage>& all, int P) {
+    for (int rank = 0; rank < P; ++rank) {
+        std::vector<ChunkMessage> its = all;
+        std::erase_if(its, [&](const ChunkMessage& message) { return message.sender != rank && message.receiver != rank; });
+        ASSERT_EQ(make(rank), its) << rank;
+    }
+}
+
+void sort_by_round(std::vector<ChunkMessage>& messages) {
+    std::sort(messages.begin(), messages.end(),
+              [](const auto& one, const auto& other) { return std::tuple(one.round, one.sender) < std::tuple(other.round, other.sender); });
+}
+
+std::vector<Nanoseconds> some_arrivals(std::mt19937_64& random, int P) {
+    std::vector<Nanoseconds> arrivals(static_cast<std::size_t>(P), 0);
+    const std::uint64_t most = std::vector<std::uint64_t>{1, 30, 1000, 100'000}[random() % 4];
+    for (Nanoseconds& arrival : arrivals) arrival = static_cast<Nanoseconds>(random() % most);
+    return arrivals;
+}
+
+TEST(SortedLinearTree, ReducesToAll) {
+    std::mt19937_64 random = seeded_random();
+    for (int P = 1; P <= 20; ++P)
+        for (const int pieces : {1, 2, 9, 40}) {
+            const std::vector<int> order = order_of_arrival(some_arrivals(random, P));
+            const std::vector<ChunkMessage> messages = sorted_linear_tree(order, pieces);
+            expect_reduced_to_all(messages, P, pieces);
+            expect_same_alone([&](int rank) { return sorted_linear_tree(order, pieces, rank); }, messages, P);
+            ASSERT_EQ(messages.size(), static_cast<std::size_t>(2 * (P - 1) * pieces));
+            int rounds = 0;
+            for (const ChunkMessage& message : messages) rounds = std::max(rounds, message.round + 1);
+            ASSERT_EQ(rounds, P > 1 ? 2 * P + pieces - 3 : 0);
+            if (HasFatalFailure()) return;
+        }
+}
+
+TEST(SortedLinearTree, TheExampleInItsFile) {
+    auto messages = sorted_linear_tree(std::vector{2, 0, 1}, 2);
+    std::sort(messages.begin(), messages.end(),
+              [](const auto& one, const auto& other) { return std::tuple(one.round, one.sender) < std::tuple(other.round, other.sender); });
+    EXPECT_EQ(messages, (std::vector<ChunkMessage>{{0, 2, 0, 0, true},
+                                                   {1, 0, 1, 0, true},
+                                                   {1, 2, 0, 1, true},
+                                                   {2, 0, 1, 1, true},
+                                                   {2, 1, 2, 0, false},
+                                                   {3, 1, 2, 1, false},
+                                                   {3, 2, 0, 0, false},
+                                                   {4, 2, 0, 1, false}}));
+}
+
+TEST(PreReducedRing, ReducesToAllWhateverTheArrivals) {
+    std::mt19937_64 random = seeded_random();
+    for (int repetition = 0; repetition < 300; ++repetition) {
+        const int P = 1 + static_cast<int>(random() % 24);
+        const std::vector<Nanoseconds> arrivals = some_arrivals(random, P);
+        const auto messages = pre_reduced_ring(arrivals, 10);
+        expect_reduced_to_all(messages, P, P);
+        expect_same_alone([&](int rank) { return pre_reduced_ring(arrivals, 10, rank); }, messages, P);
+        ASSERT_EQ(messages.size(), static_cast<std::size_t>(2 * P * (P - 1)));
+        if (HasFatalFailure()) return;
+    }
+}
+
+TEST(PreReducedRing, IsThePlainRingWhereAllArriveAtOnce) {
+    for (int P = 1; P <= 17; ++P) {
+        std::vector<ChunkMessage> ring;
+        for (int block = 0; block < P; ++block)
+            for (int i = 0; i < 2 * (P - 1); ++i) ring.push_back({i, (block + i) % P, (block + i + 1) % P, block, i < P - 1});
+        // Times of less than a message apart do not count, but for the order.
+        std::vector<Nanoseconds> arrivals;
+        for (int rank = 0; rank < P; ++rank) arrivals.push_back(5 * rank);
+        EXPECT_EQ(pre_reduced_ring(std::vector<Nanoseconds>(static_cast<std::size_t>(P), 7), 10), ring) << P;
+        EXPECT_EQ(pre_reduced_ring(arrivals, 10), ring) << P;
+    }
+}
+
+TEST(PreReducedRing, TheExampleInItsFile) {
+    auto messages = pre_reduced_ring(std::vector<Nanoseconds>{0, 0, 20}, 10);
+    sort_by_round(messages);
+    EXPECT_EQ(messages, (std::vector<ChunkMessage>{{1, 1, 2, 0, true},
+                                                   {2, 1, 2, 1, true},
+                                                   {3, 0, 2, 0, true},
+                                                   {3, 2, 0, 2, true},
+                                                   {4, 0, 1, 2, true},
+                                                   {4, 2, 0, 1, true},
+                                                   {5, 0, 1, 1, false},
+                                                   {5, 1, 2, 2, false},
+                                                   {5, 2, 0, 0, false},
+                                                   {6, 0, 1, 0, false},
+                                                   {6, 1, 2, 1, false},
+                                                   {6, 2, 0, 2, false}}));
+}
+
+// In the ring a rank sends one message in a round at most; and it is no longer than the plain one.
+TEST(PreReducedRing, MakesNoRoundFuller) {
+    std::mt19937_64 random = seeded_random();
+    for (int repetition = 0; repetition < 300; ++repetition) {
+        const int P = 2 + static_cast<int>(random() % 20);
+        auto messages = pre_reduced_ring(some_arrivals(random, P), 10);
+        sort_by_round(messages);
+        int begins = messages.back().round;
+        for (const ChunkMessage& message : messages)
+            if (!message.combine) begins = std::min(begins, message.round);
+        for (std::size_t i = 1; i < messages.size(); ++i) {
+            const ChunkMessage &before = messages[i - 1], &message = messages[i];
+            ASSERT_FALSE(message.round >= begins && message.round == before.round && message.sender == before.sender);
+        }
+        ASSERT_LE(messages.back().round - begins, 2 * (P - 1));
+    }
+}
+
+TEST(ChunkMessages, StepsOfARank) {
+    const std::vector<ChunkMessage> messages = {{1, 0, 1, 3, true}, {0, 1, 2, 3, true}, {1, 1, 0, 5, false}, {1, 2, 1, 1, false}};
+    EXPECT_EQ(steps_of(messages, 1),
+              (std::vector<Step>{{0, 2, 3, Step::send}, {1, 0, 5, Step::send}, {1, 2, 1, Step::replace}, {1, 0, 3, Step::combine}}));
+}
+
+}  // namespace
+}  // namespace rollcall::collectives

@@ -2,13 +2,11 @@
 /// The collective operations of the C++ and the C face: each is a call of its row. A function that is not said to begin or to plan
 /// something returns when this rank's part is done.
 #include <cstdio>
-#include <span>
 
 #include <fmt/format.h>
 #include <rollcall/error.hpp>
 
-#include "api/c.hpp"
-#include "api/collective.hpp"
+#include "api/c_collective.hpp"
 
 namespace rollcall {
 namespace {
@@ -165,39 +163,6 @@ void Communicator::check_result(std::size_t all, std::size_t own, int root, cons
 namespace c {
 namespace {
 
-using Options = rollcall_collective_options;
-
-/// The three forms of `make_call`, which makes the Collective.
-template <class Make>
-rollcall_status call(const rollcall_communicator* communicator, const Options* options, Make&& make_call) noexcept {
-    return guarded([&] {
-        rollcall::CollectiveOptions how = options_of(options);
-        rollcall_call_record* const record = options ? options->record : nullptr;
-        rollcall::CallRecord times;
-        if (record) {
-            give(record, record_of(times), "the record");  // a wrong one before anything is sent
-            how.record = &times;
-        }
-        make_call(checked(communicator)).call(how);
-        if (record) give(record, record_of(times), "the record");
-    });
-}
-template <class Make>
-rollcall_status start_call(const rollcall_communicator* communicator, const Options* options, rollcall_request** request,
-                           Make&& make_call) noexcept {
-    return start(request, [&] { return make_call(checked(communicator)).start(options_of(options)); });
-}
-template <class Make>
-rollcall_status plan_call(const rollcall_communicator* communicator, const Options* options, rollcall_predictor predictor,
-                          rollcall_plan** plan, Make&& make_call) noexcept {
-    return make_plan(plan, [&] { return make_call(checked(communicator)).plan(plan_options_of(options, predictor)); });
-}
-
-Blocks blocks_of(const Communicator& communicator, const std::uint64_t* counts, const std::uint64_t* offsets) {
-    const auto ranks = static_cast<std::size_t>(communicator.size());
-    if (!counts) return Blocks();
-    return offsets ? Blocks(std::span(counts, ranks), std::span(offsets, ranks)) : Blocks(std::span(counts, ranks));
-}
 auto broadcast_of(void* data, std::uint64_t bytes, int root) {
     return [=](const Communicator& communicator) { return broadcast_on(communicator, data, bytes, root); };
 }

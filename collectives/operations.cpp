@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "collectives/allgather/allgather.hpp"
 #include "collectives/allreduce/allreduce.hpp"
+#include "collectives/alltoall/alltoall.hpp"
 #include "collectives/barrier/barrier.hpp"
 #include "collectives/broadcast/broadcast.hpp"
 #include "collectives/gather/gather.hpp"
@@ -31,6 +33,19 @@ constexpr OperationRow kRows[] = {
      .reaches = "from each of",
      .algorithms = kGatherAlgorithms,
      .rules = kGatherRules},
+    {.kind = OperationKind::allgather,
+     .contribution = {.reads = Who::everybody, .extent = Extent::block},
+     .data = {.writes = Who::everybody, .extent = Extent::blocks},
+     .reaches = "from each of",
+     .algorithms = kAllgatherAlgorithms,
+     .rules = kAllgatherRules},
+    {.kind = OperationKind::alltoall,
+     .contribution = {.reads = Who::everybody, .extent = Extent::blocks},
+     .data = {.writes = Who::everybody, .extent = Extent::blocks},
+     .personal = true,
+     .reaches = "from each to each of",
+     .algorithms = kAlltoallAlgorithms,
+     .rules = kAlltoallRules},
     {.kind = OperationKind::reduce,
      .contribution = {.reads = Who::everybody, .extent = Extent::message},
      .data = {.writes = Who::root, .extent = Extent::message},

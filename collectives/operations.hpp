@@ -59,6 +59,8 @@ struct OperationRow {
     Operand contribution = {}, data = {}, result = {};
     /// Elements that all ranks bring become one. The contributions then differ, though the extent is that of a message.
     bool combines = false;
+    /// Each rank brings a block for each: block r of what it brings is for rank r, and block r of what it gets is from rank r.
+    bool personal = false;
     std::string_view reaches;  ///< "broadcast of 8 bytes `to` 4 ranks"
     std::span<const AlgorithmEntry> algorithms;
     std::span<const Rule> rules;

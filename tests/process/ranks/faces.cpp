@@ -117,8 +117,9 @@ ROLLCALL_SCENARIO(faces) {
         check(why.starts_with(name + (row.moves_data ? " of 8 bytes " : " of ")), "it says '{}'", why);
     }
     const Error unknown = expect_error(ErrorCode::invalid_argument, "an unknown operation", [&] { world.explain("reduce everything", 8); });
-    check(std::string(unknown.what()).find("broadcast, scatter, gather, reduce, allreduce, barrier") != std::string::npos, "it says '{}'",
-          unknown.what());
+    check(std::string(unknown.what()).find("broadcast, scatter, gather, allgather, alltoall, reduce, allreduce, barrier") !=
+              std::string::npos,
+          "it says '{}'", unknown.what());
 }
 
 // What people have in their hands: containers, arrays, structures.

@@ -1,0 +1,45 @@
+/// \file
+/// The three forms of each collective operation in the C face, by what makes the call: a function of the communicator.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "api/c.hpp"
+#include "api/collective.hpp"
+
+namespace rollcall::c {
+
+template <class Make>
+rollcall_status call(const rollcall_communicator* communicator, const rollcall_collective_options* options, Make&& make_call) noexcept {
+    return guarded([&] {
+        CollectiveOptions how = options_of(options);
+        rollcall_call_record* const record = options ? options->record : nullptr;
+        CallRecord times;
+        if (record) {
+            give(record, record_of(times), "the record");  // a wrong one before anything is sent
+            how.record = &times;
+        }
+        make_call(checked(communicator)).call(how);
+        if (record) give(record, record_of(times), "the record");
+    });
+}
+template <class Make>
+rollcall_status start_call(const rollcall_communicator* communicator, const rollcall_collective_options* options,
+                           rollcall_request** request, Make&& make_call) noexcept {
+    return start(request, [&] { return make_call(checked(communicator)).start(options_of(options)); });
+}
+template <class Make>
+rollcall_status plan_call(const rollcall_communicator* communicator, const rollcall_collective_options* options,
+                          rollcall_predictor predictor, rollcall_plan** plan, Make&& make_call) noexcept {
+    return make_plan(plan, [&] { return make_call(checked(communicator)).plan(plan_options_of(options, predictor)); });
+}
+
+inline Blocks blocks_of(const Communicator& communicator, const std::uint64_t* counts, const std::uint64_t* offsets) {
+    const auto ranks = static_cast<std::size_t>(communicator.size());
+    if (!counts) return Blocks();
+    return offsets ? Blocks(std::span(counts, ranks), std::span(offsets, ranks)) : Blocks(std::span(counts, ranks));
+}
+
+}  // namespace rollcall::c

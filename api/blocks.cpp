@@ -46,7 +46,7 @@ void check_overlap(const Block* blocks, int ranks, std::uint64_t unit, const std
 
 }  // namespace
 
-LaidOut lay_out(const Blocks& given, int ranks, int rank, std::uint64_t own, bool written, const std::string& caller) {
+LaidOut lay_out(const Blocks& given, int ranks, int rank, std::optional<std::uint64_t> own, bool written, const std::string& caller) {
     const IntegerList &counts = given.counts(), &offsets = given.offsets();
     const std::uint64_t unit = given.unit();
     const char* const units = unit == 1 && given.room() > collectives::kMostBytes ? "bytes" : "elements";
@@ -63,15 +63,14 @@ LaidOut lay_out(const Blocks& given, int ranks, int rank, std::uint64_t own, boo
             refuse(caller, fmt::format("the block of rank {} ({} {} from {} on) ends beyond what a buffer can have: {} bytes", i, count,
                                        units, offset, collectives::kMostBytes));
         if (next > given.room())
-            refuse(caller, fmt::format("the block of rank {} ({} elements from {} on) ends outside of the root's data, which has {}", i,
-                                       count, offset, given.room()));
+            refuse(caller, fmt::format("the block of rank {} ({} elements from {} on) ends outside of the data, which has {}", i, count,
+                                       offset, given.room()));
         blocks[static_cast<std::size_t>(i)] = {offset * unit, count * unit};
         last = std::max(last, bytes);
     }
-    const std::uint64_t counted = rank < 0 ? own : blocks[static_cast<std::size_t>(rank)].size;
-    if (counted != own)
+    if (const std::uint64_t counted = own ? blocks[static_cast<std::size_t>(rank)].size : 0; own && counted != *own)
         refuse(caller,
-               fmt::format("the block of this rank has {} {}, and its count is {}: give the same", own / unit, units, counted / unit));
+               fmt::format("the block of this rank has {} {}, and its count is {}: give the same", *own / unit, units, counted / unit));
     if (written && offsets) check_overlap(blocks.get(), ranks, unit, caller);
     return {std::move(blocks), last};
 }

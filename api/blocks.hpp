@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <rollcall/blocks.hpp>
@@ -20,8 +21,9 @@ struct LaidOut {
     std::uint64_t end = 0;  ///< Of the last one, in bytes.
 };
 
-/// `own`: the size of the block of rank `rank`, in bytes (-1: it is none of these). Throws Error{invalid_argument}, which begins with `caller`, when the numbers
-/// are no blocks of `ranks` ranks among the data; when the own block has another size; and when blocks that are written overlap.
-LaidOut lay_out(const Blocks& blocks, int ranks, int rank, std::uint64_t own, bool written, const std::string& caller);
+/// `own`: the size of the block of rank `rank`, in bytes, if it is known otherwise. Throws Error{invalid_argument}, which begins with
+/// `caller`, when the numbers are no blocks of `ranks` ranks among the data; when the own block has another size; and when blocks that are
+/// written overlap.
+LaidOut lay_out(const Blocks& blocks, int ranks, int rank, std::optional<std::uint64_t> own, bool written, const std::string& caller);
 
 }  // namespace rollcall

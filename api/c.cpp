@@ -191,7 +191,7 @@ rollcall_status rollcall_init_by_unique_id(rollcall_job** job, int rank, int siz
     });
 }
 
-rollcall_status rollcall_init_by_allgather(rollcall_job** job, int rank, int size, rollcall_allgather allgather, void* context) {
+rollcall_status rollcall_init_by_allgather(rollcall_job** job, int rank, int size, rollcall_allgather_function allgather, void* context) {
     return guarded([&] {
         auto& place = checked(job, "the place for the job");
         place = nullptr;

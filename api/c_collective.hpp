@@ -1,18 +1,22 @@
 /// \file
-/// A collective operation of the C face in its three forms.
+/// The three forms of each collective operation in the C face, by what makes the call: a function of the communicator.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
 #include "api/c.hpp"
+#include "api/collective.hpp"
 
 namespace rollcall::c {
 
-/// The three forms of `make_call`, which makes the Collective.
 template <class Make>
 rollcall_status call(const rollcall_communicator* communicator, const rollcall_collective_options* options, Make&& make_call) noexcept {
     return guarded([&] {
-        rollcall::CollectiveOptions how = options_of(options);
+        CollectiveOptions how = options_of(options);
         rollcall_call_record* const record = options ? options->record : nullptr;
-        rollcall::CallRecord times;
+        CallRecord times;
         if (record) {
             give(record, record_of(times), "the record");  // a wrong one before anything is sent
             how.record = &times;
@@ -30,6 +34,12 @@ template <class Make>
 rollcall_status plan_call(const rollcall_communicator* communicator, const rollcall_collective_options* options,
                           rollcall_predictor predictor, rollcall_plan** plan, Make&& make_call) noexcept {
     return make_plan(plan, [&] { return make_call(checked(communicator)).plan(plan_options_of(options, predictor)); });
+}
+
+inline Blocks blocks_of(const Communicator& communicator, const std::uint64_t* counts, const std::uint64_t* offsets) {
+    const auto ranks = static_cast<std::size_t>(communicator.size());
+    if (!counts) return Blocks();
+    return offsets ? Blocks(std::span(counts, ranks), std::span(offsets, ranks)) : Blocks(std::span(counts, ranks));
 }
 
 }  // namespace rollcall::c

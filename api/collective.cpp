@@ -1,5 +1,9 @@
 #include "api/collective.hpp"
 
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+
 #include <fmt/format.h>
 #include <rollcall/error.hpp>
 
@@ -111,6 +115,10 @@ inline void Collective::check_buffers(const runtime::Arguments& given, const cha
     const auto is_missing = [](const auto& argument) { return !argument.data && argument.size > 0; };
     if (is_missing(given.contribution) || is_missing(given.data) || is_missing(given.result))
         Communicator::Implementation::refuse_buffer(bytes_, caller(form).c_str());
+    if (row_.personal && given.contribution.data && given.contribution.data == given.data.data && given.data.size > 0)
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("{} on {}: what is received would overwrite what is sent: give the result a place of its own", caller(form),
+                                here().state.group->name));
 }
 
 // A planned call begins before its caller by itself.
@@ -159,30 +167,64 @@ std::string Collective::explain(const CollectiveOptions& options, bool is_planne
 
 // --- of blocks of own sizes ------------------------------------------------------------------------------------------
 
+std::uint64_t CollectiveOfBlocks::prepare_one_list(Prepared& prepared, bool is_root, const std::string& caller) const {
+    const Communicator::Implementation& here = call_.here();
+    const auto& row = call_.row_;
+    const int ranks = here.state.group->size, rank = here.state.rank;
+    LaidOut all;
+    for (const collectives::Slot slot : collectives::kSlots) {
+        const Operand& operand = row.operand(slot);
+        if (operand.extent == collectives::Extent::blocks && operand.is_had(is_root))
+            all = lay_out(blocks_, ranks, rank, is_in_place_ ? std::nullopt : std::optional(call_.bytes_), operand.is_written(is_root),
+                          caller);
+    }
+    collectives::Buffers buffers = call_.buffers_;
+    std::uint64_t bytes = call_.bytes_;
+    if (is_in_place_) {
+        const runtime::Block& own = all.blocks[static_cast<std::size_t>(rank)];
+        bytes = own.size;
+        buffers.contribution = static_cast<std::byte*>(buffers.data) + (buffers.data ? own.offset : 0);
+    }
+    prepared.arguments = collectives::arguments_of(row, buffers, bytes, all.end, is_root);
+    prepared.layout = std::move(all.blocks);
+    prepared.arguments.blocks = prepared.layout.get();
+    if (row.has_root) return prepared.layout ? runtime::kManySizes : bytes;
+    runtime::SumOfSizes counted;
+    for (int each = 0; each < ranks; ++each) counted.add(each, prepared.layout[static_cast<std::size_t>(each)].size);
+    return counted.sum();
+}
+
+std::uint64_t CollectiveOfBlocks::prepare_two_lists(Prepared& prepared, const std::string& caller) const {
+    const Communicator::Implementation& here = call_.here();
+    const int ranks = here.state.group->size, rank = here.state.rank;
+    const LaidOut sent = lay_out(to_send_, ranks, rank, std::nullopt, false, caller + ", what is sent");
+    const std::uint64_t own = sent.blocks[static_cast<std::size_t>(rank)].size;
+    const LaidOut received = lay_out(blocks_, ranks, rank, own, true, caller + ", what is received");
+    prepared.arguments = collectives::arguments_of(call_.row_, call_.buffers_, 0, received.end, false);
+    prepared.arguments.contribution.size = sent.end;
+    auto both = std::make_unique<runtime::Block[]>(2 * static_cast<std::size_t>(ranks));
+    std::copy_n(received.blocks.get(), ranks, both.get());
+    std::copy_n(sent.blocks.get(), ranks, both.get() + ranks);
+    prepared.layout = std::move(both);
+    prepared.arguments.blocks = prepared.layout.get();
+    prepared.arguments.contribution_blocks = prepared.layout.get() + ranks;
+    return runtime::kManySizes;
+}
+
 CollectiveOfBlocks::Prepared CollectiveOfBlocks::prepare(const CollectiveOptions& options, const char* form) const {
     const int root = call_.check(options, form);
     const Communicator::Implementation& here = call_.here();
-    const int ranks = here.state.group->size, rank = here.state.rank;
-    const bool is_root = rank == root;
     if (call_.bytes_ > collectives::kMostBytes) here.refuse_buffer(call_.bytes_, call_.caller(form).c_str());
     Prepared prepared;
-    LaidOut all;
-    for (const collectives::Slot slot : collectives::kSlots) {
-        const Operand& operand = call_.row_.operand(slot);
-        if (operand.extent == collectives::Extent::blocks && operand.is_had(is_root))
-            all = lay_out(blocks_, ranks, rank, call_.bytes_, operand.is_written(is_root),
-                          fmt::format("{} on {}", call_.caller(form), here.state.group->name));
-    }
-    prepared.arguments = collectives::arguments_of(call_.row_, call_.buffers_, call_.bytes_, all.end, is_root);
+    const std::string caller = fmt::format("{} on {}", call_.caller(form), here.state.group->name);
+    const std::uint64_t sizes =
+        call_.row_.personal ? prepare_two_lists(prepared, caller) : prepare_one_list(prepared, here.state.rank == root, caller);
     call_.check_buffers(prepared.arguments, form);
-    prepared.layout = std::move(all.blocks);
-    prepared.arguments.blocks = prepared.layout.get();
 
     const auto method = here.method(call_.row_, here.situation_of_blocks(), options);
     prepared.algorithm = method.selection.entry;
     prepared.arguments.segment_bytes = method.segment_bytes;
-    prepared.call =
-        collectives::make_call(*prepared.algorithm, root, prepared.layout ? runtime::kManySizes : call_.bytes_, method.segment_bytes);
+    prepared.call = collectives::make_call(*prepared.algorithm, root, sizes, method.segment_bytes);
     prepared.call.own_sizes = true;
     return prepared;
 }

@@ -56,6 +56,13 @@ class Collective {
 /// The same for blocks of own sizes. `bytes`: of this rank's block.
 class CollectiveOfBlocks {
   public:
+    /// The same where the own block stands in its place in the data, which all ranks have.
+    CollectiveOfBlocks(const Communicator& communicator, runtime::OperationKind kind, void* data, const Blocks& blocks)
+        : call_(communicator, kind, {.data = data}, 0, -1), blocks_(blocks), is_in_place_(true) {}
+    /// Where each rank brings a block for each: those that it sends, and those that it receives.
+    CollectiveOfBlocks(const Communicator& communicator, runtime::OperationKind kind, const collectives::Buffers& buffers,
+                       const Blocks& to_send, const Blocks& to_receive)
+        : call_(communicator, kind, buffers, 0, -1), blocks_(to_receive), to_send_(to_send) {}
     CollectiveOfBlocks(const Communicator& communicator, runtime::OperationKind kind, const collectives::Buffers& buffers,
                        const Blocks& blocks, std::uint64_t bytes, int root)
         : call_(communicator, kind, buffers, bytes, root), blocks_(blocks) {}
@@ -69,9 +76,13 @@ class CollectiveOfBlocks {
         Layout layout;  ///< `arguments` refer to it.
     };
     Prepared prepare(const CollectiveOptions& options, const char* form) const;
+    /// Fills the arguments and the layout. Returns what is told of the sizes.
+    std::uint64_t prepare_one_list(Prepared& prepared, bool is_root, const std::string& caller) const;
+    std::uint64_t prepare_two_lists(Prepared& prepared, const std::string& caller) const;
 
     Collective call_;
-    Blocks blocks_;
+    Blocks blocks_, to_send_;
+    bool is_in_place_ = false;
 };
 
 }  // namespace rollcall

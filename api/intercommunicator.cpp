@@ -126,7 +126,7 @@ void Intercommunicator::Implementation::give_exchanged(const IntergroupCall& cal
         return;
     }
     if (call.blocks) {
-        LaidOut laid = lay_out(*call.blocks, other.size, -1, 0, true, fmt::format("{} on {}", kind_of(call).name, both.name()));
+        LaidOut laid = lay_out(*call.blocks, other.size, 0, std::nullopt, true, fmt::format("{} on {}", kind_of(call).name, both.name()));
         prepared.layout = std::move(laid.blocks);
         arguments.blocks = prepared.layout.get();
         arguments.data.size = laid.end;

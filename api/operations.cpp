@@ -2,12 +2,10 @@
 /// The collective operations of the C++ and the C face, but for those that combine (reductions.cpp): each is a call of its row. A function
 /// that is not said to begin or to plan something returns when this rank's part is done.
 #include <cstdio>
-#include <span>
 
 #include <fmt/format.h>
 #include <rollcall/error.hpp>
 
-#include "api/c.hpp"
 #include "api/c_collective.hpp"
 #include "api/collective.hpp"
 
@@ -124,11 +122,6 @@ void Communicator::check_blocks(std::size_t all, std::size_t one, int root, cons
 namespace c {
 namespace {
 
-Blocks blocks_of(const Communicator& communicator, const std::uint64_t* counts, const std::uint64_t* offsets) {
-    const auto ranks = static_cast<std::size_t>(communicator.size());
-    if (!counts) return Blocks();
-    return offsets ? Blocks(std::span(counts, ranks), std::span(offsets, ranks)) : Blocks(std::span(counts, ranks));
-}
 auto broadcast_of(void* data, std::uint64_t bytes, int root) {
     return [=](const Communicator& communicator) { return broadcast_on(communicator, data, bytes, root); };
 }

@@ -193,10 +193,11 @@ Plan Communicator::Implementation::plan(Prepared prepared, const PlanOptions& op
     for (std::size_t rank = 1; rank < all.size(); ++rank)
         if (!all[rank].call.agrees_with(all[0].call))
             throw Error(ErrorCode::mismatch,
-                        fmt::format("the plans of {} do not match: rank 0 plans {}, rank {} plans {}. All ranks must plan the same "
+                        fmt::format("the plans of {} do not match: rank 0 plans {}, rank {} plans {}{}. All ranks must plan the same "
                                     "operation with the same root, size and algorithm",
                                     state.group->name, to_string(all[0].call, &collectives::algorithm_name), rank,
-                                    to_string(all[rank].call, &collectives::algorithm_name)),
+                                    to_string(all[rank].call, &collectives::algorithm_name),
+                                    all[rank].call.counts_others(all[0].call) ? ", and counts other sizes for the blocks" : ""),
                         static_cast<int>(rank));
     // Predictions of different hosts are put in order. The next plan of this communicator finds its clock there.
     own->agree_on_clock(known_by_all, Job::kClockWindow.count());

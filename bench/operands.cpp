@@ -23,6 +23,11 @@ float summand(std::uint64_t key, std::uint64_t i, int rank) {
     return static_cast<float>(key_of({key, i}) % 1024 + static_cast<std::uint64_t>(rank));
 }
 
+/// The size of the block that one rank has for another one, where sizes are own ones: the same sizes for each rank, in another order.
+std::uint64_t size_between(const std::vector<std::uint64_t>& sizes, int from, int to) {
+    return sizes[(static_cast<std::size_t>(from) + static_cast<std::size_t>(to)) % sizes.size()];
+}
+
 std::uint64_t key_of_piece(std::uint64_t key, int rank) { return key_of({key, static_cast<std::uint64_t>(rank)}); }
 
 }  // namespace
@@ -54,6 +59,13 @@ collectives::Buffers Operands::buffers() {
 }
 
 CollectiveOfBlocks Operands::collective_of_blocks() {
+    if (row_.personal) {
+        // From rank s to rank r as from r to s.
+        between_.clear();
+        for (int rank = 0; rank < world_.size(); ++rank) between_.push_back(size_between(sizes_, world_.rank(), rank));
+        return {world_, row_.kind, buffers(), Blocks(between_), Blocks(between_)};
+    }
+    if (!row_.has_root) return {world_, row_.kind, buffers(), Blocks(sizes_), sizes_[static_cast<std::size_t>(world_.rank())], -1};
     return {world_, row_.kind, buffers(), is_root() ? Blocks(sizes_) : Blocks(), sizes_[static_cast<std::size_t>(world_.rank())], root_};
 }
 
@@ -66,12 +78,19 @@ std::vector<Operands::Piece> Operands::pieces(Slot slot) {
     const Operand& operand = row_.operand(slot);
     if (!operand.is_had(is_root())) return {};
     const std::span<std::byte> all(buffer(slot));
-    if (operand.extent != Extent::blocks) return {{operand.extent == Extent::block ? world_.rank() : root_, all}};
+    if (operand.extent != Extent::blocks) {
+        const int rank = operand.extent == Extent::block ? world_.rank() : root_;
+        return {{rank, rank, all}};
+    }
     std::vector<Piece> blocks;
     std::uint64_t offset = 0;
     for (int rank = 0; rank < world_.size(); ++rank) {
-        const std::uint64_t size = sizes_.empty() ? bytes_ : sizes_[static_cast<std::size_t>(rank)];
-        blocks.push_back({rank, all.subspan(offset, size)});
+        const std::uint64_t size = sizes_.empty()  ? bytes_
+                                   : row_.personal ? size_between(sizes_, world_.rank(), rank)
+                                                   : sizes_[static_cast<std::size_t>(rank)];
+        const bool is_sent = slot == Slot::contribution;
+        const int number = !row_.personal ? rank : is_sent ? world_.rank() * world_.size() + rank : rank * world_.size() + world_.rank();
+        blocks.push_back({rank, number, all.subspan(offset, size)});
         offset += size;
     }
     return blocks;
@@ -80,7 +99,7 @@ std::vector<Operands::Piece> Operands::pieces(Slot slot) {
 void Operands::prepare(std::uint64_t key) {
     for (const Slot slot : kSlots)
         for (const Piece& piece : pieces(slot))
-            (row_.operand(slot).is_written(is_root()) ? poison : fill)(piece.bytes, key_of_piece(key, piece.rank));
+            (row_.operand(slot).is_written(is_root()) ? poison : fill)(piece.bytes, key_of_piece(key, piece.number));
     if (!row_.combines) return;
     std::vector<std::byte>& own = buffer(Slot::contribution);
     for (std::uint64_t i = 0; i < own.size() / kElement; ++i) {
@@ -117,7 +136,7 @@ std::optional<std::string> Operands::find_wrong(std::uint64_t key) {
         if (!operand.is_written(is_root())) continue;
         const bool blocks = operand.extent == Extent::blocks;
         for (const Piece& piece : pieces(slot))
-            if (const auto wrong = bench::find_wrong(piece.bytes, key_of_piece(key, piece.rank)))
+            if (const auto wrong = bench::find_wrong(piece.bytes, key_of_piece(key, piece.number)))
                 return fmt::format("byte {}{} on rank {} is not what rank {} sent", *wrong,
                                    blocks ? fmt::format(" of block {}", piece.rank) : "", world_.rank(), blocks ? piece.rank : root_);
     }

@@ -45,9 +45,9 @@ class Operands {
     void spoil();
 
   private:
-    /// A message, or a block: of this rank.
+    /// A message, or a block: of this rank. The number is that of what it holds, which another rank has, too.
     struct Piece {
-        int rank;
+        int rank, number;
         std::span<std::byte> bytes;
     };
     std::vector<std::byte>& buffer(collectives::Slot slot) { return buffers_[static_cast<std::size_t>(slot)]; }
@@ -60,8 +60,9 @@ class Operands {
 
     const Communicator& world_;
     const collectives::OperationRow& row_;
-    std::uint64_t bytes_;               ///< kOwnSizes: see sizes_.
-    std::vector<std::uint64_t> sizes_;  ///< Of the blocks, where they have own ones.
+    std::uint64_t bytes_;                 ///< kOwnSizes: see sizes_.
+    std::vector<std::uint64_t> sizes_;    ///< Of the blocks, where they have own ones.
+    std::vector<std::uint64_t> between_;  ///< Of those of this rank for each, which its last call was told.
     int root_;
     std::array<std::vector<std::byte>, collectives::kSlots.size()> buffers_;
 };

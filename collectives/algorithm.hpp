@@ -111,6 +111,8 @@ inline constexpr std::string_view kTraeff = "Träff: On Optimal Trees for Irregu
 
 inline constexpr std::string_view kThakur = "Thakur, Rabenseifner, Gropp: Optimization of collective communication operations in MPICH";
 
+inline constexpr std::string_view kBruck = "Bruck, Ho, Kipnis, Upfal, Weathersby: Efficient algorithms for all-to-all communications";
+
 inline constexpr std::string_view kNodeMemory = "Our own, after the non-blocking model of Patarasuk and Yuan";
 
 inline constexpr std::uint64_t kAnyBytes = std::numeric_limits<std::uint64_t>::max();

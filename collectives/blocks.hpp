@@ -27,6 +27,16 @@ inline transport::Bytes block_of(const Operation& op, int rank) {
     return blocks_of(arguments.data, op.call().bytes, static_cast<std::size_t>(rank), 1);
 }
 
+/// What a rank has for another one, or for itself, where all have something for all: the same for all, or a block for each.
+using BlockFor = transport::ConstBytes (*)(const Operation& op, int rank);
+inline transport::ConstBytes same_for_all(const Operation& op, int) { return op.arguments().contribution; }
+inline transport::ConstBytes block_for(const Operation& op, int rank) {
+    const runtime::Arguments& arguments = op.arguments();
+    if (arguments.contribution_blocks) [[unlikely]]
+        return runtime::slice(arguments.contribution, arguments.contribution_blocks[rank].offset, arguments.contribution_blocks[rank].size);
+    return runtime::slice(arguments.contribution, op.call().bytes * static_cast<std::uint64_t>(rank), op.call().bytes);
+}
+
 /// Copies a block of this rank to where it goes, if it is not there already.
 inline Pending copy_own(Operation& op, transport::Bytes into, transport::ConstBytes from) {
     return from.data && from.data == into.data ? Pending() : op.copy(into, from);

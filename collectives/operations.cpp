@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "collectives/allgather/allgather.hpp"
 #include "collectives/allreduce/allreduce.hpp"
+#include "collectives/alltoall/alltoall.hpp"
 #include "collectives/barrier/barrier.hpp"
 #include "collectives/broadcast/broadcast.hpp"
 #include "collectives/gather/gather.hpp"
@@ -33,6 +35,19 @@ constexpr OperationRow kRows[] = {
      .reaches = "from each of",
      .algorithms = kGatherAlgorithms,
      .rules = kGatherRules},
+    {.kind = OperationKind::allgather,
+     .contribution = {.reads = Who::everybody, .extent = Extent::block},
+     .data = {.writes = Who::everybody, .extent = Extent::blocks},
+     .reaches = "from each of",
+     .algorithms = kAllgatherAlgorithms,
+     .rules = kAllgatherRules},
+    {.kind = OperationKind::alltoall,
+     .contribution = {.reads = Who::everybody, .extent = Extent::blocks},
+     .data = {.writes = Who::everybody, .extent = Extent::blocks},
+     .personal = true,
+     .reaches = "from each to each of",
+     .algorithms = kAlltoallAlgorithms,
+     .rules = kAlltoallRules},
     {.kind = OperationKind::reduce,
      .contribution = {.reads = Who::everybody, .extent = Extent::message},
      .data = {.writes = Who::root, .extent = Extent::message},
@@ -108,8 +123,9 @@ static_assert(std::all_of(kOperationNames.begin(), kOperationNames.end(),
 const OperationRow& operation(OperationKind kind) noexcept { return kRows[kRowOf[index_of(kind)]]; }
 
 const OperationRow* find_operation(std::string_view wanted) noexcept {
-    const auto found = std::find_if(std::begin(kRows), std::end(kRows), [&](const OperationRow& row) { return name(row.kind) == wanted; });
-    return found == std::end(kRows) ? nullptr : &*found;
+    const auto rows = operations();
+    const auto found = std::find_if(rows.begin(), rows.end(), [&](const OperationRow& row) { return name(row.kind) == wanted; });
+    return found == rows.end() ? nullptr : &*found;
 }
 
 std::span<const OperationRow> operations() noexcept { return std::span(kRows).first(std::size(kRows) - kBetweenGroups); }

@@ -65,6 +65,8 @@ struct OperationRow {
     /// The result is `data`.
     bool combines = false;
     Prefix prefix = Prefix::none;
+    /// Each rank brings a block for each: block r of what it brings is for rank r, and block r of what it gets is from rank r.
+    bool personal = false;
     std::string_view reaches;  ///< "broadcast of 8 bytes `to` 4 ranks"
     std::span<const AlgorithmEntry> algorithms;
     std::span<const Rule> rules;
@@ -100,7 +102,7 @@ struct OperationRow {
 
 /// The row of an operation. The kind must be one that has algorithms.
 const OperationRow& operation(OperationKind kind) noexcept;
-/// The same by its name, or null.
+/// One of operations() by its name, or null.
 const OperationRow* find_operation(std::string_view name) noexcept;
 std::span<const OperationRow> operations() noexcept;
 /// Those between two groups. What a rank gets are the blocks of the other group. (operations() are the others.)

@@ -1,12 +1,89 @@
 #include "collectives/published.hpp"
 
-#include "collectives/combining.hpp"
-
+#include <algorithm>
+#include <deque>
 #include <vector>
 
 #include "collectives/blocks.hpp"
+#include "collectives/combining.hpp"
 
 namespace rollcall::collectives {
+namespace {
+
+struct Outgoing {
+    Outgoing(Operation& op, int its_reader, transport::ConstBytes its_data)
+        : publication(op, its_reader, its_data.size), to(its_reader), data(its_data) {}
+    bool can_go_on() { return !publication.complete() && publication.has_room(); }
+    Publication publication;
+    int to;
+    transport::ConstBytes data;
+};
+
+struct Block {
+    Block(Operation& op, int from, bool for_everybody, transport::Bytes its_place)
+        : reading(op, from, for_everybody, its_place.size), place(its_place) {}
+    bool can_go_on() { return !reading.complete() && reading.is_here(); }
+    Reading reading;
+    transport::Bytes place;
+};
+
+/// Null: none of these can go on.
+template <class Uses>
+auto* find_ready(Uses& uses) {
+    const auto found = std::find_if(uses.begin(), uses.end(), [](auto& use) { return use.can_go_on(); });
+    return found == uses.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+Task publish_and_copy(Operation& op, bool for_everybody, BlockFor block) {
+    const int n = op.size(), rank = op.rank();
+    std::deque<Outgoing> outgoing;
+    std::deque<Block> incoming;
+    std::vector<Pending> sends;
+    for (int i = 1; i < n; ++i) {
+        const int other = (rank + n - i) % n;
+        incoming.emplace_back(op, other, for_everybody, block_of(op, other));
+    }
+    bool has_begun = false;
+    std::size_t missing = incoming.size();
+    Outgoing* out = nullptr;
+    Block* in = nullptr;
+    while (!has_begun || !outgoing.empty() || missing > 0) {
+        co_await op.until([&] {
+            out = find_ready(outgoing);
+            in = out ? nullptr : find_ready(incoming);
+            return out || in || (!has_begun && op.has_arrived());
+        });
+        if (!has_begun && op.has_arrived()) {
+            has_begun = true;
+            if (for_everybody && n > 1) outgoing.emplace_back(op, kEverybody, block(op, rank));
+            for (int i = 1; i < n && !for_everybody; ++i) {
+                const int other = (rank + i) % n;
+                outgoing.emplace_back(op, other, block(op, other));
+            }
+        } else if (out) {
+            if (out->publication.by_message()) {
+                for (int i = 1; i < n; ++i)
+                    if (const int other = (rank + i) % n; out->to == kEverybody || out->to == other)
+                        sends.push_back(op.send(other, out->data, kPublishedStep));
+            } else {
+                co_await op.copy(out->publication.room(), out->publication.next_of(out->data));
+                out->publication.publish();
+            }
+            if (std::all_of(outgoing.begin(), outgoing.end(), [](const Outgoing& each) { return each.publication.complete(); })) {
+                outgoing.clear();
+                co_await copy_own(op, block_of(op, rank), block(op, rank));
+            }
+        } else if (in) {
+            co_await copy_what_is_here(op, in->reading, in->place);
+            if (in->reading.complete()) --missing;
+        }
+    }
+    if (n == 1) co_await copy_own(op, block_of(op, rank), block(op, rank));
+    co_await op.all_of(sends);
+}
+
 Task publish_all(Operation& op, int to, transport::ConstBytes data) {
     Publication out(op, to, data.size);
     while (!out.complete()) {

@@ -2,6 +2,7 @@
 /// Whole messages through node memory (runtime/lane/publication.hpp), for the algorithms that need no more than that.
 #pragma once
 
+#include "collectives/blocks.hpp"
 #include "runtime/lane/operation.hpp"
 #include "runtime/lane/publication.hpp"
 
@@ -30,6 +31,10 @@ Task combine_what_is_here(Operation& op, Reading& reading, transport::Bytes into
 /// Combines what each rank publishes for this one, or for everybody, with this rank's own contribution, one after the other in rank order,
 /// into `data`.
 Task combine_in_rank_order(Operation& op, bool for_everybody);
+
+/// Publishes what `block` gives for the others, the same for everybody or for each rank its own, from when the caller has arrived on, and
+/// copies what they publish into their blocks of `data`. Whatever can go on does: nobody is waited for but for its own block.
+Task publish_and_copy(Operation& op, bool for_everybody, BlockFor block);
 
 /// Copies all that rank `from` publishes.
 Task copy_all(Operation& op, int from, bool for_everybody, transport::Bytes into);

@@ -7,8 +7,12 @@ using runtime::Operation;
 using runtime::Pending;
 using runtime::Task;
 
-Roster::Roster(int size, int root)
-    : size_(size), root_(root), place_of_(static_cast<std::size_t>(size), remaining_.end()), has_arrived_(static_cast<std::size_t>(size)) {
+Roster::Roster(int size, int root, Arrived order)
+    : size_(size),
+      root_(root),
+      order_(order),
+      place_of_(static_cast<std::size_t>(size), remaining_.end()),
+      has_arrived_(static_cast<std::size_t>(size)) {
     for (int i = 1; i < size; ++i) {
         const int rank = static_cast<int>((static_cast<long long>(root) + i) % size);
         place_of_[static_cast<std::size_t>(rank)] = remaining_.emplace_hint(remaining_.end(), Knowledge::unknown, i, rank);
@@ -28,7 +32,7 @@ void Roster::move(int rank, Knowledge knowledge, Nanoseconds order) {
 
 void Roster::arrived(int rank) {
     has_arrived_[static_cast<std::size_t>(rank)] = true;
-    move(rank, Knowledge::arrived, arrivals_++);
+    move(rank, Knowledge::arrived, order_ == Arrived::by_rank ? distance(rank) : arrivals_++);
 }
 
 void Roster::predicted(int rank, Nanoseconds when) {
@@ -64,6 +68,27 @@ Task announce_to(Operation& op, int to, const Pending* unless) {
         co_await op.until([&] { return enough() || op.has_arrived() || op.predicted_arrival() != told; });
     }
     if (!enough()) op.announce_arrival(to);
+}
+
+Task serve_as_they_arrive(Operation& op, BlockFor block, Arrived order) {
+    Roster roster(op.size(), op.rank(), order);
+    runtime::Arrivals& arrivals = op.arrivals();
+    co_await op.arrival();
+    Pending ahead;  // one at a time
+    while (!roster.empty()) {
+        // While a block sent ahead moves, nobody else is served: both would leave through the same port.
+        co_await op.until([&] {
+            roster.update(arrivals);
+            return ahead.done() || (ahead.deferred() && roster.someone_waits());
+        });
+        const bool waits = roster.someone_waits();
+        const int rank = roster.take();
+        if (waits)
+            co_await op.send(rank, block(op, rank), 0);
+        else
+            ahead = op.send_ahead(rank, block(op, rank), 0);
+    }
+    co_await ahead;
 }
 
 }  // namespace rollcall::collectives

@@ -6,16 +6,20 @@
 #include <tuple>
 #include <vector>
 
+#include "collectives/blocks.hpp"
 #include "runtime/lane/operation.hpp"
 
 namespace rollcall::collectives {
 
+/// In what order those are served who have arrived.
+enum class Arrived { first_come_first_served, by_rank };
+
 /// The ranks other than the root that are still to be served, in the order in which to serve them as far as is known now:
-/// those who have arrived, first come, first served; then those who are predicted to, the earliest first; then the others
-/// by rank, from the root on. O(log n) for each step and each piece of news.
+/// those who have arrived, first come, first served, or by rank from the root on; then those who are predicted to, the earliest first; then
+/// the others by rank, from the root on. O(log n) for each step and each piece of news.
 class Roster {
   public:
-    Roster(int size, int root);
+    Roster(int size, int root, Arrived order = Arrived::first_come_first_served);
     Roster(const Roster&) = delete;
     Roster& operator=(const Roster&) = delete;
 
@@ -43,6 +47,7 @@ class Roster {
     Nanoseconds distance(int rank) const;
 
     int size_, root_;
+    Arrived order_;
     std::set<Place> remaining_;
     std::vector<std::set<Place>::const_iterator> place_of_;  ///< The end: taken.
     std::vector<bool> has_arrived_;
@@ -56,5 +61,10 @@ runtime::Task announce_to(runtime::Operation& op, int to, const runtime::Pending
 inline runtime::Task announce_to_root(runtime::Operation& op, const runtime::Pending* unless = nullptr) {
     return announce_to(op, op.root(), unless);
 }
+
+/// Waits for this rank's caller; then sends each other rank what `block` gives for it, in one message of step 0: those who have arrived
+/// first, in the order of the roster, and while nobody waits one at a time ahead, to the rank that is expected next. What finds no room
+/// there stays here, while those who arrive are served.
+Task serve_as_they_arrive(Operation& op, BlockFor block, Arrived order);
 
 }  // namespace rollcall::collectives

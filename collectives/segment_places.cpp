@@ -10,13 +10,7 @@
 namespace rollcall::collectives {
 namespace {
 
-// Odd, so that no difference of sizes is lost, and different between ranks in all bits (the finalizer of MurmurHash3).
-std::uint64_t weight_of(int rank) {
-    std::uint64_t x = static_cast<std::uint64_t>(rank) + 0x9e3779b97f4a7c15ull;
-    x = (x ^ x >> 33) * 0xff51afd7ed558ccdull;
-    x = (x ^ x >> 33) * 0xc4ceb9fe1a85ec53ull;
-    return (x ^ x >> 33) | 1;
-}
+using runtime::weight_of;
 
 template <class Message>
 transport::Bytes bytes_of(Message& message) {

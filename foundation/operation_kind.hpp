@@ -33,7 +33,9 @@ enum class OperationKind : std::uint8_t {
     intergroup_gather,
     intergroup_reduce,
     intergroup_allreduce,
-    intergroup_alltoall
+    intergroup_alltoall,
+    allgather,
+    alltoall
 };
 
 struct OperationName {
@@ -69,6 +71,8 @@ inline constexpr std::array kOperationNames = {
     OperationName{OperationKind::intergroup_reduce, "intergroup_reduce", "", true},
     OperationName{OperationKind::intergroup_allreduce, "intergroup_allreduce", "", true},
     OperationName{OperationKind::intergroup_alltoall, "intergroup_alltoall", "", true},
+    OperationName{OperationKind::allgather, "allgather", "ROLLCALL_ALLGATHER"},
+    OperationName{OperationKind::alltoall, "alltoall", "ROLLCALL_ALLTOALL"},
 };
 inline constexpr std::size_t kOperationKinds = kOperationNames.size();
 

@@ -22,25 +22,8 @@ Task scatter_online_linear(Operation& op) {
         co_await received;
         co_return;
     }
-    Roster roster(op.size(), op.root());
-    runtime::Arrivals& arrivals = op.arrivals();
-    co_await op.arrival();
-    Pending ahead;  // one at a time
-    while (!roster.empty()) {
-        // While a block sent ahead moves, nobody else is served: both would leave through the same port.
-        co_await op.until([&] {
-            roster.update(arrivals);
-            return ahead.done() || (ahead.deferred() && roster.someone_waits());
-        });
-        const bool waits = roster.someone_waits();
-        const int rank = roster.take();
-        const auto block = block_of(op, rank);
-        if (waits)
-            co_await op.send(rank, block, 0);
-        else
-            ahead = op.send_ahead(rank, block, 0);
-    }
-    co_await ahead;
+    constexpr BlockFor kBlock = [](const Operation& its, int rank) -> transport::ConstBytes { return block_of(its, rank); };
+    co_await serve_as_they_arrive(op, kBlock, Arrived::first_come_first_served);
     co_await copy_own(op, result, block_of(op, op.rank()));
 }
 

@@ -54,7 +54,8 @@ class IntegerList {
 /// the call with them returns, and by start_ and plan_ functions no longer.
 ///
 /// Only who has all blocks (the root of a scatter or gather) gives numbers. The others call with Blocks(), and with their own block,
-/// whose size must be what the root counts for it: else Error{mismatch} on both.
+/// whose size must be what the root counts for it: else Error{mismatch} on both. In an allgather all ranks have all blocks, and give the
+/// same counts; offsets may differ. In an alltoall each rank gives the counts of what it sends and of what it receives.
 class Blocks {
   public:
     constexpr Blocks() = default;

@@ -15,6 +15,7 @@
 #include <rollcall/blocks.hpp>
 #include <rollcall/buffer.hpp>
 #include <rollcall/collective_options.hpp>
+#include <rollcall/exchanges.hpp>
 #include <rollcall/plan.hpp>
 #include <rollcall/reducing_operations.hpp>
 #include <rollcall/request.hpp>
@@ -37,7 +38,7 @@ using Tag = std::uint64_t;
 /// Error{peer_failed} names a rank that died; Error{mismatch} both calls of ranks that called different things; Error{timeout} what did not
 /// end in time. After a failed collective operation the communicator's operations all fail at once, with the same reason; point-to-point
 /// messages between living ranks go on.
-class ROLLCALL_EXPORT Communicator : public ReducingOperations {
+class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges {
   public:
     Communicator();
     ~Communicator();
@@ -140,6 +141,7 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations {
 
     // --- collective --------------------------------------------------------------------------------------------------
     // Each operation in three forms: the call, start_ (a request), and plan_ (an operation that is repeated, see Plan; collective).
+    // allgather() and alltoall() are in exchanges.hpp.
 
     /// Returns on each rank after all ranks have called it.
     void barrier(const CollectiveOptions& options = {}) const;

@@ -64,8 +64,8 @@ struct CallRecord {
 /// clocks of its ranks, which takes some tens of milliseconds, unless Job::synchronize_clocks() was called before.
 ///
 /// Buffers: from begin() on (without it: from run() or start() on) until run() or wait() returns, the plan may write where
-/// results go: the message of a broadcast where it is not the root's, the block of a scatter, the data at the root of a gather. What is
-/// sent is read only from run() or start() on. All buffers must stay as long as the plan.
+/// results go: the message of a broadcast where it is not the root's, the block of a scatter, the data at the root of a gather, all blocks
+/// of an allgather or alltoall. What is sent is read only from run() or start() on. All buffers must stay as long as the plan.
 ///
 /// Threads: one at a time may use a plan; different plans may be used by different threads, in any order: a plan has its
 /// own messages and its own count of iterations, so that ranks need not call different plans in the same order.

@@ -82,9 +82,9 @@ rollcall_status rollcall_make_unique_id(rollcall_unique_id* id);
 /* Joins the job of this unique id; collective. */
 rollcall_status rollcall_init_by_unique_id(rollcall_job** job, int rank, int size, const rollcall_unique_id* id);
 /* Gives `bytes` bytes of each process to all, in rank order; `all` has size times as many. Returns 0 when that has worked. */
-typedef int (*rollcall_allgather)(void* context, const void* mine, size_t bytes, void* all);
+typedef int (*rollcall_allgather_function)(void* context, const void* mine, size_t bytes, void* all);
 /* Joins a job whose ranks are told of each other by one call of `allgather`; collective. */
-rollcall_status rollcall_init_by_allgather(rollcall_job** job, int rank, int size, rollcall_allgather allgather, void* context);
+rollcall_status rollcall_init_by_allgather(rollcall_job** job, int rank, int size, rollcall_allgather_function allgather, void* context);
 
 /* Waits for all ranks, closes connections, and frees the job, also when it fails; collective. Only when something is still under way
  * here is nothing done: then the status is ROLLCALL_STATE, and the job is as it was. (In a forked child, too.) */
@@ -322,6 +322,7 @@ void rollcall_queue_free(rollcall_queue* queue);
 #endif
 #pragma GCC visibility pop
 
-#include <rollcall/reductions.h>
+#include <rollcall/exchanges.h>  /* allgather and alltoall */
+#include <rollcall/reductions.h> /* reduce and what else combines */
 
 #endif

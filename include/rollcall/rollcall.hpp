@@ -16,6 +16,7 @@
 #include <rollcall/communicator.hpp>
 #include <rollcall/completion_queue.hpp>
 #include <rollcall/error.hpp>
+#include <rollcall/exchanges.hpp>
 #include <rollcall/intercommunicator.hpp>
 #include <rollcall/job.hpp>
 #include <rollcall/plan.hpp>

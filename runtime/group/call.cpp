@@ -6,6 +6,17 @@
 
 namespace rollcall::runtime {
 
+std::optional<std::uint64_t> SumOfSizes::in_other(const SumOfSizes& other, int rank, std::uint64_t size) const {
+    // For a rank whose block is not the one, a size that a block can have comes out with a chance of 1 in 2^24.
+    constexpr std::uint64_t kLargest = std::uint64_t{1} << 40;
+    const std::uint64_t weight = weight_of(rank);
+    std::uint64_t inverse = weight;  // right in the last three bits
+    for (int bits = 3; bits < 64; bits *= 2) inverse *= 2 - weight * inverse;
+    const std::uint64_t its_size = size + (other.sum_ - sum_) * inverse;
+    if (its_size > kLargest) return std::nullopt;
+    return its_size;
+}
+
 std::string to_string(const Call& call) {
     const std::string root = call.root < 0 ? "" : fmt::format("root={}, ", call.root);
     if (call.reduction)
@@ -15,7 +26,8 @@ std::string to_string(const Call& call) {
         return call.own_sizes
                    ? fmt::format("{}(blocks of own sizes)", name(call.kind))
                    : fmt::format("{}(blocks of {} and {} bytes)", name(call.kind), call.bytes, std::uint64_t{call.segment_bytes});
-    if (call.root < 0) return fmt::format("{}()", name(call.kind));
+    const bool moves_blocks = call.kind == OperationKind::allgather || call.kind == OperationKind::alltoall;
+    if (call.root < 0 && !moves_blocks) return fmt::format("{}()", name(call.kind));
     if (call.own_sizes) return fmt::format("{}({}blocks of own sizes)", name(call.kind), root);
     return fmt::format("{}({}{} bytes)", name(call.kind), root, call.bytes);
 }

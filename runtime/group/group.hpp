@@ -18,7 +18,8 @@ struct Group {
     std::vector<int> world;                 ///< World rank of each member; empty: the identity.
     std::vector<std::uint64_t> first_slot;  ///< On each member's board; empty: slot 0 on all.
     bool has_slots = true;                  ///< False when some member had no slots left: notices go by message.
-    /// Of an intercommunicator: so many of the first members are one of its two groups, the others are the other one. 0: there is one group.
+    /// Of an intercommunicator: so many of the first members are one of its two groups, the others are the other one. 0: there is one
+    /// group.
     int first_group = 0;
 
     int world_rank(int rank) const noexcept { return world.empty() ? rank : world[static_cast<std::size_t>(rank)]; }

@@ -278,6 +278,9 @@ class alignas(64) Engine final : public transport::Sink {
     void on_control(const CollectiveHeader& header, transport::ConstBytes payload);
     /// `mine`: what this rank called, or (`whose`, a world rank) another one, of which this rank knows.
     void mismatch(CommunicatorState& communicator, std::uint64_t sequence, const Call& mine, const Call& other, int source, int whose = -1);
+    /// Of calls that differ in the sizes that each counts for all blocks.
+    void mismatch_of_counts(CommunicatorState& communicator, std::uint64_t sequence, const Call& mine, const Call& other, int source);
+    /// Where there is no root: what this rank counts from rank `with`, and what comes. Else
     /// `with`: the rank of the communicator that is the root, or whose block it is where this one is the root.
     void mismatch_of_sizes(Operation& operation, int with, std::uint64_t at_root, std::uint64_t elsewhere);
     /// The same of the ranks from `first` to `last` together, of which several have other blocks than the root counts.

@@ -221,7 +221,16 @@ EarlyMessage& Engine::keep(const Incoming& message) {
 
 bool Engine::fits(Transfer& transfer, const Call& call, int caller, std::uint64_t size) {
     if (transfer.operation && !transfer.operation->call_.is_same_as(call) && !fits_own_size(transfer, call, caller, size)) return false;
-    if (size <= transfer.buffer.size) return true;
+    if (size == transfer.buffer.size) return true;
+    if (transfer.operation && transfer.operation->call_.is_among_all()) [[unlikely]] {
+        Operation& operation = *transfer.operation;
+        const std::uint64_t counted = transfer.buffer.size;
+        const int member = rank_in(*operation.communicator_.group, transfer.peer());
+        finish(transfer);
+        mismatch_of_sizes(operation, member, counted, size);
+        return false;
+    }
+    if (size < transfer.buffer.size) return true;
     finish_failed(transfer, Error(ErrorCode::truncated,
                                   fmt::format("a message of {} bytes with tag {} from {} was received into a buffer of {} bytes: "
                                               "receive into one that is at least as long",

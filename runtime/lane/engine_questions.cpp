@@ -85,7 +85,30 @@ void Engine::on_entered(const CollectiveHeader& header) {
     }
 }
 
+// Whose block is counted otherwise is said where this rank is still in the call, and knows what it counts.
+void Engine::mismatch_of_counts(CommunicatorState& communicator, std::uint64_t sequence, const Call& mine, const Call& other, int source) {
+    const Group& group = *communicator.group;
+    const Operation* const operation = find_active(group.id, sequence);
+    const Block* const blocks = operation ? operation->arguments_.blocks : nullptr;
+    std::string what = fmt::format("other sizes than rank {}", communicator.rank);
+    for (int rank = 0; blocks && rank < group.size; ++rank)
+        if (const auto other_size = SumOfSizes(mine.bytes).in_other(SumOfSizes(other.bytes), rank, blocks[rank].size)) {
+            what = fmt::format("{} bytes for the block of rank {}, and rank {} counts {}", *other_size, rank, communicator.rank,
+                               blocks[rank].size);
+            break;
+        }
+    break_communicator(
+        communicator, sequence,
+        Error(ErrorCode::mismatch,
+              fmt::format("the calls at sequence {} of communicator {} do not match: in {} rank {} counts {}. All ranks must "
+                          "give the same size for the block of each",
+                          sequence, group.name, to_string(mine), rank_in(group, source), what),
+              source),
+        true);
+}
+
 void Engine::mismatch(CommunicatorState& communicator, std::uint64_t sequence, const Call& mine, const Call& other, int source, int whose) {
+    if (mine.counts_others(other)) return mismatch_of_counts(communicator, sequence, mine, other, source);
     const Group& group = *communicator.group;
     int first = whose < 0 ? communicator.rank : rank_in(group, whose), second = rank_in(group, source);
     const Call *first_call = &mine, *second_call = &other;
@@ -108,6 +131,17 @@ void Engine::mismatch(CommunicatorState& communicator, std::uint64_t sequence, c
 }
 
 void Engine::mismatch_of_sizes(Operation& operation, int with, std::uint64_t at_root, std::uint64_t elsewhere) {
+    if (operation.call_.is_among_all()) {
+        const Group& group = *operation.communicator_.group;
+        return break_communicator(
+            operation.communicator_, operation.sequence(),
+            Error(ErrorCode::mismatch,
+                  fmt::format("the calls at sequence {} of communicator {} do not match: in {} rank {} sends {} bytes to rank {}, which "
+                              "counts {} from it. Who receives must count for each rank what that one counts for it",
+                              operation.sequence(), group.name, to_string(operation.call_), with, elsewhere, operation.rank(), at_root),
+                  group.world_rank(with)),
+            true);
+    }
     const int other = operation.rank() == operation.root() ? with : operation.rank();
     tell_sizes(operation, with, fmt::format("{} bytes for rank {}, whose block has {}", at_root, other, elsewhere));
 }

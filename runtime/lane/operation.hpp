@@ -40,18 +40,21 @@ struct Block {
 
 /// What an algorithm is given. The spans and buffers stay the caller's.
 struct Arguments {
-    transport::Bytes data;               ///< Broadcast: the message. Exchange, gather, and scatter (only read): all blocks, rank by rank.
+    transport::Bytes data;               ///< Broadcast: the message. Exchange, gather, allgather, alltoall, and scatter (only read): all
+                                         ///< blocks, rank by rank.
                                          ///< Reduce (at the root), allreduce, scans: where the result goes; may be the contribution.
                                          ///< Reduce_scatter: where this rank's block of it goes; may be its place in the contribution.
-    transport::ConstBytes contribution;  ///< Exchange, gather: this rank's block. What combines: its elements.
+    transport::ConstBytes contribution;  ///< Exchange, gather, allgather: this rank's block. Alltoall: its blocks for all, rank by rank.
+                                         ///< What combines: its elements.
     transport::Bytes result;             ///< Scatter: where this rank's block goes.
-    /// Gather, scatter: where the block of each rank is in `data`, at the root where blocks have own sizes. Null: they have one size, and
-    /// stand one behind the other.
+    /// Gather, scatter: where the block of each rank is in `data`, at the root where blocks have own sizes; allgather, alltoall: the same
+    /// on all ranks. Null: they have one size, and stand one behind the other.
     const Block* blocks = nullptr;
-    std::uint64_t segment_bytes = 0;         ///< Piece of a pipelined transfer; 0: whole.
-    const Nanoseconds* oracle = nullptr;     ///< The arrival time of each rank, known beforehand (simulation only).
-    ClockSynchronization* clocks = nullptr;  ///< Synchronisation of clocks: this rank's part.
-    Combiner combiner = {};                  ///< Reduce, ...: what makes one element of two.
+    const Block* contribution_blocks = nullptr;  ///< Alltoall: the same of the contribution.
+    std::uint64_t segment_bytes = 0;             ///< Piece of a pipelined transfer; 0: whole.
+    const Nanoseconds* oracle = nullptr;         ///< The arrival time of each rank, known beforehand (simulation only).
+    ClockSynchronization* clocks = nullptr;      ///< Synchronisation of clocks: this rank's part.
+    Combiner combiner = {};                      ///< Reduce, ...: what makes one element of two.
 };
 
 using Algorithm = Task (*)(Operation&);

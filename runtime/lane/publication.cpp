@@ -167,7 +167,7 @@ bool Reading::find() {
         return false;
     }
     if (size != size_) {
-        const bool reads_at_root = operation_.rank() == operation_.root();
+        const bool reads_at_root = operation_.root() < 0 || operation_.rank() == operation_.root();
         operation_.engine().mismatch_of_sizes(operation_, publisher_, reads_at_root ? size_ : size, reads_at_root ? size : size_);
         return false;
     }

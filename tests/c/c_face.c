@@ -289,6 +289,7 @@ int main(void) {
     collectives(world, rank, size);
     blocks(world, rank, size);
     reductions(world, rank, size);
+    exchanges(world, rank, size);
     blocks_of_own_sizes(world, rank, size);
     completion_queues(world, rank, size);
     communicators(world, rank, size);

@@ -135,6 +135,15 @@ using DoubleArray = std::array<double, 2>;
     CASE(Blocks(counts, integers), Blocks(counts, v));
     CASE(Blocks(counts), Blocks(bits));
     CASE(world.send(counts, 1), world.send(sizes, 1));
+    CASE(world.allgather(x, v), world.allgather(x, constant));
+    CASE(world.allgather(v), world.allgather(constant));
+    CASE(world.allgather(1.0, v), world.start_allgather(1.0, v));
+    CASE(world.allgather(v, v, sizes), world.allgather(v, integers, sizes));
+    CASE(world.plan_allgather(v, v, plan), world.plan_allgather(v, Vector(8), plan));
+    CASE(world.alltoall(v, v), world.alltoall(v, integers));
+    CASE(world.alltoall(Vector(8), v), world.start_alltoall(Vector(8), v));
+    CASE(world.alltoall(v, sizes, v, sizes), world.alltoall(v, sizes, v));
+    CASE(world.alltoall(bytes, sizes, bytes, sizes), world.alltoall(pointer, sizes, bytes, sizes));
     // A request goes into one queue, and stays there.
     CASE(queue.add(std::move(request)), queue.add(request));
     CASE(queue.add(world.start_send(v, 1), &x), queue.add(world.start_send(v, 1), x, &x));

@@ -114,10 +114,12 @@ inline BlocksCall random_call(Random& random, const collectives::AlgorithmEntry&
     return call;
 }
 
+/// Those where the root alone knows all sizes.
 inline std::vector<const collectives::AlgorithmEntry*> algorithms_of_blocks() {
     std::vector<const collectives::AlgorithmEntry*> found;
     for (const auto& entry : collectives::catalogue())
-        if (collectives::operation(entry.operation).has_own_sizes && !entry.needs.contains(collectives::Condition::equal_blocks))
+        if (collectives::operation(entry.operation).has_own_sizes && collectives::operation(entry.operation).has_root &&
+            !entry.needs.contains(collectives::Condition::equal_blocks))
             found.push_back(&entry);
     return found;
 }

@@ -208,14 +208,14 @@ TEST(Intergroup, FullDuplexIsWithinABlockOfTheLeastTime) {
 }
 
 // Settings 1 to 8 (section 5), by equation (5): the sequential root gathering takes so many times as long.
-struct Setting {
+struct PaperSetting {
     int number;
     double p_of, q_of;   ///< Of all ranks.
     std::uint64_t a, b;  ///< The (mean) block of a rank.
     bool is_arithmetic;  ///< Blocks form a sequence 1, 2, 3, ... of something.
     double improvement;
 };
-constexpr Setting kSettings[] = {
+constexpr PaperSetting kSettings[] = {
     {1, 1, 1, 16384, 16384, false, 7.0},   {2, 25, 7, 16384, 16384, false, 4.84}, {3, 25, 7, 32768, 8192, false, 4.21},
     {4, 25, 7, 8192, 32768, false, 6.68},  {5, 1, 1, 16384, 16384, false, 7.0},   {6, 1, 1, 16384, 16384, true, 7.0},
     {7, 25, 7, 16384, 16384, false, 4.84}, {8, 25, 7, 16384, 16384, true, 4.84},
@@ -229,7 +229,7 @@ Sizes blocks_of(int ranks, std::uint64_t mean, bool is_arithmetic) {
 }
 
 TEST(Intergroup, ImprovementsOfThePaper) {
-    for (const Setting& setting : kSettings) {
+    for (const PaperSetting& setting : kSettings) {
         std::vector<double> distances;  // from what is expected of many ranks
         for (const int ranks : {64, 256}) {
             const int p = static_cast<int>(std::lround(ranks * setting.p_of / (setting.p_of + setting.q_of)));

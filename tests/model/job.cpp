@@ -207,13 +207,18 @@ collectives::Part Job::part(const Cell& cell, int rank, Slot slot) const {
     return part_of(cell.row().operand(slot), cell.call.bytes, simulation_.size(), rank);
 }
 
-// What a rank brings: the same from all but where it is combined, a sum of bytes.
-std::uint64_t Job::brought(const Cell& cell, int rank) const {
-    return cell.step + (cell.row().combines ? 1'000 * static_cast<std::uint64_t>(rank + 1) : 0);
+// What a rank brings: the same from all but where it is combined, a sum of bytes, or differs by its receiver.
+std::uint64_t Job::brought(const Cell& cell, int rank, int to) const {
+    const int number = cell.row().personal ? 37 * rank + 101 * to : cell.row().combines ? 1'000 * (rank + 1) : 0;
+    return cell.step + static_cast<std::uint64_t>(number);
 }
 
 std::byte Job::result(const Cell& cell, Slot slot, int rank, std::uint64_t position) const {
     const auto& row = cell.row();
+    if (const std::uint64_t size = cell.call.bytes; row.personal) {
+        const int block = static_cast<int>(position / size);
+        return content(slot == Slot::data ? brought(cell, block, rank) : brought(cell, rank, block), position % size);
+    }
     const bool in_place = steps_[cell.step].in_place;
     const auto [offset, size] = part(cell, rank, Slot::data);
     const bool holds_result = slot == Slot::data || (in_place && row.in_blocks && position >= offset && position < offset + size);
@@ -235,6 +240,9 @@ void Job::caller_arrives(Cell& cell, int rank) {
     for (const Slot slot : kSlots) {
         if (!cell.row().operand(slot).is_read(rank == cell.call.root)) continue;
         const auto [offset, size] = part(cell, rank, slot);
+        for (int to = 0; cell.row().personal && to < simulation_.size(); ++to)
+            cell.buffer(slot).write(brought(cell, rank, to), 0, cell.call.bytes, cell.call.bytes * static_cast<std::uint64_t>(to));
+        if (cell.row().personal) continue;
         const bool in_place = stands_in_place(cell, rank, slot);
         cell.buffer(in_place ? slot_of_blocks(cell.row()) : slot).write(brought(cell, rank), offset, offset + size, in_place ? offset : 0);
     }

@@ -142,7 +142,7 @@ class Job {
         bool stopped = false;
     };
     void prepare(Cell& cell, int rank) const;
-    std::uint64_t brought(const Cell& cell, int rank) const;
+    std::uint64_t brought(const Cell& cell, int rank, int to = 0) const;
     std::byte result(const Cell& cell, collectives::Slot slot, int rank, std::uint64_t position) const;
     bool stands_in_place(const Cell& cell, int rank, collectives::Slot slot) const;
     collectives::Part part(const Cell& cell, int rank, collectives::Slot slot) const;

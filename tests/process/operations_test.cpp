@@ -18,6 +18,9 @@ TEST_P(Operations, EveryAlgorithm) { expect_success(GetParam(), for_all_algorith
 TEST_P(Operations, SeveralAtOnce) { expect_success(GetParam(), for_all_operations("started_calls")); }
 TEST_P(Operations, EveryFace) { expect_success(GetParam(), {"faces"}); }
 TEST_P(Operations, Reductions) { expect_success(GetParam(), {"reductions"}); }
+TEST_P(Operations, Exchanges) {
+    expect_success(GetParam(), {"exchanges", "exchanges_by_all_algorithms:" + std::to_string(seed() % 1'000'000'000)});
+}
 TEST_P(Operations, Containers) { expect_success(GetParam(), {"containers"}); }
 TEST_P(Operations, ImpossibleSizesAreRefused) { expect_success(GetParam(), {"impossible_sizes"}); }
 TEST_P(Operations, PlansWithEveryKindOfPhase) { expect_success(GetParam(), for_all_algorithms("plans", iterations(12))); }
@@ -31,6 +34,15 @@ TEST_P(Operations, BlocksOfOwnSizes) {
 TEST(Blocks, ThatDoNotMatch) { expect_success(3, {"blocks_that_do_not_match:scatter", "blocks_that_do_not_match:gather"}); }
 TEST(Blocks, WithZeroLanding) {
     expect_success(3, {"blocks_by_all_algorithms:" + std::to_string(seed() % 1'000'000'000)}, with({"ROLLCALL_LANDING_BYTES=0"}));
+}
+
+TEST(Exchanges, ThatDoNotMatch) { expect_success(3, {"exchanges_that_do_not_match"}); }
+TEST(Exchanges, OverTcp) {
+    expect_success(4, {"exchanges", "exchanges_by_all_algorithms:" + std::to_string(seed() % 1'000'000'000), "exchanges_that_do_not_match"},
+                   with({"UCX_TLS=tcp,self", "ROLLCALL_NODE_MEMORY=no"}));
+}
+TEST(Exchanges, WithZeroLanding) {
+    expect_success(3, {"exchanges_by_all_algorithms:" + std::to_string(seed() % 1'000'000'000)}, with({"ROLLCALL_LANDING_BYTES=0"}));
 }
 
 TEST(Plans, WithZeroLanding) {

@@ -259,6 +259,8 @@ TEST(Operations, ARowSaysWhoHasHowMuch) {
     EXPECT_EQ(sizes(OperationKind::scatter, 1), (Sizes{0, 0, 10}));
     EXPECT_EQ(sizes(OperationKind::gather, root), (Sizes{10, 50, 0}));
     EXPECT_EQ(sizes(OperationKind::gather, 1), (Sizes{10, 0, 0}));
+    EXPECT_EQ(sizes(OperationKind::allgather, 1), (Sizes{10, 50, 0}));
+    EXPECT_EQ(sizes(OperationKind::alltoall, 1), (Sizes{50, 50, 0}));
     EXPECT_EQ(sizes(OperationKind::reduce, root), (Sizes{10, 10, 0}));
     EXPECT_EQ(sizes(OperationKind::reduce, 1), (Sizes{10, 0, 0}));
     EXPECT_EQ(sizes(OperationKind::allreduce, 1), (Sizes{10, 10, 0}));
@@ -278,6 +280,8 @@ TEST(Operations, TheShapeOfACallFollowsFromItsRow) {
     EXPECT_EQ(shape(OperationKind::broadcast), (Shape{true, true, false}));
     EXPECT_EQ(shape(OperationKind::scatter), (Shape{true, true, true}));
     EXPECT_EQ(shape(OperationKind::gather), (Shape{true, true, true}));
+    EXPECT_EQ(shape(OperationKind::allgather), (Shape{true, false, true}));
+    EXPECT_EQ(shape(OperationKind::alltoall), (Shape{true, false, true}));
     EXPECT_EQ(shape(OperationKind::reduce), (Shape{true, true, false}));
     EXPECT_EQ(shape(OperationKind::allreduce), (Shape{true, false, false}));
     EXPECT_EQ(shape(OperationKind::reduce_scatter), (Shape{true, false, true}));
@@ -314,6 +318,8 @@ TEST(Selection, ExplainsACallInItsOwnWords) {
     EXPECT_EQ(in_words(OperationKind::broadcast), "broadcast of 8 bytes to 4 ranks: linear");
     EXPECT_EQ(in_words(OperationKind::scatter), "scatter of 8 bytes to each of 4 ranks: linear");
     EXPECT_EQ(in_words(OperationKind::gather), "gather of 8 bytes from each of 4 ranks: linear");
+    EXPECT_EQ(in_words(OperationKind::allgather), "allgather of 8 bytes from each of 4 ranks: bruck");
+    EXPECT_EQ(in_words(OperationKind::alltoall), "alltoall of 8 bytes from each to each of 4 ranks: linear");
     EXPECT_EQ(in_words(OperationKind::reduce), "reduce of 8 bytes of 4 ranks: linear");
     EXPECT_EQ(in_words(OperationKind::allreduce), "allreduce of 8 bytes of 4 ranks: recursive_doubling");
     EXPECT_EQ(in_words(OperationKind::reduce_scatter), "reduce_scatter of 8 bytes to each of 4 ranks: recursive_halving");

@@ -36,6 +36,13 @@ TEST(Roster, ArrivedThenPredictedThenUnknown) {
     EXPECT_EQ(drain(roster), (std::vector<int>{5, 1, 3, 2, 7, 4, 6}));
 }
 
+// Where all serve all: were it in the order of arrival, all would begin with the same one.
+TEST(Roster, ThoseWhoHaveArrivedMayGoByRank) {
+    Roster roster(6, 2, Arrived::by_rank);
+    for (const int rank : {0, 1, 5, 3}) roster.arrived(rank);
+    EXPECT_EQ(drain(roster), (std::vector<int>{3, 5, 0, 1, 4}));
+}
+
 TEST(Roster, NewsMoveARank) {
     Roster roster(4, 0);
     for (int rank = 1; rank < 4; ++rank) roster.predicted(rank, 10 * rank);

@@ -255,7 +255,7 @@ ROLLCALL_SCENARIO(blocks_that_are_none) {
         refused("the offset of rank", [&] { world.scatter(all, Blocks(counts, negative), own, 0); });
         refused(fmt::format("{} offsets", ranks - 1),
                 [&] { world.scatter(all, Blocks(counts, std::span(offsets).first(ranks - 1)), own, 0); });
-        refused("ends outside of the root's data", [&] { world.scatter(all, Blocks(counts, beyond), own, 0); });
+        refused("ends outside of the data", [&] { world.scatter(all, Blocks(counts, beyond), own, 0); });
         refused("the block of this rank has 10 elements, and its count is 11", [&] {
             std::vector<long> more(11 * ranks);
             world.scatter(more, Blocks(many), own, 0);

@@ -118,7 +118,9 @@ ROLLCALL_SCENARIO(faces) {
     }
     const Error unknown = expect_error(ErrorCode::invalid_argument, "an unknown operation", [&] { world.explain("reduce everything", 8); });
     check(
-        std::string(unknown.what()).find("broadcast, scatter, gather, reduce, allreduce, reduce_scatter, scan, exclusive_scan, barrier") !=
+        std::string(unknown.what())
+                .find(
+                    "broadcast, scatter, gather, allgather, alltoall, reduce, allreduce, reduce_scatter, scan, exclusive_scan, barrier") !=
             std::string::npos,
         "it says '{}'", unknown.what());
 }

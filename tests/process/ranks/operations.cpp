@@ -43,7 +43,8 @@ class Call {
         for (const Slot slot : kSlots)
             if (row_.operand(slot).is_read(is_root()))
                 for (const Piece& piece : pieces(slot)) {
-                    const std::uint64_t what = row_.combines ? brought(communicator_.rank(), piece.rank, round) : key(piece.rank, round);
+                    const std::uint64_t what =
+                        row_.combines ? brought(communicator_.rank(), piece.number, round) : key(piece.number, round);
                     const std::vector<std::byte> bytes = pattern(bytes_, what);
                     std::copy(bytes.begin(), bytes.end(), piece.where);
                 }
@@ -52,9 +53,9 @@ class Call {
         if (row_.combines) check_sum(round, what);
         for (const Slot slot : kSlots) {
             for (const Piece& piece : row_.combines ? std::vector<Piece>() : pieces(slot))
-                check_pattern(piece.where, bytes_, key(piece.rank, round),
-                              fmt::format("{} {}, round {}, buffer {}, of rank {}", name(row_.kind), what, round, static_cast<int>(slot),
-                                          piece.rank));
+                check_pattern(piece.where, bytes_, key(piece.number, round),
+                              fmt::format("{} {}, round {}, buffer {}, of number {}", name(row_.kind), what, round, static_cast<int>(slot),
+                                          piece.number));
             const std::vector<std::byte>& all = buffer(slot);
             if (all.empty()) continue;
             const auto guards = [](auto first) { return std::all_of(first, first + kGuard, [](std::byte b) { return b == kPoison; }); };
@@ -74,9 +75,9 @@ class Call {
     }
 
   private:
-    // A message, or the block of a rank.
+    // A message, or the block of a rank: its number; where a rank has a block for each, of both.
     struct Piece {
-        int rank;
+        int number;
         std::byte* where;
     };
     static constexpr std::ptrdiff_t kGuard = 32;
@@ -99,8 +100,12 @@ class Call {
         const bool is_own = operand.extent == Extent::block || row_.combines;
         if (operand.extent != Extent::blocks) return {{is_own ? communicator_.rank() : root_, memory(slot)}};
         std::vector<Piece> all;
-        for (int rank = 0; rank < communicator_.size(); ++rank)
-            all.push_back({rank, memory(slot) + static_cast<std::size_t>(rank) * bytes_});
+        for (int rank = 0; rank < communicator_.size(); ++rank) {
+            const int from = slot == Slot::contribution ? communicator_.rank() : rank,
+                      to = slot == Slot::contribution ? rank : communicator_.rank();
+            all.push_back(
+                {row_.personal ? from * communicator_.size() + to : rank, memory(slot) + static_cast<std::size_t>(rank) * bytes_});
+        }
         return all;
     }
     void check_sum(std::uint64_t round, const std::string& what) {

@@ -1,0 +1,74 @@
+/// \file
+/// The allgather algorithms, one file each. Arguments: `contribution`, this rank's block; `data`, where the blocks of all ranks go, in
+/// their order (the contribution may stand in its place there). Blocks have one size, call().bytes; or sizes of their own, which all ranks
+/// have in `blocks`.
+#pragma once
+
+#include "collectives/algorithm.hpp"
+
+namespace rollcall::collectives {
+
+Task allgather_linear(Operation& op);
+Task allgather_ring(Operation& op);
+Task allgather_bruck(Operation& op);
+Task allgather_recursive_doubling(Operation& op);
+Task allgather_neighbour_exchange(Operation& op);
+Task allgather_shared_memory(Operation& op);
+
+inline constexpr AlgorithmEntry kAllgatherAlgorithms[] = {
+    {.operation = OperationKind::allgather,
+     .name = "linear",
+     .aliases = {"lin"},
+     .algorithm = &allgather_linear,
+     .summary = "each rank sends its block to each other one, the next one first",
+     .paper = kThakur,
+     .limits = "where nothing lands early, who sends to a late rank waits for it"},
+    {.operation = OperationKind::allgather,
+     .name = "ring",
+     .algorithm = &allgather_ring,
+     .summary = "blocks go round a ring, from neighbour to neighbour",
+     .paper = kThakur,
+     .limits = "waits for all ranks, by its nature"},
+    {.operation = OperationKind::allgather,
+     .name = "bruck",
+     .algorithm = &allgather_bruck,
+     .summary = "log2 n rounds, for any n; in each the number of blocks that a rank has doubles",
+     .paper = kBruck,
+     .limits = "waits for all ranks, by its nature"},
+    {.operation = OperationKind::allgather,
+     .name = "recursive_doubling",
+     .aliases = {"rd"},
+     .algorithm = &allgather_recursive_doubling,
+     .summary = "log2 n exchanges of all blocks that a rank has, between pairs of ranks",
+     .paper = kThakur,
+     .limits = "waits for all ranks, by its nature; where n is no power of two two more messages, one of all blocks"},
+    {.operation = OperationKind::allgather,
+     .name = "neighbour_exchange",
+     .aliases = {"neighbor_exchange"},
+     .algorithm = &allgather_neighbour_exchange,
+     .summary = "n / 2 exchanges, in turn with the left and the right neighbour, of two blocks each",
+     .paper = "Chen, Zhang, Zhang, Yuan: Performance evaluation of Allgather algorithms on terascale Linux cluster with fast Ethernet",
+     .limits = "waits for all ranks, by its nature; an odd number of ranks takes the ring"},
+    {.operation = OperationKind::allgather,
+     .name = "shared_memory",
+     .aliases = {"shm"},
+     .algorithm = &allgather_shared_memory,
+     .summary = "each rank writes its block into memory that the ranks of its node share; the others copy it out as it comes",
+     .paper = kNodeMemory,
+     .needs = Condition::node_memory,
+     .begins_early = true},
+};
+
+inline constexpr Rule kAllgatherRules[] = {
+    {kAnyBytes, kAnyRanks, named(kAllgatherAlgorithms, "shared_memory"),
+     "ranks of one node: each block is copied into shared memory once, and each rank copies those that are there", Condition::node_memory},
+    {kAnyBytes, 2, named(kAllgatherAlgorithms, "linear"), "one message each way, whatever the algorithm"},
+    {4096, kAnyRanks, named(kAllgatherAlgorithms, "bruck"), "short blocks: log2 n messages leave each rank instead of n - 1"},
+    {kAnyBytes, kAnyRanks, named(kAllgatherAlgorithms, "linear"),
+     "long blocks: each goes straight to each rank, and lands where its rank has not come, so nobody waits for a rank that forwards",
+     Condition::landing},
+    {kAnyBytes, kAnyRanks, named(kAllgatherAlgorithms, "ring"),
+     "long blocks: each rank sends each block once, to its neighbour, which takes it at the same time"},
+};
+
+}  // namespace rollcall::collectives

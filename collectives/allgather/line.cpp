@@ -1,0 +1,55 @@
+#include "collectives/allgather/line.hpp"
+
+namespace rollcall::collectives {
+
+Line::Line(Operation& op, int first) : op_(op), first_(first) {
+    const int n = op.size();
+    if (op.arguments().blocks) {
+        offsets_.push_back(0);
+        for (int at = 0; at < n; ++at) offsets_.push_back(offsets_.back() + block_of(op, (first + at) % n).size);
+    }
+    const auto data = op.arguments().data;
+    if (const auto place = place_in_data()) {
+        bytes_ = runtime::slice(data, *place, offset(n));
+    } else {
+        scratch_.emplace(offset(n), data);
+        bytes_ = scratch_->bytes();
+    }
+}
+
+std::optional<std::uint64_t> Line::place_in_data() const {
+    if (offsets_.empty()) return first_ == 0 ? std::optional<std::uint64_t>(0) : std::nullopt;
+    std::optional<std::uint64_t> begin;
+    for (int at = 0; at < op_.size(); ++at) {
+        const runtime::Block& block = op_.arguments().blocks[(first_ + at) % op_.size()];
+        if (block.size == 0) continue;
+        if (!begin && block.offset >= offset(at)) begin = block.offset - offset(at);
+        if (!begin || block.offset != *begin + offset(at)) return std::nullopt;
+    }
+    return begin.value_or(0);
+}
+
+transport::Bytes Line::blocks(int rank, int count) const {
+    const int at = position(rank);
+    return runtime::slice(bytes_, offset(at), offset(at + count) - offset(at));
+}
+
+Pending Line::put_own() const { return copy_own(op_, blocks(op_.rank(), 1), op_.arguments().contribution); }
+
+Task put_out(Operation& op, const Line& line) {
+    if (line.is_in_data()) co_return;
+    const int n = op.size(), first = line.first();
+    if (op.arguments().blocks) {
+        for (int rank = 0; rank < n; ++rank)
+            if (const auto block = block_of(op, rank); block.size > 0) co_await op.copy(block, line.blocks(rank, 1));
+        co_return;
+    }
+    // Those from the first rank on stand side by side in both, and so do those before it.
+    const auto side_by_side = [&](int from, int count) {
+        return blocks_of(op.arguments().data, op.call().bytes, static_cast<std::size_t>(from), static_cast<std::size_t>(count));
+    };
+    co_await op.copy(side_by_side(first, n - first), line.blocks(first, n - first));
+    if (first > 0) co_await op.copy(side_by_side(0, first), line.blocks(0, first));
+}
+
+}  // namespace rollcall::collectives

@@ -1,0 +1,69 @@
+// Sample sort: each rank has numbers in no order, and in the end those of rank 0 are the smallest, those of rank 1 follow, and so on. An
+// allgather gives all ranks the same samples, from which they take the same borders; an alltoall tells how many numbers go from each to
+// each, and another one, of blocks of own sizes, moves them.
+//
+//     rollcall run -n 4 build/release/examples/09_sample_sort
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include <rollcall/rollcall.hpp>
+
+constexpr std::size_t kNumbers = 100'000, kSamples = 64;  // of each rank
+
+// Where the part of each rank ends: the same on all ranks, because the samples are.
+std::vector<std::uint32_t> borders_from(std::vector<std::uint32_t> samples, std::size_t ranks) {
+    std::sort(samples.begin(), samples.end());
+    std::vector<std::uint32_t> borders;
+    for (std::size_t rank = 1; rank < ranks; ++rank) borders.push_back(samples[rank * kSamples]);
+    return borders;
+}
+
+int main() {
+    try {
+        rollcall::Job job;
+        const rollcall::Communicator& world = job.world();
+        const auto ranks = static_cast<std::size_t>(world.size());
+        std::mt19937 random(static_cast<std::uint32_t>(world.rank()));
+        std::vector<std::uint32_t> numbers(kNumbers);
+        for (std::uint32_t& number : numbers) number = static_cast<std::uint32_t>(random());
+        std::uint64_t sum = std::accumulate(numbers.begin(), numbers.end(), std::uint64_t{0});
+        std::sort(numbers.begin(), numbers.end());
+
+        std::vector<std::uint32_t> own_samples, samples(ranks * kSamples);
+        for (std::size_t i = 0; i < kSamples; ++i) own_samples.push_back(numbers[i * kNumbers / kSamples]);
+        world.allgather(own_samples, samples);
+        const std::vector<std::uint32_t> borders = borders_from(std::move(samples), ranks);
+
+        // The numbers are in order, so those for a rank stand side by side.
+        std::vector<std::size_t> to_send, to_receive(ranks);
+        auto begin = numbers.begin();
+        for (std::size_t rank = 0; rank < ranks; ++rank) {
+            const auto end = rank + 1 < ranks ? std::lower_bound(begin, numbers.end(), borders[rank]) : numbers.end();
+            to_send.push_back(static_cast<std::size_t>(end - begin));
+            begin = end;
+        }
+        world.alltoall(to_send, to_receive);
+        std::vector<std::uint32_t> sorted(std::accumulate(to_receive.begin(), to_receive.end(), std::size_t{0}));
+        world.alltoall(numbers, rollcall::Blocks(to_send), sorted, rollcall::Blocks(to_receive));
+        std::sort(sorted.begin(), sorted.end());
+
+        // Nothing is lost, and no rank has a smaller number than the one before.
+        std::vector<std::uint32_t> ends = {sorted.empty() ? 0 : sorted.front(), sorted.empty() ? 0 : sorted.back()}, all_ends(2 * ranks);
+        world.allgather(ends, all_ends);
+        std::uint64_t sum_after = std::accumulate(sorted.begin(), sorted.end(), std::uint64_t{0});
+        world.allreduce(sum, rollcall::sum);
+        world.allreduce(sum_after, rollcall::sum);
+        const bool is_sorted = std::is_sorted(all_ends.begin(), all_ends.end()) && sum == sum_after;
+        std::printf("rank %d has %zu numbers from %u to %u\n", world.rank(), sorted.size(), ends[0], ends[1]);
+        if (world.rank() == 0)
+            std::printf("%zu numbers on %zu ranks are %s\n", ranks * kNumbers, ranks, is_sorted ? "sorted" : "in no order");
+        return is_sorted ? 0 : 1;
+    } catch (const rollcall::Error& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+        return 1;
+    }
+}

@@ -1,0 +1,395 @@
+// Allgather and alltoall: the worked examples of their algorithms, how many messages and how long they take by theory, blocks of own sizes,
+// and sizes that do not match. (That every algorithm gives what it should for equal blocks is in placement_test.cpp.)
+#include <bit>
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tests/model/blocks.hpp"
+
+namespace rollcall::model_test {
+namespace {
+
+using collectives::AlgorithmEntry;
+using runtime::Block;
+using runtime::OperationKind;
+using runtime::Simulation;
+using Times = std::vector<Nanoseconds>;
+
+const AlgorithmEntry& algorithm(OperationKind operation, std::string_view name) {
+    return collectives::find_algorithm(operation, name, collectives::kReal);
+}
+
+/// One call of equal blocks, of phantoms.
+Simulation::Outcome outcome_of(const AlgorithmEntry& entry, const Simulation::Options& options, std::uint64_t bytes,
+                               const Times& arrivals) {
+    Simulation simulation(options);
+    return simulation.run(
+        [&](int rank) {
+            Simulation::RankCall call{collectives::make_call(entry, -1, bytes, 0), entry.algorithm, {}};
+            call.arguments = collectives::arguments_of(collectives::operation(entry.operation), {}, bytes, options.ranks, rank == -1);
+            return call;
+        },
+        arrivals);
+}
+
+Times exits_of(OperationKind operation, std::string_view name, const Times& arrivals, double gamma = 0,
+               std::uint64_t landing = std::uint64_t{1} << 40) {
+    Simulation::Options options;
+    options.ranks = static_cast<int>(arrivals.size());
+    options.landing_bytes = landing;
+    options.eager_bytes = 0;
+    options.model.gamma = gamma;
+    return outcome_of(algorithm(operation, name), options, 10, arrivals).exits;
+}
+
+TEST(AllgatherExamples, Linear) { EXPECT_EQ(exits_of(OperationKind::allgather, "linear", {0, 50, 0, 0}), (Times{80, 80, 60, 70})); }
+TEST(AllgatherExamples, Ring) { EXPECT_EQ(exits_of(OperationKind::allgather, "ring", Times(4)), Times(4, 30)); }
+TEST(AllgatherExamples, Bruck) { EXPECT_EQ(exits_of(OperationKind::allgather, "bruck", Times(5)), Times(5, 40)); }
+TEST(AllgatherExamples, RecursiveDoubling) {
+    EXPECT_EQ(exits_of(OperationKind::allgather, "recursive_doubling", Times(6)), (Times{130, 130, 130, 130, 70, 70}));
+}
+TEST(AllgatherExamples, NeighbourExchange) { EXPECT_EQ(exits_of(OperationKind::allgather, "neighbour_exchange", Times(6)), Times(6, 50)); }
+TEST(AllgatherExamples, SharedMemory) {
+    EXPECT_EQ(exits_of(OperationKind::allgather, "shared_memory", {0, 50, 0}, 1), (Times{70, 90, 70}));
+}
+TEST(AlltoallExamples, Linear) { EXPECT_EQ(exits_of(OperationKind::alltoall, "linear", {0, 40, 0}), (Times{60, 60, 50})); }
+TEST(AlltoallExamples, Pairwise) { EXPECT_EQ(exits_of(OperationKind::alltoall, "pairwise", Times(4)), Times(4, 30)); }
+TEST(AlltoallExamples, Bruck) { EXPECT_EQ(exits_of(OperationKind::alltoall, "bruck", Times(5)), Times(5, 50)); }
+TEST(AlltoallExamples, ArrivalOrdered) { EXPECT_EQ(exits_of(OperationKind::alltoall, "arrival_ordered", {0, 90, 0, 90}), Times(4, 120)); }
+TEST(AlltoallExamples, SharedMemory) { EXPECT_EQ(exits_of(OperationKind::alltoall, "shared_memory", {0, 50, 0}, 1), (Times{80, 100, 70})); }
+
+// --- theory: alpha for a message, beta for a byte, all arrive at once ---------------------------------------------------------------
+
+struct Theory {
+    OperationKind operation;
+    std::string_view name;
+    /// Of one rank: messages it sends, blocks it sends, both on the longest way; the latter is what the time is made of.
+    std::function<int(int n)> messages, blocks;
+};
+
+int ceil_log2(int n) { return std::bit_width(static_cast<unsigned>(n - 1)); }
+int blocks_of_bruck_alltoall(int n) {
+    int sum = 0;
+    for (int way = 1; way < n; ++way) sum += std::popcount(static_cast<unsigned>(way));
+    return sum;
+}
+
+TEST(Exchanges, TakeTheMessagesAndTheTimeOfTheory) {
+    const auto all_but_one = [](int n) { return n - 1; };
+    const Theory theories[] = {
+        {OperationKind::allgather, "linear", all_but_one, all_but_one},
+        {OperationKind::allgather, "ring", all_but_one, all_but_one},
+        {OperationKind::allgather, "bruck", ceil_log2, all_but_one},
+        {OperationKind::alltoall, "linear", all_but_one, all_but_one},
+        {OperationKind::alltoall, "pairwise", all_but_one, all_but_one},
+        {OperationKind::alltoall, "arrival_ordered", all_but_one, all_but_one},
+        {OperationKind::alltoall, "bruck", ceil_log2, blocks_of_bruck_alltoall},
+    };
+    constexpr Nanoseconds kAlpha = 1000, kBytes = 100;
+    for (const Theory& theory : theories)
+        for (int n = 2; n <= 40; ++n) {
+            Simulation::Options options;
+            options.ranks = n;
+            options.model.alpha = kAlpha;
+            options.model.notice = kAlpha;
+            const auto outcome = outcome_of(algorithm(theory.operation, theory.name), options, kBytes, Times(static_cast<std::size_t>(n)));
+            EXPECT_EQ(outcome.messages, static_cast<std::uint64_t>(n * theory.messages(n))) << theory.name << " " << n;
+            const Nanoseconds expected = kAlpha * theory.messages(n) + kBytes * theory.blocks(n);
+            for (const Nanoseconds exit : outcome.exits) EXPECT_EQ(exit, expected) << theory.name << " " << n;
+        }
+    for (const int n : {2, 4, 8, 16, 64}) {
+        Simulation::Options options;
+        options.ranks = n;
+        options.model.alpha = kAlpha;
+        const auto at_once = Times(static_cast<std::size_t>(n));
+        const auto doubling = outcome_of(algorithm(OperationKind::allgather, "recursive_doubling"), options, kBytes, at_once);
+        EXPECT_EQ(doubling.messages, static_cast<std::uint64_t>(n * ceil_log2(n)));
+        EXPECT_EQ(doubling.exits, Times(static_cast<std::size_t>(n), kAlpha * ceil_log2(n) + kBytes * (n - 1)));
+        const auto neighbours = outcome_of(algorithm(OperationKind::allgather, "neighbour_exchange"), options, kBytes, at_once);
+        EXPECT_EQ(neighbours.messages, static_cast<std::uint64_t>(n * n / 2));
+        EXPECT_EQ(neighbours.exits, Times(static_cast<std::size_t>(n), kAlpha * n / 2 + kBytes * (n - 1)));
+    }
+}
+
+// --- late ranks ------------------------------------------------------------------------------------------------------------------------
+
+/// A call with data in which odd ranks are late. Just before they come it is looked which of their blocks early ranks have of each other.
+struct HalfLate {
+    static constexpr Nanoseconds kLate = 1'000'000, kAlpha = 1000;
+    static constexpr std::uint64_t kBytes = 10'000;
+
+    HalfLate(const AlgorithmEntry& entry, int n, std::uint64_t landing) : simulation(options_of(n, landing)) {
+        const auto& row = collectives::operation(entry.operation);
+        const auto all = kBytes * static_cast<std::uint64_t>(n);
+        Times arrivals;
+        for (int rank = 0; rank < n; ++rank) {
+            arrivals.push_back(rank % 2 ? kLate : 0);
+            from.emplace_back(row.personal ? all : kBytes, static_cast<std::byte>(rank + 1));
+            into.emplace_back(all);
+        }
+        simulation.network().schedule(
+            kLate - 1, [](void* self, int) { static_cast<HalfLate*>(self)->look(); }, this, 0);
+        const auto outcome = simulation.run(
+            [&](int rank) {
+                const auto r = static_cast<std::size_t>(rank);
+                Simulation::RankCall call{collectives::make_call(entry, -1, kBytes, 0), entry.algorithm, {}};
+                call.arguments = collectives::arguments_of(row, {.contribution = from[r].data(), .data = into[r].data()}, kBytes, n, false);
+                return call;
+            },
+            arrivals);
+        exits = outcome.exits;
+    }
+    bool has_come(std::size_t to, std::size_t source) const { return into[to][source * kBytes] == static_cast<std::byte>(source + 1); }
+    void look() {
+        was_looked_at = true;
+        for (std::size_t to = 0; to < into.size(); to += 2)
+            for (std::size_t source = 0; source < into.size(); source += 2)
+                if (to != source && !has_come(to, source)) ++missing;
+    }
+    static Simulation::Options options_of(int n, std::uint64_t landing) {
+        Simulation::Options options;
+        options.ranks = n;
+        options.landing_bytes = landing;
+        options.model.alpha = options.model.notice = kAlpha;
+        return options;
+    }
+
+    Simulation simulation;
+    std::vector<std::vector<std::byte>> from, into;
+    Times exits;
+    bool was_looked_at = false;
+    int missing = 0;
+};
+
+TEST(LateRanks, AreNotWaitedForByTheOthersAmongThemselves) {
+    constexpr std::uint64_t kSufficient = std::uint64_t{1} << 40;
+    struct Case {
+        OperationKind operation;
+        std::string_view name;
+        std::uint64_t landing;
+    };
+    const Case cases[] = {{OperationKind::allgather, "linear", kSufficient},
+                          {OperationKind::alltoall, "linear", kSufficient},
+                          {OperationKind::alltoall, "arrival_ordered", kSufficient},
+                          {OperationKind::alltoall, "arrival_ordered", 0}};
+    for (const auto& [operation, name, landing] : cases)
+        for (const int n : {4, 8, 16, 17}) {
+            SCOPED_TRACE(fmt::format("{} {} {} landing={}", runtime::name(operation), name, n, landing));
+            const HalfLate made(algorithm(operation, name), n, landing);
+            EXPECT_TRUE(made.was_looked_at);
+            EXPECT_EQ(made.missing, 0);
+            // A late rank has n - 1 blocks to send, and as many to receive. (Some wait for a port now and then.)
+            constexpr Nanoseconds kMessage = HalfLate::kAlpha + static_cast<Nanoseconds>(HalfLate::kBytes);
+            for (const Nanoseconds exit : made.exits) EXPECT_LE(exit, HalfLate::kLate + 2 * n * kMessage);
+        }
+    // Others are stopped by whoever is late.
+    for (const std::uint64_t landing : {std::uint64_t{0}, kSufficient})
+        EXPECT_GT(HalfLate(algorithm(OperationKind::allgather, "ring"), 8, landing).missing, 0);
+    EXPECT_GT(HalfLate(algorithm(OperationKind::alltoall, "pairwise"), 8, 0).missing, 0);
+}
+
+// --- blocks of own sizes -------------------------------------------------------------------------------------------------------------
+
+std::byte byte_between(int from, int to, std::uint64_t position) {
+    return static_cast<std::byte>(1 + (static_cast<std::uint64_t>(from) * 37 + static_cast<std::uint64_t>(to) * 59 + position) % 200);
+}
+
+/// The blocks of one call in the memory of each rank: what it brings, and what it gets.
+struct Memory {
+    std::vector<std::vector<Block>> sent, received;  ///< By rank. An allgather has one block to send.
+    std::vector<std::vector<std::byte>> from, into, expected;
+    bool in_place = false;
+
+    /// `is_for_each`: blocks differ from one receiver to the other. Each rank has places of its own for the same sizes.
+    Memory(Random& random, int n, bool is_for_each) : in_place(!is_for_each && random.chance(0.3)) {
+        const auto ranks = static_cast<std::size_t>(n);
+        std::vector<std::vector<std::uint64_t>> sizes(ranks);
+        for (auto& row : sizes)
+            for (const Block& block : random_blocks(random, n)) row.push_back(block.size);
+        sent.resize(ranks);
+        received.resize(ranks);
+        for (std::size_t rank = 0; rank < ranks; ++rank) {
+            sent[rank] = place(
+                random, n, [&](std::size_t to) { return sizes[rank][is_for_each ? to : 0]; }, is_for_each ? ranks : 1);
+            received[rank] = place(
+                random, n, [&](std::size_t source) { return sizes[source][is_for_each ? rank : 0]; }, ranks);
+        }
+        fill(is_for_each);
+    }
+    void fill(bool is_for_each) {
+        const std::size_t ranks = sent.size();
+        from.assign(ranks, {});
+        into.assign(ranks, {});
+        for (std::size_t rank = 0; rank < ranks; ++rank) {
+            from[rank].assign(end_of(sent[rank]), kUntouched);
+            into[rank].assign(end_of(received[rank]), kUntouched);
+            for (std::size_t to = 0; to < sent[rank].size(); ++to) write(from[rank], sent[rank][to], rank, is_for_each ? to : 0);
+        }
+        expected = into;
+        for (std::size_t rank = 0; rank < ranks; ++rank) {
+            for (std::size_t source = 0; source < ranks; ++source)
+                write(expected[rank], received[rank][source], source, is_for_each ? rank : 0);
+            if (in_place) write(into[rank], received[rank][rank], rank, 0);
+        }
+    }
+
+  private:
+    static std::vector<Block> place(Random& random, int n, const std::function<std::uint64_t(std::size_t)>& size, std::size_t count) {
+        std::vector<Block> blocks(count);
+        // In rank order without gaps, or in any order with gaps.
+        const bool is_dense = random.chance(0.5);
+        const auto shift = static_cast<std::size_t>(is_dense ? 0 : random.below(static_cast<std::uint64_t>(n)));
+        std::uint64_t end = 0;
+        for (std::size_t i = 0; i < count; ++i) {
+            Block& block = blocks[(i * (is_dense ? 1 : count - 1) + shift) % count];
+            block.offset = end + (is_dense ? 0 : random.below(20));
+            block.size = size(static_cast<std::size_t>(&block - blocks.data()));
+            end = block.offset + block.size;
+        }
+        return blocks;
+    }
+    static void write(std::vector<std::byte>& memory, const Block& block, std::size_t from_rank, std::size_t to) {
+        for (std::uint64_t at = 0; at < block.size; ++at)
+            memory[block.offset + at] = byte_between(static_cast<int>(from_rank), static_cast<int>(to), at);
+    }
+};
+
+/// What rank `rank` calls. The memory must stay.
+Simulation::RankCall call_of(const AlgorithmEntry& entry, Memory& memory, int rank) {
+    const bool is_for_each = collectives::operation(entry.operation).personal;
+    const auto r = static_cast<std::size_t>(rank);
+    const std::vector<Block>&sent = memory.sent[r], &received = memory.received[r];
+    std::uint64_t sizes = runtime::kManySizes;
+    if (!is_for_each) {
+        runtime::SumOfSizes counted;
+        for (std::size_t other = 0; other < received.size(); ++other) counted.add(static_cast<int>(other), received[other].size);
+        sizes = counted.sum();
+    }
+    Simulation::RankCall call{collectives::make_call(entry, -1, sizes, 0), entry.algorithm, {}};
+    call.call.own_sizes = true;
+    call.arguments.data = {memory.into[r].data(), memory.into[r].size()};
+    call.arguments.blocks = received.data();
+    if (is_for_each) {
+        call.arguments.contribution = {memory.from[r].data(), memory.from[r].size()};
+        call.arguments.contribution_blocks = sent.data();
+    } else if (memory.in_place) {
+        call.arguments.contribution = runtime::slice(call.arguments.data, received[r].offset, received[r].size);
+    } else {
+        call.arguments.contribution = {memory.from[r].data() + sent[0].offset, sent[0].size};
+    }
+    return call;
+}
+
+std::vector<const AlgorithmEntry*> algorithms_of_own_sizes() {
+    std::vector<const AlgorithmEntry*> found;
+    for (const OperationKind operation : {OperationKind::allgather, OperationKind::alltoall})
+        for (const AlgorithmEntry* const entry : algorithms(operation))
+            if (!entry->needs.contains(collectives::Condition::equal_blocks)) found.push_back(entry);
+    return found;
+}
+
+TEST(ExchangesOfOwnSizes, EveryAlgorithm) {
+    Random random(91);
+    ASSERT_GE(algorithms_of_own_sizes().size(), 10u);
+    for (const AlgorithmEntry* const entry : algorithms_of_own_sizes())
+        for (int n = 1; n <= 17; ++n)
+            for (int repetition = 0; repetition < 4; ++repetition) {
+                const auto options = random_machine(random, n, 3000);
+                Memory memory(random, n, collectives::operation(entry->operation).personal);
+                const auto delays = random_delays(random, n, 0, random.pick(std::vector<Nanoseconds>{0, 1000, 20'000}));
+                const bool is_planned = random.chance(0.4);
+                SCOPED_TRACE(fmt::format("{} {} {} in_place={} planned={}", name(entry->operation), entry->name, describe(options),
+                                         memory.in_place, is_planned));
+                Simulation simulation(options);
+                const auto outcome = simulation.run(
+                    [&](int rank) {
+                        Simulation::RankCall call = call_of(*entry, memory, rank);
+                        if (is_planned) {
+                            call.begin = delays[static_cast<std::size_t>(rank)] / 2;
+                            call.algorithm = collectives::planned(*entry);
+                        }
+                        return call;
+                    },
+                    delays);
+                for (int rank = 0; rank < n; ++rank) {
+                    const Error* const error = outcome.errors[static_cast<std::size_t>(rank)].get();
+                    ASSERT_EQ(error, nullptr) << "rank " << rank << ": " << error->what();
+                    EXPECT_EQ(memory.into[static_cast<std::size_t>(rank)], memory.expected[static_cast<std::size_t>(rank)]) << rank;
+                    EXPECT_EQ(simulation.engine(rank).early_messages(), 0u);
+                    EXPECT_EQ(simulation.engine(rank).landing().used(), 0u);
+                }
+                if (HasFailure()) return;
+            }
+}
+
+// One rank counts something else for one block: all ranks are told what.
+TEST(ExchangesOfOwnSizes, WhatDoesNotMatchIsToldEverywhere) {
+    Random random(92);
+    for (const AlgorithmEntry* const entry : algorithms_of_own_sizes())
+        for (int n = 2; n <= 6; ++n)
+            for (int repetition = 0; repetition < 10; ++repetition) {
+                auto options = random_machine(random, n, 3000);
+                options.tick_for = kHour;
+                const bool is_for_each = collectives::operation(entry->operation).personal;
+                Memory memory(random, n, is_for_each);
+                const auto wrong = static_cast<std::size_t>(random.below(static_cast<std::uint64_t>(n)));
+                const std::size_t other = (wrong + 1 + random.below(static_cast<std::uint64_t>(n - 1))) % static_cast<std::size_t>(n);
+                std::uint64_t& size = memory.received[wrong][other].size;
+                const std::uint64_t right = size;
+                size = size > 0 && random.chance(0.5) ? random.below(size) : size + 1 + random.below(200);
+                memory.into[wrong].resize(end_of(memory.received[wrong]) + 300);
+                SCOPED_TRACE(fmt::format("{} {} {}: rank {} counts {} for {}, which has {}", name(entry->operation), entry->name,
+                                         describe(options), wrong, size, other, right));
+                Simulation simulation(options);
+                simulation.run([&](int rank) { return call_of(*entry, memory, rank); }, random_delays(random, n, 0, 1000));
+                for (int rank = 0; rank < n; ++rank) {
+                    const Error* const error = simulation.world(rank).broken.get();
+                    ASSERT_NE(error, nullptr) << "rank " << rank << " was not told";
+                    EXPECT_EQ(error->code(), ErrorCode::mismatch);
+                    const std::string what = error->what();
+                    if (is_for_each) {
+                        EXPECT_NE(
+                            what.find(fmt::format("rank {} sends {} bytes to rank {}, which counts {} from it", other, right, wrong, size)),
+                            std::string::npos)
+                            << what;
+                    } else {
+                        EXPECT_NE(what.find("counts "), std::string::npos) << what;
+                        const bool is_named =
+                            what.find(fmt::format("{} bytes for the block of rank {}, and rank", right, other)) != what.npos ||
+                            what.find(fmt::format("{} bytes for the block of rank {}, and rank", size, other)) != what.npos;
+                        const bool is_general = what.find("counts other sizes than rank") != what.npos;
+                        EXPECT_TRUE(is_named || is_general) << what;
+                    }
+                    EXPECT_EQ(simulation.engine(rank).early_messages(), 0u);
+                    EXPECT_EQ(simulation.engine(rank).landing().used(), 0u);
+                }
+                if (HasFailure()) return;
+            }
+}
+
+TEST(ExchangesOfOwnSizes, ASumTellsWhoseBlockItIs) {
+    Random random(93);
+    for (int repetition = 0; repetition < 1000; ++repetition) {
+        const int n = static_cast<int>(random.between(1, 100)), changed = static_cast<int>(random.below(static_cast<std::uint64_t>(n)));
+        runtime::SumOfSizes mine, other;
+        std::vector<std::uint64_t> sizes;
+        const std::uint64_t its_size = random.below(1'000'000);
+        for (int rank = 0; rank < n; ++rank) {
+            sizes.push_back(random.below(1'000'000));
+            mine.add(rank, sizes.back());
+            other.add(rank, rank == changed ? its_size : sizes.back());
+        }
+        for (int rank = 0; rank < n && sizes[static_cast<std::size_t>(changed)] != its_size; ++rank)
+            EXPECT_EQ(mine.in_other(other, rank, sizes[static_cast<std::size_t>(rank)]),
+                      rank == changed ? std::optional(its_size) : std::nullopt)
+                << rank;
+    }
+}
+
+}  // namespace
+}  // namespace rollcall::model_test

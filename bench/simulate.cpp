@@ -3,18 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <iostream>
 #include <memory>
 
 #include <rollcall/error.hpp>
 
 #include "bench/clock.hpp"
+#include "bench/intergroup.hpp"
 #include "bench/lists.hpp"
 #include "bench/operands.hpp"
 #include "bench/progress_line.hpp"
 #include "bench/report.hpp"
+#include "bench/simulated_model.hpp"
 #include "bench/sweep.hpp"
 #include "bench/trees.hpp"
 #include "collectives/selection.hpp"
@@ -39,7 +39,6 @@ constexpr std::uint64_t kEventsOfCell = 20'000'000;
 constexpr std::uint64_t kUnlimited = std::uint64_t{1} << 62;
 
 /// A network of 10 Gbit/s (0.8 ns a byte) with 2 us for a message or a notice, and 10 GB/s for a copy.
-constexpr const char* kDefaultModel = "alpha=2us,beta=0.8,gamma=0.1,ports=1,duplex=full,notice=2us";
 
 constexpr const char* kUnlimitedName = "unlimited";
 constexpr const char* kBothWays = "no,auto";
@@ -62,57 +61,6 @@ struct Plan {
     std::uint64_t segments = 0;          ///< 0: not given.
     bool verbose = false;
 };
-
-[[noreturn]] void reject_model(std::string_view entry) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("--model: {}; allowed: alpha=T (a message), beta=NS and gamma=NS (a byte sent, a byte "
-                            "copied; nanoseconds), "
-                            "notice=T, ports=1..1024, duplex=full|half, cut-through; default {}",
-                            quote(entry), kDefaultModel));
-}
-
-void change(transport::Model& model, std::string_view text) {
-    constexpr std::uint64_t kMostPorts = 1024;
-    while (!text.empty()) {
-        const std::string_view entry = text.substr(0, text.find(','));
-        text.remove_prefix(std::min(entry.size() + 1, text.size()));
-        const auto equals = entry.find('=');
-        const std::string_view key = entry.substr(0, equals);
-        const std::string_view value = equals == std::string_view::npos ? std::string_view() : entry.substr(equals + 1);
-        const auto number = [&] {
-            double result = 0;
-            const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), result);
-            if (error != std::errc{} || end != value.data() + value.size() || !std::isfinite(result) || result < 0) reject_model(entry);
-            return result;
-        };
-        const auto duration = [&] {
-            try {
-                return static_cast<double>(parse_duration(value));
-            } catch (const Error&) {
-                reject_model(entry);
-            }
-        };
-        if (key == "alpha") {
-            model.alpha = duration();
-        } else if (key == "beta") {
-            model.beta = number();
-        } else if (key == "gamma") {
-            model.gamma = number();
-        } else if (key == "notice") {
-            model.notice = duration();
-        } else if (key == "ports") {
-            const double ports = number();
-            if (ports < 1 || ports > static_cast<double>(kMostPorts) || ports != std::floor(ports)) reject_model(entry);
-            model.ports = static_cast<int>(ports);
-        } else if (key == "duplex" && (value == "full" || value == "half")) {
-            model.full_duplex = value == "full";
-        } else if (entry == "cut-through") {
-            model.cut_through = true;
-        } else {
-            reject_model(entry);
-        }
-    }
-}
 
 std::vector<std::uint64_t> parse_landing(const std::string& text) {
     std::vector<std::uint64_t> budgets;
@@ -143,9 +91,9 @@ Plan plan_of(const Words& words, OperationKind operation) {
     const std::string default_ranks = std::to_string(paper ? kPaperRanks : kDefaultRanks);
     const auto ranks = static_cast<int>(parse_count(words.ranks.value_or(default_ranks), "--ranks", 1, kMostRanks));
     plan.sweep = checked(words.sweep, operation, ranks, Ranks::simulated);
-    change(plan.model, kDefaultModel);
-    if (paper) change(plan.model, kPaperModel);
-    change(plan.model, words.model);
+    change_model(plan.model, kDefaultModel);
+    if (paper) change_model(plan.model, kPaperModel);
+    change_model(plan.model, words.model);
     plan.landing = parse_landing(words.landing.value_or(paper ? "0" : kUnlimitedName));
     // A planned call begins early by itself.
     const bool with_callers = paper || plan.sweep.phases;
@@ -385,6 +333,7 @@ void add_simulate_command(usage::Command& root) {
             add_command(*simulate_command, row.kind,
                         fmt::format("The operation {} of simulated ranks under arrival patterns, with and without compute phases",
                                     runtime::name(row.kind)));
+    add_intergroup_command(*simulate_command);
     add_tree_command(*simulate_command);
 }
 

@@ -11,7 +11,7 @@ namespace rollcall::command {
 
 void print_algorithms(output::Format format) {
     output::Table table(std::cout, format);
-    for (const auto& entry : collectives::catalogue()) {
+    const auto add = [&](const collectives::AlgorithmEntry& entry) {
         table.add({{"operation", runtime::name(entry.operation)},
                    {"name", entry.name},
                    {"aliases", fmt::format("{}", fmt::join(entry.aliases, " "))},
@@ -20,7 +20,10 @@ void print_algorithms(output::Format format) {
                    {"summary", entry.summary},
                    {"limits", entry.limits},
                    {"paper", entry.paper}});
-    }
+    };
+    for (const auto& entry : collectives::catalogue()) add(entry);
+    for (const collectives::OperationRow& row : collectives::intergroup_operations())
+        for (const auto& entry : row.algorithms) add(entry);
     table.finish();
 }
 

@@ -168,9 +168,9 @@ void print(const std::vector<Section>& sections, Format format) {
 
 void info(Format format) {
     const auto settings = Settings::from_environment();
-    for (const collectives::OperationRow& row : collectives::operations()) {
-        collectives::algorithm_of_setting(row, settings.algorithms[index_of(row.kind)]);
-    }
+    for (const auto rows : {collectives::operations(), collectives::intergroup_operations()})
+        for (const collectives::OperationRow& row : rows)
+            collectives::algorithm_of_setting(row, settings.algorithms[index_of(row.kind)]);
     const auto interfaces = list_interfaces();
     // A wrong ROLLCALL_NET is an error; one that cannot reach other hosts is a fact about this host.
     const Chosen one_host{choose_interfaces(interfaces, settings.net, 1), {}};

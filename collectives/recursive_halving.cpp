@@ -7,10 +7,10 @@ namespace rollcall::collectives {
 using transport::Bytes;
 using transport::ConstBytes;
 
-std::vector<std::uint64_t> even_bounds(const Operation& op, const Folding& folding) {
-    std::vector<std::uint64_t> bounds{0};
-    for (int number = 0; number < folding.all(); ++number) bounds.push_back(share_of(op, number, folding.all()).end);
-    return bounds;
+Parts even_parts(const Operation& op, const Folding& folding) {
+    Parts parts;
+    for (int number = 0; number < folding.all(); ++number) parts.add(share_of(op, number, folding.all()).size());
+    return parts;
 }
 
 Task combine_pair(Operation& op, const Folding& folding, Bytes sum, std::uint64_t step) {
@@ -24,34 +24,34 @@ Task combine_pair(Operation& op, const Folding& folding, Bytes sum, std::uint64_
     }
 }
 
-Task halve(Operation& op, const Folding& folding, PartBounds bounds, ConstBytes brought, Bytes sum, Bytes result, std::uint64_t step) {
+Task halve(Operation& op, const Folding& folding, const Parts& parts, ConstBytes brought, Bytes sum, Bytes result, std::uint64_t step) {
     const int own = folding.number(), all = folding.all();
-    const std::uint64_t lower = parts_of(brought, bounds, 0, all / 2).size;
+    const std::uint64_t lower = parts_of(brought, parts, 0, all / 2 - 1).size;
     const Scratch received(std::max(lower, brought.size - lower), brought);
     int first = 0, last = all;
     for (int half = all / 2; half > 0; half /= 2, ++step) {
         const int other = folding.rank_of(own ^ half), middle = first + half;
         const bool is_lower = own < middle;
-        const ConstBytes outgoing = is_lower ? parts_of(brought, bounds, middle, last) : parts_of(brought, bounds, first, middle);
+        const ConstBytes outgoing = is_lower ? parts_of(brought, parts, middle, last - 1) : parts_of(brought, parts, first, middle - 1);
         (is_lower ? last : first) = middle;
-        const ConstBytes kept = parts_of(brought, bounds, first, last);
+        const ConstBytes kept = parts_of(brought, parts, first, last - 1);
         const Bytes come = runtime::slice(received.bytes(), 0, kept.size);
         const auto receiving = op.receive(other, come, step);
         const auto sent = op.send(other, outgoing, step);
         co_await receiving;
-        const Bytes into = half == 1 ? result : parts_of(sum, bounds, first, last);
+        const Bytes into = half == 1 ? result : parts_of(sum, parts, first, last - 1);
         co_await op.combine(into, is_lower ? kept : ConstBytes(come), is_lower ? ConstBytes(come) : kept);
         co_await sent;
         brought = sum;
     }
 }
 
-Task double_up(Operation& op, const Folding& folding, PartBounds bounds, Bytes data, std::uint64_t step) {
+Task double_up(Operation& op, const Folding& folding, const Parts& parts, Bytes data, std::uint64_t step) {
     const int own = folding.number();
     for (int length = 1; length < folding.all(); length *= 2, ++step) {
         const int other = own ^ length, first = own / length * length, others_first = other / length * length;
-        const auto receiving = op.receive(folding.rank_of(other), parts_of(data, bounds, others_first, others_first + length), step);
-        const auto sent = op.send(folding.rank_of(other), parts_of(data, bounds, first, first + length), step);
+        const auto receiving = op.receive(folding.rank_of(other), parts_of(data, parts, others_first, others_first + length - 1), step);
+        const auto sent = op.send(folding.rank_of(other), parts_of(data, parts, first, first + length - 1), step);
         co_await receiving;
         co_await sent;
     }

@@ -7,8 +7,6 @@
 //
 // Example, P = 4, all elements take 4, full duplex: 0 <-> 2 and 1 <-> 3 half of them until 2, 0 <-> 1 and 2 <-> 3 a quarter until 3: each
 // has a quarter then. 0 <-> 1 and 2 <-> 3 that until 4, 0 <-> 2 and 1 <-> 3 a half until 6.
-#include <vector>
-
 #include "collectives/allreduce/allreduce.hpp"
 #include "collectives/recursive_halving.hpp"
 
@@ -29,10 +27,10 @@ Task allreduce_rabenseifner(Operation& op) {
         co_return;
     }
     if (folding.is_paired()) brought = data;
-    const std::vector<std::uint64_t> bounds = even_bounds(op, folding);
-    const auto own = part_of(data, share_of(op, folding.number(), folding.all()));
-    co_await halve(op, folding, bounds, brought, data, own, kHalves);
-    co_await double_up(op, folding, bounds, data, kHalves + halving_steps(folding));
+    const Parts parts = even_parts(op, folding);
+    const auto own = parts_of(data, parts, folding.number(), folding.number());
+    co_await halve(op, folding, parts, brought, data, own, kHalves);
+    co_await double_up(op, folding, parts, data, kHalves + halving_steps(folding));
     if (folding.is_paired()) co_await op.send(folding.partner(), data, kBack);
 }
 

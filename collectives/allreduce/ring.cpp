@@ -12,6 +12,7 @@
 
 #include "collectives/allreduce/allreduce.hpp"
 #include "collectives/combining.hpp"
+#include "collectives/members.hpp"
 #include "collectives/ring.hpp"
 
 namespace rollcall::collectives {
@@ -24,20 +25,17 @@ Task allreduce_ring(Operation& op) {
         co_await copy_own(op, data, contribution);
         co_return;
     }
-    const int right = (op.rank() + 1) % n, left = (op.rank() + n - 1) % n;
     const auto block_of_all = [&](auto all, int number) { return part_of(all, share_of(op, (number % n + n) % n)); };
     const Scratch received(share_of(op, 0).size(), contribution);
     RingBlocks blocks{.room = {received.bytes(), received.bytes()},
                       .brought = [&](int number) { return block_of_all(contribution, number); },
                       .combined = [&](int number, transport::Bytes) { return block_of_all(data, number); }};
     co_await combine_around_ring(op, op.rank(), std::move(blocks));
-    std::uint64_t step = static_cast<std::uint64_t>(n - 1);
-    for (int i = 0; i + 1 < n; ++i, ++step) {
-        const auto receiving = op.receive(left, block_of_all(data, op.rank() - i), step);
-        const auto sent = op.send(right, block_of_all(data, op.rank() + 1 - i), step);
-        co_await receiving;
-        co_await sent;
-    }
+    // Now this rank has the block after its own.
+    Parts blocks_of_all;
+    for (int number = 0; number < n; ++number) blocks_of_all.add(share_of(op, number).size());
+    const Members members{.size = n, .shift = n - 1};
+    co_await gather_all_in_ring(op, members, (op.rank() + 1) % n, blocks_of_all, data, static_cast<std::uint64_t>(n - 1));
 }
 
 }  // namespace rollcall::collectives

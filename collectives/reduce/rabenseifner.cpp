@@ -8,7 +8,6 @@
 // Example, P = 4, root 0, all elements take 4, full duplex: 0 <-> 2 and 1 <-> 3 half of them until 2, 0 <-> 1 and 2 <-> 3 a quarter until
 // 3: each has a quarter then. 1->0 and 3->2 that until 4, 2->0 a half until 6.
 #include <optional>
-#include <vector>
 
 #include "collectives/recursive_halving.hpp"
 #include "collectives/reduce/reduce.hpp"
@@ -34,15 +33,15 @@ Task reduce_rabenseifner(Operation& op) {
         co_await combine_pair(op, folding, sum, kPair);
         brought = sum;
     }
-    const std::vector<std::uint64_t> bounds = even_bounds(op, folding);
+    const Parts parts = even_parts(op, folding);
     const int own = folding.number();
-    co_await halve(op, folding, bounds, brought, sum, part_of(sum, share_of(op, own, folding.all())), kHalves);
+    co_await halve(op, folding, parts, brought, sum, parts_of(sum, parts, own, own), kHalves);
     for (int length = 1; length < folding.all(); length *= 2) {
         if (own & length) {
-            co_await op.send(folding.rank_of(own - length), parts_of(sum, bounds, own, own + length), kUp);
+            co_await op.send(folding.rank_of(own - length), parts_of(sum, parts, own, own + length - 1), kUp);
             break;
         }
-        co_await op.receive(folding.rank_of(own + length), parts_of(sum, bounds, own + length, own + 2 * length), kUp);
+        co_await op.receive(folding.rank_of(own + length), parts_of(sum, parts, own + length, own + 2 * length - 1), kUp);
     }
 }
 

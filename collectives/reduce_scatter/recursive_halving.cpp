@@ -8,8 +8,6 @@
 // Example, P = 6, a block takes 1, full duplex: 1->0 and 3->2 the whole vector until 6; 0 for {0, 1}, 2 for {2, 3}, 4 and 5: 0 <-> 4 and 2
 // <-> 5 exchange: 0->4 {4, 5} until 8 and 4->0 {0, 1, 2, 3} until 10, and so do 2 and 5; 0 <-> 2 two blocks until 12, 4 <-> 5 one block
 // until 11; 0->1 and 2->3 until 13.
-#include <vector>
-
 #include "collectives/recursive_halving.hpp"
 #include "collectives/reduce_scatter/reduce_scatter.hpp"
 
@@ -29,17 +27,17 @@ Task reduce_scatter_recursive_halving(Operation& op) {
         co_await op.receive(folding.partner(), data, kBack);
         co_return;
     }
-    std::vector<std::uint64_t> bounds;
-    for (int number = 0; number <= folding.all(); ++number)
-        bounds.push_back(static_cast<std::uint64_t>(folding.first_of(number)) * data.size);
+    Parts parts;
+    for (int number = 0; number < folding.all(); ++number)
+        parts.add(static_cast<std::uint64_t>(folding.first_of(number + 1) - folding.first_of(number)) * data.size);
     const Scratch sum(contribution.size, contribution);
     if (!folding.is_paired()) {
-        co_await halve(op, folding, bounds, contribution, sum.bytes(), data, kHalves);
+        co_await halve(op, folding, parts, contribution, sum.bytes(), data, kHalves);
         co_return;
     }
     co_await combine_pair(op, folding, sum.bytes(), kPair);
     const auto both = runtime::slice(sum.bytes(), static_cast<std::uint64_t>(op.rank()) * data.size, 2 * data.size);
-    co_await halve(op, folding, bounds, sum.bytes(), sum.bytes(), both, kHalves);
+    co_await halve(op, folding, parts, sum.bytes(), sum.bytes(), both, kHalves);
     const auto sent = op.send(folding.partner(), runtime::slice(both, data.size, data.size), kBack);
     co_await op.copy(data, runtime::slice(both, 0, data.size));
     co_await sent;

@@ -13,10 +13,13 @@ namespace {
 struct Outgoing {
     Outgoing(Operation& op, int its_reader, transport::ConstBytes its_data)
         : publication(op, its_reader, its_data.size), to(its_reader), data(its_data) {}
-    bool can_go_on() { return !publication.complete() && publication.has_room(); }
+    /// Published, or begun to be sent. (That it is to be sent is said once, and looked at more than once.)
+    bool has_left() const { return publication.by_message() ? is_sent : publication.complete(); }
+    bool can_go_on() { return !has_left() && publication.has_room(); }
     Publication publication;
     int to;
     transport::ConstBytes data;
+    bool is_sent = false;
 };
 
 struct Block {
@@ -64,6 +67,7 @@ Task publish_and_copy(Operation& op, bool for_everybody, BlockFor block) {
             }
         } else if (out) {
             if (out->publication.by_message()) {
+                out->is_sent = true;
                 for (int i = 1; i < n; ++i)
                     if (const int other = (rank + i) % n; out->to == kEverybody || out->to == other)
                         sends.push_back(op.send(other, out->data, kPublishedStep));
@@ -71,7 +75,7 @@ Task publish_and_copy(Operation& op, bool for_everybody, BlockFor block) {
                 co_await op.copy(out->publication.room(), out->publication.next_of(out->data));
                 out->publication.publish();
             }
-            if (std::all_of(outgoing.begin(), outgoing.end(), [](const Outgoing& each) { return each.publication.complete(); })) {
+            if (std::all_of(outgoing.begin(), outgoing.end(), [](const Outgoing& each) { return each.has_left(); })) {
                 outgoing.clear();
                 co_await copy_own(op, block_of(op, rank), block(op, rank));
             }

@@ -41,6 +41,13 @@ TEST(Exchanges, OverTcp) {
     expect_success(4, {"exchanges", "exchanges_by_all_algorithms:" + std::to_string(seed() % 1'000'000'000), "exchanges_that_do_not_match"},
                    with({"UCX_TLS=tcp,self", "ROLLCALL_NODE_MEMORY=no"}));
 }
+// What finds no room there goes by messages.
+TEST(Exchanges, WithLittleNodeMemory) {
+    expect_success(6,
+                   {"started_calls:alltoall", "calls:alltoall:shared_memory:" + std::to_string(seed() % 1'000'000'000),
+                    "calls:allgather:shared_memory:" + std::to_string(seed() % 1'000'000'000)},
+                   with({"ROLLCALL_LANDING_BYTES=600000"}));
+}
 TEST(Exchanges, WithZeroLanding) {
     expect_success(3, {"exchanges_by_all_algorithms:" + std::to_string(seed() % 1'000'000'000)}, with({"ROLLCALL_LANDING_BYTES=0"}));
 }

@@ -40,8 +40,19 @@ oversubscribed() {
     ctest --preset "$1" --rerun-failed >"$again" 2>&1 || { cat "$again"; return 8; }
     sed -nE 's/^ *[0-9]+\/[0-9]+ Test +#[0-9]+: (.*[^ .]) \.+ +Passed .*/passed only when run alone: \1/p' "$again"
 }
-# All tests of a program in one process: with a sanitizer its start and its end take longer than most tests.
-in_one() { timeout 900 "$1" --gtest_brief=1 --gtest_filter="-$2"; } # PROGRAM TESTS-LEFT-OUT
+# All tests of a program in a process for each core: with a sanitizer the start and the end of a process take longer than most tests.
+in_shards() { # PROGRAM TESTS-LEFT-OUT
+    local shard code=0 logs_of_shards=() pids=()
+    for ((shard = 0; shard < jobs; ++shard)); do
+        logs_of_shards+=("build/logs/shard-$shard.log")
+        GTEST_TOTAL_SHARDS=$jobs GTEST_SHARD_INDEX=$shard timeout 900 "$1" --gtest_brief=1 --gtest_filter="-$2" >"${logs_of_shards[shard]}" 2>&1 &
+        pids+=("$!")
+    done
+    for shard in "${pids[@]}"; do wait "$shard" || code=1; done
+    sed -nE 's/^\[  PASSED  \] ([0-9]+) tests?.*/\1/p' "${logs_of_shards[@]}" | awk '{ sum += $1 } END { printf "[  PASSED  ] %d tests.\n", sum }'
+    cat "${logs_of_shards[@]}"
+    return "$code"
+}
 
 # The library and the command as users have them; the tests, which run once, as they are built soonest.
 if stage 'gcc build' build release '' -DROLLCALL_PRECOMPILE=ON -DROLLCALL_UNITY="unit_tests;model_tests" "-DROLLCALL_TEST_FLAGS=-O0;-g0"; then
@@ -72,8 +83,8 @@ if ! $quick; then
     # No precompiled headers, only tests compiled together, and a static library: this build also shows that every source includes
     # what it needs, and that a static library serves. The sanitizers look at every kind of test, not at every number of ranks.
     if stage "$compiler asan build" build asan '' "${sanitizer[@]}" -DBUILD_SHARED_LIBS=OFF -DROLLCALL_UNITY="unit_tests;model_tests"; then
-        stage 'asan unit tests' in_one build/asan/tests/unit/unit_tests "$slow_unit"
-        stage 'asan model tests' in_one build/asan/tests/model/model_tests "$slow_model"
+        stage 'asan unit tests' in_shards build/asan/tests/unit/unit_tests "$slow_unit"
+        stage 'asan model tests' in_shards build/asan/tests/model/model_tests "$slow_model"
         stage 'asan transport tests' side_by_side asan -L transport
         stage 'asan process tests' oversubscribed asan -L process -E "$slow"
         stage 'asan package tests' side_by_side asan -L package

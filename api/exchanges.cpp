@@ -7,6 +7,7 @@
 #include <rollcall/error.hpp>
 
 #include "api/c_collective.hpp"
+#include "api/collective.hpp"
 
 namespace rollcall {
 namespace {

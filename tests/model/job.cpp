@@ -18,19 +18,17 @@ using runtime::Simulation;
 
 namespace {
 
-constexpr std::byte kPoison{0xDB};
-
 // Where what stands in place stands.
 Slot slot_of_blocks(const collectives::OperationRow& row) {
     if (row.combines && !row.in_blocks) return Slot::data;
     return *std::find_if(kSlots.begin(), kSlots.end(), [&](Slot slot) { return row.operand(slot).extent == Extent::blocks; });
 }
 
-std::byte content(std::uint64_t number, std::uint64_t position) {
+}  // namespace
+
+std::byte byte_of_message(std::uint64_t number, std::uint64_t position) {
     return static_cast<std::byte>((number * 131 + position * 7 + (position >> 8) * 13 + 1) & 0xFF);
 }
-
-}  // namespace
 
 std::uint64_t seed() {
     static const std::uint64_t value = [] {
@@ -158,7 +156,7 @@ void plan_at_random(Random& random, Step& step) {
 void Guarded::resize(std::uint64_t size) { memory_.assign(size + 2 * kGuard, kPoison); }
 
 void Guarded::write(std::uint64_t number, std::uint64_t begin, std::uint64_t end, std::uint64_t at) {
-    for (std::uint64_t i = begin; i < end; ++i) memory_[kGuard + at + i - begin] = content(number, i);
+    for (std::uint64_t i = begin; i < end; ++i) memory_[kGuard + at + i - begin] = byte_of_message(number, i);
 }
 
 std::string Guarded::first_difference(const Content& expected, std::uint64_t begin, std::uint64_t end) const {
@@ -217,16 +215,16 @@ std::byte Job::result(const Cell& cell, Slot slot, int rank, std::uint64_t posit
     const auto& row = cell.row();
     if (const std::uint64_t size = cell.call.bytes; row.personal) {
         const int block = static_cast<int>(position / size);
-        return content(slot == Slot::data ? brought(cell, block, rank) : brought(cell, rank, block), position % size);
+        return byte_of_message(slot == Slot::data ? brought(cell, block, rank) : brought(cell, rank, block), position % size);
     }
     const bool in_place = steps_[cell.step].in_place;
     const auto [offset, size] = part(cell, rank, Slot::data);
     const bool holds_result = slot == Slot::data || (in_place && row.in_blocks && position >= offset && position < offset + size);
-    if (!row.combines || !holds_result) return content(brought(cell, rank), position);
+    if (!row.combines || !holds_result) return byte_of_message(brought(cell, rank), position);
     const int ranks = row.combined_ranks(simulation_.size(), rank);
-    if (ranks == 0) return in_place ? content(brought(cell, rank), position) : kPoison;
+    if (ranks == 0) return in_place ? byte_of_message(brought(cell, rank), position) : kPoison;
     unsigned sum = 0;
-    for (int other = 0; other < ranks; ++other) sum += static_cast<unsigned>(content(brought(cell, other), position));
+    for (int other = 0; other < ranks; ++other) sum += static_cast<unsigned>(byte_of_message(brought(cell, other), position));
     return static_cast<std::byte>(sum);
 }
 
@@ -366,40 +364,6 @@ void Job::expect_clean(int but) {
         EXPECT_LE(engine.landing().peak(), engine.landing().budget()) << "rank " << rank;
         EXPECT_TRUE(unfinished(rank).empty()) << "rank " << rank << " hangs in " << unfinished(rank).front()->describe();
     }
-}
-
-// --- Messages --------------------------------------------------------------------------------------------------------
-
-void Messages::begin(void* context, int rank) {
-    auto& post = *static_cast<Post*>(context);
-    post.transfer.begin(post.simulation.engine(rank));
-}
-
-runtime::Transfer& Messages::post(int rank, std::unique_ptr<Post> post, Nanoseconds when) {
-    auto& network = simulation_.network();
-    network.schedule(network.now() + when, &Messages::begin, post.get(), rank);
-    posts_.push_back(std::move(post));
-    return posts_.back()->transfer;
-}
-
-runtime::Transfer& Messages::send(int from, int to, std::uint64_t tag, std::uint64_t bytes, std::uint64_t number, Nanoseconds when) {
-    auto made = std::make_unique<Post>(simulation_, runtime::Transfer::Direction::send, to, communicator_, tag, bytes);
-    for (std::uint64_t i = 0; i < bytes; ++i) made->memory[i] = content(number, i);
-    return post(from, std::move(made), when);
-}
-
-runtime::Transfer& Messages::receive(int at, int from, std::uint64_t tag, std::uint64_t bytes, Nanoseconds when) {
-    auto made = std::make_unique<Post>(simulation_, runtime::Transfer::Direction::receive, from, communicator_, tag, bytes);
-    std::fill(made->memory.begin(), made->memory.end(), kPoison);
-    return post(at, std::move(made), when);
-}
-
-bool Messages::holds(const runtime::Transfer& received, std::uint64_t bytes, std::uint64_t number) {
-    if (!received.done() || received.error() || received.received != bytes) return false;
-    const auto* data = static_cast<const std::byte*>(received.buffer.data);
-    for (std::uint64_t i = 0; i < bytes; ++i)
-        if (data[i] != content(number, i)) return false;
-    return true;
 }
 
 }  // namespace rollcall::model_test

@@ -80,6 +80,10 @@ std::string describe(const Step& step);
 runtime::Call call_of(const Step& step);
 std::string describe(const std::vector<Step>& steps);
 
+/// What byte `position` of the message `number` is; and what nobody has written.
+std::byte byte_of_message(std::uint64_t number, std::uint64_t position);
+inline constexpr std::byte kPoison{0xDB};
+
 /// Memory between guards.
 class Guarded {
   public:

@@ -4,45 +4,35 @@
 #include <deque>
 #include <vector>
 
-#include "collectives/blocks.hpp"
 #include "collectives/combining.hpp"
 
 namespace rollcall::collectives {
 namespace {
 
-struct Outgoing {
-    Outgoing(Operation& op, int its_reader, transport::ConstBytes its_data)
-        : publication(op, its_reader, its_data.size), to(its_reader), data(its_data) {}
-    /// Published, or begun to be sent. (That it is to be sent is said once, and looked at more than once.)
-    bool has_left() const { return publication.by_message() ? is_sent : publication.complete(); }
-    bool can_go_on() { return !has_left() && publication.has_room(); }
-    Publication publication;
-    int to;
-    transport::ConstBytes data;
-    bool is_sent = false;
-};
-
-struct Block {
-    Block(Operation& op, int from, bool for_everybody, transport::Bytes its_place)
-        : reading(op, from, for_everybody, its_place.size), place(its_place) {}
-    bool can_go_on() { return !reading.complete() && reading.is_here(); }
-    Reading reading;
-    transport::Bytes place;
-};
-
-/// Null: none of these can go on.
-template <class Uses>
-auto* find_ready(Uses& uses) {
-    const auto found = std::find_if(uses.begin(), uses.end(), [](auto& use) { return use.can_go_on(); });
-    return found == uses.end() ? nullptr : &*found;
+/// What finds no room goes by messages.
+void send_to_readers(Operation& op, int to, transport::ConstBytes data, std::uint64_t step, std::vector<Pending>& sends) {
+    for (int i = 1; i < op.size(); ++i) {
+        const int reader = (op.rank() + i) % op.size();
+        if (to == kEverybody || to == reader || (to == kHigherRanks && reader > op.rank())) sends.push_back(op.send(reader, data, step));
+    }
 }
 
 }  // namespace
 
+Task go_on(Operation& op, Outgoing& out, std::vector<Pending>& sends, std::uint64_t step) {
+    if (out.publication.by_message()) {
+        out.is_sent = true;
+        send_to_readers(op, out.to, out.data, step, sends);
+    } else {
+        co_await op.copy(out.publication.room(), out.publication.next_of(out.data));
+        out.publication.publish();
+    }
+}
+
 Task publish_and_copy(Operation& op, bool for_everybody, BlockFor block) {
     const int n = op.size(), rank = op.rank();
     std::deque<Outgoing> outgoing;
-    std::deque<Block> incoming;
+    std::deque<Incoming> incoming;
     std::vector<Pending> sends;
     for (int i = 1; i < n; ++i) {
         const int other = (rank + n - i) % n;
@@ -51,7 +41,7 @@ Task publish_and_copy(Operation& op, bool for_everybody, BlockFor block) {
     bool has_begun = false;
     std::size_t missing = incoming.size();
     Outgoing* out = nullptr;
-    Block* in = nullptr;
+    Incoming* in = nullptr;
     while (!has_begun || !outgoing.empty() || missing > 0) {
         co_await op.until([&] {
             out = find_ready(outgoing);
@@ -66,15 +56,7 @@ Task publish_and_copy(Operation& op, bool for_everybody, BlockFor block) {
                 outgoing.emplace_back(op, other, block(op, other));
             }
         } else if (out) {
-            if (out->publication.by_message()) {
-                out->is_sent = true;
-                for (int i = 1; i < n; ++i)
-                    if (const int other = (rank + i) % n; out->to == kEverybody || out->to == other)
-                        sends.push_back(op.send(other, out->data, kPublishedStep));
-            } else {
-                co_await op.copy(out->publication.room(), out->publication.next_of(out->data));
-                out->publication.publish();
-            }
+            co_await go_on(op, *out, sends);
             if (std::all_of(outgoing.begin(), outgoing.end(), [](const Outgoing& each) { return each.has_left(); })) {
                 outgoing.clear();
                 co_await copy_own(op, block_of(op, rank), block(op, rank));
@@ -98,11 +80,7 @@ Task publish_all(Operation& op, int to, transport::ConstBytes data) {
     }
     if (!out.by_message()) co_return;
     std::vector<Pending> sends;
-    for (int i = 1; i < op.size(); ++i) {
-        const int reader = (op.rank() + i) % op.size();
-        if (to == kEverybody || to == reader || (to == kHigherRanks && reader > op.rank()))
-            sends.push_back(op.send(reader, data, kPublishedStep));
-    }
+    send_to_readers(op, to, data, kPublishedStep, sends);
     co_await op.all_of(sends);
 }
 

@@ -2,6 +2,10 @@
 /// Whole messages through node memory (runtime/lane/publication.hpp), for the algorithms that need no more than that.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
 #include "collectives/blocks.hpp"
 #include "runtime/lane/operation.hpp"
 #include "runtime/lane/publication.hpp"
@@ -18,6 +22,37 @@ using runtime::Task;
 
 /// The step of the messages by which data goes that finds no room. Operations that publish send nothing else.
 inline constexpr std::uint64_t kPublishedStep = 0;
+
+/// What this rank writes for another one, or for all, while other things go on.
+struct Outgoing {
+    Outgoing(Operation& op, int its_reader, transport::ConstBytes its_data)
+        : publication(op, its_reader, its_data.size), to(its_reader), data(its_data) {}
+    /// Published, or begun to be sent. (That it is to be sent is said once, and looked at more than once.)
+    bool has_left() const { return publication.by_message() ? is_sent : publication.complete(); }
+    bool can_go_on() { return !has_left() && publication.has_room(); }
+    Publication publication;
+    int to;
+    transport::ConstBytes data;
+    bool is_sent = false;
+};
+/// Publishes the next piece, for which there is room, or begins to send all of it.
+Task go_on(Operation& op, Outgoing& out, std::vector<Pending>& sends, std::uint64_t step = kPublishedStep);
+
+/// What another rank writes for this one, or for all, and where it goes.
+struct Incoming {
+    Incoming(Operation& op, int from, bool for_everybody, transport::Bytes its_place)
+        : reading(op, from, for_everybody, its_place.size), place(its_place) {}
+    bool can_go_on() { return !reading.complete() && reading.is_here(); }
+    Reading reading;
+    transport::Bytes place;
+};
+
+/// The first of these that can go on, or null.
+template <class Uses>
+auto* find_ready(Uses& uses) {
+    const auto found = std::find_if(uses.begin(), uses.end(), [](auto& use) { return use.can_go_on(); });
+    return found == uses.end() ? nullptr : &*found;
+}
 
 /// Publishes all of `data` for rank `to`, kEverybody or kHigherRanks, as room is made.
 Task publish_all(Operation& op, int to, transport::ConstBytes data);

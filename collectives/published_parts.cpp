@@ -13,25 +13,6 @@ namespace {
 using transport::Bytes;
 using transport::ConstBytes;
 
-/// What this rank writes for another one, or for all.
-struct Outgoing {
-    Outgoing(Operation& op, int its_reader, ConstBytes its_data)
-        : publication(op, its_reader, its_data.size), to(its_reader), data(its_data) {}
-    /// Published, or begun to be sent. (That it is to be sent is said once, and looked at more than once.)
-    bool has_left() const { return publication.by_message() ? is_sent : publication.complete(); }
-    Publication publication;
-    int to;
-    ConstBytes data;
-    bool is_sent = false;
-};
-
-/// What another rank has written for this one, and where it goes.
-struct Incoming {
-    Incoming(Operation& op, int from, bool for_all, Bytes its_place) : reading(op, from, for_all, its_place.size), place(its_place) {}
-    Reading reading;
-    Bytes place;
-};
-
 /// Of the messages that take the place of what finds no room.
 std::uint64_t step_of(int to) { return to == kEverybody ? kPublishedStep + 1 : kPublishedStep; }
 
@@ -69,15 +50,11 @@ Task combine_published_parts(Operation& op, PublishedParts parts) {
     Incoming* operand = nullptr;
     Incoming* result = nullptr;
     const auto can_go_on = [&] {
-        const auto find = [](auto& all, auto is_it) {
-            const auto found = std::find_if(all.begin(), all.end(), is_it);
-            return found == all.end() ? nullptr : &*found;
-        };
-        has_room = find(outgoing, [](Outgoing& out) { return !out.has_left() && out.publication.has_room(); });
-        operand = find(operands, [&](Incoming& in) {
-            return !in.reading.complete() && (any_order || in.reading.from() == next) && in.reading.is_here();
-        });
-        result = find(results, [](Incoming& in) { return !in.reading.complete() && in.reading.is_here(); });
+        has_room = find_ready(outgoing);
+        const auto found = std::find_if(operands.begin(), operands.end(),
+                                        [&](Incoming& in) { return (any_order || in.reading.from() == next) && in.can_go_on(); });
+        operand = found == operands.end() ? nullptr : &*found;
+        result = find_ready(results);
         return has_room || operand || result;
     };
     const auto all_done = [&] {
@@ -103,18 +80,7 @@ Task combine_published_parts(Operation& op, PublishedParts parts) {
         }
         if (has_shown && all_done()) break;
         co_await op.until(can_go_on);
-        if (has_room) {
-            Publication& out = has_room->publication;
-            if (out.by_message()) {
-                has_room->is_sent = true;
-                for (int i = 1; i < n; ++i)
-                    if (const int other = (rank + i) % n; has_room->to == kEverybody || has_room->to == other)
-                        sends.push_back(op.send(other, has_room->data, step_of(has_room->to)));
-            } else {
-                co_await op.copy(out.room(), out.next_of(has_room->data));
-                out.publish();
-            }
-        }
+        if (has_room) co_await go_on(op, *has_room, sends, step_of(has_room->to));
         if (operand) {
             Reading& reading = operand->reading;
             const bool is_last = !any_order && reading.from() + 1 == n;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 
 #include "api/collective.hpp"
 #include "collectives/catalogue.hpp"
@@ -173,7 +174,8 @@ void compute(Plan& plan, Random& own, std::uint64_t most) {
 
 }  // namespace
 
-// Words: operation, algorithm, seed. All roots, sizes around thresholds, in place and not, segments, and a rank that is late.
+// Words: operation, algorithm, seed. Several roots (model tests have all), sizes around thresholds, in place and not, segments, and a rank
+// that is late.
 ROLLCALL_SCENARIO(calls) {
     const OperationRow& row = row_of(scene.word(0));
     const std::string algorithm = scene.word(1);
@@ -188,8 +190,11 @@ ROLLCALL_SCENARIO(calls) {
         buffers.check_result(round, algorithm);
     };
     const CollectiveOptions plain{.algorithm = algorithm, .segment_bytes = {}, .timeout = {}};
+    std::vector<int> roots(static_cast<std::size_t>(std::min(scene.size, row.has_root ? 3 : 2)));
+    std::iota(roots.begin(), roots.end(), 0);
+    if (scene.size > 3) roots.back() = scene.size - 1;
     for (const std::uint64_t bytes : {0, 1, 8, 100, 8191, 8192, 8193, 65'541, 131'073})
-        for (int root = 0; root < (row.has_root ? scene.size : std::min(scene.size, 2)); ++root) call(bytes, root, plain);
+        for (const int root : roots) call(bytes, root, plain);
     for (const std::uint64_t segment :
          {std::uint64_t{0}, std::uint64_t{64}, std::uint64_t{1000}, std::uint64_t{65'536}, std::uint64_t{1} << 40})
         for (const std::uint64_t bytes : {0, 63, 4096, 100'001})

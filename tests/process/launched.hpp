@@ -25,15 +25,9 @@
 #include <vector>
 
 #include "tests/process/harness.hpp"
+#include "tests/sanitizers.hpp"
 
 namespace rollcall::test {
-
-/// The undefined-behaviour sanitizer looks at objects through a pipe, and calls one broken where there is no descriptor left.
-#if defined(__SANITIZE_ADDRESS__)
-inline constexpr const char* kNeedsDescriptors = "the sanitizer itself needs descriptors";
-#else
-inline constexpr const char* kNeedsDescriptors = nullptr;
-#endif
 
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;

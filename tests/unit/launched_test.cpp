@@ -22,6 +22,7 @@
 #include "bootstrap/frames.hpp"
 #include "bootstrap/passing.hpp"
 #include "foundation/descriptor.hpp"
+#include "tests/sanitizers.hpp"
 #include "tests/unit/errors.hpp"
 #include "tests/unit/no_more_files.hpp"
 
@@ -161,6 +162,7 @@ TEST(LaunchedRank, RefusesABlobThatIsTooLongBeforeSendingIt) {
 }
 
 TEST(LaunchedRank, SaysThatAnAnswerCameWithoutItsMemory) {
+    if (test::kNeedsDescriptors) GTEST_SKIP() << test::kNeedsDescriptors;
     LauncherEnd end;
     const Descriptor memory(::memfd_create("rollcall-test", MFD_CLOEXEC));
     ASSERT_TRUE(send_with_descriptor(end.control.get(), FrameWriter(FrameType::gathered_memory).u64(1).u64(100).finish(), memory.get()));

@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include "tests/sanitizers.hpp"
 #include "tests/unit/errors.hpp"
 
 namespace rollcall::runtime {
@@ -187,6 +188,7 @@ TEST(Lifelines, SilenceCountsOnlyWhileSomebodyWaits) {
 }
 
 TEST(Lifelines, WhatCannotBeAskedIsNotSilent) {
+    if (test::kNeedsDescriptors) GTEST_SKIP() << test::kNeedsDescriptors;
     Lifelines mine = lifelines_at("127.0.0.1");
     const Lifelines its = lifelines_at("127.0.0.2");
     mine.add(1, its.address());

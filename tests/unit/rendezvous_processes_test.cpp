@@ -29,6 +29,7 @@
 #include "bootstrap/rendezvous/rendezvous.hpp"
 #include "foundation/clock.hpp"
 #include "foundation/host_name.hpp"
+#include "tests/sanitizers.hpp"
 
 namespace rollcall::bootstrap {
 namespace {
@@ -237,6 +238,7 @@ void leave_room_for(int descriptors) {
 }
 
 TEST(RendezvousWithFewDescriptors, WhoCannotBeWelcomedIsToldWhyAndTheOthersToo) {
+    if (test::kNeedsDescriptors) GTEST_SKIP() << test::kNeedsDescriptors;
     ::setenv("ROLLCALL_NET", "lo", 1);
     Pipe invitation;
     Pipe held;

@@ -12,12 +12,7 @@
 #include "collectives/trees/adaptive.hpp"
 #include "collectives/trees/completion.hpp"
 #include "collectives/trees/optimal_binary.hpp"
-
-#if !defined(__SANITIZE_ADDRESS__) && defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define __SANITIZE_ADDRESS__ 1
-#endif
-#endif
+#include "tests/sanitizers.hpp"
 
 namespace rollcall::bench {
 // For the names of tests.

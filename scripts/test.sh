@@ -65,7 +65,7 @@ fi
 # What the sanitizers leave out because it takes long there and shows them nothing that others do not.
 slow='TheTablesOfTrees|Soak|SleepersAreWoken|MoreThanTwoGibibytes|Floods|AreWokenByNotices|ZeroLanding'
 slow_unit='PipelinedTree.Spans*:BinomialTree.Spans*:FrameArena.BlocksAre*:MatchTable.DoesWhat*'
-slow_model='Simulation.*:Mismatch.*:Placement.RandomLarge*:Placement.ManyCalls*:Proficz.Equations*'
+slow_model='Simulation.*:Mismatch.*:Placement.RandomLarge*:Placement.ManyCalls*:Placement.HundredsOfCalls:Proficz.Equations*:NodeMemory.RoomThatOther*'
 tsan_targets='collectives_test point_to_point_test operations_test lane_service_test giving_up_test'
 tsan_process='Collectives|PointToPoint|Messages|Progress|Operations|Plans|EventLoop|Service|GivenUp|GivingUp|OnItsWay'
 

@@ -14,6 +14,9 @@
 
 namespace rollcall {
 
+/// Of an operation that has none.
+inline constexpr int kNoRoot = -1;
+
 class Collective {
   public:
     /// `bytes`: of the message; where blocks are moved: of a block. `root` counts where the operation has one. What is wrong with

@@ -14,8 +14,6 @@ namespace {
 
 using runtime::OperationKind;
 
-constexpr int kNoRoot = -1;
-
 Collective allgather_on(const Communicator& communicator, const void* block, void* data, std::uint64_t bytes) {
     return {communicator, OperationKind::allgather, {.contribution = block, .data = data}, bytes, kNoRoot};
 }

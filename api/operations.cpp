@@ -14,8 +14,6 @@ namespace {
 
 using runtime::OperationKind;
 
-constexpr int kNoRoot = -1;
-
 Collective barrier_on(const Communicator& communicator) { return {communicator, OperationKind::barrier, {}, 0, kNoRoot}; }
 Collective broadcast_on(const Communicator& communicator, void* data, std::uint64_t bytes, int root) {
     return {communicator, OperationKind::broadcast, {.data = data}, bytes, root};

@@ -12,8 +12,6 @@ namespace {
 
 using runtime::OperationKind;
 
-constexpr int kNoRoot = -1;
-
 Collective reduce_on(const Communicator& communicator, const void* contribution, void* result, std::uint64_t count,
                      const Reduction& reduction, int root) {
     return {communicator, OperationKind::reduce, {.contribution = contribution, .data = result}, count, reduction, root};

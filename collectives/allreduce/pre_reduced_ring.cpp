@@ -13,7 +13,7 @@
 namespace rollcall::collectives {
 namespace {
 
-ForeseenPart make_part(const Operation& op, std::span<const Nanoseconds> arrivals) {
+ForeseenPart pre_reduced_ring_part(const Operation& op, std::span<const Nanoseconds> arrivals) {
     std::vector<Share> blocks;
     for (int number = 0; number < op.size(); ++number) blocks.push_back(share_of(op, number));
     const auto messages = pre_reduced_ring(arrivals, foreseen_time(blocks[0].size()), op.rank());
@@ -22,6 +22,6 @@ ForeseenPart make_part(const Operation& op, std::span<const Nanoseconds> arrival
 
 }  // namespace
 
-Task allreduce_pre_reduced_ring(Operation& op) { co_await allreduce_foreseen(op, &make_part); }
+Task allreduce_pre_reduced_ring(Operation& op) { co_await allreduce_foreseen(op, &pre_reduced_ring_part); }
 
 }  // namespace rollcall::collectives

@@ -15,7 +15,7 @@ namespace {
 /// A rank has two messages of each.
 constexpr std::uint64_t kMostPieces = 256;
 
-ForeseenPart make_part(const Operation& op, std::span<const Nanoseconds> arrivals) {
+ForeseenPart sorted_linear_tree_part(const Operation& op, std::span<const Nanoseconds> arrivals) {
     std::vector<Share> pieces = pieces_of(op, op.arguments().segment_bytes, kMostPieces);
     const auto messages = sorted_linear_tree(order_of_arrival(arrivals), static_cast<int>(pieces.size()), op.rank());
     return {std::move(pieces), steps_of(messages, op.rank())};
@@ -23,6 +23,6 @@ ForeseenPart make_part(const Operation& op, std::span<const Nanoseconds> arrival
 
 }  // namespace
 
-Task allreduce_sorted_linear_tree(Operation& op) { co_await allreduce_foreseen(op, &make_part); }
+Task allreduce_sorted_linear_tree(Operation& op) { co_await allreduce_foreseen(op, &sorted_linear_tree_part); }
 
 }  // namespace rollcall::collectives

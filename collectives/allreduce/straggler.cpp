@@ -6,9 +6,9 @@
 // where a ring needs 2 (P - 1) of 1 / P.
 //
 // Example, P = 4, straggler 3: message by message in collectives/schedules/straggler.cpp.
+#include "collectives/schedules/straggler.hpp"
 #include "collectives/allreduce/allreduce.hpp"
 #include "collectives/allreduce/foreseen.hpp"
-#include "collectives/schedules/straggler.hpp"
 
 namespace rollcall::collectives {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 /// The schedule is computed by every rank, in time that grows with their number's third power: here a millisecond.
 constexpr int kMostRanks = 64;
 
-ForeseenPart make_part(const Operation& op, std::span<const Nanoseconds> arrivals) {
+ForeseenPart straggler_part(const Operation& op, std::span<const Nanoseconds> arrivals) {
     const StragglerSchedule schedule = straggler_allreduce(op.size(), order_of_arrival(arrivals).back());
     ForeseenPart part;
     for (int number = 0; number < schedule.chunks; ++number) part.segments.push_back(share_of(op, number, schedule.chunks));
@@ -33,7 +33,7 @@ ForeseenPart make_part(const Operation& op, std::span<const Nanoseconds> arrival
 
 Task allreduce_straggler(Operation& op) {
     if (op.size() <= kMostRanks) {
-        co_await allreduce_foreseen(op, &make_part);
+        co_await allreduce_foreseen(op, &straggler_part);
     } else {
         co_await op.arrival();
         co_await allreduce_ring(op);

@@ -20,7 +20,7 @@
 namespace rollcall::collectives {
 namespace {
 
-constexpr std::uint64_t kSizes = 0, kPieces = kStepsForSizes, kRing = kPieces + 1;
+constexpr std::uint64_t kPieces = kStepsForSizes, kRing = kPieces + 1;
 
 /// Part i of what a group receives goes to its member i.
 struct Cuts {
@@ -111,7 +111,7 @@ struct Exchanged {
 Task exchange_between_groups(Operation& op, Exchanged& state) {
     state.sides = sides_of(op);
     if (op.call().own_sizes)
-        co_await blocks_of_both(op, state.sides, kSizes, state.blocks);
+        co_await blocks_of_both(op, state.sides, kSizesStep, state.blocks);
     else
         state.blocks = equal_blocks(op, state.sides);
     const int own = state.sides.own.size, other = state.sides.other.size;

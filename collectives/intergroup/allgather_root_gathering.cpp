@@ -17,7 +17,7 @@
 namespace rollcall::collectives {
 namespace {
 
-constexpr std::uint64_t kSizes = 0, kGather = kStepsForSizes, kAcross = kGather + 1, kBroadcast = kAcross + 1;
+constexpr std::uint64_t kGather = kStepsForSizes, kAcross = kGather + 1, kBroadcast = kAcross + 1;
 
 struct Gathered {
     Sides sides;
@@ -30,7 +30,7 @@ Task gather_in_group(Operation& op, Gathered& state) {
     const auto contribution = op.arguments().contribution;
     state.sides = sides_of(op);
     if (op.call().own_sizes)
-        co_await blocks_of_both(op, state.sides, kSizes, state.blocks);
+        co_await blocks_of_both(op, state.sides, kSizesStep, state.blocks);
     else
         state.blocks = equal_blocks(op, state.sides);
     const auto& [sides, blocks, data, own] = state;

@@ -48,7 +48,7 @@ BothBlocks equal_blocks(const Operation& op, const Sides& sides);
 /// ceil(log2(size)) steps. The groups then compare what they know of each other: where that differs the operation fails on all ranks.
 /// Uses the steps from `step` on, kStepsForSizes at most.
 Task blocks_of_both(Operation& op, const Sides& sides, std::uint64_t step, BothBlocks& blocks);
-inline constexpr std::uint64_t kStepsForSizes = 64;
+inline constexpr std::uint64_t kSizesStep = 0, kStepsForSizes = 64;
 
 /// Where the data of the other group come together, block behind block: where they are to be, or beside it where the program wants its
 /// blocks in another order, or with gaps.

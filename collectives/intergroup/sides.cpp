@@ -10,11 +10,6 @@
 
 namespace rollcall::collectives {
 
-Subgroup subgroup_of(int larger, int smaller, int number) {
-    const int least = larger / smaller, rest = larger % smaller;
-    return {least * number + std::min(number, rest), least + (number < rest)};
-}
-
 BothBlocks equal_blocks(const Operation& op, const Sides& sides) {
     const auto& arguments = op.arguments();
     const auto all_of = [](const Members& members, std::uint64_t block) {
@@ -57,29 +52,21 @@ Task blocks_of_both(Operation& op, const Sides& sides, std::uint64_t step, BothB
     for (const std::uint64_t size : own) blocks.own.add(size);
     for (const std::uint64_t size : other) blocks.other.add(size);
 
-    // Every member is told by one of the other group.
+    // Member i is told by member i modulo its size of the other group.
     struct Known {
         std::uint64_t own, other;
     };
     const Known mine{hash_of(std::as_bytes(std::span(own))), hash_of(std::as_bytes(std::span(other)))};
     const std::uint64_t compared = step + kStepsForSizes - 1;
-    const int larger = std::max(sides.own.size, sides.other.size), smaller = std::min(sides.own.size, sides.other.size);
+    const int partner = sides.other.rank(sides.member % sides.other.size);
     std::vector<Pending> telling;
-    int partner = 0;
-    if (sides.own.size < sides.other.size) {
-        const Subgroup told = subgroup_of(larger, smaller, sides.member);
-        partner = told.first;
-        for (int i = 0; i < told.size; ++i) telling.push_back(op.send(sides.other.rank(told.first + i), {&mine, sizeof mine}, compared));
-    } else {
-        while (subgroup_of(larger, smaller, partner + 1).first <= sides.member && partner + 1 < smaller) ++partner;
-        if (subgroup_of(larger, smaller, partner).first == sides.member)
-            telling.push_back(op.send(sides.other.rank(partner), {&mine, sizeof mine}, compared));
-    }
+    for (int member = sides.member; member < sides.other.size; member += sides.own.size)
+        telling.push_back(op.send(sides.other.rank(member), {&mine, sizeof mine}, compared));
     Known theirs{};
-    co_await op.receive(sides.other.rank(partner), {&theirs, sizeof theirs}, compared);
+    co_await op.receive(partner, {&theirs, sizeof theirs}, compared);
     co_await op.all_of(telling);
     if (theirs.own == mine.other && theirs.other == mine.own) co_return;
-    op.tell_groups_differ(sides.other.rank(partner));
+    op.tell_groups_differ(partner);
     co_await op.failure();
 }
 

@@ -25,13 +25,6 @@ inline Sides sides_of(const Operation& op) {
     return {is_first ? first : second, is_first ? second : first, op.rank() - (is_first ? 0 : first.size)};
 }
 
-/// Of the members of the larger group, those that each one of the smaller group exchanges with: subgroups of neighbours, the first ones
-/// larger by one where the sizes do not divide (section 4).
-struct Subgroup {
-    int first, size;
-};
-Subgroup subgroup_of(int larger, int smaller, int number);
-
 /// Broadcasts `data` of rank `root` to some ranks, of which it is none: what is short down a binomial tree, what is long in pieces down a
 /// chain. Uses the steps from `step` on.
 Task broadcast_to(Operation& op, int root, const Members& others, transport::Bytes data, std::uint64_t step);

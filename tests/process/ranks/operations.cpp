@@ -166,8 +166,7 @@ void compute(Plan& plan, Random& own, std::uint64_t most) {
                 delay(own, most / 4);
             }
             break;
-        case 4: plan.edge(1); break;  // too early
-        default: break;               // no edge
+        case 4: plan.edge(1);  // too early; otherwise there is no edge
     }
     delay(own, most);
 }

@@ -16,12 +16,7 @@ using collectives::Operand;
 using runtime::Operation;
 
 collectives::Situation Communicator::Implementation::situation(std::uint64_t bytes) const {
-    collectives::Conditions has = collectives::kUsual;
-    if (process->settings().landing_bytes == 0) has = has.without(Condition::landing);
-    if (process->decouples()) has = has.with(Condition::background);
-    if (shares_boards) has = has.with(Condition::shared_boards);
-    if (shares_node) has = has.with(Condition::node_memory);
-    return {.bytes = bytes, .ranks = state.group->size, .has = has};
+    return {.bytes = bytes, .ranks = state.group->size, .has = conditions};
 }
 
 collectives::Situation Communicator::Implementation::situation_of_blocks() const {

@@ -48,9 +48,20 @@ Communicator::Implementation::Implementation(std::shared_ptr<runtime::Process> i
       owned_state(std::make_unique<runtime::CommunicatorState>(std::move(group), rank)),
       state(*owned_state),
       shares_boards(process->share_boards(*state.group)),
-      shares_node(process->share_node(*state.group)) {
+      shares_node(process->share_node(*state.group)),
+      conditions(conditions_of_calls()) {
     state.clock = clock.get();
     process->lane().as_owner([&](runtime::Engine& engine) { engine.add(state); });
+}
+
+collectives::Conditions Communicator::Implementation::conditions_of_calls() const {
+    using collectives::Condition;
+    collectives::Conditions has = collectives::kUsual;
+    if (process->settings().landing_bytes == 0) has = has.without(Condition::landing);
+    if (process->decouples()) has = has.with(Condition::background);
+    if (shares_boards) has = has.with(Condition::shared_boards);
+    if (shares_node) has = has.with(Condition::node_memory);
+    return has;
 }
 
 Communicator::Implementation::~Implementation() {
@@ -60,10 +71,7 @@ Communicator::Implementation::~Implementation() {
     if (first_slot != runtime::kNoSlots) process->slots().give_back(first_slot);
 }
 
-void Communicator::Implementation::check_alive() const { process->check_usable(); }
-
-void Communicator::Implementation::check_rank(int rank, const char* operation, const char* role) const {
-    if (rank >= 0 && rank < state.group->size) return;
+void Communicator::Implementation::refuse_rank(int rank, const char* operation, const char* role) const {
     throw Error(ErrorCode::invalid_argument, fmt::format("{} on {}: {} {} is out of range: the communicator has ranks 0 to {}", operation,
                                                          state.group->name, role, rank, state.group->size - 1));
 }
@@ -109,14 +117,6 @@ void Communicator::Implementation::run(Transfer& transfer, Timeout timeout) cons
     const Error& error = *transfer.error();
     if (error.code() == ErrorCode::timeout) throw Error(error);
     throw Error(error.code(), fmt::format("{}: {}", describe(transfer), error.what()), error.failed_rank());
-}
-
-Communicator::Implementation::Message Communicator::Implementation::message(Transfer::Direction direction, const char* caller, void* data,
-                                                                            std::uint64_t bytes, int peer) const {
-    check_alive();
-    check_rank(peer, caller, direction == Transfer::Direction::send ? "target" : "source");
-    check_buffer(data, bytes, caller);
-    return {direction, state.group->world_rank(peer), {data, bytes}};
 }
 
 Request Communicator::Implementation::start(const Message& message, Tag tag, const std::optional<Timeout>& timeout) const {

@@ -70,14 +70,23 @@ struct ROLLCALL_HIDDEN Communicator::Implementation : std::enable_shared_from_th
         int peer;
         transport::Bytes buffer;
     };
-    Message message(runtime::Transfer::Direction direction, const char* caller, void* data, std::uint64_t bytes, int peer) const;
+    [[gnu::always_inline]] Message message(runtime::Transfer::Direction direction, const char* caller, void* data, std::uint64_t bytes,
+                                           int peer) const {
+        check_alive();
+        check_rank(peer, caller, direction == runtime::Transfer::Direction::send ? "target" : "source");
+        check_buffer(data, bytes, caller);
+        return {direction, state.group->world_rank(peer), {data, bytes}};
+    }
     Request start(const Message& message, Tag tag, const std::optional<Timeout>& timeout) const;
     std::uint64_t next_size(const char* caller, int from, Tag tag, Timeout timeout) const;
     /// Of the ranks before this one: how many are on the host of this process.
     std::ptrdiff_t local_ranks(int before) const;
 
-    void check_alive() const;
-    void check_rank(int rank, const char* operation, const char* role) const;
+    void check_alive() const { process->check_usable(); }
+    void check_rank(int rank, const char* operation, const char* role) const {
+        if (rank < 0 || rank >= state.group->size) refuse_rank(rank, operation, role);
+    }
+    [[noreturn]] void refuse_rank(int rank, const char* operation, const char* role) const;
     static void check_buffer(const void* data, std::uint64_t bytes, const char* operation) {
         if (bytes > collectives::kMostBytes || (!data && bytes > 0)) refuse_buffer(bytes, operation);
     }
@@ -124,7 +133,11 @@ struct ROLLCALL_HIDDEN Communicator::Implementation : std::enable_shared_from_th
     std::unique_ptr<runtime::CommunicatorState> owned_state;
     runtime::CommunicatorState& state;  ///< That; written by calls, also of a communicator that is const.
     const bool shares_boards;
-    const bool shares_node;  ///< Node memory.
+    const bool shares_node;                    ///< Node memory.
+    const collectives::Conditions conditions;  ///< What holds for every call: of the settings, and of the ranks.
+
+  private:
+    collectives::Conditions conditions_of_calls() const;
 };
 
 template <class Record>

@@ -44,7 +44,11 @@ struct Announcement {
 class Implementation final : public SingleCopy, private Sink {
   public:
     Implementation(std::unique_ptr<Transport> inner, int rank, int ranks, std::uint64_t longest_at_once)
-        : rank_(rank), longest_at_once_(longest_at_once), peers_(static_cast<std::size_t>(ranks)), inner_(std::move(inner)) {
+        : rank_(rank),
+          longest_at_once_(longest_at_once),
+          peers_(static_cast<std::size_t>(ranks)),
+          must_be_asked_(static_cast<std::size_t>(ranks)),
+          inner_(std::move(inner)) {
         if (::getrandom(&cookie_, sizeof cookie_, 0) != sizeof cookie_) cookie_ = 0;
         readable_ = cookie_ != 0 && why_memory_cannot_be_read().empty();
         if (readable_) let_memory_be_read();
@@ -58,19 +62,17 @@ class Implementation final : public SingleCopy, private Sink {
     void meet(std::span<const SingleCopyHandle> handles) override {
         const std::uint64_t domain = handle().domain;
         for (std::size_t peer = 0; peer < peers_.size() && peer < handles.size(); ++peer)
-            if (domain != 0 && handles[peer].domain == domain && static_cast<int>(peer) != rank_)
-                peers_[peer] = {.handle = handles[peer], .must_be_asked = true};
+            if (domain != 0 && handles[peer].domain == domain && static_cast<int>(peer) != rank_) {
+                peers_[peer] = {.handle = handles[peer]};
+                must_be_asked_[peer] = true;
+            }
     }
 
     // --- Transport ---------------------------------------------------------------------------------------------------------
 
     Started send(int peer, std::span<const std::byte> header, ConstBytes payload, Path path, Completion& completion) override {
-        Peer& to = peers_[static_cast<std::size_t>(peer)];
-        if (to.must_be_asked) [[unlikely]] {
-            to.must_be_asked = false;
-            say(peer, {.word = Word::ask, .source = rank_});
-        }
-        if (path == Path::large && to.reads && payload.data) return announce(peer, header, payload, completion);
+        if (path == Path::large || must_be_asked_[static_cast<std::size_t>(peer)]) [[unlikely]]
+            return send_with_words(peer, header, payload, path, completion);
         return inner_->send(peer, header, payload, path, completion);
     }
 
@@ -146,22 +148,7 @@ class Implementation final : public SingleCopy, private Sink {
         for (Completion* completion : failed) completion->complete(Outcome::failed);
     }
 
-    unsigned progress() override {
-        unsigned happened = inner_->progress();
-        if (!fetches_.empty()) [[unlikely]] {
-            Fetch fetch = fetches_.front();
-            fetches_.pop_front();
-            ++happened;
-            if (const auto outcome = go_on(fetch)) {
-                Completion& completion = *fetch.completion;
-                end(fetch);
-                completion.complete(*outcome);
-            } else {
-                fetches_.push_back(fetch);
-            }
-        }
-        return happened;
-    }
+    unsigned progress() override { return fetches_.empty() ? inner_->progress() : progress_with_fetches(); }
 
     bool arm() override { return fetches_.empty() && inner_->arm(); }
 
@@ -195,8 +182,7 @@ class Implementation final : public SingleCopy, private Sink {
   private:
     struct Peer {
         SingleCopyHandle handle;
-        bool must_be_asked = false;  ///< Whether it can read this process's memory.
-        bool reads = false;          ///< It has said that it can.
+        bool reads = false;  ///< It has said that it can read this process's memory.
         bool gone = false;
     };
 
@@ -239,6 +225,18 @@ class Implementation final : public SingleCopy, private Sink {
     static std::uint64_t address_of(const void* pointer) { return reinterpret_cast<std::uint64_t>(pointer); }
 
     // --- sending -----------------------------------------------------------------------------------------------------------
+
+    // Apart from send(), which stays a jump into the inner transport for the short messages.
+    [[gnu::noinline]] Started send_with_words(int peer, std::span<const std::byte> header, ConstBytes payload, Path path,
+                                              Completion& completion) {
+        if (must_be_asked_[static_cast<std::size_t>(peer)]) {
+            must_be_asked_[static_cast<std::size_t>(peer)] = false;
+            say(peer, {.word = Word::ask, .source = rank_});
+        }
+        if (path == Path::large && peers_[static_cast<std::size_t>(peer)].reads && payload.data)
+            return announce(peer, header, payload, completion);
+        return inner_->send(peer, header, payload, path, completion);
+    }
 
     void say(int peer, const Heading& heading) {
         std::array<std::byte, sizeof heading> bytes;
@@ -292,6 +290,20 @@ class Implementation final : public SingleCopy, private Sink {
 
     // --- receiving ---------------------------------------------------------------------------------------------------------
 
+    [[gnu::noinline]] unsigned progress_with_fetches() {
+        const unsigned happened = inner_->progress();
+        Fetch fetch = fetches_.front();
+        fetches_.pop_front();
+        if (const auto outcome = go_on(fetch)) {
+            Completion& completion = *fetch.completion;
+            end(fetch);
+            completion.complete(*outcome);
+        } else {
+            fetches_.push_back(fetch);
+        }
+        return happened + 1;
+    }
+
     /// Reads the next bytes. Nothing: there are more.
     std::optional<Outcome> go_on(Fetch& fetch) {
         const Offered& from = *fetch.from;
@@ -326,6 +338,10 @@ class Implementation final : public SingleCopy, private Sink {
     void on_message(std::span<const std::byte> header, ConstBytes payload) noexcept override {
         if (header[0] != kSingleCopyMark) [[likely]]
             return sink_->on_message(header, payload);
+        take_words(header, payload);
+    }
+
+    [[gnu::noinline]] void take_words(std::span<const std::byte> header, ConstBytes payload) noexcept {
         Heading heading;
         std::memcpy(&heading, header.data(), sizeof heading);
         Peer& peer = peers_[static_cast<std::size_t>(heading.source)];
@@ -372,7 +388,8 @@ class Implementation final : public SingleCopy, private Sink {
     bool readable_ = false;
     Sink* sink_ = nullptr;
     std::vector<Peer> peers_;
-    std::deque<Record> records_;  ///< They stay where they are: others read their stamps.
+    std::vector<char> must_be_asked_;  ///< Of each peer: whether it can read this process's memory. Short messages look here.
+    std::deque<Record> records_;       ///< They stay where they are: others read their stamps.
     std::vector<Record*> free_;
     std::size_t pending_records_ = 0;
     std::uint64_t stamps_ = 0;

@@ -106,9 +106,11 @@ class alignas(64) Engine final : public transport::Sink {
     /// Moves everything that can move. Returns the number of things that happened.
     unsigned progress() {
         unsigned happened = transport_.progress();
-        if (!watching_.empty() && !transport_.tells_of_puts()) happened += look_at_board();
-        if (!listening_.empty() && !transport_.tells_of_puts()) happened += listen();
-        if (!node_users_.empty() && !transport_.tells_of_puts()) happened += look_at_node();
+        if (!tells_of_puts_) {
+            if (!watching_.empty()) happened += look_at_board();
+            if (!listening_.empty()) happened += listen();
+            if (!node_users_.empty()) happened += look_at_node();
+        }
         if (ready_head_ || has_early_calls_) happened += run_ready();
         return happened;
     }
@@ -347,6 +349,7 @@ class alignas(64) Engine final : public transport::Sink {
     bool has_signs_ = false;     ///< Of life: signs_of_life_ is there.
     bool awaits_peers_ = false;  ///< Since the last look for them.
     bool has_early_calls_ = false;
+    const bool tells_of_puts_ = transport_.tells_of_puts();
     MatchTable<Transfer> posted_;
     MatchTable<EarlyMessage> early_;
 

@@ -34,7 +34,7 @@ void Engine::tell_node(const Operation& operation, int to) {
         for (int rank = to == kHigherRanks ? operation.rank() + 1 : 0; rank < group.size; ++rank)
             if (rank != operation.rank()) tell(group.world_rank(rank));
     };
-    if (transport_.tells_of_puts()) {
+    if (tells_of_puts_) {
         each([&](int peer) { transport_.put(peer, 0, {}); });
         return;
     }

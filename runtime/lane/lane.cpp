@@ -63,12 +63,6 @@ void Lane::note_call() noexcept {
     if (++calls_ % kCallsPerCoreLook == 0) application_cpu_.store(sched_getcpu(), std::memory_order_relaxed);
 }
 
-unsigned Lane::poll() noexcept {
-    polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    calls_since_poll_ = 0;
-    return engine_.progress();
-}
-
 void Lane::tick_if_due(Nanoseconds now) {
     if (now >= engine_.due()) engine_.tick(now);
 }
@@ -156,7 +150,7 @@ unsigned Lane::drain() {
 }
 
 // What this thread has submitted before comes first: operations of a communicator begin in the order of their calls.
-void Lane::begin(Waitable& waitable) {
+[[gnu::always_inline]] inline void Lane::begin(Waitable& waitable) {
     note_call();
     if (submitted_.load(std::memory_order_relaxed)) [[unlikely]]
         drain();

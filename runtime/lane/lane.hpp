@@ -136,7 +136,11 @@ class Lane {
     void release() noexcept;
     void unpark(bool in_background) noexcept;
     bool park();
-    unsigned poll() noexcept;
+    [[gnu::always_inline]] unsigned poll() noexcept {
+        polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+        calls_since_poll_ = 0;
+        return engine_.progress();
+    }
     void tick_if_due(Nanoseconds now);
     void look_at_notices_if_due(Nanoseconds now);
     // `Goal` is a Waitable, or anything else with done().

@@ -1,7 +1,5 @@
 #include "collectives/published.hpp"
 
-#include <algorithm>
-#include <deque>
 #include <vector>
 
 #include "collectives/combining.hpp"
@@ -31,47 +29,57 @@ Task go_on(Operation& op, Outgoing& out, std::vector<Pending>& sends, std::uint6
 
 Task publish_and_copy(Operation& op, bool for_everybody, BlockFor block) {
     const int n = op.size(), rank = op.rank();
-    std::deque<Outgoing> outgoing;
-    std::deque<Incoming> incoming;
+    Uses<Outgoing> outgoing(for_everybody ? 1 : n - 1);
+    Uses<Incoming> incoming(n - 1);
     std::vector<Pending> sends;
     for (int i = 1; i < n; ++i) {
         const int other = (rank + n - i) % n;
-        incoming.emplace_back(op, other, for_everybody, block_of(op, other));
+        incoming.add(op, other, for_everybody, block_of(op, other));
     }
     bool has_begun = false;
-    std::size_t missing = incoming.size();
-    Outgoing* out = nullptr;
-    Incoming* in = nullptr;
-    while (!has_begun || !outgoing.empty() || missing > 0) {
-        co_await op.until([&] {
-            out = find_ready(outgoing);
-            in = out ? nullptr : find_ready(incoming);
-            return out || in || (!has_begun && op.has_arrived());
-        });
+    int missing = n - 1, to_leave = 0;
+    const auto can_go_on = [&] {
+        return (!has_begun && op.has_arrived()) || find_ready(outgoing) != nullptr || find_ready(incoming) != nullptr;
+    };
+    while (!has_begun || to_leave > 0 || missing > 0) {
+        co_await op.until(can_go_on);
         if (!has_begun && op.has_arrived()) {
             has_begun = true;
-            if (for_everybody && n > 1) outgoing.emplace_back(op, kEverybody, block(op, rank));
+            if (for_everybody && n > 1) outgoing.add(op, kEverybody, block(op, rank), Publisher::reads);
             for (int i = 1; i < n && !for_everybody; ++i) {
                 const int other = (rank + i) % n;
-                outgoing.emplace_back(op, other, block(op, other));
+                outgoing.add(op, other, block(op, other), Publisher::reads);
             }
-        } else if (out) {
-            co_await go_on(op, *out, sends);
-            if (std::all_of(outgoing.begin(), outgoing.end(), [](const Outgoing& each) { return each.has_left(); })) {
-                outgoing.clear();
-                co_await copy_own(op, block_of(op, rank), block(op, rank));
+            to_leave = outgoing.size();
+            // (With one rank there is nobody else.)
+            if (to_leave == 0) co_await copy_own(op, block_of(op, rank), block(op, rank));
+        }
+        for (Outgoing& out : outgoing) {
+            if (!out.can_go_on()) continue;
+            if (out.publication.by_message()) {
+                co_await go_on(op, out, sends);
+            } else {
+                co_await op.copy(out.publication.room(), out.publication.next_of(out.data));
+                out.publication.publish();
             }
-        } else if (in) {
-            co_await copy_what_is_here(op, in->reading, in->place);
-            if (in->reading.complete()) --missing;
+            if (out.has_left() && --to_leave == 0) co_await copy_own(op, block_of(op, rank), block(op, rank));
+        }
+        for (Incoming& in : incoming) {
+            Reading& reading = in.reading;
+            while (in.can_go_on()) {
+                const bool by_message = reading.by_message();
+                if (!by_message) co_await op.copy(reading.next_of(in.place), reading.bytes());
+                if (!reading.let_go()) co_await op.failure();
+                if (by_message) co_await op.receive(reading.from(), in.place, kPublishedStep);
+                if (reading.complete()) --missing;
+            }
         }
     }
-    if (n == 1) co_await copy_own(op, block_of(op, rank), block(op, rank));
     co_await op.all_of(sends);
 }
 
-Task publish_all(Operation& op, int to, transport::ConstBytes data) {
-    Publication out(op, to, data.size);
+Task publish_all(Operation& op, int to, transport::ConstBytes data, Publisher publisher) {
+    Publication out(op, to, data.size, publisher);
     while (!out.complete()) {
         co_await op.until([&] { return out.has_room(); });
         if (out.by_message()) break;
@@ -118,22 +126,36 @@ Task copy_all(Operation& op, int from, bool for_everybody, transport::Bytes into
 
 Task combine_in_rank_order(Operation& op, bool for_everybody) {
     const auto contribution = op.arguments().contribution;
+    const std::uint64_t size = contribution.size;
     const InRankOrder order(op);
     for (int rank = 0; rank < op.size(); ++rank) {
+        const transport::Bytes into = rank == 0 ? order.first() : order.into(rank);
+        const transport::ConstBytes left = order.left();
         if (rank == op.rank()) {
             if (rank == 0)
-                co_await copy_own(op, order.first(), contribution);
+                co_await copy_own(op, into, contribution);
             else
-                co_await op.combine(order.into(rank), order.left(), contribution);
+                co_await op.combine(into, left, contribution);
             continue;
         }
-        Reading reading(op, rank, for_everybody, contribution.size);
+        Reading reading(op, rank, for_everybody, size);
         while (!reading.complete()) {
             co_await op.until([&] { return reading.is_here(); });
-            if (rank == 0)
-                co_await copy_what_is_here(op, reading, order.first());
-            else
-                co_await combine_what_is_here(op, reading, order.into(rank), order.left());
+            const bool by_message = reading.by_message();
+            const transport::Bytes piece = reading.next_of(into);
+            if (by_message) {
+                // Below, when the publisher has been told.
+            } else if (rank == 0) {
+                co_await op.copy(piece, reading.bytes());
+            } else {
+                co_await op.combine(piece, runtime::slice(left, reading.offset(), piece.size), reading.bytes());
+            }
+            if (!reading.let_go()) co_await op.failure();
+            if (!by_message) continue;
+            const Scratch received(rank == 0 ? 0 : size, contribution);
+            const transport::Bytes come = rank == 0 ? into : received.bytes();
+            co_await op.receive(rank, come, kPublishedStep);
+            if (rank > 0) co_await op.combine(into, left, come);
         }
     }
 }

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "collectives/blocks.hpp"
@@ -17,6 +20,7 @@ using runtime::kHigherRanks;
 using runtime::Operation;
 using runtime::Pending;
 using runtime::Publication;
+using runtime::Publisher;
 using runtime::Reading;
 using runtime::Task;
 
@@ -25,8 +29,8 @@ inline constexpr std::uint64_t kPublishedStep = 0;
 
 /// What this rank writes for another one, or for all, while other things go on.
 struct Outgoing {
-    Outgoing(Operation& op, int its_reader, transport::ConstBytes its_data)
-        : publication(op, its_reader, its_data.size), to(its_reader), data(its_data) {}
+    Outgoing(Operation& op, int its_reader, transport::ConstBytes its_data, Publisher publisher = Publisher::leaves)
+        : publication(op, its_reader, its_data.size, publisher), to(its_reader), data(its_data) {}
     /// Published, or begun to be sent. (That it is to be sent is said once, and looked at more than once.)
     bool has_left() const { return publication.by_message() ? is_sent : publication.complete(); }
     bool can_go_on() { return !has_left() && publication.has_room(); }
@@ -47,6 +51,33 @@ struct Incoming {
     transport::Bytes place;
 };
 
+/// Up to so many of these, which stay where they are.
+template <class Use>
+class Uses {
+  public:
+    explicit Uses(int capacity)
+        : capacity_(static_cast<std::size_t>(capacity)), uses_(capacity > 0 ? std::allocator<Use>().allocate(capacity_) : nullptr) {}
+    ~Uses() {
+        std::destroy(begin(), end());
+        if (uses_) std::allocator<Use>().deallocate(uses_, capacity_);
+    }
+    Uses(const Uses&) = delete;
+    Uses& operator=(const Uses&) = delete;
+
+    template <class... Arguments>
+    void add(Arguments&&... arguments) {
+        std::construct_at(end(), std::forward<Arguments>(arguments)...);
+        ++count_;
+    }
+    Use* begin() noexcept { return uses_; }
+    Use* end() noexcept { return uses_ + count_; }
+    int size() const noexcept { return static_cast<int>(count_); }
+
+  private:
+    std::size_t capacity_, count_ = 0;
+    Use* uses_;
+};
+
 /// The first of these that can go on, or null.
 template <class Uses>
 auto* find_ready(Uses& uses) {
@@ -55,7 +86,7 @@ auto* find_ready(Uses& uses) {
 }
 
 /// Publishes all of `data` for rank `to`, kEverybody or kHigherRanks, as room is made.
-Task publish_all(Operation& op, int to, transport::ConstBytes data);
+Task publish_all(Operation& op, int to, transport::ConstBytes data, Publisher publisher = Publisher::leaves);
 
 /// Copies the pieces that are here.
 Task copy_what_is_here(Operation& op, Reading& reading, transport::Bytes into, std::uint64_t step = kPublishedStep);

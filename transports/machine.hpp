@@ -10,6 +10,8 @@ namespace rollcall::transport {
 class Machine {
   public:
     virtual Nanoseconds now() const = 0;
+    /// Whether a copy takes time of a model. Otherwise it is done when copy() returns, and memcpy() is the same.
+    virtual bool has_model_time() const = 0;
     /// Copies inside this process (both of the same size; phantoms are only timed).
     virtual Started copy(Bytes into, ConstBytes from, Completion& completion) = 0;
     /// Lets the time of a copy of this size go by: of what else works through memory, and is done.
@@ -23,6 +25,7 @@ class Machine {
 class RealMachine final : public Machine {
   public:
     Nanoseconds now() const override;
+    bool has_model_time() const override { return false; }
     Started copy(Bytes into, ConstBytes from, Completion& completion) override;
     Started spend_copy(std::uint64_t, Completion&) override { return Started::done; }
 };

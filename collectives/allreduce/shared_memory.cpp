@@ -22,25 +22,24 @@ namespace {
 constexpr std::uint64_t kShort = 4096;
 
 Task combine_for_itself(Operation& op) {
-    co_await publish_all(op, kEverybody, op.arguments().contribution);
+    co_await publish_all(op, kEverybody, op.arguments().contribution, Publisher::reads);
     co_await combine_in_rank_order(op, true);
+}
+
+Task combine_shares(Operation& op) {
+    const auto& arguments = op.arguments();
+    const auto part = [&](auto all, int rank) { return part_of(all, share_of(op, rank)); };
+    PublishedParts parts{.brought = [&](int rank) { return part(arguments.contribution, rank); },
+                         .own = part(arguments.data, op.rank()),
+                         .others = [&](int rank) { return part(arguments.data, rank); }};
+    co_await combine_published_parts(op, std::move(parts));
 }
 
 }  // namespace
 
 Task allreduce_shared_memory(Operation& op) {
-    const auto& arguments = op.arguments();
-    const auto part = [&](auto all, int rank) { return part_of(all, share_of(op, rank)); };
-    if (op.size() == 1) {
-        co_await copy_own(op, arguments.data, arguments.contribution);
-    } else if (arguments.data.size <= kShort) {
-        co_await combine_for_itself(op);
-    } else {
-        PublishedParts parts{.brought = [&](int rank) { return part(arguments.contribution, rank); },
-                             .own = part(arguments.data, op.rank()),
-                             .others = [&](int rank) { return part(arguments.data, rank); }};
-        co_await combine_published_parts(op, std::move(parts));
-    }
+    if (op.size() == 1) return combine_in_rank_order(op, true);
+    return op.arguments().data.size <= kShort ? combine_for_itself(op) : combine_shares(op);
 }
 
 }  // namespace rollcall::collectives

@@ -26,7 +26,7 @@ Task combine_for_itself(Operation& op) {
     const auto contribution = op.arguments().contribution;
     const auto data = op.arguments().data;
     const auto mine = brought_for(op, rank);
-    co_await publish_all(op, kEverybody, contribution);
+    co_await publish_all(op, kEverybody, contribution, Publisher::reads);
     // Beside the result, if the own block stands there and others come before it.
     const Scratch aside(rank > 0 && mine.data == data.data ? data.size : 0, data);
     const transport::Bytes sum = aside.bytes().size > 0 ? aside.bytes() : data;

@@ -350,6 +350,7 @@ class alignas(64) Engine final : public transport::Sink {
     bool awaits_peers_ = false;  ///< Since the last look for them.
     bool has_early_calls_ = false;
     const bool tells_of_puts_ = transport_.tells_of_puts();
+    const bool has_model_time_ = machine_.has_model_time();
     MatchTable<Transfer> posted_;
     MatchTable<EarlyMessage> early_;
 

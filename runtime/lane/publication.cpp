@@ -32,9 +32,10 @@ NodeUse::~NodeUse() {
 
 // --- Publication -----------------------------------------------------------------------------------------------------------
 
-Publication::Publication(Operation& operation, int to, std::uint64_t size)
+Publication::Publication(Operation& operation, int to, std::uint64_t size, Publisher publisher)
     : NodeUse(operation, size),
       to_(to),
+      leaves_(publisher == Publisher::leaves),
       entry_(entry_in(operation.engine().node()->own(), *operation.communicator().group, operation.rank(), to, operation.sequence())) {
     publisher_.entry = &entry_;
     publisher_.communicator = operation.communicator().group->id;
@@ -85,6 +86,7 @@ bool Publication::has_room() {
     // The readers of what others hold may wait for this operation, or for a message that takes the budget.
     if (offset_ > 0 || memory.pool().holds_blocks_of_earlier(publisher_)) return false;
     by_message_ = complete_ = true;
+    memory.pool().leave(publisher_);
     show(node::kByMessage);
     return true;
 }
@@ -108,7 +110,7 @@ void Publication::publish() {
     if (is_first) return show(link);
     memory.own().head(block_before).next.store(link, std::memory_order_release);
     operation_.engine().tell_node(operation_, to_);
-    if (complete_) look_for_other_calls();
+    if (complete_ && leaves_) look_for_other_calls();
 }
 
 void Publication::show(node::Link first) {
@@ -117,7 +119,7 @@ void Publication::show(node::Link first) {
     entry_.first = first;
     node::NodeMemory::show(entry_, *operation_.communicator().group);
     operation_.engine().tell_node(operation_, to_);
-    if (complete_) look_for_other_calls();
+    if (complete_ && leaves_) look_for_other_calls();
 }
 
 void Publication::look_for_other_calls() const {
@@ -201,10 +203,16 @@ bool Reading::is_here() {
 
 Bytes Reading::next_of(Bytes all) const noexcept { return slice(all, offset_, piece_); }
 
-void Reading::let_go_of_block() {
-    if (!node::let_go(region_.head(node::block_of(block_)).state, node::generation_of(block_))) withdrawn_ = true;
-    operation_.engine().tell_node(operation_, publisher_);
+// The publisher waits for the last reader: only that one tells.
+void Reading::let_go_of(std::atomic<node::State>& state, std::uint32_t generation) {
+    const auto readers = node::let_go(state, generation);
+    if (!readers)
+        withdrawn_ = true;
+    else if (*readers == 0)
+        operation_.engine().tell_node(operation_, publisher_);
 }
+
+void Reading::let_go_of_block() { let_go_of(region_.head(node::block_of(block_)).state, node::generation_of(block_)); }
 
 bool Reading::let_go() {
     here_ = false;
@@ -212,8 +220,7 @@ bool Reading::let_go() {
     complete_ = offset_ == size_;
     if (complete_) {
         if (block_ != node::kEnd && !by_message()) let_go_of_block();
-        if (!node::let_go(entry_.state, generation_)) withdrawn_ = true;
-        operation_.engine().tell_node(operation_, publisher_);
+        let_go_of(entry_.state, generation_);
     } else if (node::generation_of(region_.head(node::block_of(block_)).state.load(std::memory_order_acquire)) !=
                node::generation_of(block_)) {
         withdrawn_ = true;

@@ -15,6 +15,7 @@
 /// and the data goes by messages (collectives/published.hpp does all this).
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -64,10 +65,16 @@ class NodeUse {
     virtual bool is_kept_by(const node::NodeMemory::Claim&) const noexcept { return false; }
 };
 
+/// What the publisher does in the same operation.
+enum class Publisher : std::uint8_t {
+    leaves,  ///< It may be done when all is published. Whether its readers have made another call is looked at before.
+    reads    ///< It reads what each of its readers publishes: calls that do not match come out there.
+};
+
 class Publication final : public NodeUse {
   public:
     /// For rank `to` of the communicator, kEverybody, or kHigherRanks (of which there is one at least). `size` may be 0.
-    Publication(Operation& operation, int to, std::uint64_t size);
+    Publication(Operation& operation, int to, std::uint64_t size, Publisher publisher = Publisher::leaves);
     ~Publication() override;
 
     /// Whether the next piece can be written now, which is taken then, or there is none (by_message()).
@@ -93,6 +100,7 @@ class Publication final : public NodeUse {
     void show(node::Link first);
 
     int to_;
+    bool leaves_;
     node::Entry& entry_;
     node::Publisher publisher_;
     bool claimed_ = false;
@@ -126,6 +134,7 @@ class Reading final : public NodeUse {
     bool awaits(int rank) const noexcept override;
     bool find();
     void let_go_of_block();
+    void let_go_of(std::atomic<node::State>& state, std::uint32_t generation);
 
     int publisher_;
     node::Region region_;

@@ -10,6 +10,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "runtime/group/call.hpp"
 
@@ -32,14 +33,15 @@ inline constexpr Link kByMessage = kEnd - 1;
 constexpr Link link_to(std::uint32_t block, std::uint32_t generation) noexcept { return Link{generation} << 32 | (block + 1); }
 constexpr std::uint32_t block_of(Link link) noexcept { return static_cast<std::uint32_t>(link) - 1; }
 
-/// One reader lets go of something of this generation. False: its publisher has taken it back, and what was read is of no use.
-inline bool let_go(std::atomic<State>& state, std::uint32_t generation) noexcept {
+/// One reader lets go of something of this generation. Returns how many have yet to; nothing: its publisher has taken it back, and what was
+/// read is of no use.
+inline std::optional<std::uint32_t> let_go(std::atomic<State>& state, std::uint32_t generation) noexcept {
     State now = state.load(std::memory_order_relaxed);
     // Acquire and release: the next owner writes after the last reader has read.
     do {
-        if (generation_of(now) != generation) return false;
+        if (generation_of(now) != generation) return std::nullopt;
     } while (!state.compare_exchange_weak(now, now - 1, std::memory_order_acq_rel, std::memory_order_relaxed));
-    return true;
+    return readers_of(now) - 1;
 }
 
 /// Where the readers of one publication find it.

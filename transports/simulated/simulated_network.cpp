@@ -102,6 +102,7 @@ class SimulatedNetwork::Endpoint final : public Transport, public Machine {
         return spend_copy(from.size, completion);
     }
 
+    bool has_model_time() const override { return true; }
     Started spend_copy(std::uint64_t bytes, Completion& completion) override {
         const auto time = static_cast<Nanoseconds>(std::llround(network_.model_.gamma * static_cast<double>(bytes)));
         if (time == 0) return Started::done;

@@ -38,7 +38,8 @@ struct Settings {
     ProgressBind progress_bind = ProgressBind::application;  ///< ROLLCALL_PROGRESS_BIND: application | none
     Nanoseconds progress_tick = 500'000;                     ///< ROLLCALL_PROGRESS_TICK: between looks of the background thread
     Nanoseconds progress_quiet = 2'000'000;                  ///< ROLLCALL_PROGRESS_QUIET: silence before it arms and sleeps
-    Nanoseconds spin = 100'000;                              ///< ROLLCALL_SPIN: a waiting caller polls this long before it sleeps
+    Nanoseconds spin = 100'000;                              ///< ROLLCALL_SPIN: a waiting caller polls this long before it sleeps, and
+                                                             ///< twenty times as long while nobody else wants its core
     std::string yield = "auto";                              ///< ROLLCALL_YIELD: auto | always | never: yield between empty polls
     Nanoseconds timeout = 0;                                 ///< ROLLCALL_TIMEOUT: deadline of every blocking call; 0 = none
     Nanoseconds mismatch_probe = 50'000'000;                 ///< ROLLCALL_MISMATCH_PROBE: a call stuck this long asks whom it waits for

@@ -12,8 +12,10 @@ namespace rollcall::runtime {
 /// which costs less than half a microsecond where nobody else wants its core. Where it shares its core with other ranks of the job
 /// it yields at each poll. When it has seen nothing for the time of a spin, it parks: it sleeps until something comes.
 ///
-/// A yield that takes long was one to a stranger: another process wants the core. Whoever spins there is scheduled away just when
-/// its message comes; whoever sleeps is woken at once. So for a while the spin is short.
+/// A yield that takes long was one to somebody who computes. Whoever spins there is scheduled away just when its message comes; whoever
+/// sleeps is woken at once. Where ranks do not share cores that was a stranger, and for a while the spin is short. As long as all yields
+/// of a wait return soon, nobody else has a use for the core, and the spin is long: ranks that sleep must be woken one by one, which
+/// takes the last to arrive 5 to 10 us for each.
 class Idle {
   public:
     enum class Step : std::uint8_t {
@@ -48,13 +50,16 @@ class Idle {
 
     /// After Step::look: the time before and after the yield. True: park.
     bool looked(Nanoseconds before, Nanoseconds after) noexcept {
-        if (!yields_ && after - before > kLateYield) contended_until_ = after + kContention;
+        const bool is_late = after - before > kLateYield;
+        if (is_late && !yields_) contended_until_ = after + kContention;
         contended_ = after < contended_until_;
         if (empty_since_ == kNone) {
             empty_since_ = after;
+            core_is_free_ = after - before <= kQuickYield;
             return false;
         }
-        return after - empty_since_ >= (contended_ ? kContendedSpin : spin_);
+        if (after - before > kQuickYield) core_is_free_ = false;
+        return after - empty_since_ >= (contended_ ? kContendedSpin : core_is_free_ ? kSpinsOnFreeCore * spin_ : spin_);
     }
     /// It has slept.
     void slept() noexcept { empty_since_ = kNone; }
@@ -75,6 +80,10 @@ class Idle {
     static constexpr Nanoseconds kLateYield = 50'000;
     static constexpr Nanoseconds kContention = 20 * kMillisecond;
     static constexpr Nanoseconds kContendedSpin = 2'000;
+    /// One that returns so soon found at most a few ranks at the core, all of which wait.
+    static constexpr Nanoseconds kQuickYield = 20'000;
+    /// 2 ms by default: longer than it takes to be woken, however many sleep.
+    static constexpr Nanoseconds kSpinsOnFreeCore = 20;
 
   private:
     static constexpr Nanoseconds kNone = -1;
@@ -82,6 +91,7 @@ class Idle {
     bool yields_;
     bool contended_ = false;  ///< At the last look.
     bool looks_early_ = false;
+    bool core_is_free_ = false;  ///< All yields since empty_since_ returned at once.
     std::uint8_t waits_ = 0;
     Nanoseconds spin_;
     unsigned empty_ = 0;

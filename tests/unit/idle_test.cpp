@@ -9,6 +9,7 @@ namespace {
 using Step = Idle::Step;
 
 constexpr Nanoseconds kSpin = 100'000;
+constexpr Nanoseconds kLongSpin = Idle::kSpinsOnFreeCore * kSpin;
 constexpr Nanoseconds kPoll = 50;
 
 // A caller whose yields take so long, with a clock of its own.
@@ -70,37 +71,63 @@ TEST(Idle, YieldsAtEachPollWhereCoresAreShared) {
     EXPECT_EQ(idle.polled(true), Step::poll);
 }
 
-TEST(Idle, ParksAfterTheSpin) {
+TEST(Idle, ParksAfterTheSpinWhereOthersShareTheCore) {
+    Caller caller(true);
+    caller.yield = Idle::kQuickYield + 1;
+    const Nanoseconds begun = caller.now;
+    ASSERT_GT(caller.polls_until_it_parks(), 0);
+    EXPECT_GE(caller.now - begun, kSpin);
+    EXPECT_LE(caller.now - begun, kSpin + 2 * (Idle::kPollsPerLook * kPoll + caller.yield));
+}
+
+// One late yield in the middle of a wait: somebody has begun to compute.
+TEST(Idle, TheSpinIsLongOnlyAsLongAsTheCoreIsFree) {
+    Caller caller(true);
+    const Nanoseconds begun = caller.now;
+    ASSERT_EQ(caller.polls_until_it_parks(static_cast<int>(kSpin / 2 / kPoll)), -1);
+    caller.yield = Idle::kQuickYield + 1;
+    for (int polls = 0; caller.now - begun < kLongSpin; ++polls) {
+        caller.now += kPoll;
+        if (caller.idle.polled(false) != Step::look) continue;
+        const Nanoseconds before = caller.now;
+        caller.now += caller.yield;
+        if (caller.idle.looked(before, caller.now)) break;
+    }
+    EXPECT_GE(caller.now - begun, kSpin);
+    EXPECT_LE(caller.now - begun, kSpin + 2 * (Idle::kPollsPerLook * kPoll + caller.yield));
+}
+
+TEST(Idle, ParksAfterTheLongSpinWhereTheCoreIsFree) {
     for (const bool yields : {false, true}) {
         Caller caller(yields);
         const Nanoseconds begun = caller.now;
         ASSERT_GT(caller.polls_until_it_parks(), 0);
-        EXPECT_GE(caller.now - begun, kSpin);
-        EXPECT_LE(caller.now - begun, kSpin + 2 * (Idle::kPollsPerLook * kPoll + caller.yield));
+        EXPECT_GE(caller.now - begun, kLongSpin);
+        EXPECT_LE(caller.now - begun, kLongSpin + 2 * (Idle::kPollsPerLook * kPoll + caller.yield));
         caller.idle.slept();
         const Nanoseconds again = caller.now;
         ASSERT_GT(caller.polls_until_it_parks(), 0);
-        EXPECT_GE(caller.now - again, kSpin) << "what woke it may be followed by more";
+        EXPECT_GE(caller.now - again, kLongSpin) << "what woke it may be followed by more";
     }
 }
 
 TEST(Idle, EachWaitSpinsAnew) {
     Caller caller(false);
     ASSERT_EQ(caller.polls_until_it_parks(3 * static_cast<int>(Idle::kPollsPerLook)), -1);  // its goal is reached: no poll after it
-    caller.now += 10 * kSpin;                                                               // it computes
+    caller.now += 10 * kLongSpin;                                                           // it computes
     const Nanoseconds begun = caller.now;
     ASSERT_GT(caller.polls_until_it_parks(), 0);
-    EXPECT_GE(caller.now - begun, kSpin);
+    EXPECT_GE(caller.now - begun, kLongSpin);
 }
 
 TEST(Idle, AnEventBeginsTheSpinAnew) {
     Caller caller(false);
     ASSERT_EQ(caller.polls_until_it_parks(3 * static_cast<int>(Idle::kPollsPerLook)), -1);
-    caller.now += 10 * kSpin;
+    caller.now += 10 * kLongSpin;
     caller.idle.polled(true);
     const Nanoseconds begun = caller.now;
     ASSERT_GT(caller.polls_until_it_parks(), 0);
-    EXPECT_GE(caller.now - begun, kSpin);
+    EXPECT_GE(caller.now - begun, kLongSpin);
 }
 
 TEST(Idle, LooksAtTheClockThoughEachPollBringsSomething) {
@@ -135,7 +162,7 @@ TEST(Idle, AStrangerThatWantsTheCoreShortensTheSpinForAWhile) {
     caller.now += Idle::kContention;
     begun = caller.now;
     ASSERT_GT(caller.polls_until_it_parks(), 0);
-    EXPECT_GE(caller.now - begun, kSpin) << "a while later";
+    EXPECT_GE(caller.now - begun, kLongSpin) << "a while later";
 }
 
 TEST(Idle, WithYieldsALateOneIsToARankOfTheJob) {

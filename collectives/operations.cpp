@@ -95,6 +95,8 @@ constexpr OperationRow kRows[] = {
      .rules = kIntergroupAllgatherRules},
 };
 constexpr std::size_t kBetweenGroups = 1;  // the last ones
+static_assert(kRows[std::size(kRows) - kBetweenGroups].kind == OperationKind::intergroup_allgather,
+              "operations between two groups are the last ones");
 
 constexpr bool all_rows(auto predicate) { return std::all_of(std::begin(kRows), std::end(kRows), predicate); }
 static_assert(all_rows([](const OperationRow& row) { return are_complete(row.algorithms, row.kind); }),

@@ -83,7 +83,12 @@ constexpr std::array<std::string_view, 2> kProgressBinds = {"application", "none
 constexpr std::array<std::string_view, 3> kYields = {"auto", "always", "never"};
 constexpr std::array<std::string_view, 3> kSingleCopies = {"auto", "always", "no"};
 constexpr std::array<std::string_view, 2> kAutoOrNo = {"auto", "no"};
-constexpr std::array<std::string_view, 3> kTransports = {"ucx", "ofi", "auto"};
+constexpr auto kTransports = [] {
+    std::array<std::string_view, kTransportNames.size() + 1> words{};
+    std::copy(kTransportNames.begin(), kTransportNames.end(), words.begin());
+    words.back() = "auto";
+    return words;
+}();
 constexpr std::array<std::string_view, 5> kLogLevels = {"debug", "info", "warning", "error", "off"};
 
 bool check_net(std::string_view text) {
@@ -98,7 +103,7 @@ bool check_path(std::string_view) { return true; }
 // In the order of the structure, but for the operations' algorithms.
 constexpr std::array kFixedSettings = {
     Setting{"ROLLCALL_TRANSPORT", Word{&Settings::transport, kTransports},
-            "how bytes move: by UCX, by libfabric, or by the first of the two that works"},
+            "how bytes move: by UCX, by libfabric, or (auto) by the first that works"},
     Setting{"ROLLCALL_OFI_PROVIDER", Text{&Settings::ofi_provider, check_path, "the name of a provider, as `rollcall info` shows it"},
             "the provider of libfabric; empty = shm within a host, the best there is between hosts"},
     Setting{"ROLLCALL_NET", Text{&Settings::net, check_net, kNetSettingAllowed}, "network interfaces to use; empty = automatic"},

@@ -253,7 +253,7 @@ localhost` stays here. `--agent srun` starts agents by srun, which needs such an
 Hosts: `a:4,b:4` or `node[0-3]:2`; a hostfile has a line for each, `a slots=4`, `a:4` or just `a`. Without -n there are as
 many processes as slots. The same `rollcall` command, program and directory must be there. An agent is started on each host by
 ssh without a password, or by the command of --agent, in which {host} stands for the host; everything between the launcher and
-its agents goes through the pipes of that command, and no port is opened. Variables ROLLCALL_*, UCX_*, OMP_*, PATH and
+its agents goes through the pipes of that command, and no port is opened. Variables ROLLCALL_*, UCX_*, FI_*, OMP_*, PATH and
 LD_LIBRARY_PATH go along, others by --env.
 
 Standard input goes to rank 0; the others read nothing. Lines of different ranks are not mixed. Every process gets

@@ -24,7 +24,7 @@ namespace {
 /// What ranks on other hosts get of this process's environment, besides what --env says: what changes how Rollcall and
 /// the libraries under it behave, and where programs and libraries are.
 bool goes_along(std::string_view assignment) {
-    for (const std::string_view prefix : {"ROLLCALL_", "UCX_", "OMP_", "PATH=", "LD_LIBRARY_PATH="}) {
+    for (const std::string_view prefix : {"ROLLCALL_", "UCX_", "FI_", "OMP_", "PATH=", "LD_LIBRARY_PATH="}) {
         if (assignment.starts_with(prefix)) return true;
     }
     return false;

@@ -52,10 +52,13 @@ TEST(Mismatch, EverybodyIsToldBothCalls) {
             case 1: other.root = (other.root + 1) % n; break;
             case 2: other.bytes += 1 + random.below(100); break;
             case 3: other.segment_bytes += 1; break;
-            default:
-                while (entry == step.entry) entry = random.pick(algorithms(step.entry->operation));
-                other = collectives::make_call(*entry, step.root, step.bytes, step.segment);
+            default: {
+                auto others = algorithms(step.entry->operation);
+                std::erase(others, step.entry);
+                if (!others.empty()) entry = random.pick(others);
+                other = collectives::make_call(*entry, step.root, others.empty() ? step.bytes + 1 : step.bytes, step.segment);
                 break;
+            }
         }
         const int deviant = static_cast<int>(random.below(static_cast<std::uint64_t>(n)));
         SCOPED_TRACE(

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "tests/process/algorithms.hpp"
 #include "tests/process/harness.hpp"
 
 namespace rollcall::test {
@@ -70,10 +71,9 @@ TEST_P(Mismatch, IsToldToEveryRankWithBothCalls) {
     std::mt19937_64 random(seed());
     for (const int ranks : {2, 3, 5}) {
         if (kSlower > 1 && ranks == 5) continue;
-        const char* const algorithms[] = {
-            "binomial", "linear", "pipelined", "scatter_allgather", "arrival_blocking", "arrival_nonblocking", "shared_memory"};
+        const Words broadcasts = algorithms(runtime::OperationKind::broadcast);
         const std::string odd = std::to_string(random() % static_cast<unsigned>(ranks));
-        const std::string algorithm = algorithms[random() % std::size(algorithms)];
+        const std::string algorithm = broadcasts[random() % broadcasts.size()];
         const std::string scenario = fmt::format("mismatch:{}:{}:{}:{}", GetParam().what, odd, random() % 5, algorithm);
         const Ended ended = run_ranks(ranks, {scenario});
         EXPECT_EQ(ended.code, 0) << scenario << " " << ranks << "\n" << ended.out << ended.error;
@@ -116,10 +116,12 @@ struct Death {
 };
 
 class Deaths : public testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(While, Deaths,
-                         testing::Values("absent", "waiting_all", "computing", "barrier", "split", "messages", "linear", "binomial",
-                                         "pipelined", "scatter_allgather", "arrival_blocking", "arrival_nonblocking", "shared_memory"),
-                         [](const auto& tested) { return tested.param; });
+Words places_to_die() {
+    Words places = {"absent", "waiting_all", "computing", "barrier", "split", "messages"};
+    for (const std::string& broadcast : algorithms(runtime::OperationKind::broadcast)) places.push_back(broadcast);
+    return places;
+}
+INSTANTIATE_TEST_SUITE_P(While, Deaths, testing::ValuesIn(places_to_die()), [](const auto& tested) { return tested.param; });
 
 void die(int ranks, const Death& death, const std::string& where, std::mt19937_64& random, const Words& environment) {
     const int victim = static_cast<int>(random() % static_cast<unsigned>(ranks));

@@ -15,16 +15,6 @@ using collectives::Condition;
 using collectives::Operand;
 using runtime::Operation;
 
-collectives::Situation Communicator::Implementation::situation(std::uint64_t bytes) const {
-    return {.bytes = bytes, .ranks = state.group->size, .has = conditions};
-}
-
-collectives::Situation Communicator::Implementation::situation_of_blocks() const {
-    collectives::Situation situation = this->situation(collectives::kAnyBytes);
-    situation.has = situation.has.without(Condition::equal_blocks);
-    return situation;
-}
-
 Communicator::Implementation::Method Communicator::Implementation::method(const collectives::OperationRow& row,
                                                                           const collectives::Situation& situation,
                                                                           const CollectiveOptions& options) const {
@@ -80,7 +70,7 @@ void Collective::check_reduction(const char* form) const {
         throw Error(ErrorCode::invalid_argument, fmt::format("{} on {}: {}", caller(form), here().state.group->name, wrong));
 }
 
-collectives::Situation Collective::situation(bool is_planned) const {
+[[gnu::always_inline]] inline collectives::Situation Collective::situation(bool is_planned) const {
     collectives::Situation situation = row_.has_own_sizes && bytes_ == kOwnSizes ? here().situation_of_blocks() : here().situation(bytes_);
     if (is_planned) situation.has = situation.has.without(Condition::background);
     if (row_.combines) situation.has = collectives::conditions_of(collectives::combiner_of(reduction_), situation.has);
@@ -97,7 +87,7 @@ void Collective::refuse_size(const char* form) const {
                             blocks ? fmt::format("{} blocks of ", here.state.group->size) : "", bytes_, collectives::kMostBytes));
 }
 
-inline int Collective::check(const CollectiveOptions& options, const char* form) const {
+[[gnu::always_inline]] inline int Collective::check(const CollectiveOptions& options, const char* form) const {
     const Communicator::Implementation& here = communicator_.checked();
     const int root = row_.has_root ? root_ : -1;
     here.check_alive();
@@ -106,7 +96,7 @@ inline int Collective::check(const CollectiveOptions& options, const char* form)
     return root;
 }
 
-inline void Collective::check_buffers(const runtime::Arguments& given, const char* form) const {
+[[gnu::always_inline]] inline void Collective::check_buffers(const runtime::Arguments& given, const char* form) const {
     const auto is_missing = [](const auto& argument) { return !argument.data && argument.size > 0; };
     if (is_missing(given.contribution) || is_missing(given.data) || is_missing(given.result))
         Communicator::Implementation::refuse_buffer(bytes_, caller(form).c_str());

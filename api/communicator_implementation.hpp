@@ -46,8 +46,11 @@ struct ROLLCALL_HIDDEN Communicator::Implementation : std::enable_shared_from_th
     };
     Method method(const collectives::OperationRow& row, const collectives::Situation& situation, const CollectiveOptions& options) const;
     /// What all ranks know of a call with this size, and of one with blocks of own sizes.
-    collectives::Situation situation(std::uint64_t bytes) const;
-    collectives::Situation situation_of_blocks() const;
+    collectives::Situation situation(std::uint64_t bytes) const { return {.bytes = bytes, .ranks = state.group->size, .has = conditions}; }
+    collectives::Situation situation_of_blocks() const {
+        return {
+            .bytes = collectives::kAnyBytes, .ranks = state.group->size, .has = conditions.without(collectives::Condition::equal_blocks)};
+    }
 
     /// A collective call that is ready to begin: its arguments are checked, its algorithm is chosen.
     struct Prepared {

@@ -29,6 +29,7 @@ constexpr Nanoseconds kVirtualSecond = 1'000'000'000;
 
 struct VirtualMachine final : transport::Machine {
     Nanoseconds now() const override { return time; }
+    bool has_model_time() const override { return true; }
     transport::Started copy(transport::Bytes, transport::ConstBytes, transport::Completion&) override { return transport::Started::failed; }
     transport::Started spend_copy(std::uint64_t, transport::Completion&) override { return transport::Started::failed; }
     Nanoseconds time = kVirtualSecond;

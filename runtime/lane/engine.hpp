@@ -332,6 +332,8 @@ class alignas(64) Engine final : public transport::Sink {
 
     static constexpr std::size_t kHotBytes = 3 * 64;
     static constexpr Nanoseconds kLooksPerProbe = 4;
+    /// Operations that one look at node memory takes in (look_at_node()).
+    static constexpr std::size_t kOldestLooks = 32, kFurtherLooks = 32;
 
     // Three cache lines with what every collective message needs: in a simulation of many ranks nothing of a rank is
     // in the cache.
@@ -349,6 +351,7 @@ class alignas(64) Engine final : public transport::Sink {
     bool has_signs_ = false;     ///< Of life: signs_of_life_ is there.
     bool awaits_peers_ = false;  ///< Since the last look for them.
     bool has_early_calls_ = false;
+    bool sleeps_ = false;  ///< As set_sleeping() said.
     const bool tells_of_puts_ = transport_.tells_of_puts();
     const bool has_model_time_ = machine_.has_model_time();
     MatchTable<Transfer> posted_;
@@ -373,7 +376,8 @@ class alignas(64) Engine final : public transport::Sink {
     std::vector<Operation*> listening_;  ///< And for signals.
     const std::byte* board_ = nullptr;   ///< Where they look.
     node::NodeMemory* node_ = nullptr;
-    std::vector<Operation*> node_users_;           ///< Operations that look at node memory.
+    std::vector<Operation*> node_users_;           ///< Operations that look at node memory, the oldest first.
+    std::size_t next_node_look_ = 0;
     std::vector<EarlyCall> early_calls_;           ///< Whose first message has come before their caller.
     MatchTable<Deputy, Deputy::ByCall> deputies_;  ///< Whose caller has not come.
     Deputy* all_deputies_ = nullptr;

@@ -14,15 +14,24 @@ void Engine::use_node(Operation& operation) {
 }
 
 void Engine::stop_using_node(Operation& operation) {
-    if (std::exchange(operation.uses_node_, false)) std::erase(node_users_, &operation);
+    if (!std::exchange(operation.uses_node_, false)) return;
+    node_users_.erase(std::find(node_users_.begin(), node_users_.end(), &operation));
 }
 
+// A program may have started thousands. The oldest are looked at each time, as the others mostly wait for them, and of the others so many
+// that each has its turn. All of them where there is no next time: before this rank sleeps, and in a simulation.
 unsigned Engine::look_at_node() {
+    const std::size_t all = node_users_.size(), oldest = tells_of_puts_ || sleeps_ ? all : std::min(all, kOldestLooks);
     unsigned seen = 0;
-    for (Operation* const operation : node_users_) {
-        if (operation->ready_ || !operation->wait_point_ || operation->failed() || !operation->wait_point_->ready()) continue;
-        touch(*operation);
+    const auto look_at = [&](Operation& operation) {
+        if (operation.ready_ || !operation.wait_point_ || operation.failed() || !operation.wait_point_->ready()) return;
+        touch(operation);
         ++seen;
+    };
+    for (std::size_t i = 0; i < oldest; ++i) look_at(*node_users_[i]);
+    for (std::size_t i = 0; i < std::min(all - oldest, kFurtherLooks); ++i) {
+        if (++next_node_look_ >= all || next_node_look_ < oldest) next_node_look_ = oldest;
+        look_at(*node_users_[next_node_look_]);
     }
     return seen;
 }
@@ -46,6 +55,7 @@ void Engine::tell_node(const Operation& operation, int to) {
 }
 
 void Engine::set_sleeping(bool sleeps) noexcept {
+    sleeps_ = sleeps;
     runtime::set_sleeping(transport_.board(), sleeps);
     if (node_) node_->set_sleeping(sleeps && !node_users_.empty());
 }

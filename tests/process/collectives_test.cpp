@@ -14,7 +14,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, Collectives, testing::ValuesIn(rank_counts()), t
 TEST_P(Collectives, BackToBack) {
     const std::string seed_word = std::to_string(seed() % 1'000'000'000);
     expect_success(GetParam(), {"describes_itself", "storm:" + times(400) + ":" + seed_word, "barriers:" + times(200), "started",
-                                "storm:" + times(100) + ":" + seed_word + ":2000"});
+                                "many_started", "storm:" + times(100) + ":" + seed_word + ":2000"});
 }
 TEST_P(Collectives, Communicators) {
     expect_success(GetParam(), {"splits", "created", "hosts:1", "separation", "recreate:" + times(200), "many_communicators:10"});
@@ -54,7 +54,8 @@ TEST_P(Barriers, WakeSleepers) {
     expect_success(3, {"barriers:" + times(60), "barriers_publish:" + times(60), "threads:3:" + times(20)}, with_it({"ROLLCALL_SPIN=0"}));
 }
 TEST_P(Barriers, WithHostDrivenProgress) {
-    expect_success(3, {"barriers:40", "barriers_publish:40", "started", "event_loop:20"}, with_it({"ROLLCALL_PROGRESS=host"}));
+    expect_success(3, {"barriers:40", "barriers_publish:40", "started", "many_started", "event_loop:20"},
+                   with_it({"ROLLCALL_PROGRESS=host"}));
 }
 
 TEST(Progress, ParkedRootsServeThoseWhoArrive) {

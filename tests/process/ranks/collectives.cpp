@@ -1,7 +1,9 @@
 /// \file
 /// Scenarios of broadcast and barrier.
 #include <algorithm>
+#include <chrono>
 #include <numeric>
+#include <thread>
 
 #include "tests/process/ranks/collectives.hpp"
 
@@ -89,6 +91,25 @@ ROLLCALL_SCENARIO(started) {
                           fmt::format("started broadcast {}", i));
     }
     scene.world.barrier();
+}
+
+// Many more than one look at node memory takes in (Engine::look_at_node()), and than a publisher may be ahead of its readers. The last rank
+// comes when the others sleep; each waits for its last call first.
+ROLLCALL_SCENARIO(many_started) {
+    constexpr std::uint64_t kCalls = 1500;
+    std::vector<std::uint64_t> values(kCalls);
+    std::vector<Request> requests;
+    if (scene.rank == scene.size - 1) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    for (std::uint64_t i = 0; i < kCalls; ++i) {
+        const int root = static_cast<int>(i / 100 % static_cast<std::uint64_t>(scene.size));
+        if (scene.rank == root) values[i] = key(root, i);
+        requests.push_back(scene.world.start_broadcast(values[i], root));
+    }
+    for (std::size_t i = kCalls; i-- > 0;) requests[i].wait();
+    for (std::uint64_t i = 0; i < kCalls; ++i) {
+        const std::uint64_t sent = key(static_cast<int>(i / 100 % static_cast<std::uint64_t>(scene.size)), i);
+        check(values[i] == sent, "started broadcast {}: {} instead of {}", i, values[i], sent);
+    }
 }
 
 // Words: who started it.

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <exception>
 #include <functional>
+#include <mutex>
 #include <vector>
 
 #include <fmt/format.h>
@@ -20,9 +21,44 @@
 
 namespace rollcall {
 
+namespace {
+
+/// A job that several parts of a program use. The last one that leaves ends the job.
+struct Shared {
+    std::shared_ptr<runtime::Process> process;
+    Communicator world;  ///< That of the first part.
+    int users = 1;       ///< Guarded by the mutex of `CurrentJob`.
+};
+
+/// The job that this process has joined.
+struct CurrentJob {
+    std::mutex joining;  ///< Held while Job() joins: a second thread that calls it waits, and shares the job.
+    std::mutex mutex;    ///< Guards the rest.
+    std::weak_ptr<Shared> job;
+
+    static CurrentJob& get() {
+        static auto& current = *new CurrentJob;  // destructors of static objects may still ask
+        return current;
+    }
+    /// Returns the job and counts one more user. Returns null if there is no job, if it has ended, or if a parent process joined it.
+    std::shared_ptr<Shared> take() {
+        const std::lock_guard lock(mutex);
+        std::shared_ptr<Shared> found = job.lock();
+        if (!found || found->process->forked() || found->process->finalized()) return nullptr;
+        ++found->users;
+        return found;
+    }
+};
+
+}  // namespace
+
 struct ROLLCALL_HIDDEN Job::Implementation {
     /// Joins by the bootstrap that `start` gives.
     void join(const std::function<std::unique_ptr<bootstrap::Bootstrap>()>& start);
+    /// Becomes one more user of a job that this process has joined.
+    void share(std::shared_ptr<Shared> job);
+    /// If the job has other users, this one leaves and true is returned. The last user must end the job.
+    bool leave_to_others();
     /// The process, for calls that a forked child must not make.
     runtime::Process& own_process() const {
         process->check_not_forked();
@@ -33,6 +69,7 @@ struct ROLLCALL_HIDDEN Job::Implementation {
 
     std::shared_ptr<runtime::Process> process;
     Communicator world;
+    std::shared_ptr<Shared> shared;  ///< Null: this part of the program has left.
     int exceptions_before = std::uncaught_exceptions();
 };
 
@@ -83,15 +120,49 @@ void Job::Implementation::join(const std::function<std::unique_ptr<bootstrap::Bo
     world = Communicator(std::make_shared<Communicator::Implementation>(process, process->world(), process->place().rank, runtime::kNoSlots,
                                                                         algorithms, process->clock()));
     tell_job_of_uncaught(*process);
+    shared = std::make_shared<Shared>(Shared{process, world});
 }
 
-Job::Job() : implementation_(std::make_unique<Implementation>()) { implementation_->join(&bootstrap::find_bootstrap); }
+void Job::Implementation::share(std::shared_ptr<Shared> job) {
+    process = job->process;
+    shared = std::move(job);
+    try {
+        world = shared->world.duplicate();
+    } catch (...) {
+        leave_to_others();
+        throw;
+    }
+}
+
+bool Job::Implementation::leave_to_others() {
+    const std::lock_guard lock(CurrentJob::get().mutex);
+    if (!shared || shared->users == 1) return !shared;
+    --shared->users;
+    shared = nullptr;
+    return true;
+}
+
+Job::Job() : implementation_(std::make_unique<Implementation>()) {
+    CurrentJob& current = CurrentJob::get();
+    const std::lock_guard joining(current.joining);
+    if (std::shared_ptr<Shared> job = current.take()) {
+        implementation_->share(std::move(job));
+        return;
+    }
+    implementation_->join(&bootstrap::find_bootstrap);
+    const std::lock_guard lock(current.mutex);
+    current.job = implementation_->shared;
+}
 
 Job::Job(const Embedding& embedding) : implementation_(std::make_unique<Implementation>()) {
     implementation_->join([&] { return bootstrap::join_embedding(embedding); });
+    CurrentJob& current = CurrentJob::get();
+    const std::lock_guard lock(current.mutex);
+    if (current.job.expired()) current.job = implementation_->shared;
 }
 
 Job::~Job() {
+    if (!implementation_->process->forked() && implementation_->leave_to_others()) return;
     forget_job_of_uncaught(*implementation_->process);
     if (std::uncaught_exceptions() > implementation_->exceptions_before || implementation_->process->forked()) return;
     const auto logged = [](const auto& work) {
@@ -127,7 +198,7 @@ Nanoseconds Job::local_time_at(Nanoseconds job) const { return implementation_->
 
 void Job::finalize() {
     runtime::Process& process = implementation_->own_process();
-    if (process.finalized()) return;
+    if (process.finalized() || implementation_->leave_to_others()) return;
     implementation_->check_nothing_under_way();
     process.finalize();
 }

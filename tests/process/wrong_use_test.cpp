@@ -34,7 +34,7 @@ TEST(WrongUse, AForkedChildIsNoRank) {
     expect_success(2, {"forked_child"}, with({"ROLLCALL_PROGRESS=host"}));
 }
 
-TEST(WrongUse, ThereIsOneJob) {
+TEST(Job, IsSharedByThePartsOfAProgram) {
     for (const int ranks : {1, 2}) expect_success(ranks, {"second_job"});
 }
 

@@ -218,15 +218,34 @@ ROLLCALL_SCENARIO(forked_child) {
     part.barrier();
 }
 
-// In a process there is one job that it was started for.
+// A library and the program that uses it each have a Job, and messages of one are none of the other. The last one ends the job.
 ROLLCALL_SCENARIO(second_job) {
-    if (scene.rank == 0 && scene.job.started_by() != "alone") {
-        const Error error = expect_error(ErrorCode::state, "a second job", [] { Job second; });
-        check(says(error, "already") && !says(error, "find_bootstrap"), "it says '{}'", error.what());
-        rollcall_job* job = nullptr;
-        check(rollcall_init(&job) == ROLLCALL_STATE && !job, "a second job, in C");
+    const int of_first = 1, of_second = 2;
+    {
+        Job second;
+        const Communicator& other = second.world();
+        check(other.size() == scene.size && other.rank() == scene.rank && second.started_by() == scene.job.started_by(), "another job");
+        Request first_sent = scene.world.start_send(of_first, scene.next());
+        Request second_sent = other.start_send(of_second, scene.next());
+        check(other.receive<int>(scene.previous()) == 2, "the message of the first part came to the second");
+        check(scene.world.receive<int>(scene.previous()) == 1, "the message of the second part came to the first");
+        first_sent.wait();
+        second_sent.wait();
+        second.finalize();
+        second.finalize();
+        scene.world.barrier();
     }
-    scene.world.barrier();
+    rollcall_job* job = nullptr;
+    check(rollcall_init(&job) == ROLLCALL_OK && job, "a second job, in C: {}", rollcall_last_error());
+    check(rollcall_size(rollcall_world(job)) == scene.size, "it has {} ranks", rollcall_size(rollcall_world(job)));
+    check(rollcall_finalize(job) == ROLLCALL_OK, "its end: {}", rollcall_last_error());
+    Job last;
+    scene.job.finalize();
+    last.world().barrier();
+    last.finalize();
+    if (last.started_by() == "alone") return;
+    const Error error = expect_error(ErrorCode::state, "a job after the end", [] { Job another; });
+    check(says(error, "already") && !says(error, "find_bootstrap"), "it says '{}'", error.what());
 }
 
 // Sizes that no memory has. Nothing is sent, and nothing breaks.

@@ -101,4 +101,38 @@ ROLLCALL_SCENARIO(cost_of_early_messages) {
     world.barrier();
 }
 
+// All ranks bring long blocks to a root that sleeps, some calls ahead of it. Neither side holds more than its budget meanwhile, and all
+// blocks arrive. Words: KiB of a block, calls, MiB of the budget.
+ROLLCALL_SCENARIO(many_wait_for_a_root) {
+    const std::uint64_t bytes = static_cast<std::uint64_t>(scene.number(0, 1024)) * 1024,
+                        calls = static_cast<std::uint64_t>(scene.number(1, 4)),
+                        budget = static_cast<std::uint64_t>(scene.number(2, 128)) * kMebibyte;
+    constexpr std::uint64_t kSlack = 16 * kMebibyte;
+    const Communicator& world = scene.world;
+    const auto n = static_cast<std::uint64_t>(scene.size);
+    const auto key = [&](int rank, std::uint64_t call) { return static_cast<std::uint64_t>(rank) * 1000 + call; };
+    std::vector<std::byte> all(scene.rank == 0 ? n * bytes : 0, std::byte{1});
+    std::vector<std::byte> block(bytes);
+    world.barrier();
+    const std::uint64_t before = resident_bytes();
+    if (scene.rank == 0) {
+        while (scene.at(kSent).load() < n - 1) sleep_us(1000);  // all others have called
+        sleep_us(50'000);
+        at_most(before, budget + kSlack, fmt::format("the root, before {} calls of {} ranks", calls, n));
+    }
+    for (std::uint64_t call = 0; call < calls; ++call) {
+        block = pattern(bytes, key(scene.rank, call));
+        if (scene.rank != 0 && call == 0) scene.at(kSent).fetch_add(1);
+        world.gather(std::span<const std::byte>(block), std::span(all), 0);
+        if (scene.rank != 0) continue;
+        for (int rank = 0; rank < scene.size; ++rank)
+            check_pattern(all.data() + static_cast<std::uint64_t>(rank) * bytes, bytes, key(rank, call),
+                          fmt::format("block {} of call {}", rank, call));
+    }
+    at_most(before, budget + bytes + kSlack, fmt::format("{} calls of {} ranks", calls, n));
+    const std::uint64_t peak = scene.job.progress_statistics().landing_peak_bytes;
+    check(peak <= budget, "{} bytes were held", peak);
+    world.barrier();
+}
+
 }  // namespace rollcall::test

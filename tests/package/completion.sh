@@ -1,0 +1,22 @@
+# completion.sh SCRIPT COMMAND: completes words as bash would, and compares. Behind `run` no program is started: a directory stands there.
+source "$1"
+command=$2 failed=0
+expect() { # WORDS... -- WANTED...
+    local -a words=("$command")
+    while [ "$1" != -- ]; do words+=("$1") && shift; done
+    shift
+    COMP_WORDS=("${words[@]}") COMP_CWORD=$((${#words[@]} - 1))
+    _rollcall
+    [ "${COMPREPLY[*]}" = "$*" ] && return
+    echo "rollcall ${words[*]:1}: '${COMPREPLY[*]}' instead of '$*'"
+    failed=1
+}
+expect ben -- bench
+expect '' -- run bench simulate info
+expect bench allr -- allreduce
+expect run --bi -- --bind-to --bind
+expect run --bind-to n -- none numa
+expect run --bind-to so -- socket
+expect simulate broadcast --deco -- --decouple
+expect run "$PWD" --no-such -- ''
+exit $failed

@@ -26,7 +26,7 @@ enum class Condition : std::uint16_t {
     landing = 1 << 1,        ///< Early data can land (the budget is not zero).
     shared_boards = 1 << 2,  ///< All ranks are on one node and share memory, and have slots on each other's arrivals boards.
     equal_blocks = 1 << 3,   ///< All blocks have the same size.
-    commutative = 1 << 4,    ///< What is combined may be combined in any order of operands.
+    commutative = 1 << 4,    ///< Operands may be combined in any order.
     any_order = 1 << 5,      ///< The result may also differ, in its last bits, with the order of arrival.
     element_type = 1 << 6,   ///< The element type of the data is known, so that the data may be cut between any two elements.
     node_memory = 1 << 7,    ///< All ranks are on one node and share memory in which they publish.

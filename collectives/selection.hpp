@@ -20,7 +20,7 @@ struct Selection {
     std::string_view why;  ///< What was measured or proved, or who asked for it.
     /// The algorithm that a setting asks for, if it cannot do this call.
     const AlgorithmEntry* passed_over = nullptr;
-    /// As Rule::segment.
+    /// The segment size, as in Rule::segment.
     std::uint64_t (*segment)(std::uint64_t bytes, int ranks) = nullptr;
 };
 

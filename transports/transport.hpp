@@ -130,7 +130,7 @@ class Transport {
     /// itself reads or writes the buffer (RDMA): then the buffer is free when the completion is told, as usual. The cost grows with the
     /// number of transfers pending with the peer.
     virtual bool release(int peer, Completion& completion) = 0;
-    /// Adds the peers with which sends or fetches are under way.
+    /// Adds to `peers` the peers with which sends or fetches are under way.
     virtual void add_pending(std::vector<int>& peers) const = 0;
     /// The peer is gone. Ends the connection to it, and ends everything pending with it as failed, at once (or soon, where a network itself
     /// reads or writes the buffer). Later sends to it fail. Completions are told from inside this call.

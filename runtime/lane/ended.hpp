@@ -56,7 +56,7 @@ class Ended {
     };
 
   private:
-    std::atomic<Entry*> added_{nullptr};  ///< The latest first.
+    std::atomic<Entry*> added_{nullptr};  ///< A list with the latest one first.
     std::atomic<Nanoseconds> look_at_{kNever};
     Entry* first_ = nullptr;  ///< Belongs to the thread that takes.
 };

@@ -16,7 +16,7 @@ using transport::Outcome;
 using transport::Path;
 using transport::Started;
 
-// For sends whose end interests nobody and that carry no payload.
+// For sends that carry no payload and whose end does not matter.
 struct Ignored final : transport::Completion {
     void complete(Outcome) noexcept override {}
 };

@@ -69,7 +69,7 @@ class alignas(64) Engine final : public transport::Sink {
     std::optional<Error> loss() const;
     void set_allowance(int peer, std::uint32_t allowance, bool accepts_data);
 
-    /// As in Communicators.
+    /// As Communicators::expect() and stop_expecting().
     std::uint64_t expect_communicator() { return communicators_.expect(); }
     void stop_expecting(std::uint64_t number);
     void add(CommunicatorState& communicator);
@@ -140,7 +140,7 @@ class alignas(64) Engine final : public transport::Sink {
     std::uint64_t steps() const noexcept {
         return std::uint64_t{posted_.steps()} + early_.steps() + active_.steps() + early_by_call_.steps();
     }
-    /// As Communicators::ambiguous().
+    /// The value of Communicators::ambiguous().
     std::size_t remembered_communicators() const noexcept { return communicators_.ambiguous(); }
     std::string name_of(int rank) const;  ///< "rank 3 on host a"
     /// Prefetches into the cache what every message looks at first (simulation).

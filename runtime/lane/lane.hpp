@@ -2,7 +2,7 @@
 /// A lane: an engine, and the rule by which threads drive it.
 ///
 /// The engine has one owner at a time. The thread that holds the *baton* is the owner: it may touch the engine and the transport, and no
-/// other thread may.
+/// other thread may. Comments call a class or function "owner-only" when only the owner may use it.
 ///   - A caller that waits takes the baton and polls in its own thread, without a hand-over or a wake-up. It spins. Then it arms the
 ///     transport's event descriptor and sleeps on it.
 ///   - The background thread looks at intervals. It takes the baton only when no thread has polled for a whole interval. When nothing
@@ -38,7 +38,7 @@ namespace rollcall::runtime {
 /// How a lane waits. Times are in nanoseconds. All values are data, set from Settings and the topology.
 struct IdlePolicy {
     bool background = true;          ///< A background thread drives when no caller does. Otherwise the host program must drive.
-    bool follow_application = true;  ///< The background thread runs on the core the application last called from.
+    bool follow_application = true;  ///< The background thread runs on the core from which the application last called.
     bool yield = false;              ///< Yield after every empty poll: more ranks than cores share this node (see Idle).
     Nanoseconds spin = 100'000;      ///< How long a waiting caller polls before it sleeps.
     Nanoseconds tick = 500'000;      ///< Interval between looks of the background thread.
@@ -183,10 +183,10 @@ class Lane {
     std::atomic<bool> parked_{false};              ///< The baton is free, the descriptor is armed, and the board says so. Owner-only.
     std::atomic<bool> dormant_{false};             ///< The background thread sleeps until the caller that sleeps leaves.
     std::atomic<bool> loop_sleeps_{false};         ///< The host's event loop sleeps until the thread that drives leaves.
-    std::atomic<std::uint64_t> told_finished_{0};  ///< Engine::finished() when others were last told.
+    std::atomic<std::uint64_t> told_finished_{0};  ///< Engine::finished() when other threads were last told.
     std::atomic<std::uint64_t> finished_seen_{0};  ///< Engine::finished() when prepare_to_sleep() was last called.
     std::atomic<Nanoseconds> due_{kNever};         ///< Engine::due() when the baton was last released.
-    std::atomic<int> wanted_{0};                   ///< Threads that need the baton itself.
+    std::atomic<int> wanted_{0};                   ///< Threads that need the baton and cannot use the queue.
     std::atomic<int> paused_{0};
     std::atomic<bool> stopping_{false};
     std::atomic<int> application_cpu_{-1};

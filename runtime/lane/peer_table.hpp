@@ -16,14 +16,14 @@ struct EarlyMessage;
 struct PeerState {
     std::uint32_t allowance = 0;         ///< Eager bytes this rank may still send to the peer.
     std::uint32_t owed = 0;              ///< Bytes of the peer's eager messages that were consumed here and are to be given back.
-    std::uint32_t sent = 0;              ///< Point-to-point messages sent to the peer.
-    std::uint32_t expected = 0;          ///< Point-to-point messages taken in order from the peer.
+    std::uint32_t sent = 0;              ///< Point-to-point messages that were sent to the peer.
+    std::uint32_t expected = 0;          ///< Point-to-point messages from the peer that were taken in order.
     EarlyMessage* overtaking = nullptr;  ///< Point-to-point messages that came before a message sent earlier.
     std::uint32_t offers = 0;            ///< Large point-to-point messages offered to the peer that it has not taken.
     bool accepts_data = true;            ///< Whether eager messages to it may carry data.
     bool backlogged = false;             ///< Point-to-point sends to it wait here.
     bool works_off = false;              ///< The backlog to this peer is being worked off.
-    bool has_backlog = false;            ///< Point-to-point sends from it to this rank wait there.
+    bool has_backlog = false;            ///< Point-to-point sends from the peer to this rank wait at the peer.
 };
 
 /// Dense for jobs of the usual size. Sparse where a process of a very large job (or of a simulation) talks to few peers.

@@ -2,7 +2,7 @@
 /// The two classes with which an algorithm uses node memory (runtime/node/node_memory.hpp): a Publication publishes data, and a Reading
 /// reads what another rank has published. For communicators whose ranks are all on one node (Condition::node_memory).
 ///
-///     Publication out(op, kEverybody, data.size);                       Reading in(op, root, kEverybody, data.size);
+///     Publication out(op, kEverybody, data.size);                       Reading in(op, root, true, data.size);
 ///     while (!out.complete()) {                                         while (!in.complete()) {
 ///         co_await op.until([&] { return out.has_room(); });                co_await op.until([&] { return in.is_here(); });
 ///         co_await op.copy(out.room(), out.next_of(data));                  co_await op.copy(in.next_of(data), in.bytes());
@@ -11,8 +11,8 @@
 ///
 /// A publisher is done when everything is published; its readers need not have come. In one operation a rank publishes at most once for
 /// everybody (or for higher ranks), and at most once for each other rank. A publisher waits only for the readers of this publication, and
-/// of publications in earlier operations of the same communicator. Where others occupy the room, by_message() is true on both sides, and
-/// the data goes by messages (collectives/published.hpp does all this).
+/// of publications in earlier operations of the same communicator. Where other publications occupy the room, by_message() is true on both
+/// sides. The data then goes by messages, which the example leaves out (collectives/published.hpp does all this).
 #pragma once
 
 #include <atomic>
@@ -35,7 +35,7 @@ inline constexpr int kHigherRanks = -2;
 /// Data longer than this is published in pieces of this size.
 inline constexpr std::uint64_t kPieceOfNode = node::kLargeBytes;
 
-/// Something of an operation that uses node memory. Lives as long as the coroutine that made it.
+/// The common part of Publication and Reading. It lives as long as the coroutine that made it.
 class NodeUse {
   public:
     NodeUse(const NodeUse&) = delete;
@@ -49,19 +49,19 @@ class NodeUse {
     virtual ~NodeUse();
 
     Operation& operation_;
-    std::uint64_t size_;        ///< Of all of it.
-    std::uint64_t offset_ = 0;  ///< What went before.
+    std::uint64_t size_;        ///< Size of all the data, in bytes.
+    std::uint64_t offset_ = 0;  ///< Bytes that are done.
     bool complete_ = false;
 
   private:
     friend class Engine;
-    NodeUse* next_ = nullptr;  ///< Of the same operation.
+    NodeUse* next_ = nullptr;  ///< Link in the list of the operation's uses.
     NodeUse* previous_ = nullptr;
 
   protected:
-    /// For the engine: whether it waits, and for which ranks (of the communicator).
+    /// For the engine: whether this waits for rank `rank` of the communicator.
     virtual bool awaits(int rank) const noexcept = 0;
-    /// Whether it waits because not all readers of this older publication of this rank have come.
+    /// Whether it waits because some readers of this older publication of this rank have not come.
     virtual bool is_kept_by(const node::NodeMemory::Claim&) const noexcept { return false; }
 };
 

@@ -11,7 +11,7 @@ namespace rollcall::runtime {
 
 class Engine;
 
-/// Is told when something ends, so that nobody needs to wait for it.
+/// Is told when something ends, for things that no thread waits for.
 class Watcher {
   public:
     /// The owner of the lane calls it once, last of all. When it returns, both this object and what has ended may be gone.

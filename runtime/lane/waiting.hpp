@@ -1,5 +1,5 @@
 /// \file
-/// Sleeping on descriptors until a time.
+/// Lets a thread sleep on descriptors until a given time.
 #pragma once
 
 #include <algorithm>

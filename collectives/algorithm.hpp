@@ -1,5 +1,5 @@
 /// \file
-/// What is said of an algorithm beside its code, when it is chosen, and what is checked of that while the library is built.
+/// The description of an algorithm beside its code, the rules by which it is chosen, and the checks of both that are made at compile time.
 #pragma once
 
 #include <algorithm>
@@ -19,18 +19,19 @@ using runtime::Operation;
 using runtime::OperationKind;
 using runtime::Task;
 
-/// What a call has, and what an algorithm needs. The same on all ranks: only what all of them know is a condition.
+/// What a call offers and what an algorithm needs. The conditions of a call are the same on all ranks: only facts that all ranks know
+/// count.
 enum class Condition : std::uint16_t {
-    oracle = 1 << 0,         ///< All arrivals are known beforehand: in simulations.
+    oracle = 1 << 0,         ///< All arrivals are known in advance (simulations only).
     landing = 1 << 1,        ///< Early data can land (the budget is not zero).
     shared_boards = 1 << 2,  ///< All ranks are on one node and share memory, and have slots on each other's arrivals boards.
     equal_blocks = 1 << 3,   ///< All blocks have the same size.
-    commutative = 1 << 4,    ///< What is combined may be combined in any order of operands.
-    any_order = 1 << 5,      ///< And the result need not be the same, to the last bit, whoever comes first.
-    element_type = 1 << 6,   ///< The elements of the data are known, so that it may be cut between any two of them.
-    node_memory = 1 << 7,    ///< All ranks are on one node, and share memory to publish in.
+    commutative = 1 << 4,    ///< Operands may be combined in any order.
+    any_order = 1 << 5,      ///< The result may also differ, in its last bits, with the order of arrival.
+    element_type = 1 << 6,   ///< The element type of the data is known, so that the data may be cut between any two elements.
+    node_memory = 1 << 7,    ///< All ranks are on one node and share memory in which they publish.
     whole_pieces = 1 << 9,   ///< A piece of node memory holds whole elements only.
-    background = 1 << 8,     ///< Parts of a call begin before their callers, and go on after them (runtime/lane/deputy.hpp).
+    background = 1 << 8,     ///< A rank's part may begin before its caller and go on after it (runtime/lane/deputy.hpp).
 };
 
 class Conditions {
@@ -50,14 +51,14 @@ class Conditions {
 constexpr Conditions operator|(Condition one, Condition other) { return Conditions(one).with(other); }
 constexpr Conditions operator|(Conditions some, Condition other) { return some.with(other); }
 
-/// What a call has unless something is said against it.
+/// The conditions of a call unless something rules them out.
 inline constexpr Conditions kUsual = Condition::landing | Condition::equal_blocks | Condition::commutative | Condition::any_order |
                                      Condition::element_type | Condition::whole_pieces;
 
-/// What some call between real processes can have.
+/// The conditions that some call between real processes can have.
 inline constexpr Conditions kReal = kUsual | Condition::shared_boards | Condition::node_memory | Condition::background;
 
-/// A few names.
+/// A short list of names.
 class Aliases {
   public:
     constexpr Aliases() = default;
@@ -73,7 +74,7 @@ class Aliases {
     std::size_t count_ = 0;
 };
 
-/// How an algorithm is called in messages: a hash of its name (FNV-1a, folded), so that it does not change when others are added.
+/// The number of an algorithm in messages: a hash of its name (FNV-1a, folded), so that it does not change when other algorithms are added.
 constexpr std::uint16_t number_of(std::string_view name) {
     std::uint32_t hash = 2166136261u;
     for (const char character : name) hash = (hash ^ static_cast<unsigned char>(character)) * 16777619u;
@@ -83,18 +84,18 @@ constexpr std::uint16_t number_of(std::string_view name) {
 struct AlgorithmEntry {
     OperationKind operation;
     std::string_view name;
-    Aliases aliases = {};  ///< The papers' short names, for the command line.
+    Aliases aliases = {};  ///< The short names used in papers, for the command line.
     runtime::Algorithm algorithm;
     std::string_view summary;
     std::string_view paper = "";
-    std::string_view limits = "";   ///< In words; empty: none.
-    bool segmented = false;         ///< Uses the segment size.
-    bool whole_by_default = false;  ///< And takes 0 where none is given.
-    Conditions needs = {};          ///< Never run in a call that has not all of these.
-    /// It runs in a planned call from the beginning of the compute phase on, and says itself what waits for its caller. Others
-    /// are begun when their caller arrives.
+    std::string_view limits = "";   ///< The limits in words; empty: there are none.
+    bool segmented = false;         ///< It uses the segment size.
+    bool whole_by_default = false;  ///< It is not cut into segments where no segment size is given.
+    Conditions needs = {};          ///< It never runs in a call that lacks one of these conditions.
+    /// In a planned call it runs from the beginning of the compute phase on, and its code says what must wait for its caller. Other
+    /// algorithms begin when their caller arrives.
     bool begins_early = false;
-    /// A rank's part may run without its caller: it needs nothing but the buffers, and no slots on the arrivals board.
+    /// A rank's part may run without its caller: it needs only the buffers, and no slots on the arrivals board.
     bool runs_alone = false;
     std::uint16_t number = number_of(name);
 
@@ -103,7 +104,7 @@ struct AlgorithmEntry {
     }
 };
 
-// Where several algorithms come from.
+// Sources of several algorithms.
 inline constexpr std::string_view kPatarasukYuan = "Patarasuk, Yuan: Efficient MPI_Bcast across different process arrival patterns";
 inline constexpr std::string_view kProficz =
     "Proficz: Process arrival pattern aware algorithms for acceleration of scatter and gather operations";
@@ -118,18 +119,18 @@ inline constexpr std::string_view kNodeMemory = "Our own, after the non-blocking
 inline constexpr std::uint64_t kAnyBytes = std::numeric_limits<std::uint64_t>::max();
 inline constexpr int kAnyRanks = std::numeric_limits<int>::max();
 
-/// What `auto` takes: the first rule that fits. `why` says what was measured or proved.
+/// One rule of `auto`, which takes the first rule that fits. `why` says what was measured or proved.
 struct Rule {
     std::uint64_t up_to_bytes;
     int up_to_ranks;
     const AlgorithmEntry* algorithm;
     std::string_view why;
-    Conditions where = {};  ///< Holds in calls that have all of these (and what the algorithm needs).
-    /// The piece that a call of this size between so many ranks is cut into, where nothing else is asked for; null: that of the setting.
+    Conditions where = {};  ///< The rule holds in calls that have all of these conditions (and those that the algorithm needs).
+    /// The segment size for a call of this size among this many ranks, where no other is asked for; null: that of the setting.
     std::uint64_t (*segment)(std::uint64_t bytes, int ranks) = nullptr;
 };
 
-/// The entry of this name, for rules. A name that there is not does not compile.
+/// The entry with this name, for rules. A name that does not exist is a compile-time error.
 template <std::size_t N>
 consteval const AlgorithmEntry* named(const AlgorithmEntry (&entries)[N], std::string_view name) {
     const AlgorithmEntry* const found = std::find_if(entries, entries + N, [&](const auto& entry) { return entry.name == name; });
@@ -137,9 +138,9 @@ consteval const AlgorithmEntry* named(const AlgorithmEntry (&entries)[N], std::s
     return found;
 }
 
-// --- what is checked of the tables of an operation, while the library is built -----------------------------------------------
+// --- compile-time checks of the tables of an operation -----------------------------------------------------------------------
 
-/// No name or alias means two algorithms, or `auto`.
+/// Checks that no name or alias means two algorithms, or `auto`.
 constexpr bool names_are_unique(std::span<const AlgorithmEntry> entries) {
     for (const AlgorithmEntry& entry : entries) {
         if (entry.is_called("auto") || entry.is_called("")) return false;
@@ -155,7 +156,7 @@ constexpr bool names_are_unique(std::span<const AlgorithmEntry> entries) {
     return true;
 }
 
-/// Every algorithm has a number of its own; 0 stands for none.
+/// Checks that every algorithm has a number of its own, which is not 0; 0 means no algorithm.
 constexpr bool numbers_are_unique(std::span<const AlgorithmEntry> entries) {
     for (const AlgorithmEntry& entry : entries) {
         if (entry.number == 0) return false;
@@ -171,7 +172,7 @@ constexpr bool are_complete(std::span<const AlgorithmEntry> entries, OperationKi
     return !entries.empty();
 }
 
-/// The last rule takes every call there can be, and none a simulation's oracle.
+/// Checks that the last rule accepts every possible call, and that no rule takes an algorithm which needs the oracle of a simulation.
 constexpr bool are_enough(std::span<const Rule> rules) {
     for (const Rule& rule : rules)
         if (rule.why.empty() || rule.algorithm->needs.contains(Condition::oracle)) return false;

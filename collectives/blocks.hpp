@@ -1,5 +1,5 @@
 /// \file
-/// Blocks, one for each rank.
+/// Blocks of data, one for each rank.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@ using runtime::Operation;
 using runtime::Pending;
 using runtime::Task;
 
-/// Of blocks of `bytes` each: `count` of them, from number `first` on.
+/// `count` blocks of `bytes` bytes each, from number `first` on.
 inline transport::Bytes blocks_of(transport::Bytes all, std::uint64_t bytes, std::size_t first, std::size_t count) {
     return runtime::slice(all, first * bytes, count * bytes);
 }
-/// The block of one rank in the data of who has all of them.
+/// The block of one rank, in the data of a rank that holds all blocks.
 inline transport::Bytes block_of(const Operation& op, int rank) {
     const runtime::Arguments& arguments = op.arguments();
     if (arguments.blocks) [[unlikely]]
@@ -27,7 +27,8 @@ inline transport::Bytes block_of(const Operation& op, int rank) {
     return blocks_of(arguments.data, op.call().bytes, static_cast<std::size_t>(rank), 1);
 }
 
-/// What a rank has for another one, or for itself, where all have something for all: the same for all, or a block for each.
+/// What this rank has for another rank, or for itself, in calls where every rank has something for all: the same data for all ranks, or a
+/// block for each.
 using BlockFor = transport::ConstBytes (*)(const Operation& op, int rank);
 inline transport::ConstBytes same_for_all(const Operation& op, int) { return op.arguments().contribution; }
 inline transport::ConstBytes block_for(const Operation& op, int rank) {
@@ -37,12 +38,12 @@ inline transport::ConstBytes block_for(const Operation& op, int rank) {
     return runtime::slice(arguments.contribution, op.call().bytes * static_cast<std::uint64_t>(rank), op.call().bytes);
 }
 
-/// Copies a block of this rank to where it goes, if it is not there already.
+/// Copies a block of this rank to its destination, unless it is there already.
 inline Pending copy_own(Operation& op, transport::Bytes into, transport::ConstBytes from) {
     return from.data && from.data == into.data ? Pending() : op.copy(into, from);
 }
 
-/// How many ranks at the beginning of this list follow one another: their blocks stand side by side.
+/// How many ranks at the beginning of the list follow one another. Their blocks stand side by side.
 inline std::size_t consecutive(std::span<const int> ranks) {
     std::size_t count = 1;
     while (count < ranks.size() && ranks[count] == ranks[0] + static_cast<int>(count)) ++count;
@@ -51,12 +52,12 @@ inline std::size_t consecutive(std::span<const int> ranks) {
 
 enum class Copy { into_list, out_of_list };
 
-/// Copies between blocks that stand in the order of this list of ranks, and blocks that stand in the order of ranks. What stands side by
-/// side in both is copied at once.
+/// Copies between blocks in the order of this list of ranks and blocks in the order of ranks. Blocks that stand side by side in both are
+/// copied together.
 Task copy_runs(Operation& op, std::uint64_t bytes, std::span<const int> ranks, transport::Bytes in_list_order,
                transport::Bytes in_rank_order, Copy way);
 
-/// Memory for blocks that are passed on. As `like` is, it is a phantom or not. (What is empty is none, though it may have no address.)
+/// Memory for blocks that are passed on. It is a phantom if `like` is one. (Empty data is no phantom, though its address may be null.)
 class Scratch {
   public:
     Scratch(std::uint64_t size, transport::ConstBytes like)

@@ -14,7 +14,7 @@ Task carry_out(Operation& op, std::span<const Step> steps, std::vector<Share> se
     std::uint64_t longest = 0;
     for (const Share& segment : segments) longest = std::max(longest, segment.size());
     const Scratch received(longest, contribution);
-    std::vector<bool> is_touched(segments.size());  // else what this rank has of it is its contribution
+    std::vector<bool> is_touched(segments.size());  // if not, this rank's value of the segment is its contribution
     std::vector<Pending> sending(segments.size());
     for (const Step& step : steps) {
         const std::uint64_t number = step.segment, tag = first_step + static_cast<std::uint64_t>(step.round) * segments.size() + number;

@@ -30,7 +30,7 @@ constexpr Need kNeeds[] = {
     {Condition::whole_pieces, "needs elements of a size that divides 64 KiB"},
 };
 
-/// Null: no algorithm of this operation has this number.
+/// Returns null when no algorithm of this operation has this number.
 const AlgorithmEntry* entry_of(OperationKind kind, std::uint16_t number) noexcept {
     for (const auto rows : {operations(), intergroup_operations()})
         for (const OperationRow& row : rows)

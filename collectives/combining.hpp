@@ -1,5 +1,5 @@
 /// \file
-/// What algorithms that combine have in common.
+/// Common parts of the algorithms that combine elements.
 #pragma once
 
 #include <optional>
@@ -11,13 +11,13 @@
 
 namespace rollcall::collectives {
 
-/// Combines what all ranks bring, up a binomial tree, into `data` of rank `top` (elsewhere not looked at). Operands stay in rank order if
-/// `top` is 0. The children of a rank come in the order of their distance. Uses one step.
+/// Combines the contributions of all ranks, up a binomial tree, into `data` of rank `top`. Other ranks ignore `data`. Operands stay in rank
+/// order if `top` is 0. A rank takes its children in the order of their distance. Uses one step.
 Task combine_up_tree(Operation& op, int top, transport::Bytes data, std::uint64_t step);
-/// The same among some ranks, into `data` of member 0.
+/// The same among the given members, into `data` of member 0.
 Task combine_up_tree(Operation& op, const Members& members, int member, transport::Bytes data, std::uint64_t step);
 
-/// A part of the elements where ranks share them out: whole elements, as many as any other share has, or one more. In bytes.
+/// One rank's share of the elements: whole elements, as many as in any other share, or one more. In bytes.
 struct Share {
     std::uint64_t begin, end;
     std::uint64_t size() const { return end - begin; }
@@ -29,22 +29,22 @@ inline Share share_of(const Operation& op, int number, int shares) {
     return {bound(i), bound(i + 1)};
 }
 inline Share share_of(const Operation& op, int rank) { return share_of(op, rank, op.size()); }
-/// That part of data of all elements.
+/// The part of `all` that this share covers.
 template <class Bytes>
 Bytes part_of(Bytes all, const Share& share) {
     return runtime::slice(all, share.begin, share.size());
 }
 
-/// Where operands are combined one after the other in rank order: the lowest rank first, into `data`. Where the contribution stands in
-/// `data`, and is not the first, that is done beside it until the last one.
+/// Memory for combining operands one after the other in rank order, beginning with rank 0. The result goes into `data`. If the contribution
+/// stands in `data` and this is not rank 0, intermediate results go into other memory until the last step.
 class InRankOrder {
   public:
     explicit InRankOrder(Operation& op);
     /// Where the operand of rank 0 goes.
     transport::Bytes first() const { return into_; }
-    /// Where what is combined with that of this rank goes.
+    /// Where the combination with the operand of this rank goes.
     transport::Bytes into(int rank) const { return rank + 1 == op_.size() ? op_.arguments().data : into_; }
-    /// What has been combined.
+    /// What has been combined so far.
     transport::ConstBytes left() const { return into_; }
 
   private:

@@ -1,6 +1,6 @@
 /// \file
-/// A power of two of ranks, where there are more: as in R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication
-/// operations in MPICH", 2005, section 4.4.
+/// Reduces the ranks to a power of two, where there are more, as in R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective
+/// communication operations in MPICH", 2005, section 4.4.
 #pragma once
 
 #include <bit>
@@ -9,8 +9,8 @@
 
 namespace rollcall::collectives {
 
-/// Ranks are counted from the root on. The first ones go in pairs, of which the first rank takes part for both. So the ranks that take part
-/// have numbers, each for one or two ranks that follow one another.
+/// Ranks are counted from the root on. The first ranks form pairs, and the first rank of a pair takes part for both. The ranks that take
+/// part have consecutive numbers. Each number stands for one rank, or for two consecutive ranks.
 ///
 /// Example, 6 ranks, root 0: numbers 0 to 3 are ranks 0 (for 1, too), 2 (for 3), 4, 5.
 class Folding {
@@ -21,15 +21,15 @@ class Folding {
           own_((op.rank() - root + n_) % n_),
           all_(static_cast<int>(std::bit_floor(static_cast<unsigned>(n_)))) {}
 
-    /// How many numbers: the largest power of two that is not more than the ranks.
+    /// How many numbers there are: the largest power of two that does not exceed the number of ranks.
     int all() const { return all_; }
-    /// Whether this rank is one of a pair, and whether the other one takes part for it.
+    /// is_paired(): whether this rank belongs to a pair. is_idle(): whether its partner takes part for it.
     bool is_paired() const { return own_ < 2 * pairs(); }
     bool is_idle() const { return is_paired() && own_ % 2 == 1; }
     int partner() const { return rank_at(own_ ^ 1); }
-    /// Of this rank, which is not idle.
+    /// The number of this rank, which must not be idle.
     int number() const { return is_paired() ? own_ / 2 : own_ - pairs(); }
-    /// The distance of this number's first rank from the root. Of the number behind the last one: P.
+    /// The distance of this number's first rank from the root. For the number behind the last one: the number of ranks.
     int first_of(int number) const { return number < pairs() ? 2 * number : number + pairs(); }
     /// The rank that takes part for this number.
     int rank_of(int number) const { return rank_at(first_of(number)); }

@@ -1,5 +1,5 @@
 /// \file
-/// When each rank arrives, as all ranks know it: for schedules that all of them compute.
+/// The arrival times of all ranks, as all ranks know them, for schedules that every rank computes by itself.
 #pragma once
 
 #include <vector>
@@ -10,24 +10,25 @@
 
 namespace rollcall::collectives {
 
-/// The messages by which the times are told. (Data has other steps.)
+/// The step of the messages that carry the times. (Data uses other steps.)
 inline constexpr std::uint64_t kTimesStep = 0;
 
-/// About what a message takes over a network of 10 Gbit/s, and a byte of it, in ns. They only say how many messages apart two arrivals are.
+/// The approximate time of a message over a network of 10 Gbit/s, and of each of its bytes, in ns. They only tell how many messages fit
+/// between two arrivals.
 inline constexpr double kForeseenMessage = 10'000, kForeseenByte = 0.8;
 constexpr Nanoseconds foreseen_time(std::uint64_t bytes) {
     return static_cast<Nanoseconds>(kForeseenMessage + kForeseenByte * static_cast<double>(bytes));
 }
 
 struct Foresight {
-    /// By rank, from the time on at which this was decided; ranks that had arrived by then have 0. The same on all ranks.
+    /// By rank, in ns from the time of the decision on. Ranks that had arrived by then have 0. The same on all ranks.
     std::vector<Nanoseconds> arrivals;
-    std::vector<runtime::Pending> telling;  ///< At the leader: to be waited for in the end, while `arrivals` stays.
+    std::vector<runtime::Pending> telling;  ///< At the leader: sends that must be awaited in the end, while `arrivals` stays in place.
 };
 
-/// The leader decides, when it knows of all ranks, or when its own caller arrives: from what its board shows. Who is not expected counts as
-/// the last one. It tells all others; they tell it when they expect to arrive, and that they have. The caller of this rank need not have
-/// come.
+/// The leader decides from what its board shows, as soon as it knows of all ranks or its own caller arrives. A rank without a prediction
+/// counts as the last one. The leader tells the decision to all other ranks. They tell the leader when they expect to arrive, and that they
+/// have arrived. The caller of this rank need not have come.
 runtime::Task foresee_arrivals(runtime::Operation& op, int leader, Foresight& foresight);
 
 }  // namespace rollcall::collectives

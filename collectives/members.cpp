@@ -9,7 +9,7 @@ namespace {
 
 transport::Bytes slice_of(transport::Bytes data, const Range& range) { return runtime::slice(data, range.begin, range.size()); }
 
-/// Of the binomial tree in which member v has the members from v on, before v + span(v), below it.
+/// A span in the binomial tree in which member v and the members below it are v .. v + span(v) - 1.
 int span_of(int member, int size) { return member > 0 ? member & -member : static_cast<int>(std::bit_ceil(static_cast<unsigned>(size))); }
 
 }  // namespace
@@ -27,7 +27,7 @@ Task gather_all_in_ring(Operation& op, const Members& members, int member, const
 
 Task scatter_and_gather_all(Operation& op, const Members& members, int member, transport::Bytes data, std::uint64_t step) {
     const int n = members.size;
-    // Of a short message the last parts are empty.
+    // The last parts of a short message are empty.
     const std::uint64_t most = (data.size + static_cast<std::uint64_t>(n) - 1) / static_cast<std::uint64_t>(n);
     Parts parts;
     for (int i = 0; i < n; ++i) parts.add(std::min(most, data.size - parts.total()));

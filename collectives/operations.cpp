@@ -94,7 +94,7 @@ constexpr OperationRow kRows[] = {
      .algorithms = kIntergroupAllgatherAlgorithms,
      .rules = kIntergroupAllgatherRules},
 };
-constexpr std::size_t kBetweenGroups = 1;  // the last ones
+constexpr std::size_t kBetweenGroups = 1;  // they are the last rows
 static_assert(kRows[std::size(kRows) - kBetweenGroups].kind == OperationKind::intergroup_allgather,
               "operations between two groups are the last ones");
 
@@ -109,7 +109,7 @@ static_assert(all_rows([](const OperationRow& row) { return are_enough(row.rules
               "an operation has calls without a rule, or a rule without a reason");
 
 constexpr std::size_t kNoRow = std::size(kRows);
-/// The place of each kind's row.
+/// The index of each kind's row in the table.
 constexpr auto kRowOf = [] {
     std::array<std::size_t, kOperationKinds> places{};
     places.fill(kNoRow);

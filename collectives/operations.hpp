@@ -1,6 +1,6 @@
 /// \file
-/// Every collective operation as one row: who brings what, who gets what, and its algorithms. The checks of arguments, plans,
-/// explanations, the faces in C++ and C, the benchmark's operands and the tests are made from it.
+/// Describes every collective operation in one row: which ranks contribute what, which ranks get what, and its algorithms. The checks of
+/// arguments, plans, explanations, the C++ and C interfaces, the benchmark's operands and the tests are all made from these rows.
 #pragma once
 
 #include <array>
@@ -15,19 +15,19 @@
 
 namespace rollcall::collectives {
 
-/// Ranks, as far as an operation tells them apart.
+/// The groups of ranks that an operation distinguishes.
 enum class Who : std::uint8_t { nobody, root, others, everybody };
 constexpr bool includes(Who who, bool is_root) { return who == Who::everybody || who == (is_root ? Who::root : Who::others); }
 
-/// An operation moves a vector: a message, or blocks of all ranks in their order. What a buffer holds of it: the message, this
-/// rank's block, or all blocks.
+/// An operation moves a vector: a message, or the blocks of all ranks in their order. An extent says how much of the vector a buffer holds:
+/// the message, this rank's block, or all blocks.
 enum class Extent : std::uint8_t { message, block, blocks };
 
-/// One buffer of an operation, who reads it and who writes it; who does neither does not have it.
+/// One buffer of an operation, with the ranks that read it and those that write it. Other ranks do not have the buffer.
 struct Operand {
     Who reads = Who::nobody, writes = Who::nobody;
     Extent extent = Extent::message;
-    /// Who writes there nothing but its own block of `data`, which it has from the beginning.
+    /// Ranks that write nothing there but their own block of `data`, which they have from the beginning.
     Who only_copies = Who::nobody;
 
     constexpr bool is_read(bool is_root) const { return includes(reads, is_root); }
@@ -37,22 +37,22 @@ struct Operand {
     constexpr bool tells_root() const { return reads == Who::root || reads == Who::others || writes == Who::root || writes == Who::others; }
 };
 
-/// Of whose elements the result of a rank is made, where elements are combined: of those of all ranks; of those of the ranks up to it; of
-/// those of the ranks before it, where rank 0 has none, and writes nothing.
+/// Whose elements make up the result of a rank, where elements are combined: those of all ranks; those of the ranks up to this one; or
+/// those of the ranks before this one. In the last case rank 0 has no such elements and writes nothing.
 enum class Prefix : std::uint8_t { none, inclusive, exclusive };
 
-/// The buffers of a call, and of runtime::Arguments.
+/// The buffers of a call, named as in runtime::Arguments.
 enum class Slot : std::uint8_t { contribution, data, result };
 inline constexpr std::array kSlots = {Slot::contribution, Slot::data, Slot::result};
 
-/// Where they are. A rank has those that its row says; the others are not looked at.
+/// The addresses of the buffers. A rank has those that the operation's row gives it; the others are ignored.
 struct Buffers {
     const void* contribution = nullptr;
     void* data = nullptr;  ///< Not written where the row says that it is only read.
     void* result = nullptr;
 };
 
-/// How much of a buffer a rank has: nothing, `bytes`, or that of all ranks.
+/// How much of a buffer a rank has: nothing, `bytes` bytes, or that much for each rank.
 enum class Amount : std::uint8_t { none, one, all };
 struct Amounts {
     Amount contribution, data, result;
@@ -61,30 +61,30 @@ struct Amounts {
 struct OperationRow {
     OperationKind kind;
     Operand contribution = {}, data = {}, result = {};
-    /// Elements that all ranks bring become one. The contributions then differ, though the extent is that of a message.
-    /// The result is `data`.
+    /// The elements of all ranks are combined into one. The contributions then differ from rank to rank, although the extent is that of a
+    /// message. The result is `data`.
     bool combines = false;
     Prefix prefix = Prefix::none;
-    /// Each rank brings a block for each: block r of what it brings is for rank r, and block r of what it gets is from rank r.
+    /// Each rank has a block for every rank: block r of its contribution is for rank r, and block r of its result comes from rank r.
     bool personal = false;
-    std::string_view reaches;  ///< "broadcast of 8 bytes `to` 4 ranks"
+    std::string_view reaches;  ///< The word before the ranks in explanations: "broadcast of 8 bytes `to` 4 ranks".
     std::span<const AlgorithmEntry> algorithms;
     std::span<const Rule> rules;
 
-    // What follows from the operands, looked up in each call.
+    // Derived from the operands here, because each call looks it up.
     bool moves_data = any_operand([](const Operand& operand) { return operand.exists(); });
     bool has_root = any_operand([](const Operand& operand) { return operand.tells_root(); });
-    /// Whether its size is that of a block.
+    /// Whether the size of a call is that of a block.
     bool in_blocks = any_operand([](const Operand& operand) { return operand.exists() && operand.extent != Extent::message; });
-    /// Whether there is a form for blocks of own sizes.
+    /// Whether the operation has a form for blocks with sizes of their own.
     bool has_own_sizes = in_blocks && !combines;
-    /// Of the others, and of the root.
+    /// Element 0: of ranks that are not the root. Element 1: of the root.
     std::array<Amounts, 2> amounts = {amounts_of(false), amounts_of(true)};
 
     constexpr const Operand& operand(Slot slot) const {
         return slot == Slot::contribution ? contribution : slot == Slot::data ? data : result;
     }
-    /// Of the elements of how many ranks, from rank 0 on, the result of `rank` is made.
+    /// How many ranks, from rank 0 on, contribute elements to the result of `rank`.
     constexpr int combined_ranks(int ranks, int rank) const {
         return prefix == Prefix::none ? ranks : prefix == Prefix::inclusive ? rank + 1 : rank;
     }
@@ -102,20 +102,20 @@ struct OperationRow {
 
 /// The row of an operation. The kind must be one that has algorithms.
 const OperationRow& operation(OperationKind kind) noexcept;
-/// One of operations() by its name, or null.
+/// The one of operations() with this name, or null.
 const OperationRow* find_operation(std::string_view name) noexcept;
 std::span<const OperationRow> operations() noexcept;
-/// Those between two groups. What a rank gets are the blocks of the other group. (operations() are the others.)
+/// The operations between two groups. What a rank gets are the blocks of the other group. (operations() has the other operations.)
 std::span<const OperationRow> intergroup_operations() noexcept;
 /// Every algorithm, by operation.
 inline auto catalogue() {
     return operations() | std::views::transform([](const OperationRow& row) -> const auto& { return row.algorithms; }) | std::views::join;
 }
 
-/// No buffer is larger: the largest object of C++.
+/// No buffer can be larger: this is the size of the largest object in C++.
 inline constexpr std::uint64_t kMostBytes = std::numeric_limits<std::ptrdiff_t>::max();
 
-/// What of the vector an operand is, in bytes.
+/// The part of the vector that an operand holds, in bytes.
 struct Part {
     std::uint64_t offset, size;
 };
@@ -128,8 +128,8 @@ constexpr Part part_of(const Operand& operand, std::uint64_t bytes, int ranks, i
     return {0, bytes};
 }
 
-/// The arguments of one rank's call: of the buffers those that it has, with their sizes: `bytes`, or `all`. Null buffers are phantoms.
-/// Where elements are combined, by Reduction(): a sum of bytes.
+/// The arguments of one rank's call: the buffers that the rank has, with their sizes, which are `bytes` or `all`. Null buffers are
+/// phantoms. Where elements are combined, the combiner is that of Reduction(): a sum of bytes.
 inline runtime::Arguments arguments_of(const OperationRow& row, const Buffers& buffers, std::uint64_t bytes, std::uint64_t all,
                                        bool is_root) noexcept {
     const Amounts& amounts = row.amounts[is_root];

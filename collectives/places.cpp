@@ -9,7 +9,7 @@
 namespace rollcall::collectives {
 namespace {
 
-// Words of the message: parent, blocks, then rank and blocks of each child.
+// Words of the message: parent, blocks, then the rank and the blocks of each child.
 constexpr std::size_t kParent = 0, kBlocks = 1, kChildren = 2, kWordsOfChild = 2;
 
 transport::Bytes bytes_of(std::span<std::int32_t> words) { return {words.data(), words.size_bytes()}; }
@@ -37,7 +37,7 @@ Task decide_places(Operation& op, Nearest nearest, Places& places) {
     }
     places.own = halving_place(rank_at, 0);
 
-    // Who is first to arrive is first to act, near the root in a scatter and far from it in a gather.
+    // Tell the rank that arrives first first: it acts first, near the root in a scatter and far from the root in a gather.
     std::vector<std::size_t> ends;
     for (const int rank : by_arrival) {
         const HalvingPlace place = halving_place(rank_at, position_of[static_cast<std::size_t>(rank)]);

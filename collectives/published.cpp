@@ -7,7 +7,7 @@
 namespace rollcall::collectives {
 namespace {
 
-/// What finds no room goes by messages.
+/// Sends the readers, by messages, data for which node memory has no room.
 void send_to_readers(Operation& op, int to, transport::ConstBytes data, std::uint64_t step, std::vector<Pending>& sends) {
     for (int i = 1; i < op.size(); ++i) {
         const int reader = (op.rank() + i) % op.size();
@@ -51,7 +51,7 @@ Task publish_and_copy(Operation& op, bool for_everybody, BlockFor block) {
                 outgoing.add(op, other, block(op, other), Publisher::reads);
             }
             to_leave = outgoing.size();
-            // (With one rank there is nobody else.)
+            // (With one rank there is no other rank to publish for.)
             if (to_leave == 0) co_await copy_own(op, block_of(op, rank), block(op, rank));
         }
         for (Outgoing& out : outgoing) {
@@ -144,7 +144,7 @@ Task combine_in_rank_order(Operation& op, bool for_everybody) {
             const bool by_message = reading.by_message();
             const transport::Bytes piece = reading.next_of(into);
             if (by_message) {
-                // Below, when the publisher has been told.
+                // The message is received below, after the publisher has been told.
             } else if (rank == 0) {
                 co_await op.copy(piece, reading.bytes());
             } else {

@@ -1,5 +1,5 @@
 /// \file
-/// Whole messages through node memory (runtime/lane/publication.hpp), for the algorithms that need no more than that.
+/// Sends and receives whole messages through node memory (runtime/lane/publication.hpp), for algorithms that need no more than that.
 #pragma once
 
 #include <algorithm>
@@ -24,14 +24,14 @@ using runtime::Publisher;
 using runtime::Reading;
 using runtime::Task;
 
-/// The step of the messages by which data goes that finds no room. Operations that publish send nothing else.
+/// The step of the messages that carry data for which there is no room. Operations that publish send nothing else.
 inline constexpr std::uint64_t kPublishedStep = 0;
 
-/// What this rank writes for another one, or for all, while other things go on.
+/// Data that this rank publishes for another rank, or for all, while other transfers go on.
 struct Outgoing {
     Outgoing(Operation& op, int its_reader, transport::ConstBytes its_data, Publisher publisher = Publisher::leaves)
         : publication(op, its_reader, its_data.size, publisher), to(its_reader), data(its_data) {}
-    /// Published, or begun to be sent. (That it is to be sent is said once, and looked at more than once.)
+    /// Whether it is published, or its messages have begun to leave. (by_message() stays true, so `is_sent` says whether they have begun.)
     bool has_left() const { return publication.by_message() ? is_sent : publication.complete(); }
     bool can_go_on() { return !has_left() && publication.has_room(); }
     Publication publication;
@@ -39,10 +39,10 @@ struct Outgoing {
     transport::ConstBytes data;
     bool is_sent = false;
 };
-/// Publishes the next piece, for which there is room, or begins to send all of it.
+/// Publishes the next piece, for which there is room, or begins to send all of the data.
 Task go_on(Operation& op, Outgoing& out, std::vector<Pending>& sends, std::uint64_t step = kPublishedStep);
 
-/// What another rank writes for this one, or for all, and where it goes.
+/// Data that another rank publishes for this one, or for all, and the place where it goes.
 struct Incoming {
     Incoming(Operation& op, int from, bool for_everybody, transport::Bytes its_place)
         : reading(op, from, for_everybody, its_place.size), place(its_place) {}
@@ -51,7 +51,7 @@ struct Incoming {
     transport::Bytes place;
 };
 
-/// Up to so many of these, which stay where they are.
+/// At most `capacity` objects, which never move in memory.
 template <class Use>
 class Uses {
   public:
@@ -85,24 +85,24 @@ auto* find_ready(Uses& uses) {
     return found == uses.end() ? nullptr : &*found;
 }
 
-/// Publishes all of `data` for rank `to`, kEverybody or kHigherRanks, as room is made.
+/// Publishes all of `data` for rank `to`, kEverybody or kHigherRanks, as room becomes free.
 Task publish_all(Operation& op, int to, transport::ConstBytes data, Publisher publisher = Publisher::leaves);
 
 /// Copies the pieces that are here.
 Task copy_what_is_here(Operation& op, Reading& reading, transport::Bytes into, std::uint64_t step = kPublishedStep);
 
-/// Combines `left` with the pieces that are here, where they stand, into `into`, which may be `left`. Both have the size of all.
+/// Combines `left` with the pieces that are here, where they stand, into `into`, which may be `left`. Both have the size of the whole data.
 Task combine_what_is_here(Operation& op, Reading& reading, transport::Bytes into, transport::ConstBytes left);
 
-/// Combines what each rank publishes for this one, or for everybody, with this rank's own contribution, one after the other in rank order,
+/// Combines what each rank publishes, for this rank or for everybody, with this rank's own contribution, one after the other in rank order,
 /// into `data`.
 Task combine_in_rank_order(Operation& op, bool for_everybody);
 
-/// Publishes what `block` gives for the others, the same for everybody or for each rank its own, from when the caller has arrived on, and
-/// copies what they publish into their blocks of `data`. Whatever can go on does: nobody is waited for but for its own block.
+/// Publishes what `block` gives for the other ranks, once for everybody or separately for each rank, from the arrival of the caller on.
+/// Copies what the other ranks publish into their blocks of `data`. Whatever can go on does: a late rank delays only its own block.
 Task publish_and_copy(Operation& op, bool for_everybody, BlockFor block);
 
-/// Copies all that rank `from` publishes.
+/// Copies everything that rank `from` publishes.
 Task copy_all(Operation& op, int from, bool for_everybody, transport::Bytes into);
 
 }  // namespace rollcall::collectives

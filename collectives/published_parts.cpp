@@ -13,18 +13,19 @@ namespace {
 using transport::Bytes;
 using transport::ConstBytes;
 
-/// Of the messages that take the place of what finds no room.
+/// The step of the messages that carry data for which there is no room.
 std::uint64_t step_of(int to) { return to == kEverybody ? kPublishedStep + 1 : kPublishedStep; }
 
 }  // namespace
 
-// All waits are in one place, so that nobody keeps room in the memory that another one needs to go on.
+// All waits are in one place, so that no rank occupies room in the memory that another rank needs in order to go on.
 Task combine_published_parts(Operation& op, PublishedParts parts) {
     const int n = op.size(), rank = op.rank();
     const bool any_order = op.arguments().combiner.any_order;
     const Bytes own = parts.own;
     const ConstBytes mine = parts.brought(rank);
-    // In rank order the own elements come between those of others. (Beside the result where they stand there.)
+    // In rank order this rank's own elements come between those of other ranks. (They are combined in other memory, so that own elements
+    // which stand in the place of the result are not overwritten.)
     const bool is_aside = !any_order && rank > 0;
     const Scratch aside(is_aside ? own.size : 0, mine);
     const Bytes sum = is_aside ? aside.bytes() : own;
@@ -36,7 +37,7 @@ Task combine_published_parts(Operation& op, PublishedParts parts) {
         const int other = (rank + i) % n;
         if (const ConstBytes brought = parts.brought(other); brought.size > 0) outgoing.emplace_back(op, other, brought);
     }
-    int next = 0;  // of ranks, where their order counts
+    int next = 0;  // the next rank, where the order of ranks matters
     std::size_t combined = 0;
     const bool has_part = own.size > 0;
     if (has_part)
@@ -65,7 +66,7 @@ Task combine_published_parts(Operation& op, PublishedParts parts) {
     combined = has_part && any_order ? 1 : 0;
     bool has_shown = !has_part;
     for (;;) {
-        // Its own turn, where ranks have turns.
+        // The turn of this rank's own elements, where the order of ranks matters.
         if (has_part && !any_order && next == rank && combined < expected) {
             if (rank == 0)
                 co_await copy_own(op, own, mine);

@@ -9,16 +9,16 @@
 namespace rollcall::collectives {
 
 struct PublishedParts {
-    /// What this rank brings of the part of a rank. As long on all ranks.
+    /// This rank's contribution to the part of `rank`. It has the same length on all ranks.
     std::function<transport::ConstBytes(int rank)> brought;
-    /// Where this rank's part goes when it is combined. May be what it brings of that.
+    /// Where this rank's part goes once it is combined. It may be the place of this rank's contribution to it.
     transport::Bytes own;
-    /// Where the combined parts of others go; empty: they are not wanted, by any rank.
+    /// Where the combined parts of the other ranks go. Empty: no rank wants them.
     std::function<transport::Bytes(int rank)> others = {};
 };
 
-/// Each rank writes what it brings of the others' parts, and combines its own as the others come: in whatever order, or in rank order where
-/// that counts. Then it shows its part to all, if they want it. For more than one rank.
+/// Each rank publishes its contributions to the parts of the other ranks. It combines its own part as the others' contributions come: in
+/// any order, or in rank order where the order matters. Then it publishes its part for all ranks, if they want it. For more than one rank.
 runtime::Task combine_published_parts(runtime::Operation& op, PublishedParts parts);
 
 }  // namespace rollcall::collectives

@@ -74,9 +74,9 @@ Task serve_as_they_arrive(Operation& op, BlockFor block, Arrived order) {
     Roster roster(op.size(), op.rank(), order);
     runtime::Arrivals& arrivals = op.arrivals();
     co_await op.arrival();
-    Pending ahead;  // one at a time
+    Pending ahead;  // one message at a time
     while (!roster.empty()) {
-        // While a block sent ahead moves, nobody else is served: both would leave through the same port.
+        // While a block sent ahead moves, no other rank is served: both blocks would leave through the same port.
         co_await op.until([&] {
             roster.update(arrivals);
             return ahead.done() || (ahead.deferred() && roster.someone_waits());

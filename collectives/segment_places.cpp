@@ -22,7 +22,8 @@ std::uint64_t own_size(const Operation& op) {
     return op.call().kind == OperationKind::gather ? arguments.contribution.size : arguments.result.size;
 }
 
-// At the root: what the ranks at these positions say of their blocks is what it counts; else all ranks are told. Returns whether it is.
+// Runs at the root. Checks whether what the ranks at these positions say of their blocks agrees with what the root counts. If it does not,
+// all ranks are told. Returns whether it agrees.
 bool check_sums(Operation& op, const SegmentPlace& place, int first, int last, const BlockSums& told) {
     BlockSums counted;
     for (int position = first; position <= last; ++position) {
@@ -41,7 +42,8 @@ bool check_sums(Operation& op, const SegmentPlace& place, int first, int last, c
     return false;
 }
 
-/// The halving tree in the order of ranks from the root on: everything but sizes. The nearest and smallest child first.
+/// A rank's place in the halving tree in the order of ranks, from the root on, without the sizes. The nearest and smallest child comes
+/// first.
 struct BinomialPlace {
     BinomialPlace(const Operation& op, SegmentPlace& place) {
         const HalvingPlace halving = halving_place(op.size(), op.root(), op.rank());
@@ -58,20 +60,20 @@ struct BinomialPlace {
             children.push_back({child, position_of(child), position_of(child) + blocks - 1, 0});
         }
     }
-    int ranks;  ///< Of its segment.
+    int ranks;  ///< Number of ranks in its segment.
     std::vector<SegmentPlace::Child> children;
 };
 
-/// What two segments tell each other, and then their roots of the other one.
+/// What the ranks that speak for two segments tell each other, and then tell their own roots of the other segment.
 struct SegmentWord {
     BlockSums sums;
     std::int32_t root;
-    std::int32_t receives;  ///< To a root: whether it is the one that receives.
+    std::int32_t receives;  ///< In a message to a root: whether it is the root that receives.
 };
 static_assert(sizeof(SegmentWord) == 32, "it travels: without padding");
 
 struct TreeWord {
-    std::uint64_t size;  ///< What the root counts for the rank.
+    std::uint64_t size;  ///< The size that the root counts for the rank.
     std::int32_t parent, turn;
 };
 static_assert(sizeof(TreeWord) == 16, "it travels: without padding");
@@ -104,7 +106,7 @@ BlockTree tree_of(std::span<const TreeWord> words) {
 }
 
 BlockTree best_tree(std::span<const std::uint64_t> sizes, int root) {
-    // Bytes are the unit of time: what counts is how many of them a message costs. A copy is ten times as fast as a network.
+    // The unit of time is the time of a byte, so alpha is the cost of a message in bytes. Copying is ten times as fast as the network.
     constexpr LinearCosts costs{.alpha = kMessageBytes, .beta = 1, .gamma = 0.1};
     return sizes.size() > static_cast<std::size_t>(kMostOptimalRanks) ? adaptive_tree(sizes, root)
                                                                       : optimal_tree({.sizes = sizes}, costs, root).tree;
@@ -144,7 +146,7 @@ Task binomial_gather_place(Operation& op, SegmentPlace& place) {
 
 Task binomial_scatter_place(Operation& op, SegmentPlace& place) {
     const BinomialPlace binomial(op, place);
-    // By position, from this rank's own on.
+    // By position, from this rank's own position on.
     std::vector<std::uint64_t> sizes(static_cast<std::size_t>(binomial.ranks));
     if (place.parent < 0) {
         for (std::size_t position = 0; position < sizes.size(); ++position)
@@ -157,7 +159,7 @@ Task binomial_scatter_place(Operation& op, SegmentPlace& place) {
         }
     }
     std::vector<Pending> telling;
-    // The farthest and largest one first, which is the first to be sent its blocks, too.
+    // The farthest and largest child is told first, because it is also the first to be sent its blocks.
     for (std::size_t i = binomial.children.size(); i-- > 0;) {
         const auto& child = binomial.children[i];
         const auto theirs = std::span(sizes).subspan(static_cast<std::size_t>(child.first - place.position),
@@ -179,9 +181,9 @@ Task adaptive_place(Operation& op, SegmentPlace& place) {
     place.own = place.in_segment(own_size(op));
     SegmentWord mine{.sums = {}, .root = rank, .receives = 0}, other{}, told{};
     mine.sums.add(rank, own_size(op), place.own);
-    bool is_root = true;  // of its segment
+    bool is_root = true;  // the root of its segment
     for (long long length = 1, round = 0; length < n; length *= 2, ++round) {
-        const auto first = static_cast<int>(rank / length * length);  // of its segment, for which it speaks
+        const auto first = static_cast<int>(rank / length * length);  // the first rank of its segment, which speaks for it
         const bool is_lower = first / length % 2 == 0;
         const long long other_first = is_lower ? first + length : first - length;
         if (other_first >= n) continue;
@@ -212,7 +214,7 @@ Task adaptive_place(Operation& op, SegmentPlace& place) {
                 place.children.push_back({told.root, speaker, other_last, told.sums.in_segment});
             }
         }
-        // Who speaks for the lower segment goes on for both; who neither speaks nor has a root to be is done.
+        // The rank that spoke for the lower segment goes on for both. A rank that neither speaks nor is the root of a segment is done.
         if (!is_root && (rank != first || !is_lower)) co_return;
     }
 }

@@ -7,13 +7,13 @@
 namespace rollcall::collectives {
 namespace {
 
-/// A segment at the root: where it is in the data, if it stands there as it is sent, else memory for it.
+/// A segment at the root: its place in the data, if it stands there in the order in which it is sent, otherwise memory for it.
 struct RootSegment {
     transport::Bytes bytes;
     bool in_data = true;
 };
 
-/// The blocks of a child's segment at the root that are not empty.
+/// The blocks of a child's segment at the root, without the empty ones.
 std::vector<transport::Bytes> blocks_at_root(const Operation& op, const SegmentPlace& place, const SegmentPlace::Child& child) {
     std::vector<transport::Bytes> blocks;
     for (int position = child.first; position <= child.last; ++position)
@@ -25,7 +25,7 @@ std::uint64_t offset_of(const Operation& op, int rank) {
     return op.arguments().blocks ? op.arguments().blocks[rank].offset : op.call().bytes * static_cast<std::uint64_t>(rank);
 }
 
-/// The data from the first block of the segment on, if the others follow it there.
+/// The data from the first block of the segment on, if the other blocks follow it there.
 std::optional<transport::Bytes> side_by_side(const Operation& op, const SegmentPlace& place, const SegmentPlace::Child& child) {
     std::optional<std::uint64_t> first, next;
     for (int position = child.first; position <= child.last; ++position) {
@@ -39,7 +39,7 @@ std::optional<transport::Bytes> side_by_side(const Operation& op, const SegmentP
     return runtime::slice(op.arguments().data, first.value_or(0), child.bytes);
 }
 
-/// Memory for the segments of these children that do not stand in the root's data as they are sent.
+/// Memory for the segments of those children that do not stand in the root's data in the order in which they are sent.
 class RootSegments {
   public:
     RootSegments(const Operation& op, const SegmentPlace& place) {
@@ -64,7 +64,7 @@ class RootSegments {
     std::optional<Scratch> scratch_;
 };
 
-/// The ranks whose blocks go straight to or from the root.
+/// The ranks whose blocks go straight to the root, or come straight from it.
 std::vector<int> straight_ranks(const Operation& op, const SegmentPlace& place) {
     std::vector<int> ranks;
     for (int rank = 0; rank < op.size(); ++rank)
@@ -72,7 +72,7 @@ std::vector<int> straight_ranks(const Operation& op, const SegmentPlace& place) 
     return ranks;
 }
 
-/// Where the parts of a segment are in memory for it, one behind the other in the order of positions.
+/// The offsets of a segment's parts in the memory for it, one behind the other in the order of positions.
 struct OffsetsOfParts {
     std::uint64_t own = 0;
     std::vector<std::uint64_t> children;
@@ -119,7 +119,7 @@ Task scatter_at_root(Operation& op, const SegmentPlace& place) {
                 co_await op.copy(runtime::slice(segments[i].bytes, at, block.size), block);
                 at += block.size;
             }
-        co_await sent;  // while one segment is on its way the next is put together
+        co_await sent;  // the next segment is put together while this one is on its way
         sent = op.send(place.children[i].rank, segments[i].bytes, kSegment);
     }
     for (const int rank : straight_ranks(op, place)) {

@@ -1,6 +1,6 @@
 /// \file
-/// Gathers and scatters over a tree in which ranks pass on segments, blocks of neighbours that stand side by side. Blocks may have sizes of
-/// their own; nothing is sent for empty ones.
+/// Gathers and scatters over a tree in which ranks pass on segments. A segment is the blocks of neighbouring ranks, side by side. Blocks
+/// may have sizes of their own; nothing is sent for empty ones.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace rollcall::collectives {
 
-/// What a rank knows of its tree. Ranks have positions, in whose order their blocks stand in segments.
+/// What a rank knows of its tree. Each rank has a position, and blocks stand in segments in the order of positions.
 struct SegmentPlace {
-    /// Positions first .. last, with `bytes` of blocks together.
+    /// The positions first .. last, whose blocks have `bytes` bytes together.
     struct Child {
         int rank;
         int first, last;
@@ -21,11 +21,11 @@ struct SegmentPlace {
     };
     int parent = -1;
     int position = 0;
-    std::uint64_t own = 0;        ///< Bytes of its own block in its segment.
-    std::vector<Child> children;  ///< In the order of a gather; a scatter goes backwards.
-    /// At the root: the rank at position 0; those after it follow, and rank 0 follows the last one.
+    std::uint64_t own = 0;        ///< Size of its own block in its segment.
+    std::vector<Child> children;  ///< In the order of a gather. A scatter takes them in the reverse order.
+    /// At the root: the rank at position 0. Higher ranks follow at the next positions, and rank 0 follows the last rank.
     int first_rank = 0;
-    /// Blocks of so many bytes and more go straight between their rank and the root, and count as empty in segments.
+    /// Blocks of at least this many bytes go straight between their rank and the root, and count as empty in segments.
     std::uint64_t straight_from = std::numeric_limits<std::uint64_t>::max();
 
     std::uint64_t in_segment(std::uint64_t block) const { return block < straight_from ? block : 0; }
@@ -36,15 +36,15 @@ struct SegmentPlace {
     }
 };
 
-/// At the root: the rank at a position.
+/// At the root: the rank at this position.
 inline int rank_at(const Operation& op, const SegmentPlace& place, int position) {
     return static_cast<int>((static_cast<long long>(place.first_rank) + position) % op.size());
 }
 
-/// Each rank collects its segment, and sends it to its parent.
+/// Each rank collects its segment and sends it to its parent.
 Task gather_segments(Operation& op, const SegmentPlace& place);
 
-/// Each rank gets its segment from its parent, and sends the children theirs.
+/// Each rank gets its segment from its parent and sends its children their segments.
 Task scatter_segments(Operation& op, const SegmentPlace& place);
 
 }  // namespace rollcall::collectives

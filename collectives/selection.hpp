@@ -1,5 +1,5 @@
 /// \file
-/// Which algorithm a call runs, and why.
+/// Decides which algorithm a call runs, and says why.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace rollcall::collectives {
 
 struct Situation {
-    std::uint64_t bytes = 0;  ///< Of the message; where blocks are moved: of a block. kAnyBytes: of own sizes.
+    std::uint64_t bytes = 0;  ///< Size of the message, or of one block where blocks are moved. kAnyBytes: blocks have sizes of their own.
     int ranks = 1;
     Conditions has = kUsual;
 };
@@ -18,21 +18,21 @@ struct Situation {
 struct Selection {
     const AlgorithmEntry* entry;
     std::string_view why;  ///< What was measured or proved, or who asked for it.
-    /// What a setting asks for and cannot do this call, if that is so.
+    /// The algorithm that a setting asks for, if it cannot do this call.
     const AlgorithmEntry* passed_over = nullptr;
-    /// As Rule::segment.
+    /// The segment size, as in Rule::segment.
     std::uint64_t (*segment)(std::uint64_t bytes, int ranks) = nullptr;
 };
 
-/// Of what a call has otherwise, what it has when its elements are combined by this.
+/// The conditions that remain of `has` when elements are combined with this combiner.
 Conditions conditions_of(const Combiner& combiner, Conditions has) noexcept;
 
-/// What `auto` takes. The same on all ranks for the same situation: only what all ranks know goes in.
+/// What `auto` takes. All ranks get the same answer for the same situation, because it contains only what all ranks know.
 Selection select(const OperationRow& row, const Situation& situation);
 inline Selection select(OperationKind kind, const Situation& situation) { return select(operation(kind), situation); }
 
-/// What is asked for: by the call (`asked`, a name, `auto`, or empty: nothing), else by a setting (null: `auto`). Throws
-/// Error{invalid_argument} where a call asks for what cannot do it; where a setting does, `auto` takes its place.
+/// The algorithm that is asked for: by the call (`asked`: a name, `auto`, or empty for nothing), otherwise by a setting (null: `auto`). If
+/// a call asks for an algorithm that cannot do it, throws Error{invalid_argument}. If a setting does, `auto` takes its place.
 Selection choose(const OperationRow& row, const Situation& situation, std::string_view asked, const AlgorithmEntry* setting);
 
 /// "broadcast of 8 bytes to 8 ranks: linear, because: ..."

@@ -12,7 +12,8 @@ Task send_straight(Operation& op, BlockFor block) {
     std::vector<Pending> receiving(window);
     int posted = 0;
     for (int i = 1; i < n; ++i) {
-        // What comes early goes straight to its place. (And in the earliest round that somebody is in both ends are: it goes on.)
+        // Receives are posted ahead, so that early data goes straight to its place. (No deadlock is possible: in the earliest round that
+        // any rank is in, both ends of a transfer are there, so it goes on.)
         for (; posted < std::min(n - 1, i + kAhead); ++posted) {
             const int from = (rank + n - 1 - posted) % n;
             Pending& oldest = receiving[static_cast<std::size_t>(posted) % window];

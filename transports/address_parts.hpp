@@ -1,5 +1,5 @@
 /// \file
-/// The address of a process, as transports write it: parts of any length, one after the other.
+/// The format in which transports write the address of a process: parts of any length, one after the other.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,10 @@
 
 namespace rollcall::transport {
 
-/// Appends a part.
+/// Appends a part to the address.
 void append(std::vector<std::byte>& address, const void* data, std::size_t size);
 
-/// The part of this number, or nothing when the address is damaged.
+/// Returns the part with this number, or nothing when the address is damaged.
 std::span<const std::byte> part(std::span<const std::byte> address, int number);
 
 }  // namespace rollcall::transport

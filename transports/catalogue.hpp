@@ -1,5 +1,5 @@
 /// \file
-/// Which transports this build has: how each is made, and what each of them finds on this host.
+/// Lists the transports of this build, makes them, and says what each of them finds on this host.
 #pragma once
 
 #include <memory>
@@ -13,29 +13,29 @@ namespace rollcall::transport {
 
 class Transport;
 
-/// `name`: one of kTransportNames, or "auto", the first of them that works here.
-/// Throws Error{invalid_setting} that lists the names when there is none of this name, and Error{transport} with the reason when it
-/// cannot be used.
+/// Makes a transport. `name` is one of kTransportNames, or "auto" for the first of them that works here.
+/// Throws Error{invalid_setting}, which lists the names, when there is no transport of this name. Throws Error{transport} with the reason
+/// when the transport cannot be used.
 std::unique_ptr<Transport> make_transport(std::string_view name, const TransportOptions& options);
 
 /// One way of moving bytes that a transport found on this host.
 struct TransportDevice {
-    std::string transport;  ///< The transport's own name for the way: "posix", "tcp".
+    std::string transport;  ///< The transport's own name for it: "posix", "tcp".
     std::string device;     ///< "memory", "eth0".
-    bool network = false;   ///< A network device: one that ROLLCALL_NET decides about.
-    std::string unused;     ///< Why a job does not use it, whatever ROLLCALL_NET says; empty: it may.
+    bool network = false;   ///< It is a network device, to which ROLLCALL_NET applies.
+    std::string unused;     ///< Why a job does not use it, whatever ROLLCALL_NET says. Empty: a job may use it.
 };
 
-/// For people (`rollcall info`).
+/// The description of a transport for users (`rollcall info`).
 struct TransportInfo {
-    std::string name;     ///< As in ROLLCALL_TRANSPORT.
-    std::string version;  ///< Of the library that is loaded; may be empty.
+    std::string name;     ///< The name as in ROLLCALL_TRANSPORT.
+    std::string version;  ///< Version of the library that is loaded; may be empty.
     bool available = false;
     std::vector<TransportDevice> devices;
-    std::string note;  ///< Why it is not available, or what else is worth knowing.
+    std::string note;  ///< Why it is not available, or other useful facts.
 };
 
-/// Every transport of this build. Never throws for a transport that cannot be used: its note says why.
+/// Describes every transport of this build. Does not throw for a transport that cannot be used: its note gives the reason.
 std::vector<TransportInfo> transport_catalogue();
 
 }  // namespace rollcall::transport

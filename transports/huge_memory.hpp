@@ -1,5 +1,5 @@
 /// \file
-/// For the many small objects of a large simulation: memory in huge pages, and fetching it ahead.
+/// Memory in huge pages, and prefetching, for the many small objects of a large simulation.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace rollcall::transport {
 
-/// An allocator that asks for huge pages where the memory is at least one such page long: a simulation of many thousand
-/// ranks jumps through all of its memory, and every jump is looked up in the page tables.
+/// An allocator that asks for huge pages where the memory is at least as long as one such page. A simulation of many thousand ranks jumps
+/// through all of its memory, and each jump needs a look-up in the page tables.
 template <class T>
 struct HugeAllocator {
     using value_type = T;
@@ -35,7 +35,7 @@ struct HugeAllocator {
     static constexpr std::size_t kHugePage = 2 * 1024 * 1024;
 };
 
-/// Asks for these bytes to be fetched into the cache. There may be none (null).
+/// Asks the processor to prefetch these bytes into the cache. `memory` may be null.
 inline void prefetch(const void* memory, std::size_t bytes) noexcept {
     const auto begin = reinterpret_cast<std::uintptr_t>(memory);
     for (std::size_t line = 0; line < bytes; line += 64) __builtin_prefetch(reinterpret_cast<const void*>(begin + line));

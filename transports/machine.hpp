@@ -1,27 +1,28 @@
 /// \file
-/// What a rank runs on, apart from what moves data between ranks: the clock, and copies inside the rank. In a simulation both are virtual.
+/// What a rank runs on, apart from the movement of data between ranks: the clock, and copies within the rank. In a simulation both are
+/// virtual.
 #pragma once
 
 #include "transports/transport.hpp"
 
 namespace rollcall::transport {
 
-/// Owner-only, as the transport is. completion.complete() is called from Transport::progress(), and from copy() never.
+/// Owner-only, like the transport. completion.complete() is called from Transport::progress(), never from copy().
 class Machine {
   public:
     virtual Nanoseconds now() const = 0;
-    /// Whether a copy takes time of a model. Otherwise it is done when copy() returns, and memcpy() is the same.
+    /// Whether a copy takes the time of a model. If not, a copy is done when copy() returns, and memcpy() has the same effect.
     virtual bool has_model_time() const = 0;
-    /// Copies inside this process (both of the same size; phantoms are only timed).
+    /// Copies within this process. Both buffers have the same size. Phantoms are only timed.
     virtual Started copy(Bytes into, ConstBytes from, Completion& completion) = 0;
-    /// Lets the time of a copy of this size go by: of what else works through memory, and is done.
+    /// Spends the time of a copy of this size, on account of other work on memory that is done already.
     virtual Started spend_copy(std::uint64_t bytes, Completion& completion) = 0;
 
   protected:
     ~Machine() = default;
 };
 
-/// That of this process: CLOCK_MONOTONIC, and copies that are done at once.
+/// The machine of this process: the clock is CLOCK_MONOTONIC, and copies are done at once.
 class RealMachine final : public Machine {
   public:
     Nanoseconds now() const override;

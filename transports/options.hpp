@@ -1,5 +1,5 @@
 /// \file
-/// What a transport is told when it is made.
+/// The options with which a transport is made.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@ namespace rollcall::transport {
 struct TransportOptions {
     int rank = 0;
     int size = 1;
-    int local_size = 1;  ///< Ranks of the job on this host.
-    /// To be used between hosts, and on one host where memory is not shared; empty: the transport chooses.
+    int local_size = 1;  ///< Number of the job's ranks on this host.
+    /// The interfaces to use between hosts, and on one host where memory is not shared. Empty: the transport chooses.
     std::vector<Interface> interfaces;
-    /// The user has named the interfaces. If not, what the user has told the transport's own library stands.
+    /// Whether the user has named the interfaces. If not, settings that the user has given the transport's own library remain in force.
     bool interfaces_named = false;
     std::uint64_t board_bytes = 4096;
-    std::string ofi_provider;  ///< Of libfabric; empty: the transport chooses.
+    std::string ofi_provider;  ///< The provider of libfabric; empty: the transport chooses.
 };
 
 }  // namespace rollcall::transport

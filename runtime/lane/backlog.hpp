@@ -1,5 +1,5 @@
 /// \file
-/// Point-to-point sends that wait at their sender, because their receiver has enough early messages of this rank.
+/// Point-to-point sends that wait at their sender because their receiver already holds enough early messages of this rank.
 #pragma once
 
 #include <cstddef>
@@ -11,27 +11,29 @@
 
 namespace rollcall::runtime {
 
-/// What an early message costs its receiver is bounded by credits (eager ones) and by the number of offers (large ones). What goes
-/// beyond waits here, in the order of the calls. But the receiver may take messages in another order: so it is told that there is a
-/// backlog, and while there is one it asks for the message of each receive that it posts. A message that is asked for goes at once.
-/// Messages of one key never overtake each other: either some of them wait, or some are wanted.
+/// The cost of early messages for their receiver is bounded: by credits for eager messages, and by the number of offers for large ones.
+/// Sends beyond these bounds wait here, in the order of the calls. The receiver may take messages in another order. So the sender tells it
+/// that there is a backlog, and while there is one, the receiver asks for the message of each receive that it posts. A message that is
+/// asked for is sent at once. Messages of one key never overtake each other: at any time either some of them wait, or some are wanted, but
+/// not both.
 ///
-/// Knows no transport. Owner-only. Transfers are not owned.
+/// Knows no transport. Owner-only. The backlog does not own the transfers.
 class Backlog {
   public:
-    /// As the last one to its peer.
+    /// Appends the transfer to those that wait for its peer.
     void push(Transfer& transfer);
-    /// The first one to this peer, or null.
+    /// The first transfer that waits for this peer, or null.
     Transfer* first(int peer) const {
         const auto found = by_peer_.find(peer);
         return found == by_peer_.end() ? nullptr : found->second.head;
     }
     void remove(Transfer& transfer);
-    /// The receiver asks for a message of this key: the oldest one, which leaves; or null, and the next one of this key will be wanted.
+    /// The receiver asks for a message of this key. Removes and returns the oldest one; or returns null, and the next one of this key will
+    /// be wanted.
     Transfer* ask_for(const MatchKey& key);
-    /// Whether the receiver has asked for a message of this key that was not there; it counts as given now.
+    /// Whether the receiver has asked for a message of this key that was not there. If so, one such request counts as met from now on.
     bool give(const MatchKey& key);
-    /// Nothing waits for this peer any more: what it has asked for does not count.
+    /// Nothing waits for this peer any more: its open requests no longer count.
     void forget(int peer) { by_peer_.erase(peer); }
 
   private:

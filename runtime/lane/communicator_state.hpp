@@ -1,5 +1,5 @@
 /// \file
-/// What one rank knows of a communicator's operations.
+/// What one rank knows of the operations of a communicator.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,8 @@
 
 namespace rollcall::runtime {
 
-/// One rank's side of a communicator. `next_sequence` belongs to the thread that calls operations (one at a time for each
-/// communicator); everything below it to the owner of the lane.
+/// One rank's side of a communicator. `next_sequence` belongs to the thread that calls operations (one at a time for each communicator).
+/// All members below it belong to the owner of the lane.
 struct CommunicatorState {
     CommunicatorState(std::shared_ptr<const Group> its_group, int its_rank) : group(std::move(its_group)), rank(its_rank) {}
 
@@ -29,17 +29,17 @@ struct CommunicatorState {
     std::atomic<std::uint64_t> next_sequence{1};
 
     std::uint64_t begun = 0;        ///< Highest sequence number begun here.
-    std::vector<Call> history;      ///< What was called at the last sequence numbers, a ring.
+    std::vector<Call> history;      ///< The calls at the last sequence numbers, as a ring.
     std::unique_ptr<Error> broken;  ///< Why no operation from `broken_from` on can succeed.
-    std::uint64_t broken_from = 0;  ///< Earlier ones may: all ranks go through with them.
-    bool broken_told = false;       ///< A caller here was told of it.
-    bool retired = false;           ///< Nobody here will call anything more; parts of calls go on without their callers.
-    /// What times that its ranks tell each other are converted by. Null: they have one clock (simulation).
+    std::uint64_t broken_from = 0;  ///< Earlier operations may succeed: all ranks go through with them.
+    bool broken_told = false;       ///< A caller here was told of the failure.
+    bool retired = false;           ///< The caller makes no more calls here. Deputies may still be under way.
+    /// Converts the times that ranks tell each other. Null: the ranks have one clock (simulation).
     const CommonClock* clock = nullptr;
 
-    std::uint64_t turns_taken = 0;  ///< Operations begun that use signals; see Operation::turn().
-    std::uint64_t turns_ended = 0;  ///< The last of them that has ended well.
-    /// The sequence numbers of those in which this rank has signalled, in the last two turns.
+    std::uint64_t turns_taken = 0;  ///< Number of operations begun here that use signals; see Operation::turn().
+    std::uint64_t turns_ended = 0;  ///< The turn of the last such operation that has ended well.
+    /// The sequence numbers of the operations in which this rank has signalled, for the last two turns.
     std::array<std::uint64_t, 2> signalled{};
 
     bool is_broken_at(std::uint64_t sequence) const noexcept { return broken && sequence >= broken_from; }
@@ -49,7 +49,7 @@ struct CommunicatorState {
         if (history.size() < kHistory) history.resize(std::min(kHistory, std::bit_ceil(sequence + 1)));
         history[sequence % history.size()] = call;
     }
-    /// What was called here at this sequence number, or null when it is not known (any more, or yet).
+    /// The call at this sequence number, or null when it is not known (no longer, or not yet).
     const Call* recall(std::uint64_t sequence) const noexcept {
         if (sequence > begun || sequence + history.size() <= begun || history.empty()) return nullptr;
         return &history[sequence % history.size()];

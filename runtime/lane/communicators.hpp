@@ -1,5 +1,6 @@
 /// \file
-/// The communicators of one rank: those that are, those that are being made, and what must be known of those that were.
+/// The communicators of one rank: those that exist, those that are being made, and what the rank must remember of those that it has
+/// destroyed.
 #pragma once
 
 #include <array>
@@ -20,14 +21,14 @@ namespace rollcall::runtime {
 /// Knows no transport. Owner-only.
 class Communicators {
   public:
-    /// Of this rank of a job of so many.
+    /// `rank` is this rank in a job of `size` ranks.
     Communicators(int rank, int size) : rank_(static_cast<std::uint64_t>(rank)), size_(static_cast<std::uint64_t>(size)) {}
 
-    /// A number for a communicator that this rank is about to make with others. No rank brings it a second time, and it is
-    /// above the ids of all communicators this rank has known. The highest number of a communicator's members becomes its
-    /// id: so an unknown one below all that is expected was here, and is no more.
+    /// Returns a number for a communicator that this rank is about to make with other ranks. No rank gives a number twice, and each number
+    /// is above the ids of all communicators that this rank has known. The highest number that a communicator's members give becomes its
+    /// id. Therefore an unknown id below all expected numbers belongs to a communicator that was here and has been destroyed.
     std::uint64_t expect();
-    /// The communicator that this number was brought for has been added, or will never be.
+    /// The communicator for which this number was given has been added, or will never be.
     void stop_expecting(std::uint64_t number);
 
     void add(CommunicatorState& communicator);
@@ -36,7 +37,7 @@ class Communicators {
         const auto found = present_.find(id);
         return found == present_.end() ? nullptr : found->second;
     }
-    /// Whether the communicator was here, or will never be.
+    /// Whether the communicator was here and has been destroyed, or will never be here.
     bool is_past(std::uint64_t id) const { return !find(id) && (turn_of(id) < lowest_turn_expected() || removed_.contains(id)); }
 
     template <class F>
@@ -44,37 +45,38 @@ class Communicators {
         for (const auto& [id, communicator] : present_) visit(*communicator);
     }
 
-    /// What is answered for a communicator that was: it may be the notices and signals of its last operations that others
-    /// miss. Members as those of CommunicatorState.
+    /// What a destroyed communicator needs in order to answer probes: other ranks may have missed notices and signals of its last
+    /// operations. The members have the meaning that they have in CommunicatorState.
     struct Past {
         std::uint64_t begun = 0;
         std::array<std::uint64_t, 2> signalled{};
         std::uint64_t broken_from = 0;
         std::unique_ptr<Error> broken;
     };
-    /// Null: it has not been here, or so many have been since that it was forgotten.
+    /// Null: the communicator was never here, or was forgotten because so many were destroyed after it.
     const Past* past(std::uint64_t id) const {
         const auto found = past_.find(id);
         return found == past_.end() ? nullptr : &found->second;
     }
-    /// How many are remembered. Who waits for a rank in one of them asks it within a fraction of a second.
+    /// The number of destroyed communicators that are remembered. A rank that waits for another in one of them asks within a fraction of a
+    /// second.
     static constexpr std::size_t kRemembered = 4096;
 
-    /// Communicators that were removed while others are expected, whose ids do not tell which of the two they are.
+    /// The number of communicators that were destroyed while others were expected, so that their ids alone do not tell the two apart.
     std::size_t ambiguous() const noexcept { return removed_.size(); }
 
   private:
-    /// Ranks take turns with numbers: rank 0 to n-1 have those of the first turn, and so on.
+    /// Ranks take turns with numbers: the ranks 0 to n-1 have the numbers 0 to n-1 in the first turn, and so on.
     std::uint64_t turn_of(std::uint64_t id) const noexcept { return id / size_; }
     std::uint64_t lowest_turn_expected() const noexcept { return expected_.empty() ? next_turn_ : turn_of(expected_.front()); }
 
     std::uint64_t rank_, size_;
     std::unordered_map<std::uint64_t, CommunicatorState*> present_;
-    std::uint64_t next_turn_ = 0;                ///< Above those of all communicators that were ever here.
-    std::vector<std::uint64_t> expected_;        ///< Numbers brought for communicators that are being made, ascending.
-    std::unordered_set<std::uint64_t> removed_;  ///< Communicators that were, in turns that may still come.
+    std::uint64_t next_turn_ = 0;                ///< Above the turns of all communicators that were ever here.
+    std::vector<std::uint64_t> expected_;        ///< Numbers given for communicators that are being made, in ascending order.
+    std::unordered_set<std::uint64_t> removed_;  ///< Destroyed communicators whose turns may still come.
     std::unordered_map<std::uint64_t, Past> past_;
-    std::deque<std::uint64_t> past_order_;  ///< Oldest first.
+    std::deque<std::uint64_t> past_order_;  ///< The oldest first.
 };
 
 }  // namespace rollcall::runtime

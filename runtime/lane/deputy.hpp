@@ -1,11 +1,12 @@
 /// \file
-/// A rank's part in a collective operation without its caller: begun before the caller came, or going on after it has left.
+/// A deputy: a rank's part in a collective operation that runs without the rank's caller. It begins before the caller has come, or goes on
+/// after the caller has left.
 ///
-/// The header of a collective's message says all that a rank's part follows from. When it reaches a rank whose caller has not come to that
-/// operation, the engine begins the same coroutine with landing memory in place of the caller's buffers: it receives, and passes on. The
-/// caller gets what came when it comes. And a caller that only brings data leaves as soon as its data has been copied into landing memory:
-/// the coroutine goes on from there. ("Solo" collectives, S. Di Girolamo, P. Jolivet, K. D. Underwood, T. Hoefler, "Exploiting offload
-/// enabled network interfaces", IEEE Micro 2016, without the network card.)
+/// The header of a collective message contains everything that determines a rank's part. When such a message reaches a rank whose caller
+/// has not come to that operation, the engine begins the same coroutine, with landing memory in place of the caller's buffers. The
+/// coroutine receives data and passes it on. When the caller comes, it gets what has been received. A caller that only contributes data
+/// leaves as soon as its data has been copied into landing memory; the coroutine goes on from there. ("Solo" collectives, S. Di Girolamo,
+/// P. Jolivet, K. D. Underwood, T. Hoefler, "Exploiting offload enabled network interfaces", IEEE Micro 2016, without the network card.)
 #pragma once
 
 #include <cstdint>
@@ -16,32 +17,34 @@
 
 namespace rollcall::runtime {
 
-/// What a rank's part in a call needs when it runs without its caller. Sizes in bytes, of the buffers that the rank has.
+/// What a rank's part in a call needs in order to run without its caller. Sizes are in bytes and describe the buffers that the rank has.
 struct PartAlone {
-    Algorithm algorithm = nullptr;  ///< Null: it needs its caller.
-    /// It reads nothing of its caller's.
+    Algorithm algorithm = nullptr;  ///< Null: the part needs its caller.
+    /// It reads nothing from its caller's buffers, so that it may begin before the caller comes.
     bool begins_before = false;
-    /// It writes nothing of its caller's, but what `own_block` says.
+    /// It writes nothing into its caller's buffers, except what `own_block` says, so that it may go on after the caller has left.
     bool ends_after = false;
     std::uint64_t contribution = 0, data = 0, result = 0;
-    /// Where in `data` the block stands that the result is, if it is no more than that. It is copied before the caller leaves.
+    /// Where in `data` the rank's own block stands, if the caller's result is only that block. It is copied before the caller leaves.
     std::optional<std::uint64_t> own_block = std::nullopt;
     Combiner combiner = {};
 };
-/// Says so of this rank (of so many). Given to the runtime by whoever knows the algorithms.
+/// Returns what the part of `rank` in this call, among `ranks` ranks, needs. The component that knows the algorithms gives it to the
+/// runtime.
 using FindPartAlone = PartAlone (*)(const Call& call, int rank, int ranks) noexcept;
 
-/// Owner-only. Belongs to the engine, which lets it go.
+/// Owner-only. The engine owns it and frees it.
 class Deputy final : private transport::Completion {
   public:
-    /// `memory` is of the landing budget, and given back at the end. `source`: of whose message (world rank) it began; -1: of none.
+    /// `memory` counts in the landing budget, and is given back at the end. `source`: the world rank whose message began it; -1: no message
+    /// did.
     Deputy(Engine& engine, CommunicatorState& communicator, std::uint64_t sequence, const Call& call, const PartAlone& part,
            const Arguments& memory, int source);
     ~Deputy();
     Deputy(const Deputy&) = delete;
     Deputy& operator=(const Deputy&) = delete;
 
-    /// For the engine's table of those whose caller has not come.
+    /// For the engine's table of deputies whose caller has not come.
     struct ByCall {
         using Key = CallKey;
         static const CallKey& key(const Deputy& deputy) noexcept { return deputy.operation_.key_; }
@@ -52,7 +55,7 @@ class Deputy final : private transport::Completion {
     friend class Engine;
     friend class Operation;
 
-    /// Copies the next buffer between the caller and the memory; then goes on to what follows that.
+    /// Copies the next buffer between the caller and the memory. After the last one, goes on with what follows.
     void copy_next();
     void complete(transport::Outcome outcome) noexcept override;
     static void ended(Operation& operation, void* deputy);
@@ -64,13 +67,13 @@ class Deputy final : private transport::Completion {
     Operation operation_;
     Arguments memory_;
     std::optional<std::uint64_t> own_block_;
-    Operation* caller_ = nullptr;  ///< Who waits for it.
+    Operation* caller_ = nullptr;  ///< The caller that waits for it.
     int source_;
     Copying copying_ = Copying::nothing;
-    int copied_ = 0;         ///< Buffers.
-    bool expected_ = false;  ///< A caller will come for it, or has come.
+    int copied_ = 0;         ///< Number of buffers copied.
+    bool expected_ = false;  ///< Its caller has come, or will come.
     Deputy* next_call_ = nullptr;
-    Deputy* next_ = nullptr;  ///< Of all of the engine.
+    Deputy* next_ = nullptr;  ///< Link in the list of all deputies of the engine.
     Deputy* previous_ = nullptr;
 };
 

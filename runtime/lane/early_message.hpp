@@ -13,8 +13,8 @@ namespace rollcall::runtime {
 class Engine;
 class Transfer;
 
-/// A message that no receive had been posted for. Bounded: eager ones by credits, landed ones by the budget, offered ones, whose
-/// data stays at its sender, by their number (Backlog).
+/// A message for which no receive was posted when it came. The number of such messages is bounded: eager ones by credits, landed ones by
+/// the landing budget, and offered ones, whose data stays at the sender, by the limit of offers (Backlog).
 struct EarlyMessage final : transport::Completion {
     enum class Stage : std::uint8_t { held, offered, landing, landed };
 
@@ -22,9 +22,9 @@ struct EarlyMessage final : transport::Completion {
 
     MatchKey key;
     EarlyMessage* match_next = nullptr;
-    EarlyMessage* call_next = nullptr;  ///< In the table by call, where it is of a collective.
+    EarlyMessage* call_next = nullptr;  ///< Link in the table by call, where the message belongs to a collective.
     Engine* engine = nullptr;
-    EarlyMessage* next = nullptr;  ///< Of those that wait for room to land, or for an earlier message.
+    EarlyMessage* next = nullptr;  ///< Link in the list of messages that wait for room to land, or for an earlier message.
     EarlyMessage* previous = nullptr;
     Transfer* claimed = nullptr;  ///< A receive that waits for the landing to end.
     transport::Offer offer;
@@ -34,13 +34,13 @@ struct EarlyMessage final : transport::Completion {
     std::uint32_t charge = 0;  ///< Eager allowance to give back.
     std::uint32_t ordinal = 0;
     Stage stage = Stage::held;
-    bool dropped = false;       ///< Nobody wants it any more; freed when the landing ends.
-    bool from_landing = false;  ///< The buffer counts in the budget; else it is of the heap.
+    bool dropped = false;       ///< No receive will want it. It is freed when the landing ends.
+    bool from_landing = false;  ///< The buffer counts in the landing budget; otherwise it comes from the heap.
     bool waits_for_landing = false;
-    int caller = -1;  ///< Who made the call that it is of (world rank).
+    int caller = -1;  ///< World rank that made the call to which the message belongs.
 };
 
-/// Early messages of collectives by their call.
+/// Finds early messages of collectives by their call.
 struct ByCall {
     using Key = CallKey;
     static CallKey key(const EarlyMessage& early) noexcept { return {early.key.communicator, early.key.sequence}; }

@@ -1,5 +1,5 @@
 /// \file
-/// What has ended of many things that nobody waits for one by one.
+/// Collects which of many things have ended, so that a thread need not wait for them one by one.
 #pragma once
 
 #include <atomic>
@@ -10,15 +10,15 @@
 
 namespace rollcall::runtime {
 
-/// Things that have ended, in that order, until they are taken: added by whoever owns a lane, taken by one thread at a time. Finding one
-/// takes the same time however many others are still under way.
+/// Things that have ended and have not been taken yet, in the order of their ends. The owner of a lane adds them, and one thread at a time
+/// takes them. Taking one costs the same time however many others are still under way.
 class Ended {
   public:
-    /// One of them: told by the lane that it has ended (watch() of an operation or transfer).
+    /// One element. The lane tells it when the thing has ended (watch() of an operation or transfer).
     class Entry : public Watcher {
       public:
         explicit Entry(Ended& list) : list_(list) {}
-        /// Adds it. It may have been taken, and be gone, when this returns.
+        /// Adds the entry. It may have been taken, and destroyed, when this returns.
         void ended() noexcept override {
             next_ = list_.added_.load(std::memory_order_relaxed);
             while (!list_.added_.compare_exchange_weak(next_, this, std::memory_order_release, std::memory_order_relaxed)) {
@@ -33,7 +33,7 @@ class Ended {
         Entry* next_ = nullptr;
     };
 
-    /// The one that ended first, or null.
+    /// Removes and returns the one that ended first, or returns null.
     Entry* take() noexcept {
         if (!first_)
             for (Entry* last = added_.exchange(nullptr, std::memory_order_acquire); last;) {
@@ -43,12 +43,12 @@ class Ended {
         return first_ ? std::exchange(first_, first_->next_) : nullptr;
     }
 
-    /// When who waits is to look at deadlines of its own; kNever: there are none. Any thread.
+    /// Sets when a waiting thread must look at deadlines of its own; kNever: there are none. Any thread may call it.
     void look_at(Nanoseconds when) noexcept { look_at_.store(when, std::memory_order_relaxed); }
     Nanoseconds look_at() const noexcept { return look_at_.load(std::memory_order_relaxed); }
 
-    /// What somebody waits for (Lane::wait) to whom take() has given nothing: that something ends, before this time; or that there is an
-    /// earlier time at which to look.
+    /// The goal of a thread that waits (Lane::wait) after take() has returned null. It is reached when something ends, or when look_at() is
+    /// set to a time before `until`.
     struct Wait {
         const Ended& list;
         Nanoseconds until;
@@ -56,9 +56,9 @@ class Ended {
     };
 
   private:
-    std::atomic<Entry*> added_{nullptr};  ///< The latest first.
+    std::atomic<Entry*> added_{nullptr};  ///< A list with the latest one first.
     std::atomic<Nanoseconds> look_at_{kNever};
-    Entry* first_ = nullptr;  ///< Of whoever takes.
+    Entry* first_ = nullptr;  ///< Belongs to the thread that takes.
 };
 
 }  // namespace rollcall::runtime

@@ -16,13 +16,13 @@ using transport::Outcome;
 using transport::Path;
 using transport::Started;
 
-// For sends whose end interests nobody and that carry no payload.
+// For sends that carry no payload and whose end does not matter.
 struct Ignored final : transport::Completion {
     void complete(Outcome) noexcept override {}
 };
 Ignored ignored;
 
-// A control message with a text: keeps the text until it has left.
+// A control message with a text. It keeps the text until the message has left.
 struct TextSend final : transport::Completion {
     TextSend(std::string_view its_text, std::uint64_t& under_way) : text(its_text), count(under_way) { ++count; }
     ~TextSend() { --count; }
@@ -113,7 +113,7 @@ Error Engine::dead(int rank) const {
     if (!trouble) return Error(ErrorCode::peer_failed, fmt::format("the connection to {} was lost", name_of(rank)), rank);
     std::string sentence = fmt::format("{} {}", name_of(rank), trouble->what);
     const int first = peers_.first_gone();
-    // Ranks that are lost together are lost for one reason.
+    // Ranks that are lost together have one reason, which is named once.
     if (first >= 0 && first != rank && peers_.find(first)->what != trouble->what)
         sentence += fmt::format(", after {} {}", name_of(first), peers_.find(first)->what);
     return Error(ErrorCode::peer_failed, sentence, rank);
@@ -200,7 +200,7 @@ void Engine::transmit(Transfer& transfer, PeerState& peer) {
         transfer.large = true;
         if (!transfer.operation) ++peer.offers;
         if (size == 0) {
-            // Out of allowance: a byte that stands for no bytes waits at the sender until it is wanted.
+            // No allowance is left. A byte that stands for an empty payload waits at the sender until the receiver wants it.
             static const std::byte stand_in{};
             payload = {&stand_in, 1};
             header.base.flags |= kEmptyPayload;
@@ -228,7 +228,7 @@ void Engine::transmit(Transfer& transfer, PeerState& peer) {
 }
 
 void Engine::send_control(int peer, MessageKind kind, const CollectiveHeader& its_header, std::string_view text) {
-    if (closing_ || peers_.is_gone(peer)) return;  // closing: nobody waits for a word, and connections are being closed
+    if (closing_ || peers_.is_gone(peer)) return;  // closing: no rank waits for a message, and connections are being closed
     CollectiveHeader header = its_header;
     header.base.kind = kind;
     header.base.source = options_.rank;
@@ -253,7 +253,7 @@ void Engine::give_credit(int peer, std::uint32_t charge) {
 // --- ends of transfers -----------------------------------------------------------------------------------------------
 
 void Engine::free_transfer(Transfer& transfer) {
-    transfer.Transfer::~Transfer();  // none of the arena is anything else
+    transfer.Transfer::~Transfer();  // all transfers in the arena have exactly this type
     arena_.release(&transfer, sizeof transfer);
 }
 
@@ -266,14 +266,14 @@ void Engine::on_deferred(const CollectiveHeader& header) {
     touch(*operation);
 }
 
-// Apart, so that the usual ways through finish() keep few registers.
+// In a function of its own, so that the usual paths through finish() need few registers.
 [[gnu::noinline]] void Engine::finish_notice(const Transfer& transfer) {
     Operation& operation = *transfer.operation;
     if (transfer.direction == Transfer::Direction::receive && operation.arrivals_ && !operation.failed())
         operation.arrivals_->see(rank_in(*operation.communicator_.group, transfer.peer()));
 }
 
-// A point-to-point one that was offered, or that somebody watches.
+// Finishes a point-to-point transfer that was offered, or that has a watcher.
 [[gnu::noinline]] void Engine::finish_special(Transfer& transfer) {
     const int peer = transfer.large ? transfer.peer() : -1;
     Watcher* const watcher = transfer.watched ? &static_cast<WatchedTransfer&>(transfer).watcher() : nullptr;
@@ -290,7 +290,7 @@ void Engine::finish(Transfer& transfer) {
     Operation* operation = transfer.operation;
     if (!operation) {
         ++finished_;
-        // When it is done its caller may be gone with it.
+        // As soon as it is done, its caller may destroy it.
         if (!(transfer.large | transfer.watched)) [[likely]]
             return transfer.set_done();
         return finish_special(transfer);
@@ -303,11 +303,11 @@ void Engine::finish(Transfer& transfer) {
     touch(*operation);
 }
 
-// The transport could not do it. Who is to blame is not known for sure: a peer may have left because of another's death,
-// of which this rank has not heard yet. So it waits a moment for better word; see tick().
+// The transport could not do the transfer. The cause is not certain: the peer may have left because another rank died, of which this rank
+// has not heard yet. So the transfer waits a short time for a better explanation; see tick().
 void Engine::lose(Transfer& transfer) {
     const int peer = transfer.peer();
-    // At the end of the job nobody is suspected: peers may leave.
+    // At the end of the job no peer is suspected: peers may leave.
     if (closing_ || peers_.is_gone(peer) || (transfer.operation && transfer.operation->failed()))
         return finish_failed(transfer, dead(peer));
     suspect(peer, "could no longer be reached");
@@ -315,7 +315,7 @@ void Engine::lose(Transfer& transfer) {
     peers_.wait_for_reason(peer, transfer);
 }
 
-// Before the receives that were posted after it. Those of them that have been given a message meanwhile keep it.
+// The receive goes before the receives that were posted after it. Those that have been given a message meanwhile keep it.
 void Engine::receive_again(Transfer& transfer) {
     transfer.received = 0;
     transfer.stage = Transfer::Stage::idle;
@@ -330,7 +330,7 @@ void Engine::finish_failed(Transfer& transfer, const Error& error) {
     if (operation) {
         if (!operation->failed()) {
             const Error named(error.code(), fmt::format("{}: {}", operation->describe(), error.what()), error.failed_rank());
-            // Of a lost peer the others learn in their own ways, and from whoever knows best how it was lost.
+            // Other ranks learn of a lost peer by themselves, and from whoever knows best how it was lost.
             if (error.code() == ErrorCode::peer_failed)
                 fail(*operation, named);
             else
@@ -342,7 +342,7 @@ void Engine::finish_failed(Transfer& transfer, const Error& error) {
     finish(transfer);
 }
 
-// Takes a transfer back, with nobody's consent. What is under way goes on without its buffer.
+// Takes a transfer back without asking the other side. A transfer under way goes on without its buffer.
 void Engine::withdraw(Transfer& transfer) {
     switch (transfer.stage) {
         case Transfer::Stage::done: return;
@@ -365,7 +365,7 @@ void Engine::withdraw(Transfer& transfer) {
     }
     if (transfer.withdrawn) return;
     if (transfer.direction == Transfer::Direction::send && transfer.large) {
-        // The receiver need not keep the offer.
+        // Tells the receiver that it need not keep the offer.
         CollectiveHeader header;
         header.base.communicator = transfer.key.communicator;
         header.base.tag = transfer.key.tag;

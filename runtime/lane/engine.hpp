@@ -1,6 +1,6 @@
 /// \file
-/// The machine of a lane: a transport, the matching of messages, early data, credits, and the tasks. One screen of state;
-/// everything here may be called only by the owner of the lane (lane.hpp), and nothing here knows threads.
+/// The engine of a lane. It drives one transport, matches messages with receives, keeps early messages, counts credits, and runs the
+/// coroutines of operations. Only the owner of the lane (lane.hpp) may call it. It knows nothing of threads.
 #pragma once
 
 #include <cstdint>
@@ -30,17 +30,17 @@ namespace rollcall::runtime {
 class alignas(64) Engine final : public transport::Sink {
   public:
     struct Options {
-        int rank = 0;  ///< Of the world communicator.
+        int rank = 0;  ///< The rank in the world communicator.
         int size = 1;
         std::uint64_t landing_bytes = 0;
-        std::uint64_t landing_longest = 0;  ///< 0: of any length.
+        std::uint64_t landing_longest = 0;  ///< Longest message that may land early; 0: no limit.
         std::uint64_t eager_bytes = 0;
         Nanoseconds mismatch_probe = 50'000'000;
-        AlgorithmName algorithm_name = nullptr;   ///< For messages; null: they are numbered.
-        FindPartAlone find_part_alone = nullptr;  ///< Null: calls begin with their callers, and end with them.
-        /// Names of hosts by rank, for messages; empty: unnamed.
+        AlgorithmName algorithm_name = nullptr;   ///< For error messages; null: algorithms are numbered.
+        FindPartAlone find_part_alone = nullptr;  ///< Null: every part begins and ends with its caller.
+        /// Host names by rank, for error messages. Empty: the hosts have no names.
         std::vector<std::string> hosts;
-        bool trace = false;  ///< Note when first data came (costs a look at the clock).
+        bool trace = false;  ///< Record when the first data came (reads the clock).
     };
     /// The transport, the machine and the arena must outlive the engine.
     Engine(transport::Transport& transport, transport::Machine& machine, FrameArena& arena, Options options);
@@ -48,62 +48,63 @@ class alignas(64) Engine final : public transport::Sink {
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
 
-    /// Eager allowance that this process grants each peer, and whether eager messages may carry data. All ranks' go
-    /// round with the addresses; the defaults are this process's own.
+    /// The eager allowance that this process grants each peer, and whether eager messages to it may carry data. Ranks exchange both values
+    /// with their addresses. Until then an engine assumes its own values for its peers.
     std::uint32_t granted_allowance() const noexcept { return peers_.granted(); }
     bool accepts_eager_data() const noexcept { return options_.landing_bytes > 0; }
-    /// What is wrong with the clock of this rank's host (tests).
+    /// Sets the error of the clock of this rank's host (for tests).
     void set_host_clock(const ClockModel& clock) { host_clock_ = clock; }
     void set_hosts(std::vector<std::string> hosts) { options_.hosts = std::move(hosts); }
-    /// Who knows whether the hosts of peers still answer, where that is to be asked; else null. It outlives the engine.
+    /// Sets what watches for signs of life of the peers' hosts; null: nothing does. It must outlive the engine.
     void set_signs_of_life(SignsOfLife* signs) {
         signs_of_life_ = signs;
         has_signs_ = signs != nullptr;
     }
-    /// The memory that this rank shares with others of its node; null: none. It outlives the engine's operations.
+    /// Sets the memory that this rank shares with other ranks of its node; null: none. It must outlive the engine's operations.
     void set_node(node::NodeMemory* memory) noexcept { node_ = memory; }
     node::NodeMemory* node() noexcept { return node_; }
-    /// Says to those who share memory with this rank whether it sleeps, and so must be woken.
+    /// Tells the ranks that share memory with this one whether it sleeps, so that they know when they must wake it.
     void set_sleeping(bool sleeps) noexcept;
-    /// Why this job cannot end in good order: a rank that died, or went out of reach. Nothing: it can.
+    /// Why this job cannot end in good order: a rank died or is out of reach. Empty: the job can end in good order.
     std::optional<Error> loss() const;
     void set_allowance(int peer, std::uint32_t allowance, bool accepts_data);
 
-    /// As in Communicators.
+    /// As Communicators::expect() and stop_expecting().
     std::uint64_t expect_communicator() { return communicators_.expect(); }
     void stop_expecting(std::uint64_t number);
     void add(CommunicatorState& communicator);
-    /// No operation of it may be active, no receive posted. What came for it is let go, and so is what comes yet.
+    /// Removes a communicator that has no active operation and no posted receive. Its messages are dropped, those that have come and those
+    /// that come later.
     void remove(CommunicatorState& communicator);
-    /// The same where parts of this rank may go on without their callers: it is removed when they have ended.
+    /// As remove(), for a communicator whose deputies may still be under way. It is removed when they have ended.
     void retire(std::unique_ptr<CommunicatorState> communicator);
 
-    /// Begins what a caller waits for, and counts it.
+    /// Begins something that a caller waits for, and counts it.
     void begin(Waitable& waitable) {
         ++begun_;
         waitable.begin(*this);
     }
-    /// What callers wait for, or will: requests, iterations of plans, and blocking calls.
+    /// What callers wait for, or will wait for: requests, iterations of plans, and blocking calls.
     struct UnderWay {
         std::uint64_t operations, messages;
     };
     UnderWay under_way() const noexcept {
         return {active_.size() - deputies_active_ + attached_callers_, begun_ - finished_ - active_.size() - attached_callers_};
     }
-    /// Parts of this rank in operations that go on without a caller.
+    /// The number of deputies (deputy.hpp) whose operations are under way.
     std::uint64_t deputies_under_way() const noexcept { return deputies_active_; }
 
     void start(Operation& operation);
     void send(Transfer& transfer);
     void receive(Transfer& transfer);
     void peek(Peek& peek);
-    /// With this error, or (null) well.
+    /// Ends the peek with `error`, or with success where `error` is null.
     void end_peek(Peek& peek, const Error* error);
 
     void abandon(Operation& operation, const Error& error);
     void abandon(Transfer& transfer, const Error& error);
 
-    /// Moves everything that can move. Returns the number of things that happened.
+    /// Moves everything that can move. Returns the number of events that it has handled.
     unsigned progress() {
         unsigned happened = transport_.progress();
         if (!tells_of_puts_) {
@@ -114,44 +115,44 @@ class alignas(64) Engine final : public transport::Sink {
         if (ready_head_ || has_early_calls_) happened += run_ready();
         return happened;
     }
-    /// Resumes what became ready. progress() does it; simulations call it themselves.
+    /// Resumes the operations that have become ready. progress() does this; simulations call it themselves.
     unsigned run_ready();
-    /// Time-driven work: questions to ranks that keep a call waiting, suspicions that are over. To be done at due().
+    /// Does work that depends on time: it asks ranks that keep a call waiting, and ends suspicions. Call it at due().
     void tick(Nanoseconds now);
-    /// When tick() is wanted; kNever: not for now. Who sleeps obeys it.
+    /// When tick() is to be called next; kNever: not for now. A thread that sleeps must wake at this time.
     Nanoseconds due() const noexcept { return due_; }
 
-    /// A process is known to be dead: everything that depends on it fails, now and later.
+    /// The process of this rank is known to be dead. Everything that depends on it fails, now and later.
     void on_death(int rank, const std::string& how);
-    /// Everything fails, now and later.
+    /// The job has ended. Everything fails, now and later.
     void on_job_ended(const std::string& why);
 
     transport::Transport& transport() noexcept { return transport_; }
     FrameArena& arena() noexcept { return arena_; }
     Landing& landing() noexcept { return landing_; }
     int rank() const noexcept { return options_.rank; }
-    /// Whether words about failures have not left this process yet.
+    /// Whether messages about failures are still on their way out of this process.
     bool has_words_under_way() const noexcept { return words_under_way_ > 0; }
     /// Grows by one whenever a Waitable is done.
     std::uint64_t finished() const noexcept { return finished_; }
     std::uint64_t early_messages() const noexcept { return early_.size(); }
-    /// How many entries of its tables it has looked at (MatchTable::steps()): what finding things has cost, for tests.
+    /// How many table entries the engine has looked at (MatchTable::steps()). Tests use it to check the cost of searches.
     std::uint64_t steps() const noexcept {
         return std::uint64_t{posted_.steps()} + early_.steps() + active_.steps() + early_by_call_.steps();
     }
-    /// As Communicators::ambiguous().
+    /// The value of Communicators::ambiguous().
     std::size_t remembered_communicators() const noexcept { return communicators_.ambiguous(); }
     std::string name_of(int rank) const;  ///< "rank 3 on host a"
-    /// Fetches what every message looks at first into the cache (simulation).
+    /// Prefetches into the cache what every message looks at first (simulation).
     void prefetch() const noexcept { transport::prefetch(this, kHotBytes); }
-    /// This rank's caller waits in Job::finalize(): who waits for it in a call is told, and so is this rank.
+    /// This rank's caller waits in Job::finalize() and makes no more calls. If another rank waits for it in a call, both ranks are told.
     void expect_no_call() {
         finalizing_ = true;
         deny_uncalled();
     }
-    /// All ranks have come to the end. Peers may leave from now on: their going is no failure. What nobody received is let go.
+    /// All ranks have come to the end of the job. From now on a peer that leaves is no failure. Messages that nobody received are dropped.
     void expect_departures();
-    /// That the calls of ranks on a communicator that is still here did not match, where no caller here was told; null: they did.
+    /// The mismatch of calls on a communicator that still exists and of which no caller here was told; null: there is none.
     const Error* mismatch_found() const;
 
     // transport::Sink
@@ -169,7 +170,7 @@ class alignas(64) Engine final : public transport::Sink {
     friend class Publication;
     friend class Reading;
     friend struct EarlyMessage;
-    struct Incoming;  ///< A message being delivered: eager or offered.
+    struct Incoming;  ///< A message that is being delivered: eager or offered.
 
     // matching
     void deliver(const Incoming& message);
@@ -181,7 +182,7 @@ class alignas(64) Engine final : public transport::Sink {
     void accept(Transfer& transfer, const Incoming& message);
     bool fits(Transfer& transfer, const Call& call, int caller, std::uint64_t size);
     bool fits_own_size(Transfer& transfer, const Call& call, int caller, std::uint64_t size);
-    /// The rank (of the world) that made the call which this message is of.
+    /// The world rank that made the call to which this message belongs.
     int caller_of(const CollectiveHeader& header) const;
     void fetch(Transfer& transfer, const transport::Offer& offer, std::uint64_t size);
     void let_go(EarlyMessage& early);
@@ -190,7 +191,7 @@ class alignas(64) Engine final : public transport::Sink {
     void let_go_if(Unwanted unwanted);
     void let_go_of(const CallKey& call);
     void let_go_of_broken(const CommunicatorState& communicator);
-    /// Early messages of communicators that are not here and never will be.
+    /// Drops early messages of communicators that do not exist here and never will.
     void let_go_of_past();
     void let_go_of_all();
     void forget(EarlyMessage& early);
@@ -211,7 +212,7 @@ class alignas(64) Engine final : public transport::Sink {
     static void finish_notice(const Transfer& transfer);
     void finish_failed(Transfer& transfer, const Error& error);
     void lose(Transfer& transfer);
-    // point-to-point sends that wait here (Backlog)
+    // Point-to-point sends that wait here (Backlog).
     void transmit(Transfer& transfer, PeerState& peer);
     void transmit(Transfer& transfer) { transmit(transfer, peers_[transfer.peer()]); }
     bool may_go(const Transfer& transfer, const PeerState& peer);
@@ -222,7 +223,7 @@ class alignas(64) Engine final : public transport::Sink {
     void ask_for(const MatchKey& key);
     void on_wanted(const CollectiveHeader& header);
     void on_backlog(const CollectiveHeader& header);
-    /// Its message was taken back by the sender: it waits for the next.
+    /// The sender took the message of this receive back: the receive waits for the next one.
     void receive_again(Transfer& transfer);
     void free_transfer(Transfer& transfer);
     void touch(Operation& operation);
@@ -231,7 +232,7 @@ class alignas(64) Engine final : public transport::Sink {
     void fail(Operation& operation, const Error& error);
     void withdraw(Transfer& transfer);
 
-    // parts without their callers
+    // parts that run without their callers (Deputy)
     struct EarlyCall {
         CallKey key;
         Call call;
@@ -243,9 +244,9 @@ class alignas(64) Engine final : public transport::Sink {
     bool may_begin_before_caller(const CommunicatorState& communicator, const EarlyMessage& early) const;
     void begin_before_callers();
     void begin_alone(Deputy& deputy);
-    /// Whether a deputy does, or has done, what the caller is here for.
+    /// Whether a deputy does, or has done, what this caller wants to do. If so, the caller is attached to it.
     bool meet_deputy(Operation& caller);
-    /// Whether the caller's data goes on without it.
+    /// Hands the caller's data over to a deputy, so that the caller can leave. Returns whether it did.
     bool hand_over(Operation& caller);
     /// From now on the caller waits for the deputy.
     void attach(Operation& caller, Deputy& deputy);
@@ -260,32 +261,33 @@ class alignas(64) Engine final : public transport::Sink {
     void deny_uncalled();
 
     // peers
-    /// The transport lost the peer. Who knows better why has a moment to say so.
+    /// The transport lost the peer. Whoever knows the reason better has a short time to report it.
     void suspect(int peer, std::string what);
-    /// The one exit: the peer is gone. Fails what depends on it, now and later, and breaks its communicators.
+    /// Declares the peer gone; every loss of a peer ends here. Fails what depends on it, now and later, and breaks its communicators.
     void bury(int peer, const std::string& what);
     void fail_posted(int peer, const Error& error);
-    /// This early message is the next of its key now.
+    /// This early message is now the next one of its key: ends the peeks that wait for it.
     void show(const EarlyMessage& early);
     void fail_peeks(int peer, const Error& error);
     void fail_backlog(int peer, const Error& error);
     Nanoseconds ask_around(Nanoseconds now);
     void look_for_signs_of_life(Nanoseconds now);
-    /// Adds the ranks without whose word the operation cannot go on.
+    /// Adds the ranks that the operation waits for.
     static void add_awaited(const Operation& operation, std::vector<int>& peers);
 
     // control
     void give_credit(int peer, std::uint32_t charge);
     void send_control(int peer, MessageKind kind, const CollectiveHeader& header, std::string_view text = {});
     void on_control(const CollectiveHeader& header, transport::ConstBytes payload);
-    /// `mine`: what this rank called, or (`whose`, a world rank) another one, of which this rank knows.
+    /// Fails the communicator because two calls differ. `mine` is what this rank called, or, where `whose` is given, what that world rank
+    /// called.
     void mismatch(CommunicatorState& communicator, std::uint64_t sequence, const Call& mine, const Call& other, int source, int whose = -1);
-    /// Of calls that differ in the sizes that each counts for all blocks.
+    /// The same for calls that differ in the sizes which each of them counts for all blocks.
     void mismatch_of_counts(CommunicatorState& communicator, std::uint64_t sequence, const Call& mine, const Call& other, int source);
-    /// Where there is no root: what this rank counts from rank `with`, and what comes. Else
-    /// `with`: the rank of the communicator that is the root, or whose block it is where this one is the root.
+    /// The same for sizes of one block. In calls without a root, `with` is the rank that sends `elsewhere` bytes where this rank counts
+    /// `at_root`. In calls with a root, `with` is that root, or on the root the rank whose block it is.
     void mismatch_of_sizes(Operation& operation, int with, std::uint64_t at_root, std::uint64_t elsewhere);
-    /// The same of the ranks from `first` to `last` together, of which several have other blocks than the root counts.
+    /// The same for the ranks from `first` to `last` together: the blocks of several of them differ from what the root counts.
     void mismatch_of_sizes(Operation& operation, int first, int last, std::uint64_t at_root, std::uint64_t elsewhere);
     void tell_sizes(Operation& operation, int with, const std::string& what);
     void mismatch_of_groups(Operation& operation, int with);
@@ -302,7 +304,7 @@ class alignas(64) Engine final : public transport::Sink {
     void use_node(Operation& operation);
     void stop_using_node(Operation& operation);
     unsigned look_at_node();
-    /// Something has changed in node memory for this rank of the operation's communicator, or for everybody else.
+    /// Tells rank `to` of the operation's communicator, or all its readers where `to` is negative, that node memory has changed.
     void tell_node(const Operation& operation, int to);
     void mismatch(Operation& operation, const Call& other, int source);
     static void add_awaited_in_node(const Operation& operation, std::vector<int>& peers);
@@ -311,16 +313,16 @@ class alignas(64) Engine final : public transport::Sink {
     unsigned listen();
     void put_signals(Operation& operation, int first, int count);
     void end_turn(Operation& operation);
-    /// Nudges a peer that sleeps, after a put which does not wake it.
+    /// Nudges a peer that sleeps, after a put that does not wake it.
     void wake(int peer);
     void see(Operation& operation, int rank, const BoardSlot& slot);
     void want_tick(Nanoseconds when) noexcept { due_ = std::min(due_, when); }
-    /// An operation waits: it is looked at in a moment, with others that began meanwhile.
+    /// An operation waits: tick() looks at it soon, together with others that began meanwhile.
     void watch_over_operations() noexcept {
         want_tick(asked_around_ + options_.mismatch_probe / kLooksPerProbe);
         watch_over_peers();
     }
-    /// Something waits for a peer: whether its host still answers is looked at in a while.
+    /// Something waits for a peer: tick() looks later whether the peer's host still answers.
     void watch_over_peers() noexcept {
         if (!has_signs_) return;
         awaits_peers_ = true;
@@ -332,26 +334,26 @@ class alignas(64) Engine final : public transport::Sink {
 
     static constexpr std::size_t kHotBytes = 3 * 64;
     static constexpr Nanoseconds kLooksPerProbe = 4;
-    /// Operations that one look at node memory takes in (look_at_node()).
+    /// The number of operations that one call of look_at_node() visits.
     static constexpr std::size_t kOldestLooks = 32, kFurtherLooks = 32;
 
-    // Three cache lines with what every collective message needs: in a simulation of many ranks nothing of a rank is
-    // in the cache.
+    // The next three cache lines hold what every collective message needs. In a simulation of many ranks, nothing of a rank is in the
+    // cache.
     transport::Transport& transport_;
     transport::Machine& machine_;
     FrameArena& arena_;
     Options options_;
     Operation* ready_head_ = nullptr;
     Operation* ready_tail_ = nullptr;
-    std::uint64_t begun_ = 0;  ///< Waitables.
+    std::uint64_t begun_ = 0;  ///< Waitables that were begun.
     std::uint64_t finished_ = 0;
     Nanoseconds due_ = kNever;
     bool closing_ = false;
     bool finalizing_ = false;
-    bool has_signs_ = false;     ///< Of life: signs_of_life_ is there.
-    bool awaits_peers_ = false;  ///< Since the last look for them.
+    bool has_signs_ = false;     ///< Whether signs_of_life_ is set.
+    bool awaits_peers_ = false;  ///< Something has waited for peers since the last look.
     bool has_early_calls_ = false;
-    bool sleeps_ = false;  ///< As set_sleeping() said.
+    bool sleeps_ = false;  ///< The value that set_sleeping() gave.
     const bool tells_of_puts_ = transport_.tells_of_puts();
     const bool has_model_time_ = machine_.has_model_time();
     MatchTable<Transfer> posted_;
@@ -359,32 +361,32 @@ class alignas(64) Engine final : public transport::Sink {
 
     Peers peers_;
     MatchTable<Operation, Operation::ByCall> active_;  ///< Operations under way.
-    MatchTable<EarlyMessage, ByCall> early_by_call_;   ///< Those of early_ that are of collectives.
+    MatchTable<EarlyMessage, ByCall> early_by_call_;   ///< The messages of early_ that belong to collectives.
     Communicators communicators_;
     Backlog backlog_;
-    std::unique_ptr<Error> ended_;  ///< The whole job is over.
+    std::unique_ptr<Error> ended_;  ///< Set when the whole job has ended.
     Landing landing_;
-    EarlyMessage* waiting_head_ = nullptr;  ///< Early messages that wait for room to land, first in, first out.
+    EarlyMessage* waiting_head_ = nullptr;  ///< Early messages that wait for room to land, in order of arrival.
     EarlyMessage* waiting_tail_ = nullptr;
-    bool lands_waiting_ = false;  ///< land_waiting() is at it.
+    bool lands_waiting_ = false;  ///< land_waiting() is running.
     std::uint64_t words_under_way_ = 0;
-    Nanoseconds asked_around_ = 0;  ///< When operations were last looked at by tick().
+    Nanoseconds asked_around_ = 0;  ///< When tick() last looked at operations.
     SignsOfLife* signs_of_life_ = nullptr;
-    Nanoseconds next_look_ = 0;          ///< For signs of life.
-    std::vector<Peek*> peeks_;           ///< That have seen nothing yet.
+    Nanoseconds next_look_ = 0;          ///< When to look for signs of life again.
+    std::vector<Peek*> peeks_;           ///< Peeks that have not seen a message yet.
     std::vector<Operation*> watching_;   ///< Operations that watch the board for arrivals.
-    std::vector<Operation*> listening_;  ///< And for signals.
-    const std::byte* board_ = nullptr;   ///< Where they look.
+    std::vector<Operation*> listening_;  ///< Operations that watch the board for signals.
+    const std::byte* board_ = nullptr;   ///< The board that they watch.
     node::NodeMemory* node_ = nullptr;
-    std::vector<Operation*> node_users_;           ///< Operations that look at node memory, the oldest first.
+    std::vector<Operation*> node_users_;  ///< Operations that watch node memory, the oldest first.
     std::size_t next_node_look_ = 0;
-    std::vector<EarlyCall> early_calls_;           ///< Whose first message has come before their caller.
-    MatchTable<Deputy, Deputy::ByCall> deputies_;  ///< Whose caller has not come.
+    std::vector<EarlyCall> early_calls_;           ///< Calls whose first message came before their caller.
+    MatchTable<Deputy, Deputy::ByCall> deputies_;  ///< Deputies whose caller has not come.
     Deputy* all_deputies_ = nullptr;
     std::uint64_t deputies_active_ = 0;   ///< Deputies whose operations are under way.
-    std::uint64_t attached_callers_ = 0;  ///< Who wait for a deputy.
+    std::uint64_t attached_callers_ = 0;  ///< Callers that wait for a deputy.
     std::vector<std::unique_ptr<CommunicatorState>> retired_;
-    ClockModel host_clock_;  ///< From the machine's clock to that of this rank's host.
+    ClockModel host_clock_;  ///< Converts the machine's clock to the clock of this rank's host.
 };
 
 }  // namespace rollcall::runtime

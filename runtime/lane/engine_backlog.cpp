@@ -6,13 +6,13 @@
 namespace rollcall::runtime {
 namespace {
 
-// Large point-to-point messages that a peer is offered at a time and has not taken. Each costs it about 1500 bytes, the most of it UCX's.
-// So many keep a stream of them going.
+// The largest number of large point-to-point messages that are offered to one peer and that it has not taken. Each costs the peer about
+// 1500 bytes, most of which UCX uses. This many offers keep a stream of messages going.
 constexpr std::uint32_t kMostOffers = 64;
 
 }  // namespace
 
-// Whether a point-to-point send need not wait in the backlog.
+// Whether a point-to-point send may go at once instead of waiting in the backlog.
 bool Engine::may_go(const Transfer& transfer, const PeerState& peer) {
     if (peer.backlogged) return backlog_.give(transfer.key);
     return peer.offers < kMostOffers || may_be_eager(transfer);
@@ -34,11 +34,11 @@ void Engine::tell_of_backlog(int peer, bool there_is) {
     send_control(peer, MessageKind::backlog, header);
 }
 
-// Sends what may go of what waits for this peer, in its order.
+// Sends as many as possible of the messages that wait for this peer, in their order.
 void Engine::work_off_backlog(int peer) {
     PeerState& state = peers_[peer];
     if (!state.backlogged || state.works_off || peers_.is_gone(peer)) return;
-    state.works_off = true;  // what ends at once makes room for the next one
+    state.works_off = true;  // a send that ends at once makes room for the next one
     Transfer* first;
     while ((first = backlog_.first(peer)) && (state.offers < kMostOffers || may_be_eager(*first))) {
         backlog_.remove(*first);

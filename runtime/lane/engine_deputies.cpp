@@ -1,4 +1,4 @@
-// The engine's deputies: parts of this rank in operations, without their callers (deputy.hpp).
+// The engine's deputies: parts of this rank in operations that run without their callers (deputy.hpp).
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -50,7 +50,7 @@ Deputy::~Deputy() {
     (previous_ ? previous_->next_ : engine_.all_deputies_) = next_;
     if (next_) next_->previous_ = previous_;
     for (int number = 0; number < kBuffers; ++number) {
-        if (number == kResult && own_block_) continue;  // within the data
+        if (number == kResult && own_block_) continue;  // it lies within the data
         if (const Bytes bytes = buffer(memory_, number); bytes.size) engine_.landing_.give_back(bytes);
     }
 }
@@ -69,7 +69,7 @@ void Deputy::copy_next() {
         }
         if (engine_.machine_.copy(into, from, *this) == Started::pending) return;
     }
-    Engine& engine = engine_;  // this may be gone soon
+    Engine& engine = engine_;  // this object may be gone soon
     const Copying was = std::exchange(copying_, Copying::nothing);
     Operation& caller = *std::exchange(caller_, nullptr);
     if (was == Copying::in) {
@@ -119,7 +119,7 @@ bool Engine::may_begin_before_caller(const CommunicatorState& communicator, cons
     return options_.find_part_alone(early.call, communicator.rank, communicator.group->size).begins_before;
 }
 
-// Not where the message came: the transport is in the middle of something there.
+// This is not done where the message comes in, because the transport is busy at that point.
 void Engine::begin_before_callers() {
     has_early_calls_ = false;
     for (const EarlyCall& early : std::exchange(early_calls_, {})) {
@@ -137,7 +137,7 @@ void Engine::begin_before_callers() {
             begin_alone(*deputy);
             continue;
         }
-        // As any early message.
+        // Treat them as any other early message.
         std::vector<EarlyMessage*> waiting;
         early_by_call_.for_each_of(early.key, [&](EarlyMessage& message) {
             if (message.stage == EarlyMessage::Stage::offered && !message.waits_for_landing) waiting.push_back(&message);
@@ -198,15 +198,15 @@ bool Engine::hand_over(Operation& caller) {
     if (communicator.is_broken_at(caller.sequence())) return false;
     const PartAlone part = options_.find_part_alone(caller.call_, caller.rank(), caller.size());
     if (!part.ends_after) return false;
-    // What comes early has half of the budget at least.
+    // Early messages keep at least half of the budget.
     if (landing_.used() + part.contribution + part.data > landing_.budget() / 2) return false;
-    // Calls that do not match are told as they are without a deputy.
+    // Calls that do not match must be reported as they are without a deputy.
     if (early_by_call_.find_if(caller.key_, [&](const EarlyMessage& early) { return !early.call.agrees_with(caller.call_); })) return false;
     const bool phantom = !caller.arguments_.contribution.data && !caller.arguments_.data.data;
     Deputy* const deputy = make_deputy(communicator, caller.sequence(), caller.call_, part, phantom, -1);
     if (!deputy) return false;
     attach(caller, *deputy);
-    deputies_.insert(*deputy);  // while it copies, messages are early
+    deputies_.insert(*deputy);  // while the deputy copies, messages for it count as early
     deputy->copying_ = Deputy::Copying::in;
     deputy->copy_next();
     return true;
@@ -218,11 +218,11 @@ void Engine::let_caller_go(Operation& caller) {
     ++finished_;
     const auto on_done = caller.on_done;
     void* const context = caller.on_done_context;
-    caller.set_done();  // it may be gone now
+    caller.set_done();  // the caller may be gone now
     if (on_done) on_done(caller, context);
 }
 
-// The others go on with what its part does for them.
+// The caller gives up. Its deputy goes on, because other ranks depend on its part.
 bool Engine::leave_to_deputy(Operation& caller, const Error& error) {
     Deputy* const deputy = caller.deputy_;
     if (!deputy || deputy->copying_ != Deputy::Copying::nothing) return deputy != nullptr;  // a copy ends by itself
@@ -249,7 +249,7 @@ void Engine::deputy_ended(Deputy& deputy) {
         deputy.copied_ = 0;
         return deputy.copy_next();
     }
-    if (deputy.expected_) return;  // until its caller comes
+    if (deputy.expected_) return;  // it stays until its caller comes
     if (const Error* error = operation.error(); error && deputy.source_ < 0)
         if (const auto logger = spdlog::get("rollcall")) logger->warn("what a call had handed over was not delivered: {}", error->what());
     let_go(deputy);
@@ -300,7 +300,7 @@ void Engine::remove_if_idle(CommunicatorState& communicator) {
     std::erase_if(retired_, [&](const auto& retired) { return retired.get() == &communicator; });
 }
 
-// Others called what this rank never will.
+// Other ranks made calls that this rank will never make.
 void Engine::deny_uncalled() {
     std::vector<Deputy*> uncalled;
     deputies_.for_each([&](Deputy& deputy) { uncalled.push_back(&deputy); });

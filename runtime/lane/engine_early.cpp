@@ -1,4 +1,4 @@
-// The engine's early messages: where they wait, how they land, and how they are let go.
+// The engine's early messages: where they wait, how they land, and how they are dropped.
 #include <cstdlib>
 #include <utility>
 
@@ -24,14 +24,14 @@ void Engine::stop_waiting_for_room(EarlyMessage& early) noexcept {
     early.next = early.previous = nullptr;
 }
 
-// Takes it out of the tables and the list: somebody wants it now, or nobody ever will.
+// Removes the message from the tables and the list, because a receive wants it now or none ever will.
 void Engine::forget(EarlyMessage& early) {
     early_.remove(early);
     if (early.key.sequence != 0) early_by_call_.remove(early);
     stop_waiting_for_room(early);
 }
 
-// All are forgotten before the first is let go: room that comes free must not go to one of them.
+// All of them are forgotten before the first one is freed: room that becomes free must not go to another of them.
 template <class Unwanted>
 void Engine::let_go_if(Unwanted unwanted) {
     EarlyMessage* forgotten = nullptr;
@@ -95,11 +95,11 @@ void Engine::free_early(EarlyMessage& early) {
     if (landed && waiting_head_) land_waiting();
 }
 
-// Returns whether it has begun to land.
+// Returns whether the message has begun to land.
 bool Engine::land(EarlyMessage& early) {
-    // A message without data is not landed: its sender's waiting is what bounds the number of such messages.
+    // A message without data is not landed: the number of such messages is bounded because their senders wait.
     if (early.size == 0 || !landing_.could_hold(early.size)) return false;
-    // None overtakes one that waits: a large message is not starved by small ones.
+    // No message overtakes one that waits, so that small messages do not starve a large one.
     if (!waiting_head_ && land_now(early)) return true;
     wait_for_room(early);
     return false;
@@ -120,15 +120,15 @@ bool Engine::land_now(EarlyMessage& early) {
 }
 
 void Engine::land_waiting() {
-    if (lands_waiting_) return;  // what could not be fetched gave its room back: the loop below goes on
+    if (lands_waiting_) return;  // a message that could not be fetched gave its room back: the loop below goes on
     lands_waiting_ = true;
     while (waiting_head_) {
         EarlyMessage& early = *waiting_head_;
-        // Out of the queue first: what ends at once may come back here.
+        // Remove it from the queue first: a landing that ends at once may call this function again.
         if (!landing_.fits_now(early.size)) break;
         stop_waiting_for_room(early);
         if (land_now(early)) continue;
-        // No memory: when something is given back.
+        // There is no memory. Try again when a buffer is given back.
         early.waits_for_landing = true;
         early.next = std::exchange(waiting_head_, &early);
         (early.next ? early.next->previous : waiting_tail_) = &early;

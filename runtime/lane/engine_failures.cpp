@@ -1,4 +1,4 @@
-// What the engine does when a peer is lost, and when a communicator can no longer be used.
+// What the engine does when it loses a peer, and when a communicator can no longer be used.
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,15 +10,15 @@
 namespace rollcall::runtime {
 namespace {
 
-// How long a suspicion waits for the better word of whoever started the job.
+// How long a suspicion waits for a better explanation from whoever started the job.
 constexpr Nanoseconds kSuspicionGrace = 500 * kMillisecond;
-// How often it is looked who is waited for, when the last time it was nobody on another host.
+// How often the engine checks which peers are waited for, when the last check found none on another host.
 constexpr Nanoseconds kBetweenLooks = 1'000'000'000;
 
 }  // namespace
 
-// No operation from this sequence number on can succeed. Earlier ones can: whoever was in a later one has gone through
-// with them.
+// No operation from this sequence number on can succeed. Earlier operations can: a rank that had come to a later one has gone through with
+// them.
 void Engine::break_communicator(CommunicatorState& communicator, std::uint64_t from, const Error& error, bool tell) {
     if (communicator.is_broken_at(from)) return;
     communicator.broken = std::make_unique<Error>(error);
@@ -29,7 +29,7 @@ void Engine::break_communicator(CommunicatorState& communicator, std::uint64_t f
         communicator.broken_told |= !operation.alone_ || operation.has_arrived();
         fail(operation, error);
     });
-    // Nobody will ever want what came early for it, and its senders wait.
+    // No receive will ever want the early messages of this communicator, and their senders wait.
     let_go_of_broken(communicator);
     if (node_)
         node_->withdraw([&](const Group& group, std::uint64_t sequence) { return group.id == communicator.group->id && sequence >= from; });
@@ -47,7 +47,7 @@ void Engine::tick(Nanoseconds now) {
     want_tick(peers_.next_suspicion_over(kSuspicionGrace));
 }
 
-// Whether the hosts of those without whom this rank cannot go on still answer over the network. Nobody else would say it: nothing
+// Checks whether the hosts of the peers that this rank waits for still answer over the network. Nothing else would show it, because nothing
 // fails while nothing is sent.
 void Engine::look_for_signs_of_life(Nanoseconds now) {
     if (closing_) return;
@@ -93,7 +93,7 @@ void Engine::bury(int peer, const std::string& what) {
         break_communicator(communicator, 0,
                            Error(error.code(), fmt::format("communicator {}: {}", communicator.group->name, error.what()), peer), false);
     });
-    // Of communicators that this rank has destroyed, too.
+    // Includes communicators that this rank has destroyed.
     if (node_) node_->withdraw([&](const Group& group, std::uint64_t) { return rank_in(group, peer) >= 0; });
     for (Transfer* transfer : *undecided) finish_failed(*transfer, error);
     fail_backlog(peer, error);
@@ -109,7 +109,7 @@ void Engine::fail_backlog(int peer, const Error& error) {
     backlog_.forget(peer);
 }
 
-// Point-to-point receives from this peer, or from all (-1).
+// Fails the point-to-point receives from this peer, or from all peers where `peer` is -1.
 void Engine::fail_posted(int peer, const Error& error) {
     std::vector<Transfer*> waiting;
     posted_.for_each([&](Transfer& transfer) {

@@ -1,4 +1,4 @@
-// The engine's receiving half: from a message to the receive it is for, or to a place where it can wait.
+// The receiving half of the engine: it brings a message to the receive that it is for, or to a place where it can wait.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -78,12 +78,12 @@ void Engine::receive_message(Incoming& message, std::span<const std::byte> heade
         std::memcpy(&message.header, header.data(), std::min(header.size(), sizeof message.header));
     }
     const bool direct = base.kind == MessageKind::point_to_point;
-    // Not one of ours: never from a Rollcall process, so there is nobody to tell.
+    // The message does not come from a Rollcall process, so there is no rank to tell.
     const bool foreign =
         header.size() < (direct ? sizeof(MessageHeader) : sizeof(CollectiveHeader)) || base.source < 0 || base.source >= options_.size;
     if (foreign || closing_) {
         if (message.offered) transport_.decline(message.offer);
-        // All ranks have come to the end: this was given up and comes late, or it is of a call that nobody here made.
+        // All ranks have come to the end: the message was given up and comes late, or it belongs to a call that no caller here made.
         CommunicatorState* communicator =
             !foreign && base.kind == MessageKind::collective ? communicators_.find(base.communicator) : nullptr;
         if (communicator) check_call(*communicator, message.header.sequence, message.header.call, base.source);
@@ -135,7 +135,7 @@ void Engine::deliver_overtaking(PeerState& peer) {
             if (!peeks_.empty()) show(early);
             if (early.stage == EarlyMessage::Stage::offered) land(early);
         }
-        link_to = &peer.overtaking;  // the next one may stand anywhere
+        link_to = &peer.overtaking;  // the next message in the stream may stand anywhere in the list
     }
 }
 
@@ -163,7 +163,7 @@ void Engine::deliver(const Incoming& message) {
     if (communicator) {
         if (communicator->is_broken_at(key.sequence)) return discard(message);
         if (!check_call(*communicator, key.sequence, message.header.call, caller_of(message.header))) return discard(message);
-        // Late: a notice or a copy that its operation no longer needed.
+        // It is late: a notice or a copy that its operation no longer needed.
         if (key.sequence <= communicator->begun && !operation && !deputy) return discard(message);
     }
     EarlyMessage& early = keep(message);
@@ -179,7 +179,7 @@ void Engine::deliver(const Incoming& message) {
         header.base.flags = 0;
         send_control(key.source, MessageKind::deferred, header);
     }
-    if (operation) touch(*operation);  // it may be waiting for is_here()
+    if (operation) touch(*operation);  // it may wait for is_here()
 }
 
 void Engine::discard(const Incoming& message) {
@@ -189,7 +189,7 @@ void Engine::discard(const Incoming& message) {
         give_credit(message.header.base.source, message.charge);
 }
 
-// Where no caller has come yet it is the root's call that is passed on.
+// A rank whose caller has not come passes on the root's call.
 int Engine::caller_of(const CollectiveHeader& header) const {
     if (!(header.base.flags & kUncalled)) return header.base.source;
     const CommunicatorState* communicator = communicators_.find(header.base.communicator);
@@ -238,7 +238,8 @@ bool Engine::fits(Transfer& transfer, const Call& call, int caller, std::uint64_
     return false;
 }
 
-// Where blocks have own sizes, the root knows what each rank must have said, and the others what the root must send them.
+// Where blocks have sizes of their own, the root knows what each rank must have given, and the other ranks know what the root must send
+// them.
 bool Engine::fits_own_size(Transfer& transfer, const Call& call, int caller, std::uint64_t size) {
     Operation& operation = *transfer.operation;
     const Group& group = *operation.communicator_.group;
@@ -250,7 +251,7 @@ bool Engine::fits_own_size(Transfer& transfer, const Call& call, int caller, std
                  nobodys ? static_cast<const Deputy*>(operation.on_done_context)->source_ : -1);
         return false;
     }
-    if (group.first_group > 0) return true;  // both groups have compared all sizes
+    if (group.first_group > 0) return true;  // both groups have compared all sizes already
     const Block* const blocks = operation.arguments_.blocks;
     const int member = rank_in(group, peer);
     const std::uint64_t at_root = blocks ? blocks[member].size : size;

@@ -1,4 +1,4 @@
-// The engine's part in node memory: who looks at it, who is told of a change, what is taken back.
+// The engine's part in node memory: which operations look at it, which ranks are told of a change, and what is taken back.
 #include <algorithm>
 #include <atomic>
 #include <utility>
@@ -18,8 +18,9 @@ void Engine::stop_using_node(Operation& operation) {
     node_users_.erase(std::find(node_users_.begin(), node_users_.end(), &operation));
 }
 
-// A program may have started thousands. The oldest are looked at each time, as the others mostly wait for them, and of the others so many
-// that each has its turn. All of them where there is no next time: before this rank sleeps, and in a simulation.
+// A program may have started thousands of operations. Each look visits the oldest ones, because the others mostly wait for them, and a
+// bounded number of the others, so that each has its turn. It visits all of them where there is no next look: before this rank sleeps, and
+// in a simulation.
 unsigned Engine::look_at_node() {
     const std::size_t all = node_users_.size(), oldest = tells_of_puts_ || sleeps_ ? all : std::min(all, kOldestLooks);
     unsigned seen = 0;
@@ -47,7 +48,7 @@ void Engine::tell_node(const Operation& operation, int to) {
         each([&](int peer) { transport_.put(peer, 0, {}); });
         return;
     }
-    // Either they see the change in their last look before they sleep, or here they are seen asleep.
+    // Either those ranks see the change in their last look before they sleep, or this rank sees that they sleep.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     each([&](int peer) {
         if (node_->is_to_wake(peer)) send_control(peer, MessageKind::nudge, {});
@@ -71,8 +72,8 @@ void Engine::add_awaited_in_node(const Operation& operation, std::vector<int>& p
             if (use->awaits(rank)) peers.push_back(group.world_rank(rank));
 }
 
-// Who has not read what this rank published some operations ago may have called something else then. Or it has destroyed the
-// communicator without that call: perhaps this rank has, too, and it is another communicator that the entry is needed for.
+// A rank that has not read what this rank published some operations ago may have made another call at that point, or may have destroyed the
+// communicator without that call. This rank may have destroyed it, too, and may need the entry for another communicator.
 void Engine::ask_for_readers(const Operation& operation) {
     for (const node::NodeMemory::Claim& claim : node_->claims()) {
         if (!claim.is_unread() || claim.entry->key.load(std::memory_order_relaxed) == 0) continue;

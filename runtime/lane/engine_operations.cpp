@@ -1,4 +1,4 @@
-// The engine's operations: how a coroutine is begun, resumed and ended.
+// The engine's operations: how a coroutine begins, is resumed, and ends.
 #include <algorithm>
 #include <exception>
 #include <utility>
@@ -59,10 +59,10 @@ void Engine::run(Operation& operation) {
             operation.wait_point_ = nullptr;
             next = operation.handle_;
         } else if (operation.task_ && !operation.task_.done()) {
-            next = operation.task_.handle();  // not started yet
+            next = operation.task_.handle();  // it has not started yet
         }
         if (next) next.resume();
-        // It waits again. (Its outermost frame would say so too, but that is in no cache.)
+        // The operation waits again. (Its outermost frame would say so, too, but that frame is in no cache.)
         if (operation.wait_point_ && !operation.failed()) return;
         if (next && operation.task_.done() && operation.task_.exception()) {
             try {
@@ -76,13 +76,13 @@ void Engine::run(Operation& operation) {
         }
     }
     if (operation.failed()) {
-        // Its frames stay until the last transfer has ended: buffers of transfers may live in them.
+        // The frames stay until the last transfer has ended, because buffers of transfers may live in them.
         operation.wait_point_ = nullptr;
         if (operation.arrivals_) std::erase(watching_, &operation);
         operation.arrivals_.reset();
         std::erase(listening_, &operation);
         stop_using_node(operation);
-        // It is looked at right here. The end of a transfer need not put it behind all others that fail with it.
+        // The operation is looked at right here, so the end of a transfer need not queue it behind all others that fail with it.
         const bool was_ready = std::exchange(operation.ready_, true);
         for (Transfer* transfer = operation.transfers_; transfer;) {
             Transfer* next = transfer->next;
@@ -93,7 +93,7 @@ void Engine::run(Operation& operation) {
     } else if (!operation.task_.done()) {
         return;
     } else if (operation.arrivals_ && !operation.arrivals_->notices_.empty()) {
-        // Receives that stood for the board: no longer wanted.
+        // The receives that replaced the board are no longer wanted.
         operation.arrivals_->notices_.clear();
         for (Transfer* transfer = operation.transfers_; transfer;) {
             Transfer* next = transfer->next;
@@ -105,7 +105,7 @@ void Engine::run(Operation& operation) {
 }
 
 void Engine::finish(Operation& operation) {
-    if (operation.ready_) {  // finishing its transfers has touched it
+    if (operation.ready_) {  // finish() of its transfers has put it into the list
         Operation** link_to = &ready_head_;
         Operation* previous = nullptr;
         while (*link_to != &operation) {
@@ -126,7 +126,7 @@ void Engine::finish(Operation& operation) {
     ++finished_;
     const auto on_done = operation.on_done;
     void* const context = operation.on_done_context;
-    operation.set_done();  // a waiting caller may be gone with it now
+    operation.set_done();  // a waiting caller may destroy the operation from here on
     if (on_done) on_done(operation, context);
 }
 
@@ -137,7 +137,7 @@ void Engine::fail(Operation& operation, const Error& error) {
 
 void Engine::abandon(Operation& operation, const Error& error) {
     if (operation.done() || leave_to_deputy(operation, error)) return;
-    // The communicator is out of step for good, and the others must not wait for this rank.
+    // This rank is out of step on the communicator for good, and the other ranks must not wait for it.
     break_communicator(operation.communicator_, operation.sequence(), error, true);
     run_ready();
 }

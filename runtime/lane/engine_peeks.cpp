@@ -1,4 +1,4 @@
-// The engine's looks at messages that nobody receives yet. See Peek.
+// The engine's looks at messages for which no receive is posted. See Peek.
 #include "runtime/lane/engine.hpp"
 #include "runtime/lane/peek.hpp"
 
@@ -16,7 +16,7 @@ void Engine::peek(Peek& peek) {
         const Error error = dead(peer);
         return end_peek(peek, &error);
     }
-    // What waits at its sender is not announced yet.
+    // A message that waits in its sender's backlog has not been announced yet.
     if (peers_[peer].has_backlog) ask_for(peek.key);
 }
 
@@ -33,7 +33,7 @@ void Engine::end_peek(Peek& peek, const Error* error) {
     std::erase(peeks_, &peek);
     if (error) peek.set_error(*error);
     ++finished_;
-    peek.set_done();  // the caller may be gone with it now
+    peek.set_done();  // the caller may destroy the peek from here on
 }
 
 void Engine::fail_peeks(int peer, const Error& error) {

@@ -1,4 +1,4 @@
-// The engine's word with other ranks: control messages, calls that do not match, calls that are stuck.
+// The engine's messages to other ranks about calls: control messages, calls that do not match, and calls that are stuck.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -12,7 +12,7 @@ namespace {
 
 using transport::ConstBytes;
 
-// A probe goes to at most this many ranks at a time; to the next so many after a while.
+// A probe goes to at most this many ranks at a time. The next ones are asked after a while.
 constexpr std::ptrdiff_t kProbedAtOnce = 16;
 
 }  // namespace
@@ -31,7 +31,7 @@ void Engine::tell_failed(int peer, std::uint64_t communicator, std::uint64_t fro
 }
 
 void Engine::answer(const CollectiveHeader& probe, CommunicatorState& communicator) {
-    // The news may have come before the asking rank knew this communicator.
+    // The message about the failure may have come before the asking rank knew this communicator.
     if (communicator.is_broken_at(probe.sequence)) return tell_broken(communicator, probe.base.source);
     if (!check_call(communicator, probe.sequence, probe.call, probe.base.source)) return;
     if (finalizing_ && probe.sequence > communicator.begun) {
@@ -43,8 +43,8 @@ void Engine::answer(const CollectiveHeader& probe, CommunicatorState& communicat
     tell_entered(probe, operation ? operation->has_arrived() : probe.sequence <= communicator.begun, communicator.signalled);
 }
 
-// What this rank wrote for a communicator that it has destroyed may be lost, too. And who waits for it in an operation that it
-// will never call is told so.
+// Signals and notices that this rank wrote for a communicator it has destroyed may be lost, too. A rank that waits for this one in an
+// operation which this rank will never call is told so.
 void Engine::answer_for_gone(const CollectiveHeader& probe) {
     const std::uint64_t id = probe.base.communicator;
     if (!communicators_.is_past(id)) return;  // it is still being made here
@@ -60,8 +60,8 @@ void Engine::answer_for_gone(const CollectiveHeader& probe) {
                       options_.rank));
 }
 
-// A notice or signal on the board of the asking rank can be overwritten: by a late one of a communicator that had the slot before,
-// or an older one of this communicator, for puts may overtake each other. A message cannot.
+// A notice or a signal on the asking rank's board can be overwritten: by a late one of a communicator that had the slot before, or by an
+// older one of this communicator, because puts may overtake each other. A message cannot be overwritten.
 void Engine::tell_entered(const CollectiveHeader& probe, bool arrived, std::span<const std::uint64_t> signalled) {
     CollectiveHeader header;
     header.base.communicator = probe.base.communicator;
@@ -85,7 +85,7 @@ void Engine::on_entered(const CollectiveHeader& header) {
     }
 }
 
-// Whose block is counted otherwise is said where this rank is still in the call, and knows what it counts.
+// If this rank is still in the call, it knows what it counts. Then the error names the block that the two ranks count differently.
 void Engine::mismatch_of_counts(CommunicatorState& communicator, std::uint64_t sequence, const Call& mine, const Call& other, int source) {
     const Group& group = *communicator.group;
     const Operation* const operation = find_active(group.id, sequence);
@@ -199,7 +199,7 @@ void Engine::on_control(const CollectiveHeader& header, ConstBytes payload) {
                 let_go(*early);
                 return;
             }
-            // Before its turn: only its place in the stream is kept.
+            // The message came before its turn: only its place in the stream is kept.
             for (EarlyMessage* early = peers_[key.source].overtaking; early; early = early->next)
                 if (is_it(*early)) {
                     transport_.decline(early->offer);
@@ -230,7 +230,7 @@ void Engine::on_control(const CollectiveHeader& header, ConstBytes payload) {
                                    false);
             return;
         case MessageKind::nudge:   // the board is looked at anyway
-        case MessageKind::credit:  // the header has done it
+        case MessageKind::credit:  // reading the header has done it
         case MessageKind::point_to_point:
         case MessageKind::point_to_point_compact:
         case MessageKind::collective: return;
@@ -249,8 +249,8 @@ void Engine::add_awaited(const Operation& operation, std::vector<int>& peers) {
     if (operation.node_uses_) add_awaited_in_node(operation, peers);
 }
 
-// Asks some of those whom the operation waits for, in a round all of them: any one's word may be what got lost, while the others
-// are only late.
+// Asks some of the ranks that the operation waits for, and over a round all of them: the message of any one of them may be lost, while the
+// others are only late.
 void Engine::probe(Operation& operation) {
     std::vector<int> peers;
     add_awaited(operation, peers);
@@ -268,14 +268,14 @@ void Engine::probe(Operation& operation) {
     if (operation.node_uses_) ask_for_readers(operation);
 }
 
-// Asks for all operations that are stuck. Returns when the next one wants to ask.
+// Asks the peers of all operations that are stuck. Returns when the next operation wants to ask.
 Nanoseconds Engine::ask_around(Nanoseconds now) {
     asked_around_ = now;
     Nanoseconds next = kNever;
     active_.for_each([&](Operation& operation) {
-        if (operation.failed() || !operation.has_arrived()) return;  // who waits for its own caller asks nobody
+        if (operation.failed() || !operation.has_arrived()) return;  // an operation that waits for its own caller asks no peer
         if (!operation.probed_at_) operation.begun_at_ = operation.probed_at_ = now;
-        // Asked again at growing intervals: the other side may not have got there when it was first asked.
+        // It asks again at growing intervals: the other side may not have reached the call when it was first asked.
         const auto interval = [&] {
             if (operation.probe_next_) return options_.mismatch_probe;
             return std::max(options_.mismatch_probe, operation.probed_at_ - operation.begun_at_);

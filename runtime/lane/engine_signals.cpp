@@ -1,4 +1,4 @@
-// The engine's part in the board: arrivals that others write there, and signals (Operation::turn()).
+// The engine's part in the board: the arrivals that other ranks write there, and signals (Operation::turn()).
 #include <atomic>
 #include <utility>
 #include <vector>
@@ -31,7 +31,7 @@ void Engine::put_signals(Operation& operation, int first, int count) {
         for (int i = 0, rank = operation.wrapped(first); i < count; ++i, rank = operation.wrapped(rank + 1))
             visit(group.world_rank(rank), group.slot_of(rank, communicator.rank));
     };
-    // What the caller wrote before is seen by who sees the signal, whichever way it takes. (On x86 this costs nothing.)
+    // A rank that sees the signal, by whichever way, also sees what the caller wrote before. (On x86 this fence costs nothing.)
     std::atomic_thread_fence(std::memory_order_release);
     bool direct = false;
     each([&](int peer, std::uint64_t slot) {
@@ -44,7 +44,7 @@ void Engine::put_signals(Operation& operation, int first, int count) {
         wake(peer);
     });
     if (!direct) return;
-    // One fence for all of them: either they see the signal in their last look before they sleep, or here they are seen asleep.
+    // One fence serves all ranks: either they see the signal in their last look before they sleep, or this rank sees that they sleep.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     each([&](int peer, std::uint64_t) {
         const std::byte* board = transport_.peer_board(peer);
@@ -70,7 +70,7 @@ unsigned Engine::listen() {
 
 void Engine::end_turn(Operation& operation) {
     std::erase(listening_, &operation);
-    // Those that failed do not count: nothing that comes after them on their communicator succeeds.
+    // Failed operations do not count: no later operation of their communicator succeeds.
     if (operation.failed()) return;
     CommunicatorState& communicator = operation.communicator_;
     communicator.turns_ended = operation.turn_;

@@ -22,7 +22,7 @@ EventDescriptor::~EventDescriptor() { close(descriptor_); }
 
 void EventDescriptor::signal() noexcept {
     const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = write(descriptor_, &one, sizeof one);  // full: it is readable already
+    [[maybe_unused]] const auto written = write(descriptor_, &one, sizeof one);  // fails if full: readable already
 }
 
 void EventDescriptor::clear() noexcept {

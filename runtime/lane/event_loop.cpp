@@ -35,7 +35,7 @@ void EventLoop::open(int transport, int notices) {
 }
 
 void EventLoop::wake_at(Nanoseconds when) noexcept {
-    // One that has expired stays readable until it is set anew.
+    // A timer that has expired stays readable until it is set again.
     if (when == wakes_at_ && (when == kNever || when > monotonic_now())) return;
     wakes_at_ = when;
     itimerspec time{};  // zero: never

@@ -1,5 +1,5 @@
 /// \file
-/// The descriptor that a host program's own event loop sleeps on, where it drives progress itself.
+/// The descriptor on which a host program's own event loop sleeps, where the program drives progress itself.
 #pragma once
 
 #include "foundation/clock.hpp"
@@ -7,7 +7,7 @@
 
 namespace rollcall::runtime {
 
-/// An epoll descriptor over the transport's events, the notices of deaths, a timer, and a wake-up.
+/// An epoll descriptor that watches the transport's events, the notices of deaths, a timer, and a wake-up.
 class EventLoop {
   public:
     EventLoop() = default;
@@ -15,14 +15,14 @@ class EventLoop {
     EventLoop(const EventLoop&) = delete;
     EventLoop& operator=(const EventLoop&) = delete;
 
-    /// Either descriptor may be -1. Throws Error{state} when there are no descriptors left.
+    /// Either descriptor may be -1. Throws Error{state} when the process has no descriptors left.
     void open(int transport, int notices);
     bool is_open() const noexcept { return descriptor_ >= 0; }
     int get() const noexcept { return descriptor_; }
 
-    /// Becomes readable at this time at the latest; kNever: not by time.
+    /// The descriptor becomes readable at this time at the latest; kNever: not on account of time.
     void wake_at(Nanoseconds when) noexcept;
-    /// Whether the transport's events make it readable: not while another thread takes them.
+    /// Sets whether the transport's events make the descriptor readable. They must not while another thread takes them.
     void watch_transport(bool watched) noexcept;
     void signal() noexcept { wake_.signal(); }
     void clear_signal() noexcept { wake_.clear(); }

@@ -1,5 +1,5 @@
 /// \file
-/// Memory for coroutine frames and transfers: free lists by size class over large chunks.
+/// Memory for coroutine frames and transfers: free lists by size class, filled from large chunks.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@
 
 namespace rollcall::runtime {
 
-/// Owner-only (see lane.hpp): not thread-safe. Blocks above the largest class come from the general heap.
-/// In a simulation all engines share one arena.
+/// Owner-only (see lane.hpp), so not thread-safe. Blocks larger than the largest class come from the general heap. In a simulation all
+/// engines share one arena.
 class FrameArena {
   public:
     FrameArena() = default;
@@ -48,7 +48,7 @@ class FrameArena {
     static constexpr std::size_t kClasses = 32;  // up to 2 KiB
     static constexpr std::size_t kChunk = 64 * 1024;
     static constexpr std::size_t kSmallChunks = 32;
-    /// Of bytes that are not written when it is made.
+    /// A chunk of memory, which is not written when it is made.
     class Chunk {
       public:
         explicit Chunk(std::size_t size) : data_(transport::HugeAllocator<std::byte>().allocate(size)) {}
@@ -65,7 +65,7 @@ class FrameArena {
 
     void* carve(std::size_t size) {
         if (left_ < size) {
-            // A simulation of many ranks fills many chunks: then each is a huge page.
+            // A simulation of many ranks fills many chunks. From then on each chunk is a huge page.
             const std::size_t chunk = chunks_.size() < kSmallChunks ? kChunk : transport::HugeAllocator<std::byte>::kHugePage;
             next_ = chunks_.emplace_back(chunk).data();
             left_ = chunk;

@@ -12,13 +12,13 @@
 namespace rollcall::runtime {
 namespace {
 
-// The application's core is noted every so many calls.
+// The application's core is recorded once in this many calls.
 constexpr std::uint32_t kCallsPerCoreLook = 64;
-// Calls that end at once do not poll. After so many of them one does: peers wait for messages of their own.
+// Calls that end at once do not poll. After this many of them one call does, because peers wait for messages of their own.
 constexpr unsigned kCallsWithoutPoll = 32;
-// A thread that waits for the baton yields a few times before it sleeps: the background thread gives it back within one poll.
+// A thread that waits for the baton yields a few times before it sleeps: the background thread releases it within one poll.
 constexpr int kYieldsForBaton = 8;
-// A connection that is being made takes a round trip, and the peer's attention.
+// A connection that is being made takes a round trip, and the peer must attend to it.
 constexpr Nanoseconds kWordsLeaveWithin = 50 * kMillisecond;
 
 void relax() noexcept {
@@ -45,13 +45,13 @@ Lane::~Lane() { stop_background(); }
 // --- the baton ---------------------------------------------------------------------------------------------------------
 
 void Lane::release() noexcept {
-    // What was submitted while this owner was leaving would otherwise wait for the next one.
+    // Anything submitted while this owner was leaving would otherwise wait for the next owner.
     for (;;) {
         const std::uint64_t finished = engine_.finished();
         told_finished_.store(finished, std::memory_order_relaxed);
         due_.store(engine_.due(), std::memory_order_relaxed);
         if (store_then_look(baton_, false, followers_)) wake_followers(true);
-        // An event loop beside a background thread is woken by ends only: else the two would wake each other for ever.
+        // An event loop beside a background thread is woken only when something ends. Otherwise the two would wake each other for ever.
         if (!policy_.background || finished != finished_seen_.load(std::memory_order_relaxed)) wake_loop();
         if (!submitted_.load(std::memory_order_seq_cst) && !noticed_.load(std::memory_order_seq_cst)) return;
         if (!try_take()) return;
@@ -67,7 +67,7 @@ void Lane::tick_if_due(Nanoseconds now) {
     if (now >= engine_.due()) engine_.tick(now);
 }
 
-// Arms the descriptor and says on the board that nobody looks. False: something is there.
+// Arms the descriptor and says on the board that no thread looks. Returns false when there is work.
 bool Lane::park() {
     transport::Transport& transport = engine_.transport();
     engine_.set_sleeping(true);
@@ -80,9 +80,9 @@ bool Lane::park() {
     return false;
 }
 
-// A new owner found the lane parked. It will take the events for which the descriptor was armed, and with them the
-// wake-up of who sleeps on it: so that one must be told to look again. (The background thread not by itself: it would wake
-// itself for ever. An event loop may be: it clears this before it parks.)
+// A new owner found the lane parked. It will take the events for which the descriptor was armed, and with them the wake-up of the thread
+// that sleeps on the descriptor. So it must tell that thread to look again. (The background thread must not tell itself: it would wake
+// itself for ever. It may tell an event loop, which clears this signal before it parks.)
 void Lane::unpark(bool in_background) noexcept {
     parked_.store(false, std::memory_order_relaxed);
     engine_.set_sleeping(false);
@@ -102,7 +102,7 @@ void Lane::wake_followers(bool baton_is_free) noexcept {
         }
 }
 
-// While this thread drives: others' ends.
+// Tells other threads what has ended, while this thread drives.
 void Lane::tell_of_ends() noexcept {
     if (engine_.finished() == told_finished_.load(std::memory_order_relaxed)) return;
     if (store_then_look(told_finished_, engine_.finished(), followers_)) wake_followers(false);
@@ -149,7 +149,7 @@ unsigned Lane::drain() {
     return happened;
 }
 
-// What this thread has submitted before comes first: operations of a communicator begin in the order of their calls.
+// What this thread has submitted before begins first: operations of a communicator begin in the order of their calls.
 [[gnu::always_inline]] inline void Lane::begin(Waitable& waitable) {
     note_call();
     if (submitted_.load(std::memory_order_relaxed)) [[unlikely]]
@@ -174,20 +174,20 @@ void Lane::start(Waitable& waitable) {
         submitted_.store(true, std::memory_order_seq_cst);
     }
     wake_owner();
-    // The owner may have left between the look at the baton and the entry in the queue.
+    // The owner may have left between this thread's look at the baton and its entry in the queue.
     if (try_take()) {
         const Baton baton(*this);
         drain();
     }
 }
 
-// Waits while somebody else drives. True: done, or the baton may be free; false: the time is over.
+// Waits while another thread drives. Returns true when the goal is reached or the baton may be free, and false when the time is over.
 template <class Goal>
 bool Lane::follow(const Goal& goal, Nanoseconds deadline) {
     const auto over = [&] { return goal.done() || !baton_.load(std::memory_order_seq_cst); };
     followers_.fetch_add(1, std::memory_order_seq_cst);
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    // Threads that call in turns get the baton from each other within microseconds; a wake-up takes tens of them.
+    // Threads that call in turns get the baton from each other within microseconds, whereas a wake-up takes tens of microseconds.
     const Nanoseconds patience = monotonic_now() + policy_.spin;
     while (!over() && monotonic_now() < std::min(patience, deadline)) sched_yield();
     bool in_time = true;
@@ -207,13 +207,13 @@ bool Lane::follow(const Goal& goal, Nanoseconds deadline) {
         sleeping_followers_.remove(&self);
     }
     followers_.fetch_sub(1, std::memory_order_relaxed);
-    // Woken for the baton, and does not need it: the next one may.
+    // This thread was woken for the baton and does not need it: wake the next one.
     if ((goal.done() || !in_time) && followers_.load(std::memory_order_seq_cst) && !baton_.load(std::memory_order_seq_cst))
         wake_followers(true);
     return in_time;
 }
 
-// Polls until it is done, the time is over, or another thread needs the baton for something that cannot be queued.
+// Polls until the goal is reached, the time is over, or another thread needs the baton for work that cannot be queued.
 template <class Goal>
 Lane::Drove Lane::drive(const Goal& goal, Nanoseconds deadline) {
     bool slept = false;
@@ -244,7 +244,7 @@ Lane::Drove Lane::drive(const Goal& goal, Nanoseconds deadline) {
         }
         if (before >= engine_.due()) {
             engine_.tick(before);
-            continue;  // what it ended is looked at before anything else
+            continue;  // the end of what it moved is looked at before anything else
         }
         look_at_notices_if_due(before);
         sched_yield();
@@ -314,7 +314,7 @@ int Lane::wait_any(std::span<Waitable* const> waitables, Timeout timeout) {
     return any.first();
 }
 
-// The owner sleeps on the transport's descriptor, with the baton in its hand.
+// The owner sleeps on the transport's descriptor and keeps the baton.
 void Lane::sleep_as_owner(Nanoseconds until) {
     transport::Transport& transport = engine_.transport();
     const int descriptor = transport.descriptor();
@@ -333,7 +333,7 @@ void Lane::sleep_as_owner(Nanoseconds until) {
         if (!policy_.background && descriptors[2].revents) look_at_notices();
     }
     engine_.set_sleeping(false);
-    owner_sleeps_.store(false, std::memory_order_seq_cst);  // before it looks at dormant_
+    owner_sleeps_.store(false, std::memory_order_seq_cst);  // must come before the look at dormant_
 }
 
 void Lane::abandon(Waitable& waitable, const Error& error) {
@@ -364,14 +364,14 @@ bool Lane::progress() {
 }
 
 int Lane::descriptor() {
-    // With a background thread, which takes the transport's events, a loop hears of what has ended only.
+    // With a background thread, which takes the transport's events, an event loop is told only of what has ended.
     if (policy_.background && !event_loop_.is_open()) event_loop_.open(-1, -1);
     return event_loop_.get();
 }
 
 bool Lane::prepare_to_sleep() {
     if (policy_.background || !try_take()) {
-        // Another thread drives, and takes the events: this one sleeps until that one leaves, or something has ended.
+        // Another thread drives and takes the events. This loop sleeps until that thread leaves, or until something has ended.
         event_loop_.clear_signal();
         event_loop_.watch_transport(false);
         event_loop_.wake_at(kNever);
@@ -382,7 +382,7 @@ bool Lane::prepare_to_sleep() {
         return false;
     }
     const Baton baton(*this);
-    // What one request's test() moved on may have ended another that was tested before it.
+    // The test() of one request may have ended another request that was tested before it.
     if (finished_seen_.exchange(engine_.finished()) != engine_.finished()) return false;
     look_at_notices();
     event_loop_.clear_signal();

@@ -16,9 +16,9 @@
 namespace rollcall::runtime {
 namespace {
 
-// How long the background thread polls after something has moved: a large message comes in pieces.
+// How long the background thread polls after something has moved, because a large message comes in pieces.
 constexpr Nanoseconds kLinger = 50'000;
-// Where no background thread watches the notices, the driver does, at this interval.
+// Where no background thread watches the notices, the driving thread looks at them at this interval.
 constexpr Nanoseconds kNoticeInterval = kMillisecond;
 
 }  // namespace
@@ -119,15 +119,15 @@ void Lane::background() {
         const bool was_parked = std::exchange(state, looking) == parked;
         const std::uint32_t polls = polls_.load(std::memory_order_relaxed);
         if (std::exchange(last_polls, polls) != polls && !(was_parked && descriptors[2].revents)) {
-            last_event = monotonic_now();  // the application polls: leave it alone
+            last_event = monotonic_now();  // the application polls: do not disturb it
             continue;
         }
         move_to_application_core();
         if (!try_take(true)) {
             last_event = monotonic_now();
-            // Whoever has it may not poll either: a caller whose calls end at once.
+            // The thread that has the baton may not poll either, when its calls end at once.
             poll_wanted_.store(true, std::memory_order_relaxed);
-            // A caller that sleeps inside wakes this thread when it leaves.
+            // A caller that sleeps while it has the baton wakes this thread when it leaves.
             if (owner_sleeps_.load(std::memory_order_relaxed) && store_then_look(dormant_, true, owner_sleeps_)) state = dormant;
             continue;
         }
@@ -138,7 +138,7 @@ void Lane::background() {
         while (!followers_.load(std::memory_order_relaxed) && !is_kept_away()) {
             const unsigned moved = poll() + drain();
             now = monotonic_now();
-            // What comes may go on for long.
+            // What comes in may go on for long, so time-driven work is done here, too.
             tick_if_due(now);
             if (now >= next_notice_look_) {
                 next_notice_look_ = now + kNoticeInterval;

@@ -15,13 +15,14 @@ namespace rollcall::runtime {
 namespace {
 
 constexpr Nanoseconds kSecond = 1000 * kMillisecond;
-// As long as TCP itself waits before it sends the first packet of a connection again.
+// As long as TCP itself waits before it repeats the first packet of a connection.
 constexpr Nanoseconds kPatience = kSecond;
-// One lost packet is no silence, and neither is the time in which this process itself did not run: so many questions in a row.
+// One lost packet does not count as silence, and neither does a time in which this process itself did not run. So this many questions in a
+// row must stay unanswered.
 constexpr int kLeastUnanswered = 4;
-// An answer is looked for after this time, and then twice as late each time.
+// The first look for an answer comes after this time. Each further look comes twice as late.
 constexpr Nanoseconds kFirstLook = 10 * kMillisecond;
-// A rank that waits for many hosts asks so many of them at once, and others after this time: a few packets for each.
+// A rank that waits for many hosts asks this many at once, and others after kBetweenRounds. Each costs a few packets.
 constexpr std::size_t kAskedAtOnce = 4;
 constexpr Nanoseconds kBetweenRounds = 100 * kMillisecond;
 
@@ -46,7 +47,8 @@ socklen_t socket_address(std::span<const std::byte> address, std::span<const std
     return sizeof v4;
 }
 
-// Others have to reach it. One of IPv6 that counts on its link only means nothing without the name of an interface of theirs.
+// Other hosts must be able to reach the address. An IPv6 address that is valid only on its link means nothing without the name of an
+// interface on those hosts.
 std::optional<NetAddress> usable_address(const Interface& interface) {
     const auto best = [](const NetAddress& address) { return 2 * !address.link_local() + !address.v6; };
     std::optional<NetAddress> found;
@@ -55,7 +57,7 @@ std::optional<NetAddress> usable_address(const Interface& interface) {
     return found;
 }
 
-// Where there are RDMA ports the data goes over them.
+// Where there are RDMA ports, the data goes over them.
 std::optional<NetAddress> data_address(std::span<const Interface> interfaces) {
     const bool rdma = std::ranges::any_of(interfaces, &Interface::rdma);
     for (const Interface& interface : interfaces)
@@ -76,7 +78,7 @@ Answer answer_of(int error) noexcept {
         case ENETUNREACH:
         case ENETDOWN:
         case ETIMEDOUT: return Answer::none;
-        default: return Answer::unknown;  // no descriptor, no port, not allowed: that is this host's matter
+        default: return Answer::unknown;  // no descriptor, no port, or no permission: the cause is on this host
     }
 }
 
@@ -141,7 +143,7 @@ SignsOfLife::Look Lifelines::look(Nanoseconds now, std::span<const int> awaited)
     Look look;
     for (const std::size_t index : followed_) {
         Host& host = hosts_[index];
-        // Also of one that is no longer waited for: its answer may have come.
+        // Also for a host that is no longer waited for: its answer may have come.
         if (host.question) hear(host, now);
         if (!host.awaited || !is_silent(host, now)) continue;
         host.told = true;
@@ -167,7 +169,7 @@ void Lifelines::ask_those_due(Nanoseconds now) {
     std::vector<std::size_t> due;
     for (const std::size_t index : followed_)
         if (!hosts_[index].question && hosts_[index].next_question <= now) due.push_back(index);
-    // Who has been due for longest comes first.
+    // The host whose question has been due for longest comes first.
     const auto end = due.begin() + static_cast<std::ptrdiff_t>(std::min(due.size(), kAskedAtOnce));
     std::partial_sort(due.begin(), end, due.end(),
                       [&](std::size_t one, std::size_t other) { return hosts_[one].next_question < hosts_[other].next_question; });

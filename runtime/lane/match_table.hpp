@@ -1,5 +1,5 @@
 /// \file
-/// An intrusive hash table from keys to nodes, first in first out among equal keys.
+/// An intrusive hash table from keys to nodes. Nodes with equal keys are found in the order in which they were inserted.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace rollcall::runtime {
 
-/// By the whole key: Node has the members `MatchKey key` and `Node* match_next`.
+/// Finds nodes by the whole key. Node has the members `MatchKey key` and `Node* match_next`.
 template <class Node>
 struct ByMatchKey {
     using Key = MatchKey;
@@ -20,14 +20,14 @@ struct ByMatchKey {
     static Node*& next(Node& node) noexcept { return node.match_next; }
 };
 
-/// `Access` says what the key of a node is, and where its link is. Owner-only. Nodes are not owned.
+/// `Access` gives the key of a node and the place of its link. Owner-only. The table does not own its nodes.
 template <class Node, class Access = ByMatchKey<Node>>
 class MatchTable {
   public:
     using Key = typename Access::Key;
 
     std::size_t size() const noexcept { return count_; }
-    /// How many nodes have been looked at since the beginning (modulo 2^32): what looks have cost, for tests.
+    /// How many nodes the table has looked at since it was made (modulo 2^32). Tests use it to check the cost of searches.
     std::uint32_t steps() const noexcept { return steps_; }
 
     void insert(Node& node) {
@@ -37,7 +37,7 @@ class MatchTable {
         ++count_;
     }
 
-    /// As the oldest of its key.
+    /// Inserts the node as the oldest one with its key.
     void insert_first(Node& node) {
         if (count_ >= (many_.empty() ? kFew : 2 * many_.size())) grow();
         Bucket& bucket = bucket_of(Access::key(node));
@@ -47,7 +47,7 @@ class MatchTable {
         ++count_;
     }
 
-    /// The oldest node with this key, or null; it stays in the table.
+    /// The oldest node with this key, or null. The node stays in the table.
     Node* find(const Key& key) const noexcept {
         if (count_ == 0) return nullptr;
         for (Node* node = bucket_of(key).head; node; node = next(*node))
@@ -55,7 +55,7 @@ class MatchTable {
         return nullptr;
     }
 
-    /// Calls `visit` with each node of this key, oldest first; it may remove that node.
+    /// Calls `visit` with each node that has this key, oldest first. `visit` may remove that node.
     template <class F>
     void for_each_of(const Key& key, F&& visit) {
         if (count_ == 0) return;
@@ -66,7 +66,7 @@ class MatchTable {
         }
     }
 
-    /// The oldest node with this key for which `predicate` holds, or null; it stays in the table.
+    /// The oldest node with this key for which `predicate` holds, or null. The node stays in the table.
     template <class Predicate>
     Node* find_if(const Key& key, Predicate predicate) const {
         if (count_ == 0) return nullptr;
@@ -75,7 +75,7 @@ class MatchTable {
         return nullptr;
     }
 
-    /// The oldest node with this key, or null; it leaves the table.
+    /// Removes the oldest node with this key and returns it, or returns null.
     Node* take(const Key& key) noexcept {
         if (count_ == 0) return nullptr;
         Bucket& bucket = bucket_of(key);
@@ -85,7 +85,7 @@ class MatchTable {
         return nullptr;
     }
 
-    /// Removes this very node if it is there.
+    /// Removes this very node. Returns whether it was in the table.
     bool remove(Node& wanted) noexcept {
         if (count_ == 0) return false;
         Bucket& bucket = bucket_of(Access::key(wanted));
@@ -114,7 +114,7 @@ class MatchTable {
         Node* tail = nullptr;
     };
 
-    /// While there are few they stand in one list: no hash is computed, and no other memory looked at.
+    /// A small table is one list, so that no hash is computed and no other memory is read.
     Bucket& bucket_of(const Key& key) noexcept { return many_.empty() ? few_ : many_[key.hash() & (many_.size() - 1)]; }
     const Bucket& bucket_of(const Key& key) const noexcept { return const_cast<MatchTable*>(this)->bucket_of(key); }
     std::span<const Bucket> buckets() const noexcept { return many_.empty() ? std::span(&few_, 1) : std::span(many_); }

@@ -1,5 +1,5 @@
 /// \file
-/// The headers of messages, and the key by which they are matched.
+/// The headers of messages, and the keys by which messages are matched with receives.
 #pragma once
 
 #include <cstdint>
@@ -10,44 +10,44 @@ namespace rollcall::runtime {
 
 enum class MessageKind : std::uint8_t {
     point_to_point,
-    point_to_point_compact,  ///< The same, with a CompactHeader.
+    point_to_point_compact,  ///< A point-to-point message with a CompactHeader.
     collective,
     credit,    ///< Only gives eager allowance back.
-    nudge,     ///< Only wakes a sleeping owner: its board was written.
-    retract,   ///< The sender of an offered message gave up: let the offer go.
-    probe,     ///< "I wait for you in this call": compared with the receiver's own call.
-    entered,   ///< The answer to a probe, if there is one: how far the source has come in that call, in the flags.
-    deferred,  ///< An early message stays at its sender, who asked to be told: no landing buffer for it now.
-    backlog,   ///< Point-to-point messages wait at the source, or (no flag) no longer do.
-    wanted,    ///< There is a receive at the source for a message of this communicator and tag, which may be in the backlog.
-    failed,    ///< An operation failed at the source; the payload is the sentence, `call.root` the rank that caused it.
+    nudge,     ///< Only wakes a sleeping owner, because its board was written.
+    retract,   ///< The sender of an offered message gave up: drop the offer.
+    probe,     ///< "I wait for you in this call". The receiver compares it with its own call.
+    entered,   ///< The answer to a probe, where there is one. The flags say how far the source has come in that call.
+    deferred,  ///< An early message stays at its sender, which asked to be told: there is no landing memory for it now.
+    backlog,   ///< Point-to-point messages wait at the source, or, without the flag, no longer do.
+    wanted,    ///< The source has posted a receive for a message of this communicator and tag, which may be in the backlog.
+    failed,    ///< An operation failed at the source. The payload is the error text; `call.root` is the rank that caused the failure.
 };
 
-inline constexpr std::uint8_t kEmptyPayload = 1;  ///< Flag: the large path carries one byte that stands for none.
-inline constexpr std::uint8_t kTellDeferred = 2;  ///< Flag: answer with `deferred` if this is early and cannot land.
-inline constexpr std::uint8_t kHasArrived = 4;    ///< Flag of `entered`: its caller has arrived.
-inline constexpr std::uint8_t kHasSignalled = 8;  ///< Flag of `entered`: it has signalled to whom it signals in this call.
+inline constexpr std::uint8_t kEmptyPayload = 1;  ///< Flag: the large path carries one byte that stands for an empty payload.
+inline constexpr std::uint8_t kTellDeferred = 2;  ///< Flag: answer with `deferred` if this message is early and cannot land.
+inline constexpr std::uint8_t kHasArrived = 4;    ///< Flag of `entered`: the source's caller has arrived.
+inline constexpr std::uint8_t kHasSignalled = 8;  ///< Flag of `entered`: the source has sent its signals in this call.
 inline constexpr std::uint8_t kHasBacklog = 16;   ///< Flag of `backlog`.
-inline constexpr std::uint8_t kUncalled = 32;     ///< Flag: no caller has come where it is from; it passes on what the root called.
+inline constexpr std::uint8_t kUncalled = 32;     ///< Flag: the source's caller has not come. The source passes on what the root called.
 
-/// What an eager message counts besides its payload: what an early one costs in book-keeping.
+/// What an eager message costs besides its payload: the book-keeping for an early message, in bytes.
 inline constexpr std::uint32_t kEntryCharge = 256;
 
-/// Every message begins with this. `source` is a rank of the world communicator.
+/// Every message begins with this header, or with a CompactHeader. `source` is a rank of the world communicator.
 struct MessageHeader {
     MessageKind kind = MessageKind::point_to_point;
     std::uint8_t flags = 0;
-    std::uint8_t code = 0;  ///< failed: the ErrorCode.
+    std::uint8_t code = 0;  ///< For `failed`: the ErrorCode.
     std::uint8_t reserved = 0;
     std::int32_t source = -1;
     std::uint64_t communicator = 0;
     std::uint64_t tag = 0;      ///< The user's tag, or the step of a collective.
-    std::uint32_t ordinal = 0;  ///< Point to point: position in the stream from source to target.
+    std::uint32_t ordinal = 0;  ///< Point to point: position in the stream from the source to the target.
     std::uint32_t credit = 0;   ///< Bytes of eager allowance given back to the target.
 };
 
-/// What most point-to-point messages begin with instead: with it, 12 bytes of payload and UCX's own words a message is
-/// one cache line, and a second line costs 0.1 us over shared memory. Only where every field fits.
+/// The shorter header with which most point-to-point messages begin. With it, 12 bytes of payload and UCX's own data, a message fills one
+/// cache line; a second line costs 0.1 us over shared memory. It is used only where every field fits.
 struct CompactHeader {
     MessageKind kind = MessageKind::point_to_point_compact;
     std::uint8_t credit = 0;  ///< In units of kCreditUnit.
@@ -58,7 +58,7 @@ struct CompactHeader {
 };
 inline constexpr std::uint32_t kCreditUnit = 64;
 
-/// Collective messages (and probe, entered, retract, failed) go on with this.
+/// Collective messages (and probe, entered, retract, failed) continue the base header with these members.
 struct CollectiveHeader {
     MessageHeader base;
     std::uint64_t sequence = 0;
@@ -66,7 +66,7 @@ struct CollectiveHeader {
 };
 static_assert(sizeof(CompactHeader) == 16 && sizeof(MessageHeader) == 32 && sizeof(CollectiveHeader) == 64);
 
-/// A call of a communicator's.
+/// Names one call of a communicator.
 struct CallKey {
     std::uint64_t communicator = 0;
     std::uint64_t sequence = 0;
@@ -78,7 +78,7 @@ struct CallKey {
     }
 };
 
-/// A message matches exactly one receive: the one with the same key. Point to point has sequence 0.
+/// A message matches exactly one receive: the one with the same key. Point-to-point messages have sequence 0.
 struct MatchKey {
     std::uint64_t communicator = 0;
     std::uint64_t sequence = 0;

@@ -67,7 +67,7 @@ Pending Operation::copy(transport::Bytes into, ConstBytes from) {
 Pending Operation::combine(transport::Bytes into, ConstBytes left, ConstBytes right) {
     arguments_.combiner(into.data, left.data, right.data, into.size);
     if (!engine_->has_model_time_) return {};
-    // The machine only counts the time: of a phantom.
+    // The machine only counts the time, as for a phantom.
     Transfer& transfer = engine_->new_transfer(*this, Transfer::Direction::receive, engine_->rank(), into, 0);
     Pending pending(transfer);
     transfer.stage = Transfer::Stage::moving;
@@ -138,7 +138,7 @@ void Operation::listen_to(int first, int count) {
     if (!heard_all()) engine_->listening_.push_back(this);
 }
 
-// A rank that shows a later sequence has not signalled in this turn: it called something else, of which messages tell.
+// A rank whose slot shows a later sequence has not signalled in this turn. It made another call, and messages tell of that.
 bool Operation::has_signalled(int from) const {
     const Group& group = *communicator_.group;
     const Signal signal = read_signal(engine_->board_, group.slot_of(rank(), from), turn_);
@@ -158,7 +158,7 @@ bool Operation::heard_all() {
         listens_from_ = wrapped(listens_from_ + 1);
         --listens_;
     }
-    // With the release fence of who signalled: what it wrote before is seen after this.
+    // Pairs with the release fence of the rank that signalled: what it wrote before the signal is visible after this.
     std::atomic_thread_fence(std::memory_order_acquire);
     return true;
 }

@@ -1,5 +1,5 @@
 /// \file
-/// A look at the next message that nobody receives yet.
+/// A look at the next message for which no receive is posted.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace rollcall::runtime {
 
-/// Done when the next early point-to-point message of this key is here, or its data is offered; it stays where it is. The caller holds
-/// it and waits for it. Owner-only, but for Waitable::done().
+/// Becomes done when the next early point-to-point message of this key is here, or its data is offered. The message stays where it is. The
+/// caller holds the peek and waits for it. Owner-only, except Waitable::done().
 class Peek final : public Waitable {
   public:
     /// `peer` is a world rank.
@@ -20,7 +20,7 @@ class Peek final : public Waitable {
     void abandon(Engine& engine, const Error& error) override;
 
     const MatchKey key;
-    std::uint64_t size = 0;  ///< Of the message, valid when done.
+    std::uint64_t size = 0;  ///< The size of the message. Valid when done.
 
   private:
     friend class Engine;

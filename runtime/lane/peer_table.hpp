@@ -1,5 +1,5 @@
 /// \file
-/// What a lane keeps for each peer: eager allowance and the order of point-to-point messages.
+/// The state that a lane keeps for each peer: the eager allowance and the order of point-to-point messages.
 #pragma once
 
 #include <array>
@@ -15,18 +15,18 @@ struct EarlyMessage;
 
 struct PeerState {
     std::uint32_t allowance = 0;         ///< Eager bytes this rank may still send to the peer.
-    std::uint32_t owed = 0;              ///< Eager bytes of the peer that were consumed here, to be given back.
-    std::uint32_t sent = 0;              ///< Point-to-point messages sent to the peer.
-    std::uint32_t expected = 0;          ///< Point-to-point messages taken in order from the peer.
-    EarlyMessage* overtaking = nullptr;  ///< Point-to-point messages that came before an earlier one.
-    std::uint32_t offers = 0;            ///< Large point-to-point messages that the peer has not taken.
+    std::uint32_t owed = 0;              ///< Bytes of the peer's eager messages that were consumed here and are to be given back.
+    std::uint32_t sent = 0;              ///< Point-to-point messages that were sent to the peer.
+    std::uint32_t expected = 0;          ///< Point-to-point messages from the peer that were taken in order.
+    EarlyMessage* overtaking = nullptr;  ///< Point-to-point messages that came before a message sent earlier.
+    std::uint32_t offers = 0;            ///< Large point-to-point messages offered to the peer that it has not taken.
     bool accepts_data = true;            ///< Whether eager messages to it may carry data.
     bool backlogged = false;             ///< Point-to-point sends to it wait here.
-    bool works_off = false;              ///< The backlog is being worked off.
-    bool has_backlog = false;            ///< Point-to-point sends from it to this rank wait there.
+    bool works_off = false;              ///< The backlog to this peer is being worked off.
+    bool has_backlog = false;            ///< Point-to-point sends from the peer to this rank wait at the peer.
 };
 
-/// Dense for jobs of the usual size; sparse where a process of a very large job (or of a simulation) talks to few.
+/// Dense for jobs of the usual size. Sparse where a process of a very large job (or of a simulation) talks to few peers.
 class PeerTable {
   public:
     PeerTable(int size, const PeerState& initial) : initial_(initial) {
@@ -54,7 +54,7 @@ class PeerTable {
     PeerState initial_;
     std::vector<PeerState> dense_;
     std::unordered_map<int, PeerState> sparse_;  ///< References stay valid when it grows.
-    // The first few peers of a sparse table: most ranks of a large tree have no more, and no other memory is looked at.
+    // The first few peers of a sparse table. Most ranks of a large tree have no more peers, so that no other memory is read.
     struct Few {
         int peer = -1;
         PeerState state;

@@ -83,7 +83,7 @@ bool Publication::has_room() {
         into_ = memory.own().data(block_);
         return true;
     }
-    // The readers of what others hold may wait for this operation, or for a message that takes the budget.
+    // The readers of the blocks that others hold may wait for this operation, or for a message that takes the budget.
     if (offset_ > 0 || memory.pool().holds_blocks_of_earlier(publisher_)) return false;
     by_message_ = complete_ = true;
     memory.pool().leave(publisher_);
@@ -142,7 +142,7 @@ bool Publication::awaits(int rank) const noexcept { return !complete_ && !into_ 
 
 bool Publication::is_kept_by(const node::NodeMemory::Claim& claim) const noexcept {
     if (complete_ || into_) return false;
-    // It waits for its entry, or for blocks.
+    // It waits for its entry, or for blocks of its pool.
     return claimed_ ? claim.group->id == publisher_.communicator && claim.sequence < publisher_.sequence : claim.entry == &entry_;
 }
 
@@ -162,7 +162,7 @@ bool Reading::find() {
     const std::uint64_t size = entry_.size;
     block_ = entry_.first;
     generation_ = node::generation_of(entry_.state.load(std::memory_order_acquire));
-    // Unless it was taken back meanwhile.
+    // The publisher may have taken it back meanwhile.
     if (entry_.key.load(std::memory_order_acquire) != key) return false;
     if (!operation_.call().agrees_with(call)) {
         operation_.engine().mismatch(operation_, call, publisher_);
@@ -196,14 +196,14 @@ bool Reading::is_here() {
     if (block_ == node::kEnd || by_message()) return true;
     const std::uint32_t block = node::block_of(block_);
     from_ = region_.data(block);
-    // Of a block that was taken back this may be anything.
+    // A block that was taken back may hold any value here.
     piece_ = std::min<std::uint64_t>(region_.head(block).size, size_ - offset_);
     return true;
 }
 
 Bytes Reading::next_of(Bytes all) const noexcept { return slice(all, offset_, piece_); }
 
-// The publisher waits for the last reader: only that one tells.
+// The publisher waits for the last reader, so only the last one tells it.
 void Reading::let_go_of(std::atomic<node::State>& state, std::uint32_t generation) {
     const auto readers = node::let_go(state, generation);
     if (!readers)

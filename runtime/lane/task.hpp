@@ -14,9 +14,9 @@ namespace rollcall::runtime {
 class Operation;
 FrameArena& arena_of(Operation& operation) noexcept;
 
-/// A lazily started coroutine that returns nothing. An algorithm is a function `Task f(Operation& op, ...)`: the first
-/// parameter gives the arena its frame comes from. `co_await task` runs it as a part of the caller, without a switch
-/// through the scheduler. Destroying a suspended task destroys its frame and those of the tasks it waits for.
+/// A coroutine that starts lazily and returns nothing. An algorithm is a function `Task f(Operation& op, ...)`: its first parameter gives
+/// the arena from which its frame comes. `co_await task` runs the task as a part of the caller, without going through the scheduler.
+/// Destroying a suspended task destroys its frame and the frames of the tasks for which it waits.
 class [[nodiscard]] Task {
   public:
     struct promise_type {
@@ -34,7 +34,7 @@ class [[nodiscard]] Task {
         void return_void() noexcept {}
         void unhandled_exception() noexcept { exception = std::current_exception(); }
 
-        // The frame remembers its arena and size in a prefix, because operator delete is told neither.
+        // The frame stores its arena and size in a prefix, because operator delete is told neither.
         template <class... Arguments>
         static void* operator new(std::size_t size, Operation& operation, Arguments&&...) {
             return allocate(size, arena_of(operation));

@@ -14,8 +14,8 @@ class Engine;
 class Operation;
 struct EarlyMessage;
 
-/// Belongs either to an operation (then it lives in the lane's arena) or to a caller that sends or receives itself (then
-/// the caller holds it and waits for it). Owner-only, but for Waitable::done().
+/// A send or a receive. It belongs either to an operation, and then lives in the lane's arena, or to a caller that sends or receives
+/// itself, and then the caller holds it and waits for it. Owner-only, except Waitable::done().
 class Transfer : public transport::Completion, public Waitable {
   public:
     enum class Direction : std::uint8_t { send, receive };
@@ -23,9 +23,9 @@ class Transfer : public transport::Completion, public Waitable {
         idle,
         queued,   ///< A send that waits here (Backlog).
         posted,   ///< A receive that waits for its message.
-        claimed,  ///< A receive whose message is being landed; it will be copied from there.
+        claimed,  ///< A receive whose message is being landed. The data will be copied from there.
         moving,   ///< The transport works on it.
-        lost,     ///< The transport could not do it; why is not known yet (Peers::Trouble).
+        lost,     ///< The transport could not do it. The reason is not known yet (Peers::Trouble).
         done
     };
 
@@ -43,30 +43,30 @@ class Transfer : public transport::Completion, public Waitable {
     void abandon(Engine& engine, const Error& error) override;
     void complete(transport::Outcome outcome) noexcept override;
 
-    // Two cache lines, and no more: there are many. (What is small stands in the padding of Waitable.)
+    // The object takes exactly two cache lines, because there are many. (Small members fill the padding of Waitable.)
     Direction direction = Direction::send;
     Stage stage = Stage::idle;
     bool large = false;          ///< A send that the receiver must fetch.
-    bool tell_deferred = false;  ///< A send whose sender asks to be told when it cannot land.
-    bool deferred = false;       ///< And has been told so.
+    bool tell_deferred = false;  ///< A send whose sender wants to be told when the message cannot land.
+    bool deferred = false;       ///< The sender has been told so.
     union {
-        bool released = false;  ///< Of an operation: its coroutine no longer refers to it.
-        bool watched;           ///< Point to point: it is a WatchedTransfer.
+        bool released = false;  ///< For an operation: its coroutine no longer refers to it.
+        bool watched;           ///< For point to point: it is a WatchedTransfer.
     };
-    bool withdrawn = false;   ///< Given up, but the network itself still reads or writes its buffer.
-    MatchKey key;             ///< key.source: the world rank of the other end.
+    bool withdrawn = false;   ///< It was given up, but the network itself still reads or writes its buffer.
+    MatchKey key;             ///< key.source is the world rank of the other end.
     transport::Bytes buffer;  ///< Sends only read it.
     union {
-        std::uint64_t received = 0;  ///< Receives: the bytes that came, valid when done.
+        std::uint64_t received = 0;  ///< Receives: the number of bytes that came. Valid when done.
         std::uint32_t ordinal;       ///< Point-to-point sends: position in the stream to the peer.
     };
     Engine* engine = nullptr;
     Operation* operation = nullptr;  ///< Null: point to point.
     union {
-        Transfer* match_next = nullptr;  ///< Posted receives, queued sends: MatchTable. Null when it has left the table.
+        Transfer* match_next = nullptr;  ///< Posted receives and queued sends: the link of MatchTable. Null when it has left the table.
         EarlyMessage* early;             ///< Claimed receives: where the message lands.
     };
-    Transfer* next = nullptr;  ///< List of the operation's unfinished transfers, or of the backlog.
+    Transfer* next = nullptr;  ///< Link in the list of the operation's unfinished transfers, or in the backlog.
     Transfer* previous = nullptr;
 
     int peer() const noexcept { return key.source; }
@@ -75,11 +75,11 @@ class Transfer : public transport::Completion, public Waitable {
     friend class Engine;
 };
 
-/// A point-to-point one of a request.
+/// A point-to-point transfer that belongs to a request.
 class WatchedTransfer final : public Transfer {
   public:
     using Transfer::Transfer;
-    /// Who is told of its end. As the owner of the lane, before it is done.
+    /// Sets who is told when it ends. Call it as the owner of the lane, before the transfer is done.
     void watch(Watcher& who) noexcept {
         watcher_ = &who;
         watched = true;
@@ -87,7 +87,7 @@ class WatchedTransfer final : public Transfer {
     Watcher& watcher() const noexcept { return *watcher_; }
 
   private:
-    Watcher* watcher_;  // set where it is watched
+    Watcher* watcher_;  // set by watch()
 };
 
 static_assert(sizeof(void*) != 8 || sizeof(Transfer) == 128);

@@ -1,5 +1,5 @@
 /// \file
-/// What a caller can wait for: an operation or a transfer.
+/// What a caller can wait for, such as an operation or a transfer.
 #pragma once
 
 #include <atomic>
@@ -11,18 +11,18 @@ namespace rollcall::runtime {
 
 class Engine;
 
-/// Who is told of an end, instead of waiting for it.
+/// Is told when something ends, for things that no thread waits for.
 class Watcher {
   public:
-    /// Called once, by the owner of the lane, last of all: what has ended, and this, may be gone when it returns.
+    /// The owner of the lane calls it once, last of all. When it returns, both this object and what has ended may be gone.
     virtual void ended() noexcept = 0;
 
   protected:
     ~Watcher() = default;
 };
 
-/// Done once. The owner of the lane finishes it; any thread may ask done() (acquire: what the transfer wrote is visible
-/// after it returned true). After that the engine does not touch the object again.
+/// Becomes done exactly once. The owner of the lane finishes it; any thread may call done(). done() loads with acquire order: once it has
+/// returned true, everything the transfer wrote is visible. From then on the engine does not touch the object again.
 class Waitable {
   public:
     Waitable() = default;
@@ -30,12 +30,12 @@ class Waitable {
     Waitable& operator=(const Waitable&) = delete;
 
     bool done() const noexcept { return done_.load(std::memory_order_acquire); }
-    /// Valid after done(). Null when it went well.
+    /// Valid after done(). Null when it succeeded.
     const Error* error() const noexcept { return error_.get(); }
 
-    /// Starts it, as the owner of the lane.
+    /// Starts it. Called by the owner of the lane.
     virtual void begin(Engine& engine) = 0;
-    /// Ends it early, as the owner of the lane; it becomes done, with this error, once its buffers are free.
+    /// Ends it early. Called by the owner of the lane. It becomes done, with this error, once its buffers are free.
     virtual void abandon(Engine& engine, const Error& error) = 0;
 
   protected:
@@ -48,7 +48,7 @@ class Waitable {
 
   private:
     std::unique_ptr<Error> error_;
-    std::atomic<bool> done_{false};  // last: what is derived puts its small members into the padding after it
+    std::atomic<bool> done_{false};  // last, so that derived classes place their small members in the padding after it
 };
 
 }  // namespace rollcall::runtime

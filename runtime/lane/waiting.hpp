@@ -1,5 +1,5 @@
 /// \file
-/// Sleeping on descriptors until a time.
+/// Lets a thread sleep on descriptors until a given time.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace rollcall::runtime {
 
-/// Returns when one of them is readable, at this time of CLOCK_MONOTONIC (kNever: not by time), or at a signal.
+/// Sleeps until one of the descriptors is readable, until this time of CLOCK_MONOTONIC (kNever: no limit), or until a signal comes.
 inline void poll_until(pollfd* descriptors, nfds_t count, Nanoseconds until) noexcept {
     if (until == kNever) {
         ::poll(descriptors, count, -1);

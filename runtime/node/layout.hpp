@@ -1,9 +1,9 @@
 /// \file
-/// What stands in the memory that the ranks of a node share. Each rank has a region of it, which it alone publishes in: entries, where
-/// others find what it has published, and blocks, which hold the data.
+/// The layout of the memory that the ranks of a node share. Each rank has a region of it, and only that rank publishes there. A region
+/// holds entries, in which other ranks find what has been published, and blocks, which hold the data.
 ///
-/// All words that several processes use are lock-free atomics. Data is written before the word that tells of it is stored (release),
-/// and read after that word was loaded (acquire).
+/// All words that several processes use are lock-free atomics. A publisher writes data before it stores (release) the word that announces
+/// the data. A reader loads that word (acquire) before it reads the data.
 #pragma once
 
 #include <atomic>
@@ -16,42 +16,42 @@
 
 namespace rollcall::runtime::node {
 
-/// A generation (upper half), and how many readers have yet to let go (lower half). A publisher that takes something back begins a new
-/// generation; a reader of the old one finds that out when it lets go.
+/// A generation (upper half), and the number of readers that have yet to let go (lower half). A publisher that takes something back begins
+/// a new generation. A reader of the old generation notices that when it lets go.
 using State = std::uint64_t;
 inline constexpr State kReaders = 0xffffffffu;
 constexpr State state_of(std::uint32_t generation, std::uint32_t readers) noexcept { return State{generation} << 32 | readers; }
 constexpr std::uint32_t generation_of(State state) noexcept { return static_cast<std::uint32_t>(state >> 32); }
 constexpr std::uint32_t readers_of(State state) noexcept { return static_cast<std::uint32_t>(state); }
 
-/// A block and its generation, in one word. 0: none yet.
+/// A block and its generation in one word. 0: none yet.
 using Link = std::uint64_t;
-/// Behind the last block.
+/// Follows the last block.
 inline constexpr Link kEnd = ~std::uint64_t{0};
-/// Instead of the first block: there was no room for the data, and a message brings it.
+/// Stands in place of the first block: there was no room for the data, and a message brings it.
 inline constexpr Link kByMessage = kEnd - 1;
 constexpr Link link_to(std::uint32_t block, std::uint32_t generation) noexcept { return Link{generation} << 32 | (block + 1); }
 constexpr std::uint32_t block_of(Link link) noexcept { return static_cast<std::uint32_t>(link) - 1; }
 
-/// One reader lets go of something of this generation. Returns how many have yet to; nothing: its publisher has taken it back, and what was
-/// read is of no use.
+/// One reader lets go of something of this generation. Returns how many readers have yet to let go. Returns nothing when the publisher has
+/// taken it back: what was read is then of no use.
 inline std::optional<std::uint32_t> let_go(std::atomic<State>& state, std::uint32_t generation) noexcept {
     State now = state.load(std::memory_order_relaxed);
-    // Acquire and release: the next owner writes after the last reader has read.
+    // Acquire and release: the next owner must write after the last reader has read.
     do {
         if (generation_of(now) != generation) return std::nullopt;
     } while (!state.compare_exchange_weak(now, now - 1, std::memory_order_acq_rel, std::memory_order_relaxed));
     return readers_of(now) - 1;
 }
 
-/// Where the readers of one publication find it.
+/// The place where the readers of one publication find it.
 struct alignas(64) Entry {
-    /// Of whom and what it is: key_of(). Stored last. 0: nothing.
+    /// Identifies the publication: key_of(). Stored last. 0: nothing is published.
     std::atomic<std::uint64_t> key;
     std::uint64_t sequence;
     Call call;
-    std::uint64_t size;  ///< Of all of it, in bytes.
-    Link first;          ///< kEnd: the data stands in the entry. kByMessage: it is not in node memory.
+    std::uint64_t size;  ///< Of the whole publication, in bytes.
+    Link first;          ///< kEnd: the data is in `data` of this entry. kByMessage: it is not in node memory.
 
     alignas(64) std::atomic<State> state;
     static constexpr std::size_t kInline = 56;
@@ -59,17 +59,18 @@ struct alignas(64) Entry {
 };
 static_assert(sizeof(Entry) == 128);
 
-/// The head of a block. Its words are in two cache lines: readers look for the next block in one while others let go in the other.
+/// The head of a block. Its words are in two cache lines: readers look for the next block in one line while other readers let go in the
+/// other.
 struct alignas(64) BlockHead {
     std::atomic<Link> next;
-    std::uint64_t size;  ///< Of the data in it, in bytes.
+    std::uint64_t size;  ///< Number of data bytes in the block.
 
     alignas(64) std::atomic<State> state;
 };
 static_assert(sizeof(BlockHead) == 128);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
-/// Tells one publication from all others that may stand in the same entry.
+/// A value that tells a publication from all others that may use the same entry.
 constexpr std::uint64_t key_of(std::uint64_t communicator, std::uint64_t sequence) noexcept {
     std::uint64_t h = communicator * 0x9e3779b97f4a7c15ull;
     h = (h ^ (h >> 29)) * 0xbf58476d1ce4e5b9ull + sequence;
@@ -77,18 +78,18 @@ constexpr std::uint64_t key_of(std::uint64_t communicator, std::uint64_t sequenc
     return (h ^ (h >> 29)) | 1;
 }
 
-/// Each slot of a communicator (as on the arrivals board) has so many entries for one reader, and so many for all of them.
+/// Each slot of a communicator (as on the arrivals board) has this many entries for one reader, and this many for all readers.
 inline constexpr std::uint64_t kEntriesForOne = 4;
 inline constexpr std::uint64_t kEntriesForAll = 4;
 inline constexpr std::uint64_t kEntriesOfSlot = kEntriesForOne + kEntriesForAll;
-/// A publisher is at most so many operations ahead of its slowest reader. Fewer than CommunicatorState::kHistory, so that a reader whose
-/// call was another one can still say so.
+/// A publisher is at most this many operations ahead of its slowest reader. It is less than CommunicatorState::kHistory, so that a reader
+/// which made another call can still say so.
 inline constexpr std::uint64_t kMostAhead = 32;
 
 inline constexpr std::uint32_t kSmallBytes = 4096;
 inline constexpr std::uint32_t kLargeBytes = 64 * 1024;
 
-/// What a rank's region holds, and where.
+/// The sizes and places of the parts of a rank's region.
 struct Geometry {
     std::uint64_t slots = 0;
     std::uint32_t small_blocks = 0;
@@ -109,7 +110,7 @@ class Region {
     Region() = default;
     Region(std::byte* memory, const Geometry& geometry) : memory_(memory), geometry_(geometry) {}
 
-    /// The entry for the reader that has this slot; operations take turns with them.
+    /// The entry for the reader that has this slot. Successive operations use different entries.
     Entry& entry_for_one(std::uint64_t slot, std::uint64_t sequence) const noexcept {
         return entry(slot * kEntriesOfSlot + sequence % kEntriesForOne);
     }

@@ -24,7 +24,7 @@ std::uint32_t NodeMemory::claim(Entry& entry, std::shared_ptr<const Group> group
         std::erase_if(claims_, [](const Claim& claim) { return !claim.is_unread(); });
         claims_to_sweep_ = std::max<std::size_t>(64, 2 * claims_.size());
     }
-    // Its last readers have let go. Who still looks at it sees no key, or one that is not what it looks for.
+    // The last readers have let go. A rank that still looks at the entry sees no key, or a key other than the one it looks for.
     entry.key.store(0, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_release);
     const std::uint32_t generation = generation_of(entry.state.load(std::memory_order_relaxed)) + 1;

@@ -1,8 +1,8 @@
 /// \file
 /// One rank's view of the memory that the ranks of its node share.
 ///
-/// Whoever has data publishes it once, in its own region, and goes on; whoever needs it copies it out, or reads it in place, when it
-/// comes. No message is handled, and nobody waits for anybody but the publisher.
+/// A rank that has data publishes it once, in its own region, and goes on. A rank that needs the data copies it out, or reads it in place,
+/// when it comes. No message is handled, and a reader waits only for the publisher.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace rollcall::runtime::node {
 
-/// The memory of a node: regions of all its ranks, and a byte for each that says whether it sleeps.
+/// The memory of a node: a region for each of its ranks, and for each rank a byte that says whether it sleeps.
 struct Shared {
     std::byte* memory = nullptr;
     Geometry geometry;
@@ -26,54 +26,57 @@ struct Shared {
     Region region(int rank) const noexcept { return {memory + head_bytes() + static_cast<std::size_t>(rank) * geometry.bytes(), geometry}; }
 };
 
-/// Owner-only, but for set_sleeping() of other processes.
+/// Owner-only. Other processes read and clear the byte that set_sleeping() writes.
 class NodeMemory {
   public:
-    /// `rank_on_node` by world rank; -1: elsewhere. The memory must outlive this. The geometry is the same on all ranks.
+    /// `rank_on_node` is indexed by world rank; -1: the rank is on another node. The memory must outlive this object. The geometry is the
+    /// same on all ranks.
     NodeMemory(const Shared& shared, int own_rank_on_node, std::vector<int> rank_on_node, Landing& landing);
 
-    /// Whether all of a group are on this node. The same on all of them.
+    /// Whether all ranks of a group are on this node. The answer is the same on all of them.
     bool holds(const Group& group) const;
 
     Pool& pool() noexcept { return pool_; }
     const Region& own() const noexcept { return own_; }
     Region region_of(int world_rank) const noexcept { return shared_.region(on_node(world_rank)); }
 
-    /// An entry for `readers` readers. What it says is written between claim() and show(). The publisher's own group is remembered, so
-    /// that the entry can be taken back when a reader dies. Gives the generation of the entry.
+    /// Claims an entry for `readers` readers and returns its generation. The caller fills the entry between claim() and show(). The object
+    /// remembers the publisher's group, so that the entry can be taken back when a reader dies.
     std::uint32_t claim(Entry& entry, std::shared_ptr<const Group> group, std::uint64_t sequence, std::uint32_t readers);
     static void show(Entry& entry, const Group& group) noexcept {
         entry.key.store(key_of(group.id, entry.sequence), std::memory_order_release);
     }
-    /// Whether all readers of what was last published in it have let go.
+    /// Whether all readers of the last publication in this entry have let go.
     static bool is_free(const Entry& entry) noexcept { return readers_of(entry.state.load(std::memory_order_acquire)) == 0; }
-    /// What this rank has published, of which communicator and in which operation.
+    /// One publication of this rank: its entry, communicator and operation.
     struct Claim {
         Entry* entry;
         std::shared_ptr<const Group> group;
         std::uint64_t sequence;
-        std::uint32_t generation;  ///< Of the entry. When it has another one, something else was published in it since.
+        std::uint32_t generation;  ///< Of the entry. It changes when something else is published there.
 
         bool is_unread() const noexcept {
             const State state = entry->state.load(std::memory_order_acquire);
             return readers_of(state) > 0 && generation_of(state) == generation;
         }
     };
-    /// Of publications that not all readers have let go of, and of some others.
+    /// The publications of which not all readers have let go, and some others.
     const std::vector<Claim>& claims() const noexcept { return claims_; }
-    /// Takes back what this rank has published in its entry, unless something else was published in it since.
+    /// Takes back what this rank has published in the entry, unless something else has been published in it since.
     void withdraw(Entry& entry, std::uint32_t generation) noexcept;
-    /// Takes back what this rank has published and not all have read, where `is_meant(group, sequence)`.
+    /// Takes back every publication of this rank that has readers left and for which `is_meant(group, sequence)` is true.
     template <class IsMeant>
     void withdraw(IsMeant is_meant) {
         for (const Claim& claim : claims_)
             if (claim.is_unread() && is_meant(*claim.group, claim.sequence)) withdraw(*claim.entry, claim.generation);
     }
 
-    /// Says whether this rank sleeps and is to be woken when something is published for it, or room is made. Sequentially consistent: it
-    /// looks once more after it has said so, and who publishes looks at this afterwards. One of them sees the other.
+    /// Sets whether this rank sleeps and must be woken when something is published for it or room becomes free. The store is sequentially
+    /// consistent. The rank looks for work once more after the store, and a publisher reads this byte after it has published. So at least
+    /// one of them sees what the other wrote.
     void set_sleeping(bool sleeps) noexcept { flag(own_rank_).store(sleeps, std::memory_order_seq_cst); }
-    /// Whether this rank is to wake the other, which sleeps. To be asked after a sequentially consistent fence. One asker is told so.
+    /// Whether this rank must wake the other one, which sleeps. Call it after a sequentially consistent fence. Of several ranks that ask,
+    /// one gets true.
     bool is_to_wake(int world_rank) noexcept {
         std::atomic_ref<std::uint8_t> sleeps = flag(on_node(world_rank));
         return sleeps.load(std::memory_order_relaxed) && sleeps.exchange(0, std::memory_order_seq_cst);
@@ -90,7 +93,7 @@ class NodeMemory {
     Region own_;
     Pool pool_;
     std::vector<Claim> claims_;         ///< Some of them are free again.
-    std::size_t claims_to_sweep_ = 64;  ///< When there are so many those are forgotten.
+    std::size_t claims_to_sweep_ = 64;  ///< At this number of claims, the free ones are forgotten.
 };
 
 }  // namespace rollcall::runtime::node

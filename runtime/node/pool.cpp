@@ -7,7 +7,7 @@
 namespace rollcall::runtime::node {
 namespace {
 
-// Of a publisher that has more to come.
+// The number of large blocks reserved for a publisher that has more to publish.
 constexpr std::uint32_t kOwn = 2;
 
 }  // namespace
@@ -97,7 +97,7 @@ void Pool::withdraw(const Entry& entry) noexcept {
     for (const std::uint32_t block : busy_) {
         if (blocks_[block].entry != &entry || !blocks_[block].published) continue;
         std::atomic<State>& state = region_.head(block).state;
-        // Readers that let go meanwhile do so before or not at all.
+        // A reader that lets go at the same time does so before this store, or not at all.
         state.store(state_of(generation_of(state.load(std::memory_order_relaxed)) + 1, 0), std::memory_order_seq_cst);
     }
 }
@@ -120,8 +120,8 @@ void Pool::free(std::uint32_t block) noexcept {
     if (landing_.over_budget() > 0) drop_spare(landing_.over_budget());
 }
 
-// What all readers have let go of is free again. Usually that is what was published first; where one reader is late, the blocks of
-// others are looked for only when no block is free.
+// Frees the blocks of which all readers have let go. Usually these were published first. Where one reader is late, the pool looks at the
+// blocks of other publications only when no block is free.
 void Pool::collect() noexcept {
     const auto is_free = [&](std::uint32_t block) {
         return blocks_[block].published && readers_of(region_.head(block).state.load(std::memory_order_acquire)) == 0;
@@ -136,7 +136,7 @@ void Pool::collect() noexcept {
 }
 
 void Pool::drop_spare(std::uint64_t bytes) noexcept {
-    // The longest unused first.
+    // The blocks that have been unused for longest come first.
     for (Class* blocks : {&large_, &small_})
         for (const std::uint32_t block : blocks->free) {
             if (bytes == 0) return;

@@ -20,7 +20,8 @@
 namespace rollcall::runtime::node {
 namespace {
 
-// Of a region. Landing budgets are larger where much is to come early; what one rank publishes at a time is less.
+// The largest size of the large blocks in a region, in bytes. Landing budgets are larger where much data comes early, but a rank publishes
+// less at a time.
 constexpr std::uint64_t kMostPublished = std::uint64_t{64} << 20;
 constexpr std::uint64_t kFewestBlocks = 4;
 constexpr std::uint32_t kSmallBlocks = 1024;
@@ -55,7 +56,7 @@ std::string Segment::make_file(std::uint64_t slots, std::uint64_t landing_bytes)
     handle_ = {node_identity(), ::getpid(), file_, slots, large_blocks};
     if (handle_.domain == 0) return "/proc does not tell of which kernel and namespaces this process is";
     if (::prctl(PR_GET_DUMPABLE) != 1) return "other processes may not look into this one (it is not dumpable)";
-    // As the others will.
+    // Try to open it in the way the other ranks will.
     const int again = ::open(path_of(handle_).c_str(), O_RDWR | O_CLOEXEC);
     if (again < 0) return fmt::format("{} cannot be opened: {}", path_of(handle_), std::strerror(errno));
     ::close(again);
@@ -88,12 +89,12 @@ Shared Segment::map(Handle owner, const std::string& name_of_owner, const Geomet
         if (file_ < 0) throw fail("opened");
     }
     shared_ = {nullptr, geometry, ranks};
-    // Every rank may be the first to set the size.
+    // Any rank may be the first one to get here, so each of them sets the size.
     if (::ftruncate(file_, static_cast<off_t>(shared_.bytes())) != 0) throw fail("made as large as it is to be");
     void* const memory = ::mmap(nullptr, shared_.bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_, 0);
     if (memory == MAP_FAILED) throw fail("mapped");
     shared_.memory = static_cast<std::byte*>(memory);
-    if (!is_owner) close();  // the owner's is what the others open
+    if (!is_owner) close();  // the other ranks open the owner's file, not this one
     return shared_;
 }
 

@@ -52,9 +52,10 @@ class IntegerList {
 ///
 /// Numbers: `counts` and `offsets` have one number for each rank. Counts are lengths; offsets count from the start of the buffer. Both are
 /// in elements if the buffer is given as elements, and in bytes if it is given by its address. Without offsets the blocks lie one behind
-/// the other. Offsets may leave gaps and need not be in rank order. Blocks that are only read may overlap. The offset of an empty block is
-/// ignored. The lists may be of any integer type (std::vector<int>, std::array<std::size_t, N>, ...). They must be lvalues or views, and
-/// must stay until the function that is given the Blocks returns, also if that is a start_ or plan_ function.
+/// the other. Offsets may leave gaps and need not be in rank order. Blocks that are only read may overlap. All numbers are 0 or more; the
+/// offset of an empty block may be any such number. The lists may be of any integer type (std::vector<int>, std::array<std::size_t, N>,
+/// ...). They must be lvalues or views, and must stay until the function that is given the Blocks returns. A start_ or plan_ function does
+/// not need them after it has returned.
 ///
 /// Which rank gives numbers:
 ///   - scatter, gather: the root. The other ranks pass Blocks() and their own block, whose size must be what the root counts for it, else

@@ -24,7 +24,7 @@ struct CollectiveOptions {
     std::optional<std::uint64_t> segment_bytes;
     /// The deadline, counted from the call. Nothing: the setting ROLLCALL_TIMEOUT, which counts from the moment when the program waits.
     std::optional<Timeout> timeout;
-    /// If not null, a blocking call writes its times here when it returns (plan.hpp). It is not written if the call throws.
+    /// If not null, a blocking call writes its times here (see CallRecord, plan.hpp). They are complete only if the call does not throw.
     CallRecord* record = nullptr;
     /// When the call ends on a rank that only sends (the root of a broadcast or scatter, all ranks but the root in a gather or reduce).
     /// False: it may end when its data has been copied, before the data has left. A later failure is then reported by the next call on the

@@ -17,7 +17,7 @@ namespace rollcall {
 class Communicator;
 
 /// The part of Communicator (communicator.hpp) that has allgather and alltoall. The rules there for data, forms (x(), start_x(), plan_x()),
-/// threads, deadlines and errors hold here. All ranks give the same sizes, else Error{mismatch}. A size may be 0.
+/// threads, deadlines and errors hold here. In the forms without Blocks all ranks give the same size, else Error{mismatch}. It may be 0.
 class ROLLCALL_EXPORT Exchanges {
   public:
     /// Collects the blocks of all ranks on all ranks, in rank order (MPI_Allgather). Each block has `bytes` bytes. `block` is this rank's

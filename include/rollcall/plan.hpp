@@ -78,10 +78,10 @@ struct CallRecord {
 /// Threads: one thread at a time may use a plan. Different threads may use different plans. Each plan has its own messages and its own
 /// count of iterations, so ranks need not call different plans in the same order.
 ///
-/// Errors: these calls throw and change nothing: begin() or start() while an iteration is under way or after Job::finalize() and edge()
-/// outside a phase (Error{state}); edge() with a fraction that is not above 0 and at most 1 (Error{invalid_argument}). After an iteration
-/// has failed, all later iterations of the plan fail with the same reason. If a plan is destroyed while an iteration is under way, that
-/// iteration fails on the other ranks, with an error that says so.
+/// Errors: some calls throw and change nothing. Error{state}: begin() if an iteration was already begun or started, start() if it was
+/// already started, begin() or start() after Job::finalize(), and edge() outside a phase. Error{invalid_argument}: edge() with a fraction
+/// that is not above 0 and at most 1. After an iteration has failed, all later iterations of the plan fail with the same reason. If a plan
+/// is destroyed while an iteration is under way, that iteration fails on the other ranks, with an error that says so.
 class ROLLCALL_EXPORT Plan {
   public:
     /// Makes a null plan. Any call on it other than operator bool throws Error{state}.
@@ -91,7 +91,8 @@ class ROLLCALL_EXPORT Plan {
     Plan& operator=(Plan&&) noexcept;
     explicit operator bool() const noexcept { return implementation_ != nullptr; }
 
-    /// Announces that the compute phase before the next iteration begins now. Throws Error{state} while an iteration is under way.
+    /// Announces that the compute phase before the next iteration begins now. Throws Error{state} if an earlier iteration was begun or
+    /// started and wait() has not returned yet.
     void begin();
     /// Announces that this fraction of the compute phase (above 0, at most 1) is done. Ranks predict arrivals from it. Throws Error{state}
     /// if begin() was not called, and Error{invalid_argument} for any other fraction.

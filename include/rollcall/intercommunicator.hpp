@@ -109,6 +109,7 @@ class ROLLCALL_EXPORT Intercommunicator {
     Received receive(D&& data, int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const {
         return both().receive(data, remote(from, "receive"), tag, timeout);
     }
+    /// Receives one object from a rank of the other group, and returns it.
     template <Transferable T>
     T receive(int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const {
         return both().template receive<T>(remote(from, "receive"), tag, timeout);

@@ -17,7 +17,8 @@
  *     function. A null pointer that is not said to be allowed is ROLLCALL_INVALID_ARGUMENT.
  *   - `timeout` is the time that a call may take: nanoseconds, ROLLCALL_DEFAULT_TIMEOUT or ROLLCALL_FOREVER.
  *   - A function marked "Collective" must be called by all ranks of its communicator or job. The collective calls on one communicator come
- *     from one thread at a time, in the same order on all ranks. All other functions may be called by any thread.
+ *     from one thread at a time, in the same order on all ranks. Any thread may call the other functions, but only one at a time may use
+ *     the same request or plan.
  *   - What a function returns through a pointer to a pointer belongs to the caller, who frees it with the function named for it.
  *   - Each function behaves as the C++ function of the same name, where more is said: communicator.hpp, request.hpp, plan.hpp, job.hpp,
  *     completion_queue.hpp.

@@ -15,14 +15,13 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* The ROLLCALL_VERSION of the library. Before 1.0 a library works with headers of the same major and minor version. Any thread may call it.
- * */
+/* The ROLLCALL_VERSION of the library. Before 1.0 a library fits headers of the same major and minor version. Any thread may call it. */
 ROLLCALL_EXPORT int rollcall_version(void);
 #ifdef __cplusplus
 }
 
 namespace rollcall {
-/// The ROLLCALL_VERSION of the library, as rollcall_version() returns it.
+/// The ROLLCALL_VERSION of the library that runs. Any thread may call it.
 inline int version() noexcept { return rollcall_version(); }
 }  // namespace rollcall
 #endif

@@ -59,7 +59,8 @@ typedef struct rollcall_reduction {
     rollcall_operator operation;
     rollcall_element_type type;
     int by_rank; /* other than 0: the result is the same to the last bit in whichever order the ranks arrive */
-    /* The fields below are for ROLLCALL_FUNCTION only. `context` is passed to the function and must stay until the operation is done. */
+    /* The fields below are for ROLLCALL_FUNCTION only. `context` is passed to the function. What it points to must stay until the operation
+     * is done, or as long as the plan. */
     int is_commutative;     /* 0: elements are combined in rank order */
     uint32_t element_bytes; /* the size of an element, above 0 */
     rollcall_combine function;

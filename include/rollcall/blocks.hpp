@@ -1,5 +1,5 @@
 /// \file
-/// Blocks of own sizes: the v-forms of operations that move blocks.
+/// Blocks of different sizes, for the forms of scatter, gather, allgather and alltoall that MPI names with a v (MPI_Scatterv, ...).
 #pragma once
 
 #include <concepts>
@@ -20,7 +20,7 @@ concept Integers = std::ranges::contiguous_range<R> && std::ranges::sized_range<
 template <class R>
 concept LastingIntegers = Integers<std::remove_reference_t<R>> && Lasting<R>;
 
-/// Integers of whatever type, one after another.
+/// A list of integers of any integer type, one after another. It refers to the program's list.
 class IntegerList {
   public:
     constexpr IntegerList() = default;
@@ -35,7 +35,7 @@ class IntegerList {
 
     constexpr std::size_t size() const noexcept { return size_; }
     constexpr explicit operator bool() const noexcept { return read_ != nullptr; }
-    /// Where it is negative, as a signed number.
+    /// Number i. A negative number is converted to unsigned: see is_negative().
     std::uint64_t operator[](std::size_t i) const { return read_(data_, i); }
     bool is_negative(std::size_t i) const { return is_signed_ && static_cast<std::int64_t>(read_(data_, i)) < 0; }
 
@@ -48,14 +48,20 @@ class IntegerList {
 
 }  // namespace detail
 
-/// How long the block of each rank is, and where it begins in the data of who has all blocks: one number for each rank, in elements
-/// where the data are elements, else in bytes. Without offsets the blocks stand one behind the other. Offsets may leave gaps and stand in
-/// any order; blocks that are only read may overlap. The numbers (std::vector<int>, std::array<std::size_t, N>, ...) are looked at until
-/// the call with them returns, and by start_ and plan_ functions no longer.
+/// The length of each rank's block and the place where it begins in a buffer that holds the blocks of all ranks.
 ///
-/// Only who has all blocks (the root of a scatter or gather) gives numbers. The others call with Blocks(), and with their own block,
-/// whose size must be what the root counts for it: else Error{mismatch} on both. In an allgather all ranks have all blocks, and give the
-/// same counts; offsets may differ. In an alltoall each rank gives the counts of what it sends and of what it receives.
+/// Numbers: `counts` and `offsets` have one number for each rank. Counts are lengths; offsets count from the start of the buffer. Both are
+/// in elements if the buffer is given as elements, and in bytes if it is given by its address. Without offsets the blocks lie one behind
+/// the other. Offsets may leave gaps and need not be in rank order. Blocks that are only read may overlap. All numbers are 0 or more; the
+/// offset of an empty block may be any such number. The lists may be of any integer type (std::vector<int>, std::array<std::size_t, N>,
+/// ...). They must be lvalues or views, and must stay until the function that is given the Blocks returns. A start_ or plan_ function does
+/// not need them after it has returned.
+///
+/// Which rank gives numbers:
+///   - scatter, gather: the root. The other ranks pass Blocks() and their own block, whose size must be what the root counts for it, else
+///     Error{mismatch} on both.
+///   - allgather: all ranks. They give the same counts; their offsets may differ.
+///   - alltoall: each rank, for what it sends and for what it receives.
 class Blocks {
   public:
     constexpr Blocks() = default;
@@ -64,8 +70,8 @@ class Blocks {
     template <detail::LastingIntegers C, detail::LastingIntegers O>
     constexpr Blocks(C&& counts, O&& offsets) : counts_(counts), offsets_(offsets) {}
 
-    // For the library.
-    /// Blocks among so many elements of so many bytes.
+    // The functions below are for the library.
+    /// The same blocks in a buffer of `elements` elements of `element_bytes` bytes each.
     constexpr Blocks among(std::uint64_t elements, std::uint64_t element_bytes) const {
         Blocks blocks = *this;
         blocks.room_ = elements;
@@ -83,7 +89,7 @@ class Blocks {
     std::uint64_t unit_ = 1;
 };
 
-/// In the place of a size, for Communicator::explain(): blocks have sizes of their own.
+/// As `bytes` of Communicator::explain(): the blocks have different sizes.
 inline constexpr std::uint64_t kOwnSizes = std::numeric_limits<std::uint64_t>::max();
 
 namespace detail {

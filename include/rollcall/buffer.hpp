@@ -1,5 +1,5 @@
 /// \file
-/// What a call reads and writes: an object, elements one after another, or bytes at an address.
+/// The types of data that calls read and write: an object, a range of elements, or bytes at an address.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 namespace rollcall {
 namespace detail {
 
-/// Bytes of it can be copied, but what counts lies elsewhere.
+/// True for types whose bytes can be copied, but which only refer to data elsewhere, such as pointers and views.
 template <class T>
 inline constexpr bool kRefersElsewhere = std::is_pointer_v<T> || std::is_member_pointer_v<T> || std::is_null_pointer_v<T> ||
                                          std::ranges::borrowed_range<T> || std::ranges::view<T>;
@@ -29,7 +29,7 @@ template <class T>
 inline constexpr bool kTransferable<std::initializer_list<T>> = false;
 template <class T, std::size_t N>
 inline constexpr bool kTransferable<std::array<T, N>> = kTransferable<T>;
-// These are assigned by functions of their own, and copied as they lie in memory.
+// Pairs and tuples have assignment functions of their own, so they are not trivially copyable; but their bytes can be copied.
 template <class First, class Second>
 inline constexpr bool kTransferable<std::pair<First, Second>> =
     kTransferable<First>&& kTransferable<Second>&& std::is_trivially_copy_constructible_v<std::pair<First, Second>>;
@@ -39,27 +39,28 @@ inline constexpr bool kTransferable<std::tuple<Members...>> =
 
 }  // namespace detail
 
-/// What can be sent as it lies in memory; also pairs, tuples and arrays of such. Not what only refers to data elsewhere: pointers,
-/// std::reference_wrapper, spans, string views and other views.
+/// A type that can be sent byte by byte: any trivially copyable type, and pairs, tuples and std::arrays of such types. Types that only
+/// refer to data elsewhere are excluded: pointers, std::reference_wrapper, std::initializer_list, spans, string views and other views.
 template <class T>
 concept Transferable = detail::kTransferable<T>;
 
-/// Elements one after another: std::vector, std::array, std::span, std::string, std::string_view, C arrays, ...
+/// A range of Transferable elements that lie one after another in memory: std::vector, std::array, std::span, std::string,
+/// std::string_view, C arrays, ...
 template <class R>
 concept TransferableRange =
     std::ranges::contiguous_range<R> && std::ranges::sized_range<R> && Transferable<std::remove_cv_t<std::ranges::range_value_t<R>>>;
 
-/// A parameter `D&&` that is read: a range of elements, or one object.
+/// An argument `D&&` that a call can read: a range of elements, or one object.
 template <class D>
 concept Readable = TransferableRange<std::remove_reference_t<D>> || Transferable<std::remove_cvref_t<D>>;
 
-/// A parameter `D&&` whose data is there after the call, too: not a temporary, unless it is a view.
+/// An argument `D&&` whose data still exists after the call: no temporary, unless it is a view.
 template <class D>
 concept Lasting = std::is_lvalue_reference_v<D> || std::ranges::borrowed_range<D>;
 
 namespace detail {
 
-/// The elements of a range, or the one object, as a span.
+/// A span of the elements of a range, or of one object.
 template <class D>
 constexpr auto elements_of(D& data) {
     if constexpr (TransferableRange<D>)
@@ -97,7 +98,7 @@ concept NullPointer = std::is_null_pointer_v<T>;
 
 }  // namespace detail
 
-/// A parameter `D&&` that is written: there after the call, and not const.
+/// An argument `D&&` that a call can write: its data still exists after the call and is not const.
 template <class D>
 concept Writable = Readable<D> && Lasting<D> && !std::is_const_v<detail::ConstElement<D>>;
 
@@ -106,7 +107,8 @@ namespace detail {
 template <class D>
 concept LastingReadable = Readable<D> && Lasting<D>;
 
-/// What goes with a tag: send(array, 8, 1) could mean 8 bytes to rank 1, or the array to rank 8 with tag 1.
+/// Not a C array. Calls with a tag refuse C arrays, because send(array, 8, 1) could mean 8 bytes to rank 1 or the array to rank 8 with tag
+/// 1.
 template <class D>
 concept NoArray = !std::is_array_v<std::remove_reference_t<D>>;
 template <class D>
@@ -121,7 +123,7 @@ concept Resizable = Writable<D&> && requires(D& data) {
     data.resize(std::size_t{1});
 };
 
-/// `D&&` has the blocks of all ranks, of which `B&&` is one: an element of it, or a range of elements.
+/// `D&&` has the blocks of all ranks, and `B&&` is one block: one element, or a range of elements of the same type.
 template <class D, class B>
 concept DataOf = TransferableRange<std::remove_reference_t<D>> &&
     (std::is_same_v<std::remove_cvref_t<B>, Element<D>> || std::is_same_v<Element<B>, Element<D>>);
@@ -130,14 +132,14 @@ concept LastingDataOf = DataOf<D, B> && Lasting<D>;
 template <class D, class B>
 concept WritableDataOf = DataOf<D, B> && Writable<D>;
 
-/// `D&&` takes the elements that are made of those of `C&&`: as many, of the same type.
+/// `D&&` can be written and has elements of the same type as `C&&`. The call checks that there are as many.
 template <class D, class C>
 concept WritableResultOf = Writable<D> && std::is_same_v<Element<D>, Element<C>>;
 
 }  // namespace detail
 
-/// Where bytes lie whose number is given beside it: a pointer to void, std::byte or characters. A pointer to elements is refused,
-/// because the number of elements would be taken for that of bytes.
+/// The address of a buffer whose size in bytes is the next argument: a pointer to void, std::byte or characters. Pointers to other types do
+/// not compile, because a number of elements could be taken for a number of bytes. It may be null if the size is 0.
 template <class Void>
 class BasicBytePointer {
   public:
@@ -153,7 +155,9 @@ class BasicBytePointer {
   private:
     Void* address_ = nullptr;
 };
+/// The address of a buffer that a call writes, or reads and writes.
 using BytePointer = BasicBytePointer<void>;
+/// The address of a buffer that a call only reads.
 using ConstBytePointer = BasicBytePointer<const void>;
 
 }  // namespace rollcall

@@ -1,5 +1,5 @@
 /// \file
-/// What a program may say of a collective call, beside what is moved.
+/// The options of a collective call: algorithm, segment size, deadline, record.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,23 @@ namespace rollcall {
 
 struct CallRecord;
 
-/// How a collective operation is done. All ranks must say the same, but for the deadline and the record.
+/// How one collective call is carried out. All ranks must give the same algorithm and segment size; the other options may differ.
 struct CollectiveOptions {
-    /// A name or alias of `rollcall info --algorithms`; empty: the setting of the operation (ROLLCALL_BROADCAST, ...), by
-    /// default `auto`. One that cannot do this call throws Error{invalid_argument}; where a setting names it, `auto` takes its place.
+    /// A name or alias that `rollcall info --algorithms` lists. Empty: the setting of the operation (ROLLCALL_BROADCAST, ...), which is
+    /// `auto` by default. An algorithm that cannot do this call throws Error{invalid_argument} if it is named here; if a setting names it,
+    /// `auto` is used instead.
     std::string_view algorithm;
-    /// Piece of algorithms that pass pieces on, in bytes; 0: whole; nothing: the setting ROLLCALL_SEGMENT_BYTES (binomial: whole).
+    /// The size of a piece in bytes, for algorithms that forward data in pieces; others ignore it. 0: the data is forwarded whole. Nothing:
+    /// the setting ROLLCALL_SEGMENT_BYTES. While that setting has its default value, `auto` may choose the size itself. Some algorithms,
+    /// such as the binomial broadcast, ignore the setting and forward data whole unless a size is given here.
     std::optional<std::uint64_t> segment_bytes;
-    /// Deadline, counted from the call; nothing: the setting ROLLCALL_TIMEOUT, which counts from where somebody waits.
+    /// The deadline, counted from the call. Nothing: the setting ROLLCALL_TIMEOUT, which counts from the moment when the program waits.
     std::optional<Timeout> timeout;
-    /// Filled when a blocking call returns, if given.
+    /// If not null, a blocking call writes its times here (see CallRecord, plan.hpp). They are complete only if the call does not throw.
     CallRecord* record = nullptr;
-    /// A rank that only brings data (the root of a broadcast or scatter, all but the root of a gather or reduce) may end its call when the
-    /// data has been copied, and before it has left; what fails later is told by the next call on the communicator, or by Job::finalize().
-    /// True: the call ends when the data has left this rank.
+    /// When the call ends on a rank that only sends (the root of a broadcast or scatter, all ranks but the root in a gather or reduce).
+    /// False: it may end when its data has been copied, before the data has left. A later failure is then reported by the next call on the
+    /// communicator, or by Job::finalize(). True: it ends when the data has left this rank.
     bool until_delivered = false;
 };
 

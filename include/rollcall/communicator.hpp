@@ -1,5 +1,5 @@
 /// \file
-/// Communicators: groups of ranks that send each other messages and call operations together.
+/// Communicators: groups of ranks that send each other messages and call collective operations together.
 #pragma once
 
 #include <cstdint>
@@ -25,19 +25,40 @@ namespace rollcall {
 
 class Intercommunicator;
 
-/// Distinguishes messages between two ranks. All 64 bits are the user's.
+/// A number that tells messages between the same two ranks apart. The program may use all 64 bits.
 using Tag = std::uint64_t;
 
-/// A handle to a group of ranks; copies refer to the same group. A default-constructed one is null.
+/// A handle to a group of ranks. Copies refer to the same group. A default-constructed handle is null.
 ///
-/// Threads: point-to-point calls may be made by any number of threads at once. Collective calls (all below `collective`) on one
-/// communicator must be made by one thread at a time, in the same order on all its ranks; on different communicators they may go on at
-/// once.
+/// The rules below hold for every function of this class, and for the operations it inherits from Exchanges (exchanges.hpp) and
+/// ReducingOperations (reducing_operations.hpp). Ranks are numbered from 0 to size() - 1.
 ///
-/// Errors: wrong arguments throw Error{invalid_argument} before anything is sent, sizes among them that no buffer can have.
-/// Error{peer_failed} names a rank that died; Error{mismatch} both calls of ranks that called different things; Error{timeout} what did not
-/// end in time. After a failed collective operation the communicator's operations all fail at once, with the same reason; point-to-point
-/// messages between living ranks go on.
+/// Data: an argument called `data` or `block` is one of these:
+///   - one object: a double, a trivially copyable struct, a std::pair, ...;
+///   - a range of elements that lie one after another: a std::vector, std::array, std::span, std::string, C array, ...;
+///   - an address and a size in bytes (buffer.hpp).
+/// A start_ or plan_ function refuses a temporary unless it is a view, because the data must stay in place: for start_ until the operation
+/// is done, for plan_ as long as the plan exists.
+///
+/// Forms: each collective operation has three. x() returns when this rank's part is done; its buffers may then be used again. start_x()
+/// returns at once with a Request. plan_x() prepares an operation that the program repeats and returns a Plan; plan_x() itself is
+/// collective.
+///
+/// Threads: any number of threads may make point-to-point calls at once. Collective calls (every function marked "Collective" and all
+/// collective operations) on one communicator must be made by one thread at a time, in the same order on all its ranks. Collective calls
+/// on different communicators may go on at the same time.
+///
+/// Deadlines: `timeout` is the time from the call after which it fails with Error{timeout}. Without one, the setting ROLLCALL_TIMEOUT
+/// counts (by default there is no deadline).
+///
+/// Errors: every failure is an Error (error.hpp).
+///   - Error{invalid_argument}: a wrong argument, such as a rank out of range or a size larger than a buffer can be. Nothing was sent.
+///   - Error{state}: the communicator is null, the job has been finalized, or the process is a forked child.
+///   - Error{peer_failed}: a rank died or became unreachable; the error names it.
+///   - Error{mismatch}: ranks called different operations, or one with different roots or sizes; the error names both calls.
+///   - Error{timeout}: the deadline passed; the error names what did not end in time.
+/// After a collective operation has failed, all later collective operations of the communicator fail at once with the same reason.
+/// Point-to-point messages between living ranks still work.
 class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges {
   public:
     Communicator();
@@ -47,28 +68,30 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
     Communicator& operator=(const Communicator&);
     Communicator& operator=(Communicator&&) noexcept;
 
-    /// False: a null communicator, as split() gives to ranks without a colour. Calling anything else on it throws Error{state}.
+    /// False if this is a null communicator, such as split() gives to a rank without a colour. Any other call on it throws Error{state}.
     explicit operator bool() const noexcept { return implementation_ != nullptr; }
+    /// The rank of this process in this communicator, from 0 to size() - 1.
     int rank() const;
+    /// The number of ranks in this communicator.
     int size() const;
+    /// The name of this communicator in error messages and logs.
     const std::string& name() const;
     /// The rank that `rank` of this communicator has in the world communicator.
     int world_rank(int rank) const;
 
-    /// How many ranks of this communicator are on the host of this one, and how many of them come before this one. O(size).
+    /// The number of ranks of this communicator on the host of this rank. Takes O(size) time.
     int local_size() const;
+    /// The number of ranks of this communicator that are on the host of this rank and come before it. Takes O(size) time.
     int local_rank() const;
 
-    // What is given as `data` or `block` is an object (double, a trivially copyable struct, std::pair, ...), elements one after
-    // another (std::vector, std::array, std::span, std::string, a C array, ...), or an address and a number of bytes (buffer.hpp).
-    // start_ and plan_ functions take no temporaries, but for views: what they are given must stay until the operation is done.
-
     // --- point to point ---------------------------------------------------------------------------------------------
-    // Messages from one rank to another with the same tag are received in the order in which they were sent. A send is
-    // done when its buffer may be used again: early data waits at the receiver within its landing budget
-    // (ROLLCALL_LANDING_BYTES), so that is usually before the receiver asks for it. Every receive names its source.
-    // A C array goes without a tag: send(array, 8, 1) could mean 8 bytes to rank 1, or all of it to rank 8. Use std::span(array).
+    // Messages from one rank to another with the same tag are received in the order in which they were sent. Every receive names its
+    // source. Data that arrives before its receive waits at the receiver, up to the limit ROLLCALL_LANDING_BYTES.
+    // A C array takes no tag, because send(array, 8, 1) could mean 8 bytes to rank 1 or the whole array to rank 8 with tag 1. To send an
+    // array with a tag, pass std::span(array).
 
+    /// Sends `data` to rank `to`. Returns when the buffer may be used again. Since early data waits at the receiver, that is usually
+    /// before the receiver asks for the message.
     void send(ConstBytePointer data, std::uint64_t bytes, int to, Tag tag = 0, std::optional<Timeout> timeout = {}) const;
     template <detail::Message D>
     void send(D&& data, int to, Tag tag = 0, std::optional<Timeout> timeout = {}) const {
@@ -80,8 +103,9 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
         send(std::span(array), to);
     }
 
-    /// A message may be shorter than the buffer, and end within an element: what is behind its end stays as it was. A longer
-    /// one throws Error{truncated}. Into an object only one of its size goes: a shorter one throws Error{mismatch}.
+    /// Receives the next message with this tag from rank `from`, and returns its size. The message may be shorter than the buffer and may
+    /// end within an element; the rest of the buffer stays as it was. A longer message throws Error{truncated}. Into a single object only a
+    /// message of exactly its size is received: a shorter one throws Error{mismatch}.
     Received receive(BytePointer data, std::uint64_t bytes, int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const;
     template <detail::WritableMessage D>
     Received receive(D&& data, int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const {
@@ -95,14 +119,16 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
     Received receive(T (&array)[N], int from) const {
         return receive(std::span(array), from);
     }
+    /// Receives one object and returns it. A message of another size throws Error{mismatch} or Error{truncated}.
     template <Transferable T>
     T receive(int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const {
         T value;
         receive_whole(std::addressof(value), sizeof(T), from, tag, timeout);
         return value;
     }
-    /// Receives a message of any size into a std::vector or std::string (anything with resize()), which becomes as long. One that
-    /// ends within an element throws Error{mismatch} and is not taken. The deadline is one for its arrival and its data.
+    /// Receives a message of any size into a std::vector, a std::string or another container with resize(), which is resized to fit. A
+    /// message that ends within an element throws Error{mismatch} and stays for another receive. The deadline covers both the wait for the
+    /// message and the transfer of its data.
     template <detail::Resizable D>
     Received receive_resized(D& data, int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const {
         const auto resize = [](void* what, std::uint64_t count) -> void* {
@@ -112,11 +138,13 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
         };
         return receive_sized(&data, resize, sizeof(detail::Element<D>), from, tag, timeout);
     }
-    /// Waits until the next message with this tag from that rank, for which no receive waits already, has been announced, and gives its
-    /// size in bytes. The message stays for a receive: of this thread, as long as no other one receives with that tag from there.
+    /// Waits until a message with this tag from rank `from` has been announced for which no receive waits yet, and returns its size in
+    /// bytes. The message stays for a later receive. That receive is sure to get this message only while no other thread receives with the
+    /// same tag from the same rank.
     std::uint64_t next_size(int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const;
 
-    /// The deadline counts from here, and is looked at when the request is waited for or tested.
+    /// Starts a send and returns a request for it. The buffer must stay unchanged until the request is done. The deadline counts from this
+    /// call, and takes effect when the program waits for the request or tests it.
     Request start_send(ConstBytePointer data, std::uint64_t bytes, int to, Tag tag = 0, std::optional<Timeout> timeout = {}) const;
     template <detail::LastingMessage D>
     Request start_send(D&& data, int to, Tag tag = 0, std::optional<Timeout> timeout = {}) const {
@@ -127,7 +155,8 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
     Request start_send(const T (&array)[N], int to) const {
         return start_send(std::span(array), to);
     }
-    /// Received::bytes says how much came, into an object, too.
+    /// Starts a receive and returns a request for it. The deadline counts as for start_send(). Received::bytes of the result says how much
+    /// came. This is also true for a single object: a shorter message is no error here.
     Request start_receive(BytePointer data, std::uint64_t bytes, int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const;
     template <detail::WritableMessage D>
     Request start_receive(D&& data, int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const {
@@ -140,17 +169,17 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
     }
 
     // --- collective --------------------------------------------------------------------------------------------------
-    // Each operation in three forms: the call, start_ (a request), and plan_ (an operation that is repeated, see Plan; collective).
-    // allgather() and alltoall() are in exchanges.hpp.
+    // The three forms of each operation, x(), start_x() and plan_x(), are explained above this class. allgather() and alltoall() are in
+    // exchanges.hpp; reduce(), allreduce(), reduce_scatter(), scan() and exclusive_scan() are in reducing_operations.hpp.
 
-    /// Returns on each rank after all ranks have called it.
+    /// Waits for all ranks: it returns on a rank only after all ranks have called it.
     void barrier(const CollectiveOptions& options = {}) const;
     void barrier(Timeout timeout) const;
     Request start_barrier(const CollectiveOptions& options = {}) const;
     Plan plan_barrier(const PlanOptions& options = {}) const;
 
-    /// Sends `bytes` bytes of the root to all ranks, in place: the buffer is read at the root and written elsewhere.
-    /// Any size (0 too), any root. Returns at a rank when its part is done, not when all ranks have the data.
+    /// Sends `bytes` bytes from the root to all ranks. The buffer is read at the root and written on all other ranks. `bytes` may be 0. All
+    /// ranks give the same size and root. The call returns on a rank when its own part is done, not when all ranks have the data.
     void broadcast(BytePointer data, std::uint64_t bytes, int root, const CollectiveOptions& options = {}) const;
     Request start_broadcast(BytePointer data, std::uint64_t bytes, int root, const CollectiveOptions& options = {}) const;
     Plan plan_broadcast(BytePointer data, std::uint64_t bytes, int root, const PlanOptions& options = {}) const;
@@ -170,15 +199,15 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
         return plan_broadcast(detail::memory(elements), elements.size_bytes(), root, options);
     }
 
-    /// Sends each rank its block of the root's data: block r, of `bytes` bytes, to rank r. `data` (blocks of all ranks, in
-    /// rank order) counts at the root only; `block` is where this rank's block goes, at the root it may be its place in
-    /// `data`. Any size (0 too), any root. Returns at a rank when its part is done.
+    /// Sends each rank its block of the root's data: block r goes to rank r. Each block has `bytes` bytes, which may be 0. At the root
+    /// `data` has size() blocks in rank order; on other ranks it is not looked at. `block` is where this rank's block goes; at the root it
+    /// may be the block's place in `data`. All ranks give the same size and root. The call returns on a rank when its part is done.
     void scatter(ConstBytePointer data, BytePointer block, std::uint64_t bytes, int root, const CollectiveOptions& options = {}) const;
     Request start_scatter(ConstBytePointer data, BytePointer block, std::uint64_t bytes, int root,
                           const CollectiveOptions& options = {}) const;
     Plan plan_scatter(ConstBytePointer data, BytePointer block, std::uint64_t bytes, int root, const PlanOptions& options = {}) const;
-    /// The same with ranges: `block` is one element or a range of elements, and says the size of a block; at the root `data` must have
-    /// as many elements as all blocks together, else Error{invalid_argument}. Elsewhere it is not looked at, and may be {}.
+    /// Scatter with ranges. `block` is one element or a range of elements, and its length is the size of a block. At the root `data` must
+    /// have as many elements as all blocks together, else Error{invalid_argument}. On other ranks `data` is not looked at and may be {}.
     template <Writable B, detail::DataOf<B> D = std::span<const detail::Element<B>>>
     void scatter(D&& data, B&& block, int root, const CollectiveOptions& options = {}) const {
         const auto all = detail::elements_of(data);
@@ -201,9 +230,11 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
         return plan_scatter(detail::memory(all), detail::memory(one), one.size_bytes(), root, options);
     }
 
-    /// Blocks of own sizes (MPI_Scatterv): `blocks` says at the root where the block of each rank is in `data`, and is Blocks() elsewhere;
-    /// `block` says the size of this rank's own. At the root Error{invalid_argument} when the numbers are not as many as ranks, negative,
-    /// or lead out of `data`, or when its own block has another size. All ranks must call this form: which algorithm runs depends on it.
+    /// Scatter with blocks of different sizes (MPI_Scatterv). At the root `blocks` says where the block of each rank is in `data`; the
+    /// other ranks pass Blocks(). `block` is where this rank's block goes, and its length must be what the root counts for this rank, else
+    /// Error{mismatch} on both. At the root Error{invalid_argument} if `blocks` has not one number for each rank, has a negative number,
+    /// describes a block outside `data`, or gives the root's own block another size. All ranks must call this form, because the choice of
+    /// algorithm depends on it. See Blocks (blocks.hpp).
     void scatter(ConstBytePointer data, const Blocks& blocks, BytePointer block, std::uint64_t bytes, int root,
                  const CollectiveOptions& options = {}) const;
     Request start_scatter(ConstBytePointer data, const Blocks& blocks, BytePointer block, std::uint64_t bytes, int root,
@@ -229,13 +260,15 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
         return plan_scatter(detail::memory(all), detail::among(blocks, all), detail::memory(one), one.size_bytes(), root, options);
     }
 
-    /// Collects the blocks of all ranks, of `bytes` bytes each, at the root, in rank order. `data` counts at the root only;
-    /// `block` is this rank's block, at the root it may be its place in `data`.
+    /// Collects the blocks of all ranks at the root, in rank order. Each block has `bytes` bytes, which may be 0. `block` is this rank's
+    /// block; at the root it may be the block's place in `data`. `data` is written at the root, where it has room for size() blocks; on
+    /// other ranks it is not looked at. All ranks give the same size and root. The call returns on a rank when its part is done.
     void gather(ConstBytePointer block, BytePointer data, std::uint64_t bytes, int root, const CollectiveOptions& options = {}) const;
     Request start_gather(ConstBytePointer block, BytePointer data, std::uint64_t bytes, int root,
                          const CollectiveOptions& options = {}) const;
     Plan plan_gather(ConstBytePointer block, BytePointer data, std::uint64_t bytes, int root, const PlanOptions& options = {}) const;
-    /// The same with ranges, as scatter().
+    /// Gather with ranges. `block` is one element or a range of elements, and its length is the size of a block. At the root `data` must
+    /// have as many elements as all blocks together, else Error{invalid_argument}. On other ranks `data` is not looked at and may be {}.
     template <Readable B, detail::WritableDataOf<B> D = std::span<detail::Element<B>>>
     void gather(B&& block, D&& data, int root, const CollectiveOptions& options = {}) const {
         const auto all = detail::elements_of(data);
@@ -258,8 +291,11 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
         return plan_gather(detail::memory(one), detail::memory(all), one.size_bytes(), root, options);
     }
 
-    /// Blocks of own sizes (MPI_Gatherv), as scatter(): `blocks` says at the root where each block goes in `data`. There they must not
-    /// overlap. What is between them stays as it was.
+    /// Gather with blocks of different sizes (MPI_Gatherv). At the root `blocks` says where the block of each rank goes in `data`; the
+    /// other ranks pass Blocks(). The blocks must not overlap in `data`, and what lies between them stays as it was. `block` is this rank's
+    /// block, of the size that the root counts for it, else Error{mismatch} on both. At the root Error{invalid_argument} for the same
+    /// reasons as in scatter() with Blocks. All ranks must call this form, because the choice of algorithm depends on it. See Blocks
+    /// (blocks.hpp).
     void gather(ConstBytePointer block, std::uint64_t bytes, BytePointer data, const Blocks& blocks, int root,
                 const CollectiveOptions& options = {}) const;
     Request start_gather(ConstBytePointer block, std::uint64_t bytes, BytePointer data, const Blocks& blocks, int root,
@@ -285,27 +321,26 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
         return plan_gather(detail::memory(one), one.size_bytes(), detail::memory(all), detail::among(blocks, all), root, options);
     }
 
-    // reduce(), allreduce(), reduce_scatter(), scan() and exclusive_scan(): reducing_operations.hpp.
-
-    /// Which algorithm a call of this operation ("broadcast", "scatter", ...) and size would run, and why, in a sentence. `bytes`: of
-    /// the message, of a block, or kOwnSizes. Throws Error{invalid_argument} with the names when there is no such operation.
+    /// Says in a sentence which algorithm a call of this operation ("broadcast", "scatter", ...) would run, and why. `bytes` is the size of
+    /// the message or of one block, or kOwnSizes for blocks of different sizes. Not collective. Throws Error{invalid_argument}, with the
+    /// names of all operations, if there is no such operation.
     std::string explain(std::string_view operation, std::uint64_t bytes = 0, const CollectiveOptions& options = {}) const;
 
-    /// Makes communicators of the ranks that give the same colour, ordered by key, then by rank. Collective. A rank that
-    /// gives kNoColor gets a null communicator.
+    /// Makes one communicator for each colour, of the ranks that give this colour. They are ordered by key, and by rank where keys are
+    /// equal. Collective. `color` is 0 or more, else Error{invalid_argument}; a rank that gives kNoColor gets a null communicator.
     Communicator split(int color, int key) const;
     static constexpr int kNoColor = -1;
-    /// A communicator for each host, of the ranks that are there, in their order. Collective.
+    /// Makes one communicator for each host, of the ranks on that host, in their present order. Collective.
     Communicator split_by_host() const;
-    /// A communicator of these ranks, in the order of the list. Collective over this communicator: all its ranks give the same list,
-    /// else Error{mismatch} on all of them. Who is not in the list gets a null communicator. Throws Error{invalid_argument} when a rank
-    /// is out of range or stands there twice.
+    /// Makes a communicator of the listed ranks, in the order of the list. Collective: all ranks of this communicator call it with the same
+    /// list, else Error{mismatch} on all of them. A rank that is not in the list gets a null communicator. Throws Error{invalid_argument}
+    /// if a rank is out of range or is listed twice.
     Communicator create(std::span<const int> ranks) const;
-    /// An intercommunicator (intercommunicator.hpp) of two groups of these ranks, each in the order of its list. Collective over this
-    /// communicator: all its ranks give the same lists, else Error{mismatch} on all of them. A rank in neither gets a null one. Throws
-    /// Error{invalid_argument} when a group is empty, or a rank is out of range or stands there twice.
+    /// Makes an intercommunicator (intercommunicator.hpp) between two groups of ranks, each in the order of its list. Collective: all ranks
+    /// of this communicator call it with the same lists, else Error{mismatch} on all of them. A rank in neither list gets a null
+    /// intercommunicator. Throws Error{invalid_argument} if a list is empty, or if a rank is out of range or is listed twice.
     Intercommunicator create_intercommunicator(std::span<const int> first, std::span<const int> second) const;
-    /// A communicator of the same ranks with its own messages and sequence. Collective.
+    /// Makes a communicator of the same ranks whose messages and collective operations are separate from those of this one. Collective.
     Communicator duplicate() const;
 
     struct Implementation;

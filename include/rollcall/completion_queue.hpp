@@ -1,5 +1,5 @@
 /// \file
-/// Completion queues: many requests, and one place to look for those that are done.
+/// Completion queues: they hold many requests and return each one when it has ended.
 #pragma once
 
 #include <cstddef>
@@ -16,54 +16,60 @@
 
 namespace rollcall {
 
-/// How a request ended that was in a completion queue.
+/// How a request from a completion queue ended.
 struct Completion {
-    std::uint64_t context = 0;   ///< What was given with it.
-    Received received;           ///< As Request::wait() returns it.
-    std::optional<Error> error;  ///< Why it failed, as Request::wait() throws it; nothing: it went well.
+    std::uint64_t context = 0;   ///< The number that was given to CompletionQueue::add() with the request.
+    Received received;           ///< The result, as Request::wait() returns it.
+    std::optional<Error> error;  ///< The failure, as Request::wait() throws it; nothing if the operation succeeded.
 
-    /// The context, where that was a pointer.
+    /// The context as a pointer, if add() was given a pointer.
     template <class T>
     T* pointer() const noexcept {
         return reinterpret_cast<T*>(static_cast<std::uintptr_t>(context));
     }
 };
 
-/// Requests that are under way, of one job. Each comes out once, when it is done or has failed, in the order of their ends, with a word
-/// of the program's own. How long that takes does not depend on how many others are under way.
+/// A queue of requests of one job that are under way. The queue returns each request once, when it is done or has failed, in the order in
+/// which they end, together with a number or pointer that the program gave with it (the context). The time to take one does not depend on
+/// how many others are under way.
 ///
 ///     rollcall::CompletionQueue queue(world);
 ///     for (std::size_t i = 0; i < parts.size(); ++i) queue.add(world.start_receive(parts[i], owner(i)), i);
 ///     while (queue.size() > 0) work_on(parts[queue.next().context]);
 ///
-/// Threads: any may call add() and size() at any time, also while another one waits; next(), next_for() and try_next() are called by one
-/// thread at a time.
+/// Threads: any thread may call add() and size() at any time, even while another thread waits. next(), next_for() and try_next() may be
+/// called by one thread at a time.
 ///
-/// Requests that are still in a queue when it is destroyed are abandoned, as if each were destroyed; results that nobody took are lost.
+/// Destruction: requests that are still in the queue are abandoned, as if each Request were destroyed. Results that were not taken are
+/// lost.
 class ROLLCALL_EXPORT CompletionQueue {
   public:
-    /// Of the job of this communicator; requests of its other communicators may be put in, too.
+    /// Makes an empty queue for the job of this communicator. It takes requests of all communicators of that job. Not collective.
     explicit CompletionQueue(const Communicator& communicator);
     ~CompletionQueue();
     CompletionQueue(CompletionQueue&&) noexcept;
     CompletionQueue& operator=(CompletionQueue&&) noexcept;
 
-    /// Takes the request, which is empty then. Its own deadline counts on: when that is over the request is given up, and comes out with
-    /// Error{timeout}. Throws Error{invalid_argument}, and takes nothing, when it is empty or belongs to another job.
+    /// Moves the request into the queue, and leaves `request` empty. A deadline of the request still counts: when it passes, the request is
+    /// abandoned and comes out with Error{timeout}. Throws Error{invalid_argument} and takes nothing if the request is empty or belongs to
+    /// another job.
     void add(Request&& request, std::uint64_t context = 0);
+    /// The same with a pointer as the context: Completion::pointer() returns it.
     template <class T>
     void add(Request&& request, T* context) {
         add(std::move(request), static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(context)));
     }
-    /// How many are in it, done or not.
+    /// The number of requests in the queue, done or not.
     std::size_t size() const noexcept;
 
-    /// Waits for the next one that ends. Throws Error{state} when none is in it; Error{timeout} after ROLLCALL_TIMEOUT (none by default),
-    /// and then nothing is abandoned. That a request failed is told by Completion::error, and not thrown.
+    /// Waits for the next request that ends, and takes it. Throws Error{state} if the queue is empty, and Error{timeout} after the setting
+    /// ROLLCALL_TIMEOUT (by default there is no deadline); nothing is abandoned then. The failure of a request is not thrown: it is in
+    /// Completion::error.
     Completion next();
-    /// The next one if it ends within this time, else nothing; also while none is in it.
+    /// Waits for the next request that ends, for at most `timeout`. Returns nothing if none has ended by then. It also waits while the
+    /// queue is empty, since another thread may add a request.
     std::optional<Completion> next_for(Timeout timeout);
-    /// One that has ended, or nothing. Moves things on.
+    /// Takes a request that has ended, or returns nothing, without waiting. Each call also moves data, as Job::progress() does.
     std::optional<Completion> try_next();
 
     struct Implementation;

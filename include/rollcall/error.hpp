@@ -1,5 +1,5 @@
 /// \file
-/// The one exception type of Rollcall.
+/// The exception type of Rollcall. The library reports every failure as an Error.
 #pragma once
 
 #include <cstdint>
@@ -12,28 +12,29 @@ namespace rollcall {
 
 /// What kind of failure an Error reports.
 enum class ErrorCode {
-    invalid_argument,  ///< A wrong argument; thrown before anything was sent.
-    invalid_setting,   ///< An environment variable with a wrong name or value.
-    mismatch,          ///< Ranks called different operations, roots or sizes at the same sequence number, or a value came too short.
+    invalid_argument,  ///< An argument is wrong. Thrown before anything was sent.
+    invalid_setting,   ///< An environment variable has a wrong name or value.
+    mismatch,          ///< Ranks gave different operations, roots or sizes at one place in the sequence of calls, or an object came short.
     truncated,         ///< A message was longer than the buffer it was received into.
     peer_failed,       ///< A rank that the operation depends on died or became unreachable.
     timeout,           ///< A deadline passed.
     bootstrap,         ///< The processes of the job could not find each other.
     transport,         ///< The network layer failed.
-    state,             ///< The call is not allowed in this state (for example after finalize).
+    state,             ///< The call is not allowed now, for example after Job::finalize() or in a forked child.
 };
 
-/// The lower-case name of a code, for messages and tests. Thread-safe.
+/// The name of a code in lower case, such as "peer_failed", for messages and tests. Any thread may call it.
 ROLLCALL_EXPORT const char* name(ErrorCode code) noexcept;
 
-/// Every failure Rollcall reports. `what()` is a sentence that says what failed, where, and what to do.
+/// A failure that Rollcall reports. what() is a sentence that says what failed, where, and what to do about it.
 class ROLLCALL_EXPORT Error : public std::runtime_error {
   public:
     Error(ErrorCode code, const std::string& sentence, int failed_rank = -1)
         : std::runtime_error(sentence), code_(code), failed_rank_(failed_rank) {}
 
+    /// What kind of failure it is.
     ErrorCode code() const noexcept { return code_; }
-    /// The rank (of the world communicator) that caused the failure, or -1 when no single rank did.
+    /// The rank in the world communicator that caused the failure, or -1 if no single rank did.
     int failed_rank() const noexcept { return failed_rank_; }
 
   private:

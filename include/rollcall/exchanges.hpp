@@ -1,5 +1,5 @@
 /// \file
-/// The operations of a Communicator in which all ranks have something for all: allgather and alltoall.
+/// The collective operations of a communicator in which every rank sends data to every rank: allgather and alltoall.
 #pragma once
 
 #include <cstddef>
@@ -16,17 +16,18 @@ namespace rollcall {
 
 class Communicator;
 
-/// A part of Communicator, which says all that holds for its operations. Each has three forms: the call, start_ (a request), and plan_ (an
-/// operation that is repeated, see Plan; collective).
+/// The part of Communicator (communicator.hpp) that has allgather and alltoall. The rules there for data, forms (x(), start_x(), plan_x()),
+/// threads, deadlines and errors hold here. In the forms without Blocks all ranks give the same size, else Error{mismatch}. It may be 0.
 class ROLLCALL_EXPORT Exchanges {
   public:
-    /// Collects the blocks of all ranks, of `bytes` bytes each, at all ranks, in rank order (MPI_Allgather). `block` is this rank's block,
-    /// and may be its place in `data`. Any size (0 too). Returns when this rank has all blocks, and its own has left.
+    /// Collects the blocks of all ranks on all ranks, in rank order (MPI_Allgather). Each block has `bytes` bytes. `block` is this rank's
+    /// block, and may be its place in `data`. `data` has room for size() blocks. The call returns when this rank has all blocks and its own
+    /// block has left.
     void allgather(ConstBytePointer block, BytePointer data, std::uint64_t bytes, const CollectiveOptions& options = {}) const;
     Request start_allgather(ConstBytePointer block, BytePointer data, std::uint64_t bytes, const CollectiveOptions& options = {}) const;
     Plan plan_allgather(ConstBytePointer block, BytePointer data, std::uint64_t bytes, const PlanOptions& options = {}) const;
-    /// The same with ranges: `block` is one element or a range of elements, and says the size of a block; `data` must have as many elements
-    /// as all blocks together, else Error{invalid_argument}.
+    /// Allgather with ranges. `block` is one element or a range of elements, and its length is the size of a block. `data` must have as
+    /// many elements as all blocks together, else Error{invalid_argument}.
     template <Readable B, detail::WritableDataOf<B> D>
     void allgather(B&& block, D&& data, const CollectiveOptions& options = {}) const {
         const auto all = detail::elements_of(data);
@@ -48,8 +49,8 @@ class ROLLCALL_EXPORT Exchanges {
         check_all(all.size(), one.size(), "plan_allgather");
         return plan_allgather(detail::memory(one), detail::memory(all), one.size_bytes(), options);
     }
-    /// In place: each rank's block stands where it belongs in `data`. A block is the n-th part of the elements; Error{invalid_argument}
-    /// when they are no multiple of the number of ranks.
+    /// Allgather in place: each rank's block already lies at its place in `data`. The elements of `data` are divided into size() equal
+    /// blocks. Throws Error{invalid_argument} if their number is not a multiple of size().
     template <Writable D>
     void allgather(D&& data, const CollectiveOptions& options = {}) const {
         const auto all = detail::elements_of(data);
@@ -69,11 +70,13 @@ class ROLLCALL_EXPORT Exchanges {
         return plan_allgather(detail::memory(one), detail::memory(all), one.size_bytes(), options);
     }
 
-    /// Blocks of own sizes (MPI_Allgatherv): `blocks` says on all ranks where each block goes in `data`. There they must not overlap; what
-    /// is between them stays as it was. All ranks give the same counts: else Error{mismatch} on all of them, which names two that differ,
-    /// and whose block it is that they count differently, where it is one alone. Offsets are each rank's own. Error{invalid_argument} when
-    /// the numbers are not as many as ranks, negative, or lead out of `data`, or when the own block has another size. All ranks must call
-    /// this form: which algorithm runs depends on it.
+    /// Allgather with blocks of different sizes (MPI_Allgatherv). On each rank `blocks` says where the block of every rank goes in `data`.
+    /// The blocks must not overlap there, and what lies between them stays as it was. All ranks must call this form, because the choice of
+    /// algorithm depends on it. They must give the same counts; their offsets may differ. See Blocks (blocks.hpp).
+    ///
+    /// Throws Error{mismatch} on all ranks if counts differ. It names two ranks that differ and, if they differ in one block only, the rank
+    /// whose block that is. Throws Error{invalid_argument} if `blocks` has not one number for each rank, has a negative number, describes a
+    /// block outside `data`, or gives this rank's block another size than it has.
     void allgather(ConstBytePointer block, std::uint64_t bytes, BytePointer data, const Blocks& blocks,
                    const CollectiveOptions& options = {}) const;
     Request start_allgather(ConstBytePointer block, std::uint64_t bytes, BytePointer data, const Blocks& blocks,
@@ -98,7 +101,7 @@ class ROLLCALL_EXPORT Exchanges {
         const auto one = detail::block_of<D>(block);
         return plan_allgather(detail::memory(one), one.size_bytes(), detail::memory(all), detail::among(blocks, all), options);
     }
-    /// In place: each rank's block stands where `blocks` says.
+    /// Allgather in place with blocks of different sizes: each rank's block already lies in `data` where `blocks` says.
     template <Writable D>
     void allgather(D&& data, const Blocks& blocks, const CollectiveOptions& options = {}) const {
         const auto all = detail::elements_of(data);
@@ -115,14 +118,14 @@ class ROLLCALL_EXPORT Exchanges {
         return plan_allgather_in_place(detail::memory(all), detail::among(blocks, all), options);
     }
 
-    /// Each rank has a block for each (MPI_Alltoall): block r of `data`, of `bytes` bytes, goes to rank r, and becomes block s of its
-    /// `result` where it comes from rank s. The two must not overlap (Error{invalid_argument} where they begin at the same place). Any size
-    /// (0 too). Returns when this rank has all its blocks, and those for others have left.
+    /// Sends a block from each rank to each rank (MPI_Alltoall). Block r of `data` on rank s becomes block s of `result` on rank r. Each
+    /// block has `bytes` bytes, and both buffers have size() blocks. They must not overlap; Error{invalid_argument} if they begin at the
+    /// same address. The call returns when this rank has all its blocks and the blocks for other ranks have left.
     void alltoall(ConstBytePointer data, BytePointer result, std::uint64_t bytes, const CollectiveOptions& options = {}) const;
     Request start_alltoall(ConstBytePointer data, BytePointer result, std::uint64_t bytes, const CollectiveOptions& options = {}) const;
     Plan plan_alltoall(ConstBytePointer data, BytePointer result, std::uint64_t bytes, const PlanOptions& options = {}) const;
-    /// The same with ranges: a block is the n-th part of the elements. Error{invalid_argument} when they are no multiple of the number of
-    /// ranks, or when `result` has not as many.
+    /// Alltoall with ranges. The elements of `data` are divided into size() equal blocks. Throws Error{invalid_argument} if their number is
+    /// not a multiple of size(), or if `result` has another number of elements.
     template <Readable D, detail::WritableResultOf<D> R>
     void alltoall(D&& data, R&& result, const CollectiveOptions& options = {}) const {
         const auto from = detail::elements_of(data);
@@ -145,9 +148,10 @@ class ROLLCALL_EXPORT Exchanges {
         return plan_alltoall(detail::memory(from), detail::memory(into), one * sizeof(detail::Element<D>), options);
     }
 
-    /// Blocks of own sizes (MPI_Alltoallv): `to_send` says where the block for each rank is in `data`, `to_receive` where that of each rank
-    /// goes in `result`. What is written must not overlap. A rank that counts for another one what that one does not send is told so, with
-    /// all ranks: Error{mismatch}. Error{invalid_argument} as for allgather(), and when the own block has two sizes.
+    /// Alltoall with blocks of different sizes (MPI_Alltoallv). `to_send` says where the block for each rank is in `data`; `to_receive`
+    /// says where the block from each rank goes in `result`. Blocks must not overlap in `result`. All ranks must call this form. Throws
+    /// Error{mismatch} on all ranks if a rank expects another size from a rank than that rank sends. Throws Error{invalid_argument} as the
+    /// allgather() with Blocks does, and if the two lists give this rank's block to itself different sizes.
     void alltoall(ConstBytePointer data, const Blocks& to_send, BytePointer result, const Blocks& to_receive,
                   const CollectiveOptions& options = {}) const;
     Request start_alltoall(ConstBytePointer data, const Blocks& to_send, BytePointer result, const Blocks& to_receive,
@@ -183,7 +187,7 @@ class ROLLCALL_EXPORT Exchanges {
 
     void check_all(std::size_t all, std::size_t one, const char* operation) const;
     std::size_t block_of_both(std::size_t data, std::size_t result, const char* operation) const;
-    /// Of so many elements, how many are a rank's; and where those of this one begin.
+    /// The number of elements in a rank's block, of `all` elements; and the first element of this rank's block.
     std::size_t share(std::size_t all) const;
     std::size_t own_part(std::size_t all, const char* operation) const;
     void allgather_in_place(void* data, const Blocks& blocks, const CollectiveOptions& options) const;

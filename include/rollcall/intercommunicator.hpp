@@ -1,5 +1,5 @@
 /// \file
-/// Intercommunicators: two groups of ranks that exchange data.
+/// Intercommunicators: two groups of ranks, each of which sends data to the other.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,17 @@
 
 namespace rollcall {
 
-/// A root in the group of the rank that calls, and one in the other group. All ranks name the same one: those of its group as Mine, the
-/// others as Theirs.
+/// The root of an operation, if it is in the group of the rank that calls. `rank` is its rank in that group. All ranks name the same root:
+/// the ranks of its group as Mine, the ranks of the other group as Theirs.
 struct Mine {
     int rank;
 };
+/// The root of an operation, if it is in the other group. `rank` is its rank in that group.
 struct Theirs {
     int rank;
 };
 
+/// The root of an operation between two groups: Mine{rank} or Theirs{rank}.
 class IntergroupRoot {
   public:
     constexpr IntergroupRoot(Mine root) noexcept : rank_(root.rank), is_mine_(true) {}
@@ -43,11 +45,11 @@ namespace detail {
 
 enum class IntergroupOperation : std::uint8_t { broadcast, scatter, gather, reduce, allreduce, allgather, alltoall };
 
-/// What a function was given. Bytes of which there are none to read or to write are not looked at.
+/// The arguments of a call. A buffer that this rank has no use for is not looked at.
 struct IntergroupCall {
     IntergroupOperation operation;
-    const void* own = nullptr;  ///< Read.
-    void* other = nullptr;      ///< Written; with a root, the same as `own`, or null if that is const.
+    const void* own = nullptr;  ///< What is read.
+    void* other = nullptr;      ///< What is written. With a root: the same as `own`, or null if that is const.
     std::uint64_t own_bytes = 0, other_bytes = 0;
     std::optional<IntergroupRoot> root = {};
     const Blocks* blocks = nullptr;
@@ -57,12 +59,14 @@ struct IntergroupCall {
 
 }  // namespace detail
 
-/// A handle to two groups of ranks that have no rank in common; copies refer to the same. A default-constructed one is null. Collective
-/// functions move data from one group to the other. All ranks of both groups call them, in the same order, one at a time. Threads and
-/// errors as with Communicator. (MPI: intercommunicators, chapter 7.6; the operations are those of section 6.2.3.)
+/// A handle to two groups of ranks that have no rank in common. Copies refer to the same groups. A default-constructed handle is null.
+/// Communicator::create_intercommunicator() makes them. Point-to-point messages and collective operations go from one group to the other.
+/// (MPI: intercommunicators, chapter 7.6; the operations are those of section 6.2.3.)
 ///
-/// Data are objects, ranges of elements, or bytes (void*, std::byte*, characters) with their number, as in Communicator. start_ functions
-/// give a request, and take no temporaries but views: what they are given must stay until the operation is done. There are no plans.
+/// The rules in Communicator (communicator.hpp) for data, threads, deadlines and errors hold here. All ranks of both groups must make the
+/// same collective calls, in the same order, one at a time. Each collective operation has two forms: x() returns when this rank's part is
+/// done, and start_x() returns at once with a Request. There are no plans. start_ functions refuse temporaries that are not views, because
+/// the data must stay in place until the operation is done.
 class ROLLCALL_EXPORT Intercommunicator {
   public:
     Intercommunicator();
@@ -72,44 +76,51 @@ class ROLLCALL_EXPORT Intercommunicator {
     Intercommunicator& operator=(const Intercommunicator&);
     Intercommunicator& operator=(Intercommunicator&&) noexcept;
 
-    /// False: null, as create_intercommunicator() gives to ranks of neither group. Anything else called on it throws Error{state}.
+    /// False if this is null, as create_intercommunicator() gives it to ranks in neither group. Any other call on it throws Error{state}.
     explicit operator bool() const noexcept { return implementation_ != nullptr; }
-    /// Of the group of this rank.
+    /// The rank of this process in its own group.
     int rank() const;
+    /// The number of ranks in the group of this rank.
     int size() const;
-    /// Of the other group.
+    /// The number of ranks in the other group.
     int remote_size() const;
+    /// The name of this intercommunicator in error messages.
     const std::string& name() const;
-    /// The group of this rank, as a communicator of its own: its messages and operations are apart from those between the groups.
+    /// A communicator of the group of this rank. Its messages and operations are separate from those between the groups.
     const Communicator& local() const;
-    /// The rank that a rank of the other group has in the world communicator.
+    /// The rank in the world communicator of rank `rank` of the other group.
     int remote_world_rank(int rank) const;
 
-    /// A communicator of both groups: the ranks of the first group come first, in their order. Collective.
+    /// Makes a communicator of both groups. The ranks of the first group come first; each group keeps its order. Collective.
     Communicator merge() const;
 
     // --- point to point: with ranks of the other group ---------------------------------------------------------------
-    // As those of Communicator: tags, order, early data, deadlines.
+    // These behave as the functions of Communicator with the same names; `to` and `from` are ranks of the other group.
 
+    /// Sends `data` to a rank of the other group. Returns when the buffer may be used again.
     void send(ConstBytePointer data, std::uint64_t bytes, int to, Tag tag = 0, std::optional<Timeout> timeout = {}) const;
     template <detail::Message D>
     void send(D&& data, int to, Tag tag = 0, std::optional<Timeout> timeout = {}) const {
         both().send(data, remote(to, "send"), tag, timeout);
     }
+    /// Receives the next message with this tag from a rank of the other group, and returns its size.
     Received receive(BytePointer data, std::uint64_t bytes, int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const;
     template <detail::WritableMessage D>
     Received receive(D&& data, int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const {
         return both().receive(data, remote(from, "receive"), tag, timeout);
     }
+    /// Receives one object from a rank of the other group, and returns it.
     template <Transferable T>
     T receive(int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const {
         return both().template receive<T>(remote(from, "receive"), tag, timeout);
     }
+    /// Starts a send to a rank of the other group.
     Request start_send(ConstBytePointer data, std::uint64_t bytes, int to, Tag tag = 0, std::optional<Timeout> timeout = {}) const;
     template <detail::LastingMessage D>
     Request start_send(D&& data, int to, Tag tag = 0, std::optional<Timeout> timeout = {}) const {
         return both().start_send(data, remote(to, "start_send"), tag, timeout);
     }
+    /// Starts a receive from a rank of the other group.
     Request start_receive(BytePointer data, std::uint64_t bytes, int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const;
     template <detail::WritableMessage D>
     Request start_receive(D&& data, int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const {
@@ -118,14 +129,15 @@ class ROLLCALL_EXPORT Intercommunicator {
 
     // --- collective --------------------------------------------------------------------------------------------------
 
-    /// Returns on each rank after all ranks of both groups have called it.
+    /// Returns on a rank only after all ranks of both groups have called it.
     void barrier(const CollectiveOptions& options = {}) const;
     Request start_barrier(const CollectiveOptions& options = {}) const;
 
-    // With a root, one buffer each: what it is depends on who calls. The other ranks of the root's group have no part in it: theirs is not
-    // looked at, and may be {}.
+    // Operations with a root (broadcast, scatter, gather, reduce) take one buffer. Its meaning depends on the rank that calls. The ranks of
+    // the root's group other than the root take no part: their buffer is not looked at and may be {}. Throws Error{invalid_argument} if a
+    // buffer that would be written is const.
 
-    /// From the root to all ranks of the other group: read at the root, written in the other group.
+    /// Sends `data` from the root to all ranks of the other group. It is read at the root and written in the other group.
     void broadcast(BytePointer data, std::uint64_t bytes, IntergroupRoot root, const CollectiveOptions& options = {}) const {
         call(rooted(detail::IntergroupOperation::broadcast, data.get(), data.get(), bytes, root), options);
     }
@@ -138,8 +150,9 @@ class ROLLCALL_EXPORT Intercommunicator {
         return start(rooted_range(detail::IntergroupOperation::broadcast, data, root), options);
     }
 
-    /// At the root: a block for each rank of the other group, in their order. In the other group: where this rank's block goes. All blocks
-    /// have one size; `bytes` is that of what is given.
+    /// Sends each rank of the other group its block of the root's data. At the root `data` has one block for each rank of the other group,
+    /// in rank order. In the other group `data` is where this rank's block goes. All blocks have the same size. `bytes` is the size of
+    /// `data`: of all blocks at the root, of one block in the other group.
     void scatter(BytePointer data, std::uint64_t bytes, IntergroupRoot root, const CollectiveOptions& options = {}) const {
         call(rooted(detail::IntergroupOperation::scatter, data.get(), data.get(), bytes, root), options);
     }
@@ -152,7 +165,8 @@ class ROLLCALL_EXPORT Intercommunicator {
         return start(rooted_range(detail::IntergroupOperation::scatter, data, root), options);
     }
 
-    /// In the other group: this rank's block. At the root: where the blocks of all ranks of the other group go, in their order.
+    /// Collects the blocks of the other group at the root. In the other group `data` is this rank's block. At the root `data` is where the
+    /// blocks of all ranks of the other group go, in rank order. All blocks have the same size, and `bytes` is the size of `data`.
     void gather(BytePointer data, std::uint64_t bytes, IntergroupRoot root, const CollectiveOptions& options = {}) const {
         call(rooted(detail::IntergroupOperation::gather, data.get(), data.get(), bytes, root), options);
     }
@@ -165,8 +179,9 @@ class ROLLCALL_EXPORT Intercommunicator {
         return start(rooted_range(detail::IntergroupOperation::gather, data, root), options);
     }
 
-    /// In the other group: the elements that this rank brings. At the root: where what they make goes, as many. They are combined in rank
-    /// order. `function` as in Communicator::reduce(). All ranks give elements of one type, those without a part in it, too.
+    /// Combines the elements of the other group at the root, in rank order. In the other group `data` has the elements that this rank
+    /// brings. At the root `data` is where the result goes, with as many elements. `function` is an operator or function as in
+    /// Communicator::reduce(). All ranks give elements of the same type, including those that take no part.
     template <Readable D>
     void reduce(D&& data, const auto& function, IntergroupRoot root, const CollectiveOptions& options = {}) const {
         call(reduced_range(data, function, root), options);
@@ -176,7 +191,8 @@ class ROLLCALL_EXPORT Intercommunicator {
         return start(reduced_range(data, function, root), options);
     }
 
-    /// Each rank gets what the elements of the other group's ranks make, combined in rank order. All ranks of both groups bring as many.
+    /// Combines the elements of each group in rank order, and gives the result to all ranks of the other group. All ranks of both groups
+    /// bring the same number of elements, and `result` has as many as `contribution`, else Error{invalid_argument}.
     template <Readable C, detail::WritableResultOf<C> D>
     void allreduce(C&& contribution, D&& result, const auto& function, const CollectiveOptions& options = {}) const {
         call(reduced(contribution, result, function), options);
@@ -186,9 +202,10 @@ class ROLLCALL_EXPORT Intercommunicator {
         return start(reduced(contribution, result, function), options);
     }
 
-    /// Each rank gets the blocks of all ranks of the other group, in their order. `block` is this rank's own. The blocks of a group have
-    /// one size; those of the two groups may differ, and may be empty. (Kang, Träff et al., "Scalable algorithms for MPI intergroup
-    /// allgather and allgatherv".) `all_bytes` is of all of them together: remote_size() times a block, else Error{invalid_argument}.
+    /// Gives each rank the blocks of all ranks of the other group, in rank order, in `all`. `block` is this rank's own block, of `bytes`
+    /// bytes. All blocks of a group have the same size. The sizes of the two groups may differ, and may be 0. `all_bytes` is the size of
+    /// `all`, a multiple of remote_size(), else Error{invalid_argument}: remote_size() times the block size of the other group.
+    /// (Kang, Träff et al., "Scalable algorithms for MPI intergroup allgather and allgatherv".)
     void allgather(ConstBytePointer block, std::uint64_t bytes, BytePointer all, std::uint64_t all_bytes,
                    const CollectiveOptions& options = {}) const {
         call({detail::IntergroupOperation::allgather, block.get(), all.get(), bytes, all_bytes}, options);
@@ -201,8 +218,8 @@ class ROLLCALL_EXPORT Intercommunicator {
     Request start_allgather(B&& block, D&& all, const CollectiveOptions& options = {}) const {
         return start(exchanged<D>(detail::IntergroupOperation::allgather, block, all), options);
     }
-    /// Blocks of own sizes: `blocks` says where the block of each rank of the other group goes in `all`. Every rank gives the sizes that
-    /// the ranks of the other group have: else Error{mismatch} on all.
+    /// Allgather with blocks of different sizes. `blocks` says where the block of each rank of the other group goes in `all`. The sizes
+    /// that a rank gives must be those of the blocks of the other group, else Error{mismatch} on all ranks.
     template <Readable B, detail::WritableDataOf<B> D>
     void allgather(B&& block, D&& all, const Blocks& blocks, const CollectiveOptions& options = {}) const {
         const Blocks placed = detail::among(blocks, detail::elements_of(all));
@@ -218,7 +235,10 @@ class ROLLCALL_EXPORT Intercommunicator {
         return start(call_of_blocks, options);
     }
 
-    /// `blocks` has a block for each rank of the other group, `all` gets one of each, in their order. Sizes as with allgather.
+    /// Sends a block from each rank to each rank of the other group. `blocks`, of `bytes` bytes, has a block for each rank of the other
+    /// group, in rank order. `all`, of `all_bytes` bytes, gets a block from each of them, in rank order. All blocks that a group sends have
+    /// the same size. The sizes of the two groups may differ, and may be 0. `bytes` and `all_bytes` are multiples of remote_size(), else
+    /// Error{invalid_argument}.
     void alltoall(ConstBytePointer blocks, std::uint64_t bytes, BytePointer all, std::uint64_t all_bytes,
                   const CollectiveOptions& options = {}) const {
         call({detail::IntergroupOperation::alltoall, blocks.get(), all.get(), bytes, all_bytes}, options);
@@ -238,7 +258,7 @@ class ROLLCALL_EXPORT Intercommunicator {
     explicit Intercommunicator(std::shared_ptr<Implementation> implementation) noexcept;
     const Implementation& checked() const;
     const Communicator& both() const;
-    /// The rank that one of the other group has in both().
+    /// The rank in both() of rank `rank` of the other group.
     int remote(int rank, const char* function) const;
 
     static detail::IntergroupCall rooted(detail::IntergroupOperation operation, const void* read, void* written, std::uint64_t bytes,

@@ -1,5 +1,5 @@
 /// \file
-/// The job: this process's membership in it, from its start to its end.
+/// The job: how a process joins the other processes of a parallel program, and leaves them at the end.
 #pragma once
 
 #include <chrono>
@@ -14,95 +14,110 @@
 
 namespace rollcall {
 
-/// What a background thread has done, for those who want to know what it costs.
+/// What the background thread has done so far, to see what it costs. All values count from the start of the job.
 struct ProgressStatistics {
-    Nanoseconds background_cpu_time = 0;     ///< CPU time of the background thread.
-    std::uint64_t background_looks = 0;      ///< Times it woke.
-    std::uint64_t background_takeovers = 0;  ///< Times it found something to do while the application did not look.
-    std::uint64_t background_parks = 0;      ///< Times it went to sleep until something comes.
-    std::uint64_t caller_sleeps = 0;         ///< Times a waiting caller went to sleep.
-    std::uint64_t landing_peak_bytes = 0;    ///< Most early data held at a time.
+    Nanoseconds background_cpu_time = 0;     ///< CPU time of the background thread, in nanoseconds.
+    std::uint64_t background_looks = 0;      ///< How often the background thread woke.
+    std::uint64_t background_takeovers = 0;  ///< How often it found work while the application was not calling the library.
+    std::uint64_t background_parks = 0;      ///< How often it went to sleep until something arrives.
+    std::uint64_t caller_sleeps = 0;         ///< How often a thread that waited in a call went to sleep.
+    std::uint64_t landing_peak_bytes = 0;    ///< The most bytes of early data held at one time.
 };
 
-/// Joins the job this process was started for, and leaves it when destroyed. A process that was started by no launcher
-/// is a job of one rank. Settings come from the environment (`rollcall info` lists them).
+/// The membership of this process in its job. The constructor joins the job for which this process was started; the destructor leaves it. A
+/// process that no launcher started is a job of one rank. Settings come from the environment (`rollcall info` lists them).
 ///
-/// Construction and finalize() are collective over the job. Throws Error{bootstrap, transport, invalid_setting}.
+/// Construction and finalize() are collective over the job: all ranks must call them.
 ///
-/// A process that the rank forks is no rank: in it all calls on the job and on what came from it throw Error{state}, and destructors do
-/// nothing. It may join a job of its own, if somebody starts one for it.
+/// A child process that a rank forks is not a rank. In the child, calls that communicate through the job, or through what was made from it,
+/// throw Error{state}, and destructors do nothing. The child may join another job if it is started for one.
 class ROLLCALL_EXPORT Job {
   public:
-    /// Throws Error{state} too when this process has joined the job it was started for already: parts of a program share one Job.
+    /// Joins the job for which this process was started. Throws Error{bootstrap, transport, invalid_setting}; and Error{state} if this
+    /// process has already joined that job: the parts of a program share one Job.
     Job();
-    /// Joins the job of a program that starts its processes itself (start.hpp). Throws Error{bootstrap, transport,
-    /// invalid_setting, invalid_argument}, Error{timeout} naming the ranks that have not come within ROLLCALL_LAUNCH_TIMEOUT.
+    /// Joins the job of a program that starts its processes itself (start.hpp). Throws Error{bootstrap, transport, invalid_setting};
+    /// Error{invalid_argument} if the embedding is wrong; and Error{timeout}, which names the missing ranks, if not all ranks have come
+    /// within ROLLCALL_LAUNCH_TIMEOUT.
     explicit Job(const Embedding& embedding);
-    /// finalize(), unless an exception is being thrown: then the job is left at once, and the other ranks are told that
-    /// this one died. A failure is logged, and so is what was still under way; the job is left also then. Who must know whether all
-    /// ranks came to the end calls finalize().
+    /// Leaves the job as finalize() does. If an exception is being thrown, it leaves at once instead, and the other ranks learn that this
+    /// rank died. The destructor throws nothing: a failure, or an operation that was still under way, is logged, and the job is left
+    /// anyway. A program that must know whether all ranks came to the end calls finalize().
     ~Job();
     Job(const Job&) = delete;
     Job& operator=(const Job&) = delete;
 
-    /// All ranks of the job.
+    /// The world communicator, which has all ranks of the job. It lives as long as the job.
     const Communicator& world() const;
+    /// The rank of this process in world(), from 0 to size() - 1.
     int rank() const;
+    /// The number of ranks in the job.
     int size() const;
-    /// What started this process, for people: "rollcall run", "srun (Slurm)", "Open MPI's mpirun" and so on, as `rollcall info`
-    /// says it (docs/launching.md has all of them); "alone": nothing did.
+    /// What started this process, as a text for people: "rollcall run", "srun (Slurm)", "Open MPI's mpirun" and so on, the same text as in
+    /// `rollcall info` (docs/launching.md lists all of them). "alone" if nothing started it.
     std::string started_by() const;
-    /// What data moves over, for people.
+    /// What carries the data (the transport), as a text for people.
     std::string transport_description() const;
 
     // --- time ---------------------------------------------------------------------------------------------------------
-    // Each host counts time by a clock of its own (CLOCK_MONOTONIC). *Job time* is that of rank 0: ranks on its host have it from
-    // the start, others estimate it once clocks have been synchronised; until then it is their own. Times in nanoseconds. Any thread.
+    // Each host has a clock of its own (CLOCK_MONOTONIC). *Job time* is the clock of rank 0. Ranks on the host of rank 0 know job time from
+    // the start. Ranks on other hosts estimate it once the clocks have been synchronised; until then their job time is their own clock.
+    // All times are in nanoseconds. Any thread may ask for them.
 
-    /// Finds out how the clocks of all hosts go beside that of rank 0, and how they drift. Collective, as the operations of
-    /// world() are, and one of them. Without a message, and 0, where the job is on one host.
+    /// Measures how the clock of each host differs from the clock of rank 0, and how it drifts. Collective: it counts as an operation of
+    /// world(), whose rules for threads and order hold. If the job is on one host, it sends no message and returns 0.
     ///
-    /// Cost: log2(hosts) rounds, rounded up, of one `window` each, in which pairs of hosts exchange small messages all the time.
-    /// Result: how far this rank's job time may be off at most, whatever way the messages lost their time on: the sum of the
-    /// shortest round trips from each host to the next on the way to rank 0. Usually it is a tenth of that. As time goes
-    /// on the error grows by some microseconds a second, the less the longer the window was; so repeat it when more than seconds
-    /// have passed and microseconds count. When it is repeated, the drift is taken from the time in between, and becomes exact.
-    /// Throws Error{invalid_argument} when the window is not above 0, and what collective operations do.
+    /// Cost: log2(hosts) rounds, rounded up. Each round takes one `window`, during which pairs of hosts exchange small messages all the
+    /// time.
+    ///
+    /// Returns the largest possible error of this rank's job time, in nanoseconds, in whichever direction the messages were delayed. It is
+    /// the sum of the shortest round trips between the hosts on the way to rank 0. The actual error is usually a tenth of that.
+    ///
+    /// The error grows by some microseconds each second, and less after a longer window. Repeat the call when seconds have passed and
+    /// microseconds matter. A repeated call computes the drift from the time since the last one, which makes the drift exact.
+    ///
+    /// Throws Error{invalid_argument} if the window is not above 0, and the errors of collective operations.
     Nanoseconds synchronize_clocks(std::chrono::nanoseconds window = kClockWindow);
-    /// What a plan takes when it has to synchronise the clocks of its ranks (see Plan).
+    /// The default window. A plan uses it when it must synchronise the clocks of its ranks (see Plan).
     static constexpr std::chrono::nanoseconds kClockWindow = std::chrono::milliseconds(30);
 
-    /// Job time now.
+    /// The job time now.
     Nanoseconds time() const;
-    /// Job time when CLOCK_MONOTONIC of this host shows `local`; and the way back.
+    /// The job time at the moment when CLOCK_MONOTONIC of this host shows `local`.
     Nanoseconds time_at(Nanoseconds local) const;
+    /// What CLOCK_MONOTONIC of this host shows at the job time `job`. The inverse of time_at().
     Nanoseconds local_time_at(Nanoseconds job) const;
 
-    /// Ends communication in good order: waits for all ranks, then closes connections. Called by the destructor if the program
-    /// does not. When it returns, all ranks have come to the end; after that it does nothing.
+    /// Ends communication in good order: waits for all ranks, then closes the connections. The destructor calls it if the program has not.
+    /// When it returns, all ranks have come to the end. A later call does nothing. Collective over the job.
     ///
-    /// Throws Error{state}, before anything is closed, when something is still under way on this rank: requests, iterations of plans,
-    /// calls of other threads; it says how many. Then nothing has changed, for nobody, and it can be called again.
-    /// Throws Error{timeout} when the others have not come within ROLLCALL_TIMEOUT, Error{peer_failed} at once when a rank has
-    /// died, also if other calls have said so; the job is left also then.
+    /// Throws Error{state} if requests, iterations of plans or calls of other threads are still under way on this rank; the error says how
+    /// many. Nothing has changed on any rank then, and finalize() may be called again.
+    ///
+    /// Throws Error{timeout} if the other ranks have not come within ROLLCALL_TIMEOUT, and Error{peer_failed} at once if a rank has died,
+    /// even if an earlier call has already reported that death. The job is left in both cases.
     void finalize();
-    /// Ends the whole job with this exit code, from 1 to 255; any other, which an exit status could not carry or which would look like
-    /// success, becomes 255. `why` is printed by who started it. Does not return.
+    /// Ends the whole job, all ranks, and does not return. `code` is the exit code, from 1 to 255; any other code becomes 255, because an
+    /// exit status could not carry it or because it would look like success. Whatever started the job prints `why`.
     [[noreturn]] void abort(int code, std::string_view why);
 
     // --- progress -----------------------------------------------------------------------------------------------------
-    // By default a background thread moves data while the application does not call. With ROLLCALL_PROGRESS=host there is
-    // none, and the program calls progress() from its own loop.
+    // By default a background thread moves data while the application is not calling the library. With ROLLCALL_PROGRESS=host there is no
+    // such thread, and the program calls progress() from its own loop.
 
-    /// Moves what can move, without waiting. Returns whether anything happened. Any thread.
+    /// Moves whatever data can be moved now, without waiting. Returns whether anything happened. Any thread may call it.
     bool progress();
-    /// For an event loop (one in a process): a descriptor to poll for reading after prepare_to_sleep() returned true; then call progress().
-    /// When it returned false, something is there or has ended since it was last called: test the requests again.
+    /// A file descriptor for the program's event loop, of which there may be one in a process. Call prepare_to_sleep(); if it returns true,
+    /// poll this descriptor for reading, then call progress(). Throws Error{state} if the process has no file descriptors left.
     int progress_descriptor() const;
+    /// Asks whether the event loop may sleep on progress_descriptor(). False: something has arrived, or an operation has ended since the
+    /// last call of this function, so test the requests again before sleeping.
     bool prepare_to_sleep();
-    /// The background thread keeps away until resumed. Calls nest.
+    /// Stops the background thread from moving data until resume_background() is called. Calls nest: each one needs its own resume.
     void pause_background();
+    /// Ends one pause_background().
     void resume_background();
+    /// What the background thread has done up to now.
     ProgressStatistics progress_statistics() const;
 
     struct Implementation;

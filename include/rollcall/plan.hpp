@@ -1,5 +1,5 @@
 /// \file
-/// Plans: collective operations that a program repeats, and of which it tells beforehand when it will come to them.
+/// Plans: collective operations that a program repeats, and for which it can announce in advance when it will call them.
 #pragma once
 
 #include <cstdint>
@@ -13,38 +13,45 @@
 
 namespace rollcall {
 
-/// How the end of a compute phase is predicted. A rank that has no phase to learn from yet predicts from its edges, as
-/// edge_linear does.
+/// How the end of a compute phase is predicted, and with it the arrival of the rank at the operation. The last three kinds use the lengths
+/// of earlier phases; in the first phase, which has none before it, they predict from the edges as edge_linear does.
+/// Sources: J. Proficz, "Process arrival pattern aware algorithms for acceleration of scatter and gather operations", Cluster Computing
+/// 2020, section 3 (edges); P. Marendic et al., "A novel MPI reduction algorithm resilient to imbalances in process arrival times", 2016
+/// (averages of earlier phases).
 enum class Predictor : std::uint8_t {
-    edge_linear,     ///< From the latest edge: begin + (edge - begin) / fraction (Proficz 2020, section 3).
-    last,            ///< As long as the last phase.
-    moving_average,  ///< As long as the last eight phases, on average.
-    exponential,     ///< As long as phases were, an older one counting 3/4 of the next newer one.
+    edge_linear,     ///< From the latest edge: the phase ends at begin + (edge - begin) / fraction.
+    last,            ///< The phase takes as long as the last one.
+    moving_average,  ///< The phase takes as long as the average of the last eight, or of all while there are fewer.
+    exponential,     ///< The phase takes as long as a weighted average: each phase counts 3/4 of the next newer one.
 };
 
-/// How a plan is carried out. All ranks must say the same, but for the deadline and the predictor.
+/// How a plan is carried out. All ranks must give the same algorithm and segment size; the deadline and the predictor may differ.
 struct PlanOptions {
-    /// A name or alias of `rollcall info --algorithms`; empty: the setting of the operation, by default `auto`.
+    /// A name or alias that `rollcall info --algorithms` lists. Empty: the setting of the operation, which is `auto` by default.
     std::string_view algorithm;
-    /// As in CollectiveOptions.
+    /// The size of a piece in bytes, as in CollectiveOptions.
     std::optional<std::uint64_t> segment_bytes;
-    /// Deadline of run() and wait(), counted from there; nothing: the setting ROLLCALL_TIMEOUT.
+    /// The deadline of each run() and wait(), counted from that call. Nothing: the setting ROLLCALL_TIMEOUT.
     std::optional<Timeout> timeout;
+    /// How this rank predicts its own arrivals.
     Predictor predictor = Predictor::edge_linear;
 };
 
-/// The times of one call on this rank: of CLOCK_MONOTONIC where the communicator is on one host; on several hosts of the
-/// clock that its ranks have agreed on: job time (see Job::time()), or, if a plan was made before clocks were synchronised for the job,
-/// that of rank 0 of the communicator. Where clocks were never synchronised, of this host's.
+/// The times of one call on this rank, in nanoseconds.
+///
+/// If the communicator is on one host, they are times of CLOCK_MONOTONIC. If it is on several hosts, they are times of the clock that its
+/// ranks have agreed on. That is job time (see Job::time()) or, if a plan was made before the clocks of the job were synchronised, the
+/// clock of rank 0 of the communicator. If clocks were never synchronised, they are times of this host's clock.
 struct CallRecord {
-    Nanoseconds arrival = 0;     ///< When it was called.
-    Nanoseconds first_data = 0;  ///< When data of another rank was first there; 0: never.
-    Nanoseconds exit = 0;        ///< When it was done.
-    Nanoseconds predicted = 0;   ///< Plans: when this rank's arrival was last predicted to be; 0: never.
+    Nanoseconds arrival = 0;     ///< When this rank called the operation.
+    Nanoseconds first_data = 0;  ///< When data of another rank first arrived; 0 if none did.
+    Nanoseconds exit = 0;        ///< When this rank's part was done.
+    Nanoseconds predicted = 0;   ///< For plans: the last prediction of this rank's arrival; 0 if there was none.
 };
 
-/// A collective operation bound to a place in the program: its buffers, its root and its algorithm are known before the
-/// ranks arrive there, and so is, roughly, when they will. Made by the plan_ functions of Communicator.
+/// A collective operation that a program repeats at one place, for example once in each iteration of a loop. The buffers, the root and the
+/// algorithm are known before the ranks call it (arrive), and so is, roughly, the time when each rank will arrive. The plan_ functions of
+/// Communicator make plans. A plan can be moved but not copied.
 ///
 ///     auto plan = world.plan_gather(block, data, root);
 ///     for (...) {
@@ -55,51 +62,59 @@ struct CallRecord {
 ///         plan.run();        // arrives, and returns when this rank's part is done
 ///     }
 ///
-/// begin() and edge() are hints: without them the results are the same, and the order in which ranks are served comes
-/// from their arrivals alone. What they are good for depends on the algorithm: one that sorts (sorted_...) serves those
-/// first who are there or will be soon; one that works in the background (background_...) moves data during the phase. Barriers and
-/// the broadcasts that there are do nothing before their caller arrives.
+/// Hints: begin() and edge() are hints, and the results are the same without them. Without them the order in which ranks are served depends
+/// on their arrivals alone. What the hints are used for depends on the algorithm. One that sorts (sorted_...) serves those ranks first that
+/// have arrived or will arrive soon. One that works in the background (background_...) moves data during the compute phase. Barriers and
+/// broadcasts do nothing on a rank before it arrives.
 ///
-/// Clocks: predictions of ranks on several hosts are compared, so the first plan of a communicator on several hosts synchronises the
+/// Clocks: predictions of ranks on several hosts are compared. The first plan of a communicator on several hosts therefore synchronises the
 /// clocks of its ranks, which takes some tens of milliseconds, unless Job::synchronize_clocks() was called before.
 ///
-/// Buffers: from begin() on (without it: from run() or start() on) until run() or wait() returns, the plan may write where
-/// results go: the message of a broadcast where it is not the root's, the block of a scatter, the data at the root of a gather, all blocks
-/// of an allgather or alltoall. What is sent is read only from run() or start() on. All buffers must stay as long as the plan.
+/// Buffers: all buffers must stay in place as long as the plan. The plan may write result buffers from begin() on (without begin(): from
+/// run() or start() on) until run() or wait() returns. Result buffers are the message of a broadcast on all ranks but the root, the block
+/// of a scatter, the data at the root of a gather, and all blocks of an allgather or alltoall. The plan reads what is sent only from run()
+/// or start() on.
 ///
-/// Threads: one at a time may use a plan; different plans may be used by different threads, in any order: a plan has its
-/// own messages and its own count of iterations, so that ranks need not call different plans in the same order.
+/// Threads: one thread at a time may use a plan. Different threads may use different plans. Each plan has its own messages and its own
+/// count of iterations, so ranks need not call different plans in the same order.
 ///
-/// Errors: begin() or start() while an iteration is under way or after Job::finalize(), edge() outside of a phase, and a
-/// fraction that is not above 0 and at most 1, throw Error{state} or Error{invalid_argument}, and change nothing. When an
-/// iteration fails, every later one of the plan fails with the same reason. A plan that is destroyed while an iteration is under way fails
-/// at its other ranks, who are told so.
+/// Errors: some calls throw and change nothing. Error{state}: begin() if an iteration was already begun or started, start() if it was
+/// already started, begin() or start() after Job::finalize(), and edge() outside a phase. Error{invalid_argument}: edge() with a fraction
+/// that is not above 0 and at most 1. After an iteration has failed, all later iterations of the plan fail with the same reason. If a plan
+/// is destroyed while an iteration is under way, that iteration fails on the other ranks, with an error that says so.
 class ROLLCALL_EXPORT Plan {
   public:
-    /// A null plan: calling anything on it throws Error{state}.
+    /// Makes a null plan. Any call on it other than operator bool throws Error{state}.
     Plan();
     ~Plan();
     Plan(Plan&&) noexcept;
     Plan& operator=(Plan&&) noexcept;
     explicit operator bool() const noexcept { return implementation_ != nullptr; }
 
-    /// The compute phase before the next iteration begins.
+    /// Announces that the compute phase before the next iteration begins now. Throws Error{state} if an earlier iteration was begun or
+    /// started and wait() has not returned yet.
     void begin();
-    /// This fraction of it (above 0, at most 1) is done.
+    /// Announces that this fraction of the compute phase (above 0, at most 1) is done. Ranks predict arrivals from it. Throws Error{state}
+    /// if begin() was not called, and Error{invalid_argument} for any other fraction.
     void edge(double fraction);
 
-    /// This rank arrives: start() and wait() in one.
+    /// Carries out one iteration: start() followed by wait().
     void run();
-    /// This rank arrives; the operation goes on while it does something else.
+    /// Says that this rank has arrived, and starts its part of the iteration. The rank may do other work until it calls wait(). Throws
+    /// Error{state} if this iteration was started already.
     void start();
-    /// Waits until this rank's part of the iteration that was started is done. Throws Error: what failed.
+    /// Waits until this rank's part of the iteration that start() started is done, until PlanOptions::timeout at most. Throws the error of
+    /// the iteration if it failed, and Error{state} if nothing was started.
     void wait();
-    /// Whether wait() would return at once. Moves things on.
+    /// Returns whether wait() would return at once, without waiting. Each call also moves data, as Job::progress() does. Throws
+    /// Error{state} if nothing was started.
     bool test();
 
-    /// The times of the last iteration that was waited for.
+    /// The times of the last iteration for which wait() or run() has returned. Between start() and wait() it has the arrival and the
+    /// prediction of the iteration under way, and 0 for its other times.
     const CallRecord& record() const;
-    /// Why this algorithm, in a sentence; and whether the arrivals board had no room for predictions.
+    /// Says in a sentence why this algorithm was chosen. It also says if ranks cannot tell each other their predictions because the
+    /// arrivals board, the memory for them, had no slots left (ROLLCALL_BOARD_SLOTS).
     const std::string& explanation() const;
 
     struct Implementation;

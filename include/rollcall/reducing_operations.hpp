@@ -1,5 +1,6 @@
 /// \file
-/// The collective operations of a communicator that combine elements: reduce, allreduce, reduce_scatter, scan, exclusive_scan.
+/// The collective operations of a communicator that combine elements of several ranks (sums, minima, ...): reduce, allreduce,
+/// reduce_scatter, scan and exclusive_scan.
 #pragma once
 
 #include <cstddef>
@@ -17,22 +18,25 @@ namespace rollcall {
 
 class Communicator;
 
-/// Part of a Communicator, where the rules for collective calls are. Each operation in three forms: the call, start_ (a request), and plan_
-/// (an operation that is repeated, see Plan; collective). In each form with addresses, a number of elements and a Reduction; or with ranges
-/// or objects, and an operator or function (reduction.hpp). What does not commute is combined in rank order. A call returns at a rank when
-/// its part is done. Throws Error{invalid_argument} where the reduction is none.
+/// The part of Communicator (communicator.hpp) that combines elements. The rules there for data, forms (x(), start_x(), plan_x()), threads,
+/// deadlines and errors hold here.
+///
+/// Each form takes either addresses, a number of elements (`count`) and a Reduction; or ranges or objects, and an operator or a function
+/// (reduction.hpp). Element i of the result is made of the elements i that the ranks bring. All ranks give the same count and the same
+/// reduction, else Error{mismatch}. A reduction that does not commute is combined in rank order. A call returns on a rank when its part is
+/// done. Throws Error{invalid_argument} if the Reduction is not a valid one, for example a bitwise operator for floats.
 class ROLLCALL_EXPORT ReducingOperations {
   public:
-    /// Combines the elements of all ranks, one by one, at the root: `count` elements of reduction.element_bytes from each. `result` counts
-    /// at the root only, and may be the contribution there.
+    /// Combines the elements of all ranks at the root (MPI_Reduce). Each rank brings `count` elements of reduction.element_bytes bytes
+    /// each. `result` is written at the root, where it may be the same address as `contribution`; on other ranks it is not looked at.
     void reduce(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction, int root,
                 const CollectiveOptions& options = {}) const;
     Request start_reduce(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction, int root,
                          const CollectiveOptions& options = {}) const;
     Plan plan_reduce(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction, int root,
                      const PlanOptions& options = {}) const;
-    /// At the root `result` must have as many elements as `contribution`, else Error{invalid_argument}. Elsewhere it is not looked at, and
-    /// may be {}.
+    /// Reduce with ranges. At the root `result` must have as many elements as `contribution`, else Error{invalid_argument}. On other ranks
+    /// it is not looked at and may be {}.
     template <Readable C, Reduces<detail::Element<C>> F, detail::WritableResultOf<C> D = std::span<detail::Element<C>>>
     void reduce(C&& contribution, D&& result, const F& function, int root, const CollectiveOptions& options = {}) const {
         const auto own = detail::elements_of(contribution);
@@ -56,14 +60,15 @@ class ROLLCALL_EXPORT ReducingOperations {
         return plan_reduce(detail::memory(own), detail::memory(all), own.size(), reduction_of<detail::Element<C>>(function), root, options);
     }
 
-    /// The same where all ranks get the result, of the same bits everywhere.
+    /// Combines the elements of all ranks and gives the result to all ranks (MPI_Allreduce). It has the same bits on every rank. Each rank
+    /// brings `count` elements of reduction.element_bytes bytes each. `result` may be the same address as `contribution`.
     void allreduce(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction,
                    const CollectiveOptions& options = {}) const;
     Request start_allreduce(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction,
                             const CollectiveOptions& options = {}) const;
     Plan plan_allreduce(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction,
                         const PlanOptions& options = {}) const;
-    /// `result` must have as many elements as `contribution`, else Error{invalid_argument}; also below.
+    /// Allreduce with ranges. `result` must have as many elements as `contribution`, else Error{invalid_argument}.
     template <Readable C, detail::WritableResultOf<C> D, Reduces<detail::Element<C>> F>
     void allreduce(C&& contribution, D&& result, const F& function, const CollectiveOptions& options = {}) const {
         return combine<void>(&ReducingOperations::allreduce, "allreduce", contribution, result, function, options);
@@ -76,7 +81,7 @@ class ROLLCALL_EXPORT ReducingOperations {
     Plan plan_allreduce(C&& contribution, D&& result, const F& function, const PlanOptions& options = {}) const {
         return combine<Plan>(&ReducingOperations::plan_allreduce, "plan_allreduce", contribution, result, function, options);
     }
-    /// In place: the result takes the place of what this rank brings.
+    /// Allreduce in place: the result overwrites what this rank brings.
     template <Writable D, Reduces<detail::Element<D>> F>
     void allreduce(D&& data, const F& function, const CollectiveOptions& options = {}) const {
         return allreduce(data, data, function, options);
@@ -90,17 +95,17 @@ class ROLLCALL_EXPORT ReducingOperations {
         return plan_allreduce(data, data, function, options);
     }
 
-    /// Combines the vectors of all ranks, of a block of `count` elements for each rank, and gives each rank its block of the result, block
-    /// r to rank r (MPI_Reduce_scatter_block). `contribution` has the blocks in rank order; `result` is where this rank's block goes, and
-    /// may be its place in the contribution.
+    /// Combines the elements of all ranks and gives each rank one block of the result: block r goes to rank r (MPI_Reduce_scatter_block).
+    /// Each block has `count` elements. `contribution` has size() blocks in rank order. `result` is where this rank's block goes, and may
+    /// be its place in `contribution`.
     void reduce_scatter(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction,
                         const CollectiveOptions& options = {}) const;
     Request start_reduce_scatter(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction,
                                  const CollectiveOptions& options = {}) const;
     Plan plan_reduce_scatter(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction,
                              const PlanOptions& options = {}) const;
-    /// `result` is one element or a range of elements, and says the size of a block; `contribution` must have as many elements as all
-    /// blocks together, else Error{invalid_argument}.
+    /// Reduce_scatter with ranges. `result` is one element or a range of elements, and its length is the size of a block. `contribution`
+    /// must have as many elements as all blocks together, else Error{invalid_argument}.
     template <Writable B, detail::DataOf<B> C, Reduces<detail::Element<C>> F>
     void reduce_scatter(C&& contribution, B&& result, const F& function, const CollectiveOptions& options = {}) const {
         return combine_blocks<void>(&ReducingOperations::reduce_scatter, "reduce_scatter", contribution, result, function, options);
@@ -116,14 +121,15 @@ class ROLLCALL_EXPORT ReducingOperations {
                                     options);
     }
 
-    /// Combines the elements of the ranks up to this one, in rank order: rank r gets what ranks 0 to r bring (MPI_Scan). `result` may be
-    /// the contribution. A rank waits for those before it only.
+    /// Combines the elements of all ranks up to this one, in rank order: rank r gets the combination of ranks 0 to r (MPI_Scan). Each rank
+    /// brings `count` elements. `result` may be the same address as `contribution`. A rank waits only for the ranks before it.
     void scan(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction,
               const CollectiveOptions& options = {}) const;
     Request start_scan(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction,
                        const CollectiveOptions& options = {}) const;
     Plan plan_scan(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction,
                    const PlanOptions& options = {}) const;
+    /// Scan with ranges. `result` must have as many elements as `contribution`, else Error{invalid_argument}.
     template <Readable C, detail::WritableResultOf<C> D, Reduces<detail::Element<C>> F>
     void scan(C&& contribution, D&& result, const F& function, const CollectiveOptions& options = {}) const {
         return combine<void>(&ReducingOperations::scan, "scan", contribution, result, function, options);
@@ -136,7 +142,7 @@ class ROLLCALL_EXPORT ReducingOperations {
     Plan plan_scan(C&& contribution, D&& result, const F& function, const PlanOptions& options = {}) const {
         return combine<Plan>(&ReducingOperations::plan_scan, "plan_scan", contribution, result, function, options);
     }
-    /// In place.
+    /// Scan in place: the result overwrites what this rank brings.
     template <Writable D, Reduces<detail::Element<D>> F>
     void scan(D&& data, const F& function, const CollectiveOptions& options = {}) const {
         return scan(data, data, function, options);
@@ -150,14 +156,16 @@ class ROLLCALL_EXPORT ReducingOperations {
         return plan_scan(data, data, function, options);
     }
 
-    /// The same of the ranks before this one: rank r gets what ranks 0 to r - 1 bring (MPI_Exscan). There is none before rank 0, whose
-    /// `result` stays as it is: in place, what it brings.
+    /// Combines the elements of all ranks before this one, in rank order: rank r gets the combination of ranks 0 to r - 1 (MPI_Exscan).
+    /// Each rank brings `count` elements. No rank comes before rank 0, so its `result` stays as it was; in place that is what rank 0
+    /// brings. `result` may be the same address as `contribution`. A rank waits only for the ranks before it.
     void exclusive_scan(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction,
                         const CollectiveOptions& options = {}) const;
     Request start_exclusive_scan(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction,
                                  const CollectiveOptions& options = {}) const;
     Plan plan_exclusive_scan(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction,
                              const PlanOptions& options = {}) const;
+    /// Exclusive scan with ranges. `result` must have as many elements as `contribution`, else Error{invalid_argument}.
     template <Readable C, detail::WritableResultOf<C> D, Reduces<detail::Element<C>> F>
     void exclusive_scan(C&& contribution, D&& result, const F& function, const CollectiveOptions& options = {}) const {
         return combine<void>(&ReducingOperations::exclusive_scan, "exclusive_scan", contribution, result, function, options);
@@ -170,7 +178,7 @@ class ROLLCALL_EXPORT ReducingOperations {
     Plan plan_exclusive_scan(C&& contribution, D&& result, const F& function, const PlanOptions& options = {}) const {
         return combine<Plan>(&ReducingOperations::plan_exclusive_scan, "plan_exclusive_scan", contribution, result, function, options);
     }
-    /// In place.
+    /// Exclusive scan in place: the result overwrites what this rank brings, except on rank 0.
     template <Writable D, Reduces<detail::Element<D>> F>
     void exclusive_scan(D&& data, const F& function, const CollectiveOptions& options = {}) const {
         return exclusive_scan(data, data, function, options);

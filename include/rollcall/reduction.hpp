@@ -1,5 +1,5 @@
 /// \file
-/// How the elements that ranks bring to a reduce, scan, ... become one: sums, minima, ..., and functions of the program's own.
+/// How a reduce, scan, ... combines the elements of the ranks: by sums, minima and other operators, or by functions of the program.
 ///
 ///     world.allreduce(values, rollcall::sum);
 ///     world.reduce(mine, total, rollcall::by_rank(rollcall::sum), 0);
@@ -18,7 +18,8 @@
 
 namespace rollcall {
 
-/// What the library knows how to combine by itself. The numbers travel: a new one goes to the end.
+/// The element types that the library can combine by itself. (For maintainers: the numbers are sent to other ranks; add new types at the
+/// end.)
 enum class ElementType : std::uint8_t {
     int8,
     int16,
@@ -30,13 +31,14 @@ enum class ElementType : std::uint8_t {
     uint64,
     float32,
     float64,
-    float16,    ///< IEEE 754 half precision: combined as float32, and rounded to the nearest, ties to even.
-    bfloat16,   ///< The upper half of a float32; the same.
+    float16,    ///< IEEE 754 half precision. Combined as float32, then rounded to the nearest, ties to even.
+    bfloat16,   ///< The upper half of a float32. Combined and rounded as float16 is.
     complex64,  ///< Two float32.
     complex128  ///< Two float64.
 };
 
-/// Minima and maxima: where elements do not compare (NaN), that of the lower rank is kept. A logical one is 1 or 0. Integers wrap.
+/// The operators. Minimum and maximum keep the element of the lower rank if two elements do not compare (NaN). Logical operators give 1 or
+/// 0. Integers wrap on overflow. is_defined() says which operator is defined for which type.
 enum class Operator : std::uint8_t {
     sum,
     product,
@@ -48,12 +50,13 @@ enum class Operator : std::uint8_t {
     bitwise_and,
     bitwise_or,
     bitwise_xor,
-    minimum_location,  ///< Of Located elements: the smaller value; of equal ones that with the smaller location.
-    maximum_location,
-    function  ///< Of the program.
+    minimum_location,  ///< For Located elements: the one with the smaller value; of equal values, the one with the smaller location.
+    maximum_location,  ///< For Located elements: the one with the larger value; of equal values, the one with the smaller location.
+    function           ///< A function of the program.
 };
 
-/// A value, and where it is: a rank, an index. `T` is int32, int64, float or double (or what has their layout).
+/// A value and its location, such as a rank or an index, for minimum_location and maximum_location. `T` is a 32-bit or 64-bit signed
+/// integer, float or double.
 template <class T>
 struct Located {
     T value;
@@ -62,35 +65,38 @@ struct Located {
     bool operator==(const Located&) const = default;
 };
 
-/// The bits of numbers that C++20 has no types for.
+/// The bits of an IEEE 754 half-precision number, for which C++20 has no type.
 struct Float16 {
     std::uint16_t bits;
 };
+/// The bits of a bfloat16 number (the upper half of a float32), for which C++20 has no type.
 struct BFloat16 {
     std::uint16_t bits;
 };
 
-/// Whether f(a, b) and f(b, a) are the same. A function that does not say so combines in rank order.
+/// True if f(a, b) and f(b, a) are always equal for a function of type F. Specialise it for a function that commutes:
 ///     template <>
 ///     inline constexpr bool rollcall::commutes<MyFunction> = true;
+/// All other functions combine elements in rank order.
 template <class F>
 inline constexpr bool commutes = false;
 
-/// What is combined, and how: made of an operator or function and an element type. All ranks must give the same, of which the
-/// operator, the element type or its size, whether it commutes, and by_rank are compared.
+/// What is combined and how: an operator or a function, and an element type. reduction_of() makes one. All ranks must give the same
+/// Reduction, else Error{mismatch}. Ranks compare the operator and by_rank; for operators also the element type; for functions also
+/// is_commutative and the element size, where sizes above 1022 bytes count as equal.
 struct Reduction {
-    /// into[i] = left[i] combined with right[i], for `count` elements. `into` may be `left` or `right`. Must not throw, and must be
-    /// associative: how operands are bracketed differs.
+    /// A function that sets into[i] to left[i] combined with right[i], for `count` elements. `into` may be `left` or `right`. It must not
+    /// throw, and it must be associative, because the order in which elements are grouped differs. Any thread that moves data may call it.
     using Combine = void (*)(const void* state, void* into, const void* left, const void* right, std::uint64_t count);
 
-    Operator operation = Operator::sum;
-    ElementType type = ElementType::uint8;
-    bool is_commutative = true;
-    /// The result is the same to the last bit whoever comes first. (Of integers it always is.)
+    Operator operation = Operator::sum;     ///< How elements are combined.
+    ElementType type = ElementType::uint8;  ///< The type of the elements, or of the value of Located elements. Not used for functions.
+    bool is_commutative = true;             ///< For Operator::function: false combines in rank order.
+    /// True: the result is the same to the last bit in whichever order the ranks arrive. For integers it always is.
     bool by_rank = false;
-    std::uint32_t element_bytes = 1;
-    Combine combine = nullptr;            ///< Operator::function: that.
-    alignas(8) std::byte state[16] = {};  ///< And what is handed to it, a copy.
+    std::uint32_t element_bytes = 1;      ///< The size of an element in bytes, above 0.
+    Combine combine = nullptr;            ///< For Operator::function: the function.
+    alignas(8) std::byte state[16] = {};  ///< For Operator::function: a copy of this is its `state` argument.
 };
 
 namespace detail {
@@ -128,7 +134,7 @@ struct ElementOf<Located<T>> : KnownElement<ElementOf<T>::type, sizeof(Located<T
 
 }  // namespace detail
 
-/// Whether an operator is defined for elements of this type (`located`: for Located values of it).
+/// Returns whether an operator is defined for elements of this type. With `located`: for Located elements with values of this type.
 constexpr bool is_defined(Operator operation, ElementType type, bool located = false) noexcept {
     const bool is_integer = type <= ElementType::uint64;
     const bool is_complex = type >= ElementType::complex64;
@@ -152,7 +158,7 @@ constexpr bool is_defined(Operator operation, ElementType type, bool located = f
     return false;
 }
 
-/// An operator as a value: rollcall::sum, ...
+/// The type of the operators as values, such as rollcall::sum.
 template <Operator kOperator>
 struct OperatorFunction {};
 inline constexpr OperatorFunction<Operator::sum> sum;
@@ -168,11 +174,12 @@ inline constexpr OperatorFunction<Operator::bitwise_xor> bitwise_xor;
 inline constexpr OperatorFunction<Operator::minimum_location> minimum_location;
 inline constexpr OperatorFunction<Operator::maximum_location> maximum_location;
 
-/// The same with a result that does not depend on who comes first, to the last bit.
+/// What by_rank() returns.
 template <class F>
 struct ByRank {
     F function;
 };
+/// Makes an operator or function whose result is the same to the last bit in whichever order the ranks arrive.
 template <class F>
 constexpr ByRank<F> by_rank(F function) {
     return {function};
@@ -193,12 +200,12 @@ inline constexpr bool kReduces<ByRank<F>, T> = kReduces<F, T>;
 
 }  // namespace detail
 
-/// What combines elements of type T: an operator that is defined for them, or a function T(const T&, const T&) that is noexcept,
-/// trivially copyable and of 16 bytes at most; it is copied, and must be associative.
+/// What can combine elements of type T: an operator that is defined for T, or a function T(const T&, const T&). The function must be
+/// noexcept, trivially copyable, at most 16 bytes large with an alignment of at most 8, and associative. The library keeps a copy of it.
 template <class F, class T>
 concept Reduces = detail::kReduces<std::remove_cvref_t<F>, T>;
 
-/// How F combines elements of type T.
+/// Makes the Reduction by which the operator or function `function` combines elements of type T.
 template <class T, class F>
 requires Reduces<F, T> Reduction reduction_of(const F& function) {
     Reduction reduction;

@@ -1,5 +1,11 @@
 /* \file
- * The collective operations that combine elements, for C; see reducing_operations.hpp. Part of rollcall.h.
+ * The collective operations for C that combine elements of several ranks (sums, minima, ...). A part of rollcall.h.
+ *
+ * All operations are collective, and the rules in rollcall.h hold for them. Each rank brings elements at `contribution`, and element i of
+ * the result is made of the elements i of the ranks. All ranks give the same `count` and the same reduction. The reduction is read only
+ * during the call. A call returns when this rank's part is done. A start_ call returns at once with a request, and a plan_ call makes a
+ * plan; their buffers must stay in place until the request is done, or as long as the plan. `options` may be NULL. reducing_operations.hpp
+ * and reduction.hpp say more.
  */
 #ifndef ROLLCALL_REDUCTIONS_H
 #define ROLLCALL_REDUCTIONS_H
@@ -11,7 +17,7 @@
 extern "C" {
 #endif
 
-/* How the elements of ranks become one; see reduction.hpp. */
+/* How the elements of ranks are combined; Operator in reduction.hpp explains each. */
 typedef enum rollcall_operator {
     ROLLCALL_SUM,
     ROLLCALL_PRODUCT,
@@ -23,10 +29,11 @@ typedef enum rollcall_operator {
     ROLLCALL_BITWISE_AND,
     ROLLCALL_BITWISE_OR,
     ROLLCALL_BITWISE_XOR,
-    ROLLCALL_MINIMUM_LOCATION, /* of structures of a value and an int64_t; the type is that of the value */
-    ROLLCALL_MAXIMUM_LOCATION,
-    ROLLCALL_FUNCTION
+    ROLLCALL_MINIMUM_LOCATION, /* for 16-byte structures of a value and an int64_t location; the type is that of the value */
+    ROLLCALL_MAXIMUM_LOCATION, /* the same */
+    ROLLCALL_FUNCTION          /* the function of the program in rollcall_reduction */
 } rollcall_operator;
+/* The types of elements; ElementType in reduction.hpp explains them. */
 typedef enum rollcall_element_type {
     ROLLCALL_INT8,
     ROLLCALL_INT16,
@@ -41,28 +48,30 @@ typedef enum rollcall_element_type {
     ROLLCALL_FLOAT16,
     ROLLCALL_BFLOAT16,
     ROLLCALL_COMPLEX64, /* two float */
-    ROLLCALL_COMPLEX128
+    ROLLCALL_COMPLEX128 /* two double */
 } rollcall_element_type;
-/* into[i] = left[i] combined with right[i], for `count` elements; `into` may be `left` or `right`. Must be associative. Called by whichever
- * thread moves things on. */
+/* A function of the program that sets into[i] to left[i] combined with right[i], for `count` elements. `into` may be `left` or `right`. It
+ * must be associative. Any thread that moves data may call it. */
 typedef void (*rollcall_combine)(void* context, void* into, const void* left, const void* right, uint64_t count);
+/* What is combined and how. Initialise it with ROLLCALL_REDUCTION. */
 typedef struct rollcall_reduction {
     size_t size; /* sizeof(rollcall_reduction) */
     rollcall_operator operation;
     rollcall_element_type type;
-    int by_rank; /* other than 0: the result is the same to the last bit whoever comes first */
-    /* For ROLLCALL_FUNCTION only. `context` must stay until the operation is done, and is handed over as it is. */
-    int is_commutative; /* 0: combined in rank order */
-    uint32_t element_bytes;
+    int by_rank; /* other than 0: the result is the same to the last bit in whichever order the ranks arrive */
+    /* The fields below are for ROLLCALL_FUNCTION only. `context` is passed to the function. What it points to must stay until the operation
+     * is done, or as long as the plan. */
+    int is_commutative;     /* 0: elements are combined in rank order */
+    uint32_t element_bytes; /* the size of an element, above 0 */
     rollcall_combine function;
     void* context;
 } rollcall_reduction;
+/* A reduction by an operator: ROLLCALL_REDUCTION(ROLLCALL_SUM, ROLLCALL_FLOAT64). */
 #define ROLLCALL_REDUCTION(operation, type) \
     { sizeof(rollcall_reduction), operation, type, 0, 0, 0, NULL, NULL }
 
-/* The reduction is read during the call only. The options of plan_ functions are as those of rollcall_plan_broadcast(). Collective. */
-
-/* Combines `count` elements of each rank. `result` is written at the root (elsewhere it is not looked at), and may be the contribution. */
+/* Combines the elements of all ranks at the root. Each rank brings `count` elements. `result` is written at the root, where it may be the
+ * same address as `contribution`; on other ranks it is not looked at. */
 rollcall_status rollcall_reduce(const rollcall_communicator* communicator, const void* contribution, void* result, uint64_t count,
                                 const rollcall_reduction* reduction, int root, const rollcall_collective_options* options);
 rollcall_status rollcall_start_reduce(const rollcall_communicator* communicator, const void* contribution, void* result, uint64_t count,
@@ -72,7 +81,8 @@ rollcall_status rollcall_plan_reduce(const rollcall_communicator* communicator, 
                                      const rollcall_reduction* reduction, int root, const rollcall_collective_options* options,
                                      rollcall_predictor predictor, rollcall_plan** plan);
 
-/* The same where all ranks get the result. */
+/* Combines the elements of all ranks and gives the result to all ranks, with the same bits on each. Each rank brings `count` elements.
+ * `result` may be the same address as `contribution`. */
 rollcall_status rollcall_allreduce(const rollcall_communicator* communicator, const void* contribution, void* result, uint64_t count,
                                    const rollcall_reduction* reduction, const rollcall_collective_options* options);
 rollcall_status rollcall_start_allreduce(const rollcall_communicator* communicator, const void* contribution, void* result, uint64_t count,
@@ -82,8 +92,8 @@ rollcall_status rollcall_plan_allreduce(const rollcall_communicator* communicato
                                         const rollcall_reduction* reduction, const rollcall_collective_options* options,
                                         rollcall_predictor predictor, rollcall_plan** plan);
 
-/* Combines a block of `count` elements for each rank, which each rank brings for all of them one behind the other, and gives each rank its
- * own. `result` may be its place in the contribution. */
+/* Combines the elements of all ranks and gives each rank one block of the result: block r goes to rank r (MPI_Reduce_scatter_block). Each
+ * block has `count` elements. `contribution` has a block for each rank, in rank order. `result` may be this rank's place in it. */
 rollcall_status rollcall_reduce_scatter(const rollcall_communicator* communicator, const void* contribution, void* result, uint64_t count,
                                         const rollcall_reduction* reduction, const rollcall_collective_options* options);
 rollcall_status rollcall_start_reduce_scatter(const rollcall_communicator* communicator, const void* contribution, void* result,
@@ -94,7 +104,8 @@ rollcall_status rollcall_plan_reduce_scatter(const rollcall_communicator* commun
                                              const rollcall_collective_options* options, rollcall_predictor predictor,
                                              rollcall_plan** plan);
 
-/* Combines `count` elements of each rank up to this one, in rank order. `result` may be the contribution. */
+/* Combines the elements of all ranks up to this one, in rank order (MPI_Scan). Each rank brings `count` elements. `result` may be the same
+ * address as `contribution`. */
 rollcall_status rollcall_scan(const rollcall_communicator* communicator, const void* contribution, void* result, uint64_t count,
                               const rollcall_reduction* reduction, const rollcall_collective_options* options);
 rollcall_status rollcall_start_scan(const rollcall_communicator* communicator, const void* contribution, void* result, uint64_t count,
@@ -104,7 +115,8 @@ rollcall_status rollcall_plan_scan(const rollcall_communicator* communicator, co
                                    const rollcall_reduction* reduction, const rollcall_collective_options* options,
                                    rollcall_predictor predictor, rollcall_plan** plan);
 
-/* The same of the ranks before this one. At rank 0 there is none: `result` stays as it is. */
+/* Combines the elements of all ranks before this one, in rank order (MPI_Exscan). Each rank brings `count` elements. On rank 0, which has
+ * none before it, `result` stays as it was. `result` may be the same address as `contribution`. */
 rollcall_status rollcall_exclusive_scan(const rollcall_communicator* communicator, const void* contribution, void* result, uint64_t count,
                                         const rollcall_reduction* reduction, const rollcall_collective_options* options);
 rollcall_status rollcall_start_exclusive_scan(const rollcall_communicator* communicator, const void* contribution, void* result,

@@ -1,5 +1,5 @@
 /// \file
-/// Requests: operations that go on while their caller does something else.
+/// Requests: operations that go on while the program does something else.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +12,27 @@
 
 namespace rollcall {
 
-/// What a receive got.
+/// The size of a message that was received.
 struct Received {
     std::uint64_t bytes = 0;
-    /// Whole ones; a message may end within one.
+    /// The number of whole elements of type T. A message may end within an element, which is not counted.
     template <class T>
     std::uint64_t count() const noexcept {
         return bytes / sizeof(T);
     }
 };
 
-/// An operation under way, started by Communicator::start_*(). Its buffers must stay until it is done. Move-only. One
-/// thread at a time may use a request; different requests may be used by different threads.
+/// A handle to an operation under way, as the start_ functions return it. Its buffers must stay in place until it is done. It can be moved
+/// but not copied. A request is empty after it was moved from, or after its result was taken; an empty request counts as done.
 ///
-/// A request that is destroyed before it is done is abandoned: a receive is withdrawn, a send is taken back if it can be,
-/// and a collective operation fails on all its ranks. The destructor returns when the buffers are free (within about a
-/// second, also when a peer does not answer).
+/// Abandoning: a request that is destroyed before it is done is abandoned. A receive is withdrawn, a send is taken back if that is still
+/// possible, and a collective operation fails on all its ranks. The destructor returns when the buffers are free, within about a second
+/// even if another rank does not answer.
+///
+/// Deadlines: a request may have a deadline of its own (CollectiveOptions::timeout, or the last argument of start_send() and
+/// start_receive()). When it passes, wait(), wait_for() or test() abandons the request and throws Error{timeout}.
+///
+/// Threads: one thread at a time may use a request. Different threads may use different requests.
 class ROLLCALL_EXPORT Request {
   public:
     Request();
@@ -35,34 +40,39 @@ class ROLLCALL_EXPORT Request {
     Request(Request&&) noexcept;
     Request& operator=(Request&&) noexcept;
 
-    /// Whether there is an operation at all.
+    /// False if the request is empty.
     explicit operator bool() const noexcept { return implementation_ != nullptr; }
 
-    /// Waits until it is done. Throws Error: what failed; or Error{timeout} when the time is over, and then the request
-    /// is abandoned. After it returned or threw, the request is empty. An empty request is done.
-    ///
-    /// A request may have a deadline of its own (CollectiveOptions::timeout, the last argument of start_send() and start_receive()).
-    /// When that is over first, this, wait_for() and test() abandon it and throw Error{timeout}.
+    /// Waits until the operation is done, for at most `timeout` from now or until the request's own deadline, whichever comes first.
+    /// Returns what a receive got; 0 bytes for other operations. Throws Error{timeout} and abandons the request if the time runs out, else
+    /// the error of the operation if it failed. The request is empty afterwards, whether this returned or threw. An empty request returns
+    /// at once.
     Received wait(Timeout timeout);
-    /// The same until its own deadline; where it has none, that of the job from now on (ROLLCALL_TIMEOUT, none by default).
+    /// Waits as wait(Timeout) does, until the request's own deadline. If it has none, the setting ROLLCALL_TIMEOUT counts from now (by
+    /// default there is no deadline).
     Received wait();
-    /// What it got if it is done within this time (then it is empty), else nothing, and the request goes on. Throws as wait().
+    /// Waits for at most `timeout`. Returns the result if the operation is done by then, and the request is empty. Else returns nothing,
+    /// and the operation goes on. Throws the operation's error, or Error{timeout} when the request's own deadline has passed; the request
+    /// is empty then.
     std::optional<Received> wait_for(Timeout timeout);
-    /// What it got if it is done (then it is empty), else nothing. Moves things on. Throws as wait().
+    /// Does not wait. Returns the result if the operation is done, and the request is empty; else nothing. Each call also moves data, as
+    /// Job::progress() does. Throws as wait_for() does.
     std::optional<Received> test();
-    /// Gives it up, and returns when its buffers are free: true, and the request is empty. False: it was done before, or failed for
-    /// another reason, which is kept for wait(). A collective operation fails by that on all ranks that have not done their part, and so do
-    /// all later ones of the communicator. An empty request: false.
+    /// Gives the operation up, and returns when its buffers are free. True: it was cancelled, and the request is empty. False: the request
+    /// was empty, or the operation had already ended or failed for another reason; the result is kept for wait(). Cancelling a collective
+    /// operation makes it fail on all ranks that have not done their part, and makes all later collective operations of the communicator
+    /// fail.
     bool cancel();
 
-    /// Waits until one of them is done, and gives its index (of many: CompletionQueue, completion_queue.hpp). The request keeps its result
-    /// for wait() or test(), which then return at once. Empty requests do not count; throws Error{invalid_argument} when all are,
-    /// Error{timeout} when the time is over (nothing is abandoned, but for a request whose own deadline is over: that is done). Without a
-    /// time: the setting ROLLCALL_TIMEOUT.
+    /// Waits until one of the requests is done, and returns its index. The request keeps its result for wait() or test(), which then return
+    /// at once. Empty requests do not count. Without `timeout`, the setting ROLLCALL_TIMEOUT counts. Throws Error{invalid_argument} if all
+    /// requests are empty, and Error{timeout} when the time is over; nothing is abandoned then. A request whose own deadline passes is
+    /// abandoned and counts as done. For many requests use a CompletionQueue (completion_queue.hpp).
     static std::size_t wait_any(std::span<Request> requests, std::optional<Timeout> timeout = {});
-    /// Waits for all of them, within one time (and their own deadlines). Throws the first failure, in their order, after all have ended.
-    /// When the time is over those that are not done are abandoned; their failure is Error{timeout}, with their number. All are empty
-    /// then. Without a time: the setting ROLLCALL_TIMEOUT.
+    /// Waits for all requests, within one `timeout` for all of them, and within their own deadlines. Without `timeout`, the setting
+    /// ROLLCALL_TIMEOUT counts. When the time is over, the requests that are not done are abandoned and fail with Error{timeout}, which
+    /// says how many there are. After all requests have ended, throws the failure of the first one in the list that failed. All requests
+    /// are empty afterwards.
     static void wait_all(std::span<Request> requests, std::optional<Timeout> timeout = {});
 
     struct Implementation;

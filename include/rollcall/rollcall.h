@@ -1,5 +1,5 @@
 /* \file
- * Rollcall for C, and for languages that call C.
+ * The interface of Rollcall for C, and for languages that call C.
  *
  *     #include <rollcall/rollcall.h>
  *     int main(void) {
@@ -11,9 +11,17 @@
  *         return rollcall_finalize(job) == ROLLCALL_OK ? 0 : 1;
  *     }
  *
- * What each call does, its thread rules and its errors are those of the C++ call of the same name (communicator.hpp,
- * request.hpp, job.hpp). Here a failure is a status, and rollcall_last_error() is the sentence. No exception leaves a
- * function. Sizes are bytes; times are nanoseconds.
+ * Rules for all functions:
+ *   - Sizes are in bytes, times in nanoseconds.
+ *   - A function that returns rollcall_status reports a failure by it; rollcall_last_error() has the sentence. No exception leaves a
+ *     function. A null pointer that is not said to be allowed is ROLLCALL_INVALID_ARGUMENT.
+ *   - `timeout` is the time that a call may take: nanoseconds, ROLLCALL_DEFAULT_TIMEOUT or ROLLCALL_FOREVER.
+ *   - A function marked "Collective" must be called by all ranks of its communicator or job. The collective calls on one communicator come
+ *     from one thread at a time, in the same order on all ranks. Any thread may call the other functions, but only one at a time may use
+ *     the same request or plan.
+ *   - What a function returns through a pointer to a pointer belongs to the caller, who frees it with the function named for it.
+ *   - Each function behaves as the C++ function of the same name, where more is said: communicator.hpp, request.hpp, plan.hpp, job.hpp,
+ *     completion_queue.hpp.
  */
 #ifndef ROLLCALL_ROLLCALL_H
 #define ROLLCALL_ROLLCALL_H
@@ -28,12 +36,12 @@
 extern "C" {
 #endif
 
-/* How a call ended. From ROLLCALL_INVALID_ARGUMENT to ROLLCALL_STATE: rollcall::ErrorCode, plus one. */
+/* How a call ended. The values from ROLLCALL_INVALID_ARGUMENT to ROLLCALL_STATE are those of rollcall::ErrorCode plus one. */
 typedef enum rollcall_status {
     ROLLCALL_OK = 0,
     ROLLCALL_INVALID_ARGUMENT, /* a wrong argument; nothing was sent */
     ROLLCALL_INVALID_SETTING,  /* an environment variable with a wrong name or value */
-    ROLLCALL_MISMATCH,         /* ranks called different operations, roots or sizes at the same sequence number */
+    ROLLCALL_MISMATCH,         /* ranks gave different operations, roots or sizes at one place in the sequence of calls */
     ROLLCALL_TRUNCATED,        /* a message was longer than the buffer it was received into */
     ROLLCALL_PEER_FAILED,      /* a rank died or became unreachable: rollcall_failed_rank() */
     ROLLCALL_TIMEOUT,          /* a deadline passed */
@@ -45,75 +53,89 @@ typedef enum rollcall_status {
 
 /* The membership of this process in its job. */
 typedef struct rollcall_job rollcall_job;
-/* A group of ranks. */
+/* A group of ranks that send each other messages and call collective operations together. */
 typedef struct rollcall_communicator rollcall_communicator;
-/* An operation under way. Its buffers must stay until it is done. */
+/* An operation under way. Its buffers must stay in place until it is done. */
 typedef struct rollcall_request rollcall_request;
+/* A collective operation that the program repeats; see plan.hpp. */
 typedef struct rollcall_plan rollcall_plan;
 
-/* The deadline that ROLLCALL_TIMEOUT sets for all calls: none by default. */
+/* As a timeout: the deadline that the setting ROLLCALL_TIMEOUT gives to all calls. By default there is none. */
 #define ROLLCALL_DEFAULT_TIMEOUT INT64_C(-1)
-/* Wait for as long as it takes. */
+/* As a timeout: wait as long as it takes. */
 #define ROLLCALL_FOREVER INT64_MAX
 /* The colour of ranks that get no communicator from rollcall_split(). */
 #define ROLLCALL_NO_COLOR (-1)
 
-/* Why the last call of this thread that failed has failed: a sentence. It stays until this thread's next failure. */
+/* A sentence that says why the most recent failed call of this thread failed. The text, of at most 2047 bytes, is valid until the next
+ * failure in this thread. It is empty if no call of this thread has failed. */
 const char* rollcall_last_error(void);
-/* The world rank that caused that failure, or -1 when no single rank did. */
+/* The rank in the world communicator that caused that failure, or -1 if no single rank did. */
 int rollcall_failed_rank(void);
-/* "peer_failed" */
+/* The name of a status in lower case, such as "peer_failed". */
 const char* rollcall_status_name(rollcall_status status);
 
 /* --- the job -------------------------------------------------------------------------------------------------------
  */
 
-/* Joins the job this process was started for; collective. A process that no launcher started is a job of one. */
+/* Joins the job for which this process was started. A process that no launcher started is a job of one rank. On failure `*job` is NULL.
+ * Collective. */
 rollcall_status rollcall_init(rollcall_job** job);
 
-/* A program that starts its processes itself says to each its rank and their number, and either hands a unique id to all,
- * which one process made, or lends its own allgather. See start.hpp, also for who may see what is handed over. */
+/* The path to one job, for a program that starts its processes itself. One process makes the id and the program hands it to all ranks.
+ * Instead, the program may provide an allgather: see rollcall_init_by_allgather(). start.hpp says who may see what is handed over. */
 #define ROLLCALL_UNIQUE_ID_BYTES 256
 typedef struct rollcall_unique_id {
     unsigned char bytes[ROLLCALL_UNIQUE_ID_BYTES];
 } rollcall_unique_id;
-/* Makes a unique id for one job. This process must live until that job has ended. */
+/* Makes a unique id for one job. This process must live until that job has ended. Not collective. */
 rollcall_status rollcall_make_unique_id(rollcall_unique_id* id);
-/* Joins the job of this unique id; collective. */
+/* Joins the job of this unique id as rank `rank` of `size`. On failure `*job` is NULL. Collective. */
 rollcall_status rollcall_init_by_unique_id(rollcall_job** job, int rank, int size, const rollcall_unique_id* id);
-/* Gives `bytes` bytes of each process to all, in rank order; `all` has size times as many. Returns 0 when that has worked. */
+/* A function of the program that gives the `bytes` bytes at `mine` of each process to all processes. `all` has room for size times as many
+ * bytes, in rank order. Returns 0 if that has worked. */
 typedef int (*rollcall_allgather_function)(void* context, const void* mine, size_t bytes, void* all);
-/* Joins a job whose ranks are told of each other by one call of `allgather`; collective. */
+/* Joins a job as rank `rank` of `size`. The ranks find each other by one call of `allgather`, which is given `context` as it is. On failure
+ * `*job` is NULL. Collective. */
 rollcall_status rollcall_init_by_allgather(rollcall_job** job, int rank, int size, rollcall_allgather_function allgather, void* context);
 
-/* Waits for all ranks, closes connections, and frees the job, also when it fails; collective. Only when something is still under way
- * here is nothing done: then the status is ROLLCALL_STATE, and the job is as it was. (In a forked child, too.) */
+/* Waits for all ranks, closes the connections and frees the job. It frees the job also if it fails, with one exception: the status is
+ * ROLLCALL_STATE if an operation is still under way on this rank, or in a forked child, and then the job is as it was. Collective. */
 rollcall_status rollcall_finalize(rollcall_job* job);
-/* Ends the whole job with this exit code, from 1 to 255; any other becomes 255. Does not return. */
+/* Ends the whole job, all ranks, and does not return. `code` is the exit code, from 1 to 255; any other code becomes 255. `why` is printed
+ * by whatever started the job, and may be NULL. If `job` is NULL only this process ends. */
 void rollcall_abort(rollcall_job* job, int code, const char* why);
-/* What started this process, and what data moves over, for people. The text belongs to the job. NULL when that is NULL. */
+/* What started this process, as a text for people. The text belongs to the job. Returns NULL if `job` is NULL. */
 const char* rollcall_started_by(const rollcall_job* job);
+/* What carries the data, as a text for people. The text belongs to the job. Returns NULL if `job` is NULL. */
 const char* rollcall_transport_description(const rollcall_job* job);
-/* All ranks. Belongs to the job: do not free it. */
+/* The communicator of all ranks. It belongs to the job: do not free it. Returns NULL if `job` is NULL. */
 const rollcall_communicator* rollcall_world(const rollcall_job* job);
 
-/* Common time of several hosts, in nanoseconds, see job.hpp. Collective; `window`: how long clocks are watched, 0: the default; how far
- * job time may be off at most goes to `error`, which may be NULL. */
+/* Measures how the clocks of the hosts differ, so that all ranks know job time, the clock of rank 0. `window` is how long clocks are
+ * watched in each round; 0 takes the default, 30 ms. The largest possible error of this rank's job time goes to `error`, which may be NULL.
+ * See job.hpp for its cost. Collective. */
 rollcall_status rollcall_synchronize_clocks(rollcall_job* job, int64_t window, int64_t* error);
-/* Job time now; job time when CLOCK_MONOTONIC of this host shows `local`; and the way back. */
+/* The job time now. */
 rollcall_status rollcall_time(const rollcall_job* job, int64_t* time);
+/* The job time at the moment when CLOCK_MONOTONIC of this host shows `local`. */
 rollcall_status rollcall_time_at(const rollcall_job* job, int64_t local, int64_t* time);
+/* What CLOCK_MONOTONIC of this host shows at the job time `time`. */
 rollcall_status rollcall_local_time_at(const rollcall_job* job, int64_t time, int64_t* local);
 
-/* For programs that drive progress themselves (ROLLCALL_PROGRESS=host), see job.hpp. */
+/* Moves whatever data can be moved now, without waiting. `happened` becomes 1 if anything moved, else 0; it may be NULL. Programs with
+ * ROLLCALL_PROGRESS=host call it from their own loop. */
 rollcall_status rollcall_progress(rollcall_job* job, int* happened);
+/* A file descriptor for an event loop: poll it for reading after rollcall_prepare_to_sleep() has set 1. Returns -1 on failure. */
 int rollcall_progress_descriptor(const rollcall_job* job);
+/* `may_sleep` becomes 0 if something has arrived or ended since the last call (test the requests again before sleeping), else 1. */
 rollcall_status rollcall_prepare_to_sleep(rollcall_job* job, int* may_sleep);
-/* The background thread keeps away until resumed. Calls nest. */
+/* Stops the background thread from moving data until rollcall_resume_background(). Calls nest: each needs its own resume. */
 rollcall_status rollcall_pause_background(rollcall_job* job);
+/* Ends one rollcall_pause_background(). */
 rollcall_status rollcall_resume_background(rollcall_job* job);
 
-/* What the background thread has done and cost; see job.hpp. */
+/* What the background thread has done and cost. Times are in nanoseconds; job.hpp explains each field. */
 typedef struct rollcall_progress_statistics {
     size_t size; /* sizeof(rollcall_progress_statistics), set by the caller */
     int64_t background_cpu_time;
@@ -126,115 +148,134 @@ rollcall_status rollcall_statistics(const rollcall_job* job, rollcall_progress_s
 /* --- communicators -------------------------------------------------------------------------------------------------
  */
 
-/* -1 for a null communicator. */
+/* The rank of this process in the communicator. Returns -1 if that is NULL. */
 int rollcall_rank(const rollcall_communicator* communicator);
+/* The number of ranks in the communicator. Returns -1 if that is NULL. */
 int rollcall_size(const rollcall_communicator* communicator);
-/* Of the ranks on this rank's host; -1 for a null communicator. */
+/* The number of ranks of the communicator on this rank's host that come before this rank. Returns -1 if the communicator is NULL. */
 int rollcall_local_rank(const rollcall_communicator* communicator);
+/* The number of ranks of the communicator on this rank's host. Returns -1 if the communicator is NULL. */
 int rollcall_local_size(const rollcall_communicator* communicator);
-/* The text belongs to the communicator. NULL for a null communicator. */
+/* The name of the communicator in error messages. The text belongs to the communicator. Returns NULL if that is NULL. */
 const char* rollcall_name(const rollcall_communicator* communicator);
-/* The rank that `rank` has in the world communicator. */
+/* The rank that `rank` of this communicator has in the world communicator. */
 rollcall_status rollcall_world_rank(const rollcall_communicator* communicator, int rank, int* world_rank);
 
-/* Ranks of the same colour, ordered by key, then by rank; collective. ROLLCALL_NO_COLOR gives NULL. */
+/* Makes one communicator for each colour (0 or more), of the ranks that give this colour, ordered by key, and by rank where keys are equal.
+ * A rank that gives ROLLCALL_NO_COLOR gets NULL. Collective. */
 rollcall_status rollcall_split(const rollcall_communicator* communicator, int color, int key, rollcall_communicator** result);
-/* A communicator for each host; collective. */
+/* Makes one communicator for each host, of the ranks on that host. Collective. */
 rollcall_status rollcall_split_by_host(const rollcall_communicator* communicator, rollcall_communicator** result);
-/* These ranks, in this order; all ranks of the communicator give the same list; collective. Others get NULL. */
+/* Makes a communicator of the `count` listed ranks, in the order of the list. All ranks of `communicator` give the same list; those that
+ * are not in it get NULL. Collective. */
 rollcall_status rollcall_create(const rollcall_communicator* communicator, const int* ranks, size_t count, rollcall_communicator** result);
-/* The same ranks with their own messages and sequence; collective. */
+/* Makes a communicator of the same ranks, with messages and operations separate from those of `communicator`. Collective. */
 rollcall_status rollcall_duplicate(const rollcall_communicator* communicator, rollcall_communicator** result);
-/* Frees what split, create or duplicate gave. NULL is allowed. */
+/* Frees a communicator that split, split_by_host, create or duplicate made. NULL is allowed. */
 void rollcall_communicator_free(rollcall_communicator* communicator);
 
 /* --- point to point ------------------------------------------------------------------------------------------------
  */
 
+/* Sends `bytes` bytes to rank `to`. Returns when the buffer may be used again, usually before the receiver asks for the message. */
 rollcall_status rollcall_send(const rollcall_communicator* communicator, const void* data, uint64_t bytes, int to, uint64_t tag,
                               int64_t timeout);
-/* `received` may be NULL; else it gets the number of bytes that came. */
+/* Receives the next message with this tag from rank `from`. It may be shorter than `bytes`; a longer one is ROLLCALL_TRUNCATED. The number
+ * of bytes that came goes to `received`, which may be NULL. */
 rollcall_status rollcall_receive(const rollcall_communicator* communicator, void* data, uint64_t bytes, int from, uint64_t tag,
                                  int64_t timeout, uint64_t* received);
-/* The deadline is that of the request, from here on. */
+/* Start a send or a receive. `timeout` becomes the deadline of the request and counts from this call. The buffer must stay in place until
+ * the request is done. */
 rollcall_status rollcall_start_send(const rollcall_communicator* communicator, const void* data, uint64_t bytes, int to, uint64_t tag,
                                     int64_t timeout, rollcall_request** request);
 rollcall_status rollcall_start_receive(const rollcall_communicator* communicator, void* data, uint64_t bytes, int from, uint64_t tag,
                                        int64_t timeout, rollcall_request** request);
-/* Waits until the next message has been announced, and gives its size; the message stays for a receive. */
+/* Waits until a message with this tag from rank `from` has been announced, and sets its size. The message stays for a later receive. */
 rollcall_status rollcall_next_size(const rollcall_communicator* communicator, int from, uint64_t tag, int64_t timeout, uint64_t* bytes);
 
 /* --- collective ----------------------------------------------------------------------------------------------------
  */
 
-/* The times of one call on this rank, see plan.hpp. */
+/* The times of one call on this rank, in nanoseconds; plan.hpp (CallRecord) says of which clock. */
 typedef struct rollcall_call_record {
     size_t size; /* sizeof(rollcall_call_record), set by the caller */
     int64_t arrival, first_data, exit, predicted;
 } rollcall_call_record;
 
-/* Begin with ROLLCALL_COLLECTIVE_DEFAULTS: what the structure gets later has its default then. */
+/* The options of a collective call. Initialise them with ROLLCALL_COLLECTIVE_DEFAULTS, so that fields which later versions add have their
+ * defaults. All ranks give the same algorithm and segment size. */
 typedef struct rollcall_collective_options {
     size_t size;           /* sizeof(rollcall_collective_options) */
     const char* algorithm; /* a name of `rollcall info --algorithms`; NULL: the setting of the operation, ROLLCALL_BROADCAST and so on */
-    int64_t segment_bytes; /* piece of algorithms that pass pieces on; 0: whole; -1: the setting ROLLCALL_SEGMENT_BYTES */
-    int64_t timeout;       /* from the call */
-    rollcall_call_record* record; /* filled when a blocking call returns; may be NULL */
-    int until_delivered;          /* 1: a call that only brings data ends when that has left this rank, not when it has been copied */
+    int64_t segment_bytes; /* size of a piece where data is forwarded in pieces; 0: whole; -1: the setting ROLLCALL_SEGMENT_BYTES */
+    int64_t timeout;       /* counts from the call */
+    rollcall_call_record* record; /* filled when a blocking call succeeds; may be NULL */
+    int until_delivered;          /* 1: a call that only sends ends when its data has left this rank, not when it has been copied */
 } rollcall_collective_options;
 #define ROLLCALL_COLLECTIVE_DEFAULTS \
     { sizeof(rollcall_collective_options), NULL, -1, ROLLCALL_DEFAULT_TIMEOUT, NULL, 0 }
 
+/* The calls below are collective. `options` may be NULL, which gives the defaults. A call returns on a rank when its part is done. A start_
+ * call returns at once with a request; its buffers must stay in place until the request is done. */
+
+/* Returns on a rank only after all ranks have called it. */
 rollcall_status rollcall_barrier(const rollcall_communicator* communicator, int64_t timeout);
-/* `options` may be NULL, here and below. */
 rollcall_status rollcall_start_barrier(const rollcall_communicator* communicator, const rollcall_collective_options* options,
                                        rollcall_request** request);
+/* Sends `bytes` bytes from the root to all ranks. `data` is read at the root and written on all other ranks. */
 rollcall_status rollcall_broadcast(const rollcall_communicator* communicator, void* data, uint64_t bytes, int root,
                                    const rollcall_collective_options* options);
 rollcall_status rollcall_start_broadcast(const rollcall_communicator* communicator, void* data, uint64_t bytes, int root,
                                          const rollcall_collective_options* options, rollcall_request** request);
 
-/* Blocks of `bytes` bytes, one for each rank, in rank order in the root's `data` (elsewhere it is not looked at). At the root
- * `block` may be its place in `data`. */
+/* Sends block r of the root's `data` to the `block` of rank r. Each block has `bytes` bytes. At the root `data` has one block for each
+ * rank, in rank order; on other ranks it is not looked at. At the root `block` may be its place in `data`. */
 rollcall_status rollcall_scatter(const rollcall_communicator* communicator, const void* data, void* block, uint64_t bytes, int root,
                                  const rollcall_collective_options* options);
 rollcall_status rollcall_start_scatter(const rollcall_communicator* communicator, const void* data, void* block, uint64_t bytes, int root,
                                        const rollcall_collective_options* options, rollcall_request** request);
+/* Collects the `block` of each rank r as block r of the root's `data`. Each block has `bytes` bytes. At the root `data` has room for one
+ * block of each rank; on other ranks it is not looked at. At the root `block` may be its place in `data`. */
 rollcall_status rollcall_gather(const rollcall_communicator* communicator, const void* block, void* data, uint64_t bytes, int root,
                                 const rollcall_collective_options* options);
 rollcall_status rollcall_start_gather(const rollcall_communicator* communicator, const void* block, void* data, uint64_t bytes, int root,
                                       const rollcall_collective_options* options, rollcall_request** request);
 
-/* Blocks of own sizes (MPI_Scatterv, MPI_Gatherv). At the root `counts` has the bytes of each rank's block and `offsets` where it begins in
- * `data` (NULL: one behind the other); elsewhere they are not looked at. `bytes`: of this rank's block, as the root counts it. All ranks
- * must call this form. See blocks.hpp. */
+/* Scatter and gather with blocks of different sizes (MPI_Scatterv, MPI_Gatherv). At the root `counts` has the size in bytes of the block of
+ * each rank, and `offsets` has the byte of `data` at which it begins; NULL offsets place the blocks one behind the other. On other ranks
+ * both are not looked at. They are read only during the call. `bytes` is the size of this rank's block, and must be what the root counts
+ * for it. All ranks must call this form. See blocks.hpp. */
 rollcall_status rollcall_scatter_blocks(const rollcall_communicator* communicator, const void* data, const uint64_t* counts,
                                         const uint64_t* offsets, void* block, uint64_t bytes, int root,
                                         const rollcall_collective_options* options);
 rollcall_status rollcall_start_scatter_blocks(const rollcall_communicator* communicator, const void* data, const uint64_t* counts,
                                               const uint64_t* offsets, void* block, uint64_t bytes, int root,
                                               const rollcall_collective_options* options, rollcall_request** request);
+/* Gather with blocks of different sizes, with the arguments of rollcall_scatter_blocks(). The blocks must not overlap in `data`. */
 rollcall_status rollcall_gather_blocks(const rollcall_communicator* communicator, const void* block, uint64_t bytes, void* data,
                                        const uint64_t* counts, const uint64_t* offsets, int root,
                                        const rollcall_collective_options* options);
 rollcall_status rollcall_start_gather_blocks(const rollcall_communicator* communicator, const void* block, uint64_t bytes, void* data,
                                              const uint64_t* counts, const uint64_t* offsets, int root,
                                              const rollcall_collective_options* options, rollcall_request** request);
-/* In the place of `bytes`, below: blocks have sizes of their own. */
+/* As `bytes` of rollcall_explain(): the blocks have different sizes. */
 #define ROLLCALL_OWN_SIZES UINT64_MAX
 
-/* Which algorithm a call of this operation ("broadcast", ...) would run, and why. The sentence goes to `text`, cut where it is longer
- * than `capacity`, with its end. */
+/* Writes a sentence to `text` that says which algorithm a call of this operation ("broadcast", ...) would run, and why. `bytes` is the size
+ * of the message or of one block. The text is cut so that it fits `capacity` bytes with its final zero. Not collective. */
 rollcall_status rollcall_explain(const rollcall_communicator* communicator, const char* operation, uint64_t bytes,
                                  const rollcall_collective_options* options, char* text, size_t capacity);
 
 /* --- plans ---------------------------------------------------------------------------------------------------------
  */
-/* A collective operation bound to a place in the program; see plan.hpp, which says what belongs to whom and when. */
+/* A plan is a collective operation that the program repeats at one place. plan.hpp says when its buffers are read and written. They must
+ * stay in place as long as the plan. One thread at a time may use a plan. */
 
+/* How a rank's arrival is predicted; see Predictor in plan.hpp. */
 typedef enum rollcall_predictor { ROLLCALL_EDGE_LINEAR, ROLLCALL_LAST, ROLLCALL_MOVING_AVERAGE, ROLLCALL_EXPONENTIAL } rollcall_predictor;
 
-/* Collective. `options` may be NULL; its timeout is that of each rollcall_plan_run() and rollcall_plan_wait(). */
+/* The plan_ functions make a plan for the operation of the same name, with the same arguments. `options` may be NULL; its timeout is that
+ * of each rollcall_plan_run() and rollcall_plan_wait(), and its record and until_delivered are ignored. Collective. */
 rollcall_status rollcall_plan_barrier(const rollcall_communicator* communicator, const rollcall_collective_options* options,
                                       rollcall_predictor predictor, rollcall_plan** plan);
 rollcall_status rollcall_plan_broadcast(const rollcall_communicator* communicator, void* data, uint64_t bytes, int root,
@@ -250,71 +291,79 @@ rollcall_status rollcall_plan_scatter_blocks(const rollcall_communicator* commun
 rollcall_status rollcall_plan_gather_blocks(const rollcall_communicator* communicator, const void* block, uint64_t bytes, void* data,
                                             const uint64_t* counts, const uint64_t* offsets, int root,
                                             const rollcall_collective_options* options, rollcall_predictor predictor, rollcall_plan** plan);
-/* The compute phase before the next iteration begins; a fraction of it, above 0 and at most 1, is done. */
+/* A hint: the compute phase before the next iteration begins now. */
 rollcall_status rollcall_plan_begin(rollcall_plan* plan);
+/* A hint: this fraction of the compute phase, above 0 and at most 1, is done. */
 rollcall_status rollcall_plan_edge(rollcall_plan* plan, double fraction);
-/* This rank arrives: run is start and wait in one. */
+/* Carries out one iteration: rollcall_plan_start() followed by rollcall_plan_wait(). */
 rollcall_status rollcall_plan_run(rollcall_plan* plan);
+/* Says that this rank has arrived, starts its part of the iteration, and returns at once. */
 rollcall_status rollcall_plan_start(rollcall_plan* plan);
+/* Waits until this rank's part of the started iteration is done. */
 rollcall_status rollcall_plan_wait(rollcall_plan* plan);
-/* Whether rollcall_plan_wait() would return at once: `done` becomes 1 or 0. Moves things on. */
+/* `done` becomes 1 if rollcall_plan_wait() would return at once, else 0. Each call also moves data, as rollcall_progress() does. */
 rollcall_status rollcall_plan_test(rollcall_plan* plan, int* done);
-/* The times of the last iteration that was waited for. */
+/* The times of the last iteration that was waited for. Set `record->size` before the call. */
 rollcall_status rollcall_plan_record(const rollcall_plan* plan, rollcall_call_record* record);
-/* Why this algorithm. The text belongs to the plan. NULL when that is NULL. */
+/* Says in a sentence why this algorithm was chosen. The text belongs to the plan. Returns NULL if that is NULL. */
 const char* rollcall_plan_explanation(const rollcall_plan* plan);
-/* NULL is allowed. */
+/* Frees a plan. NULL is allowed. An iteration that is under way fails on the other ranks. */
 void rollcall_plan_free(rollcall_plan* plan);
 
 /* --- requests ------------------------------------------------------------------------------------------------------
  */
-/* A request that is done, or has failed, is freed and its pointer becomes NULL. NULL is a request that is done. */
+/* A call that takes the result of a request, or its failure, frees it and sets its pointer to NULL. A NULL request counts as done.
+ * `received` gets the number of bytes that a receive got, and may be NULL. One thread at a time may use a request. */
 
-/* Waits. When the time is over the request is abandoned, and the status is ROLLCALL_TIMEOUT. `received` may be NULL. */
+/* Waits until the request is done. If the time runs out it is abandoned, and the status is ROLLCALL_TIMEOUT. */
 rollcall_status rollcall_wait(rollcall_request** request, int64_t timeout, uint64_t* received);
-/* Waits for at most this time, and leaves the request as it is when that is over: `done` becomes 1 or 0. `received` may be NULL. */
+/* Waits for at most this time. `done` becomes 1 if the request is done, else 0, and the request goes on. With ROLLCALL_DEFAULT_TIMEOUT it
+ * waits as rollcall_wait() does. */
 rollcall_status rollcall_wait_for(rollcall_request** request, int64_t timeout, int* done, uint64_t* received);
-/* Gives it up, and returns when its buffers are free. `cancelled` (may be NULL) becomes 1; or 0 when it was done before, and the request
- * stays with its result. */
+/* Gives the operation up and returns when its buffers are free. `cancelled`, which may be NULL, becomes 1; or it becomes 0 if the operation
+ * had already ended, and then the request keeps its result. */
 rollcall_status rollcall_cancel(rollcall_request** request, int* cancelled);
-/* Moves things on. `done` becomes 1 or 0; `received` may be NULL. */
+/* Does not wait. `done` becomes 1 if the request is done, else 0. Each call also moves data, as rollcall_progress() does. */
 rollcall_status rollcall_test(rollcall_request** request, int* done, uint64_t* received);
-/* Waits until one is done and gives its index; its result is
- * kept for rollcall_wait(), which then returns at once. */
+/* Waits until one of the requests is done, and sets its index. The request keeps its result for rollcall_wait(), which then returns at
+ * once. NULL requests do not count; ROLLCALL_INVALID_ARGUMENT if all are NULL. ROLLCALL_TIMEOUT abandons nothing. */
 rollcall_status rollcall_wait_any(rollcall_request** requests, size_t count, int64_t timeout, size_t* index);
-/* Waits for all. The status is that of the first failure. */
+/* Waits for all requests, within one timeout for all. Requests that are not done by then are abandoned. All pointers become NULL. The
+ * status is that of the first request in the list that failed. */
 rollcall_status rollcall_wait_all(rollcall_request** requests, size_t count, int64_t timeout);
-/* Abandons it and returns when its buffers are free. NULL is allowed. */
+/* Abandons the request and returns when its buffers are free. NULL is allowed. */
 void rollcall_request_free(rollcall_request* request);
 
 /* --- completion queues ---------------------------------------------------------------------------------------------
  */
-/* Many requests, and one place to look for those that are done; see completion_queue.hpp. Any thread may add; one at a time takes. */
+/* A queue holds many requests and returns each one when it has ended; see completion_queue.hpp. Any thread may add requests; one thread at
+ * a time may take completions. */
 typedef struct rollcall_queue rollcall_queue;
 
-/* How a request ended that was in a queue. */
+/* How a request from a queue ended. A failed request is no failure of the call that returns it. */
 typedef struct rollcall_completion {
     size_t size;            /* sizeof(rollcall_completion), set by the caller */
-    uint64_t context;       /* what was given with it; a pointer as (uint64_t)(uintptr_t)pointer */
-    uint64_t received;      /* the bytes that came */
-    rollcall_status status; /* why it failed, or ROLLCALL_OK. rollcall_last_error() is the sentence */
-    int failed_rank;        /* as rollcall_failed_rank() */
+    uint64_t context;       /* what was given to rollcall_queue_add(); a pointer as (uint64_t)(uintptr_t)pointer */
+    uint64_t received;      /* the number of bytes that a receive got */
+    rollcall_status status; /* ROLLCALL_OK, or why it failed; then rollcall_last_error() has the sentence */
+    int failed_rank;        /* the rank that caused the failure, as rollcall_failed_rank() */
 } rollcall_completion;
 
-/* Of the job of this communicator. */
+/* Makes a queue for requests of the job of this communicator. Not collective. */
 rollcall_status rollcall_queue_create(const rollcall_communicator* communicator, rollcall_queue** queue);
-/* Takes the request, whose pointer becomes NULL. When that fails the request stays as it was. */
+/* Moves the request into the queue, and its pointer becomes NULL. On failure the request stays as it was. */
 rollcall_status rollcall_queue_add(rollcall_queue* queue, rollcall_request** request, uint64_t context);
-/* Done or not. 0 for NULL. */
+/* The number of requests in the queue, done or not. Returns 0 if the queue is NULL. */
 size_t rollcall_queue_size(const rollcall_queue* queue);
-/* Waits for the next one that ends; at most for ROLLCALL_TIMEOUT, after which the status is ROLLCALL_TIMEOUT and nothing is abandoned. The
- * status is ROLLCALL_STATE when none is in the queue. A request that failed is no failure of this call: see `completion`. */
+/* Waits for the next request that ends, at most as long as the setting ROLLCALL_TIMEOUT says; then the status is ROLLCALL_TIMEOUT, and
+ * nothing is abandoned. The status is ROLLCALL_STATE if the queue is empty. */
 rollcall_status rollcall_queue_next(rollcall_queue* queue, rollcall_completion* completion);
-/* The next one if it ends within this time: `got` becomes 1, else 0. */
+/* Waits for the next request that ends, at most this time. `got` becomes 1 if one has ended, else 0. With ROLLCALL_DEFAULT_TIMEOUT it does
+ * what rollcall_queue_next() does. */
 rollcall_status rollcall_queue_next_for(rollcall_queue* queue, int64_t timeout, int* got, rollcall_completion* completion);
-/* One that has ended: `got` becomes 1, else 0. Moves things on. */
+/* Takes a request that has ended, without waiting. `got` becomes 1 if there is one, else 0. Each call also moves data. */
 rollcall_status rollcall_queue_try_next(rollcall_queue* queue, int* got, rollcall_completion* completion);
-/* Abandons the requests that are in it. NULL is allowed. */
+/* Frees the queue and abandons the requests that are in it. NULL is allowed. */
 void rollcall_queue_free(rollcall_queue* queue);
 
 #ifdef __cplusplus

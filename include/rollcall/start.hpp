@@ -1,10 +1,10 @@
 /// \file
-/// Starting a job from within another program, which has its own processes and its own way to talk to them.
+/// How a program that starts its processes itself makes them a job.
 ///
-/// A framework that starts its workers itself says to each which rank it is, and how many there are. To find each other the
-/// ranks need one of two things from it:
+/// Such a program, for example a framework with worker processes, tells each process its rank and the number of ranks. It also provides one
+/// of two things by which the ranks find each other:
 ///   - an **allgather** of bytes between its processes, which is called once, when the job is made; or
-///   - a **unique id**, made by one process and handed to all by whatever way the framework has (as with NCCL).
+///   - a **unique id**, which one process makes and the program hands to all ranks in any way it has (as with NCCL).
 ///
 ///     rollcall::Embedding embedding;
 ///     embedding.rank = my_number;
@@ -23,33 +23,37 @@
 
 namespace rollcall {
 
-/// The way to one job. It holds the job's key: hand it over ways that other users cannot read, and do not store it.
+/// The means by which ranks find one job. It holds the job's key, so hand it over in ways that other users cannot read, and do not store
+/// it.
 struct UniqueId {
     static constexpr std::size_t kBytes = 256;
     std::array<std::byte, kBytes> bytes{};
 };
 
-/// Makes a unique id for one job, and waits from then on, in a thread of its own, for the ranks of that job: this process
-/// must live until the job has ended. It may become a rank itself, and need not. ROLLCALL_NET decides on which network
-/// interface it waits, ROLLCALL_PORT on which port.
+/// Makes a unique id for one job. From then on a thread of this process waits for the ranks of that job, so this process must live until
+/// the job has ended. If it ends earlier, all ranks get an error that the job cannot go on. This process may become a rank itself, but need
+/// not. The setting ROLLCALL_NET decides on which network interface it waits, and ROLLCALL_PORT on which port.
 ///
-/// Any thread; any number of times, once for each job. Programs that fork their workers do that first: a child of a process
-/// that has made an id can use it as any other process can. When this process ends before the job, all ranks hear that the
-/// job cannot go on. Throws Error{bootstrap, invalid_setting}.
+/// Call it once for each job. Any thread may call it, any number of times. A program that forks its workers may make the id before it forks
+/// them: a child process can use the id as any other process can. Throws Error{bootstrap, invalid_setting}.
 ROLLCALL_EXPORT UniqueId make_unique_id();
 
-/// The place of this process in a job that somebody else started, for Job(const Embedding&). Variables of launchers in the
-/// environment do not count then; the settings (ROLLCALL_LAUNCH_TIMEOUT and so on) do.
+/// The place of this process in a job whose processes the program starts itself, for Job(const Embedding&). The environment variables of
+/// launchers are ignored then; the settings (ROLLCALL_LAUNCH_TIMEOUT and so on) are not.
 struct Embedding {
-    /// Gives each process the same number of bytes of every process: `all` has size times as many as `mine`, in rank order.
-    /// Every rank's is called once, from the thread that makes the Job, with the same number of bytes, at most 512. What it
-    /// throws leaves the constructor of Job. The bytes hold the job's key: they go where other users cannot read them.
+    /// A function of the program that gives the bytes `mine` of every process to every process. `all` has `size` times as many bytes as
+    /// `mine`, in rank order. It is called once on each rank, by the thread that constructs the Job, with the same number of bytes on all
+    /// ranks, at most 512. An exception that it throws leaves the constructor of Job. The bytes hold the job's key, so they must go where
+    /// other users cannot read them.
     using Allgather = std::function<void(std::span<const std::byte> mine, std::span<std::byte> all)>;
 
+    /// The rank of this process, from 0 to size - 1.
     int rank = 0;
+    /// The number of ranks, at least 1.
     int size = 1;
-    /// One of these two is given.
+    /// Give exactly one of the two, `unique_id` or `allgather`; else the constructor of Job throws Error{invalid_argument}.
     std::optional<UniqueId> unique_id;
+    /// See unique_id.
     Allgather allgather;
 };
 

@@ -1,5 +1,5 @@
 /// \file
-/// Time as Rollcall counts it.
+/// The types of times and deadlines.
 #pragma once
 
 #include <chrono>
@@ -7,15 +7,15 @@
 
 namespace rollcall {
 
-/// Nanoseconds of CLOCK_MONOTONIC, of job time (Job::time()), or of the virtual clock of a simulation; or a difference of two such
-/// times.
+/// A time in nanoseconds of CLOCK_MONOTONIC, of job time (Job::time()), or of the virtual clock of a simulation; or the difference of two
+/// such times.
 using Nanoseconds = std::int64_t;
 
-/// How long a call may take, from 0: it does what can be done at once. Below 0: Error{invalid_argument}. No deadline unless one is
-/// given (or the setting ROLLCALL_TIMEOUT is).
+/// How long a call may take. With 0 it does only what can be done at once. A value below 0 throws Error{invalid_argument}. A call that is
+/// given none takes the setting ROLLCALL_TIMEOUT; by default there is no deadline.
 using Timeout = std::chrono::nanoseconds;
 
-/// Wait for as long as it takes.
+/// No deadline: the call waits as long as it takes.
 inline constexpr Timeout kForever = Timeout::max();
 
 }  // namespace rollcall

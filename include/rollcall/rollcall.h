@@ -79,7 +79,8 @@ const char* rollcall_status_name(rollcall_status status);
  */
 
 /* Joins the job for which this process was started. A process that no launcher started is a job of one rank. On failure `*job` is NULL.
- * Collective. */
+ * Collective. Several parts of a program may each call it: the second and later ones share the job of the process, each with a world
+ * communicator of its own. All ranks call it for their parts in the same order, and the last rollcall_finalize() ends the job. */
 rollcall_status rollcall_init(rollcall_job** job);
 
 /* The path to one job, for a program that starts its processes itself. One process makes the id and the program hands it to all ranks.

@@ -14,6 +14,7 @@
 #include "bootstrap/bootstrap.hpp"
 #include "collectives/catalogue.hpp"
 #include "command/algorithms.hpp"
+#include "command/explain.hpp"
 #include "command/limits.hpp"
 #include "foundation/interfaces.hpp"
 #include "foundation/settings.hpp"
@@ -169,8 +170,7 @@ void print(const std::vector<Section>& sections, Format format) {
 void info(Format format) {
     const auto settings = Settings::from_environment();
     for (const auto rows : {collectives::operations(), collectives::intergroup_operations()})
-        for (const collectives::OperationRow& row : rows)
-            collectives::algorithm_of_setting(row, settings.algorithms[index_of(row.kind)]);
+        for (const collectives::OperationRow& row : rows) collectives::algorithm_of_setting(row, settings.algorithms[index_of(row.kind)]);
     const auto interfaces = list_interfaces();
     // A wrong ROLLCALL_NET is an error; one that cannot reach other hosts is a fact about this host.
     const Chosen one_host{choose_interfaces(interfaces, settings.net, 1), {}};
@@ -192,11 +192,22 @@ void add_info_command(usage::Command& root) {
     struct Words {
         Format format = Format::text;
         bool algorithms = false;
+        Explained explained;
     };
     const auto words = std::make_shared<Words>();
     output::add_format_option(*command, words->format);
     command->add_flag("--algorithms", words->algorithms, "List the algorithms of the collectives instead");
-    command->callback([words] { words->algorithms ? print_algorithms(words->format) : info(words->format); });
+    command->add_option("--explain", words->explained.operation, "Say which algorithm calls of this operation take, and why, instead")
+        ->type_name("OPERATION");
+    command->add_option("--bytes", words->explained.sizes, "With --explain: sizes of the message or block, separated by commas")
+        ->type_name("BYTES");
+    command->add_option("--ranks", words->explained.ranks, "With --explain: numbers of ranks, separated by commas")->type_name("N");
+    command->callback([words] {
+        if (!words->explained.operation.empty())
+            explain(words->explained, words->format);
+        else
+            words->algorithms ? print_algorithms(words->format) : info(words->format);
+    });
 }
 
 }  // namespace rollcall::command

@@ -373,5 +373,18 @@ TEST_F(BenchCommand, InfoRefusesAnAlgorithmThatThereIsNot) {
     EXPECT_NE(ended.error.find("ROLLCALL_BROADCAST: unknown broadcast algorithm 'frob'; allowed: "), std::string::npos) << ended.error;
 }
 
+TEST_F(BenchCommand, InfoExplainsWhatCallsTake) {
+    const std::string words = "info --explain allreduce --bytes 8,1Mi --ranks 4,64 --format csv";
+    const Ended usual = run(words), without = run(words, "ROLLCALL_NODE_MEMORY=no");
+    for (const Ended& ended : {usual, without}) {
+        EXPECT_EQ(ended.code, 0) << ended.error;
+        EXPECT_EQ(count(ended.out, "one node"), 4) << ended.out;
+        EXPECT_EQ(count(ended.out, "several nodes"), 4) << ended.out;
+    }
+    EXPECT_EQ(count(usual.out, ",shared_memory,"), 4) << usual.out;
+    EXPECT_EQ(count(without.out, "shared_memory"), 0) << without.out;
+    expect_refused("info --explain frob", {"--explain frob", "allowed: broadcast"});
+}
+
 }  // namespace
 }  // namespace rollcall::test

@@ -86,7 +86,7 @@ TEST(Idle, TheSpinIsLongOnlyAsLongAsTheCoreIsFree) {
     const Nanoseconds begun = caller.now;
     ASSERT_EQ(caller.polls_until_it_parks(static_cast<int>(kSpin / 2 / kPoll)), -1);
     caller.yield = Idle::kQuickYield + 1;
-    for (int polls = 0; caller.now - begun < kLongSpin; ++polls) {
+    while (caller.now - begun < kLongSpin) {
         caller.now += kPoll;
         if (caller.idle.polled(false) != Step::look) continue;
         const Nanoseconds before = caller.now;

@@ -1,0 +1,69 @@
+#include "command/explain.hpp"
+
+#include <iostream>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <rollcall/error.hpp>
+
+#include "bench/lists.hpp"
+#include "collectives/selection.hpp"
+#include "foundation/settings.hpp"
+#include "foundation/units.hpp"
+
+namespace rollcall::command {
+namespace {
+
+using collectives::Condition;
+using collectives::Conditions;
+
+// As for a communicator of a job (api/communicator.cpp), where ranks of a node can share memory.
+Conditions conditions(const Settings& settings, bool on_one_node) {
+    Conditions has = collectives::kUsual;
+    if (settings.landing_bytes == 0) has = has.without(Condition::landing);
+    if (settings.landing_bytes > 0 && settings.decouple != "no") has = has.with(Condition::background);
+    if (!on_one_node) return has;
+    has = has.with(Condition::shared_boards);
+    return settings.landing_bytes > 0 && settings.node_memory != "no" ? has.with(Condition::node_memory) : has;
+}
+
+const collectives::OperationRow& row_of(const std::string& operation) {
+    if (const auto* const row = collectives::find_operation(operation)) return *row;
+    std::vector<std::string_view> names;
+    for (const collectives::OperationRow& row : collectives::operations()) names.push_back(name(row.kind));
+    throw Error(ErrorCode::invalid_argument, fmt::format("--explain {}; allowed: {}", operation, fmt::join(names, ", ")));
+}
+
+}  // namespace
+
+void explain(const Explained& asked, output::Format format) {
+    const collectives::OperationRow& row = row_of(asked.operation);
+    const Settings settings = Settings::from_environment();
+    const auto* const setting = collectives::algorithm_of_setting(row, settings.algorithms[index_of(row.kind)]);
+    const std::vector<std::uint64_t> sizes = row.moves_data ? bench::parse_sizes(asked.sizes, "--bytes") : std::vector<std::uint64_t>{0};
+    output::Table table(std::cout, format);
+    for (const std::uint64_t ranks : bench::parse_counts(asked.ranks, "ranks", 1, 10'000'000))
+        for (const bool on_one_node : {true, false})
+            for (const std::uint64_t bytes : sizes) {
+                const collectives::Situation situation{
+                    .bytes = bytes, .ranks = static_cast<int>(ranks), .has = conditions(settings, on_one_node)};
+                const collectives::Selection chosen = collectives::choose(row, situation, {}, setting);
+                std::vector<std::string_view> others;
+                for (const auto& entry : row.algorithms)
+                    if (&entry != chosen.entry && situation.has.contains(entry.needs)) others.push_back(entry.name);
+                const std::uint64_t segment = chosen.segment            ? chosen.segment(bytes, situation.ranks)
+                                              : chosen.entry->segmented ? settings.segment_bytes
+                                                                        : 0;
+                table.add({{"ranks", ranks},
+                           {"on", on_one_node ? "one node" : "several nodes"},
+                           {"bytes", row.moves_data ? format_bytes(bytes) : "-"},
+                           {"algorithm", chosen.entry->name},
+                           {"segment", segment > 0 && segment < bytes ? format_bytes(segment) : "whole"},
+                           {"because", chosen.why},
+                           {"others", fmt::format("{}", fmt::join(others, " "))}});
+            }
+    table.finish();
+}
+
+}  // namespace rollcall::command

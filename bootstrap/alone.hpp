@@ -1,5 +1,5 @@
 /// \file
-/// A program that no launcher started: a job of one.
+/// The bootstrap of a program that no launcher started: a job of one process.
 #pragma once
 
 #include "bootstrap/bootstrap.hpp"
@@ -17,7 +17,7 @@ class Alone final : public Bootstrap {
     int notice_descriptor() const override { return -1; }
     std::optional<Notice> take_notice() override { return std::nullopt; }
     void leave() noexcept override {}
-    /// Nobody started this job, so nobody ends it: says why on standard error; the caller exits by itself.
+    /// No starter can end this job. So this only says why on standard error, and the caller exits by itself.
     void abort(int code, std::string_view why) noexcept override;
 
   private:

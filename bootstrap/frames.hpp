@@ -1,5 +1,5 @@
 /// \file
-/// What a launcher and the processes it started say to each other, over a stream socket that only the two of them hold.
+/// The protocol between a launcher and each process that it started, over a stream socket that only these two hold.
 ///
 /// Every frame is an 8-byte header (magic, type, length of the body; little-endian) and a body. In order of appearance:
 ///
@@ -13,9 +13,9 @@
 ///     rank → launcher   abort      exit code, why
 ///     rank → launcher   leave
 ///
-/// The welcome lies in the socket before the rank starts: joining needs no round trip, and a descriptor without a
-/// welcome is not ours. Notices travel on a socket of their own (one record each: a whole frame), so that the thread
-/// which waits for an answer and the thread which watches for deaths never read each other's frames.
+/// The welcome is in the socket before the rank starts. So joining needs no round trip, and a descriptor without a
+/// welcome does not come from a launcher of Rollcall. Notices travel on a socket of their own (one record each: a whole
+/// frame). So the thread that waits for an answer and the thread that watches for deaths never read each other's frames.
 #pragma once
 
 #include <cstddef>
@@ -32,20 +32,20 @@
 
 namespace rollcall::bootstrap {
 
-inline constexpr std::uint16_t kFrameMagic = 0x4352;  ///< "RC": a stream that is not ours is told at its first frame.
+inline constexpr std::uint16_t kFrameMagic = 0x4352;  ///< "RC": shows at the first frame whether a stream is Rollcall's.
 inline constexpr std::uint32_t kProtocolVersion = 1;
 inline constexpr std::size_t kHeaderBytes = 8;
-/// Longest blob of one rank. Addresses take hundreds of bytes; a MiB is room for many devices, and no way to fill
-/// memory.
+/// The maximal size of the blob of one rank. Addresses take hundreds of bytes. A MiB has room for many devices, but
+/// cannot fill memory.
 inline constexpr std::size_t kLongestBlob = std::size_t{1} << 20;
-/// Longest frame a launcher takes from a rank: a blob with its sequence.
+/// The maximal size of a frame that a launcher takes from a rank: a blob with its sequence.
 inline constexpr std::size_t kLongestRequest = kLongestBlob + 64;
-/// Longest frame a rank takes from its launcher: the blobs of all ranks. 256 MiB are 256 ranks of the longest blob, or
-/// 256 Ki ranks of one KiB.
+/// The maximal size of a frame that a rank takes from its launcher: the blobs of all ranks. 256 MiB are 256 ranks of
+/// the longest blob, or 256 Ki ranks of one KiB.
 inline constexpr std::size_t kLongestAnswer = std::size_t{256} << 20;
-/// Longest welcome and longest notice: a few short texts. Small enough that a socket takes one whole.
+/// The maximal size of a welcome or a notice: a few short texts. It is small enough that a socket takes one whole.
 inline constexpr std::size_t kLongestWelcome = 4096;
-/// Longest text in a frame; longer ones are cut by the sender.
+/// The maximal length of a text in a frame. The sender cuts longer texts.
 inline constexpr std::size_t kLongestText = 1024;
 
 enum class FrameType : std::uint16_t {
@@ -54,7 +54,7 @@ enum class FrameType : std::uint16_t {
     exchange,
     barrier,
     gathered,
-    gathered_memory,  ///< As gathered, which is in the memory whose descriptor comes along: sequence, bytes.
+    gathered_memory,  ///< As gathered, but in memory whose descriptor comes along: sequence, bytes.
     released,
     failed,
     abort,
@@ -83,11 +83,11 @@ enum class FrameType : std::uint16_t {
     agent_stacks,
     agent_stacks_done,
     // Between the leaders of a rendezvous and its root (rendezvous/service.hpp).
-    seal,       ///< After each other frame of a connection that a network carries: proves who sent that.
-    heartbeat,  ///< Both ways: nothing, but in time.
+    seal,       ///< Follows each other frame that goes over a network, and proves who sent it.
+    heartbeat,  ///< Both ways: no contents; shows that the sender is alive.
     arrived,    ///< Up: a rank has come; rank, size as it was told, host.
     assembled,  ///< Down: all have come; job, size, hosts.
-    end,        ///< No frame: the parser refuses this and larger values.
+    end,        ///< Not a frame: the parser refuses this and larger values.
 };
 
 struct Frame {
@@ -95,7 +95,7 @@ struct Frame {
     Blob body;
 };
 
-/// Builds one frame. Integers are little-endian, texts and blobs are preceded by their 32-bit length.
+/// Builds one frame. Integers are little-endian. Texts and blobs are preceded by their 32-bit length.
 class FrameWriter {
   public:
     explicit FrameWriter(FrameType type);
@@ -105,14 +105,14 @@ class FrameWriter {
     FrameWriter& text(std::string_view value);  ///< Cut to kLongestText.
     FrameWriter& blob(std::span<const std::byte> value);
     FrameWriter& raw(std::span<const std::byte> value);  ///< Without its length.
-    /// The frame with its header; the writer is empty then.
+    /// Returns the frame with its header. The writer is empty then.
     Blob finish();
 
   private:
     Blob bytes_;
 };
 
-/// Reads the body of one frame. Throws Error{bootstrap} when the body is too short for what is asked.
+/// Reads the body of one frame. Throws Error{bootstrap} when the body is too short for the value that is read.
 class FrameReader {
   public:
     explicit FrameReader(std::span<const std::byte> body) : rest_(body) {}
@@ -121,7 +121,7 @@ class FrameReader {
     std::int32_t i32() { return static_cast<std::int32_t>(u32()); }
     std::string text();
     std::span<const std::byte> blob();
-    /// Throws when bytes are left.
+    /// Throws if bytes are left.
     void end() const;
 
   private:
@@ -129,25 +129,27 @@ class FrameReader {
     std::span<const std::byte> rest_;
 };
 
-/// Bytes that came from a stream, and the frames in them. Memory: what has come, never what a header claims.
+/// The bytes that came from a stream, and the frames in them. It uses memory for what has come, and never for what a
+/// header claims.
 class Inbox {
   public:
     /// Frames with bodies longer than this are refused.
     explicit Inbox(std::size_t longest_body) : longest_body_(longest_body) {}
 
-    /// From now on a descriptor that comes with a frame (SCM_RIGHTS) is kept, the latest one.
+    /// From now on, the latest descriptor that comes with a frame (SCM_RIGHTS) is kept.
     void keep_descriptors() { keeps_descriptors_ = true; }
     Descriptor take_descriptor() { return std::move(descriptor_); }
 
     enum class State { open, closed };
-    /// Reads what is there, without blocking, up to one frame of the longest kind. A broken connection counts as
+    /// Reads what is there, without blocking, up to one frame of the maximal size. A broken connection counts as
     /// closed. A pipe must be non-blocking.
     State receive(int socket);
     void append(std::span<const std::byte> bytes);
-    /// The next whole frame. Throws Error{bootstrap} when what came is not a frame; the stream cannot be used after
-    /// that.
+    /// Returns the next whole frame. Throws Error{bootstrap} when what came is not a frame. The stream cannot be used
+    /// after that.
     std::optional<Frame> next();
-    /// Drops what is there before a frame of this type, and appends it to `dropped`. False when that frame has not begun.
+    /// Drops what came before a frame of this type, and appends it to `dropped`. Returns false if that frame has not
+    /// begun.
     bool skip_to(FrameType type, std::string& dropped);
 
   private:
@@ -160,14 +162,15 @@ class Inbox {
     std::size_t begin_ = 0;
 };
 
-/// Frames on their way into a stream socket, or a non-blocking pipe, that may take only a part of them. A frame for many
-/// ranks is shared.
+/// Frames that are to be sent to a stream socket, or to a non-blocking pipe, which may take only a part of them. A
+/// frame for many ranks is shared.
 class Outbox {
   public:
     void add(std::shared_ptr<const Blob> frame) { frames_.push_back(std::move(frame)); }
     void add(Blob frame) { add(std::make_shared<const Blob>(std::move(frame))); }
     bool empty() const { return frames_.empty(); }
-    /// Sends what the socket takes, without blocking. False when the other side is gone (what was left is dropped).
+    /// Sends what the socket takes, without blocking. Returns false when the other side is gone; frames that are left
+    /// are dropped.
     bool send(int socket);
 
   private:
@@ -182,12 +185,12 @@ Blob encode_welcome(const Place& place);
 Place decode_welcome(std::span<const std::byte> body);
 Blob encode_notice(const Notice& notice);
 Notice decode_notice(std::span<const std::byte> body);
-/// Of a whole frame that this process made.
+/// The type of a whole frame that this process made.
 FrameType type_of(std::span<const std::byte> frame);
-/// A frame as it was before it was read.
+/// Encodes a frame as it was before it was read.
 Blob encode(const Frame& frame);
 
-/// The names of what `rollcall run` puts into the environment of a rank.
+/// The names of the variables that `rollcall run` sets in the environment of a rank.
 inline constexpr const char* kDescriptorVariable = "ROLLCALL_BOOTSTRAP_FD";
 inline constexpr const char* kJobVariable = "ROLLCALL_BOOTSTRAP_JOB";
 inline constexpr const char* kRankVariable = "ROLLCALL_BOOTSTRAP_RANK";

@@ -1,5 +1,5 @@
 /// \file
-/// What all ranks brought to an exchange.
+/// The blobs that all ranks contributed to an exchange.
 #pragma once
 
 #include <cstddef>
@@ -12,22 +12,22 @@
 
 namespace rollcall::bootstrap {
 
-/// A blob of each rank, in rank order. The bytes are where they came: in a frame, or in memory that all ranks of a node
-/// share. Cheap to copy; blobs live as long as any copy of this. Thread-safe once made.
+/// The blob of each rank, in rank order. The bytes stay where they arrived: in a frame, or in memory that all ranks
+/// of a node share. Copies are cheap. The blobs live as long as any copy of this object. Thread-safe once it is made.
 class Gathered {
   public:
     Gathered() = default;
-    /// From the body of a `gathered` frame (sequence, count, blobs). Throws Error{bootstrap} when it is not one of
-    /// `size` ranks.
+    /// Reads the body of a `gathered` frame (sequence, count, blobs). Throws Error{bootstrap} when it is not a frame
+    /// of `size` ranks.
     Gathered(std::vector<std::byte> body, int size);
-    /// The same from `bytes` of a file.
+    /// Reads the same from the first `bytes` of a file.
     Gathered(Descriptor file, std::size_t bytes, int size);
-    /// That of a job of one.
+    /// The blob of a job of one process.
     explicit Gathered(std::span<const std::byte> only);
 
     std::size_t size() const { return begins_.size(); }
     std::span<const std::byte> operator[](std::size_t rank) const;
-    /// What keeps the bytes.
+    /// The object that keeps the bytes alive.
     const std::shared_ptr<const void>& storage() const { return storage_; }
 
   private:
@@ -38,12 +38,13 @@ class Gathered {
     std::vector<std::uint32_t> begins_;  // of each rank's length
 };
 
-/// Answers of this size and more are handed to the ranks of a node as one piece of memory, instead of a copy to each.
+/// Answers of at least this size are given to the ranks of a node as one piece of memory, instead of a copy for each.
 inline constexpr std::size_t kSharedAnswer = std::size_t{64} << 10;
 
-/// Hands a large `gathered` frame over a unix socket as a `gathered_memory` frame with a descriptor (SCM_RIGHTS) of
-/// memory that is common to all ranks of the node, and sealed. False when it is not such a frame, or that cannot be done
-/// now: then the frame is sent itself. Nothing may be on its way on this socket. One thread makes the memory for all.
+/// Sends a large `gathered` frame over a unix socket as a `gathered_memory` frame, with a descriptor (SCM_RIGHTS) of
+/// sealed memory that all ranks of the node share. Returns false if it is not such a frame, or if this cannot be done
+/// now; then the frame itself must be sent. Nothing else may be under way on this socket. One thread makes the memory
+/// for all ranks.
 bool hand_out(int socket, const std::shared_ptr<const std::vector<std::byte>>& frame);
 
 }  // namespace rollcall::bootstrap

@@ -1,16 +1,18 @@
 /// \file
-/// One node's part of a bootstrap, without any I/O.
+/// One node's part of a bootstrap, without any input or output.
 ///
-/// The hubs of a job make a tree: each knows its node's own ranks and the hubs below it, and all but the root have one
-/// above. What the ranks bring to an exchange or barrier goes up as one contribution of a hub, once it is whole; the
-/// root answers, and the answer goes down. A job of one node is a root without hubs below.
+/// The hubs of a job form a tree. Each hub knows the ranks of its own node and the hubs below it. Each hub except the
+/// root has one hub above it. What the ranks bring to an exchange or barrier goes up as one contribution of a hub,
+/// when all of it has come. The root answers, and the answer goes down. A job of one node is a root without hubs
+/// below.
 ///
-/// Losses are told to every hub. A rank calls its collectives in order, so "rank 5 is lost, its last call was number 6"
-/// is all that anybody needs to know to fail number 7 and later ones at once, without asking: a hub answers its own
-/// ranks by itself.
+/// Every hub is told of losses. A rank makes its collective calls in order. So "rank 5 is lost, its last call was
+/// number 6" is all that a hub needs to know to fail call 7 and later calls at once: it answers its own ranks without
+/// asking another hub.
 ///
-/// Example: hubs A (root; ranks 0, 1; below it B) and B (ranks 2, 3). Barrier 1: 2 and 3 call, B sends up a contribution
-/// of two ranks; 0 and 1 call, A is whole: `released` to 0, 1 and B, which passes it on to 2 and 3.
+/// Example: hub A is the root and has ranks 0 and 1; hub B is below it and has ranks 2 and 3. In barrier 1, ranks 2
+/// and 3 call, and B sends up a contribution of two ranks. Ranks 0 and 1 call, and A has all contributions. It sends
+/// `released` to 0, 1 and B, and B passes it on to 2 and 3.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +33,7 @@ class Hub {
   public:
     enum class Kind : std::uint32_t { exchange, barrier };
 
-    /// A frame that is to be sent.
+    /// A frame that must be sent.
     struct Delivery {
         enum class To {
             rank,    ///< To a rank of this node, as the answer to what it called.
@@ -48,38 +50,42 @@ class Hub {
     /// What happened to ranks.
     struct Loss {
         std::vector<int> ranks;
-        std::string host;    ///< Where they were; empty: on several.
+        std::string host;    ///< The host of these ranks; empty: several hosts.
         std::string how;     ///< Completes "rank 3 on host a ...".
-        bool notice = true;  ///< Others get a notice of it; false when they left in good order.
+        bool notice = true;  ///< Other ranks get a notice of it; false when these left in good order.
     };
 
-    /// The hub of a job of `size` ranks whose node has `ranks`, with hubs below that speak for these ranks each.
+    /// Makes the hub of a job of `size` ranks whose node has `ranks`. Each hub below speaks for its list of ranks in
+    /// `below`.
     Hub(int size, const std::vector<int>& ranks, std::vector<std::vector<int>> below, bool root);
 
-    /// A rank of this node calls its collective number `sequence`. Throws Error{bootstrap} for what no rank may send.
+    /// A rank of this node makes its collective call number `sequence`. Throws Error{bootstrap} for a call that no
+    /// rank may make.
     Deliveries arrive(int rank, Kind kind, std::uint64_t sequence, Blob blob);
-    /// A frame of a hub below: contribution, disagreement or loss. Throws Error{bootstrap} for what it may not send.
+    /// Takes a frame of a hub below: contribution, disagreement or loss. Throws Error{bootstrap} for a frame that it
+    /// may not send.
     Deliveries hear_below(int hub, const Frame& frame);
-    /// A frame of the hub above: gathered, released, failed or loss.
+    /// Takes a frame of the hub above: gathered, released, failed or loss.
     Deliveries hear_above(const Frame& frame);
-    /// A rank of this node will not call any more. Only its first loss counts.
+    /// A rank of this node will make no more calls. Only its first loss counts.
     Deliveries lose(int rank, std::string host, std::string how, bool notice);
-    /// Whether ranks have left in good order of whom the hubs below have not been told: the end of a job is not to be news
-    /// for each host from each rank. Only at the root.
+    /// Whether ranks have left in good order and the hubs below have not been told. These reports are collected, so
+    /// that at the end of a job not every host gets one from every rank. Only at the root.
     bool has_departures() const { return !departures_.empty(); }
-    /// Tells them. Called a moment after the first; not at all when everybody goes.
+    /// Tells the hubs below which ranks have left. Called a moment after the first rank left; not called at all if
+    /// all ranks leave.
     Deliveries tell_departures();
-    /// A hub below is gone, with all for which it spoke.
+    /// A hub below is gone, with all ranks for which it spoke.
     Deliveries lose_below(int hub, std::string host, std::string how);
 
-    /// The job cannot go on, and no rank is to blame: open and later calls of this node's ranks fail with this sentence. Of a hub
-    /// with none below.
+    /// The job cannot go on, and no rank is to blame. Open and later calls of this node's ranks fail with this
+    /// sentence. Only for a hub with no hubs below.
     Deliveries end(std::string sentence);
 
     bool is_lost(int rank) const { return lost_.contains(rank); }
 
     static Blob encode_loss(const Loss& loss, std::uint64_t last);
-    /// Gives the last call that the lost ranks took part in.
+    /// Returns the last call in which the lost ranks took part.
     static std::uint64_t decode_loss(std::span<const std::byte> body, Loss& loss);
 
   private:
@@ -114,8 +120,8 @@ class Hub {
     std::vector<std::vector<int>> below_;
     std::vector<std::uint64_t> last_below_;  // of each hub below: its last contribution
     std::map<std::uint64_t, Round> rounds_;
-    std::map<std::uint64_t, std::shared_ptr<const Blob>> failed_;  // by disagreement: for those who call later
-    std::vector<Gone> gone_;  // in the order of their losses, those that doom more than the ones before
+    std::map<std::uint64_t, std::shared_ptr<const Blob>> failed_;  // by disagreement: for ranks that call later
+    std::vector<Gone> gone_;  // in the order of the losses; only those that doom more calls than the ones before
     std::set<int> lost_;
     std::optional<std::string> ended_;          // why
     std::map<std::uint64_t, Loss> departures_;  // by their last call

@@ -1,5 +1,6 @@
 /// \file
-/// A hub in a process that has connections: what comes is given to the hub, what the hub answers goes where it is to go.
+/// A hub in a process that has connections. What comes over connections is given to the hub, and what the hub answers
+/// is sent to its destination.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +15,11 @@
 
 namespace rollcall::bootstrap {
 
-/// Not thread-safe. The launcher's stations have one, and so have the root and the leaders of a rendezvous.
+/// Not thread-safe. Each station of the launcher has one, and so have the root and the leaders of a rendezvous.
 class HubHost {
   public:
-    /// The connections. One that is gone takes what it is given: its loss is told by whoever sees it.
+    /// The connections. A connection that is gone still accepts frames, and drops them. The code that sees the loss
+    /// reports it.
     class Routes {
       public:
         using FrameToSend = std::shared_ptr<const Blob>;
@@ -28,19 +30,19 @@ class HubHost {
         virtual void to_above(const FrameToSend& frame) = 0;
     };
 
-    /// `host` is this host's name.
+    /// `host` is the name of this host.
     HubHost(Routes& routes, std::string host, Hub hub);
 
-    /// An exchange, barrier or leave of a rank of this host. False when the frame is something else. Throws Error{bootstrap} for
-    /// what no rank may send.
+    /// Takes an exchange, barrier or leave of a rank of this host. Returns false if the frame is something else.
+    /// Throws Error{bootstrap} for a frame that no rank may send.
     bool hear_rank(int rank, const Frame& frame);
-    /// These, as the hub's of the same names.
+    /// These do the same as the functions of Hub with the same names.
     void hear_below(int hub, const Frame& frame) { deliver(hub_.hear_below(hub, frame)); }
     void hear_above(const Frame& frame) { deliver(hub_.hear_above(frame)); }
     void lose_below(int hub, std::string host, std::string how) { deliver(hub_.lose_below(hub, std::move(host), std::move(how))); }
     void end(std::string sentence) { deliver(hub_.end(std::move(sentence))); }
     bool is_lost(int rank) const { return hub_.is_lost(rank); }
-    /// A rank of this host will call no more.
+    /// A rank of this host will make no more calls.
     void lose(int rank, std::string how) { deliver(hub_.lose(rank, host_, std::move(how), true)); }
 
     /// When tick() is due.
@@ -53,7 +55,7 @@ class HubHost {
     Routes& routes_;
     std::string host_;
     Hub hub_;
-    Nanoseconds departures_at_ = kNever;  // when the hubs below are told of those who left
+    Nanoseconds departures_at_ = kNever;  // when the hubs below are told which ranks left
 };
 
 }  // namespace rollcall::bootstrap

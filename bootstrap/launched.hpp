@@ -1,6 +1,6 @@
 /// \file
-/// A rank of `rollcall run`: talks to the launcher over a socket it inherited. There is no listening socket and no
-/// secret.
+/// The bootstrap of a rank of `rollcall run`, which talks to the launcher over a socket that it inherited. There is
+/// no listening socket and no secret.
 #pragma once
 
 #include <optional>
@@ -10,11 +10,11 @@
 
 namespace rollcall::bootstrap {
 
-/// Threads: as Bootstrap says; abort() may be called by any thread at any time.
+/// The rules for threads are those of Bootstrap. Any thread may call abort() at any time.
 class Launched final : public Bootstrap {
   public:
-    /// Takes over the inherited descriptor (close-on-exec from here on) and joins the job. `number` is the value of
-    /// ROLLCALL_BOOTSTRAP_FD. Throws Error{bootstrap}, without blocking, when there is no launcher behind it.
+    /// Takes over the inherited descriptor (close-on-exec from then on) and joins the job. `number` is the value of
+    /// ROLLCALL_BOOTSTRAP_FD. Throws Error{bootstrap}, without blocking, when there is no launcher at the other end.
     explicit Launched(std::string_view number);
 
     std::string_view name() const override { return "rollcall run"; }
@@ -29,7 +29,7 @@ class Launched final : public Bootstrap {
     void abort(int code, std::string_view why) noexcept override { member_->abort(code, why); }
 
   private:
-    std::optional<Member> member_;  ///< There from the construction on.
+    std::optional<Member> member_;  ///< Set by the constructor.
 };
 
 }  // namespace rollcall::bootstrap

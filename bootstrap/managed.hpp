@@ -1,6 +1,6 @@
 /// \file
-/// A rank whose process manager does little more than start it: the ranks find each other through it, and talk to each
-/// other themselves.
+/// The bootstrap of a rank whose process manager does little more than start it. The ranks find each other through
+/// the process manager, and then talk to each other themselves.
 #pragma once
 
 #include <chrono>
@@ -14,20 +14,21 @@
 
 namespace rollcall::bootstrap {
 
-/// What is asked of a process manager: a number of requests that does not depend on the size of the job.
+/// The requests to a process manager. Their number does not depend on the size of the job.
 class ProcessManager {
   public:
     virtual ~ProcessManager() = default;
 
-    /// Hands rank 0's text to all ranks, as Share. Collective over the job; called once. Throws Error{bootstrap, timeout}.
+    /// Gives rank 0's text to all ranks, as Share does. Collective over the job; called once. Throws Error{bootstrap,
+    /// timeout}.
     virtual std::string share(std::string mine) = 0;
-    /// This process leaves in good order. Waits for an answer for some seconds at most.
+    /// Says that this process leaves in good order. Waits some seconds at most for an answer.
     virtual void finalize() noexcept = 0;
-    /// Asks for the end of the job. May be called by any thread at any time. Waits for half a second at most.
+    /// Asks the process manager to end the job. Any thread may call it at any time. Waits for half a second at most.
     virtual void abort(int code, std::string_view why) noexcept = 0;
 };
 
-/// Threads: as Bootstrap says.
+/// The rules for threads are those of Bootstrap.
 class Managed final : public Bootstrap {
   public:
     /// Collective over the job. Throws as Rendezvous.
@@ -41,7 +42,8 @@ class Managed final : public Bootstrap {
     void barrier(const Meanwhile& meanwhile, Timeout timeout) override { rendezvous_.barrier(meanwhile, timeout); }
     int notice_descriptor() const override { return rendezvous_.notice_descriptor(); }
     std::optional<Notice> take_notice() override { return rendezvous_.take_notice(); }
-    /// First the other ranks, then the process manager: that may end them all when it misses one.
+    /// Tells the other ranks first, then the process manager, because a process manager may end all ranks when it
+    /// misses one.
     void leave() noexcept override;
     void abort(int code, std::string_view why) noexcept override;
 
@@ -50,10 +52,10 @@ class Managed final : public Bootstrap {
     Rendezvous rendezvous_;
 };
 
-/// For a process manager that is asked to end a job, and with it this very process.
+/// How long to wait for a process manager that was asked to end the job, and with it this process.
 inline constexpr Timeout kAbortPatience = std::chrono::milliseconds(500);
 
-/// The whole number that is the value of this variable, or -1 when there is none.
+/// Returns the whole number that is the value of this variable, or -1 if there is none.
 int number_in_environment(const char* variable);
 
 }  // namespace rollcall::bootstrap

@@ -17,10 +17,10 @@
 
 namespace rollcall::bootstrap {
 
-/// What lies first in a socket. Nothing is taken.
+/// What comes first in a socket. It is looked at and not taken.
 struct Peeked {
     enum class State {
-        nothing,  ///< Or a part of a frame.
+        nothing,  ///< Or only a part of a frame.
         closed,
         frame,
     };
@@ -28,24 +28,27 @@ struct Peeked {
     Frame frame;
 };
 
-/// Looks for a frame no longer than a welcome. Never blocks. Throws Error{bootstrap} when it is not a frame.
+/// Looks for a frame that is no longer than a welcome. Never blocks. Throws Error{bootstrap} when what it sees is not
+/// a frame.
 Peeked peek_frame(int socket);
-/// Takes the frame that was seen there, and the descriptor that came with it (SCM_RIGHTS), if one did. False when it cannot.
+/// Takes the frame that was seen, and the descriptor that came with it (SCM_RIGHTS), if any. Returns false when it
+/// cannot.
 bool take_frame(int socket, const Frame& seen, Descriptor& passed);
 
-/// Threads: as Bootstrap says; abort() may be called by any thread at any time.
+/// The rules for threads are those of Bootstrap. Any thread may call abort() at any time.
 class Member {
   public:
-    /// What it means when the other side of the connection is gone.
+    /// What calls and notices report when the other side of the connection is gone.
     struct Loss {
         ErrorCode code;               ///< Of calls that wait for an answer,
         int rank;                     ///< with this failed rank,
         std::string sentence;         ///< and this sentence, without a full stop.
-        std::vector<Notice> notices;  ///< For who watches.
+        std::vector<Notice> notices;  ///< For the thread that watches for deaths.
     };
 
-    /// Takes over both sockets, after the welcome, and says `join`. `hub_process` is readable when the process of the hub is
-    /// dead: a child of it may hold its side of the sockets open. Throws Error{bootstrap}.
+    /// Takes over both sockets, after the welcome, and sends `join`. `hub_process` is readable when the process of
+    /// the hub is dead. It is needed because a child of that process may hold its side of the sockets open. Throws
+    /// Error{bootstrap}.
     Member(Place place, Descriptor control, Descriptor notices, Loss loss, Descriptor hub_process = {});
 
     const Place& place() const { return place_; }

@@ -1,5 +1,5 @@
 /// \file
-/// Notices on their way to one rank.
+/// Sends notices to one rank.
 #pragma once
 
 #include <deque>
@@ -11,8 +11,8 @@
 
 namespace rollcall::bootstrap {
 
-/// The end of a rank's notice socket that notices are written to, and those that it has not taken yet: a rank that computes
-/// reads none. Never blocks. Stays where it is while it is open.
+/// The writing end of a rank's notice socket, and the notices that the rank has not taken yet, because a rank that
+/// computes reads none. Never blocks. Must not be moved while it is open.
 class NoticeQueue {
   public:
     explicit NoticeQueue(Poller& poller) : poller_(poller) {}
@@ -22,9 +22,9 @@ class NoticeQueue {
 
     void open(Descriptor socket) { socket_ = std::move(socket); }
     bool is_open() const { return static_cast<bool>(socket_); }
-    /// Drops what was not taken.
+    /// Drops the notices that were not taken.
     void close();
-    /// Before it is open, and after it was closed, this does nothing.
+    /// Sends a notice. Does nothing before open() and after close().
     void send(std::shared_ptr<const Blob> notice);
 
   private:

@@ -1,5 +1,5 @@
 /// \file
-/// PMIx: what `srun --mpi=pmix` and Open MPI's mpirun say to the ranks they started.
+/// PMIx: the interface between `srun --mpi=pmix` or Open MPI's mpirun and the ranks that they started.
 #pragma once
 
 #include <memory>
@@ -11,9 +11,9 @@
 
 namespace rollcall::bootstrap {
 
-/// A client of PMIx, through the library of the system, which is loaded when it is needed. Rank 0 puts one key; a fence that
-/// collects data brings it to every host (without that, getting it was seen to fail under Slurm); the others get it where
-/// they are. The library has a thread of its own, until finalize().
+/// A client of PMIx. It uses the library of the system, which is loaded when it is needed. Rank 0 puts one key. A
+/// fence that collects data brings the key to every host; without that, getting it was seen to fail under Slurm. The
+/// other ranks get the key on their own host. The library has a thread of its own until finalize().
 class Pmix final : public ProcessManager {
   public:
     /// Loads the library and connects to the server. Throws Error{bootstrap}.
@@ -38,8 +38,8 @@ class Pmix final : public ProcessManager {
     Timeout timeout_;
 };
 
-/// Joins the job that the environment tells of (PMIX_NAMESPACE, PMIX_RANK). A job of one is alone. Throws as Pmix() and
-/// Rendezvous().
+/// Joins the job that the environment tells of (PMIX_NAMESPACE, PMIX_RANK). For a job of one process, leaves the
+/// process manager and returns an Alone. Throws as Pmix() and Rendezvous() do.
 std::unique_ptr<Bootstrap> join_pmix();
 
 }  // namespace rollcall::bootstrap

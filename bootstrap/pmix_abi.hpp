@@ -1,7 +1,7 @@
 /// \file
-/// The few types and values of PMIx that joining a job takes, as its libraries lay them out (libpmix.so.2: PMIx 3 and later;
-/// they have not changed since). Declared here so that neither building nor starting needs PMIx; a test compares them with
-/// the headers of PMIx where those are installed.
+/// The few types and values of PMIx that are needed to join a job, with the layout of its libraries (libpmix.so.2:
+/// PMIx 3 and later; they have not changed since). They are declared here so that neither building nor starting needs
+/// PMIx. A test compares them with the headers of PMIx where those are installed.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ struct Process {
     std::uint32_t rank;
 };
 
-/// The largest member of the library's own union has three words.
+/// The largest member of the union in the library has three words.
 struct Value {
     std::uint16_t type;
     union {

@@ -13,27 +13,28 @@
 
 namespace rollcall::bootstrap {
 
-/// An epoll set with a handler for each descriptor. Handlers get the epoll events, may add and remove descriptors, and
-/// must bear a call without cause. An event of a descriptor that a handler before it removed reaches nobody, also where its number has been
-/// added again.
+/// An epoll set with a handler for each descriptor. Handlers get the epoll events and may add and remove descriptors.
+/// A handler may be called without cause. If a handler removes a descriptor, events of it that are still pending
+/// reach no handler, even if its number has been added again.
 class Poller {
   public:
     using Handler = std::function<void(std::uint32_t events)>;
 
     Poller();
-    /// As Descriptor says, of the set itself: a child that changed it would change that of its parent.
+    /// Keeps the epoll set itself from children, as Descriptor::keep_from_children() does: a child that changed the
+    /// set would change that of its parent.
     void keep_from_children() { set_.keep_from_children(); }
-    /// False when the descriptor cannot be polled because it is always ready (a regular file).
+    /// Adds a descriptor. Returns false when it cannot be polled because it is always ready (a regular file).
     bool add(int descriptor, std::uint32_t events, Handler handler);
     void change(int descriptor, std::uint32_t events);
     void remove(int descriptor);
-    /// Waits until the moment `until`, at most, and calls the handlers of what is ready.
+    /// Waits until the time `until` at most, and calls the handlers of the descriptors that are ready.
     void wait(Nanoseconds until);
 
   private:
     struct Entry {
         std::shared_ptr<Handler> handler;
-        std::uint32_t generation = 0;  ///< Tells it from what had its number before.
+        std::uint32_t generation = 0;  ///< Distinguishes it from earlier descriptors with its number.
     };
     Descriptor set_;
     std::unordered_map<int, Entry> entries_;

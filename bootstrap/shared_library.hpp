@@ -1,5 +1,5 @@
 /// \file
-/// A library of the system that is used where it is there, and not needed to build or to start.
+/// A library of the system that is used if it is there, and that is not needed to build or to start.
 #pragma once
 
 #include <dlfcn.h>
@@ -8,17 +8,18 @@
 
 namespace rollcall::bootstrap {
 
-/// Stays loaded until the process ends: such libraries may have threads.
+/// The library stays loaded until the process ends, because such libraries may have threads.
 class SharedLibrary {
   public:
     explicit SharedLibrary(const char* file) : handle_(::dlopen(file, RTLD_NOW | RTLD_LOCAL)) {
         if (!handle_) note_failure();
     }
     bool loaded() const { return handle_ != nullptr && failure_.empty(); }
-    /// What the loader said about the first thing that was not found.
+    /// What the loader reported about the first thing that was not found.
     const std::string& failure() const { return failure_; }
 
-    /// Sets the pointer to a function of the library; a null pointer, and no longer loaded(), when it has none of that name.
+    /// Sets the pointer to a function of the library. If the library has no function of that name, the pointer is
+    /// null, and loaded() returns false from then on.
     template <class Function>
     void find(const char* name, Function*& function) {
         function = handle_ ? reinterpret_cast<Function*>(::dlsym(handle_, name)) : nullptr;

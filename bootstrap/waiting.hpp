@@ -1,5 +1,6 @@
 /// \file
-/// How a bootstrap call waits for its answer: on a descriptor, with its caller's other work in between, until a deadline.
+/// How a bootstrap call waits for its answer: on a descriptor, until a deadline, with its caller's other work in
+/// between.
 #pragma once
 
 #include <chrono>
@@ -17,8 +18,8 @@ class Waiting {
 
     /// Whether the deadline has passed.
     bool over() const { return Clock::now() >= deadline_; }
-    /// Calls `meanwhile`, then waits until the descriptor shows one of these events (poll), `other` (-1: none) is readable, or for
-    /// a moment.
+    /// Calls `meanwhile`. Then waits until the descriptor has one of these events (poll) or `other` (-1: none) is
+    /// readable, but only for a moment.
     void on(int descriptor, short events, int other = -1);
 
   private:
@@ -27,9 +28,10 @@ class Waiting {
     Clock::duration nap_;
 };
 
-/// Waits until the descriptor shows one of these events, or `other` (-1: none) is readable, at most so long. May return early.
+/// Waits until the descriptor has one of these events or `other` (-1: none) is readable, at most for `longest`. May
+/// return early.
 void wait_on(int descriptor, short events, Waiting::Clock::duration longest, int other = -1);
-/// Whether something can be read there now, or the other side is gone; never of -1.
+/// Whether something can be read there now, or the other side is gone. Always false for -1.
 bool is_readable(int descriptor);
 
 }  // namespace rollcall::bootstrap

@@ -1,5 +1,5 @@
 /// \file
-/// The hosts that a batch system has given to the job in which `rollcall run` is called.
+/// The hosts that a batch system has allocated to the job in which `rollcall run` is called.
 #pragma once
 
 #include <optional>
@@ -12,18 +12,18 @@ namespace rollcall::launcher {
 
 struct Allocation {
     std::string manager;      ///< "Slurm", "PBS", "LSF" or "Grid Engine".
-    std::vector<Host> hosts;  ///< With the slots that each gives.
-    std::string agent;        ///< The remote shell that fits; empty: ssh.
+    std::vector<Host> hosts;  ///< With the slots of each.
+    std::string agent;        ///< The remote shell to use there; empty: ssh.
 };
 
-/// What the environment tells; nothing outside of an allocation.
+/// Reads the allocation from the environment. Returns nothing outside of an allocation. These variables are read:
 ///
 ///     Slurm        SLURM_JOB_NODELIST, SLURM_TASKS_PER_NODE or SLURM_JOB_CPUS_PER_NODE
 ///     PBS          PBS_NODEFILE, a line for each slot
 ///     LSF          LSB_DJOB_HOSTFILE, a line for each slot, or LSB_MCPU_HOSTS, "a 4 b 2"
 ///     Grid Engine  PE_HOSTFILE, "a 4 queue processors" in each line
 ///
-/// Throws Error{invalid_argument}, which names the variable, for what is not understood.
+/// Throws Error{invalid_argument}, which names the variable, if a value cannot be understood.
 std::optional<Allocation> find_allocation();
 
 }  // namespace rollcall::launcher

@@ -11,16 +11,18 @@
 
 namespace rollcall::launcher {
 
-/// All living processes below `root`, without it: children, theirs, and so on. Zombies have nothing left to end and are
-/// not among them, nor are the children in `spare` and what is below those. What is forked while it looks may be missing.
+/// Returns all living processes below `root`, without `root`: its children, their children, and so on. Zombies are
+/// not among them, because nothing of them is left to end. Children in `spare`, and everything below those, are not
+/// among them either. A process that is forked during the search may be missing.
 std::vector<pid_t> descendants(pid_t root, const std::set<pid_t>& spare = {});
 
-/// The children of this process, zombies too.
+/// Returns the children of this process, including zombies.
 std::set<pid_t> children();
 
-/// SIGKILL to every process below this one, again and again until none is left, and reaps them. Needs this process to
-/// be a subreaper: then nothing below it gets away, whatever session or process group it has made for itself. Children
-/// in `spare`, and what is below them, are let live. False when some process could not be ended within `limit`.
+/// Sends SIGKILL to every process below this one, again and again until none is left, and reaps them. This process
+/// must be a subreaper. Then no process below it can escape, whatever session or process group it has made for
+/// itself. Children in `spare`, and everything below them, are left alive. Returns false if some process could not be
+/// ended within `limit`.
 bool kill_descendants(const std::set<pid_t>& spare, Timeout limit);
 
 }  // namespace rollcall::launcher

@@ -1,5 +1,5 @@
 /// \file
-/// What the ranks of an agent write, on its way to the launcher.
+/// Sends what the ranks of an agent write to the launcher.
 #pragma once
 
 #include <functional>
@@ -14,8 +14,8 @@
 
 namespace rollcall::launcher {
 
-/// Reads the ranks' pipes and sends what comes as it comes, kStreamWindow bytes ahead of the launcher at most: ranks
-/// whose output is not taken block, as they would without a launcher.
+/// Reads the pipes of the ranks and sends the bytes as they come, at most kStreamWindow bytes ahead of the launcher.
+/// A rank whose output is not taken blocks, as it would without a launcher.
 class Forwarder {
   public:
     using Send = std::function<void(Blob frame)>;
@@ -24,9 +24,9 @@ class Forwarder {
     ~Forwarder();
 
     void add(int rank, bool error, Descriptor pipe);
-    /// The launcher has passed on so many bytes. So many as never came: nobody reads this stream any more.
+    /// The launcher has passed on this many bytes. If this is more than ever came, nobody reads this stream any more.
     void taken(int rank, bool error, std::size_t bytes);
-    /// All writers are gone: what the pipes hold now is all there is.
+    /// All writers are gone: no more than what the pipes hold now will come.
     void finish();
     /// True when everything was sent.
     bool idle() const { return streams_.empty(); }

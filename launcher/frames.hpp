@@ -1,5 +1,5 @@
 /// \file
-/// The launcher speaks in the bootstrap's frames.
+/// The launcher uses the frames of the bootstrap.
 #pragma once
 
 #include "bootstrap/frames.hpp"

@@ -1,5 +1,5 @@
 /// \file
-/// The launcher's standard input, on its way to ranks.
+/// Passes the launcher's standard input to ranks.
 #pragma once
 
 #include <functional>
@@ -12,21 +12,22 @@
 
 namespace rollcall::launcher {
 
-/// Reads standard input only when every rank that gets it has taken what was read before: what is not taken stays where
-/// it comes from (a terminal, a pipe), as it would without a launcher.
+/// Reads standard input only when every rank that gets it has taken what was read before. What is not taken stays in
+/// its source (a terminal, a pipe), as it would without a launcher.
 class Input {
   public:
-    /// `send` gets the bytes for one rank; none: the end.
+    /// Called with the bytes for one rank. No bytes mean the end of the input.
     using Send = std::function<void(int rank, std::string_view bytes)>;
 
     Input(Poller& poller, int descriptor, const std::vector<int>& ranks, Send send);
 
     /// Starts reading.
     void start();
-    /// A rank has taken so many bytes; `closed`: it takes no more.
+    /// A rank has taken this many bytes. `closed`: it takes no more.
     void taken(int rank, std::size_t bytes, bool closed);
 
-    /// When retry() is due: a launcher in the background may not read the terminal, and looks again from time to time.
+    /// When retry() is due. A launcher in the background may not read the terminal, so it looks again from time to
+    /// time.
     Nanoseconds retry_at() const { return retry_at_; }
     void retry();
 

@@ -1,5 +1,5 @@
 /// \file
-/// The launcher's own station: it decides when the job ends and how.
+/// The launcher's own station (station.hpp). It decides when and how the job ends.
 #pragma once
 
 #include <memory>
@@ -14,26 +14,26 @@
 
 namespace rollcall::launcher {
 
-/// One job, from the start of its ranks to the end of everything they started. Runs in a process of its own with one
-/// thread.
+/// One job, from the start of its ranks to the end of everything they started. It runs in a process of its own, with
+/// one thread.
 class Job final : private Station {
   public:
-    /// `order` begins with this host, which may have no ranks.
+    /// The first host of `order` is this host, which may have no ranks.
     Job(Poller& poller, Guarded& guarded, const LaunchOptions& options, Order order);
     ~Job() override;
-    /// The job's exit code.
+    /// Runs the job and returns its exit code.
     int run();
 
   private:
-    /// How far the end of the job has come.
+    /// The stages of a job.
     enum class Stage {
         starting,  ///< No rank runs yet.
         running,
-        tracing,      ///< Its time is up, and it is being looked at where its ranks are.
-        reporting,    ///< Survivors have been told and may say what they lost.
-        terminating,  ///< They have been asked to go.
+        tracing,      ///< Its time is over, and stack traces of its ranks are being written.
+        reporting,    ///< Surviving ranks have been told of the failure and may report.
+        terminating,  ///< The ranks have been asked to end (SIGTERM).
         killing,
-        finishing,  ///< All are gone; agents clean up.
+        finishing,  ///< All ranks are gone; agents clean up.
     };
 
     // Of Station.
@@ -75,14 +75,14 @@ class Job final : private Station {
 
     Stage stage_ = Stage::starting;
     int code_ = 0;
-    std::string early_;        // the first rank that went without leaving, though with code 0
+    std::string early_;        // the first rank that ended without leaving the job, though with code 0
     Nanoseconds stage_until_;  // when the next stage begins
     Nanoseconds ended_at_;     // --timeout
-    Nanoseconds join_until_;   // --launch-timeout, for those who have to join
+    Nanoseconds join_until_;   // --launch-timeout, for ranks that have to join
     Nanoseconds flush_until_;  // output that is not taken by then is dropped
 };
 
-/// Where each rank runs, and by whom each host's agent is started: the launcher's host comes first.
+/// Decides where each rank runs, and which station starts the agent of each host. The launcher's host comes first.
 Order make_order(const LaunchOptions& options);
 
 }  // namespace rollcall::launcher

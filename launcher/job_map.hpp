@@ -1,5 +1,5 @@
 /// \file
-/// Where the ranks of a job are, as text.
+/// Shows as text where the ranks of a job run.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ struct MappedRank {
     std::string place;            ///< "core 2"; may be empty.
 };
 
-/// Lines for people, each ended by a newline: how many ranks and hosts there are, the ranks of each host, and when any
-/// rank is bound, the processors of each. Hosts come in the order of their first rank. Pure, for any thread.
+/// Returns lines for people, each ended by a newline: the numbers of ranks and hosts, the ranks of each host, and, if any
+/// rank is bound, the processors of each rank. Hosts come in the order of their first rank. Pure; any thread may call it.
 ///
 ///     3 ranks on 2 hosts
 ///     node1  ranks 0,2

@@ -16,26 +16,27 @@ namespace rollcall::launcher {
 
 /// One program of a job. Ranks are numbered through all applications in their order.
 struct Application {
-    std::vector<std::string> argv;         ///< argv[0] is looked for in PATH, on the host where it starts, unless it contains a slash.
+    std::vector<std::string> argv;         ///< argv[0] is searched in PATH, on the host where it starts, unless it contains a slash.
     int ranks = 1;                         ///< At least 1.
     std::vector<std::string> environment;  ///< K=V, on top of LaunchOptions::environment.
 };
 
-/// Who gets the launcher's standard input.
+/// Which ranks get the launcher's standard input.
 enum class StandardInput { first, all, none };
 
-/// How long survivors of a failure may take to report before they are asked to end (SIGTERM), and how long they may
-/// then take before they are killed. Survivors are promised the news within one second; twice that leaves as much to
-/// write it down.
+/// How long the surviving ranks may report after a failure, before they are asked to end (SIGTERM), and how long they
+/// may then take before they are killed. Surviving ranks hear of a failure within one second. Twice that leaves as
+/// much time again to report it.
 inline constexpr Timeout kDefaultGrace = std::chrono::seconds(2);
-/// A host of which nothing is heard for this long is lost, and a launcher that an agent does not hear.
+/// If nothing is heard of a host for this long, the host is lost. If an agent does not hear its launcher for this
+/// long, the launcher is lost.
 inline constexpr Timeout kDefaultSilence = std::chrono::seconds(3);
 /// How long an agent on another host may take to answer.
 inline constexpr Timeout kDefaultLaunchTimeout = std::chrono::seconds(60);
-/// Agents that one station starts: beyond it they start each other, in a tree.
+/// How many agents one station starts. If there are more, agents start further agents, in a tree.
 inline constexpr int kDefaultFanout = 64;
 
-/// Most ranks of a job: beyond that a mistyped number is likelier than a machine.
+/// The maximal number of ranks of a job. A larger number is more likely to be mistyped than meant.
 inline constexpr int kMostRanks = 65536;
 
 struct LaunchOptions {
@@ -46,7 +47,7 @@ struct LaunchOptions {
     bool oversubscribe = false;            ///< More ranks than slots are allowed.
     MapBy map_by = MapBy::slot;
     BindTo bind_to = BindTo::none;
-    bool display_map = false;     ///< Says on standard error which rank runs where, before they start.
+    bool display_map = false;     ///< Write to standard error which rank runs where, before they start.
     std::string agent;            ///< The remote shell, see remote_command(); empty: ssh.
     int fanout = kDefaultFanout;  ///< 0: flat, the launcher starts all agents.
     std::string command;          ///< Path of `rollcall` on the hosts; empty: as here.
@@ -55,7 +56,7 @@ struct LaunchOptions {
     std::string output_directory;   ///< Each rank writes to files there; empty: to this process's output.
     bool tag_output = false;        ///< Each line of output begins with "[rank] ".
     bool timestamp_output = false;  ///< Each line of output begins with the time of day here at which it is passed on.
-    Timeout timeout = kForever;     ///< The job is ended after that.
+    Timeout timeout = kForever;     ///< The job is ended after this time.
     bool stack_traces = false;      ///< At the timeout, gdb (on the hosts that have it) writes where the ranks are.
     Timeout grace = kDefaultGrace;
     Timeout silence = kDefaultSilence;
@@ -70,29 +71,33 @@ inline constexpr int kExitHostLost = 125;
 inline constexpr int kExitNotExecutable = 126;
 inline constexpr int kExitNotFound = 127;
 
-/// Runs a job to its end and returns its exit code: 0, or that of the first rank that ended badly, or one of the above.
-/// Output of the ranks goes to this process's standard output and error, its standard input to rank 0; what went wrong
-/// is said on standard error. When it returns no process of the job is left on any host that can be reached, whatever
-/// its ranks have started; on a host that cannot, its agent ends them when it has not heard from here for `silence`.
+/// Runs a job to its end and returns its exit code: 0, or that of the first rank that ended badly, or one of the
+/// above. The output of the ranks goes to the standard output and error of this process. The standard input of this
+/// process goes to the ranks that `options.input` names, by default rank 0. Standard error says what went wrong. When
+/// the function returns, no process of the job is left on any host that can be reached, whatever its ranks have
+/// started. On a host that cannot be reached, the agent ends the processes when it has not heard from here for
+/// `silence`.
 ///
-/// Two processes watch over a job on every host: here the caller of run() and a guard that it forks, there the agent and
-/// its guard. If one of them dies, even by SIGKILL, the other ends what is there at once.
+/// Two processes watch over a job on every host: here the caller of run() and a guard that it forks, on other hosts
+/// the agent and its guard. If one of them dies, even by SIGKILL, the other ends at once what is there.
 ///
-/// Files in /dev/shm: when a job ended badly, those are removed that appeared while it ran, belong to this user, were
-/// seen open or mapped by a process of the job, and are used by no living process. Others' files are never touched, and
-/// a job that ended well keeps what it left. Not covered: a file, other than of UCX, whose creator died within some
+/// When a job ended badly, run() removes those files in /dev/shm that appeared while it ran, belong to this user,
+/// were seen open or mapped by a process of the job, and are used by no living process. It also removes files with a
+/// name of UCX's own that appeared while the job ran and that nobody uses. Files of others are never touched, and
+/// files of a job that ended well stay. A file that is not UCX's is not removed if its creator died within some
 /// milliseconds of making it.
 ///
-/// While it runs, SIGINT, SIGTERM, SIGHUP and SIGQUIT (unless ignored) end the job with 128 + n; a second one kills it.
-/// SIGTSTP stops the whole job and SIGCONT lets it go on; SIGUSR1 and SIGUSR2 are passed to the ranks. Call it from one
-/// thread at a time, and start no other child processes meanwhile. Throws Error{invalid_argument, bootstrap}.
+/// While run() runs, SIGINT, SIGTERM, SIGHUP and SIGQUIT (unless ignored) end the job with 128 + n, and a second one
+/// kills it. SIGTSTP stops the whole job, and SIGCONT lets it go on. SIGUSR1 and SIGUSR2 are passed to the ranks.
+/// Call it from one thread at a time, and start no other child processes meanwhile. Throws Error{invalid_argument,
+/// bootstrap}.
 int run(const LaunchOptions& options);
 
-/// What run() would start and where, for people: the map, each program, and how other hosts are reached. Nothing is started. The
-/// processors of bound ranks are known for this host only. Throws as run().
+/// Describes for people what run() would start, and where: the map, each program, and how other hosts are reached.
+/// Nothing is started. The processors of bound ranks are known for this host only. Throws as run().
 std::string describe(const LaunchOptions& options);
 
-/// An agent: what `rollcall run` starts on other hosts, and gives its order over standard input.
+/// Runs an agent: the process that `rollcall run` starts on other hosts, and that gets its order over standard input.
 int run_agent();
 
 }  // namespace rollcall::launcher

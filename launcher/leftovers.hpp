@@ -1,5 +1,5 @@
 /// \file
-/// What a job leaves in /dev/shm.
+/// Finds and removes files that a job leaves in /dev/shm.
 #pragma once
 
 #include <sys/types.h>
@@ -15,38 +15,39 @@
 
 namespace rollcall::launcher {
 
-/// Watches /dev/shm while a job runs and notes which files its processes made: a file that was not there before,
-/// belongs to this user, and is open in or mapped by a process below this one. A name alone proves nothing, but for one kind: UCX
-/// unlinks its files some moments after it has made them, so one that nobody uses is of a process that died in between.
+/// Watches /dev/shm while a job runs, and notes which files its processes made. Such a file was not there before,
+/// belongs to this user, and is open in or mapped by a process below this one. The name of a file proves nothing,
+/// with one exception: UCX unlinks its files some moments after it has made them. So if nobody uses a file with a
+/// name of UCX's, the process that made it died in between.
 class Leftovers {
   public:
-    /// One file that a process of the job made. Plain bytes: the guard sends it to the front process.
+    /// One file that a process of the job made. It is plain bytes, because the guard sends it to the front process.
     struct Found {
         dev_t device;
         ino_t inode;
         char name[256];
     };
 
-    /// Notes what is there now. Only the guard watches: to end a watch takes the kernel 8 ms.
+    /// Notes which files are there now. Only the guard watches, because the kernel takes 8 ms to end a watch.
     explicit Leftovers(bool watch);
 
-    /// Readable when something has appeared in /dev/shm; -1 when that cannot be watched.
+    /// Readable when something has appeared in /dev/shm; -1 if /dev/shm cannot be watched.
     int descriptor() const { return events_.get(); }
-    /// Takes the events; the look itself follows at look_at(), so that files that are unlinked at once cost nothing.
+    /// Takes the events. The look itself follows at look_at(), so that files that are unlinked at once cost nothing.
     void noticed();
     /// When look() is due; kNever when nothing has appeared.
     Nanoseconds look_at() const { return look_at_; }
-    /// Looks for owners of what has appeared. Gives the files of the job that were not known yet.
+    /// Looks for the owners of the files that have appeared. Returns the files of the job that were not known yet.
     std::vector<Found> look();
-    /// A file that another process's look has found.
+    /// Adds a file that another process has found with look().
     void add(const Found& found) { ours_.emplace(Identity{found.device, found.inode}, found.name); }
-    /// Removes the job's files that no living process uses, and UCX's that appeared meanwhile. Called when the job's processes are
-    /// gone.
+    /// Removes the job's files that no living process uses, and UCX's files that appeared meanwhile and that no
+    /// living process uses. Called when the job's processes are gone.
     void remove();
 
   private:
     using Identity = std::pair<dev_t, ino_t>;
-    /// What is there and was not there at the start: regular files of this user.
+    /// The regular files of this user that are there now and were not there at the start.
     std::map<Identity, std::string> fresh() const;
 
     std::map<Identity, std::string> before_;

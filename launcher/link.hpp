@@ -1,6 +1,6 @@
 /// \file
-/// One connection between the launcher and an agent, or between two agents: frames over a pair of descriptors, with
-/// heartbeats.
+/// One connection between the launcher and an agent, or between two agents. It carries frames over a pair of
+/// descriptors, with heartbeats.
 #pragma once
 
 #include <functional>
@@ -15,28 +15,30 @@
 
 namespace rollcall::launcher {
 
-/// Takes frames while it is there; what comes is handed to `on_frame`, and `on_closed` is called once, with the reason,
-/// when the other side is gone, says what is no frame, or has not been heard of for the time of silence.
-/// Both may destroy the link.
+/// Receives frames while it exists and gives them to `on_frame`. Calls `on_closed` once, with the reason, when the
+/// other side is gone, sends something that is not a frame, or has not been heard of for the time of silence. Both
+/// functions may destroy the link.
 class Link {
   public:
     using OnFrame = std::function<void(const Frame&)>;
     using OnClosed = std::function<void(const std::string& how)>;
 
-    /// `in` and `out` may be the same descriptor (a socket); they become non-blocking. They stay open as long as the link.
+    /// `in` and `out` may be the same descriptor (a socket). They become non-blocking, and stay open as long as the
+    /// link.
     Link(Poller& poller, Descriptor in, Descriptor out, OnFrame on_frame, OnClosed on_closed);
     ~Link();
     Link(const Link&) = delete;
     Link& operator=(const Link&) = delete;
 
-    /// Until a frame of this type comes, what comes is no frame: it is given to `on_text`. Call it before the first poll.
+    /// What comes before the first frame of this type does not count as frames; it is given to `on_text`. Call this
+    /// before the first poll.
     void begin_with(FrameType type, std::function<void(const std::string& text)> on_text);
-    /// From now on heartbeats are sent, and a silence that is longer is a loss. Each side's heartbeats come six times
-    /// within it.
+    /// From now on heartbeats are sent, and a silence that is longer than this counts as a loss. Each side sends six
+    /// heartbeats within this time.
     void watch(Nanoseconds silence);
     void send(std::shared_ptr<const Blob> frame);
     void send(Blob frame) { send(std::make_shared<const Blob>(std::move(frame))); }
-    /// Takes no more, and says no more.
+    /// Stops receiving and sending.
     void stop();
     bool sent_all() const { return outbox_.empty(); }
 
@@ -45,7 +47,7 @@ class Link {
 
     Nanoseconds tick_at() const;
     void tick();
-    /// Sends a heartbeat if one is due: for whoever is busy with something else for a while.
+    /// Sends a heartbeat if one is due. For a thread that is busy with something else for a while.
     void beat();
 
   private:

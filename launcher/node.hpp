@@ -1,5 +1,5 @@
 /// \file
-/// The ranks of one host: their processes, what they say to the bootstrap, and their standard input.
+/// The ranks of one host: their processes, their frames to the bootstrap, and their standard input.
 #pragma once
 
 #include <sys/types.h>
@@ -24,37 +24,38 @@ namespace rollcall::launcher {
 
 class Node {
   public:
-    /// What a node tells its owner. Called from within the poller's handlers and from Node's own functions.
+    /// What a node reports to its owner. Called from within the poller's handlers and from Node's own functions.
     class Events {
       public:
         virtual ~Events() = default;
         virtual void joined(int rank) = 0;
-        /// exchange, barrier, leave or abort. May throw Error for a frame that is not: then the connection is closed.
+        /// An exchange, barrier, leave or abort. May throw Error for a frame that is none of these; then the
+        /// connection is closed.
         virtual void called(int rank, const Frame& frame) = 0;
-        /// A rank will call no more, though its process lives: its connection was closed.
+        /// A rank will make no more calls, because its connection was closed. Its process is still alive.
         virtual void fell_silent(int rank, const std::string& how) = 0;
-        /// Its process is gone, and its output pipes have no writer of its own any more.
+        /// The process of a rank is gone, and its output pipes have no writer of its own any more.
         virtual void exited(const Exit& exit) = 0;
-        /// A reading end of a rank's standard output or error.
+        /// Hands over the reading end of a rank's standard output or error.
         virtual void writes_to(int rank, bool error, Descriptor pipe) = 0;
-        /// Of what was given to input(); `closed`: it takes no more.
+        /// A rank has taken this many bytes of what was given to input(). `closed`: it takes no more.
         virtual void input_taken(int rank, std::size_t bytes, bool closed) = 0;
         virtual void say(const std::string& sentence) = 0;
-        /// Called while ranks are started, which may take longer than the others wait for a word.
+        /// Called while ranks are started, because this may take longer than the other stations wait for a heartbeat.
         virtual void starting() = 0;
     };
 
-    /// Sets up what all ranks need; the calling thread is the one that must live as long as they may. `hosts` are the
-    /// hosts of the job and `order` is kept by the caller.
+    /// Sets up what all ranks need. The ranks are killed when the calling thread dies, so it must live as long as
+    /// they do. The caller keeps `order`.
     Node(Poller& poller, Events& events, const Order& order, Inherited inherited);
     ~Node();
     Node(const Node&) = delete;
     Node& operator=(const Node&) = delete;
 
-    /// Looks whether the ranks can be started here, and decides where they run.
+    /// Checks whether the ranks can be started here, and decides where they run.
     Prepared prepare();
-    /// Starts them. `direct_input` is a rank that gets this process's own standard input, or -1. When one cannot be started,
-    /// neither are those after it, and exited() is told of each.
+    /// Starts the ranks. `direct_input` is a rank that gets this process's own standard input, or -1. If a rank
+    /// cannot be started, the ranks after it are not started either, and exited() is called for each of them.
     void start(int direct_input);
 
     int living() const { return living_; }
@@ -65,15 +66,16 @@ class Node {
     void answer(int rank, std::shared_ptr<const Blob> frame);
     void notify(int rank, std::shared_ptr<const Blob> record);
     void notify_all(const std::shared_ptr<const Blob>& record);
-    /// Standard input; no bytes: its end.
+    /// Gives a rank standard input. No bytes mean its end.
     void input(int rank, std::string_view bytes);
 
-    /// Children of this process that are no ranks and must live: remote shells.
+    /// Children of this process that are not ranks and must stay alive: remote shells.
     std::set<pid_t>& spared() { return spared_; }
-    /// To all processes of the job here; SIGUSR1 and SIGUSR2 to the ranks only. A stopped process gets SIGCONT too, unless the
-    /// signal stops it or is one of those.
+    /// Sends a signal to all processes of the job on this host; SIGUSR1 and SIGUSR2 to the ranks only. A stopped
+    /// process also gets SIGCONT, unless the signal stops it or is SIGUSR1 or SIGUSR2.
     void signal(int number);
-    /// Takes the deaths of processes: of ranks, and those of others as (process, status) for the owner.
+    /// Reaps processes that have died. Deaths of ranks are handled here. Those of other processes are returned to the
+    /// owner, as (process, status).
     std::vector<std::pair<pid_t, int>> reap();
     /// When tick() is due.
     Nanoseconds tick_at() const;
@@ -96,7 +98,7 @@ class Node {
     const HostOrder& own_;
     Inherited inherited_;
     std::string host_;
-    Descriptor null_;    // standard input of those that get none
+    Descriptor null_;    // standard input of ranks that get none
     Descriptor report_;  // of programs that could not be executed
     Descriptor report_write_;
     Preparation preparation_;

@@ -1,5 +1,5 @@
 /// \file
-/// Bytes on their way into one of the launcher's own streams, or into a file.
+/// Writes bytes to one of the launcher's own streams, or to a file.
 #pragma once
 
 #include <cstddef>
@@ -12,24 +12,24 @@
 
 namespace rollcall::launcher {
 
-/// Holds what the stream does not take yet. Blocks in files only. Stays where it is while it is open.
+/// Holds what the stream does not take yet. Blocks only in writes to files. Must not be moved while it is open.
 class Outlet {
   public:
-    /// The reader of a pipe or socket is gone, or there is room again.
+    /// Called when the reader of a pipe or socket is gone (`gone`), or when there is room again.
     using Changed = std::function<void(bool gone)>;
 
     explicit Outlet(Poller& poller) : poller_(poller) {}
 
-    /// Writes to this descriptor, which others may have too. False when it is not open.
+    /// Writes to this descriptor, which other processes may have too. Returns false when it is not open.
     bool open(int descriptor, Changed changed);
-    /// Writes to this file, which is made. False when it cannot be: errno says why.
+    /// Makes this file and writes to it. Returns false when it cannot be made; errno says why.
     bool create(const std::string& path);
     void add(std::string_view bytes) { waiting_.append(bytes); }
-    /// What is not written yet.
+    /// The number of bytes that are not written yet.
     std::size_t size() const { return waiting_.size() - written_; }
-    /// Writes what the stream takes. Gives the errno of a failure, or 0.
+    /// Writes as much as the stream takes. Returns the errno of a failure, or 0.
     int flush();
-    /// Drops what is not written.
+    /// Drops the bytes that are not written.
     void close();
 
   private:

@@ -1,5 +1,5 @@
 /// \file
-/// What the ranks write, on its way to the launcher's own standard output and error.
+/// Passes what the ranks write to the launcher's own standard output and error.
 #pragma once
 
 #include <functional>
@@ -17,20 +17,21 @@
 
 namespace rollcall::launcher {
 
-/// Passes the ranks' output on: every byte once, in each stream's order, and no line of one rank within a line of another
-/// unless that one pauses in it.
+/// Passes on the output of the ranks: every byte once, in the order of each stream. A line of one rank does not come
+/// within a line of another one, unless that one pauses within its line.
 ///
-/// A line is held until its end has come. An unfinished line is passed on when its rank exits, or when nothing more of
-/// it has come for a moment (a prompt); one that is very long is passed on in pieces, while the others wait, until it
-/// ends or pauses for a moment. What comes after somebody's unfinished line follows it without a break; with tags it begins
-/// on a line of its own.
+/// A line is held until its end has come. An unfinished line is passed on when its rank exits, or when nothing more
+/// of it has come for a moment (a prompt). A very long line is passed on in pieces, while the other ranks wait, until
+/// it ends or pauses for a moment. What comes after an unfinished line of another rank follows it without a break;
+/// with tags it begins on a line of its own.
 ///
-/// Memory is bounded: when the output is not taken, the ranks' pipes are not read, and the ranks block as they would
-/// without a launcher. When the output is closed, so are the pipes: a rank that writes then gets SIGPIPE, as it would
-/// without one.
+/// Memory is bounded. When the output is not taken, the pipes of the ranks are not read, and the ranks block as they
+/// would without a launcher. When the output is closed, so are the pipes: a rank that writes then gets SIGPIPE, as it
+/// would without a launcher.
 class Output {
   public:
-    /// Told how much of a fed stream has been passed on. More than was fed: nobody reads it any more.
+    /// Called with how much of a fed stream has been passed on. If this is more than was fed, nobody reads the stream
+    /// any more.
     using Taken = std::function<void(int rank, bool error, std::size_t bytes)>;
 
     /// What each line begins with.
@@ -40,28 +41,28 @@ class Output {
         bool any() const { return rank || time; }
     };
 
-    /// `out` and `error` are the descriptors written to; when they are the same file, both streams share one order. With
-    /// a `directory` (which is made), the ranks write to rank.N.out and rank.N.err there instead.
+    /// `out` and `error` are the descriptors to write to. If they are the same file, both streams share one order.
+    /// With a `directory`, which is made, the ranks write to the files rank.N.out and rank.N.err there instead.
     Output(Poller& poller, int out, int error, Beginning beginning, std::string directory, Taken taken);
     ~Output();
 
     /// Takes over the reading end of a rank's pipe.
     void add(int rank, bool error, Descriptor pipe);
-    /// What a rank on another host wrote; no bytes: that stream has ended.
+    /// Passes on what a rank on another host wrote. No bytes mean that the stream has ended.
     void feed(int rank, bool error, std::string_view bytes);
-    /// No more comes of what was not ended: its host is gone.
+    /// Ends the fed streams that have not ended, because their host is gone.
     void end_fed();
-    /// Whether all has come of a rank on another host.
+    /// Whether all output of a rank on another host has come.
     bool has_all_of(int rank) const;
-    /// A line of the launcher's own, on standard error.
+    /// Writes a line of the launcher's own to standard error.
     void say(std::string_view sentence);
     /// When tick() is due.
     Nanoseconds tick_at() const;
     /// Passes on what has waited long enough.
     void tick();
-    /// All writers are gone: what the pipes hold now is all there is.
+    /// All writers are gone: no more than what the pipes hold now will come.
     void finish();
-    /// True when nothing is on its way any more.
+    /// True when no output is waiting any more.
     bool idle() const;
     /// Not empty when the output could not be written, other than because its reader is gone.
     const std::string& failure() const { return failure_; }

@@ -11,29 +11,29 @@
 
 namespace rollcall::launcher {
 
-/// What the guard gets from the front.
+/// What the guard gets from the front, which is the process that forked it.
 struct Guarded {
     Inherited inherited;
     Descriptor commands;  ///< From the front: a byte for each signal it got. To it: Leftovers::Found.
-    Descriptor front;     ///< A pidfd: readable when the front is dead.
+    Descriptor front;     ///< A pidfd, which is readable when the front is dead.
 };
 
 struct PairOptions {
     const char* name = "rollcall run";  ///< In messages.
-    /// A connection on which everything depends, or -1: when its other side is gone and the guard has not ended after a
-    /// moment (it may be stopped), the front ends it and all below it.
+    /// A connection on which everything depends, or -1. When its other side is gone and the guard has not ended after
+    /// a moment (it may be stopped), the front ends the guard and all processes below it.
     int lifeline = -1;
-    /// A guard that is stopped for longer is ended; 0: never.
+    /// A guard that is stopped for longer than this is ended; 0: never.
     Timeout stopped = Timeout(0);
 };
 
-/// Forks a guard that runs `body` and exits with its result; gives that. `body` starts the job's processes, from its one
-/// thread, in that process. When this returns no process below this one is left, but for those that were there before;
-/// files in /dev/shm of a job whose guard died or failed are removed.
+/// Forks a guard that runs `body` and exits with its result, and returns that result. `body` starts the job's
+/// processes in the guard, from its one thread. When this function returns, no process below this one is left except
+/// those that were there before. Files in /dev/shm are removed if the guard of the job died or failed.
 ///
-/// While it runs SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 (unless ignored) are passed to the guard, as is SIGTSTP, after which
-/// this process stops until SIGCONT, which is passed on too. Call it from one thread at a time, and start no other child
-/// processes meanwhile. Throws Error{bootstrap}.
+/// While it runs, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 (unless ignored) are passed to the guard.
+/// SIGTSTP is passed too; then this process stops until SIGCONT, which is also passed on. Call it from one thread at
+/// a time, and start no other child processes meanwhile. Throws Error{bootstrap}.
 int run_guarded(const std::function<int(Guarded&)>& body, const PairOptions& options);
 
 }  // namespace rollcall::launcher

@@ -1,5 +1,5 @@
 /// \file
-/// Which rank runs on which host. Pure functions, for any thread.
+/// Decides which rank runs on which host. Pure functions; any thread may call them.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace rollcall::launcher {
 
-/// In what order ranks go to hosts, and within a host to its cores.
+/// The order in which ranks go to hosts, and within a host to its cores.
 enum class MapBy {
     slot,    ///< Host by host, as many as each has slots; core by core.
     node,    ///< To each host in turn; core by core.
@@ -19,15 +19,15 @@ enum class MapBy {
     core,    ///< As slot.
 };
 
-/// "slot", "node", "socket", "numa", "core". Throws Error{invalid_argument} for anything else.
+/// Reads "slot", "node", "socket", "numa" or "core". Throws Error{invalid_argument} for anything else.
 MapBy parse_map_by(std::string_view text);
 
-/// The index in `hosts` of each rank's host. `ranks` is at least 1.
+/// Returns the index in `hosts` of each rank's host. `ranks` is at least 1.
 ///
-/// With `per_node`, each host takes that many instead of its slots, which then matter only where they were given: there
-/// they must suffice, unless `oversubscribe`. Without it, ranks beyond all slots need `oversubscribe`; they begin again
-/// at the first host, in rounds of all slots, and the last round is shared out in proportion to the slots. No host ever
-/// gets more than its max_slots.
+/// With `per_node`, each host takes that many ranks instead of its slots. Slots then matter only if they were given:
+/// there they must suffice, unless `oversubscribe` is set. Without `per_node`, more ranks than slots need
+/// `oversubscribe`. The further ranks begin again at the first host, in rounds of all slots. The last round is
+/// divided in proportion to the slots. No host ever gets more than its max_slots.
 ///
 /// Throws Error{invalid_argument} when the ranks do not fit.
 std::vector<int> place_ranks(const std::vector<Host>& hosts, int ranks, MapBy map, std::optional<int> per_node, bool oversubscribe);

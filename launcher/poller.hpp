@@ -1,5 +1,5 @@
 /// \file
-/// The launcher waits as the bootstrap does.
+/// The launcher uses the poller of the bootstrap.
 #pragma once
 
 #include "bootstrap/poller.hpp"

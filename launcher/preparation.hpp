@@ -15,8 +15,9 @@ struct Preparation {
     std::vector<std::vector<int>> processors;            ///< By local rank; empty: they are not bound.
 };
 
-/// Goes to the order's directory, and looks whether the ranks of the order's first host, which calls itself `host`, can be
-/// started here, and where they run. What was found is in `found` unless the answer refuses.
+/// Changes to the directory of the order. Checks whether the ranks of the order's first host can be started here, and
+/// decides where they run. `host` is the name that this host calls itself. `found` has what was found, unless the
+/// answer is a refusal.
 Prepared prepare_host(const Order& order, const std::string& host, Preparation& found);
 
 }  // namespace rollcall::launcher

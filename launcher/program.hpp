@@ -1,5 +1,5 @@
 /// \file
-/// Why a program that is there cannot be executed.
+/// Explains why a program that exists cannot be executed.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ struct ProgramFault {
     int code = 0;     ///< kExitNotExecutable or kExitNotFound.
 };
 
-/// `error`: what execve() of `path` gave.
+/// Explains a failure. `error` is the errno of execve() of `path`.
 ProgramFault explain_exec_failure(const std::string& path, int error);
 
 }  // namespace rollcall::launcher

@@ -1,9 +1,9 @@
 /// \file
-/// What `rollcall run` and its agents on other hosts say to each other, over the pipes of the remote shell.
+/// The protocol between `rollcall run` and its agents on other hosts, over the pipes of the remote shell.
 ///
-/// Frames (bootstrap/frames.hpp) are these, besides those of the hubs (bootstrap/hub.hpp), `notice` (down)
-/// and `abort` (up). An agent may have agents below it: what comes from there goes up unchanged, what comes from above for
-/// all is passed on, and what is for one rank goes the way that leads to it.
+/// There are the frames (bootstrap/frames.hpp) of the table, those of the hubs (bootstrap/hub.hpp), `notice` (down) and
+/// `abort` (up). An agent may have agents below it. It sends their frames up unchanged. It passes on frames from above
+/// that are for all. A frame for one rank goes to the agent that leads to this rank.
 ///
 ///     up     hello           version, host name           first of all
 ///     down   order           an Order                     what this agent and those below it are to start
@@ -17,7 +17,7 @@
 ///     down   signal, kill    for all processes of the job
 ///     down   stacks          write on standard error where the ranks are; answered by `stacks_done` (host)
 ///     down   finish          whether the job failed       answered by `finished` (host), the last frame of an agent
-///     up     lost            hosts, how                   agents below are not heard of any more
+///     up     lost            code, host, how, all hosts   nothing is heard of agents below any more
 ///     both   heartbeat       -                            when nothing else was said for a while
 #pragma once
 
@@ -36,9 +36,9 @@
 namespace rollcall::launcher {
 
 inline constexpr std::uint32_t kAgentProtocol = 1;
-/// Longest frame between agents: the answer to an exchange is the longest.
+/// The maximal size of a frame between agents. The longest frame is the answer to an exchange.
 inline constexpr std::size_t kLongestAgentFrame = bootstrap::kLongestAnswer + 64;
-/// Bytes of one stream of a rank that may be on their way: agents read no further until they have been passed on.
+/// How many bytes of one stream of a rank may be under way. Agents read no further until these have been passed on.
 inline constexpr std::size_t kStreamWindow = std::size_t{256} << 10;
 
 /// What one host is to run.
@@ -51,11 +51,11 @@ struct HostOrder {
     int index = 0;     ///< Of the host in the job.
     std::string name;  ///< As the remote shell knows it.
     std::vector<Rank> ranks;
-    /// The place in Order::hosts of the host whose agent starts this one's; -1: the launcher itself.
+    /// The index in Order::hosts of the host whose agent starts this host's agent; -1: the launcher starts it.
     int above = -1;
 };
 
-/// What an agent gets to know of the job besides its hosts.
+/// What an agent is told of the job besides its hosts.
 struct JobOrder {
     struct Application {
         std::vector<std::string> argv;
@@ -77,13 +77,14 @@ struct JobOrder {
 };
 
 struct Order : JobOrder {
-    /// The host that reads this comes first, then all below it.
+    /// The host that reads this comes first, followed by all hosts below it.
     std::vector<HostOrder> hosts;
 };
 
 Blob encode_order(const Order& order);
 Order decode_order(std::span<const std::byte> body);
-/// The parts of an order that its first host passes on: one for each host whose agent it starts, and those below that.
+/// Returns the parts of an order that its first host passes on: one for each host whose agent it starts, with the
+/// hosts below that.
 std::vector<Order> parts_below(const Order& order);
 
 /// How a rank's process ended.
@@ -92,16 +93,16 @@ struct Exit {
     int code = 0;  ///< 128 + n when signal n killed it; kExitNotFound, kExitNotExecutable when it was not started.
     bool signalled = false;
     bool joined = false;  ///< It was a rank of the job, not an ordinary program.
-    std::string how;      ///< Empty when there is nothing to tell: it left in order, with code 0.
+    std::string how;      ///< Empty if there is nothing to report: the rank left in good order, with code 0.
 };
 Blob encode_exit(const Exit& exit);
 Exit decode_exit(std::span<const std::byte> body);
 
-/// An agent can start its ranks, or why not.
+/// Says that an agent can start its ranks, or why it cannot.
 struct Prepared {
     int host = 0;
     std::string refusal;
-    int code = 0;                              ///< The job's exit code when it is refused.
+    int code = 0;                              ///< The job's exit code if the start is refused.
     std::vector<std::vector<int>> processors;  ///< Of each of its ranks; none at all when they are not bound.
     std::vector<std::string> places;           ///< Where these are, for people.
     std::string warning;                       ///< Said by the station itself, and not passed on.
@@ -109,7 +110,7 @@ struct Prepared {
 Blob encode_prepared(const Prepared& prepared);
 Prepared decode_prepared(std::span<const std::byte> body);
 
-/// Bytes of a stream of a rank.
+/// Encodes bytes of a stream of a rank.
 Blob encode_stream(FrameType type, int rank, bool error, std::string_view bytes);
 
 }  // namespace rollcall::launcher

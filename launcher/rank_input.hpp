@@ -1,5 +1,5 @@
 /// \file
-/// Standard input on its way to one rank.
+/// Passes standard input to one rank.
 #pragma once
 
 #include <cstddef>
@@ -12,19 +12,19 @@
 
 namespace rollcall::launcher {
 
-/// The writing end of the pipe that a rank reads. Never blocks. Stays where it is while it is open.
+/// The writing end of the pipe that a rank reads. Never blocks. Must not be moved while it is open.
 class RankInput {
   public:
-    /// How much of what was taken the rank has; `closed`: it takes no more.
+    /// Called with how much of the input the rank has read. `closed`: it takes no more.
     using Taken = std::function<void(std::size_t bytes, bool closed)>;
 
     RankInput(Poller& poller, Taken taken) : poller_(poller), taken_(std::move(taken)) {}
 
-    /// `pipe` does not block.
+    /// `pipe` must be non-blocking.
     void open(Descriptor pipe);
-    /// No bytes: the end of the input.
+    /// Takes input for the rank. No bytes mean the end of the input.
     void take(std::string_view bytes);
-    /// What is on its way is dropped.
+    /// Drops input that has not been written.
     void close();
 
   private:

@@ -19,54 +19,55 @@
 
 namespace rollcall::launcher {
 
-/// A remote shell that is known by its name: Slurm's, inside an allocation.
+/// A remote shell that is known by its name: that of Slurm, inside an allocation.
 inline constexpr const char* kSrun = "srun";
 
-/// The words of a remote shell's command that starts `command` on `host`. `shell` is a command of words, as a shell would
-/// split them (quotes and backslashes), in which {host} stands for the host; without one, the host is its last word.
-/// Empty: ssh; kSrun: srun. Throws Error{invalid_argument} for a quote that is not closed.
+/// Returns the words of the command of a remote shell that starts `command` on `host`. `shell` is a command of words,
+/// which are split as a shell would (quotes and backslashes). In it {host} stands for the host; without {host}, the
+/// host is appended as the last word. Empty: ssh; kSrun: srun. Throws Error{invalid_argument} for a quote that is not
+/// closed.
 std::vector<std::string> remote_command(const std::string& shell, const std::string& host, const std::string& command);
 
-/// Starts an agent, again after a pause when the connection was refused or dropped (a default sshd drops some of many
-/// at a time), gives it its order, and passes on what it says.
+/// Starts an agent, gives it its order, and passes on what it says. If the connection was refused or dropped, it
+/// tries again after a pause, because an sshd with default settings drops some of many connections at a time.
 class Remote {
   public:
     struct Events {
-        /// Everything the agent says but its greeting and heartbeats.
+        /// Called with every frame of the agent except its greeting and heartbeats.
         std::function<void(const Frame&)> said;
-        /// It could not be started, or is gone before it said that it has finished. Called once; `code` is an exit code for
-        /// the job when it could not be started.
+        /// Called once, when the agent could not be started, or is gone before it said that it has finished. `code`
+        /// is the exit code that this gives the job.
         std::function<void(const std::string& how, int code)> lost;
         /// A line that the remote shell wrote.
         std::function<void(const std::string& line)> shell_said;
     };
 
-    /// `order` begins with the agent's own host. `inherited` stays the caller's.
+    /// The first host of `order` is the agent's own. The caller keeps `inherited`.
     Remote(Poller& poller, Order order, const Inherited& inherited, Events events);
     ~Remote();
     Remote(const Remote&) = delete;
     Remote& operator=(const Remote&) = delete;
 
-    /// It has not been started yet, or is to be started again, now.
+    /// Whether the agent has not been started yet, or is to be started again now.
     bool waits_to_start() const;
     void start();
     const HostOrder& host() const { return order_.hosts.front(); }
     const Order& order() const { return order_; }
     bool connected() const { return connected_; }
-    /// It has finished or is lost: nothing more comes.
+    /// Whether the agent has finished or is lost. Nothing more comes then.
     bool over() const { return over_; }
     void send(std::shared_ptr<const Blob> frame);
-    /// The process of the remote shell; -1 when there is none.
+    /// The process of the remote shell; -1 if there is none.
     pid_t shell() const { return shell_; }
-    /// It has ended, and was reaped.
+    /// The process of the remote shell has ended and was reaped.
     void shell_ended(int status);
     void kill_shell();
-    /// Nothing more is expected of an agent that has not answered yet.
+    /// Expects nothing more of an agent that has not answered yet.
     void give_up_start();
 
     Nanoseconds tick_at() const;
     void tick();
-    /// A heartbeat, if one is due.
+    /// Sends a heartbeat if one is due.
     void beat();
 
   private:

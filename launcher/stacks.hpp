@@ -1,5 +1,5 @@
 /// \file
-/// Where the ranks of a host are: stack traces by gdb.
+/// Shows where the ranks of a host are: stack traces by gdb.
 #pragma once
 
 #include <sys/types.h>
@@ -9,11 +9,12 @@
 
 namespace rollcall::launcher {
 
-/// Most ranks of a host that are looked at: those of a job that hangs mostly hang alike.
+/// The maximal number of ranks of a host that are traced. The ranks of a job that hangs mostly hang in the same
+/// place.
 inline constexpr std::size_t kMostTraced = 8;
 
-/// Starts a process that lets gdb write the stacks of these ranks on standard error, one after the other, and ends; its
-/// id, or -1 when there is no gdb in PATH.
+/// Starts a process that lets gdb write the stacks of these ranks to standard error, one after the other, and then
+/// ends. Returns the id of the process, or -1 if there is no gdb in PATH.
 pid_t start_tracer(const std::vector<std::pair<int, pid_t>>& ranks);
 
 }  // namespace rollcall::launcher

@@ -1,5 +1,6 @@
 /// \file
-/// What the launcher and its agents have in common: a host's ranks, the agents below, and everything that goes up and down.
+/// What the launcher and its agents have in common: the ranks of a host, the agents below, and all frames that go up
+/// and down.
 #pragma once
 
 #include <map>
@@ -17,39 +18,41 @@
 
 namespace rollcall::launcher {
 
-/// One station of a job: the launcher's, or an agent's. One thread.
+/// One station of a job: that of the launcher, or that of an agent. It runs in one thread.
 class Station : protected Node::Events, protected bootstrap::HubHost::Routes {
   public:
     Station(const Station&) = delete;
     Station& operator=(const Station&) = delete;
 
   protected:
-    /// `order` begins with this station's own host.
+    /// The first host of `order` is this station's own.
     Station(Poller& poller, Guarded& guarded, Order order, bool root);
     ~Station() override;
 
-    /// For above: from this station, and unchanged from those below. The launcher handles it. A frame of a hub is not
-    /// among these.
+    /// A frame for the station above: from this station, or unchanged from those below. In the launcher's station,
+    /// this function handles the frame. Frames of hubs do not come here.
     virtual void report(const Frame& frame) = 0;
-    /// A rank that gets this process's own standard input; -1: none.
+    /// The rank that gets this process's own standard input; -1: none.
     virtual int direct_input() const { return -1; }
     virtual void signalled(int signal) = 0;
-    /// How much of a stream the launcher has passed on.
+    /// The launcher has passed on this many bytes of a stream.
     virtual void output_taken(int rank, bool error, std::size_t bytes) = 0;
 
-    /// Looks whether it can start its ranks, and starts the agents below.
+    /// Checks whether this station can start its ranks, and starts the agents below.
     void prepare();
-    /// Does what comes from above, and passes it on to those below whom it concerns. Throws Error for what is no command.
+    /// Carries out a command from above, and passes it on to the stations below that it concerns. Throws Error for a
+    /// frame that is not a command.
     void command(const Frame& frame);
     void command(Blob frame);
-    /// Ends what is left of the job here, removes its files if it failed, and asks those below for the same.
+    /// Ends what is left of the job here, removes its files if the job failed, and asks the stations below for the
+    /// same.
     void finish(bool failed);
     /// Every agent below has finished or is lost.
     bool below_over() const;
     void kill_shells();
     void look_for_leftovers();
 
-    /// Waits until something happens, at most until `until`, and lets it happen.
+    /// Waits until something happens, at most until `until`, and handles it.
     void step(Nanoseconds until);
 
     // Of Node::Events.
@@ -67,7 +70,7 @@ class Station : protected Node::Events, protected bootstrap::HubHost::Routes {
     Node node_;
 
   private:
-    // Of HubHost::Routes. What goes to the station above is for who derives from this.
+    // Of HubHost::Routes. Derived classes send what goes to the station above.
     void to_rank(int rank, const FrameToSend& frame) override { node_.answer(rank, frame); }
     void notify_rank(int rank, const FrameToSend& notice) override { node_.notify(rank, notice); }
     void to_below(int hub, const FrameToSend& frame) override { remotes_[static_cast<std::size_t>(hub)]->send(frame); }

@@ -8,8 +8,8 @@ namespace rollcall::bench {
 
 /// How a rank spends the time until its arrival.
 enum class Compute {
-    sleep,  ///< Leaves its core to others: right where ranks share cores, because their "computing" must not take
-            ///< turns.
+    sleep,  ///< Leaves its core to others. Right if ranks share cores, because their "computing" must happen at the
+            ///< same time.
     spin,   ///< Occupies its core, like an application that computes.
 };
 

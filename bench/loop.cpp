@@ -174,7 +174,7 @@ int run(const Words& words) {
         return 0;
     }
     for (const TransportChoice& transport : plan.transports) {
-        // The algorithms take turns, so that other activity of the machine concerns all of them alike.
+        // The modes take turns, so that other activity of the machine concerns all of them alike.
         std::map<std::string, Collected> all;
         std::string name;
         for (std::uint64_t round = 0; round < words.rounds; ++round)

@@ -78,7 +78,7 @@ class Runner {
         Nanoseconds start = job_.time() + kStartMargin;
         world_.broadcast(start, 0, {.algorithm = "linear", .segment_bytes = {}, .timeout = {}});
         start = job_.local_time_at(start);
-        // Both ranks compute the same moment. It is in the first half of the computation.
+        // The beginning of the send. Both ranks compute the same moment. It is in the first half of the computation.
         const auto latest = static_cast<std::uint64_t>(std::max<Nanoseconds>(plan_.compute / 2 - kEarliestSend, 1));
         const Nanoseconds begin = start + kEarliestSend + static_cast<Nanoseconds>(bench::key_of({iteration, 5}) % latest);
         const Nanoseconds computed = start + plan_.compute;

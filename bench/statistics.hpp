@@ -31,8 +31,8 @@ std::size_t interval_order(std::size_t n);
 /// Returns the confidence with which [x_(k), x_(n+1-k)], k = interval_order(n), covers the median. It is >= 0.95 for n >= kFewestSamples.
 double interval_confidence(std::size_t n);
 
-/// The `percent`-th percentile (0 to 100), interpolated linearly between the two nearest samples (type 7 of Hyndman and
-/// Fan, 1996). NaN when a sample is. Throws Error{invalid_argument} without samples or with a percentage out of range.
+/// Returns the `percent`-th percentile (0 to 100), interpolated linearly between the two nearest samples (type 7 of Hyndman and Fan, 1996).
+/// The result is NaN if a sample is NaN. Throws Error{invalid_argument} if there are no samples or the percentage is out of range.
 double percentile(std::span<const double> samples, double percent);
 
 }  // namespace rollcall::bench

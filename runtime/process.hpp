@@ -81,9 +81,12 @@ class Process {
     /// For example "rank 3 on host a".
     std::string name_of(int world_rank) const { return engine_->name_of(world_rank); }
 
-    /// Leaves the job in good order: waits for all ranks, then closes the connections. Collective. Throws Error{timeout} or
-    /// Error{bootstrap} if the ranks do not come together, and Error{peer_failed} if a rank died; in that case it does not wait. The job is
-    /// left also when it throws. Only the first call does anything.
+    /// Leaves the job in good order: waits for all ranks, then closes the connections. Collective. The job is left also when it throws.
+    /// Only the first call does anything. Throws:
+    /// - Error{timeout} or Error{bootstrap} if the ranks do not come together.
+    /// - Error{peer_failed} if a rank died. If the death is known at the beginning of the call, it does not wait.
+    /// - The Error of a mismatch between calls of which no caller here was told. The job is left in good order before it is thrown.
+    /// - Error{state} in a forked child.
     void finalize();
     bool finalized() const { return finalized_.load(std::memory_order_relaxed); }
     /// Whether this process is a child that the rank has forked. The lane, the transport and the bootstrap belong to the rank, and the

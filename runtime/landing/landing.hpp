@@ -36,7 +36,7 @@ class Landing {
     /// Counts memory in the budget that is used for another purpose. Returns false if the budget does not allow it.
     bool reserve(std::uint64_t bytes) noexcept;
     void unreserve(std::uint64_t bytes) noexcept { used_ -= bytes; }
-    /// Another user of the budget, which keeps reserved memory that it does not use at present.
+    /// Another user of the budget, which keeps reserved memory that it does not use at present. There need not be one.
     class Spare {
       public:
         virtual std::uint64_t spare() const noexcept = 0;

@@ -52,7 +52,7 @@ Cpus cpus_of_core(int cpu) {
         try {
             return parse_cpus(list);
         } catch (const Error&) {
-            // The kernel has written something that is not a list of CPUs. The default stands.
+            // The kernel has written something that is not a list of CPUs. Only `cpu` itself is returned.
         }
     }
     return {cpu};

@@ -14,8 +14,9 @@ constexpr std::size_t kPlaces = 256;
 
 bool is_loopback(const fi_info& info) { return info.domain_attr->name && std::string_view(info.domain_attr->name) == "lo"; }
 
-// Returns the first provider that is on one of the interfaces. IPv4 comes before IPv6, because not every host reaches the link-local
-// addresses of IPv6. Without interfaces it returns the loopback for a job on one host, and otherwise the one that libfabric lists first.
+// Returns the first provider that is on one of the interfaces, in the order of the interfaces. Without interfaces it prefers the loopback
+// for a job on one host, and a provider that is not the loopback for a job on several hosts. Among equals, IPv4 comes before IPv6, because
+// not every host reaches the link-local addresses of IPv6. Among the remaining ones, the first in libfabric's list is returned.
 Info on_interface(Info all, const TransportOptions& options) {
     const bool one_host = options.size == options.local_size;
     const auto rank_of = [&](const fi_info& info) -> int {

@@ -15,7 +15,7 @@ inline constexpr int kBoardKeyPart = 1;
 inline constexpr int kBoardAddressPart = 2;
 inline constexpr int kWhereaboutsPart = 3;
 
-/// Identifies a process and the PID namespace in which its number is valid.
+/// Identifies a process: the boot of its kernel, its PID namespace, and its number there.
 struct Whereabouts {
     char boot[36] = {};
     std::uint64_t process_namespace = 0;

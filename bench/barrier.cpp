@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kDefaultRanks = 8;
 constexpr std::uint64_t kDefaultIterations = 10, kDefaultRounds = 5, kDefaultBatch = 500;
-/// On a machine so busy that a batch takes far longer than planned, there are fewer of them.
+/// Limit of a measurement, in nanoseconds. On a busy machine a batch may take far longer than planned; there are then fewer batches.
 constexpr Nanoseconds kLongest = 10'000'000'000;
 constexpr const char* kKey = "barrier";
 
@@ -33,7 +33,7 @@ struct Plan {
     std::vector<TransportChoice> transports;
     std::uint64_t iterations, batch;
 
-    /// What peers run, behind the name of their program.
+    /// The arguments of a peer's program.
     std::vector<std::string> peer_words(const Peer& peer) const {
         return {peer_program(peer, kKey), std::to_string(iterations), std::to_string(batch)};
     }
@@ -77,7 +77,7 @@ int run(const Words& words) {
     const Plan plan = plan_of(words, start.cluster != nullptr);
     CellPrinter printer(std::cout, words.format);
     const auto explain = [&](const Samples& samples) {
-        // Where rows are for programs, sentences are not among them.
+        // If a program reads the rows, explanations go to standard error.
         if (words.explain) (words.format == output::Format::text ? std::cout : std::cerr) << samples.explanation << std::endl;
     };
     const auto identity = [&](const std::string& who, const std::string& transport) {
@@ -97,7 +97,7 @@ int run(const Words& words) {
         return 0;
     }
 
-    for (const Peer* peer : plan.peers) plan.peer_words(*peer);  // before the first job
+    for (const Peer* peer : plan.peers) plan.peer_words(*peer);  // fails before the first job if a peer is missing
     for (const TransportChoice& transport : plan.transports) {
         Rounds ours;
         std::vector<Rounds> theirs(plan.peers.size());

@@ -1,5 +1,5 @@
 /// \file
-/// `rollcall bench barrier`: the time of a barrier, beside those of MPI libraries.
+/// `rollcall bench barrier`: the time of a barrier, compared with those of MPI libraries.
 #pragma once
 
 namespace rollcall::usage {

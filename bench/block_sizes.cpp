@@ -6,7 +6,7 @@
 namespace rollcall::bench {
 namespace {
 
-/// glibc's rand(): additive feedback over 31 numbers ("TYPE_3"), which it fills by a linear congruence.
+/// The generator of glibc's rand(): additive feedback over 31 numbers ("TYPE_3"), which a linear congruential generator initialises.
 class GlibcRandom {
   public:
     explicit GlibcRandom(std::uint32_t seed) {

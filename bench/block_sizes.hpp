@@ -1,6 +1,6 @@
 /// \file
-/// Sizes of the blocks of a gather or scatter, in eleven distributions: J. L. Träff, "On Optimal Trees for Irregular Gather and Scatter
-/// Collectives", section 5.1.
+/// The sizes of the blocks of a gather or scatter, in eleven distributions. Source: J. L. Träff, "On Optimal Trees for Irregular Gather and
+/// Scatter Collectives", section 5.1.
 #pragma once
 
 #include <array>
@@ -13,15 +13,15 @@ namespace rollcall::bench {
 enum class SizeDistribution : std::uint8_t {
     same,               ///< b
     random,             ///< 1 .. 2b
-    random_decreasing,  ///< the same, sorted
+    random_decreasing,  ///< The same, sorted.
     random_increasing,
-    bucket,       ///< b/2 (rounded up), and 0 .. b-1 more
-    spikes,       ///< rho*b at random with probability 1/rho, else 1
+    bucket,       ///< b/2 (rounded up), plus a random number of 0 .. b-1.
+    spikes,       ///< rho*b with probability 1/rho, else 1.
     decreasing,   ///< 2b(n-i)/n + 1
     increasing,   ///< 2b(i+1)/n + 1
     alternating,  ///< 3b/2 and b/2 (rounded up)
-    skewed,       ///< n*b/rho for the first rho ranks, else 1
-    two_blocks,   ///< n*b/2 for the first and the last, else 0
+    skewed,       ///< n*b/rho for the first rho ranks, else 1.
+    two_blocks,   ///< n*b/2 for the first and the last rank, else 0.
 };
 inline constexpr std::array kSizeDistributions = {
     SizeDistribution::same,        SizeDistribution::random, SizeDistribution::random_decreasing, SizeDistribution::random_increasing,
@@ -30,8 +30,8 @@ inline constexpr std::array kSizeDistributions = {
 
 std::string_view name(SizeDistribution distribution);
 
-/// About ranks * b together. With rho = 5 and the seed 1 these are those of the paper: its random numbers are glibc's rand(), which begin
-/// anew for each distribution. The same numbers everywhere. b <= 2^31, rho >= 1.
+/// Returns the sizes, about ranks * b in sum. With rho = 5 and the seed 1 they are those of the paper, whose random numbers come from
+/// glibc's rand(), seeded anew for each distribution. The result is the same on all systems. Requires b <= 2^31 and rho >= 1.
 std::vector<std::uint64_t> block_sizes(SizeDistribution distribution, int ranks, std::uint64_t b, int rho = 5, std::uint32_t seed = 1);
 
 }  // namespace rollcall::bench

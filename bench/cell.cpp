@@ -13,7 +13,7 @@
 namespace rollcall::bench {
 namespace {
 
-/// A row of measures that collective_cell takes out of Metrics, in the order in which they are printed.
+/// A row of the measures that collective_cell takes from Metrics, in the order in which they are printed.
 struct Measure {
     const char* name;
     Unit unit;
@@ -34,9 +34,9 @@ constexpr Measure kMeasures[] = {
     {"lower_bound", Unit::seconds, &Metrics::lower_bound, false, true},
 };
 
-/// Beyond this an interval is shown as a multiple of the median instead of as a percentage.
+/// A larger interval is shown as a multiple of the median and not as a percentage.
 constexpr double kLargestPercentage = 999;
-/// What the division may have added to a whole percentage, which must not become the next one.
+/// Rounding errors of the division up to this size do not raise a whole percentage to the next one.
 constexpr double kRounding = 1e-6;
 
 std::string human(Unit unit, double value) {
@@ -64,7 +64,7 @@ std::string human(const Metric& metric) {
     return text + fmt::format(" ±{:.0f}%", std::ceil(percent - kRounding));
 }
 
-/// What a row of the table says once, above it, when all rows agree.
+/// The columns that are printed once, above the table, if all rows agree.
 constexpr std::string_view kCommon[] = {"operation", "transport",        "ranks", "iterations", "model", "compute",
                                         "predictor", "prediction_noise", "paper", "base"};
 
@@ -84,7 +84,7 @@ output::Row file_row(const Cell& cell) {
     return row;
 }
 
-/// Everything as a text: output::Interval would show ratios as durations.
+/// Converts every value to text, because output::Interval would show ratios as durations.
 output::Row text_row(const Cell& cell) {
     const CellIdentity& identity = cell.identity;
     output::Row row;
@@ -101,7 +101,7 @@ output::Row text_row(const Cell& cell) {
     return row;
 }
 
-/// The text of a column; none when the row has no such column.
+/// Returns the text of a column, or null if the row has no such column.
 const std::string* text_of(const output::Row& row, std::string_view column) {
     const auto found = std::find_if(row.begin(), row.end(), [&](const auto& entry) { return entry.first == column; });
     return found == row.end() ? nullptr : std::get_if<std::string>(&found->second.held());

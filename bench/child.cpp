@@ -32,14 +32,14 @@ struct Pipe {
     Descriptor ours, childs;
 };
 
-// Sockets instead of pipes: send() can be told not to raise SIGPIPE, write() cannot.
+// Uses sockets, because send() can be told not to raise SIGPIPE, while write() on a pipe cannot.
 Pipe open_pipe(const std::string& program) {
     Ends ends = make_sockets(SOCK_STREAM);
     if (!ends) fail(program, errno);
     return {std::move(ends.first), std::move(ends.second)};
 }
 
-/// Reads what is there; false at the end.
+/// Reads the bytes that are available. Returns false at the end of the stream.
 bool read_some(const Descriptor& from, std::string& into) {
     std::array<char, 65536> buffer;
     const ssize_t count = ::recv(from.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
@@ -88,7 +88,7 @@ ChildResult run_child(const std::vector<std::string>& arguments, std::string_vie
     out.childs.reset();
     errors.childs.reset();
 
-    // All three at once: a child that prints before it has read everything must not block both sides.
+    // Serves all three streams at once. Otherwise a child that prints before it has read all its input could deadlock with this process.
     for (;;) {
         if (in.ours.get() >= 0 && input.empty()) in.ours.reset();
         std::array<pollfd, 3> descriptors{{{in.ours.get(), POLLOUT, 0}, {out.ours.get(), POLLIN, 0}, {errors.ours.get(), POLLIN, 0}}};
@@ -108,7 +108,7 @@ ChildResult run_child(const std::vector<std::string>& arguments, std::string_vie
         if (descriptors[0].revents != 0) {
             const ssize_t count = ::send(in.ours.get(), input.data(), input.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
             if (count > 0) input.remove_prefix(static_cast<std::size_t>(count));
-            if (count < 0 && errno != EAGAIN && errno != EINTR) input = {};  // it reads no more; its exit code says why
+            if (count < 0 && errno != EAGAIN && errno != EINTR) input = {};  // the child no longer reads; its exit code gives the reason
         }
         if (descriptors[1].revents != 0 && !read_some(out.ours, result.output)) out.ours.reset();
         if (descriptors[2].revents != 0 && !read_some(errors.ours, result.errors)) errors.ours.reset();

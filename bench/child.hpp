@@ -1,5 +1,5 @@
 /// \file
-/// A child process that is fed through one pipe and read through others.
+/// Runs a child process that reads from one pipe and writes to others.
 #pragma once
 
 #include <string>
@@ -11,24 +11,24 @@
 namespace rollcall::bench {
 
 struct ChildResult {
-    bool found = false;      ///< False: there is no such program; nothing else is set.
-    std::string output;      ///< All of its standard output.
-    std::string errors;      ///< All of its standard error.
-    int exit_code = 0;       ///< Or 128 + the signal that ended it.
-    bool timed_out = false;  ///< Its time was over.
+    bool found = false;      ///< False: there is no such program, and the other members are not set.
+    std::string output;      ///< All that it wrote to standard output.
+    std::string errors;      ///< All that it wrote to standard error.
+    int exit_code = 0;       ///< The exit code, or 128 + the number of the signal that ended it.
+    bool timed_out = false;  ///< It did not end within its time.
 };
 
-/// How long a child may take to end after its time was over: a launcher must end its own processes first.
+/// How long a child may take to end after its time is over. A launcher needs this time to end its own processes.
 inline constexpr Timeout kChildGrace = std::chrono::seconds(2);
 
 struct ChildOptions {
-    std::vector<std::string> environment = {};  ///< K=V, on top of this process's environment.
-    Timeout timeout = kForever;                 ///< Then it is asked to end (SIGTERM), and killed after kChildGrace.
+    std::vector<std::string> environment = {};  ///< K=V, added to the environment of this process.
+    Timeout timeout = kForever;                 ///< After this time the child gets SIGTERM, and kChildGrace later it is killed.
 };
 
-/// Runs `arguments[0]` (looked up in PATH) without a shell, gives it `input`, and waits for its end. Needs no signal
-/// dispositions: a child that does not read its input is no error here. Any thread. Throws Error{state} when the system
-/// refuses.
+/// Runs `arguments[0]`, which is looked up in PATH, without a shell. Writes `input` to its standard input and waits for its end. The caller
+/// need not handle SIGPIPE: a child that does not read its input causes no error. Any thread may call it. Throws Error{state} if the system
+/// refuses to start the child.
 ChildResult run_child(const std::vector<std::string>& arguments, std::string_view input, const ChildOptions& options = {});
 
 }  // namespace rollcall::bench

@@ -8,7 +8,7 @@ namespace rollcall::bench {
 namespace {
 
 constexpr Nanoseconds kSecond = 1'000'000'000;
-/// A sleeping thread is woken within this on an idle core.
+/// On an idle core, a sleeping thread is woken within this time (nanoseconds).
 constexpr Nanoseconds kPolled = 60'000;
 
 }  // namespace

@@ -1,23 +1,23 @@
 /// \file
-/// Waiting for a moment of CLOCK_MONOTONIC, for measurements.
+/// Waits for a time of CLOCK_MONOTONIC, for measurements.
 #pragma once
 
 #include "foundation/clock.hpp"
 
 namespace rollcall::bench {
 
-/// How a rank spends the time until it arrives.
+/// How a rank spends the time until its arrival.
 enum class Compute {
-    sleep,  ///< Leaves its core to others: right where ranks share cores, because their "computing" must not take
-            ///< turns.
-    spin,   ///< Occupies its core, as an application that computes does.
+    sleep,  ///< Leaves its core to others. Right if ranks share cores, because their "computing" must happen at the
+            ///< same time.
+    spin,   ///< Occupies its core, like an application that computes.
 };
 
-/// Asks the kernel to wake this thread's sleeps at once, not within its usual 50 us.
+/// Asks the kernel to end sleeps of this thread at once, and not within its usual slack of 50 us.
 void make_sleep_exact();
 
-/// Returns at `moment`. With Compute::sleep the last stretch is polled too, with yields, so that the time it takes to
-/// be woken does not count.
+/// Returns at `moment`. With Compute::sleep the end of the wait is polled, with yields, so that the time needed to wake the thread does not
+/// count.
 void wait_until(Nanoseconds moment, Compute how);
 
 }  // namespace rollcall::bench

@@ -32,18 +32,18 @@ namespace {
 using runtime::OperationKind;
 
 constexpr int kDefaultRanks = 8;
-/// Enough for an interval of the median that leaves out the five largest and the five smallest samples.
+/// Enough samples that the interval of the median leaves out the five largest and the five smallest ones.
 constexpr std::uint64_t kDefaultIterations = 20;
 constexpr std::uint64_t kDefaultWarmup = 2;
 constexpr std::uint64_t kMostWarmup = 10'000;
 
-/// A common start must lie behind the moment when the last rank has been told of it.
+/// The common start must be later than the moment when the last rank learns of it.
 constexpr Nanoseconds kStartMargin = 1'000'000;
 constexpr Nanoseconds kStartMarginPerRank = 50'000;
 
 constexpr Tag kGatherTag = 2;
 
-/// Self-test: the rank this variable names spoils a byte of what it received before it checks.
+/// For self-tests: the rank named by this variable changes a byte of the data it received, before it checks the data.
 constexpr const char* kCorruptVariable = "ROLLCALL_TEST_CORRUPT";
 
 struct Words {
@@ -55,13 +55,13 @@ struct Words {
     std::optional<std::string> landing;
 };
 
-/// What is to be measured.
+/// What to measure.
 struct Agenda {
     Sweep sweep;
     std::uint64_t warmup = kDefaultWarmup;
     std::uint64_t iterations = kDefaultIterations;
     std::optional<Compute> wait;
-    std::vector<std::string> landing;  ///< Empty: as it is set.
+    std::vector<std::string> landing;  ///< Empty: the present setting.
 };
 
 int usable_cores() {
@@ -69,7 +69,7 @@ int usable_cores() {
     return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-/// One rank's part.
+/// The work of one rank.
 class Runner {
   public:
     Runner(Job& job, const Agenda& agenda, const Inherited& inherited)
@@ -85,7 +85,7 @@ class Runner {
         make_sleep_exact();
     }
 
-    /// At rank 0 `use` gets each cell when all of its size have been measured.
+    /// At rank 0, calls `use` for each cell, once all cells of its size have been measured.
     void run(const std::function<void(Measured)>& use) {
         if (const Nanoseconds error = time_.worst_error(); error > 0 && job_.rank() == 0)
             std::cerr << fmt::format("clocks of several hosts: synchronised, at most {} off\n",
@@ -97,12 +97,12 @@ class Runner {
     }
 
   private:
-    /// What one rank did in one call, in job time.
+    /// The times of one rank in one call, in job time.
     struct Record {
         Nanoseconds start, arrival, first_data, exit, predicted;
     };
 
-    /// What is measured one after the other.
+    /// The number of rows that are measured one after the other.
     std::size_t rows() const { return sweep_.sizes.size() * std::max<std::size_t>(sweep_.distributions.size(), 1); }
     std::size_t cells() const { return sweep_.patterns.size() * sweep_.algorithms.size(); }
     std::size_t place(std::uint64_t iteration, std::size_t cell) const { return iteration * cells() + cell; }
@@ -128,12 +128,12 @@ class Runner {
     std::vector<Measured> measure_size(std::uint64_t bytes, std::optional<SizeDistribution> distribution) {
         Operands operands = operands_of(bytes, distribution);
         if (sweep_.explain && job_.rank() == 0) {
-            // Where rows are for programs, sentences are not among them.
+            // If a program reads the rows, explanations go to standard error.
             std::ostream& out = sweep_.format == output::Format::text ? std::cout : std::cerr;
             out << operands.explain({.algorithm = "auto", .segment_bytes = {}, .timeout = {}}) << std::endl;
         }
         const Nanoseconds message = message_time(world_, sweep_.root, size_of_call(bytes));
-        // A cell is a place in a program: it has a plan of its own, which learns from its phases alone.
+        // Each cell corresponds to one call site of a program. It has a plan of its own, which learns only from the phases of that cell.
         std::vector<Plan> plans;
         if (sweep_.phases)
             for (std::size_t cell = 0; cell < cells(); ++cell)
@@ -163,7 +163,7 @@ class Runner {
         return gather(bytes, message, mine);
     }
 
-    /// One call of all ranks: prepared, started together, checked.
+    /// Executes one call on all ranks: prepares the data, starts together, and checks the result.
     Record call(Operands& operands, const std::string& algorithm, Plan* plan, Nanoseconds delay, std::uint64_t iteration,
                 std::uint64_t key) {
         operands.prepare(key);
@@ -179,7 +179,7 @@ class Runner {
             wait_until(own_start + delay, wait_);
             operands.call({.algorithm = algorithm, .segment_bytes = sweep_.segment_bytes, .timeout = {}, .record = &record});
         }
-        // Nobody checks while others are still in the call: it would take their cores.
+        // A rank checks its data only after all ranks have left the call, because checking would take their cores.
         world_.barrier();
         if (corrupt_) operands.spoil();
         if (const auto wrong = operands.find_wrong(key))
@@ -200,7 +200,7 @@ class Runner {
         return plan.record();
     }
 
-    /// What all ranks did, at rank 0; elsewhere nothing.
+    /// Collects the records of all ranks at rank 0. Returns nothing on other ranks.
     std::vector<Measured> gather(std::uint64_t bytes, Nanoseconds message, const std::vector<Record>& mine) {
         const std::span<const Record> own(mine);
         if (job_.rank() != 0) {
@@ -250,7 +250,7 @@ class Runner {
     ProgressLine progress_;
     const Model model_ = model_now();
     bool corrupt_ = false;
-    std::size_t done_ = 0;  ///< Calls that were measured.
+    std::size_t done_ = 0;  ///< Number of measured calls.
 };
 
 Agenda agenda_of(const Words& words, OperationKind operation, int ranks) {
@@ -270,7 +270,8 @@ Agenda agenda_of(const Words& words, OperationKind operation, int ranks) {
         if (agenda.landing.size() > 1 && !agenda.sweep.distributions.empty())
             throw Error(ErrorCode::invalid_argument, "--landing with several values for blocks of own sizes; allowed: one");
         const std::string now_set = landing_now();
-        // The ranks that are here have what they were started with; a job of our own can be given less than is set, but not more.
+        // Inside a job, the ranks already have their settings. A job that this command starts can be given less landing memory than is set,
+        // but not more.
         for (const std::string& wanted : agenda.landing)
             if (wanted != now_set && (inside_job() || (now_set != kLandingOn && wanted != kLandingOff)))
                 throw Error(ErrorCode::invalid_argument,
@@ -282,13 +283,13 @@ Agenda agenda_of(const Words& words, OperationKind operation, int ranks) {
     return agenda;
 }
 
-/// Each plan has a communicator of its own. What the ranks are to be started with so that none is without arrival slots, and
-/// so without predictions.
+/// Each plan has a communicator of its own, and needs arrival slots for its predictions. Returns the environment with which the ranks must
+/// be started so that there are enough slots.
 std::vector<std::string> enough_slots(const Agenda& agenda) {
     const Sweep& sweep = agenda.sweep;
     const Settings settings = Settings::from_environment();
     const std::size_t plans = sweep.phases ? sweep.patterns.size() * sweep.algorithms.size() : 0;
-    const std::uint64_t needed = (plans + 1) * static_cast<std::uint64_t>(sweep.ranks);  // and the world's
+    const std::uint64_t needed = (plans + 1) * static_cast<std::uint64_t>(sweep.ranks);  // one more for the world
     if (needed <= runtime::slots_of(settings, sweep.ranks)) return {};
     if (inside_job() || settings.board_slots)
         throw Error(ErrorCode::invalid_argument, fmt::format("{} plans of {} ranks; allowed: as many as there are arrival slots for, here "
@@ -297,7 +298,7 @@ std::vector<std::string> enough_slots(const Agenda& agenda) {
     return {fmt::format("ROLLCALL_BOARD_SLOTS={}", needed)};
 }
 
-/// Of all algorithms those stay that can run here: not all ranks need share memory.
+/// Removes the algorithms that cannot run here. For example, the ranks may not share memory.
 void leave_out_impossible(Sweep& sweep, const Communicator& world) {
     std::erase_if(sweep.algorithms, [&](const std::string& algorithm) {
         try {
@@ -314,7 +315,7 @@ int run(const Words& words, OperationKind operation) {
     const Start start = checked(words.start, kDefaultRanks, 1);
     Agenda agenda = agenda_of(words, operation, start.ranks);
     std::vector<std::string> settings = enough_slots(agenda);
-    // The paper's calls begin with their callers and end with them.
+    // In the paper, a rank's part in a call begins and ends with its caller.
     if (agenda.sweep.paper && !std::getenv("ROLLCALL_DECOUPLE")) settings.emplace_back("ROLLCALL_DECOUPLE=no");
     if (inside_job()) {
         Job job;
@@ -342,7 +343,7 @@ int run(const Words& words, OperationKind operation) {
     };
     if (agenda.landing.empty()) return start_again(start, settings);
     if (agenda.landing.size() == 1) return start_again(start, environment(agenda.landing[0]), {"--landing", agenda.landing[0]});
-    // Jobs one after the other, and one report of them all.
+    // There is one report for all jobs, which run one after the other.
     Report report(agenda.sweep, std::cout);
     for (const std::string& landing : agenda.landing) {
         const int failed = start_with_samples(start, environment(landing), {"--landing", landing}, [&](const std::filesystem::path& path) {
@@ -354,7 +355,7 @@ int run(const Words& words, OperationKind operation) {
     return 0;
 }
 
-/// Where blocks have own sizes: by which distributions.
+/// Adds the command of one operation. If blocks have sizes of their own, `sizes` selects the distributions.
 void add_command(usage::Command& bench, OperationKind operation, const std::string& name, const std::string& summary,
                  std::optional<std::string> distributions, int& exit_code) {
     usage::Command* const command = bench.add_subcommand(name, summary);

@@ -1,5 +1,5 @@
 /// \file
-/// Programs of this project that the command runs, and that are not for users.
+/// Finds programs of this project that the command runs and that users do not call.
 #pragma once
 
 #include <filesystem>
@@ -7,8 +7,8 @@
 
 namespace rollcall::bench {
 
-/// The file `name`: in a build tree in the directory `directory` beside the command, installed in libexec/rollcall. Throws
-/// Error{state} that says where it was looked for, and then `advice`.
+/// Returns the path of the file `name`. In a build tree it is in the directory `directory` beside the command; when installed it is in
+/// libexec/rollcall. Throws Error{state} that says where it was looked for, followed by `advice`.
 std::filesystem::path find_companion(const std::string& directory, const std::string& name, const std::string& advice);
 
 }  // namespace rollcall::bench

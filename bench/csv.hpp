@@ -1,5 +1,5 @@
 /// \file
-/// One line of comma-separated values (RFC 4180), without line breaks inside fields.
+/// One line of comma-separated values (RFC 4180). Fields contain no line breaks.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace rollcall::bench {
 
-/// The fields joined by commas, quoted where they must be; no line end. Throws Error{invalid_argument} when a field
-/// holds a line break, which a reader of lines could not take back.
+/// Joins the fields with commas, and quotes them where necessary. The result has no line end. Throws Error{invalid_argument} if a field
+/// contains a line break, because csv_fields() could not read it back.
 std::string csv_line(const std::vector<std::string>& fields);
 
-/// The inverse. Throws Error{invalid_argument} for a quote that is not closed.
+/// Splits a line made by csv_line(). Throws Error{invalid_argument} if a quote is not closed.
 std::vector<std::string> csv_fields(std::string_view line);
 
 }  // namespace rollcall::bench

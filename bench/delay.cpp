@@ -38,7 +38,7 @@ std::optional<Delay> parse_delay(std::string_view text) {
         if (absolute < 0 || absolute > kLongestDelay) return std::nullopt;
         return Delay{false, 0, absolute};
     } catch (const Error&) {
-        return std::nullopt;  // the caller's message says more: it names the whole pattern
+        return std::nullopt;  // The caller's message says more, because it names the whole pattern.
     }
 }
 

@@ -1,5 +1,5 @@
 /// \file
-/// How late somebody comes, as the user writes it.
+/// Delays as the user writes them.
 #pragma once
 
 #include <optional>
@@ -10,13 +10,13 @@
 
 namespace rollcall::bench {
 
-/// Longest delay there can be (about 31 years): products of long delays and long messages end here, not in an overflow.
+/// The longest delay, about 31 years. Products of long delays and long messages are limited to it, so that they do not overflow.
 constexpr Nanoseconds kLongestDelay = 1'000'000'000'000'000'000;
 
-/// The nearest number of nanoseconds from 0 to kLongestDelay.
+/// Rounds to the nearest whole number from 0 to kLongestDelay.
 Nanoseconds bounded(double nanoseconds);
 
-/// Absolute, or in message times.
+/// A delay in nanoseconds, or in message times.
 struct Delay {
     bool relative = false;
     double message_times = 0;
@@ -25,13 +25,13 @@ struct Delay {
     Nanoseconds at(Nanoseconds message_time) const {
         return relative ? bounded(message_times * static_cast<double>(message_time)) : absolute;
     }
-    /// As parse_delay() reads it.
+    /// The text in the form that parse_delay() reads.
     std::string text() const;
 };
 
-/// The whole text as a finite number.
+/// Parses the whole text as a finite number.
 std::optional<double> parse_number(std::string_view text);
-/// A number with a unit ("50ms"), or of message times ("16T").
+/// Parses a number with a unit ("50ms") or a number of message times ("16T").
 std::optional<Delay> parse_delay(std::string_view text);
 
 }  // namespace rollcall::bench

@@ -26,9 +26,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A thousand hosts on a busy machine are made well within.
+/// Even a thousand hosts on a busy machine are made in less time.
 constexpr auto kUpLimit = std::chrono::minutes(2);
-/// cluster.sh itself kills what has not ended after some seconds.
+/// cluster.sh itself kills processes that have not ended after some seconds.
 constexpr auto kDownLimit = std::chrono::seconds(30);
 constexpr int kExitUsage = 2;
 
@@ -49,7 +49,7 @@ std::string quoted(const std::string& word) {
     return result + "'";
 }
 
-/// Until the first line, or the end.
+/// Reads until the end of the first line, or the end of the stream.
 std::string read_line(int descriptor, Clock::time_point until) {
     std::string text;
     for (char letter = 0; text.empty() || text.back() != '\n';) {
@@ -63,7 +63,7 @@ std::string read_line(int descriptor, Clock::time_point until) {
     return text;
 }
 
-/// Of a process that has ended, or is killed after the limit.
+/// Waits for a process to end, and kills it after the limit. Returns its status.
 int reap(pid_t process, Clock::duration limit) {
     int status = 0;
     for (const auto until = Clock::now() + limit; ::waitpid(process, &status, WNOHANG) == 0;) {
@@ -115,7 +115,7 @@ void EmulatedCluster::up() {
     posix_spawn_file_actions_adddup2(&actions, input.first.get(), STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&actions, output.second.get(), STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, errors.second.get(), STDERR_FILENO);
-    // A session of its own: what ends a job by the keyboard must not take the hosts away from under it.
+    // The process gets a session of its own. Otherwise a signal from the keyboard, which ends a job, would also remove its hosts.
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);

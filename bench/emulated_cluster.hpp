@@ -1,6 +1,6 @@
 /// \file
-/// Emulated hosts on this machine for the time of a benchmark: namespaces and a link of limited rate each, made by
-/// cluster.sh, which needs root.
+/// Emulated hosts on this machine for the duration of a benchmark. Each host consists of namespaces and a link of limited rate. cluster.sh
+/// makes them and needs root.
 #pragma once
 
 #include <sys/types.h>
@@ -13,37 +13,38 @@
 
 namespace rollcall::bench {
 
-/// Most hosts of a cluster: as many as a bridge of Linux takes.
+/// The largest number of hosts in a cluster: as many as a Linux bridge takes.
 inline constexpr int kMostClusterHosts = 1000;
 
-/// The hosts of a job of so many ranks on a cluster of `size`, in blocks as equal as can be; a host without a rank is left out.
+/// Returns the hosts of a job of `ranks` ranks on a cluster of `size` hosts. The ranks are divided into blocks that are as equal as
+/// possible. A host without a rank is left out.
 std::vector<launcher::Host> cluster_hosts(int size, int ranks);
 
-/// Call it from one thread.
+/// All functions must be called from one thread.
 class EmulatedCluster {
   public:
-    /// Makes nothing yet. \param rate as tc has it ("1gbit"), or "none".
+    /// Does not make the cluster yet. \param rate The rate of each link as tc writes it ("1gbit"), or "none".
     EmulatedCluster(int size, std::string rate);
-    /// Takes it down. So does the end of this process, whatever ends it.
+    /// Removes the cluster. It is also removed at the end of this process, whatever the cause.
     ~EmulatedCluster();
     EmulatedCluster(const EmulatedCluster&) = delete;
     EmulatedCluster& operator=(const EmulatedCluster&) = delete;
 
-    /// Makes it, unless it is there. Throws Error{invalid_argument, state} in the words of cluster.sh.
+    /// Makes the cluster, unless it exists. Throws Error{invalid_argument} or Error{state} with the message of cluster.sh.
     void up();
 
     int size() const { return size_; }
     const std::string& name() const { return name_; }
     std::vector<launcher::Host> hosts(int ranks) const { return cluster_hosts(size_, ranks); }
-    /// The remote shell, as LaunchOptions::agent takes it. It reaches hosts from this machine only, not from each other.
+    /// The remote shell, in the form of LaunchOptions::agent. It reaches the hosts only from this machine, not from each other.
     std::string agent() const;
-    /// A program that stands in for ssh, where EMULATED_CLUSTER is name().
+    /// A program that replaces ssh. It needs EMULATED_CLUSTER to be set to name().
     std::filesystem::path remote_shell() const;
-    /// The words of a command that runs them where the hosts can be reached by the network.
+    /// Returns a command that runs `words` where the hosts can be reached over the network.
     std::vector<std::string> at_head(const std::vector<std::string>& words) const;
-    /// A directory with this name here and on all hosts, which goes with the cluster.
+    /// A directory that has the same name here and on all hosts. It is removed with the cluster.
     std::filesystem::path directory() const;
-    /// Of all its hosts: "10.77.0.0/16".
+    /// The network of all its hosts: "10.77.0.0/16".
     static const char* network();
 
   private:
@@ -51,7 +52,7 @@ class EmulatedCluster {
     std::string rate_, name_;
     std::filesystem::path script_;
     pid_t holder_ = -1;
-    int input_ = -1;  ///< The cluster lasts until its end.
+    int input_ = -1;  ///< The cluster exists until this is closed.
 };
 
 }  // namespace rollcall::bench

@@ -25,7 +25,7 @@ struct Words {
     output::Format format = output::Format::text;
 };
 
-/// What the background thread of a rank did.
+/// The costs of the background thread of a rank.
 struct Cost {
     Nanoseconds cpu_time = 0;
     std::uint64_t looks = 0, takeovers = 0, parks = 0;
@@ -36,7 +36,7 @@ Cost cost_of(const Job& job) {
     return {statistics.background_cpu_time, statistics.background_looks, statistics.background_takeovers, statistics.background_parks};
 }
 
-/// All ranks together, at rank 0.
+/// Returns the sum over all ranks, at rank 0.
 Cost idle(const Job& job, Compute how, Nanoseconds duration) {
     const Communicator& world = job.world();
     world.barrier();

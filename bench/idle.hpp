@@ -1,5 +1,5 @@
 /// \file
-/// `rollcall bench idle`: what the background threads cost while nothing is communicated.
+/// `rollcall bench idle`: the cost of the background threads while nothing is communicated.
 #pragma once
 
 namespace rollcall::usage {

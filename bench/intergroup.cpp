@@ -31,13 +31,13 @@ using Sizes = std::vector<std::uint64_t>;
 constexpr std::uint64_t kMostRanks = 4096;
 constexpr std::string_view kBaseline = "root_gathering_sequential";
 
-/// Kang, Träff et al., section 5: which part of the ranks the first group has, how large the mean block of each group is in those of the
-/// second one, and what equation (5) gives for many ranks.
+/// One of the settings of Kang, Träff et al., section 5: the part of the ranks in the first group, the mean block sizes of the two groups
+/// relative to each other, and the value of equation (5) for many ranks.
 struct Setting {
     std::string_view name;
     double first_part;
     std::uint64_t first, second;
-    bool own_sizes, is_sequence;  ///< Blocks of 1, 2, 3, ... times something.
+    bool own_sizes, is_sequence;  ///< is_sequence: the block sizes are 1, 2, 3, ... times a constant.
     double expected;
 };
 constexpr double kHalf = 0.5, kMost = 25.0 / 32;
@@ -54,7 +54,7 @@ struct Words {
 };
 
 struct Case {
-    std::string setting;  ///< Empty: none of the paper.
+    std::string setting;  ///< Empty: none of the paper's settings.
     Sizes first, second;
     bool own_sizes = false;
     std::optional<double> expected = {};
@@ -93,7 +93,7 @@ std::vector<Case> cases_of(const Words& words) {
 
 std::uint64_t sum_of(const Sizes& sizes) { return std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0}); }
 
-/// When the last rank has all, where all arrive at once.
+/// Returns the time when the last rank has all data, if all ranks arrive at once.
 Nanoseconds run_time(const AlgorithmEntry& entry, const Case& what, const transport::Model& model) {
     runtime::Simulation::Options options;
     options.first_group = static_cast<int>(what.first.size());

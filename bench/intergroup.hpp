@@ -8,8 +8,8 @@ class Command;
 
 namespace rollcall::bench {
 
-/// Adds the subcommand, which runs while the parser parses. Wrong usage throws Error{invalid_argument} in one line, before anything is
-/// simulated.
+/// Adds the subcommand, which runs during parsing. Wrong usage throws Error{invalid_argument} with a message of one line, before the
+/// simulation begins.
 void add_intergroup_command(usage::Command& simulate);
 
 }  // namespace rollcall::bench

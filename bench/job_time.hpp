@@ -1,38 +1,38 @@
 /// \file
-/// Times of all ranks on one clock, however many hosts they are on.
+/// Times of all ranks on one clock, even if they are on several hosts.
 #pragma once
 
 #include <rollcall/job.hpp>
 
 namespace rollcall::bench {
 
-/// What is known afterwards about times that a clock gave: that it was right at one moment, and how far it was off at a later
-/// one. In between it is taken to have gone wrong at a constant rate.
+/// Corrects the times of a clock afterwards. It is known that the clock was right at one moment, and by how much it was wrong at a later
+/// moment. In between, its error is assumed to have grown at a constant rate.
 struct ClockCorrection {
-    Nanoseconds right = 0;    ///< When it was right.
-    Nanoseconds checked = 0;  ///< When it was compared, as it counted then; later than `right`, or nothing is corrected.
-    Nanoseconds missing = 0;  ///< By how much it was too early then.
+    Nanoseconds right = 0;    ///< The time at which it was right.
+    Nanoseconds checked = 0;  ///< The time it showed when it was compared. If this is not later than `right`, nothing is corrected.
+    Nanoseconds missing = 0;  ///< How much too early its time was at that moment.
 
     Nanoseconds at(Nanoseconds time) const;
 };
 
-/// Job time during a measurement. Clocks are synchronised before it and again after it; where the job is on one host, that does nothing
-/// and costs nothing.
+/// Job time during a measurement. The clocks are synchronised before the measurement and again after it. If the job is on one host, the
+/// synchronisation does nothing and costs nothing.
 class JobTime {
   public:
-    /// Synchronises. Collective over the job, and so is check().
+    /// Synchronises the clocks. The constructor and check() are collective over the job.
     explicit JobTime(Job& job);
 
-    /// Synchronises again. corrected() is of times since the last call of it, or the construction, from now on.
+    /// Synchronises again. From now on, corrected() applies to times since the previous call of check(), or since the construction.
     void check();
     Nanoseconds corrected(Nanoseconds time) const { return correction_.at(time); }
-    /// How far the job time of any rank may have been off at the last synchronisation, at most; at all ranks. Collective.
+    /// Returns an upper bound of the error of any rank's job time at the last synchronisation. Returns the same at all ranks. Collective.
     Nanoseconds worst_error() const;
 
   private:
     Job& job_;
     Nanoseconds error_;
-    Nanoseconds synchronized_;  ///< When, on this host's clock.
+    Nanoseconds synchronized_;  ///< The time of the synchronisation, on this host's clock.
     ClockCorrection correction_;
 };
 

@@ -15,7 +15,7 @@ namespace rollcall::bench {
 namespace {
 
 constexpr std::string_view kLandingEager = "eager:";
-/// The most that ROLLCALL_EAGER_BYTES may be and that eager allowances let through.
+/// The largest value here. ROLLCALL_EAGER_BYTES may be that large, and eager allowances let messages of that length through.
 constexpr std::uint64_t kLongestEager = 64 << 10;
 
 }  // namespace

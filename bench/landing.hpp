@@ -1,5 +1,5 @@
 /// \file
-/// How much early data the ranks of a benchmark hold, in the words of --landing.
+/// How much early data the ranks of a benchmark hold, as --landing describes it.
 #pragma once
 
 #include <string>
@@ -9,18 +9,20 @@
 
 namespace rollcall::bench {
 
-/// What of early data lands: all as far as it is set, nothing, or messages up to a length ("eager:64Ki"). Each is a job.
+/// Which early data lands: all, within the budget that is set; none; or messages up to a length ("eager:64Ki"). Each choice needs a job of
+/// its own.
 inline constexpr const char *kLandingOn = "on", *kLandingOff = "off";
-/// Open MPI's over TCP, on which Proficz measured: his quotients at 50 ms leap from 1.00 to 1.27 where the blocks of 48 ranks pass it.
+/// The limit of Open MPI over TCP, with which Proficz measured. His quotients at 50 ms jump from 1.00 to 1.27 where the blocks of 48 ranks
+/// exceed it.
 inline constexpr const char* kLandingOfPapers = "eager:64Ki";
 
-/// What the ranks that are here, or a job that says nothing of it, do.
+/// What the ranks inside this job do, or those of a job that is started without further settings.
 std::string landing_now();
-/// The model of the papers that this makes.
+/// The model of the papers that corresponds to it.
 Model model_now();
-/// "on,eager:64Ki" to words such as landing_now() gives. Throws Error{invalid_argument} that lists what is allowed.
+/// Converts "on,eager:64Ki" to words such as landing_now() returns. Throws Error{invalid_argument} that lists what is allowed.
 std::vector<std::string> parse_landing(const std::string& text);
-/// What ranks are to be started with for this.
+/// The environment with which ranks must be started for this choice.
 std::vector<std::string> environment_of(const std::string& landing);
 
 }  // namespace rollcall::bench

@@ -10,27 +10,26 @@
 
 namespace rollcall::bench {
 
-/// A name that may be chosen, with the other ways to write it.
+/// A name that may be chosen, and its aliases.
 struct Choice {
     std::string name;
     std::vector<std::string> aliases = {};
-    bool in_all = true;  ///< Whether "all" means it too.
+    bool in_all = true;  ///< Whether "all" includes it.
 };
 
-/// "8,64Ki,8Mi" to bytes, in the order given. Throws Error{invalid_argument} in one line that names the list and the
-/// entry.
+/// Converts "8,64Ki,8Mi" to bytes, in the given order. Throws Error{invalid_argument} with one line that names the list and the entry.
 std::vector<std::uint64_t> parse_sizes(std::string_view text, std::string_view option);
 
-/// "2,4,8" to whole numbers from `low` to `high`; `what` names them in the error ("ranks").
-/// Throws Error{invalid_argument} in one line that names the entry and the range.
+/// Converts "2,4,8" to whole numbers from `low` to `high`. `what` names the numbers in the error ("ranks"). Throws Error{invalid_argument}
+/// with one line that names the entry and the range.
 std::vector<std::uint64_t> parse_counts(std::string_view text, std::string_view what, std::uint64_t low, std::uint64_t high);
 
-/// One such number. Throws the same.
+/// Parses one such number. Throws the same errors.
 std::uint64_t parse_count(std::string_view text, std::string_view what, std::uint64_t low, std::uint64_t high);
 
-/// "binomial,flat" to names out of `choices`, in the order given, aliases replaced by their names, each once. "all"
-/// stands for every choice that is in_all. `what` names them in the error ("algorithm"). Throws Error{invalid_argument} in one line
-/// that names the unknown entry and lists what is allowed.
+/// Converts "binomial,flat" to names out of `choices`, in the given order, each one once. Aliases are replaced by the names. "all" stands
+/// for every choice with in_all. `what` names the entries in the error ("algorithm"). Throws Error{invalid_argument} with one line that
+/// names the unknown entry and lists what is allowed.
 std::vector<std::string> parse_names(std::string_view text, std::string_view what, std::span<const Choice> choices);
 
 }  // namespace rollcall::bench

@@ -52,7 +52,7 @@ std::string key(const std::string& operation, std::uint64_t bytes, const char* w
 }
 constexpr const char *kTime = "time", *kLimit = "limit";
 
-/// One rank's part: no barrier between iterations, as in a program.
+/// The work of one rank. As in a program, there is no barrier between iterations.
 class Runner {
   public:
     Runner(Job& job, const Plan& plan) : job_(job), world_(job.world()), plan_(plan) { make_sleep_exact(); }
@@ -87,7 +87,7 @@ class Runner {
             operands.call({});
         }
         mine.all += monotonic_now();
-        // What was handed over must have come, too.
+        // Data that calls have handed over must have arrived before it is checked.
         world_.barrier();
         if (const auto wrong = operands.find_wrong(content)) job_.abort(1, fmt::format("{}: {}", operands.describe("auto"), *wrong));
         if (job_.rank() != 0) return world_.send(mine, 0, kTag);
@@ -174,7 +174,7 @@ int run(const Words& words) {
         return 0;
     }
     for (const TransportChoice& transport : plan.transports) {
-        // In turn, so that what the machine does meanwhile concerns all alike.
+        // The modes take turns, so that other activity of the machine concerns all of them alike.
         std::map<std::string, Collected> all;
         std::string name;
         for (std::uint64_t round = 0; round < words.rounds; ++round)

@@ -1,5 +1,5 @@
 /// \file
-/// `rollcall bench loop`: what an iterative program loses to the lateness of its ranks.
+/// `rollcall bench loop`: the time that an iterative program loses because its ranks come late.
 #pragma once
 
 namespace rollcall::usage {

@@ -8,7 +8,7 @@
 namespace rollcall::bench {
 namespace {
 
-// Round trips of a sample, where they are short, and samples.
+// The number of round trips in a sample of short messages, and the number of samples.
 constexpr std::uint64_t kShortMessage = 64 << 10;
 constexpr int kShortRoundTrips = 20;
 constexpr int kRoundTripSamples = 15;

@@ -1,5 +1,5 @@
 /// \file
-/// T, the unit of the patterns: the time of one message.
+/// T, the unit of the patterns: the time that one message takes.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace rollcall::bench {
 
-/// Half a round trip of so many bytes between the root and another rank while nobody else has to do; 0 where there is one rank. The same
-/// on all ranks. Collective.
+/// Measures half a round trip of `bytes` bytes between the root and another rank, while no other rank is active. Returns 0 if there is only
+/// one rank. Returns the same on all ranks. Collective.
 Nanoseconds message_time(const Communicator& world, int root, std::uint64_t bytes);
 
 }  // namespace rollcall::bench

@@ -54,7 +54,7 @@ Metrics measure(std::span<const Nanoseconds> arrivals, std::span<const Nanosecon
     const Nanoseconds last_exit = *std::max_element(exits.begin(), exits.end());
     const Nanoseconds root_arrival = arrivals[static_cast<std::size_t>(setup.root)];
 
-    // Relative to the first arrival the sums keep full precision: clocks count from the start of the machine.
+    // Times are relative to the first arrival, so that the sums keep full precision. The clocks count from the start of the machine.
     double total_elapsed = 0, total_arrival = 0, waited_for_root = 0;
     Nanoseconds worst = exits[0] - arrivals[0];
     for (std::size_t i = 0; i < n; ++i) {
@@ -81,7 +81,7 @@ Metrics measure(std::span<const Nanoseconds> arrivals, std::span<const Nanosecon
     metrics.imbalance_factor = ratio(metrics.spread, seconds(T));
     metrics.average_imbalance_factor = ratio(metrics.mean_deviation, seconds(T));
     metrics.lower_bound = seconds((Delta + (count - 1) * T + waited_for_root) / count);
-    // Without T the bound says nothing about the algorithm, even where the wait for the root makes it positive.
+    // Without T the bound says nothing about the algorithm, even if the wait for the root makes it positive.
     metrics.competitive_ratio = ratio(metrics.mean_elapsed, setup.message_time > 0 && n > 1 ? metrics.lower_bound : 0.0);
     return metrics;
 }

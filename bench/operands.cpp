@@ -18,12 +18,13 @@ using collectives::Who;
 
 namespace {
 
-/// What a rank brings as element `i` where sums are made: a small integer, so that no sum is rounded.
+/// The element `i` that a rank contributes to a sum. It is a small integer, so that no sum is rounded.
 float summand(std::uint64_t key, std::uint64_t i, int rank) {
     return static_cast<float>(key_of({key, i}) % 1024 + static_cast<std::uint64_t>(rank));
 }
 
-/// The size of the block that one rank has for another one, where sizes are own ones: the same sizes for each rank, in another order.
+/// The size of the block that one rank has for another one, if blocks have sizes of their own. Each rank has the same sizes in another
+/// order.
 std::uint64_t size_between(const std::vector<std::uint64_t>& sizes, int from, int to) {
     return sizes[(static_cast<std::size_t>(from) + static_cast<std::size_t>(to)) % sizes.size()];
 }
@@ -60,7 +61,7 @@ collectives::Buffers Operands::buffers() {
 
 CollectiveOfBlocks Operands::collective_of_blocks() {
     if (row_.personal) {
-        // From rank s to rank r as from r to s.
+        // The block from rank s to rank r has the same size as the block from r to s.
         between_.clear();
         for (int rank = 0; rank < world_.size(); ++rank) between_.push_back(size_between(sizes_, world_.rank(), rank));
         return {world_, row_.kind, buffers(), Blocks(between_), Blocks(between_)};

@@ -20,9 +20,9 @@ namespace {
 constexpr int kRanks = 2;
 constexpr std::uint64_t kDefaultIterations = 20, kWarmup = 3;
 constexpr Nanoseconds kDefaultCompute = 100'000'000;
-/// Both ranks know the common start by then.
+/// Both ranks know the common start by this time.
 constexpr Nanoseconds kStartMargin = 1'000'000;
-/// The send begins at a random time from here...
+/// The send begins at a random time, at the earliest after this many nanoseconds.
 constexpr Nanoseconds kEarliestSend = 2'000'000;
 constexpr Tag kTag = 4;
 
@@ -63,7 +63,7 @@ class Runner {
     }
 
   private:
-    /// Which comes first, the waiting receiver (0) or the computing one (1).
+    /// The order of the two variants: the waiting receiver (0) and the computing one (1).
     static std::vector<std::size_t> shuffled(std::uint64_t iteration) {
         return bench::key_of({iteration, 7}) % 2 == 0 ? std::vector<std::size_t>{0, 1} : std::vector<std::size_t>{1, 0};
     }
@@ -78,7 +78,7 @@ class Runner {
         Nanoseconds start = job_.time() + kStartMargin;
         world_.broadcast(start, 0, {.algorithm = "linear", .segment_bytes = {}, .timeout = {}});
         start = job_.local_time_at(start);
-        // The same moment for both, in the first half of the computation.
+        // The beginning of the send. Both ranks compute the same moment. It is in the first half of the computation.
         const auto latest = static_cast<std::uint64_t>(std::max<Nanoseconds>(plan_.compute / 2 - kEarliestSend, 1));
         const Nanoseconds begin = start + kEarliestSend + static_cast<Nanoseconds>(bench::key_of({iteration, 5}) % latest);
         const Nanoseconds computed = start + plan_.compute;
@@ -153,7 +153,7 @@ int run(const Words& words) {
         run_in_job(
             words.inherited, [&](Job& job) { return Runner(job, plan).run(); },
             [&](const Samples& samples) {
-                // A job that is already running has the landing budget it was given.
+                // The landing budget of a running job cannot be changed.
                 print(printer, plan, words, Settings::from_environment().landing_bytes > 0 ? "on" : "off", samples);
                 printer.finish();
             });

@@ -1,5 +1,5 @@
 /// \file
-/// `rollcall bench overlap`: how long a sender takes whose receiver computes.
+/// `rollcall bench overlap`: how long a send takes while its receiver computes.
 #pragma once
 
 namespace rollcall::usage {

@@ -19,10 +19,10 @@
 namespace rollcall::bench {
 namespace {
 
-/// A Pareto law of shape 1 or less has no mean. Delays beyond this many scales are cut, so that one draw cannot hold up
-/// a run for hours; at shape 1 that concerns one draw in a thousand.
+/// A Pareto distribution of shape 1 or less has no mean. Delays are limited to this many scales, so that one draw cannot delay a run for
+/// hours. At shape 1 this concerns one draw in a thousand.
 constexpr double kParetoCap = 1000.0;
-/// Largest whole number a pattern takes: ranks, and the message times of max_if.
+/// The largest whole number in a pattern: for ranks, and for the message times of max_if.
 constexpr std::uint64_t kLargestCount = 1'000'000'000;
 
 enum class Kind { duration, range, count, percent, number };
@@ -46,13 +46,13 @@ struct Argument {
     }
 };
 
-/// Random numbers without a state: a hash of (seed, iteration, rank), so nothing depends on who draws first, nor on the
-/// standard library's distributions, which differ between systems.
+/// Random numbers without a state. Each one is a hash of (seed, iteration, rank). Therefore they depend neither on the order of the draws
+/// nor on the distributions of the standard library, which differ between systems.
 class Draw {
   public:
     Draw(std::uint64_t seed, std::uint64_t iteration, std::uint64_t rank) : state_(mix(mix(mix(seed) ^ iteration) ^ rank)) {}
     std::uint64_t bits() { return mix(state_++); }
-    /// In [0, 1).
+    /// Returns a number in [0, 1).
     double unit() { return static_cast<double>(bits() >> 11) * 0x1.0p-53; }
 
   private:
@@ -85,9 +85,9 @@ Nanoseconds uniform(Arguments arguments, const Place& place) {
     return low + bounded(place.draw().unit() * static_cast<double>(high - low));
 }
 
-// Section 5, figure 6: r = rand() % MAX_IF, then r times the time of one message, in every process. The paper draws r
-// once, measures ITER calls, and averages twenty such samples. Here an iteration is a sample of its own, because the
-// median of many patterns says more than that of few; max_if:K:ITER keeps each draw for ITER calls, as the paper does.
+// Section 5, figure 6: in every process r = rand() % MAX_IF, and the delay is r times the time of one message. The paper draws r once,
+// measures ITER calls, and averages twenty such samples. Here each iteration is a sample of its own, because the median of many patterns
+// says more than that of a few. max_if:K:ITER keeps each draw for ITER calls, as the paper does.
 Nanoseconds max_if(Arguments arguments, const Place& place) {
     const std::uint64_t calls = arguments.size() > 1 ? arguments[1].count : 1;
     Draw draw(place.seed, place.iteration / calls, static_cast<std::uint64_t>(place.rank));
@@ -208,7 +208,7 @@ Argument parse_argument(std::string_view pattern, Kind kind, std::string_view te
             const auto low = parse_delay(ends.front());
             const auto high = parse_delay(ends.back());
             if (ends.size() != 2 || !low || !high) reject(pattern, fmt::format("{} is no range A..B of durations", quote(text)));
-            // 0 is the same in both units, and only like can be compared with like.
+            // 0 is the same in both units. Otherwise only delays of the same unit can be compared.
             const bool comparable = low->relative == high->relative;
             if (comparable && (low->relative ? low->message_times > high->message_times : low->absolute > high->absolute))
                 reject(pattern, fmt::format("the range {} ends before it begins", quote(text)));
@@ -223,7 +223,7 @@ Argument parse_argument(std::string_view pattern, Kind kind, std::string_view te
             break;
         }
         case Kind::percent: {
-            // The sign is required: a bare 0.2 could mean 20% as well as 0.2%.
+            // The percent sign is required, because a bare 0.2 could mean 20% as well as 0.2%.
             const auto percent = text.ends_with('%') ? parse_number(text.substr(0, text.size() - 1)) : std::nullopt;
             if (!percent || *percent < 0 || *percent > 100)
                 reject(pattern, fmt::format("{} is no probability from 0% to 100%", quote(text)));
@@ -270,7 +270,7 @@ std::string pattern_help() {
 Pattern::Pattern() : parsed_(std::make_shared<Parsed>(Parsed{&registry().front(), {}, {}})) {}
 
 Pattern Pattern::parse(std::string_view text, std::uint64_t seed) {
-    // They could only be in a path, and a line break there would break every line the pattern is printed in.
+    // Control characters could occur only in a path. A line break there would break every line in which the pattern is printed.
     if (std::any_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }))
         reject(text, "it has a control character");
     const auto colon = text.find(':');

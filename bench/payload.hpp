@@ -1,5 +1,5 @@
 /// \file
-/// Test data that is different in every word, call and benchmark, so that a wrong result cannot look right.
+/// Test data that differs between words, calls and benchmarks, so that a wrong result cannot look right.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@
 
 namespace rollcall::bench {
 
-/// Fills with the data of this key: a hash of key and position, a fresh one for every eight bytes.
+/// Fills `data` with the data of this key. Every eight bytes are a hash of the key and the position.
 void fill(std::span<std::byte> data, std::uint64_t key);
-/// Fills with something that differs from the data of this key in every byte: what a receiver's buffer holds before.
+/// Fills `data` with bytes of which each one differs from the data of this key. A receiver's buffer contains them before the call.
 void poison(std::span<std::byte> data, std::uint64_t key);
-/// The position of the first byte that is not the data of this key; nothing when all are.
+/// Returns the position of the first byte that differs from the data of this key, or nothing if all are right.
 std::optional<std::uint64_t> find_wrong(std::span<const std::byte> data, std::uint64_t key);
 
-/// A key for each combination of what is given: seed, algorithm, iteration, root...
+/// Returns a key for a combination of numbers: seed, algorithm, iteration, root and so on.
 std::uint64_t key_of(std::initializer_list<std::uint64_t> parts);
 
 }  // namespace rollcall::bench

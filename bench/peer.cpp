@@ -23,8 +23,8 @@ std::string peer_file(const Peer& peer, const std::string& name) {
 
 void add(Words& words, const Words& more) { words.insert(words.end(), more.begin(), more.end()); }
 
-/// How ranks are started on a cluster, up to their number. All its hosts have the same cores: to bind would be to put all
-/// ranks on the first.
+/// How the ranks of a peer are started on a cluster. All emulated hosts have the same cores. Binding would put all ranks on the first ones,
+/// so ranks are not bound.
 Words on_cluster(const Peer& peer, const EmulatedCluster& cluster, int ranks) {
     Words hosts;
     for (const launcher::Host& host : cluster.hosts(ranks)) hosts.push_back(fmt::format("{}:{}", host.name, host.slots));
@@ -50,7 +50,7 @@ const std::vector<Peer>& peers() {
          .launcher = {"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "-n"},
          .preload = "",
          .packages = "openmpi-bin libopenmpi-dev"},
-        // MPICH 4.0 polls without yielding: where ranks share cores each step would take a time slice.
+        // MPICH 4.0 polls without yielding. If ranks share cores, each step would take a time slice.
         {.name = "mpich", .launcher = {"mpiexec.hydra", "-n"}, .preload = "librollcall-peer-yield.so", .packages = "mpich libmpich-dev"},
     };
     return all;
@@ -76,7 +76,7 @@ std::vector<double> run_peer(const Peer& peer, int ranks, const std::vector<std:
     if (cluster != nullptr) options.environment.push_back("EMULATED_CLUSTER=" + cluster->name());
     const ChildResult result = run_child(peer_command(peer, ranks, program, cluster), {}, options);
     const std::string launcher = peer.launcher.front();
-    // env, which starts it on a cluster, says the same by 127.
+    // On a cluster, the program is started by env, which reports a missing program with 127.
     if (!result.found || result.exit_code == 127)
         throw Error(ErrorCode::state, fmt::format("{} is not there: install {}", launcher, peer.packages));
     if (result.exit_code != 0 || result.timed_out)

@@ -51,7 +51,7 @@ double parse_noise(std::string_view text) {
     return percent;
 }
 
-/// In (0, 1].
+/// Returns a number in (0, 1].
 double unit(std::uint64_t key) { return (static_cast<double>(key >> 11) + 1) * 0x1.0p-53; }
 
 double normal(std::uint64_t key) {  // Box and Muller

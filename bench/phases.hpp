@@ -1,5 +1,5 @@
 /// \file
-/// Compute phases before the calls of a plan (Proficz 2020, fig. 13): how long they are, and when their middle is told.
+/// Compute phases before the calls of a plan (Proficz 2020, fig. 13): how long they take, and when the ranks report that half is done.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class Command;
 
 namespace rollcall::bench {
 
-/// The words as they came.
+/// The options as the user gave them.
 struct PhaseWords {
     std::optional<std::string> compute, predictor, noise;
     bool no_edge = false;
@@ -27,34 +27,35 @@ struct PhaseWords {
 void add_phase_options(usage::Command& command, PhaseWords& words);
 
 struct Phases {
-    /// A rank that is to come x late computes for 2 * (compute + x/2): phases all have the same length but for the delays.
+    /// A rank that is to come x late computes for 2 * (compute + x/2). So all phases have the same length, apart from the delays.
     Nanoseconds compute = 0;
-    std::string compute_text = "0";  ///< As it was given.
+    std::string compute_text = "0";  ///< As the user gave it.
     Predictor predictor = Predictor::edge_linear;
-    bool edge = true;  ///< Whether ranks say so in the middle.
-    /// The middle is told where really (1 + e)/2 of the phase are over, e normally distributed with this deviation in percent and cut
-    /// at -1 and 1: what an edge predicts is off by e times the phase.
+    bool edge = true;  ///< Whether ranks report the middle of the phase.
+    /// The middle is reported when actually (1 + e)/2 of the phase is over. e is normally distributed with this deviation, in percent, and
+    /// limited to -1 and 1. So a prediction from the report is wrong by e times the phase.
     double noise_percent = 0;
 
-    /// What says how a cell was measured.
+    /// Notes that say how a cell was measured.
     std::vector<std::pair<std::string, std::string>> notes() const;
 };
 inline constexpr const char* kNoCompute = "off";
-/// Nothing: calls without phases. `compute`: where none was given. Throws Error{invalid_argument} that lists what is allowed, also for
-/// --predictor and the others without --compute.
+/// Checks the options. Returns nothing for calls without phases. `compute` is the value if the user gave none. Throws
+/// Error{invalid_argument} that lists what is allowed. It also throws if --predictor or another of these options is given without
+/// --compute.
 std::optional<Phases> checked(const PhaseWords& words, const std::string& compute = kNoCompute);
 
-/// The fraction that is told.
+/// The fraction that ranks report.
 inline constexpr double kEdge = 0.5;
 
-/// Which error is drawn: the same for all algorithms, as delays are.
+/// Selects the error that is drawn. Like the delays, it is the same for all algorithms.
 std::uint64_t noise_key(std::uint64_t seed, std::uint64_t iteration, int rank);
 
-/// One phase of one rank, counted from its begin.
+/// One phase of one rank. Times count from its beginning.
 struct Phase {
     Nanoseconds edge = 0, end = 0;
 };
-/// `key`: a noise_key(). The end of a phase is 2 * compute + delay, exactly.
+/// `key`: the result of noise_key(). The phase ends exactly at 2 * compute + delay.
 Phase phase_of(const Phases& phases, Nanoseconds delay, std::uint64_t key);
 
 }  // namespace rollcall::bench

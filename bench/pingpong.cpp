@@ -26,10 +26,11 @@ namespace {
 
 constexpr int kRanks = 2;
 constexpr std::uint64_t kDefaultIterations = 200, kDefaultRounds = 5;
-/// A batch lasts long enough for the clock not to matter, and is short enough for most to pass without an interruption.
+/// The duration of a batch in nanoseconds. It is long enough for the resolution of the clock not to matter, and short enough that most
+/// batches are not interrupted.
 constexpr Nanoseconds kBatchTime = 1'000'000;
 constexpr std::uint64_t kCalibrationTrips = 20, kLargestBatch = 100'000;
-/// On a machine so busy that a batch takes far longer than planned, there are fewer of them.
+/// Limit for each size. On a busy machine a batch may take far longer than planned; there are then fewer batches.
 constexpr Nanoseconds kLongestSize = 5'000'000'000;
 constexpr Tag kTag = 3;
 constexpr const char* kPeer = "ucx_perftest";
@@ -44,7 +45,7 @@ struct Words : RoundWords {
 
 std::string key_of_size(std::uint64_t bytes) { return fmt::format("{}", bytes); }
 
-/// One way of `trips` round trips, in seconds, at rank 0.
+/// Returns the time of one direction, averaged over `trips` round trips, in seconds, at rank 0.
 double round_trips(const Communicator& world, std::vector<std::byte>& data, std::uint64_t trips) {
     const Nanoseconds begin = monotonic_now();
     for (std::uint64_t trip = 0; trip < trips; ++trip) {
@@ -59,7 +60,7 @@ double round_trips(const Communicator& world, std::vector<std::byte>& data, std:
     return static_cast<double>(monotonic_now() - begin) * 1e-9 / static_cast<double>(2 * trips);
 }
 
-/// What rank 0 decides, at both.
+/// Tells both ranks what rank 0 decides.
 bool go_on(const Communicator& world, bool decision) {
     if (world.rank() == 0)
         world.send(decision, 1, kTag);
@@ -68,7 +69,7 @@ bool go_on(const Communicator& world, bool decision) {
     return decision;
 }
 
-/// In the job. Data is checked by a round trip of its own, before what is timed.
+/// Measures inside the job. The data is checked in a separate round trip before the timed ones.
 Samples measure_in(Job& job, const std::vector<std::uint64_t>& sizes, std::uint64_t iterations) {
     const Communicator& world = job.world();
     Samples samples;
@@ -104,7 +105,7 @@ Samples measure_in(Job& job, const std::vector<std::uint64_t>& sizes, std::uint6
     return samples;
 }
 
-/// A TCP port of the loopback interface that nobody uses now.
+/// Returns a TCP port of the loopback interface that is free now.
 int free_port() {
     const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
@@ -119,7 +120,7 @@ int free_port() {
     return ntohs(address.sin_port);
 }
 
-/// One run of ucx_perftest: half a round trip in seconds.
+/// Runs ucx_perftest once. Returns half a round trip in seconds.
 double ucx_perftest(std::uint64_t bytes, const std::vector<std::string>& environment, std::uint64_t trips) {
     const std::vector<std::string> test = {kPeer,
                                            "-p",
@@ -144,7 +145,8 @@ double ucx_perftest(std::uint64_t bytes, const std::vector<std::string>& environ
     } while (client.found && client.exit_code != 0 && monotonic_now() < give_up);
     serving.join();
     if (!client.found) throw Error(ErrorCode::state, fmt::format("{} is not there: install it (Debian and Ubuntu: ucx-utils)", kPeer));
-    // -f prints only the last line of numbers: iterations, then latency in us: 50th percentile, of late, overall.
+    // With -f, only the last line of numbers is printed: the iterations, then the latency in us as 50th percentile, as recent average and
+    // as overall average.
     const auto end = client.output.find_last_not_of(" \n");
     std::string line = client.output.substr(0, end == std::string::npos ? 0 : end + 1);
     line.erase(0, line.find_last_of(":\n") + 1);
@@ -152,8 +154,8 @@ double ucx_perftest(std::uint64_t bytes, const std::vector<std::string>& environ
     double iterations = 0, percentile_50 = 0, of_late = 0, overall = 0;
     if (!(numbers >> iterations >> percentile_50 >> of_late >> overall) || client.exit_code != 0)
         throw Error(ErrorCode::state, fmt::format("{} failed (exit code {}): {}{}", kPeer, client.exit_code, client.output, client.errors));
-    // On a busy machine the mean holds interruptions, which a median of batches does not; on a quiet one the
-    // percentile, for which it reads the clock each time, is the larger. The peer gets the better of the two.
+    // On a busy machine the mean contains interruptions, which a median of batches does not. On a quiet machine the percentile is larger,
+    // because ucx_perftest reads the clock for each message. The smaller of the two is taken, which favours the peer.
     return std::min(percentile_50, overall) * 1e-6;
 }
 
@@ -161,7 +163,7 @@ CellIdentity identity(const std::string& who, const std::string& transport, std:
     return {.operation = "pingpong", .algorithm = who, .transport = transport, .ranks = kRanks, .bytes = bytes};
 }
 
-/// All rows have the same metrics: a peer's row says how long Rollcall takes in its terms.
+/// Adds a cell. All rows have the same metrics. The row of a peer also contains the time of Rollcall relative to the peer's.
 void add(CellPrinter& printer, Cell cell, const std::vector<double>& ratio, bool has_peer) {
     if (has_peer)
         cell.metrics.push_back(ratio.empty() ? undefined("rollcall_ratio", Unit::ratio) : metric("rollcall_ratio", Unit::ratio, ratio));
@@ -200,7 +202,7 @@ int run(const Words& words) {
                 ours[bytes].push_back(values);
                 if (!words.raw_ucx) continue;
                 auto environment = transport.environment;
-                // What Rollcall asks UCX for where the user does not.
+                // Rollcall asks UCX for this if the user does not choose.
                 if (environment.empty() && std::getenv("UCX_TLS") == nullptr) environment = {"UCX_TLS=^sysv"};
                 const double time = estimate(values).median;
                 const auto trips = static_cast<std::uint64_t>(

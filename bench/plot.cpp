@@ -19,35 +19,35 @@
 namespace rollcall::bench {
 namespace {
 
-// The palette of Okabe and Ito, which stays distinguishable with every common colour blindness; its yellow is left out,
-// because it vanishes on white. Point shapes and dashes tell lines apart in black and white too.
+// The palette of Okabe and Ito. Its colours can be told apart with every common form of colour blindness. Its yellow is left out, because
+// it is invisible on white. Point shapes and dashes tell lines apart in black and white as well.
 constexpr std::array kColours = {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"};
 constexpr std::array kPoints = {7, 5, 9, 11, 13, 4, 6};  // filled circle, square, triangles, diamond; open square, circle
 constexpr const char* kWaitColour = "#F0B940";
 constexpr const char* kTransferColour = "#0072B2";
 constexpr const char* kBeforeColour = "#D0D0D0";
 
-// Pixels.
+// In pixels.
 constexpr int kLeftMargin = 115;
 constexpr int kPlotWidth = 640;
-/// A legend has room for its line and for so many pixels of each character.
+/// A legend has room for its line, and for this many pixels for each character.
 constexpr int kLeastLegendWidth = 245, kLegendLine = 60, kCharacterWidth = 8;
 constexpr int kTopMargin = 60, kBottomMargin = 85;
 constexpr int kLineChartHeight = 540;
 constexpr int kRowHeight = 28;
 constexpr int kFrame = kTopMargin + kBottomMargin;  // title, axis and its label
 constexpr int kLargestGantt = 1400;
-/// One entry of a legend. A chart lower than its legend would break it into columns, outside the picture.
+/// Height of one entry of a legend. If a chart were lower than its legend, gnuplot would break the legend into columns outside the picture.
 constexpr int kLegendEntry = 28;
 constexpr int kGanttLegend = 5;  // entries
 
-/// Where the positive values of an axis span more than this, a linear axis would press most of them together.
+/// If the positive values of an axis span more than this factor, the axis is logarithmic. A linear axis would press most of them together.
 constexpr double kLogarithmicSpan = 20;
-/// More rows than this have no room for a label each.
+/// With more rows than this there is no room for a label for each.
 constexpr std::size_t kMostRowLabels = 48;
-/// Where in a row of height 1 the marks of arrival and exit are, from its middle.
+/// The distance of the marks of arrival and exit from the middle of a row of height 1.
 constexpr double kMarkOffset = 0.3;
-/// More rows than this have no room for the marks of arrival and exit.
+/// With more rows than this there is no room for the marks of arrival and exit.
 constexpr std::size_t kMostMarkedRows = 128;
 
 struct TimeUnit {
@@ -55,7 +55,7 @@ struct TimeUnit {
     const char* name;
 };
 
-/// The largest unit in which the largest value is at least 1.
+/// Returns the largest unit in which the largest value is at least 1.
 TimeUnit time_unit(double largest_seconds) {
     constexpr std::array<TimeUnit, 4> units{{{1, "s"}, {1e-3, "ms"}, {1e-6, "µs"}, {1e-9, "ns"}}};
     for (const TimeUnit& unit : units)
@@ -63,7 +63,7 @@ TimeUnit time_unit(double largest_seconds) {
     return units.back();
 }
 
-/// A string of gnuplot in which nothing has a special meaning.
+/// Returns a string literal of gnuplot in which no character has a special meaning.
 std::string gnuplot_string(std::string_view text) {
     std::string result = "'";
     for (const char c : text) {
@@ -73,13 +73,13 @@ std::string gnuplot_string(std::string_view text) {
     return result + "'";
 }
 
-/// The range of one axis, and how values get onto it.
+/// The range of one axis, and the mapping of values onto it.
 struct Scale {
     double unit = 1;
     std::string label;
     bool is_logarithmic = false;
     double low = 0, high = 1;  // in units
-    double zero_at = 0;        // where zeros stand on a logarithmic axis
+    double zero_at = 0;        // position of zeros on a logarithmic axis
 
     double place(double value) const {
         const double scaled = value / unit;
@@ -117,7 +117,7 @@ Scale make_scale(const Axis& axis, const std::vector<double>& values, bool may_s
     return scale;
 }
 
-/// Marks at 1, 2, 5, 10, ... on a logarithmic axis, or at powers of ten where those would be too many.
+/// Returns marks at 1, 2, 5, 10, ... for a logarithmic axis, or at powers of ten if there would be too many.
 std::string logarithmic_marks(const Scale& scale) {
     constexpr double kMostDecadesWithSteps = 3.5;
     std::vector<double> steps{1};
@@ -150,15 +150,14 @@ bool is_finite(const LineChart::Point& point) {
     return std::isfinite(point.x) && std::isfinite(point.y.median) && std::isfinite(point.y.low) && std::isfinite(point.y.high);
 }
 
-/// The rectangle a chart has, in pixels from the top of the picture.
+/// The rectangle of a chart, in pixels from the top of the picture.
 struct Area {
     int top, height, total_height, total_width;
 
     std::string commands() const {
         const auto across = [this](int pixels) { return static_cast<double>(pixels) / total_width; };
         const auto up = [this](int pixels) { return 1.0 - static_cast<double>(pixels) / total_height; };
-        // Margins and legend at places of their own: gnuplot's estimate of the width of a text is too rough to lay them
-        // out.
+        // Sets the positions of the margins and the legend. gnuplot's estimate of the width of a text is too rough to place them.
         return fmt::format(
                    "set origin 0,0\nset size 1,1\nset lmargin at screen {}\nset rmargin at screen {}\nset tmargin at "
                    "screen {}\n"
@@ -184,7 +183,7 @@ std::string line_chart(const LineChart& chart, const Area& area) {
         }
     }
     if (xs.empty()) throw Error(ErrorCode::invalid_argument, "there is nothing to draw: no line has a point");
-    // Colours follow the order given; the legend follows the order in which the lines end, from top to bottom.
+    // Colours follow the given order. The legend follows the order in which the lines end, from top to bottom.
     std::vector<std::size_t> order(series.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::erase_if(order, [&](std::size_t i) { return series[i].points.empty(); });
@@ -193,7 +192,7 @@ std::string line_chart(const LineChart& chart, const Area& area) {
 
     const Scale x = make_scale(chart.x, xs, true);
     const Scale y = make_scale(chart.y, ys, false);
-    // Lines of one point each would cover each other at one place: they get a column each instead.
+    // Lines of one point each would cover each other. They get a column each instead.
     const bool has_lines = std::any_of(series.begin(), series.end(), [](const LineChart::Series& line) { return line.points.size() > 1; });
 
     std::string script = area.commands();
@@ -234,7 +233,7 @@ std::string line_chart(const LineChart& chart, const Area& area) {
     return script + fmt::format("plot {}, {}\n", fmt::join(intervals, ", "), fmt::join(lines, ", "));
 }
 
-/// Every how manyth row has a label: 1, 2, 5, 10, 20, 50, ...
+/// The step between rows with a label: 1, 2, 5, 10, 20, 50, ...
 std::size_t label_step(std::size_t rows) {
     for (std::size_t decade = 1;; decade *= 10)
         for (const std::size_t digit : {1, 2, 5})
@@ -266,7 +265,7 @@ std::string gantt_chart(const GanttChart& chart, const Area& area) {
         before += box(begin, row.arrival, 0.10);
         wait += box(row.arrival, row.exit, 0.36);
         for (const GanttChart::Interval& part : row.transfers) transfer += box(part.begin, part.end, 0.36);
-        // The one at the upper edge and the other at the lower, so that both are seen when they are at the same place.
+        // One mark is at the upper edge and the other one at the lower edge, so that both are visible if the times are equal.
         arrivals += fmt::format("{:.10g} {:.10g}\n", place(row.arrival), static_cast<double>(i) - kMarkOffset);
         exits += fmt::format("{:.10g} {:.10g}\n", place(row.exit), static_cast<double>(i) + kMarkOffset);
     }
@@ -284,7 +283,7 @@ std::string gantt_chart(const GanttChart& chart, const Area& area) {
         unit.name, -0.015 * width, 1.015 * width);
     script += fmt::format("set ylabel 'rank'\nset yrange [{}:-0.7]\nset ytics scale 0 ({})\n", static_cast<double>(rows) - 0.3, marks);
     script += "unset grid\nset grid xtics linecolor rgb '#E4E4E4' linetype 1\n";
-    // The legend does not depend on the data: a call without a transfer explains its colours all the same.
+    // The legend does not depend on the data. It explains all colours, even if the call has no transfer.
     const bool with_marks = rows <= kMostMarkedRows;
     for (const auto& [name, data] :
          {std::pair{"before", &before}, {"wait", &wait}, {"transfer", &transfer}, {"arrivals", &arrivals}, {"exits", &exits}})
@@ -310,7 +309,7 @@ std::string gantt_chart(const GanttChart& chart, const Area& area) {
                             program));
 }
 
-/// What a program said, in one line.
+/// Returns the output of a program as one line.
 std::string one_line(std::string_view text) {
     std::string line;
     bool blank_due = false;
@@ -361,7 +360,7 @@ void require_gnuplot(const std::string& program) { require_success(program, run_
 
 void write_svg(const std::filesystem::path& path, const std::optional<LineChart>& lines, const std::optional<GanttChart>& gantt,
                const std::string& program) {
-    // -d: the user's own start-up file could change every setting.
+    // -d ignores the user's own start-up file, which could change every setting.
     const ChildResult result = run_child({program, "-d"}, gnuplot_script(lines, gantt));
     require_success(program, result);
     if (result.output.find("</svg>") == std::string::npos)

@@ -28,7 +28,7 @@ ProgressLine::Surroundings ProgressLine::standard_error() {
     surroundings.write = [](std::string_view text) {
         while (!text.empty()) {
             const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
-            if (written <= 0) return;  // a progress line is not worth an error
+            if (written <= 0) return;  // not worth an error
             text.remove_prefix(static_cast<std::size_t>(written));
         }
     };
@@ -44,7 +44,7 @@ ProgressLine::ProgressLine(std::size_t total, Surroundings surroundings)
 ProgressLine::~ProgressLine() {
     try {
         erase();
-    } catch (...) {  // a destructor never throws, and nothing is lost
+    } catch (...) {  // a destructor must not throw, and nothing is lost
     }
 }
 
@@ -60,7 +60,7 @@ void ProgressLine::update(std::size_t done, std::string_view what) {
         line += fmt::format("  about {} left", clock_text(static_cast<Nanoseconds>(rest)));
     }
     if (!what.empty()) line += fmt::format("  {}", what);
-    // A line that wraps could not be erased; the last column makes some terminals wrap.
+    // A line that wraps could not be erased, and some terminals wrap in the last column. So the line is cut before it.
     if (line.size() >= surroundings_.columns) line.resize(surroundings_.columns - 1);
     surroundings_.write("\r" + line + "\033[K");
     is_shown_ = true;

@@ -1,5 +1,5 @@
 /// \file
-/// A line that tells how far a long run is.
+/// A line that shows how far a long run has come.
 #pragma once
 
 #include <cstddef>
@@ -11,23 +11,23 @@
 
 namespace rollcall::bench {
 
-/// Shows done/total, percentage and the estimated rest on a terminal, once the run has lasted longer than kPatience.
-/// Into a file or a pipe nothing is written. One thread.
+/// Shows done/total, the percentage and the estimated remaining time on a terminal, once the run has lasted longer than kPatience. Writes
+/// nothing to a file or a pipe. Must be used by one thread only.
 class ProgressLine {
   public:
-    /// A run shorter than this shows nothing.
+    /// A run shorter than this (nanoseconds) shows nothing.
     static constexpr Nanoseconds kPatience = 2'000'000'000;
-    /// Between two pictures: a terminal need not be kept busy.
+    /// The time between two updates (nanoseconds), so that the terminal is not kept busy.
     static constexpr Nanoseconds kInterval = 100'000'000;
 
-    /// Where the line goes and what time it is; replaced in tests.
+    /// Where the line goes, and the clock. Tests replace both.
     struct Surroundings {
         bool is_terminal = false;
         std::size_t columns = 80;
         std::function<void(std::string_view)> write;
         std::function<Nanoseconds()> now;
     };
-    /// Standard error and CLOCK_MONOTONIC.
+    /// Standard error, and CLOCK_MONOTONIC.
     static Surroundings standard_error();
 
     explicit ProgressLine(std::size_t total, Surroundings surroundings = standard_error());
@@ -36,9 +36,9 @@ class ProgressLine {
     ProgressLine(const ProgressLine&) = delete;
     ProgressLine& operator=(const ProgressLine&) = delete;
 
-    /// `done` of the total are finished; `what` names what comes next ("binomial 64Ki").
+    /// `done` of the total are finished. `what` names what comes next ("binomial 64Ki").
     void update(std::size_t done, std::string_view what = {});
-    /// Takes the line away, before something else is printed on the terminal; the next update may bring it back.
+    /// Erases the line before something else is printed on the terminal. The next update may show it again.
     void erase();
 
   private:

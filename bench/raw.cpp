@@ -26,14 +26,14 @@ constexpr std::size_t kIterationColumn = 10;  // the columns before it identify 
 
 constexpr std::size_t kFirstDataColumn = 15, kPredictedColumn = 16;
 
-/// A time that may be missing, as all may.
+/// Prints a time that may be missing. All times may be missing, too.
 std::string optional_time(const std::vector<Nanoseconds>& times, std::size_t rank, Nanoseconds start) {
     return times.empty() || times[rank] == kNoTime ? "" : std::to_string(times[rank] - start);
 }
 
 std::string last_error() { return std::generic_category().message(errno); }
 
-/// Where a reader is, for its errors.
+/// The position of the reader, for its errors.
 struct Line {
     const std::filesystem::path& path;
     std::size_t number;
@@ -90,7 +90,7 @@ std::vector<RawCell> read_raw(const std::filesystem::path& path) {
         throw Error(ErrorCode::invalid_argument, fmt::format("raw samples cannot be read from '{}': {}", path.string(), last_error()));
 
     std::vector<RawCell> cells;
-    std::map<std::string, std::size_t> index;  // identifying columns to position in cells
+    std::map<std::string, std::size_t> index;  // maps the identifying columns to a position in cells
     std::string text;
     Line line{path, 0};
     while (std::getline(file, text)) {

@@ -29,7 +29,7 @@ std::vector<std::string_view> file_fields(std::string_view line) {
     const auto is_mark = [](char c) { return c == ',' || c == ';'; };
     std::vector<std::string_view> fields;
     std::size_t i = 0;
-    bool field_due = false;  // a comma was seen: "1,,2" and "1," have an empty field, which must not be skipped silently
+    bool field_due = false;  // a comma was seen: "1,,2" and "1," have an empty field, which must be reported
     for (;;) {
         while (i < line.size() && is_blank(line[i])) ++i;
         if (i == line.size()) break;
@@ -53,7 +53,7 @@ std::vector<std::string_view> file_fields(std::string_view line) {
 Replay read_replay(std::string path) {
     Replay replay;
     replay.path = std::move(path);
-    // Looked at before it is opened: a pipe would be waited for, and a device may have no end.
+    // Checked before the file is opened, because opening a pipe would block, and a device may have no end.
     std::error_code failed;
     const auto kind = std::filesystem::status(replay.path, failed);
     if (std::filesystem::exists(kind) && !std::filesystem::is_regular_file(kind)) reject_file(replay.path, "it is not a regular file");

@@ -1,5 +1,5 @@
 /// \file
-/// A file of delays: what a pattern replays.
+/// A file of delays, which a pattern replays.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,12 @@ namespace rollcall::bench {
 struct Replay {
     std::string path;
     std::vector<std::vector<Delay>> lines;
-    std::vector<std::size_t> line_numbers;  // of `lines` in the file, from 1
+    std::vector<std::size_t> line_numbers;  // line numbers of `lines` in the file, from 1
 };
 
-/// Text or csv: a line per iteration with a delay per rank, in seconds unless a unit is given, separated by commas, semicolons or
-/// blanks; `#` begins a comment; a first line of words is a heading. Throws Error{invalid_argument} that names the line.
+/// Reads text or CSV. Each line has the delays of one iteration, one for each rank, separated by commas, semicolons or blanks. A delay is
+/// in seconds unless it has a unit. `#` begins a comment. If the first line consists of words, it is a heading. Throws
+/// Error{invalid_argument} that names the line.
 Replay read_replay(std::string path);
 
 }  // namespace rollcall::bench

@@ -13,7 +13,7 @@ const Estimate& value_of(const Cell& cell, std::string_view name) {
     return std::find_if(cell.metrics.begin(), cell.metrics.end(), [&](const Metric& m) { return m.name == name; })->value;
 }
 
-/// The call whose mean elapsed time is the median.
+/// Returns the call with the median of the mean elapsed times.
 const CallSample& median_call(const Measured& measured) {
     std::vector<std::pair<double, const CallSample*>> order;
     for (const CallSample& call : measured.calls)
@@ -35,7 +35,7 @@ GanttChart gantt_of(const Measured& measured) {
                             .arrival = call.arrivals[r],
                             .exit = call.exits[r],
                             .transfers = {}};
-        // A root that gets nothing has nothing to wait for but its own sends. When the send of a leaf began, nobody knows.
+        // A root that receives nothing waits only for its own sends. For a leaf, the time when its send began is not known.
         if (call.first_data[r] != kNoTime)
             row.transfers.push_back({call.first_data[r], row.exit});
         else if (is_root)
@@ -85,7 +85,7 @@ void Report::keep_for_plot(const Measured& measured, const Cell& cell) {
     if (series == lines_.series.end()) series = lines_.series.insert(lines_.series.end(), {.name = line, .points = {}});
     series->points.push_back({value_of(cell, has_message_time ? "imbalance_factor" : "spread").median, value_of(cell, "mean_elapsed")});
 
-    // One call of the last algorithm that was asked for, with the widest spread.
+    // Takes one call of the last algorithm on the command line, for the widest spread.
     const double spread = value_of(cell, "spread").median;
     if (measured.identity.algorithm != sweep_.algorithms.back() || spread <= gantt_spread_) return;
     gantt_ = gantt_of(measured);

@@ -1,5 +1,5 @@
 /// \file
-/// What becomes of the measured calls of a collective: cells, raw samples, pictures.
+/// The output of the measured calls of a collective: cells, raw samples and pictures.
 #pragma once
 
 #include <optional>
@@ -24,25 +24,25 @@ struct Measured {
 
 class Report {
   public:
-    /// Opens the file of raw samples. Throws Error{invalid_argument} when that fails. The sweep must stay.
+    /// Opens the file of raw samples. Throws Error{invalid_argument} if that fails. The sweep must outlive this object.
     Report(const Sweep& sweep, std::ostream& out);
-    /// In a sweep of a paper's table, the cell of the base must come before that of the algorithm it is compared with.
+    /// In a sweep of a paper's table, the cell of the base must come before that of the algorithm that is compared with it.
     void add(Measured measured);
-    /// Prints what is left and draws. Throws Error{state} when a file cannot be written.
+    /// Prints the remaining cells and draws the picture. Throws Error{state} if a file cannot be written.
     void finish();
 
   private:
     void keep_for_plot(const Measured& measured, const Cell& cell);
 
     const Sweep& sweep_;
-    std::uint64_t plotted_bytes_;  ///< The largest size.
+    std::uint64_t plotted_bytes_;  ///< The largest size. Only this size is plotted.
     CellPrinter printer_;
     std::optional<RawWriter> raw_;
     LineChart lines_;
     GanttChart gantt_;
     double gantt_spread_ = -1;
     std::optional<Model> first_model_;
-    std::vector<CallSample> base_;  ///< Of the paper's table.
+    std::vector<CallSample> base_;  ///< The calls of the base of the paper's table.
 };
 
 }  // namespace rollcall::bench

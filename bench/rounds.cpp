@@ -47,7 +47,7 @@ void run_in_job(const Inherited& inherited, const std::function<Samples(Job&)>& 
 int run_rounds(const Start& start, const std::vector<std::string>& environment, std::uint64_t rounds,
                const std::function<void(const Samples&)>& use) {
     for (std::uint64_t round = 0; round < rounds; ++round) {
-        // The choice of transports is the environment's.
+        // The environment chooses the transports.
         const Samples samples = collect(start, environment, {"--transport", "default"});
         if (samples.exit_code != 0) return samples.exit_code;
         use(samples);

@@ -30,7 +30,7 @@ using collectives::SearchKind;
 
 constexpr std::uint64_t kDefaultIterations = 250;  // The paper's.
 constexpr std::uint64_t kMostProcesses = 100'000, kMostSegments = 100'000;
-/// Processes times segments: pairing heaps need 49 bytes for each of them.
+/// Limit of processes times segments. Pairing heaps need 49 bytes for each of them.
 constexpr std::uint64_t kMostCells = std::uint64_t{1} << 26;
 constexpr const char *kUniform = "uniform", *kSkewed = "skewed";
 
@@ -74,7 +74,7 @@ Plan plan_of(const Words& words) {
     return plan;
 }
 
-// Section 5.7. The unit of the paper's times is a second here.
+// Section 5.7 of the paper. The unit of its times corresponds to one second here.
 ReductionPlan random_reduction(const std::string& pattern, int P, int N, std::uint64_t seed, std::uint64_t iteration) {
     constexpr double second = 1e9;
     std::seed_seq seeds{seed, seed >> 32, iteration, static_cast<std::uint64_t>(P), static_cast<std::uint64_t>(N)};  // 32 bits of each.
@@ -93,7 +93,7 @@ ReductionPlan random_reduction(const std::string& pattern, int P, int N, std::ui
     return reduction;
 }
 
-/// The samples of one search at one size and pattern.
+/// The samples of one search, for one size and pattern.
 struct Measured {
     std::vector<double> seconds, transfers, rounds;
     std::size_t memory = 0;
@@ -103,14 +103,14 @@ double mean(const std::vector<double>& values) {
     return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// Of this thread: what other programs do meanwhile does not count.
+// The processor time of this thread. Other programs do not influence it.
 Nanoseconds processor_time() {
     timespec now{};
     ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     return Nanoseconds{1'000'000'000} * now.tv_sec + now.tv_nsec;
 }
 
-// All searches get the same reductions, in turn, and must give the same schedules.
+// All searches get the same reductions, in turn, and must return the same schedules.
 std::vector<Measured> measure(const Plan& plan, const std::string& pattern, int P, int N, const std::function<void()>& before_each) {
     std::vector<Measured> measured(plan.searches.size());
     for (std::uint64_t iteration = 0; iteration < plan.iterations; ++iteration) {

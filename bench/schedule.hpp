@@ -8,7 +8,7 @@ class Command;
 
 namespace rollcall::bench {
 
-/// Adds the subcommand `schedule`, which runs while the parser parses. Wrong usage throws Error{invalid_argument} in one line, before
+/// Adds the subcommand `schedule`, which runs during parsing. Wrong usage throws Error{invalid_argument} with a message of one line, before
 /// anything is measured.
 void add_schedule_command(usage::Command& bench);
 

@@ -33,12 +33,12 @@ using runtime::OperationKind;
 constexpr std::uint64_t kMostRanks = 10'000'000;
 constexpr std::uint64_t kMostSegments = 1'000'000'000;
 constexpr std::uint64_t kDefaultIterations = 20;
-/// Where the user does not say how many iterations, a cell ends after so many events: some seconds. Events, not
-/// seconds: the result must not depend on the machine.
+/// If the user gives no number of iterations, a cell ends after this many events, which take some seconds. Events are counted, and not
+/// seconds, because the result must not depend on the machine.
 constexpr std::uint64_t kEventsOfCell = 20'000'000;
 constexpr std::uint64_t kUnlimited = std::uint64_t{1} << 62;
 
-/// A network of 10 Gbit/s (0.8 ns a byte) with 2 us for a message or a notice, and 10 GB/s for a copy.
+/// The default network: 10 Gbit/s (0.8 ns for a byte), 2 us for a message or a notice, and 10 GB/s for a copy.
 
 constexpr const char* kUnlimitedName = "unlimited";
 constexpr const char* kBothWays = "no,auto";
@@ -56,8 +56,8 @@ struct Words {
 struct Plan {
     Sweep sweep;
     transport::Model model;
-    std::vector<std::uint64_t> landing;  ///< Budgets.
-    std::vector<bool> decouple;          ///< Whether calls begin before their callers and go on after them.
+    std::vector<std::uint64_t> landing;  ///< The landing budgets.
+    std::vector<bool> decouple;          ///< Whether a rank's part in a call may begin before its caller and go on after it.
     std::uint64_t segments = 0;          ///< 0: not given.
     bool verbose = false;
 };
@@ -95,7 +95,7 @@ Plan plan_of(const Words& words, OperationKind operation) {
     if (paper) change_model(plan.model, kPaperModel);
     change_model(plan.model, words.model);
     plan.landing = parse_landing(words.landing.value_or(paper ? "0" : kUnlimitedName));
-    // A planned call begins early by itself.
+    // A planned call begins early anyway.
     const bool with_callers = paper || plan.sweep.phases;
     plan.decouple = parse_decouple(words.decouple.value_or(with_callers ? "no" : kBothWays));
     if (plan.sweep.phases && plan.decouple.back())
@@ -108,7 +108,7 @@ Plan plan_of(const Words& words, OperationKind operation) {
     return plan;
 }
 
-/// One algorithm at one size, landing budget and pattern.
+/// One algorithm with one size, landing budget and pattern.
 class CellRun {
   public:
     CellRun(const Plan& plan, std::uint64_t size, std::uint64_t landing_bytes, bool decouple, const Pattern& pattern,
@@ -142,7 +142,7 @@ class CellRun {
         measured_.notes = {{"forwarding", model.cut_through ? "first_bit" : "message"}};
     }
 
-    /// Its calls begin before their callers, and go on after them.
+    /// Whether parts of its calls begin before their callers and go on after them.
     bool is_decoupled() const { return decoupled_; }
 
     static collectives::Situation situation(const Plan& plan, std::uint64_t size, std::uint64_t landing_bytes, bool decouple) {
@@ -173,7 +173,7 @@ class CellRun {
     }
 
   private:
-    /// Returns how many events it took.
+    /// Executes one call. Returns the number of events.
     std::uint64_t call(std::uint64_t iteration) {
         const Sweep& sweep = plan_.sweep;
         CallSample call;
@@ -196,7 +196,7 @@ class CellRun {
         return outcome.events;
     }
 
-    /// What this rank calls, and what it predicts meanwhile (which goes into `call`, too).
+    /// The call of this rank, and its predictions in the meantime. The predictions are also stored in `call`.
     runtime::Simulation::RankCall rank_call(int rank, std::uint64_t iteration, CallSample& call) {
         const Sweep& sweep = plan_.sweep;
         runtime::Simulation::RankCall what;
@@ -231,9 +231,9 @@ class CellRun {
     const Pattern& pattern_;
     const collectives::AlgorithmEntry* entry_;
     bool decoupled_ = false;
-    std::uint64_t bytes_;  ///< Of a call.
+    std::uint64_t bytes_;  ///< The size of a call.
     std::uint64_t segment_bytes_;
-    std::vector<runtime::ArrivalPredictor> predictors_;  ///< By rank, each with a clock that begins with the phase.
+    std::vector<runtime::ArrivalPredictor> predictors_;  ///< For each rank. Their times count from the beginning of the phase.
     std::optional<runtime::Simulation> simulation_;
     Measured measured_;
     std::uint64_t messages_ = 0, events_ = 0;
@@ -261,7 +261,7 @@ void simulate(const Plan& plan) {
                     for (const bool decouple : plan.decouple) {
                         progress.update(done++, fmt::format("{} {} {}", format_bytes(bytes), algorithm, pattern.describe()));
                         CellRun cell(plan, bytes, landing, decouple, pattern, algorithm);
-                        // The other ways of algorithms that need their callers are one.
+                        // An algorithm that needs its callers behaves the same both ways, so it is simulated only once.
                         if (decouple && !plan.decouple.front() && !cell.is_decoupled()) continue;
                         Measured measured = cell.run();
                         progress.erase();

@@ -1,5 +1,5 @@
 /// \file
-/// The network of simulations, as words of the command line describe it.
+/// Parses the description of a simulated network on the command line.
 #pragma once
 
 #include <string_view>
@@ -10,8 +10,8 @@ namespace rollcall::bench {
 
 inline constexpr const char* kDefaultModel = "alpha=2us,beta=0.8,gamma=0.1,ports=1,duplex=full,notice=2us";
 
-/// "alpha=5us,ports=2,cut-through": changes what is named. Throws Error{invalid_argument} in one line that names the entry and lists what
-/// is allowed.
+/// Parses "alpha=5us,ports=2,cut-through" and changes the parts of the model that are named. Throws Error{invalid_argument} with one line
+/// that names the entry and lists what is allowed.
 void change_model(transport::Model& model, std::string_view text);
 
 }  // namespace rollcall::bench

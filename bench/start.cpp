@@ -34,7 +34,7 @@ constexpr const char* kSamplesFileOption = "--inherited-samples-file";
 constexpr const char* kOnClusterOption = "--on-cluster";
 constexpr const char* kNoRate = "none";
 
-/// The words this process was called with, without its own name.
+/// The arguments of this process, without its own name.
 std::vector<std::string> own_words() {
     std::ifstream file("/proc/self/cmdline", std::ios::binary);
     std::vector<std::string> words;
@@ -44,7 +44,7 @@ std::vector<std::string> own_words() {
     return words;
 }
 
-/// A descriptor that ranks inherit, unlike others.
+/// A descriptor that ranks inherit. Other descriptors are not inherited.
 class InheritedDescriptor {
   public:
     explicit InheritedDescriptor(int number) : number_(number) {}
@@ -73,7 +73,7 @@ int start(const Start& start, const std::vector<std::string>& environment, const
         start.cluster->up();
         options.hosts = start.cluster->hosts(start.ranks);
         options.agent = start.cluster->agent();
-        options.fanout = 0;  // agents there reach no other host
+        options.fanout = 0;  // agents on emulated hosts reach no other host
         options.applications.back().argv.emplace_back(kOnClusterOption);
     }
     return launcher::run(options);
@@ -91,7 +91,7 @@ int job_size() {
 }
 
 void add_inherited_options(usage::Command& command, Inherited& inherited) {
-    // No group: not in the help.
+    // Without a group, the option is not shown in the help.
     command.add_option(kTerminalOption, inherited.terminal)->group("");
     command.add_option(kSamplesOption, inherited.samples)->group("");
     command.add_option(kTerminalFileOption, inherited.terminal_file)->group("");
@@ -226,7 +226,7 @@ void leave(const Inherited& inherited, const Samples& samples) {
 ProgressLine::Surroundings progress_surroundings(const Inherited& inherited) {
     ProgressLine::Surroundings surroundings = ProgressLine::standard_error();
     int terminal = inherited.terminal;
-    // Open until this process ends.
+    // Stays open until this process ends.
     if (!inherited.terminal_file.empty()) terminal = ::open(inherited.terminal_file.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC);
     if (terminal < 0) return surroundings;
     surroundings.is_terminal = true;

@@ -1,10 +1,10 @@
 /// \file
-/// How a benchmark gets its ranks: it starts them itself, or it is started as one of them.
+/// How a benchmark gets its ranks: it starts them itself, or it was started as one of them.
 ///
-/// A benchmark that is started outside a job starts its own: the same command again, on every rank, through the
-/// launcher. Hidden options tell rank 0 what it inherits: a descriptor of the terminal, for a progress line (its own
-/// standard error goes through the launcher), and one of a file in memory that it leaves its samples in. On emulated
-/// hosts nothing is inherited, and the options are names of files.
+/// A benchmark that runs outside a job starts a job of its own. On every rank the job runs the same command again, through the launcher.
+/// Hidden options tell rank 0 what it inherits. One is a descriptor of the terminal, for the progress line, because rank 0's own standard
+/// error goes through the launcher. The other is a descriptor of a file in memory, where rank 0 leaves its samples. Emulated hosts inherit
+/// no descriptors, so there the options are file names.
 #pragma once
 
 #include <filesystem>
@@ -26,11 +26,11 @@ class Command;
 
 namespace rollcall::bench {
 
-/// Whether this process was started as a rank of a job, and that job's size.
+/// Whether this process was started as a rank of a job, and the size of that job.
 bool inside_job();
 int job_size();
 
-/// What a benchmark in a job has inherited from the one that started the job; -1, or empty: nothing.
+/// What a benchmark inside a job has inherited from the process that started the job. -1, or empty: nothing.
 struct Inherited {
     int terminal = -1;
     int samples = -1;
@@ -38,13 +38,13 @@ struct Inherited {
 };
 void add_inherited_options(usage::Command& command, Inherited& inherited);
 
-/// How a job is to be started.
+/// The options that say how to start a job.
 struct StartWords {
     std::string ranks;
     std::vector<std::string> environment;
     std::string timeout;
     std::string cluster, rate;
-    bool on_cluster = false;  ///< Hidden: this is a rank on the cluster that was asked for.
+    bool on_cluster = false;  ///< A hidden option: this process is a rank on the requested cluster.
 };
 /// Adds --ranks, --env, --timeout, --cluster and --rate.
 void add_start_options(usage::Command& command, StartWords& words, int default_ranks);
@@ -52,38 +52,39 @@ void add_start_options(usage::Command& command, StartWords& words, int default_r
 struct Start {
     int ranks = 0;
     Timeout timeout = kForever;
-    std::shared_ptr<EmulatedCluster> cluster = nullptr;  ///< The ranks' hosts, made with the first job; null: this host.
+    std::shared_ptr<EmulatedCluster> cluster = nullptr;  ///< The hosts of the ranks, made with the first job. Null: this host.
 };
-/// Checks the words; sets --env in this process, which its ranks inherit, and checks the settings. Inside a job --ranks
-/// must be absent or the job's size. Throws Error{invalid_argument, invalid_setting}.
+/// Checks the options. Sets the variables of --env in this process, from which the ranks inherit them, and checks the settings. Inside a
+/// job, --ranks must be absent or equal to the size of the job. Throws Error{invalid_argument} or Error{invalid_setting}.
 Start checked(const StartWords& words, int default_ranks, int fewest_ranks);
 
-/// Runs this very command again, with further environment (K=V) and words, on each rank of a new job; returns the job's
-/// exit code.
+/// Runs this same command again on each rank of a new job, with additional environment (K=V) and arguments. Returns the exit code of the
+/// job.
 int start_again(const Start& start, const std::vector<std::string>& environment = {}, const std::vector<std::string>& words = {});
 
-/// The same with a file in memory that rank 0 finds at samples_path(); when the job has ended well, `read` gets its path.
+/// Does the same with a file in memory, which rank 0 finds at samples_path(). If the job ends well, `read` is called with the path of the
+/// file.
 int start_with_samples(const Start& start, const std::vector<std::string>& environment, const std::vector<std::string>& words,
                        const std::function<void(const std::filesystem::path&)>& read);
-/// Rank 0's name of that file; empty: nobody waits for samples.
+/// The name of that file at rank 0. Empty: no process waits for samples.
 std::filesystem::path samples_path(const Inherited& inherited);
 
 /// Numbers measured in a job, by name, in the order in which they came.
 struct Samples {
     int exit_code = 0;
     std::string transport;
-    std::string explanation;  ///< Of the algorithm that `auto` chose; empty: none was wanted.
+    std::string explanation;  ///< Explains the algorithm that `auto` chose. Empty: the user wanted no explanation.
     std::map<std::string, std::vector<double>> values;
 };
-/// As start_with_samples(), with samples that rank 0 leaves.
+/// Like start_with_samples(). Returns the samples that rank 0 leaves.
 Samples collect(const Start& start, const std::vector<std::string>& environment, const std::vector<std::string>& words);
 /// Leaves samples for the process that collects them.
 void leave(const Inherited& inherited, const Samples& samples);
 
-/// The progress line of rank 0: on the terminal that was inherited, or on standard error.
+/// The progress line of rank 0. It is written to the inherited terminal, or to standard error.
 ProgressLine::Surroundings progress_surroundings(const Inherited& inherited);
 
-/// What cells call the transport: "ucx", or with the choice made by UCX_TLS: "ucx:tcp".
+/// The name of the transport in cells: "ucx", or "ucx:tcp" if UCX_TLS chooses tcp.
 std::string transport_name();
 
 }  // namespace rollcall::bench

@@ -12,9 +12,9 @@
 namespace rollcall::bench {
 namespace {
 
-constexpr double kTail = 0.025;  // on either side: together 5 %
+constexpr double kTail = 0.025;  // Probability on either side; 5 % together.
 
-/// P(Binomial(n, 1/2) = k), through logarithms: 0.5^n is below the smallest double from n = 1075 on.
+/// P(Binomial(n, 1/2) = k). Computed with logarithms, because 0.5^n is below the smallest double from n = 1075 on.
 double binomial_probability(std::size_t n, std::size_t k) {
     const auto N = static_cast<double>(n);
     const auto K = static_cast<double>(k);

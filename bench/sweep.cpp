@@ -41,7 +41,7 @@ std::vector<Choice> choices(OperationKind operation, Ranks ranks, bool own_sizes
 
 std::string comma_separated(const std::vector<std::string>& entries) { return fmt::format("{}", fmt::join(entries, ",")); }
 
-/// Of the tables of this operation.
+/// Returns the names of the tables for this operation.
 std::string paper_names(OperationKind operation) {
     std::vector<std::string> names;
     for (const PaperTable& table : paper_tables())
@@ -49,7 +49,7 @@ std::string paper_names(OperationKind operation) {
     return comma_separated(names);
 }
 
-/// The table's sizes, patterns and algorithms, or of its sizes and delays those that were asked for.
+/// Takes the sizes, patterns and algorithms of the table. If the user asked for some of its sizes or delays, takes only those.
 void use_paper(Sweep& sweep, const SweepWords& words) {
     for (const PaperTable& table : paper_tables())
         if (table.operation == sweep.operation && table.name == *words.paper) sweep.paper = &table;
@@ -73,7 +73,7 @@ void use_paper(Sweep& sweep, const SweepWords& words) {
     sweep.algorithms = {std::string(sweep.paper->base), std::string(sweep.paper->algorithm)};
 }
 
-/// Before a long run, not after it. Nothing is created.
+/// Called before a long run, so that it does not fail after it. Creates nothing.
 void require_writable(const char* option, const std::filesystem::path& path) {
     const bool exists = std::filesystem::exists(path);
     const auto directory = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");

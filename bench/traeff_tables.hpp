@@ -1,6 +1,7 @@
 /// \file
-/// Tables 1, 2 and 3 of J. L. Träff, "On Optimal Trees for Irregular Gather and Scatter Collectives" (2018), as printed: completion times
-/// of gathers of 2000 ranks, b = 1000, rho = 5, beta = 1, with the root 1000 and with one that the algorithm chooses.
+/// Tables 1, 2 and 3 of J. L. Träff, "On Optimal Trees for Irregular Gather and Scatter Collectives" (2018), as printed. They contain the
+/// completion times of gathers of 2000 ranks with b = 1000, rho = 5 and beta = 1, once with the root 1000 and once with a root that the
+/// algorithm chooses.
 #pragma once
 
 #include <array>
@@ -11,7 +12,7 @@ namespace rollcall::bench {
 
 inline constexpr int kTraeffRanks = 2000, kTraeffRoot = 1000;
 inline constexpr std::uint64_t kTraeffBlock = 1000;
-/// Of Tables 1, 2 and 3.
+/// The values of alpha of Tables 1, 2 and 3.
 inline constexpr std::array kTraeffAlphas = {100, 1, 1000};
 
 /// The columns, in the order of TraeffRow::with_root.

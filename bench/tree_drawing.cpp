@@ -16,7 +16,7 @@ namespace {
 
 // Pixels.
 constexpr double kWidth = 1200, kLevel = 90, kMargin = 50, kTitle = 40, kLargestDisk = 22, kSmallestDisk = 1.5, kThickestLine = 12;
-/// Ranks that have room for numbers.
+/// Up to this many ranks there is room for their numbers.
 constexpr int kNumbered = 64;
 
 }  // namespace

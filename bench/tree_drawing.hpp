@@ -1,5 +1,5 @@
 /// \file
-/// Pictures of trees of ranks.
+/// Draws trees of ranks.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace rollcall::bench {
 
-/// The tree as SVG: the ranks from left to right, the root above; the area of a rank is the size of its block, and a line is as thick as
-/// what is sent along it. At each line its turn at the parent, from 1 on, where there is room for it.
+/// Returns the tree as SVG. The ranks stand from left to right, with the root above. The area of a rank shows the size of its block, and
+/// the width of a line shows the data sent along it. If there is room, each line has a number: the turn of the child at its parent, from 1.
 std::string svg_of(const collectives::BlockTree& tree, std::span<const std::uint64_t> sizes, const std::string& title);
 
-/// Into the file `path`, which is created or replaced. Throws Error{state} when it cannot be written.
+/// Draws into the file `path`, which is created or replaced. Throws Error{state} if the file cannot be written.
 void draw_tree(const std::filesystem::path& path, const collectives::BlockTree& tree, std::span<const std::uint64_t> sizes,
                const std::string& title);
 

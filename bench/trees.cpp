@@ -31,7 +31,7 @@ namespace {
 
 using namespace collectives;
 
-/// Dynamic programs keep 32 bytes for each two ranks: 3 GB.
+/// Limit of the ranks. Dynamic programs need 32 bytes for each pair of ranks: 3 GB.
 constexpr std::uint64_t kMostRanks = 10'000;
 constexpr int kDefaultRho = 5;
 constexpr std::string_view kBestRoot = "best", kMiddleRoot = "middle";
@@ -43,7 +43,7 @@ struct Words {
     output::Format format = output::Format::text;
 };
 
-/// Makes trees for one problem. What two roots share is computed once.
+/// Makes the trees for one problem. What trees with different roots have in common is computed only once.
 class TreeMaker {
   public:
     TreeMaker(const BlockProblem& problem, const LinearCosts& costs) : problem_(problem), costs_(costs) {}
@@ -58,7 +58,7 @@ class TreeMaker {
     }
     TimedTree oblivious(int root) {
         if (root != kAnyRoot) return timed(oblivious_tree(problem_.ranks(), root));
-        std::vector<int> roots = {0, problem_.ranks() - 1};  // and the roots of whole segments
+        std::vector<int> roots = {0, problem_.ranks() - 1};  // followed by the roots of whole segments
         for (int rank = 1; rank < problem_.ranks(); rank = 2 * rank + 1) roots.push_back(rank);
         return best_of(roots, [&](int each) { return oblivious_tree(problem_.ranks(), each); });
     }
@@ -73,7 +73,7 @@ class TreeMaker {
     }
     TimedTree sorted(int root) {
         std::vector<int> order = every_rank();
-        // The root first, as if it had the largest block, or came first: what stands next to it is received first.
+        // The root comes first, as if it had the largest block or arrived first. The parts of ranks that follow it are received first.
         std::stable_sort(order.begin(), order.end(), [&](int one, int other) {
             if (one == root || other == root) return one == root && other != root;
             if (problem_.arrival(one) != problem_.arrival(other)) return problem_.arrival(one) < problem_.arrival(other);
@@ -112,7 +112,7 @@ struct TreeKind {
     TimedTree (TreeMaker::*make)(int root);
     bool in_all = true;
 };
-/// In the order of the paper's columns, as far as it has them.
+/// In the order of the paper's columns, as far as the paper has them.
 constexpr TreeKind kTreeKinds[] = {
     {"linear", &TreeMaker::linear},       {"binary", &TreeMaker::binary},
     {"oblivious", &TreeMaker::oblivious}, {"adaptive", &TreeMaker::adaptive},
@@ -120,13 +120,13 @@ constexpr TreeKind kTreeKinds[] = {
     {"sorted", &TreeMaker::sorted},       {"unordered", &TreeMaker::unordered, false},
 };
 
-/// Of all kinds those that there are in the paper, or that know arrivals.
+/// Whether "all" includes a kind: it is in the paper, or it uses arrivals.
 bool in_all(const TreeKind& kind, const Words& words) {
     if (words.paper) return &kind < kTreeKinds + kTraeffTrees.size();
     return !words.late || kind.make != &TreeMaker::binary;
 }
 
-/// One list of sizes with its costs.
+/// One list of sizes and its costs.
 struct Problem {
     std::string name;
     std::vector<std::uint64_t> sizes;
@@ -138,7 +138,7 @@ struct Problem {
 struct Plan {
     std::vector<Problem> problems;
     std::vector<const TreeKind*> kinds;
-    std::vector<int> roots;  ///< Or kAnyRoot.
+    std::vector<int> roots;  ///< The roots, or kAnyRoot.
     std::string draw;
     output::Format format;
 };
@@ -151,7 +151,7 @@ double parse_cost(std::string_view text, std::string_view option) {
     return value;
 }
 
-/// Tables 1 to 3.
+/// The problems of Tables 1 to 3.
 std::vector<Problem> problems_of_paper(const Words& words) {
     const std::vector<Choice> choices = {{.name = "table1"}, {.name = "table2"}, {.name = "table3"}};
     if (words.sizes || words.ranks || words.block || words.alpha || words.gamma || words.beta != "1" || words.seed != "1" || words.late ||
@@ -195,7 +195,7 @@ std::vector<Problem> problems_of(const Words& words) {
     return problems;
 }
 
-/// Everybody comes at a random time up to the latest.
+/// Gives each rank a random arrival, up to the latest one.
 void make_late(std::vector<Problem>& problems, const Words& words) {
     const double latest = parse_cost(*words.late, "--late");
     std::mt19937_64 random(parse_count(words.seed, "--seed", 0, std::numeric_limits<std::int32_t>::max()));
@@ -239,7 +239,7 @@ Plan plan_of(const Words& words) {
 struct Shape {
     int depth = 0;
     std::size_t root_children = 0, most_children = 0;
-    double sent = 0;  ///< How often a byte is sent on average.
+    double sent = 0;  ///< How often each byte is sent, on average.
 };
 
 Shape shape_of(const BlockTree& tree, std::span<const std::uint64_t> sizes) {
@@ -260,7 +260,7 @@ Shape shape_of(const BlockTree& tree, std::span<const std::uint64_t> sizes) {
     return shape;
 }
 
-/// What no tree with this root, or with any, takes less than (section 2.3).
+/// A lower bound of the time of any tree with this root, or with any root (section 2.3).
 double bound(const Problem& problem, int root) {
     const double total = std::accumulate(problem.sizes.begin(), problem.sizes.end(), 0.0);
     const auto with = [&](std::uint64_t own) {
@@ -271,7 +271,7 @@ double bound(const Problem& problem, int root) {
     return with(*std::max_element(problem.sizes.begin(), problem.sizes.end()));
 }
 
-/// What the paper has there, if it has something.
+/// Adds the number that the paper prints for this case, if there is one.
 void add_printed(output::Row& row, const TraeffRow& printed, std::size_t column, int root, double time) {
     const char* const names[] = {"printed", "printed_root", "difference"};
     std::array<output::Value, std::size(names)> values;

@@ -6,7 +6,7 @@
 
 namespace rollcall::command {
 
-/// Prints every algorithm on standard output, a row for each.
+/// Prints every algorithm on standard output, one row for each.
 void print_algorithms(output::Format format);
 
 }  // namespace rollcall::command

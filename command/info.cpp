@@ -29,16 +29,16 @@ namespace {
 using output::Format;
 using output::Row;
 
-/// The columns of everything `info` prints; CSV has them all, text those that a section fills.
+/// The columns of all that `info` prints. CSV has all of them; text has those that a section uses.
 const std::vector<std::string> kColumns = {"section", "name", "value", "source", "one_host", "several_hosts", "allowed", "note"};
 
-/// A heading and what is under it.
+/// A heading and the rows below it.
 struct Section {
     std::string name;
     std::vector<Row> rows;
 };
 
-/// A choice of interfaces, or why there is none.
+/// A choice of interfaces, or the reason why there is none.
 struct Chosen {
     std::optional<Choice> choice;
     std::string failure;
@@ -147,7 +147,7 @@ Section setting_section(const Settings& settings, Format format) {
     Section section{"settings", {}};
     for (const auto& row : describe(settings)) {
         section.rows.push_back({{"name", row.variable}, {"value", row.value}, {"source", row.source}, {"note", row.meaning}});
-        // Too wide for a screen, and every error about a setting says it.
+        // Text omits this column: it is too wide for a screen, and every error about a setting contains it.
         if (format != Format::text) section.rows.back().push_back({"allowed", row.allowed});
     }
     return section;
@@ -172,7 +172,7 @@ void info(Format format) {
     for (const auto rows : {collectives::operations(), collectives::intergroup_operations()})
         for (const collectives::OperationRow& row : rows) collectives::algorithm_of_setting(row, settings.algorithms[index_of(row.kind)]);
     const auto interfaces = list_interfaces();
-    // A wrong ROLLCALL_NET is an error; one that cannot reach other hosts is a fact about this host.
+    // A wrong ROLLCALL_NET is an error. A ROLLCALL_NET that cannot reach other hosts is a fact about this host.
     const Chosen one_host{choose_interfaces(interfaces, settings.net, 1), {}};
     Chosen several_hosts;
     try {

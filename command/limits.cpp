@@ -23,7 +23,7 @@ output::Value value_of(rlim_t limit, bool bytes) {
     return limit;
 }
 
-/// CPUs' worth of time that the control group of this process may use; none when it is not limited.
+/// Returns the number of CPUs that the control group of this process may use, or nothing if it is not limited.
 std::optional<double> cpu_quota() {
     const auto number = [](std::string_view text) {
         long long value = 0;
@@ -40,7 +40,7 @@ std::optional<double> cpu_quota() {
         quota = read_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
         period = read_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
     }
-    // "max", "-1" and a file that is not there mean: no limit.
+    // "max", "-1" and a missing file mean that there is no limit.
     if (number(quota) <= 0 || number(period) <= 0) return std::nullopt;
     return number(quota) / number(period);
 }
@@ -81,7 +81,7 @@ std::vector<Limit> limits() {
         found.push_back({"transparent huge pages", marked ? pages.substr(begin + 1, end - begin - 1) : pages,
                          "large buffers are touched and registered faster with them"});
     }
-    // What jobs use; settings can keep a job from it.
+    // What jobs can use. Settings may prevent a job from using it.
     const auto possible = [](const std::string& why_not) { return why_not.empty() ? "possible" : "not possible: " + why_not; };
     const runtime::node::Segment segment(1, Settings().landing_bytes);
     found.push_back({"memory shared by ranks of a node", possible(segment.why_not()), "collectives within a node go through it"});

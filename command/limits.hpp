@@ -1,5 +1,5 @@
 /// \file
-/// The limits of the operating system that a job may run into.
+/// The limits of the operating system that may affect a job.
 #pragma once
 
 #include <string>
@@ -15,7 +15,8 @@ struct Limit {
     std::string note;  ///< What needs it.
 };
 
-/// As they are now for this process, and what the kernel lets ranks of a node do with each other's memory. What this kernel does not tell is left out.
+/// Returns the present limits of this process, and what the kernel lets the ranks of a node do with each other's memory. Leaves out what
+/// this kernel does not report.
 std::vector<Limit> limits();
 
 }  // namespace rollcall::command

@@ -1,5 +1,6 @@
 /// \file
-/// The command `rollcall` and its one rule of errors: one line on stderr; 2 for wrong usage, 1 for what went wrong.
+/// The command `rollcall`. It reports every error in one line on standard error. The exit code is 2 for wrong usage, and 1 for other
+/// errors.
 #include <exception>
 #include <iostream>
 #include <new>

@@ -1,4 +1,4 @@
-// Hello: every rank says who it is, then all receive what rank 0 says.
+// Hello: every rank says who it is. Then all ranks receive a message from rank 0.
 //
 //     rollcall run -n 8 build/release/examples/00_hello
 #include <cstdio>

@@ -1,4 +1,4 @@
-// Ping-pong: two ranks send each other a typed value, and see how long half a round trip takes.
+// Ping-pong: two ranks send each other a typed value and measure how long half a round trip takes.
 //
 //     rollcall run -n 2 build/release/examples/01_ping_pong
 #include <algorithm>

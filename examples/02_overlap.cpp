@@ -1,6 +1,6 @@
-// Overlap: rank 0 sends 8 MiB to rank 1, which computes for 100 ms. The data moves meanwhile: with a receive that was
-// started before, right into its buffer; without one, into a landing buffer. In neither case does the sender wait for
-// the receiver. With ROLLCALL_LANDING_BYTES=0 it does, in the second case.
+// Overlap: rank 0 sends 8 MiB to rank 1, which computes for 100 ms. The data moves during the computation. If the receive was started
+// before, the data moves directly into its buffer; otherwise it moves into a landing buffer. In both cases the sender does not wait for the
+// receiver. With ROLLCALL_LANDING_BYTES=0 it does wait in the second case.
 //
 //     rollcall run -n 2 build/release/examples/02_overlap
 #include <algorithm>

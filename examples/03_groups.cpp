@@ -1,5 +1,4 @@
-// Groups: the ranks split into odd and even ones. Each group has its own ranks, roots and messages, and both go on at
-// once.
+// Groups: the ranks split into odd and even ones. Each group has its own ranks, roots and messages. Both groups run at the same time.
 //
 //     rollcall run -n 5 build/release/examples/03_groups
 #include <cstdio>
@@ -16,7 +15,7 @@ int main() {
         int leader = group.rank() == 0 ? world.rank() : -1;
         group.broadcast(leader, 0);
 
-        // A duplicate has the same ranks, but its messages never meet those of the original: give one to a library.
+        // A duplicate has the same ranks, but its messages never mix with those of the original. Give a duplicate to a library.
         const rollcall::Communicator library = group.duplicate();
         const int next = (library.rank() + 1) % library.size();
         const int previous = (library.rank() + library.size() - 1) % library.size();

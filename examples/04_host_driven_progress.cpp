@@ -1,5 +1,5 @@
-// Host-driven progress: a program with an event loop of its own drives Rollcall from it, without a background thread.
-// The loop sleeps in one poll() on its own events (here a timer) and on Rollcall's descriptor.
+// Host-driven progress: a program with its own event loop drives Rollcall from that loop, without a background thread. The loop sleeps in
+// one poll() on its own events (here a timer) and on Rollcall's descriptor.
 //
 //     rollcall run -n 2 build/release/examples/04_host_driven_progress
 #include <chrono>
@@ -16,11 +16,11 @@
 
 int main() {
     try {
-        ::setenv("ROLLCALL_PROGRESS", "host", 1);  // before the job; usually set outside
+        ::setenv("ROLLCALL_PROGRESS", "host", 1);  // must be set before the job is made; usually set outside the program
         rollcall::Job job;
         const rollcall::Communicator& world = job.world();
 
-        // Every rank but the last waits for a message from the next one; the last takes its time.
+        // Every rank except the last one waits for a message from the next rank. The last rank sends after a delay.
         constexpr std::chrono::milliseconds kThinking(100);
         const int last = world.size() - 1;
         if (world.rank() == last) std::this_thread::sleep_for(kThinking);
@@ -34,7 +34,7 @@ int main() {
         std::uint64_t ticks = 0;
         while (!request.test()) {
             pollfd events[] = {{timer, POLLIN, 0}, {job.progress_descriptor(), POLLIN, 0}};
-            // False: there is something to do already. A descriptor below 0 is left out by poll().
+            // False: there is already something to do. poll() ignores a descriptor below 0.
             const bool may_sleep = job.prepare_to_sleep();
             ::poll(events, 2, may_sleep ? -1 : 0);
             std::uint64_t expired = 0;

@@ -1,5 +1,5 @@
-// Late ranks: rank 1 comes 200 ms late to a broadcast. In a binomial tree the ranks below it wait too, though the root
-// has had the data for them all the time. arrival_nonblocking gives the data to those who are there.
+// Late ranks: rank 1 comes 200 ms late to a broadcast. In a binomial tree the ranks below it wait too, although the root has had their data
+// all the time. The algorithm arrival_nonblocking gives the data to the ranks that have arrived.
 //
 //     rollcall run -n 8 build/release/examples/05_late_ranks
 #include <algorithm>

@@ -1,17 +1,17 @@
-// A Fourier transform by a master and its workers, repeated: an iterative program that tells Rollcall when it will arrive.
+// A Fourier transform by a master and its workers, repeated. This iterative program tells Rollcall when it will arrive.
 //
 //     rollcall run -n 8 build/release/examples/06_fft [points [iterations [work [algorithm...]]]]
 //
-// After J. Proficz, "Process arrival pattern aware algorithms for acceleration of scatter and gather operations", Cluster
-// Computing 2020, section 6. Radix 2, decimation in frequency: log2 P steps at the master leave P independent transforms of
-// N/P points each; rank 0 scatters them, every rank transforms its own with FFTW and OpenMP, and rank 0 gathers them. The
-// result of every gather algorithm is checked against a transform by FFTW alone. The table is the paper's Table 5: the total
-// time of all iterations, and of one gather the run time (latest exit - earliest arrival) and the mean elapsed time.
+// Source: J. Proficz, "Process arrival pattern aware algorithms for acceleration of scatter and gather operations", Cluster Computing 2020,
+// section 6. The transform has radix 2 and uses decimation in frequency. log2 P steps at the master leave P independent transforms of N/P
+// points each. Rank 0 scatters them, every rank transforms its own part with FFTW and OpenMP, and rank 0 gathers them. The result of every
+// gather algorithm is compared with a transform by FFTW alone. The table corresponds to Table 5 of the paper. It contains the total time of
+// all iterations, and for one gather the run time (latest exit - earliest arrival) and the mean elapsed time.
 //
-// `work` makes computing take its share of the time: each rank transforms its part so many times there and back before
-// (fast cores and FFTW compute in a moment what took the paper's program two thirds of its time).
+// With `work`, computing takes a larger share of the time: each rank transforms its part this many times there and back before the gather.
+// The reason is that computing took two thirds of the time of the paper's program, while fast cores and FFTW need only a moment.
 //
-// What makes the program arrival-aware are the lines with `plan`.
+// The lines with `plan` make the program arrival-aware.
 #include <algorithm>
 #include <bit>
 #include <chrono>
@@ -65,7 +65,7 @@ class Transform {
     Planned there_, back_;
 };
 
-/// Powers of the N-th root of unity, for every division of N points.
+/// The powers of the N-th root of unity, for every division of N points.
 class Twiddles {
   public:
     explicit Twiddles(std::size_t points) : powers_(points / 2) {
@@ -73,7 +73,8 @@ class Twiddles {
             powers_[j] =
                 static_cast<Complex>(std::polar(1.0, -2 * std::numbers::pi * static_cast<double>(j) / static_cast<double>(points)));
     }
-    /// One step: the transform of the first half will give the even-numbered results, that of the second the odd ones.
+    /// Executes one step. Afterwards the transform of the first half gives the even-numbered results, and that of the second half the
+    /// odd-numbered ones.
     void decimate(std::span<Complex> x) const {
         const std::size_t half = x.size() / 2, stride = powers_.size() / half;
 #pragma omp parallel for
@@ -94,12 +95,12 @@ std::size_t reversed(std::size_t value, int bits) {
     return result;
 }
 
-/// What every rank did in one gather, collected at the end.
+/// The times of a rank in one gather, collected at the end.
 struct Times {
     rollcall::Nanoseconds arrival, exit;
 };
 
-/// One gather algorithm and how it did.
+/// One gather algorithm and its times.
 struct Contender {
     std::string algorithm;
     rollcall::Plan plan;
@@ -138,7 +139,7 @@ void run(const rollcall::Job& job, std::size_t points, int iterations, int work,
         contenders.push_back({algorithm, world.plan_gather(block, gathered, kMaster, options), {}});
     }
 
-    for (int iteration = -1; iteration < iterations; ++iteration)  // the first is to warm up
+    for (int iteration = -1; iteration < iterations; ++iteration)  // the first iteration is a warm-up
         for (Contender& contender : contenders) {
             world.barrier();
             const auto begin = std::chrono::steady_clock::now();
@@ -156,7 +157,7 @@ void run(const rollcall::Job& job, std::size_t points, int iterations, int work,
             second_half(work);
             contender.plan.run();
 
-            if (master)  // block b holds the results whose number is b reversed, modulo P; in it, first the even ones
+            if (master)  // block b has the results with number reversed(b) modulo P, the even ones first
                 for (std::size_t b = 0; b < ranks; ++b)
                     for (std::size_t i = 0; i < share / 2; ++i) {
                         result[ranks * (2 * i) + reversed(b, levels)] = gathered[b * share + i];

@@ -1,5 +1,5 @@
-// Embedding: a small framework of its own, without any launcher. It forks its workers, talks to each over a pipe, and hands
-// them a unique id over it; the workers are ranks of a Rollcall job. The framework's process is no rank.
+// Embedding: a small framework that starts its processes itself, without a launcher. It forks its workers and sends each of them a unique
+// id over a pipe. The workers are the ranks of a Rollcall job. The process of the framework is not a rank.
 //
 //     build/release/examples/07_embed 4
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace {
 
-// What a worker does. Its number and the number of workers came with the fork, the id comes over the pipe.
+// The code of a worker. It knows its number and the number of workers from the fork, and gets the id over the pipe.
 int work(int number, int workers, int pipe) {
     try {
         rollcall::Embedding embedding;
@@ -41,7 +41,7 @@ int main(int argc, char** argv) {
     const int workers = argc > 1 ? std::atoi(argv[1]) : 4;
     std::vector<pid_t> processes;
     std::vector<int> pipes;
-    // The workers first: the unique id brings a thread with it, and programs with threads are hard to fork.
+    // The workers are forked first. Making the unique id starts a thread, and a process with threads is hard to fork.
     for (int number = 0; number < workers; ++number) {
         std::array<int, 2> ends{};
         if (::pipe(ends.data()) != 0) return 1;
@@ -64,7 +64,7 @@ int main(int argc, char** argv) {
         good = false;
     }
     for (const int pipe : pipes) ::close(pipe);
-    // This process made the id: it stays until the job has ended.
+    // This process made the id, so it must exist until the job has ended.
     for (const pid_t process : processes) {
         int status = 0;
         good = ::waitpid(process, &status, 0) == process && WIFEXITED(status) && WEXITSTATUS(status) == 0 && good;

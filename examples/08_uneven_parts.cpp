@@ -1,4 +1,4 @@
-// Uneven parts: rank 0 has 1000 numbers, and the last rank can take more of them than the first. A scatter gives each its part, and a
+// Uneven parts: rank 0 has 1000 numbers, and each rank takes more of them than the rank before. A scatter gives each rank its part. A
 // completion queue tells rank 0 which sums have come, in the order in which they come.
 //
 //     rollcall run -n 4 build/release/examples/08_uneven_parts
@@ -10,7 +10,7 @@
 
 constexpr int kNumbers = 1000;
 
-// A rank counts as often as its number says; what is left over goes to the last one.
+// The size of a rank's part is proportional to its number plus one. The last rank also gets the remainder.
 std::vector<int> counts_for(int ranks) {
     const int weights = ranks * (ranks + 1) / 2;
     std::vector<int> counts;
@@ -31,7 +31,7 @@ int main() {
             std::iota(numbers.begin(), numbers.end(), 1.0);
             world.scatter(numbers, rollcall::Blocks(counts), part, 0);
         } else {
-            world.scatter({}, rollcall::Blocks(), part, 0);  // only the root needs the parts of all
+            world.scatter({}, rollcall::Blocks(), part, 0);  // only the root must know the sizes of all parts
         }
         const double sum = std::accumulate(part.begin(), part.end(), 0.0);
         if (world.rank() != 0) {

@@ -1,6 +1,6 @@
-// Sample sort: each rank has numbers in no order, and in the end those of rank 0 are the smallest, those of rank 1 follow, and so on. An
-// allgather gives all ranks the same samples, from which they take the same borders; an alltoall tells how many numbers go from each to
-// each, and another one, of blocks of own sizes, moves them.
+// Sample sort: each rank has unsorted numbers. At the end rank 0 has the smallest ones, rank 1 has the next ones, and so on. An allgather
+// gives all ranks the same samples, from which all compute the same borders. An alltoall exchanges how many numbers each rank sends to each
+// other rank. Another alltoall, with blocks of different sizes, moves the numbers.
 //
 //     rollcall run -n 4 build/release/examples/09_sample_sort
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 constexpr std::size_t kNumbers = 100'000, kSamples = 64;  // of each rank
 
-// Where the part of each rank ends: the same on all ranks, because the samples are.
+// Returns the borders between the parts of the ranks. They are the same on all ranks, because all have the same samples.
 std::vector<std::uint32_t> borders_from(std::vector<std::uint32_t> samples, std::size_t ranks) {
     std::sort(samples.begin(), samples.end());
     std::vector<std::uint32_t> borders;
@@ -38,7 +38,7 @@ int main() {
         world.allgather(own_samples, samples);
         const std::vector<std::uint32_t> borders = borders_from(std::move(samples), ranks);
 
-        // The numbers are in order, so those for a rank stand side by side.
+        // The numbers are sorted, so the numbers for one rank are contiguous.
         std::vector<std::size_t> to_send, to_receive(ranks);
         auto begin = numbers.begin();
         for (std::size_t rank = 0; rank < ranks; ++rank) {
@@ -51,7 +51,7 @@ int main() {
         world.alltoall(numbers, rollcall::Blocks(to_send), sorted, rollcall::Blocks(to_receive));
         std::sort(sorted.begin(), sorted.end());
 
-        // Nothing is lost, and no rank has a smaller number than the one before.
+        // Checks that no number is lost, and that no rank has a smaller number than the rank before.
         std::vector<std::uint32_t> ends = {sorted.empty() ? 0 : sorted.front(), sorted.empty() ? 0 : sorted.back()}, all_ends(2 * ranks);
         world.allgather(ends, all_ends);
         std::uint64_t sum_after = std::accumulate(sorted.begin(), sorted.end(), std::uint64_t{0});

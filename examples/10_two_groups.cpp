@@ -1,5 +1,5 @@
-// Two programs in one job: a simulation, whose ranks compute a field, and an analysis, which looks at all of it. Each group is a
-// communicator of its own; what goes from one to the other goes over an intercommunicator.
+// Two programs in one job: a simulation, whose ranks compute a field, and an analysis, which examines the whole field. Each group has a
+// communicator of its own. Data from one group to the other goes over an intercommunicator.
 //
 //     rollcall run -n 6 build/release/examples/10_two_groups
 #include <cstdio>
@@ -18,9 +18,9 @@ void simulate(const rollcall::Intercommunicator& analysis) {
     double mean = 0;
     for (int step = 0; step < kSteps; ++step) {
         for (double& cell : field) cell = cell * 0.5 + step;
-        // All ranks of the analysis get the whole field; their own blocks are empty.
+        // All ranks of the analysis get the whole field. They send nothing: their own blocks are empty.
         analysis.allgather(field, received, rollcall::Blocks(nothing));
-        // The first rank of the analysis says what comes next.
+        // The first rank of the analysis sends the mean to the simulation.
         analysis.broadcast(mean, rollcall::Theirs{0});
     }
     if (own.rank() == 0) std::printf("the simulation was told a mean of %.4f\n", mean);
@@ -32,7 +32,7 @@ void analyse(const rollcall::Intercommunicator& simulation) {
     std::vector<double> field(counts.size() * kCells), nothing;
     for (int step = 0; step < kSteps; ++step) {
         simulation.allgather(nothing, field, rollcall::Blocks(counts));
-        // Each rank looks at a part of it.
+        // Each rank adds up a part of the field.
         double sum = 0, total = 0;
         for (std::size_t i = static_cast<std::size_t>(own.rank()); i < field.size(); i += static_cast<std::size_t>(own.size()))
             sum += field[i];
@@ -49,7 +49,7 @@ int main() {
     try {
         rollcall::Job job;
         const rollcall::Communicator& world = job.world();
-        // The last third of the ranks analyses.
+        // The last third of the ranks belongs to the analysis.
         std::vector<int> computing, analysing;
         for (int rank = 0; rank < world.size(); ++rank) (3 * rank < 2 * world.size() ? computing : analysing).push_back(rank);
         const rollcall::Intercommunicator between = world.create_intercommunicator(computing, analysing);

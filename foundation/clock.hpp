@@ -1,5 +1,5 @@
 /// \file
-/// This host's clock, and deadlines on it.
+/// The clock of this host, and deadlines on it.
 #pragma once
 
 #include <time.h>
@@ -10,18 +10,18 @@
 
 namespace rollcall::inline foundation {
 
-/// The time of what has no deadline: later than every other.
+/// The deadline of something that has none. It is later than every other time.
 inline constexpr Nanoseconds kNever = std::numeric_limits<Nanoseconds>::max();
 inline constexpr Nanoseconds kMillisecond = 1'000'000;
 
-/// CLOCK_MONOTONIC.
+/// The time of CLOCK_MONOTONIC.
 inline Nanoseconds monotonic_now() noexcept {
     timespec time{};
     ::clock_gettime(CLOCK_MONOTONIC, &time);
     return Nanoseconds{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-/// The moment `timeout` from now; kNever when it is kForever, or when there is no such moment.
+/// The time `timeout` from now. kNever if the timeout is kForever, or if the sum cannot be represented.
 inline Nanoseconds deadline_after(Timeout timeout) noexcept {
     const Nanoseconds from = monotonic_now();
     return timeout.count() >= kNever - from ? kNever : from + timeout.count();

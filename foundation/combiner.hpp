@@ -1,5 +1,5 @@
 /// \file
-/// How two buffers become one: a function with what it is handed, small enough to go along by value.
+/// How two buffers are combined into one: a function and its state, small enough to be passed by value.
 #pragma once
 
 #include <cstddef>
@@ -8,22 +8,22 @@
 namespace rollcall::inline foundation {
 
 struct Combiner {
-    /// into[i] = left[i] combined with right[i]; `into` may be either. Elements lie at any address.
+    /// into[i] = left[i] combined with right[i]. `into` may be the same buffer as either operand. Elements need no alignment.
     using Function = void (*)(const void* state, void* into, const void* left, const void* right, std::uint64_t count);
 
     Function function = nullptr;  ///< Null: nothing is combined.
     alignas(8) std::byte state[16] = {};
     std::uint32_t element_bytes = 1;
     bool is_commutative = true;
-    /// Whether operands may be combined in the order in which they come: it commutes, and the result is the same to the last bit, or need
-    /// not be.
+    /// Whether operands may be combined in the order in which they come. The function is commutative, and either the order does not change
+    /// any bit of the result, or the caller accepts that it does.
     bool any_order = true;
 
-    /// Sizes in bytes. Null buffers are phantoms.
+    /// Sizes are in bytes. Null buffers are phantoms, which are not touched.
     void operator()(void* into, const void* left, const void* right, std::uint64_t bytes) const {
         if (into && left && right) function(state, into, left, right, bytes / element_bytes);
     }
-    /// So many bytes, rounded down to whole elements, at least one.
+    /// This many bytes, rounded down to whole elements, but at least one element.
     std::uint64_t whole_elements(std::uint64_t bytes) const noexcept {
         return bytes < element_bytes ? element_bytes : bytes - bytes % element_bytes;
     }

@@ -8,10 +8,11 @@
 namespace rollcall::inline foundation {
 namespace {
 
-/// What children are not to have. Its mutex is held over a fork: a number in it is that of an open descriptor of ours.
+/// The descriptors that forked children must not have. The mutex is held during a fork, so that each number in the set is an open
+/// descriptor of this process at that moment.
 class PrivateDescriptors {
   public:
-    /// Never destroyed: a thread that serves a rendezvous may still close descriptors while the process exits.
+    /// Never destroyed, because a thread that serves a rendezvous may still close descriptors while the process exits.
     static PrivateDescriptors& all() {
         static auto* const descriptors = new PrivateDescriptors;
         return *descriptors;

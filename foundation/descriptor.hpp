@@ -34,12 +34,12 @@ class Descriptor {
         if (descriptor_ >= 0 && is_here) ::close(descriptor_);
         descriptor_ = descriptor;
     }
-    /// From now on it is closed in each child that this process forks: the other side is to see that this process is gone, and
-    /// an address is to be free again, also where a child outlives it. Any thread.
+    /// From now on, the descriptor is closed in each child that this process forks. So the other side notices the end of this process, and
+    /// an address becomes free again, even if a child outlives the process. Any thread may call it.
     void keep_from_children();
 
   private:
-    /// False when this process is such a child: then the number may be somebody else's by now.
+    /// Returns false if this process is such a child. The number may then belong to another descriptor.
     bool disclose() noexcept;
 
     int descriptor_ = -1;

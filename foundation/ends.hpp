@@ -6,17 +6,18 @@
 
 namespace rollcall::inline foundation {
 
-/// Two descriptors that are connected. Both are empty when the system gave none: errno says why.
+/// Two connected descriptors. If the system refused to make them, both are empty and errno gives the reason.
 struct Ends {
-    Descriptor first;  ///< Of a pipe: where it is read.
+    Descriptor first;  ///< The read end of a pipe.
     Descriptor second;
 
     explicit operator bool() const { return static_cast<bool>(first); }
 };
 
-/// Neither is inherited by a program that is executed.
+/// Makes a pipe. Programs that are executed do not inherit it.
 Ends make_pipe();
-/// AF_UNIX; `type` is SOCK_STREAM or SOCK_SEQPACKET, or with SOCK_NONBLOCK.
+/// Makes a pair of AF_UNIX sockets, which executed programs do not inherit. `type` is SOCK_STREAM or SOCK_SEQPACKET, optionally with
+/// SOCK_NONBLOCK.
 Ends make_sockets(int type);
 
 }  // namespace rollcall::inline foundation

@@ -1,5 +1,5 @@
 /// \file
-/// Small files of /sys and /proc.
+/// Reads small files of /sys and /proc.
 #pragma once
 
 #include <fstream>
@@ -7,7 +7,7 @@
 
 namespace rollcall::inline foundation {
 
-/// The first line of a file without trailing blanks; empty when there is none or it cannot be read.
+/// Returns the first line of a file without trailing blanks. Returns an empty string if the file has no line or cannot be read.
 inline std::string read_line(const std::string& path) {
     std::ifstream file(path);
     std::string line;

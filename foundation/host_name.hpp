@@ -6,7 +6,7 @@
 
 namespace rollcall::inline foundation {
 
-/// As the system has it; "localhost" when it has none.
+/// Returns the host name as the system has it, or "localhost" if it has none.
 std::string host_name();
 
 }  // namespace rollcall::inline foundation

@@ -26,7 +26,8 @@
 namespace rollcall::inline foundation {
 namespace {
 
-/// Names that container engines and hypervisors give to bridges and their ends. They rarely lead to another host.
+/// Name prefixes that container engines and hypervisors give to bridges and to the ends of virtual links. Such interfaces rarely lead to
+/// another host.
 constexpr std::array<std::string_view, 14> kVirtualBridges = {"docker",  "br-",  "virbr", "veth",  "vnet",   "vmnet",  "cni",
                                                               "flannel", "cali", "lxcbr", "lxdbr", "podman", "cilium", "kube"};
 
@@ -37,7 +38,7 @@ bool virtual_bridge(const Interface& interface) {
 
 int bits(const NetAddress& address) { return address.v6 ? 128 : 32; }
 
-/// An address of the kernel's; false when it is of another family than IPv4 or IPv6.
+/// Converts an address from the kernel. Returns false if it is neither an IPv4 nor an IPv6 address.
 bool from_socket_address(const sockaddr* from, NetAddress& address) {
     if (from == nullptr) return false;
     if (from->sa_family == AF_INET) {
@@ -58,7 +59,7 @@ bool from_socket_address(const sockaddr* from, NetAddress& address) {
 
 int prefix_of_mask(const sockaddr* mask, bool v6) {
     NetAddress bytes;
-    // A mask comes without a family on some kernels of old: it has its address's.
+    // Some old kernels return a mask without an address family. Its family is that of the address.
     if (mask == nullptr || !from_socket_address(mask, bytes)) return v6 ? 128 : 32;
     int ones = 0;
     for (const auto byte : bytes.bytes) ones += std::popcount(byte);
@@ -67,11 +68,11 @@ int prefix_of_mask(const sockaddr* mask, bool v6) {
 
 std::uint64_t leading_number(std::string_view text) {
     std::uint64_t number = 0;
-    std::from_chars(text.data(), text.data() + text.size(), number);  // "-1" and "" give 0: unknown
+    std::from_chars(text.data(), text.data() + text.size(), number);  // "-1" and "" give 0, which means unknown.
     return number;
 }
 
-/// The ports of the RDMA devices. What /sys does not tell stays unknown.
+/// Appends the ports of the RDMA devices. A property that /sys does not provide stays unknown.
 void append_rdma_ports(std::vector<Interface>& interfaces) {
     namespace fs = std::filesystem;
     constexpr std::uint64_t kMegabitsPerGigabit = 1000;
@@ -101,7 +102,7 @@ void append_rdma_ports(std::vector<Interface>& interfaces) {
     interfaces.insert(interfaces.end(), ports.begin(), ports.end());
 }
 
-/// Every interface with its addresses, for errors: "lo (127.0.0.1/8, loopback), eth0 (down)".
+/// Lists every interface with its addresses, for error messages: "lo (127.0.0.1/8, loopback), eth0 (down)".
 std::string describe_all(std::span<const Interface> interfaces) {
     if (interfaces.empty()) return "none";
     std::vector<std::string> all;
@@ -120,7 +121,7 @@ std::string describe_all(std::span<const Interface> interfaces) {
     return fmt::format("{}", fmt::join(all, ", "));
 }
 
-/// Why an interface cannot carry a job on this many hosts; empty when it can.
+/// Says why an interface cannot carry a job on this many hosts. Empty if it can.
 std::string unusable(const Interface& interface, int hosts) {
     if (!interface.up) return "it is down";
     if (!interface.running) return interface.rdma ? "its port is not active" : "it has no carrier";
@@ -134,7 +135,7 @@ bool only_link_local(const Interface& interface) {
                        [](const NetAddress& address) { return address.link_local(); });
 }
 
-/// Smaller is better; equal ones stay in the order of the list.
+/// The sort key of an interface. A smaller key is better; of two equal ones the earlier in the list wins.
 auto preference(const Interface& interface) {
     return std::tuple(virtual_bridge(interface), only_link_local(interface), ~interface.speed_megabits);
 }
@@ -145,7 +146,7 @@ const NetSetting::Pattern* first_match(const std::vector<NetSetting::Pattern>& p
     return found == patterns.end() ? nullptr : &*found;
 }
 
-/// Rule 4, for the interfaces whose verdict has no reason yet.
+/// Applies rule 4 to the interfaces whose verdict has no reason yet.
 void choose_automatically(std::span<const Interface> interfaces, int hosts, std::vector<Choice::Verdict>& verdicts) {
     const auto decide = [&](std::size_t i, bool chosen, std::string reason) {
         verdicts[i].chosen = chosen;
@@ -236,7 +237,7 @@ std::vector<Interface> list_interfaces() {
     std::vector<Interface> interfaces;
     for (const ifaddrs* entry = raw; entry != nullptr; entry = entry->ifa_next) {
         std::string name = entry->ifa_name;
-        name.resize(std::min(name.size(), name.find(':')));  // "eth0:1" is a label of an address of eth0
+        name.resize(std::min(name.size(), name.find(':')));  // In "eth0:1", the part after the colon is the label of an address of eth0.
         auto interface = std::find_if(interfaces.begin(), interfaces.end(), [&](const Interface& known) { return known.name == name; });
         if (interface == interfaces.end()) {
             Interface found;
@@ -283,7 +284,7 @@ NetSetting parse_net_setting(std::string_view text) {
         NetSetting::Pattern pattern;
         pattern.text = item;
         pattern.is_network = parse_network(item, pattern.network);
-        // No interface's name has a slash in it.
+        // A slash cannot be part of the name of an interface.
         if (!pattern.is_network && item.find('/') != std::string_view::npos) {
             refuse(fmt::format("{} is not a network", quote(item)));
         }
@@ -313,8 +314,8 @@ Choice choose_interfaces(std::span<const Interface> interfaces, std::string_view
         }
     }
 
-    bool matched = false;       // by what ROLLCALL_NET asks for, usable or not
-    bool only_loopback = true;  // of those matched
+    bool matched = false;       // Some interface matches ROLLCALL_NET, whether it is usable or not.
+    bool only_loopback = true;  // All interfaces that match are loopback.
     for (const auto& interface : interfaces) {
         auto& verdict = choice.verdicts.emplace_back();
         verdict.name = interface.name;

@@ -1,5 +1,5 @@
 /// \file
-/// Which kernel this process runs under, and in which of its namespaces.
+/// The kernel and the namespaces in which this process runs.
 #pragma once
 
 #include <cstdint>
@@ -7,15 +7,16 @@
 
 namespace rollcall::inline foundation {
 
-/// A new one for each boot of a kernel, 36 characters. Empty: the system does not tell.
+/// Returns a text of 36 characters, which the kernel makes anew at each boot. Empty if the system does not provide it.
 std::string boot_identity();
 
-/// The number of this process's namespace of a kind, as in /proc/self/ns ("pid", "user", "time"). 0: the system does not tell.
+/// Returns the number of this process's namespace of a kind. `kind` is a name in /proc/self/ns ("pid", "user", "time"). 0 if the system
+/// does not provide it.
 std::uint64_t namespace_number(const char* kind);
 
-/// Of which kernel, which host of it, which PID and user namespace, and which user this process is: processes with the same number can find
-/// each other in /proc. Hosts that are only namespaces of one kernel are told apart, for what is between them is to go over the network
-/// that they are there to show. 0: the system does not tell.
+/// Identifies the boot of the kernel, the host name, the PID namespace, the user namespace and the effective user of this process.
+/// Processes with the same number can find each other in /proc. Emulated hosts that share one kernel get different numbers, because data
+/// between them must take the network that they emulate. 0 if the system does not provide the information.
 std::uint64_t node_identity();
 
 }  // namespace rollcall::inline foundation

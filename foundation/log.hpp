@@ -6,8 +6,8 @@
 
 namespace rollcall::inline foundation {
 
-/// Makes the logger "rollcall" with this level (ROLLCALL_LOG), which writes to standard error, unless there is one: what the
-/// library has to say before that is not said. The default logger is the program's. Thread-safe.
+/// Creates the logger "rollcall" with this level (ROLLCALL_LOG), unless it exists. It writes to standard error. Messages of the library
+/// before this call are dropped. The default logger belongs to the program and is not changed. Thread-safe.
 void start_log(const std::string& level);
 
 }  // namespace rollcall::inline foundation

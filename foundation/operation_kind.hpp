@@ -1,5 +1,6 @@
 /// \file
-/// The kinds of operations, by number and by name. A leaf: the settings and everything above them take it from here.
+/// The kinds of operations, by number and by name. This header includes no other header of Rollcall. The settings and all rooms above use
+/// it.
 #pragma once
 
 #include <array>
@@ -9,7 +10,7 @@
 
 namespace rollcall::inline foundation {
 
-/// Travels in messages: a new one goes to the end.
+/// The numbers travel in messages, so a new kind must be added at the end.
 enum class OperationKind : std::uint8_t {
     point_to_point,
     broadcast,
@@ -41,7 +42,7 @@ enum class OperationKind : std::uint8_t {
 struct OperationName {
     OperationKind kind;
     std::string_view name;
-    /// The variable that sets its algorithm; empty: there is none to choose.
+    /// The environment variable that sets its algorithm. Empty if the operation has only one algorithm.
     std::string_view setting;
     bool is_between_groups = false;
 };
@@ -89,7 +90,7 @@ constexpr bool is_between_groups(OperationKind kind) noexcept {
     return index_of(kind) < kOperationKinds && kOperationNames[index_of(kind)].is_between_groups;
 }
 
-/// Also of a number that came in a message and is none of ours.
+/// Also accepts an unknown number that came in a message.
 constexpr std::string_view name(OperationKind kind) noexcept {
     return index_of(kind) < kOperationKinds ? kOperationNames[index_of(kind)].name : "an unknown operation";
 }

@@ -1,5 +1,5 @@
 /// \file
-/// Foreign text inside an error's one line.
+/// Prints foreign text inside one-line messages.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace rollcall::inline foundation {
 
-/// The text with its control characters written as \xNN, so that it cannot move a terminal's cursor or begin another line.
+/// Returns the text with its control characters written as \xNN, so that it cannot move a terminal's cursor or begin a new line.
 inline std::string printable(std::string_view text) {
     std::string shown;
     for (const char c : text) {
@@ -23,10 +23,10 @@ inline std::string printable(std::string_view text) {
     return shown;
 }
 
-/// The text in single quotes, printable, and with the end of a very long text left out, so that whatever a user or an environment
-/// holds, a message stays one readable line.
+/// Returns the text printable, in single quotes, and cut off if it is very long. So a message stays one readable line, whatever a user or
+/// an environment provides.
 inline std::string quote(std::string_view text) {
-    constexpr std::size_t kLongest = 120;  // longer than any sensible value, shorter than a terminal screen
+    constexpr std::size_t kLongest = 120;  // Longer than any sensible value, shorter than a terminal screen.
     return "'" + printable(text.substr(0, kLongest)) + (text.size() > kLongest ? "...'" : "'");
 }
 

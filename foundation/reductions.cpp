@@ -25,7 +25,7 @@ static_assert(kOperators.size() == static_cast<std::size_t>(Operator::function) 
 
 bool is_located(Operator operation) { return operation == Operator::minimum_location || operation == Operator::maximum_location; }
 
-// Of a number: 4 bits of operator (plus one), 1 of order; 11 of what is combined.
+// Layout of the number: 4 bits for the operator plus one, 1 bit for the order, and 11 bits for what is combined.
 constexpr int kOperatorBits = 4, kWhat = kOperatorBits + 1, kSizeBits = 10;
 constexpr std::uint32_t kLargestSize = (1 << kSizeBits) - 1;
 

@@ -1,5 +1,5 @@
 /// \file
-/// Reductions by number and by name. A leaf, as operation_kind.hpp: the calls that ranks compare are described with it.
+/// Reductions by number and by name. Calls that ranks compare are described with these numbers.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,22 @@
 
 namespace rollcall::inline foundation {
 
-/// The bytes of an element that the library knows. Of minimum_location and maximum_location: of a Located one.
+/// Returns the size in bytes of an element of a type that the library knows. For minimum_location and maximum_location it is the size of a
+/// Located element.
 std::uint32_t element_bytes(Operator operation, ElementType type) noexcept;
 
-/// Empty, or a sentence about what is wrong with it: an operator that is not defined for the type, a function that is not there.
+/// Returns a sentence that says what is wrong with the reduction, for example that the operator is not defined for the type, or that the
+/// function is missing. Empty if nothing is wrong.
 std::string what_is_wrong(const Reduction& reduction);
 
-/// What ranks compare of it, never 0: operator, element type (of a function: the size of its elements up to 1022 bytes, and whether it
-/// commutes), and by_rank.
+/// Returns the number that ranks compare; never 0. It contains the operator, the element type, and by_rank. For a function of the program
+/// it contains, in place of the type, the size of its elements (exact up to 1022 bytes) and whether it is commutative.
 std::uint16_t number_of(const Reduction& reduction) noexcept;
 
-/// The reduction of this number, as far as the number says: without the function of a program's own.
+/// Returns the reduction with this number. The function of a program is not part of the number and stays empty.
 Reduction reduction_of_number(std::uint16_t number) noexcept;
 
-/// "sum of float32"; "function of elements of 24 bytes, by rank"
+/// For example "sum of float32" or "function of elements of 24 bytes, by rank".
 std::string reduction_name(std::uint16_t number);
 
 }  // namespace rollcall::inline foundation

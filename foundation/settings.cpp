@@ -1,6 +1,6 @@
 /// \file
-/// One table says everything about a setting: its variable, where it is kept, what is allowed, and what it means.
-/// Reading, checking and describing are loops over that table.
+/// All facts about a setting are in one table: its variable, where it is stored, the allowed values, and its meaning. The code that reads,
+/// checks and describes settings loops over that table.
 #include "foundation/settings.hpp"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct Size {
     std::uint64_t least, most;
 };
 
-/// A plain number; `zero` says what 0 means.
+/// A plain number. `zero` says what 0 means.
 struct Count {
     std::uint64_t Settings::*member;
     std::uint64_t most;
@@ -44,27 +44,27 @@ struct Duration {
     Nanoseconds least;
 };
 
-/// One of a few words, kept as the word.
+/// One of several words, stored as a word.
 struct Word {
     std::string Settings::*member;
     std::span<const std::string_view> words;
 };
 
-/// One of a few words, kept as an enumerator: words[i] is the enumerator of value i.
+/// One of several words, stored as an enumerator: words[i] is the name of the enumerator with the value i.
 template <typename Enumeration>
 struct Mode {
     Enumeration Settings::*member;
     std::span<const std::string_view> words;
 };
 
-/// A text that somebody else knows how to check: `check` says whether it is good, or throws the complete Error.
+/// A text that another function checks: `check` returns whether the text is valid, or throws the complete Error.
 struct Text {
     std::string Settings::*member;
     bool (*check)(std::string_view);
     const char* allowed;
 };
 
-/// An algorithm of this operation, by its name. The runtime does not know the collectives: names are checked where an algorithm is
+/// The name of an algorithm of this operation. The runtime does not know the collectives, so the name is checked where an algorithm is
 /// selected.
 struct AlgorithmOf {
     OperationKind operation;
@@ -100,7 +100,7 @@ bool check_socket_path(std::string_view text) { return text.empty() || text.star
 
 bool check_path(std::string_view) { return true; }
 
-// In the order of the structure, but for the operations' algorithms.
+// The settings in the order of the structure, without the algorithms of the operations.
 constexpr std::array kFixedSettings = {
     Setting{"ROLLCALL_TRANSPORT", Word{&Settings::transport, kTransports},
             "how bytes move: by UCX, by libfabric, or (auto) by the first that works"},
@@ -111,9 +111,9 @@ constexpr std::array kFixedSettings = {
             "early data held for this process, at most; 0 = a sender waits until its data is asked for"},
     Setting{"ROLLCALL_LANDING_LONGEST", Size{&Settings::landing_longest, 0, kNoLimit},
             "longest message that is held early; a longer one waits at its sender, as over the eager limit of MPI; 0 = of any length"},
-    // The longest: an eager message is copied on both sides and held in full by the transport.
+    // The upper limit: an eager message is copied on both sides, and the transport holds it in full.
     Setting{"ROLLCALL_EAGER_BYTES", Size{&Settings::eager_bytes, 0, 1ull << 20}, "longest message sent along with its header"},
-    // The shortest: below a cache line a pipeline would only send headers.
+    // The lower limit: a pipeline of pieces below a cache line would send only headers.
     Setting{"ROLLCALL_SEGMENT_BYTES", Size{&Settings::segment_bytes, 64, kNoLimit}, "piece of a pipelined transfer"},
     Setting{"ROLLCALL_DECOUPLE", Word{&Settings::decouple, kAutoOrNo},
             "a rank's part in a collective call begins before its caller comes, and goes on after it has left, if auto"},
@@ -122,13 +122,13 @@ constexpr std::array kFixedSettings = {
     Setting{
         "ROLLCALL_SINGLE_COPY", Word{&Settings::single_copy, kSingleCopies},
         "a rank copies long messages straight out of the memory of a sender on its node; auto = when more ranks than cores share the node"},
-    // The most: more than that many slots per process is a mistake, not a board.
+    // The upper limit: more slots than this for each process can only be a mistake.
     Setting{"ROLLCALL_BOARD_SLOTS", Count{&Settings::board_slots, 1ull << 30, "automatic"}, "arrival slots, of all communicators together"},
     Setting{"ROLLCALL_PROGRESS", Mode<ProgressMode>{&Settings::progress, kProgressModes},
             "who drives transfers while the application computes: a background thread, or the host program"},
     Setting{"ROLLCALL_PROGRESS_BIND", Mode<ProgressBind>{&Settings::progress_bind, kProgressBinds},
             "where the background thread runs: on the application's core, or anywhere"},
-    // A shorter tick than this would be polling.
+    // The lower limit: a shorter tick would be the same as polling.
     Setting{"ROLLCALL_PROGRESS_TICK", Duration{&Settings::progress_tick, 10 * kMicrosecond},
             "time between two looks of the background thread"},
     Setting{"ROLLCALL_PROGRESS_QUIET", Duration{&Settings::progress_quiet, 0},
@@ -138,7 +138,7 @@ constexpr std::array kFixedSettings = {
     Setting{"ROLLCALL_YIELD", Word{&Settings::yield, kYields},
             "yield the core between empty polls; auto = when more ranks than cores share the node"},
     Setting{"ROLLCALL_TIMEOUT", Duration{&Settings::timeout, 0}, "deadline of every blocking call; 0 = none"},
-    // Sooner than this the question would be asked in calls that are merely slow.
+    // The lower limit: with a shorter time, calls that are only slow would send probes.
     Setting{"ROLLCALL_MISMATCH_PROBE", Duration{&Settings::mismatch_probe, 100 * kMicrosecond},
             "a call stuck for this long asks whom it waits for"},
     Setting{"ROLLCALL_LAUNCH_TIMEOUT", Duration{&Settings::launch_timeout, 0},
@@ -154,7 +154,7 @@ constexpr std::array kFixedSettings = {
     Setting{"ROLLCALL_LOG", Word{&Settings::log, kLogLevels}, "least severe message that is logged"},
 };
 
-/// Those, and one for each operation that has algorithms.
+/// All fixed settings, and one setting for each operation that has several algorithms.
 const std::vector<Setting>& all_settings() {
     static const std::vector<Setting> all = [] {
         std::vector<Setting> settings(kFixedSettings.begin(), kFixedSettings.end());
@@ -165,19 +165,19 @@ const std::vector<Setting>& all_settings() {
     return all;
 }
 
-/// Variables that tell a process its place (starters/directory.hpp): no settings.
+/// Variables that tell a process its place in the job (starters/directory.hpp). They are not settings.
 constexpr std::array<std::string_view, 4> kPlaces = {"ROLLCALL_RENDEZVOUS", "ROLLCALL_RANK", "ROLLCALL_SIZE", "ROLLCALL_JOB_ID"};
 
-/// Variables of others: the launcher's own and the tests'.
+/// Prefixes of variables that are read elsewhere: by the launcher and by the tests.
 constexpr std::array<std::string_view, 2> kForeign = {"ROLLCALL_BOOTSTRAP_", "ROLLCALL_TEST_"};
 
-/// What CMake, module systems and package managers set to say where Rollcall is installed.
+/// Variables that CMake, module systems and package managers set to say where Rollcall is installed.
 constexpr std::array<std::string_view, 5> kInstallation = {"ROLLCALL_ROOT", "ROLLCALL_DIR", "ROLLCALL_HOME", "ROLLCALL_PREFIX",
                                                            "ROLLCALL_VERSION"};
 
 constexpr std::string_view kPrefix = "ROLLCALL_";
 
-// What is allowed, in words, for errors and for `rollcall info`.
+// Describe the allowed values of a setting, for errors and for `rollcall info`.
 std::string allowed(const Size& size) {
     const auto form = "a size such as 123, 64Ki or 8MiB";
     if (size.least > 0 && size.most < kNoLimit) {
@@ -201,7 +201,7 @@ std::string allowed(const Mode<Enumeration>& mode) {
 std::string allowed(const Text& text) { return text.allowed; }
 std::string allowed(const AlgorithmOf&) { return "auto, or an algorithm that `rollcall info --algorithms` lists"; }
 
-// Reading: stores the value and returns true, or returns false, or throws Error, when it is not allowed.
+// Read a setting. Store the value and return true if the value is allowed. Otherwise return false, or throw Error.
 bool read(const Size& size, std::string_view text, Settings& settings) {
     const auto bytes = parse_bytes(text);
     settings.*size.member = bytes;
@@ -235,7 +235,7 @@ bool read(const AlgorithmOf& kind, std::string_view text, Settings& settings) {
     return !text.empty();
 }
 
-// Writing: the value as it may be set.
+// Write the value of a setting in the form in which it may be set.
 std::string write(const Size& size, const Settings& settings) { return format_bytes(settings.*size.member); }
 std::string write(const Count& count, const Settings& settings) { return fmt::to_string(settings.*count.member); }
 std::string write(const Duration& duration, const Settings& settings) { return exact_duration(settings.*duration.member); }
@@ -261,7 +261,7 @@ std::string meaning_of(const Setting& setting) {
                 fmt::format("{}={} is not allowed; allowed: {}", setting.variable, quote(value), allowed_of(setting)));
 }
 
-/// How many letters are to be changed, added, left out, or exchanged with their neighbour to make one text of the other.
+/// Returns the number of edits that turn one text into the other. An edit changes, adds or removes a letter, or exchanges two neighbours.
 std::size_t edits_between(std::string_view from, std::string_view to) {
     std::vector<std::vector<std::size_t>> edits(from.size() + 1, std::vector<std::size_t>(to.size() + 1));
     for (std::size_t i = 0; i <= from.size(); ++i) {
@@ -278,7 +278,8 @@ std::size_t edits_between(std::string_view from, std::string_view to) {
     return edits[from.size()][to.size()];
 }
 
-/// A short name is a word of its own when it differs by two letters (ROLLCALL_ROOT and ROLLCALL_PORT); a long one is misspelt.
+/// A name shorter than this counts as misspelt if it differs by one edit, because two edits may give another word (ROLLCALL_ROOT and
+/// ROLLCALL_PORT). A longer name counts as misspelt if it differs by up to two edits.
 constexpr std::size_t kLongName = 8;
 
 std::string in_capitals(std::string_view text) {
@@ -289,7 +290,7 @@ std::string in_capitals(std::string_view text) {
     return capitals;
 }
 
-/// What is wrong with a variable that is no setting. Throws where a setting was meant.
+/// Returns a warning about a variable that is not a setting. Throws Error{invalid_setting} if it is a misspelt setting.
 std::string judge_unknown(std::string_view variable) {
     const std::string capitals = in_capitals(variable);
     std::string_view nearest;
@@ -308,7 +309,7 @@ std::string judge_unknown(std::string_view variable) {
         throw Error(ErrorCode::invalid_setting,
                     fmt::format("{} is not a setting; did you mean {}? `rollcall info` lists the settings", quote(variable), nearest));
     }
-    // A name that goes on where this one ends, or of which a third differs, may have been meant.
+    // The user may have meant a setting whose name begins with this one, or one that differs in at most a third of the letters.
     for (const auto& setting : all_settings()) {
         if (own.size() > 2 && setting.variable.starts_with(capitals)) {
             nearest = setting.variable;
@@ -346,7 +347,8 @@ Settings Settings::from_environment() {
         try {
             good = std::visit([&](const auto& kind) { return read(kind, value, settings); }, setting->kind);
         } catch (const Error& error) {
-            // Sizes and durations: the setting's own list, which follows, says more than the parser's.
+            // The parser of sizes and durations has refused the value. The error thrown below says more, because it lists the allowed
+            // values of the setting.
             if (error.code() != ErrorCode::invalid_argument) throw;
         }
         if (!good) refuse_value(*setting, value);

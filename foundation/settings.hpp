@@ -1,5 +1,5 @@
 /// \file
-/// Every environment variable Rollcall reads, as one typed, documented structure.
+/// All environment variables that configure Rollcall, as one typed and documented structure.
 #pragma once
 
 #include <array>
@@ -14,42 +14,42 @@
 
 namespace rollcall::inline foundation {
 
-/// The transports, in the order in which `auto` tries them.
+/// The names of the transports, in the order in which `auto` tries them.
 inline constexpr std::array<std::string_view, 2> kTransportNames = {"ucx", "ofi"};
 
 enum class ProgressMode { thread, host };
 enum class ProgressBind { application, none };
 
-/// The settings of one process. Defaults are the values below; each can be set by the variable named beside it.
+/// The settings of one process. The defaults are the values below. The comment beside each member names the variable that sets it.
 struct Settings {
-    std::string transport = "ucx";  ///< ROLLCALL_TRANSPORT: one of kTransportNames, or auto: the first that works
-    std::string ofi_provider;       ///< ROLLCALL_OFI_PROVIDER: of libfabric; "" = shm within a host, the best there is between hosts
-    std::string net;                ///< ROLLCALL_NET: interfaces by name, CIDR, or ^exclusion; "" = automatic
+    std::string transport = "ucx";  ///< ROLLCALL_TRANSPORT: one of kTransportNames, or auto, which takes the first that works
+    std::string ofi_provider;  ///< ROLLCALL_OFI_PROVIDER: provider of libfabric; "" = shm within a host, the best there is between hosts
+    std::string net;           ///< ROLLCALL_NET: interfaces by name, CIDR, or ^exclusion; "" = automatic
     std::uint64_t landing_bytes =
         128ull << 20;  ///< ROLLCALL_LANDING_BYTES: early data held for this process, at most; the default holds sixteen messages of 8 MiB
     std::uint64_t landing_longest = 0;        ///< ROLLCALL_LANDING_LONGEST: longest message that is held; 0 = any
     std::uint64_t eager_bytes = 8192;         ///< ROLLCALL_EAGER_BYTES: longest message sent along with its header
     std::uint64_t segment_bytes = 128 << 10;  ///< ROLLCALL_SEGMENT_BYTES: piece of a pipelined transfer
     std::string node_memory = "auto";         ///< ROLLCALL_NODE_MEMORY: auto | no: ranks of a node share memory
-    std::string single_copy = "auto";  ///< ROLLCALL_SINGLE_COPY: auto | always | no: long messages of a node are read by their receivers
-    std::string decouple = "auto";     ///< ROLLCALL_DECOUPLE: auto | no: calls begin before their callers
+    std::string single_copy = "auto";  ///< ROLLCALL_SINGLE_COPY: auto | always | no: receivers read long messages of their node directly
+    std::string decouple = "auto";     ///< ROLLCALL_DECOUPLE: auto | no: parts of calls may begin before their callers
     std::uint64_t board_slots = 0;     ///< ROLLCALL_BOARD_SLOTS: arrival slots, all communicators; 0 = automatic
     ProgressMode progress = ProgressMode::thread;            ///< ROLLCALL_PROGRESS: thread | host
     ProgressBind progress_bind = ProgressBind::application;  ///< ROLLCALL_PROGRESS_BIND: application | none
-    Nanoseconds progress_tick = 500'000;                     ///< ROLLCALL_PROGRESS_TICK: between looks of the background thread
-    Nanoseconds progress_quiet = 2'000'000;                  ///< ROLLCALL_PROGRESS_QUIET: silence before it arms and sleeps
-    Nanoseconds spin = 100'000;                              ///< ROLLCALL_SPIN: a waiting caller polls this long before it sleeps, and
-                                                             ///< twenty times as long while nobody else wants its core
-    std::string yield = "auto";                              ///< ROLLCALL_YIELD: auto | always | never: yield between empty polls
-    Nanoseconds timeout = 0;                                 ///< ROLLCALL_TIMEOUT: deadline of every blocking call; 0 = none
-    Nanoseconds mismatch_probe = 50'000'000;                 ///< ROLLCALL_MISMATCH_PROBE: a call stuck this long asks whom it waits for
-    Nanoseconds launch_timeout = 60'000'000'000;             ///< ROLLCALL_LAUNCH_TIMEOUT: until all ranks have come; 0 = none
-    Nanoseconds heartbeat = 1'000'000'000;                   ///< ROLLCALL_HEARTBEAT: between hosts, outside the transport; 0 = none
-    Nanoseconds silence = 10'000'000'000;                    ///< ROLLCALL_SILENCE: a host not heard of for so long is lost; 0 = never
-    std::uint64_t port = 0;                                  ///< ROLLCALL_PORT: where rank 0 waits for the others; 0 = as the starter says
-    std::string key_file;                                    ///< ROLLCALL_KEY_FILE: "" = ~/.config/rollcall/key
-    std::string munge_socket;                                ///< ROLLCALL_MUNGE_SOCKET: where munged listens; "" = libmunge's default
-    std::string log = "warning";                             ///< ROLLCALL_LOG: debug | info | warning | error | off
+    Nanoseconds progress_tick = 500'000;                     ///< ROLLCALL_PROGRESS_TICK: time between two looks of the background thread
+    Nanoseconds progress_quiet = 2'000'000;       ///< ROLLCALL_PROGRESS_QUIET: time without events before the background thread sleeps
+    Nanoseconds spin = 100'000;                   ///< ROLLCALL_SPIN: a waiting caller polls this long before it sleeps, and
+                                                  ///< twenty times as long while nobody else wants its core
+    std::string yield = "auto";                   ///< ROLLCALL_YIELD: auto | always | never: yield between empty polls
+    Nanoseconds timeout = 0;                      ///< ROLLCALL_TIMEOUT: deadline of every blocking call; 0 = none
+    Nanoseconds mismatch_probe = 50'000'000;      ///< ROLLCALL_MISMATCH_PROBE: a call stuck this long asks the ranks that it waits for
+    Nanoseconds launch_timeout = 60'000'000'000;  ///< ROLLCALL_LAUNCH_TIMEOUT: how long to wait until all ranks have come; 0 = no limit
+    Nanoseconds heartbeat = 1'000'000'000;  ///< ROLLCALL_HEARTBEAT: interval of heartbeats between hosts, outside the transport; 0 = none
+    Nanoseconds silence = 10'000'000'000;   ///< ROLLCALL_SILENCE: a host that is silent this long counts as lost; 0 = never
+    std::uint64_t port = 0;                 ///< ROLLCALL_PORT: port on which rank 0 waits for the others; 0 = as the starter says
+    std::string key_file;                   ///< ROLLCALL_KEY_FILE: "" = ~/.config/rollcall/key
+    std::string munge_socket;               ///< ROLLCALL_MUNGE_SOCKET: where munged listens; "" = libmunge's default
+    std::string log = "warning";            ///< ROLLCALL_LOG: debug | info | warning | error | off
     /// ROLLCALL_BROADCAST and so on (kOperationNames): the algorithm of each kind of operation.
     std::array<std::string, kOperationKinds> algorithms = [] {
         std::array<std::string, kOperationKinds> all;
@@ -57,13 +57,14 @@ struct Settings {
         return all;
     }();
 
-    /// A sentence for each variable that begins with ROLLCALL_ and is no setting: such variables are ignored. One process of a job
-    /// logs them.
+    /// One sentence for each variable that begins with ROLLCALL_, is not a setting, and is therefore ignored. One process of a job logs
+    /// them.
     std::vector<std::string> warnings;
 
-    /// Reads the environment. Throws Error{invalid_setting}, in one line that says what is allowed, for a wrong value and for
-    /// a variable whose name is a misspelt setting. Other unknown names are in `warnings`. The names ROLLCALL_BOOTSTRAP_* (the
-    /// launcher's own), ROLLCALL_TEST_* (the tests') and ROLLCALL_ROOT and the like (where Rollcall is installed) are passed over.
+    /// Reads the environment. Throws Error{invalid_setting}, with one line that lists the allowed values, for a value that is not allowed.
+    /// Throws the same error for a variable whose name is a misspelt setting. Other unknown names are reported in `warnings`. Some names
+    /// are skipped: ROLLCALL_BOOTSTRAP_* (the launcher's own), ROLLCALL_TEST_* (those of the tests), and ROLLCALL_ROOT and similar ones
+    /// (where Rollcall is installed).
     static Settings from_environment();
 };
 
@@ -72,7 +73,7 @@ struct SettingRow {
     std::string variable, value, source, allowed, meaning;  ///< source: "default" or "environment"
 };
 
-/// All settings with their values and where they came from, in the order of the structure.
+/// Returns all settings with their values and the source of each value, in the order of the structure.
 std::vector<SettingRow> describe(const Settings& settings);
 
 }  // namespace rollcall::inline foundation

@@ -1,12 +1,13 @@
 /// \file
-/// Threads that leave signals to others.
+/// Keeps signals away from the library's own threads.
 #pragma once
 
 #include <signal.h>
 
 namespace rollcall::inline foundation {
 
-/// Threads that are made while it exists get no signals: those are for the program's own threads.
+/// Blocks all signals in the calling thread while it exists. Threads made in this time inherit the mask, so that signals go to the threads
+/// of the program.
 class SignalsBlocked {
   public:
     SignalsBlocked() {

@@ -1,6 +1,6 @@
 /// \file
-/// Sizes and durations as people write them. Both are exact: a text that does not name a whole number of bytes or
-/// nanoseconds is refused rather than rounded, so "1.5Ki" and "1e3" are not sizes, while "1.5s" is a duration.
+/// Sizes and durations in the form in which people write them. Both are exact. A text that does not give a whole number of bytes or
+/// nanoseconds is refused and not rounded. Therefore "1.5Ki" and "1e3" are not sizes, while "1.5s" is a duration.
 #include "foundation/units.hpp"
 
 #include <array>
@@ -20,7 +20,7 @@ struct Unit {
     std::uint64_t factor;
 };
 
-// Binary units before decimal ones: where both give a text of the same length, the binary one is written.
+// Binary units come before decimal ones. If both give a text of the same length, format_bytes() writes the binary unit.
 constexpr std::array kSizeUnits = {
     Unit{"", 1},      Unit{"Ki", 1ull << 10}, Unit{"Mi", 1ull << 20},   Unit{"Gi", 1ull << 30},      Unit{"Ti", 1ull << 40},
     Unit{"k", 1'000}, Unit{"M", 1'000'000},   Unit{"G", 1'000'000'000}, Unit{"T", 1'000'000'000'000}};
@@ -42,7 +42,7 @@ constexpr std::array kTimeUnits = {Unit{"ns", 1},         Unit{"us", 1'000},    
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Takes the digits at the front of `text` off it.
+/// Removes the leading digits from `text` and returns them.
 std::string_view take_digits(std::string_view& text) {
     std::size_t length = 0;
     while (length < text.size() && is_digit(text[length])) ++length;
@@ -51,7 +51,7 @@ std::string_view take_digits(std::string_view& text) {
     return digits;
 }
 
-/// False when the sum or the product does not fit.
+/// Adds a * b to `sum`. Returns false if the product or the sum does not fit.
 bool add_times(std::uint64_t& sum, std::uint64_t a, std::uint64_t b) {
     std::uint64_t product = 0;
     return !__builtin_mul_overflow(a, b, &product) && !__builtin_add_overflow(sum, product, &sum);
@@ -109,7 +109,7 @@ Nanoseconds parse_duration(std::string_view text) {
         if (rest != unit.name) continue;
         std::uint64_t nanoseconds = 0;
         bool fits = add_times(nanoseconds, number, unit.factor);
-        std::uint64_t place = unit.factor;  // what one more digit counts, as long as that is whole
+        std::uint64_t place = unit.factor;  // The value of the next digit in nanoseconds, as long as that is a whole number.
         for (const char digit : fraction) {
             if (place % 10 != 0 && digit != '0') refuse_duration(text, "is a duration finer than a nanosecond");
             place /= 10;
@@ -156,13 +156,13 @@ std::string format_duration(double seconds) {
     if (seconds == 0) return "0 s";
     for (const auto& scale : kScales) {
         const double value = std::abs(seconds) / scale.unit;
-        // 999.5 and more would be written with four digits: the next unit's turn.
+        // A value of 999.5 or more would need four digits. The next unit is used instead.
         if (value >= 999.5 && &scale != &kScales.back()) continue;
-        // 9.995 rounds to 10.0 and 99.95 to 100: the number of decimals follows the rounded value.
+        // 9.995 is rounded to 10.0, and 99.95 to 100. So the number of decimals depends on the rounded value.
         const int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
         return fmt::format("{}{:.{}f} {}", seconds < 0 ? "-" : "", value, decimals, scale.name);
     }
-    return {};  // not reached: the last scale takes everything
+    return {};  // Not reached: the last scale accepts every value.
 }
 
 }  // namespace rollcall::inline foundation

@@ -1,5 +1,5 @@
 /// \file
-/// Sizes and durations as people write them.
+/// Sizes and durations in the form in which people write them.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 namespace rollcall::inline foundation {
 
-/// "64Ki", "8Mi", "1k", "123" to bytes (Ki, Mi, Gi, Ti binary; k, M, G, T decimal; an optional trailing B). Throws Error{invalid_argument}
-/// naming the text.
+/// Parses a size in bytes: "64Ki", "8Mi", "1k", "123". Ki, Mi, Gi and Ti are binary units; k, M, G and T are decimal ones; a trailing B is
+/// optional. Throws Error{invalid_argument} that names the text.
 std::uint64_t parse_bytes(std::string_view text);
-/// "50ms", "1.5s", "20us", "100ns", "2min", "0" to nanoseconds. Throws Error{invalid_argument} naming the text.
+/// Parses a duration into nanoseconds: "50ms", "1.5s", "20us", "100ns", "2min", "0". Throws Error{invalid_argument} that names the text.
 Nanoseconds parse_duration(std::string_view text);
-/// The shortest exact text of a size: 65536 is "64Ki".
+/// Returns the shortest exact text of a size. For example, 65536 gives "64Ki".
 std::string format_bytes(std::uint64_t bytes);
-/// A duration as parse_duration() reads it: 1500000 is "1500us".
+/// Returns a duration in a form that parse_duration() reads. For example, 1500000 gives "1500us".
 std::string exact_duration(Nanoseconds duration);
-/// Three significant digits with a unit: "12.3 us".
+/// Returns three significant digits and a unit, for example "12.3 us".
 std::string format_duration(double seconds);
 
 }  // namespace rollcall::inline foundation

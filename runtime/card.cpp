@@ -11,7 +11,7 @@
 namespace rollcall::runtime {
 namespace {
 
-// Grows with every change of what follows it.
+// Must be increased with every change of the layout that follows it.
 constexpr std::uint32_t kCardVersion = 6;
 
 class Writer {
@@ -35,7 +35,7 @@ class Writer {
     std::vector<std::byte> written_;
 };
 
-// After the first piece that is not there everything is empty, and ended() is false.
+// Reads a card piece by piece. Once a piece is missing, every later piece is empty, and ended() returns false.
 class Reader {
   public:
     explicit Reader(std::span<const std::byte> rest) : rest_(rest) {}

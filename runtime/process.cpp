@@ -17,20 +17,20 @@
 namespace rollcall::runtime {
 namespace {
 
-// How long leaving may take when nobody has died: then connections are closed by force.
+// Limit for leaving the job when no rank has died. After this time the connections are closed by force.
 constexpr Timeout kLeaveTimeout = std::chrono::seconds(10);
 constexpr std::chrono::microseconds kBetweenLooks(50);
-// Automatic number of arrival slots: a job's ranks in this many communicators of full size, or at least this many slots.
+// The automatic number of arrival slots: enough for this many communicators of the size of the job, but at least kLeastSlots.
 constexpr std::uint64_t kCommunicatorsWithSlots = 16;
 constexpr std::uint64_t kLeastSlots = 4096;
 
-// By the logger that start_log() makes.
+// Writes to the logger that start_log() makes, if there is one.
 template <class... Values>
 void log(spdlog::level::level_enum level, fmt::format_string<Values...> format, Values&&... values) {
     if (const auto logger = spdlog::get("rollcall")) logger->log(level, "{}", fmt::format(format, std::forward<Values>(values)...));
 }
 
-// What the transports are told: which interfaces this job uses, and how they are reached.
+// The options of the transports: which interfaces this job uses, and how they are reached.
 transport::TransportOptions transport_options(const Settings& settings, const bootstrap::Place& place) {
     transport::TransportOptions options;
     options.rank = place.rank;
@@ -154,7 +154,7 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
                         static_cast<int>(rank));
         check_transports(mine, place.rank, *card, static_cast<int>(rank));
         hosts[rank] = card->host;
-        // Hosts with one clock are containers of one kernel: their ranks share its CPUs, whatever they are called.
+        // Hosts with one clock are containers of one kernel. Their ranks share its CPUs, even if the containers have different host names.
         if (hosts[rank] == place.host || card->clock == mine.clock) neighbours.push_back(parse_cpus(card->cpus));
         hosts_.push_back(first_on.try_emplace(hosts[rank], static_cast<int>(rank)).first->second);
         memory_.push_back(card->addresses.front().shares_memory ? hosts_.back() : -1);
@@ -169,7 +169,7 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
     engine_->set_hosts(std::move(hosts));
     engine_->set_signs_of_life(lifelines_.get());
     for (std::size_t i = 0; i < transports_.size(); ++i) transports_[i]->connect(addresses[i], cards.storage());
-    // Where each rank has a core, two copies by two of them at the same time are faster than one.
+    // If each rank has a core of its own, it is faster to copy twice, because the two ranks copy at the same time.
     if (single_copy_ && (settings_.single_copy == "always" || oversubscribed(neighbours))) single_copy_->meet(memories);
 
     auto world = std::make_shared<Group>();
@@ -247,8 +247,8 @@ void Process::finalize() {
     if (!failure && place().size > 1) {
         try {
             deliver_what_is_left();
-            // Nobody closes a connection before all have ended their operations, and nobody stops progressing before all
-            // have closed: over tcp a close needs the other side.
+            // A rank closes its connections only after all ranks have ended their operations. It drives progress until all ranks have
+            // closed their connections, because over TCP a close needs the other side.
             bootstrap_->barrier(meanwhile, settings_.timeout ? Timeout(settings_.timeout) : kForever);
             lane_->as_owner([&](Engine& engine) { engine.expect_departures(); });
             lane_->stop_background();
@@ -268,12 +268,13 @@ void Process::finalize() {
         if (mismatch) throw Error(*mismatch);
         return;
     }
-    // Not left in good order: whoever still waits for this rank is to be told that it went.
+    // This rank did not leave in good order. So bootstrap_->leave() is not called, and ranks that still wait for this one learn that it
+    // went.
     throw Error(failure->code(), fmt::format("Job::finalize() did not bring all ranks together: {}", failure->what()),
                 failure->failed_rank());
 }
 
-// What calls have handed over, and what this rank passes on for others.
+// Waits until the data has left that calls have handed over, and the data that this rank passes on for others.
 void Process::deliver_what_is_left() {
     const Nanoseconds limit = settings_.timeout ? deadline_after(Timeout(settings_.timeout)) : kNever;
     for (;;) {

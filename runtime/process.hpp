@@ -1,5 +1,5 @@
 /// \file
-/// What one process of a job is: its place, its transports, its lane, and its arrival slots.
+/// One process of a job: its place, its transports, its lane and its arrival slots.
 #pragma once
 
 #include <atomic>
@@ -26,14 +26,14 @@
 
 namespace rollcall::runtime {
 
-/// How many arrival slots a process of a job of this size has.
+/// The number of arrival slots that a process has in a job of this size.
 std::uint64_t slots_of(const Settings& settings, int size);
 
-/// Arrival slots of a board, given to communicators as ranges. Any thread.
+/// Allocates ranges of a board's arrival slots to communicators. Any thread may call it.
 class SlotAllocator {
   public:
     explicit SlotAllocator(std::uint64_t slots) : slots_(slots) {}
-    /// The first of `count` free slots, or kNoSlots.
+    /// Returns the first of `count` consecutive free slots, or kNoSlots.
     std::uint64_t take(std::uint64_t count);
     void give_back(std::uint64_t first);
 
@@ -43,12 +43,12 @@ class SlotAllocator {
     };
     std::mutex mutex_;
     std::uint64_t slots_;
-    std::vector<Range> taken_;  ///< In order.
+    std::vector<Range> taken_;  ///< In ascending order.
 };
 
 class Process {
   public:
-    /// Joins the job: collective over it. Throws Error.
+    /// Joins the job. Collective over all ranks of the job. Throws Error.
     Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings settings, AlgorithmName algorithm_name,
             FindPartAlone find_part_alone);
     ~Process();
@@ -58,40 +58,46 @@ class Process {
     const bootstrap::Place& place() const { return bootstrap_->place(); }
     bootstrap::Bootstrap& bootstrap() { return *bootstrap_; }
     const Settings& settings() const { return settings_; }
-    /// Whether parts of collective calls begin before their callers and go on after them (ROLLCALL_DECOUPLE). It takes landing memory.
+    /// Whether a rank's part in a collective call may begin before its caller comes and go on after its caller has left
+    /// (ROLLCALL_DECOUPLE). This needs landing memory.
     bool decouples() const noexcept { return settings_.decouple != "no" && settings_.landing_bytes > 0; }
-    /// The transport that messages go over.
+    /// The transport that carries messages.
     transport::Transport& transport() { return *transports_.front(); }
     Engine& engine() { return *engine_; }
     Lane& lane() { return *lane_; }
     SlotAllocator& slots() { return slots_; }
-    /// Job time: the clock of rank 0, once it was synchronised with.
+    /// Job time: the clock of rank 0, once the ranks have synchronised with it.
     const std::shared_ptr<CommonClock>& clock() const { return clock_; }
-    /// The host of each rank of the job, as a number: ranks with the same one share their clock.
+    /// The host of each rank of the job, as a number. Ranks with the same number share a clock.
     const std::vector<int>& clock_hosts() const { return clock_hosts_; }
-    /// By rank of the job: the first rank on the same host.
+    /// For each rank of the job: the first rank on the same host.
     const std::vector<int>& hosts() const { return hosts_; }
     /// The group of all ranks of the job.
     std::shared_ptr<const Group> world() const { return world_; }
-    /// Whether all of a group are on one host and can write each other's boards directly. The same on all of them.
+    /// Whether all members of the group are on one host and can write each other's boards directly. All members get the same answer.
     bool share_boards(const Group& group) const;
-    /// Whether all of a group have node memory in common; one rank alone needs none. The same on all of them.
+    /// Whether all members of the group have node memory in common. A group of one rank needs none. All members get the same answer.
     bool share_node(const Group& group) const { return group.size == 1 || (node_ && node_->holds(group)); }
-    /// "rank 3 on host a"
+    /// For example "rank 3 on host a".
     std::string name_of(int world_rank) const { return engine_->name_of(world_rank); }
 
-    /// Leaves in good order: all ranks come together, connections are closed. Collective. Throws Error{timeout, bootstrap} when they
-    /// do not, Error{peer_failed} where a rank died: that job is left at once. Also then it is left. Only the first call does anything.
+    /// Leaves the job in good order: waits for all ranks, then closes the connections. Collective. The job is left also when it throws.
+    /// Only the first call does anything. Throws:
+    /// - Error{timeout} or Error{bootstrap} if the ranks do not come together.
+    /// - Error{peer_failed} if a rank died. If the death is known at the beginning of the call, it does not wait.
+    /// - The Error of a mismatch between calls of which no caller here was told. The job is left in good order before it is thrown.
+    /// - Error{state} in a forked child.
     void finalize();
     bool finalized() const { return finalized_.load(std::memory_order_relaxed); }
-    /// This is a child that the rank has forked: lane, transport and bootstrap are the rank's, and must not be touched.
+    /// Whether this process is a child that the rank has forked. The lane, the transport and the bootstrap belong to the rank, and the
+    /// child must not touch them.
     bool forked() const { return forks_so_far != forks_at_birth_; }
-    /// Throws Error{state} in such a child, whose calls would be taken for the rank's.
+    /// Throws Error{state} in a forked child, because its calls would be mistaken for those of the rank.
     void check_not_forked() const {
         if (forked()) [[unlikely]]
             refuse_child();
     }
-    /// Throws Error{state} in such a child, and after finalize().
+    /// Throws Error{state} in a forked child, and after finalize().
     void check_usable() const {
         check_not_forked();
         if (finalized()) [[unlikely]]
@@ -101,10 +107,10 @@ class Process {
   private:
     static constexpr std::uint32_t kWorldId = 1;
 
-    /// Maps the memory of this rank's node, if there are others on it that can share it.
+    /// Maps the memory of this rank's node, if other ranks of the node can share it.
     void share_memory(const std::vector<node::Handle>& handles, const std::vector<std::string>& hosts);
     void make_transport(const transport::TransportOptions& options);
-    /// Transport::close() of all of them.
+    /// Calls Transport::close() on all transports.
     void deliver_what_is_left();
     bool close_transports();
     void progress_transports();
@@ -115,19 +121,19 @@ class Process {
     std::unique_ptr<bootstrap::Bootstrap> bootstrap_;
     SlotAllocator slots_;
     std::vector<std::unique_ptr<transport::Transport>> transports_;
-    transport::SingleCopy* single_copy_ = nullptr;  ///< The first of them, or null.
+    transport::SingleCopy* single_copy_ = nullptr;  ///< The first transport, if it is a SingleCopy, or null.
     transport::RealMachine machine_;
     FrameArena arena_;
-    std::unique_ptr<Lifelines> lifelines_;  ///< Null: the job is on one host, or silence is never a loss.
+    std::unique_ptr<Lifelines> lifelines_;  ///< Null: the job is on one host, or a silent host never counts as lost.
     std::unique_ptr<Engine> engine_;
     std::unique_ptr<node::Segment> segment_;
-    std::unique_ptr<node::NodeMemory> node_;                                         ///< Null: none is shared.
+    std::unique_ptr<node::NodeMemory> node_;                                         ///< Null: no memory is shared.
     std::string node_memory_in_words_ = "none, because no other rank can share it";  ///< For the log.
-    std::string single_copy_in_words_ = "no other rank on this host";                ///< The same.
+    std::string single_copy_in_words_ = "no other rank on this host";                ///< For the log.
     std::unique_ptr<Lane> lane_;
     std::shared_ptr<const Group> world_;
     std::vector<int> hosts_;
-    std::vector<int> memory_;  ///< By rank: the first rank with which it shares memory; -1: it shares none.
+    std::vector<int> memory_;  ///< For each rank: the first rank with which it shares memory; -1: it shares none.
     std::shared_ptr<CommonClock> clock_;
     std::vector<int> clock_hosts_;
     std::uint32_t forks_at_birth_ = forks_so_far;

@@ -22,7 +22,7 @@ struct Overload : Functions... {
 template <typename... Functions>
 Overload(Functions...) -> Overload<Functions...>;
 
-/// A number that reads back as itself; empty when there is none.
+/// Returns the number as a text that can be read back exactly, or an empty text if the number is not finite.
 std::string exact(double number) { return std::isfinite(number) ? fmt::format("{}", number) : std::string(); }
 
 std::string short_size(std::uint64_t bytes) {
@@ -32,7 +32,7 @@ std::string short_size(std::uint64_t bytes) {
     constexpr double kStep = 1024;
     double value = static_cast<double>(bytes);
     std::size_t unit = 0;
-    // 1023.95 would be written as 1024.0: the next unit's turn.
+    // 1023.95 would be printed as 1024.0. The next unit is used instead.
     while (value >= kStep - 0.05 && unit + 1 < kUnits.size()) {
         value /= kStep;
         ++unit;
@@ -94,7 +94,7 @@ Json as_json(const Value& value) {
                       value.held());
 }
 
-/// Columns on a screen: code points, which is right for the few symbols printed here.
+/// The width in columns of a screen. Counts code points, which is right for the few symbols printed here.
 std::size_t width(std::string_view text) {
     return static_cast<std::size_t>(
         std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
@@ -121,7 +121,7 @@ Table::Table(std::ostream& out, Format format, std::vector<std::string> columns)
 Table::~Table() {
     try {
         finish();
-    } catch (...) {  // NOLINT: a destructor must not throw, and whoever wants to know calls finish()
+    } catch (...) {  // NOLINT: a destructor must not throw; a caller that needs the error calls finish()
     }
 }
 
@@ -184,7 +184,7 @@ void Table::add_csv(const std::vector<const Value*>& cells) {
 void Table::add_json(const Row& row) {
     Json object = Json::object();
     for (const auto& [column, value] : row) object[column] = as_json(value);
-    // Host names and variables may hold anything: bytes that are not UTF-8 are replaced, not refused.
+    // Host names and variables may contain any bytes. Bytes that are not UTF-8 are replaced, not refused.
     out_ << object.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
     out_.flush();
 }
@@ -194,7 +194,7 @@ void Table::write_text() {
     struct Column {
         std::size_t index;
         std::size_t width;
-        bool right;  ///< Numbers stand under each other by their last digit.
+        bool right;  ///< Numbers are aligned at their last digit.
     };
     std::vector<std::vector<std::string>> texts;
     for (const auto& row : text_rows_) {

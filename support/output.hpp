@@ -1,5 +1,5 @@
 /// \file
-/// Results as people and programs read them: rows of named values, written as an aligned table, as CSV, or as JSON.
+/// Prints results for people and programs: rows of named values, as an aligned table, as CSV, or as JSON.
 #pragma once
 
 #include <concepts>
@@ -22,29 +22,31 @@ namespace rollcall::output {
 
 enum class Format { text, csv, json };
 
-/// Adds --format text|csv|json to a command, stored in `format` (whose present value is the default).
+/// Adds --format text
+/// csv
+/// json to a command. The value is stored in `format`, whose present value is the default.
 usage::Option* add_format_option(usage::Command& command, Format& format);
 
-/// A duration. Text shows it with a unit; CSV and JSON give seconds.
+/// A duration. Text shows it with a unit. CSV and JSON contain seconds.
 struct Seconds {
     double seconds = 0;
     bool operator==(const Seconds&) const = default;
 };
 
-/// A size. Text shows it short ("64Ki", "23.5Gi": exact where that is short); CSV and JSON give bytes.
+/// A size. Text shows it in short form ("64Ki", "23.5Gi"), which is exact if the exact form is short. CSV and JSON contain bytes.
 struct Bytes {
     std::uint64_t bytes = 0;
     bool operator==(const Bytes&) const = default;
 };
 
-/// A measured duration with its confidence interval, in seconds. JSON gives {"median", "low", "high"}; CSV makes three
-/// columns of it, NAME_median, NAME_low and NAME_high; text shows "12.3 us [12.0 us, 13.1 us]".
+/// A measured duration with its confidence interval, in seconds. JSON contains {"median", "low", "high"}. CSV has three columns for it:
+/// NAME_median, NAME_low and NAME_high. Text shows "12.3 us [12.0 us, 13.1 us]".
 struct Interval {
     double median = 0, low = 0, high = 0;
     bool operator==(const Interval&) const = default;
 };
 
-/// What stands in a cell: nothing, a truth value, a number, a text, a size, or a duration.
+/// The content of a table cell: nothing, a truth value, a number, a text, a size, or a duration.
 class Value {
   public:
     using Held = std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string, Bytes, Seconds, Interval>;
@@ -73,12 +75,12 @@ class Value {
     Held held_;
 };
 
-/// One row: its columns' names and values. A column that is left out is empty.
+/// One row: the names and values of its columns. A column that is missing is empty.
 using Row = std::vector<std::pair<std::string, Value>>;
 
-/// Writes rows as they come. CSV (RFC 4180 quoting) and JSON (one object per row and line) are written at once; text is
-/// aligned, so it is written by finish() or the destructor. The columns and their order are those given here, or those
-/// of the first row; a row with another column throws std::invalid_argument in every format. Not for several threads.
+/// Writes rows as they come. CSV (quoted by RFC 4180) and JSON (one object for each row, on a line) are written at once. Text is aligned,
+/// so finish() or the destructor writes it. The columns and their order are those given to the constructor, or those of the first row. In
+/// every format, a row with another column throws std::invalid_argument. Not thread-safe.
 class Table {
   public:
     Table(std::ostream& out, Format format, std::vector<std::string> columns = {});
@@ -87,8 +89,8 @@ class Table {
     Table& operator=(const Table&) = delete;
 
     void add(const Row& row);
-    /// Writes what has not been written. Text leaves out the columns that are empty in every row; a table without rows
-    /// writes nothing (CSV: its header, when the columns were given). Later rows begin a new table.
+    /// Writes the rows that have not been written. Text leaves out the columns that are empty in every row. A table without rows writes
+    /// nothing, except that CSV writes its header if the columns were given. Later rows begin a new table.
     void finish();
 
   private:
@@ -100,7 +102,7 @@ class Table {
     std::ostream& out_;
     Format format_;
     std::vector<std::string> columns_;
-    std::vector<bool> interval_;  ///< CSV: whether a column is three.
+    std::vector<bool> interval_;  ///< CSV: whether a column is written as three columns.
     std::vector<std::vector<Value>> text_rows_;
     bool header_written_ = false;
 };

@@ -13,7 +13,7 @@
 namespace rollcall::usage {
 namespace {
 
-/// The innermost subcommand that was named.
+/// Returns the innermost subcommand that the user named.
 const CLI::App& innermost(const CLI::App& root) {
     const CLI::App* command = &root;
     for (auto named = root.get_subcommands(); !named.empty(); named = command->get_subcommands()) command = named.back();
@@ -40,12 +40,12 @@ std::string options(const CLI::App& command) {
     return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// What is wrong with the words `root` was called with, and what is allowed instead; `error` is what parsing threw.
+/// Says what is wrong with the arguments of `root`, and what is allowed instead. `error` is what the parser threw.
 std::string describe(const CLI::App& root, const CLI::ParseError& error) {
     const auto& command = innermost(root);
     const bool has_subcommands = !subcommands(command).empty();
     const bool takes_anything = command.get_prefix_command() || command.get_allow_extras();
-    // A word nobody knows is told first: whatever else is missing may only be missing because of it.
+    // An unknown word is reported first, because other words may only seem to be missing on account of it.
     if (const auto unknown = command.remaining(); !unknown.empty() && !takes_anything) {
         const auto& word = unknown.front();
         if (word.starts_with('-')) {
@@ -68,13 +68,13 @@ std::string describe(const CLI::App& root, const CLI::ParseError& error) {
         return fmt::format("{} of `{}` is given without a value (`{} --help` says what it takes)", what.substr(0, what.find(':')),
                            full_name(command), full_name(command));
     }
-    // A check of ours has said what is allowed; CLI11's own sentences have not.
+    // The checks of this file say what is allowed. CLI11's own messages do not.
     const bool complete = what.find("allowed: ") != std::string::npos;
     return complete ? what : fmt::format("{} (`{} --help` says what is allowed)", what, full_name(command));
 }
 
-/// A word that is there and empty comes from a variable that is not set: to go on as if the option had not been given would do something
-/// else than was meant.
+/// Refuses an empty value. An empty word comes from a variable that is not set. Continuing as if the option were absent would do something
+/// else than the user meant.
 CLI::Option* not_empty(CLI::Option* option) {
     return option->check(CLI::Validator(
         [](const std::string& word) { return word.empty() ? "its value is empty; allowed: a value, or to leave the option out" : ""; }, "",
@@ -120,7 +120,7 @@ Option* Option::take_last() {
 
 struct Command::State {
     CLI::App* app;
-    std::unique_ptr<CLI::App> own = nullptr;  ///< Of the outermost command; it owns those of its subcommands.
+    std::unique_ptr<CLI::App> own = nullptr;  ///< Set for the outermost command. It owns the objects of its subcommands.
     std::deque<Option> options = {};
     std::deque<std::unique_ptr<Command>> subcommands = {};
 
@@ -209,7 +209,7 @@ void Command::parse(int argc, const char* const* argv) {
 }
 
 void Command::parse(std::vector<std::string> words) {
-    std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
+    std::reverse(words.begin(), words.end());  // CLI11 takes the words from the back.
     guarded([&] { state_->app->parse(std::move(words)); });
 }
 

@@ -43,7 +43,7 @@ constexpr std::array kRows = {
 };
 static_assert(kRows.size() == kTransportNames.size(), "each transport has a name and a row");
 
-// The first that works here.
+// Makes the first transport that works on this host.
 std::unique_ptr<Transport> make_first(const TransportOptions& options) {
     std::string reasons;
     for (const Row& row : kRows) {

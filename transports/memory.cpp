@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kHugePage = HugeAllocator<char>::kHugePage;
 
-// Whole huge pages: the kernel gives a huge page only where all of it is mapped.
+// Rounds up to whole huge pages, because the kernel gives a huge page only if all of it is mapped.
 std::uint64_t mapped_length(std::uint64_t bytes) noexcept {
     return bytes >= kHugePage ? (bytes + kHugePage - 1) / kHugePage * kHugePage : bytes;
 }

@@ -15,7 +15,7 @@
 namespace rollcall::transport {
 namespace {
 
-// 0: where Yama is not loaded.
+// Returns 0 if Yama is not loaded.
 int yama_scope() {
     std::ifstream file("/proc/sys/kernel/yama/ptrace_scope");
     int scope = 0;
@@ -45,7 +45,7 @@ std::string why_memory_cannot_be_read() {
         return fmt::format("the kernel forbids it (kernel.yama.ptrace_scope is {})", scope);
     if (::prctl(PR_GET_DUMPABLE) != 1) return "other processes may not look into this one (it is not dumpable)";
     if (node_identity() == 0) return "/proc does not tell of which kernel and namespaces this process is";
-    // A container's filter of system calls applies to a process's own memory, too.
+    // Tries to read this process's own memory. A container's filter of system calls refuses that as well, if it refuses the call.
     const std::uint64_t there = 1;
     std::uint64_t here = 0;
     if (!read_memory(::getpid(), reinterpret_cast<std::uint64_t>(&there), &here, sizeof here) || here != there)

@@ -17,23 +17,23 @@
 namespace rollcall::transport {
 namespace {
 
-// Offer::form of its own offers. Inner transports have small numbers.
+// The value of Offer::form for offers of this class. The forms of inner transports are small numbers.
 constexpr std::uint8_t kForm = 0x80;
 
 enum class Word : std::uint8_t {
-    offer,  // a message; the payload is an Announcement and the header of the message
-    taken,  // its bytes were read, or are not wanted
-    ask,    // "can you read my memory?"
-    can     // "I can."
+    offer,  // A message. The payload consists of an Announcement and the header of the message.
+    taken,  // The receiver has read the bytes, or does not want them.
+    ask,    // The question "can you read my memory?"
+    can     // The answer "I can".
 };
 
-// Header of all its words.
+// The header of every word.
 struct Heading {
     std::byte mark = kSingleCopyMark;
     Word word{};
     std::uint16_t reserved = 0;
     std::int32_t source = -1;
-    std::uint64_t record = 0;  // The number of the sender's record, and its stamp.
+    std::uint64_t record = 0;  // The number of the sender's record. The stamp that follows tells uses of a record apart.
     std::uint64_t stamp = 0;
 };
 
@@ -112,7 +112,7 @@ class Implementation final : public SingleCopy, private Sink {
             if (record.completion == &completion) {
                 record.completion = nullptr;
                 record.standing.store(0, std::memory_order_relaxed);
-                // Before the program writes into its buffer. The reader looks at the stamp after it has read the buffer.
+                // The fence comes before the program writes into its buffer. The reader checks the stamp after it has read the buffer.
                 std::atomic_thread_fence(std::memory_order_seq_cst);
                 return true;
             }
@@ -153,7 +153,7 @@ class Implementation final : public SingleCopy, private Sink {
     bool arm() override { return fetches_.empty() && inner_->arm(); }
 
     bool close() override {
-        // Who has been told where bytes are may still look.
+        // A peer that knows where bytes are may still read them.
         return fetches_.empty() && pending_records_ == 0 && inner_->close();
     }
 
@@ -182,13 +182,13 @@ class Implementation final : public SingleCopy, private Sink {
   private:
     struct Peer {
         SingleCopyHandle handle;
-        bool reads = false;  ///< It has said that it can read this process's memory.
+        bool reads = false;  ///< The peer has said that it can read this process's memory.
         bool gone = false;
     };
 
-    /// A message whose bytes wait here for their receiver.
+    /// A message whose bytes stay in this process until the receiver has read them.
     struct Record final : Completion {
-        /// The inner transport has the announcement no longer.
+        /// The inner transport no longer needs the announcement.
         void complete(Outcome) noexcept override {
             announced = true;
             owner->give_back(*this);
@@ -196,15 +196,15 @@ class Implementation final : public SingleCopy, private Sink {
         Implementation* owner = nullptr;
         std::uint64_t number = 0;
         int peer = -1;
-        Completion* completion = nullptr;         ///< Null: nobody waits for it any more.
-        std::atomic<std::uint64_t> standing = 0;  ///< The stamp, as long as its sender stands by it.
+        Completion* completion = nullptr;         ///< Null: no caller waits for it any more.
+        std::atomic<std::uint64_t> standing = 0;  ///< The stamp, as long as the sender stands by the message; else 0.
         std::uint64_t stamp = 0;
-        bool announced = true;  ///< Nothing reads `announcement`.
-        bool answered = true;   ///< Its receiver needs the bytes no longer.
+        bool announced = true;  ///< The inner transport no longer reads `announcement`.
+        bool answered = true;   ///< The receiver no longer needs the bytes.
         std::array<std::byte, sizeof(Announcement) + kMaximumHeader> announcement{};
     };
 
-    /// A message of another process.
+    /// A message that another process has announced.
     struct Offered {
         std::int32_t source;
         std::uint64_t record, stamp;
@@ -226,7 +226,7 @@ class Implementation final : public SingleCopy, private Sink {
 
     // --- sending -----------------------------------------------------------------------------------------------------------
 
-    // Apart from send(), which stays a jump into the inner transport for the short messages.
+    // Separate from send(), so that for short messages send() stays a jump into the inner transport.
     [[gnu::noinline]] Started send_with_words(int peer, std::span<const std::byte> header, ConstBytes payload, Path path,
                                               Completion& completion) {
         if (must_be_asked_[static_cast<std::size_t>(peer)]) {
@@ -241,7 +241,7 @@ class Implementation final : public SingleCopy, private Sink {
     void say(int peer, const Heading& heading) {
         std::array<std::byte, sizeof heading> bytes;
         std::memcpy(bytes.data(), &heading, sizeof heading);
-        inner_->send(peer, bytes, {}, Path::eager, ignored_);  // what fails is told by the loss of the peer
+        inner_->send(peer, bytes, {}, Path::eager, ignored_);  // A failure is not reported here, but as the loss of the peer.
     }
 
     Started announce(int peer, std::span<const std::byte> header, ConstBytes payload, Completion& completion) {
@@ -304,7 +304,7 @@ class Implementation final : public SingleCopy, private Sink {
         return happened + 1;
     }
 
-    /// Reads the next bytes. Nothing: there are more.
+    /// Reads the next bytes. Returns nothing if more bytes remain to be read.
     std::optional<Outcome> go_on(Fetch& fetch) {
         const Offered& from = *fetch.from;
         const std::int32_t process = peers_[static_cast<std::size_t>(from.source)].handle.process;
@@ -313,14 +313,14 @@ class Implementation final : public SingleCopy, private Sink {
             read_memory(process, from.where.address + fetch.read, static_cast<std::byte*>(fetch.into.data) + fetch.read, size);
         fetch.read += size;
         if (read && fetch.read < fetch.into.size) return std::nullopt;
-        std::atomic_thread_fence(std::memory_order_seq_cst);  // the stamp is read after the bytes
+        std::atomic_thread_fence(std::memory_order_seq_cst);  // Reads the stamp after the bytes.
         std::uint64_t standing = 0;
         if (!read_memory(process, from.where.stamp_address, &standing, sizeof standing)) return Outcome::failed;
         if (standing != from.stamp) return Outcome::withdrawn;
         return read ? Outcome::ok : Outcome::failed;
     }
 
-    /// A fetch has ended, or is given up.
+    /// Called when a fetch has ended or is given up.
     void end(const Fetch& fetch) {
         answer(*fetch.from);
         let_go(fetch.from);
@@ -388,8 +388,9 @@ class Implementation final : public SingleCopy, private Sink {
     bool readable_ = false;
     Sink* sink_ = nullptr;
     std::vector<Peer> peers_;
-    std::vector<char> must_be_asked_;  ///< Of each peer: whether it can read this process's memory. Short messages look here.
-    std::deque<Record> records_;       ///< They stay where they are: others read their stamps.
+    std::vector<char> must_be_asked_;  ///< For each peer: whether this process must still ask it if it can read this process's memory. Also
+                                       ///< checked for short messages.
+    std::deque<Record> records_;       ///< A deque, because the records must not move: other processes read their stamps.
     std::vector<Record*> free_;
     std::size_t pending_records_ = 0;
     std::uint64_t stamps_ = 0;
@@ -397,7 +398,7 @@ class Implementation final : public SingleCopy, private Sink {
     std::vector<Offered*> unused_;
     std::deque<Fetch> fetches_;
     Ignored ignored_;
-    std::unique_ptr<Transport> inner_;  ///< Ends first: it may still tell the records.
+    std::unique_ptr<Transport> inner_;  ///< Destroyed first, because its destructor may still complete records.
 };
 
 }  // namespace

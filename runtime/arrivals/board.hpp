@@ -1,5 +1,5 @@
 /// \file
-/// The arrivals board: memory each rank keeps for its peers, who write into it that they have arrived.
+/// The arrivals board: memory that each rank keeps for its peers. A peer writes into it that it has arrived at an operation.
 #pragma once
 
 #include <atomic>
@@ -12,17 +12,17 @@
 
 namespace rollcall::runtime {
 
-/// Stands for an arrival that has not been, and for a prediction that has not been made.
+/// The time of an arrival that has not happened, or of a prediction that has not been made.
 inline constexpr Nanoseconds kUnknownTime = -1;
 
-/// One rank's notice on another rank's board: written by one put, without a fence, and read while it may be being
-/// written. `check` ties the words together and to the communicator, so that a torn notice, or one that was meant for a
-/// communicator that had this slot before, is recognised as not there; what it overwrote is asked for (Engine::probe()). Times are the
-/// communicator's (CommonClock).
+/// One rank's notice on another rank's board. The writer writes it with one put and no fence, and the owner may read it at the same time.
+/// `check` covers the other words and the id of the communicator. Therefore a reader recognises a torn notice, and a notice for a
+/// communicator that had this slot earlier, and treats both as absent. If such a notice has overwritten another one, the reader asks the
+/// writer for what is lost (Engine::probe()). Times are in the time of the communicator (CommonClock).
 struct BoardSlot {
-    std::uint64_t sequence = 0;            ///< The latest operation of the communicator of which the writer tells; 0: none.
-    Nanoseconds arrival = kUnknownTime;    ///< When it arrived there, if it has. (At every earlier one it has.)
-    Nanoseconds predicted = kUnknownTime;  ///< When it expected or expects to arrive, if it has said so.
+    std::uint64_t sequence = 0;            ///< The latest operation of the communicator that the writer reports; 0: none.
+    Nanoseconds arrival = kUnknownTime;    ///< When the writer arrived there, if it has. It has arrived at every earlier operation.
+    Nanoseconds predicted = kUnknownTime;  ///< When the writer expected or expects to arrive, if it has said so.
     std::uint64_t check = 0;
 
     std::uint64_t expected_check(std::uint64_t communicator) const noexcept {
@@ -32,7 +32,7 @@ struct BoardSlot {
         return h ^ (h >> 31) ^ 1;
     }
     void seal(std::uint64_t communicator) noexcept { check = expected_check(communicator); }
-    /// Whether it says that the writer has arrived at this operation.
+    /// Whether the notice says that the writer has arrived at this operation.
     bool tells_of_arrival(std::uint64_t operation) const noexcept {
         return sequence > operation || (sequence == operation && arrival != kUnknownTime);
     }
@@ -40,12 +40,12 @@ struct BoardSlot {
 };
 static_assert(sizeof(BoardSlot) == 32);
 
-/// One rank's signal on another rank's board: in this operation, I have come so far that you may go on. Apart from its notice,
-/// because an arrival at an operation of any kind writes that one: a signal is written by operations that mean it only.
-/// There are two, for operations in turn (see Operation::turn()).
+/// One rank's signal on another rank's board. It says: "in this operation I have come far enough for you to go on". It is separate from the
+/// notice, because arrivals at operations of every kind write the notice, while only operations that use signals write a signal. There are
+/// two signals, and consecutive operations use them in turn (see Operation::turn()).
 struct Signal {
-    std::uint64_t sequence = 0;  ///< Of the operation; 0: none.
-    std::uint64_t check = 0;     ///< As that of a notice.
+    std::uint64_t sequence = 0;  ///< Sequence number of the operation; 0: none.
+    std::uint64_t check = 0;     ///< Has the same purpose as BoardSlot::check.
 
     std::uint64_t expected_check(std::uint64_t communicator) const noexcept {
         const std::uint64_t h = (sequence ^ (communicator << 1)) * 0x9e3779b97f4a7c15ull + communicator;
@@ -56,23 +56,23 @@ struct Signal {
 };
 static_assert(sizeof(Signal) == 16);
 
-/// The board begins with a head: whether its owner sleeps (and so must be nudged after a put that wakes nobody).
-/// Peers that share memory read it directly.
+/// Size of the head at the beginning of the board. The head says whether the board's owner sleeps. If it does, a peer whose put wakes
+/// nobody must send it a nudge as well. Peers that share memory with the owner read the head directly.
 inline constexpr std::size_t kBoardHead = 64;
-/// A notice and two signals: a cache line for each writer.
+/// A notice and two signals. Each writer has a cache line of its own.
 inline constexpr std::size_t kSlotBytes = 64;
 static_assert(sizeof(BoardSlot) + 2 * sizeof(Signal) == kSlotBytes);
 
 inline std::size_t board_bytes(std::uint64_t slots) noexcept { return kBoardHead + slots * kSlotBytes; }
 inline std::uint64_t slot_offset(std::uint64_t slot) noexcept { return kBoardHead + slot * kSlotBytes; }
-/// The slot that this byte of a board is in.
+/// The slot that contains this byte of a board.
 inline std::uint64_t slot_at(std::uint64_t offset) noexcept { return (offset - kBoardHead) / kSlotBytes; }
-/// `turn` counts the operations of a communicator that use signals.
+/// The offset of a signal on a board. `turn` counts those operations of a communicator that use signals.
 inline std::uint64_t signal_offset(std::uint64_t slot, std::uint64_t turn) noexcept {
     return slot_offset(slot) + sizeof(BoardSlot) + turn % 2 * sizeof(Signal);
 }
 
-/// Reads a slot that a peer may be writing. Relaxed: the notice carries no data but itself.
+/// Reads a slot that a peer may be writing. Relaxed, because a notice publishes no data other than itself.
 inline BoardSlot read_slot(std::span<std::byte> board, std::uint64_t slot) noexcept {
     auto* words = reinterpret_cast<std::uint64_t*>(board.data() + slot_offset(slot));
     std::uint64_t copy[4];
@@ -82,24 +82,24 @@ inline BoardSlot read_slot(std::span<std::byte> board, std::uint64_t slot) noexc
     return result;
 }
 
-/// Reads a signal that a peer may be writing. Relaxed: who believes it makes an acquire fence before it goes on.
+/// Reads a signal that a peer may be writing. Relaxed: a caller that acts on the signal executes an acquire fence first.
 inline Signal read_signal(const std::byte* board, std::uint64_t slot, std::uint64_t turn) noexcept {
     auto* words = reinterpret_cast<std::uint64_t*>(const_cast<std::byte*>(board) + signal_offset(slot, turn));
     return {std::atomic_ref(words[0]).load(std::memory_order_relaxed), std::atomic_ref(words[1]).load(std::memory_order_relaxed)};
 }
-/// Writes a signal into the board of a peer that shares memory. Relaxed: it comes after a release fence.
+/// Writes a signal into the board of a peer that shares memory. Relaxed: the caller executes a release fence first.
 inline void write_signal(std::byte* board, std::uint64_t slot, std::uint64_t turn, const Signal& signal) noexcept {
     auto* words = reinterpret_cast<std::uint64_t*>(board + signal_offset(slot, turn));
     std::atomic_ref(words[0]).store(signal.sequence, std::memory_order_relaxed);
     std::atomic_ref(words[1]).store(signal.check, std::memory_order_relaxed);
 }
 
-/// Says that the owner of this board sleeps, or no longer does. Sequentially consistent, because the owner looks at its
-/// slots after saying so, and a writer looks at this word after writing its slot: one of the two sees the other.
+/// Says on the board whether its owner sleeps. Sequentially consistent: the owner reads its slots after this store, and a writer reads this
+/// word after it has written a slot. So at least one of the two sees what the other wrote.
 inline void set_sleeping(std::span<std::byte> board, bool sleeps) noexcept {
     std::atomic_ref(*reinterpret_cast<std::uint64_t*>(board.data())).store(sleeps, std::memory_order_seq_cst);
 }
-/// To be asked after a sequentially consistent fence.
+/// Whether the owner of the board sleeps. The caller executes a sequentially consistent fence first.
 inline bool says_sleeping(const std::byte* board) noexcept {
     auto* word = reinterpret_cast<std::uint64_t*>(const_cast<std::byte*>(board));
     return std::atomic_ref(*word).load(std::memory_order_seq_cst) != 0;

@@ -1,10 +1,10 @@
-// Prediction of arrivals from compute phases. J. Proficz, "Process arrival pattern aware algorithms for acceleration of
-// scatter and gather operations", Cluster Computing 2020, section 3 (PAT_Edge); the averages over earlier phases follow
-// P. Marendic et al., "A novel MPI reduction algorithm resilient to imbalances in process arrival times", 2016.
+// Predicts arrivals from compute phases. Source: J. Proficz, "Process arrival pattern aware algorithms for acceleration of scatter and
+// gather operations", Cluster Computing 2020, section 3 (PAT_Edge). The averages over earlier phases follow P. Marendic et al., "A novel
+// MPI reduction algorithm resilient to imbalances in process arrival times", 2016.
 //
-// Idea: a phase of which the fraction x took e so far will take e/x in all. Or: it will take as long as earlier ones did.
+// Idea: if the fraction x of a phase took the time e, the whole phase takes e/x. Or: the phase takes as long as earlier phases did.
 //
-// Example: a phase begins at 10, its edge 0.5 is at 16: it took 6 for one half, so it ends at 10 + 6/0.5 = 22.
+// Example: a phase begins at time 10, and half of it (edge 0.5) is done at time 16. The half took 6, so the phase ends at 10 + 6/0.5 = 22.
 #include "runtime/arrivals/prediction.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace rollcall::runtime {
 namespace {
-constexpr double kNewest = 0.25;  // weight of the newest phase in the exponential average
+constexpr double kNewest = 0.25;  // Weight of the newest phase in the exponential average.
 }  // namespace
 
 Nanoseconds ArrivalPredictor::typical() const noexcept {
@@ -36,7 +36,7 @@ void ArrivalPredictor::begin(Nanoseconds now) noexcept {
 }
 
 void ArrivalPredictor::edge(double fraction, Nanoseconds now) noexcept {
-    // Who has phases to learn from has predicted at the beginning.
+    // A predictor that averages over earlier phases has already made its prediction in begin().
     if (kind_ != Predictor::edge_linear && phases_ > 0) return;
     predicted_ = begun_ + std::llround(static_cast<double>(now - begun_) / fraction);
 }

@@ -1,5 +1,5 @@
 /// \file
-/// When a compute phase will end: what an iterative program says of its progress, made into a time of arrival.
+/// Predicts when a compute phase ends, from what an iterative program reports about its progress.
 #pragma once
 
 #include <array>
@@ -12,20 +12,20 @@
 
 namespace rollcall::runtime {
 
-/// Watches the compute phases of one call site. Times are of one clock, in nanoseconds, and do not go back. Not thread-safe.
+/// Watches the compute phases of one call site. All times are in nanoseconds, come from one clock, and never decrease. Not thread-safe.
 class ArrivalPredictor {
   public:
     explicit ArrivalPredictor(Predictor kind) noexcept : kind_(kind) {}
 
-    /// A phase begins.
+    /// Reports that a phase begins.
     void begin(Nanoseconds now) noexcept;
-    /// A fraction (above 0, at most 1) of it is done.
+    /// Reports that a fraction (above 0, at most 1) of the phase is done.
     void edge(double fraction, Nanoseconds now) noexcept;
-    /// It has ended: learns how long it took.
+    /// Reports that the phase has ended. The predictor learns how long it took.
     void end(Nanoseconds now) noexcept;
 
     bool in_phase() const noexcept { return begun_ != kUnknownTime; }
-    /// When the phase is expected to end, or kUnknownTime. Kept after its end, until the next begins.
+    /// When the phase is expected to end, or kUnknownTime. The value is kept after the end of the phase, until the next one begins.
     Nanoseconds predicted() const noexcept { return predicted_; }
 
   private:
@@ -36,9 +36,9 @@ class ArrivalPredictor {
     Predictor kind_;
     Nanoseconds begun_ = kUnknownTime;
     Nanoseconds predicted_ = kUnknownTime;
-    std::size_t phases_ = 0;                          ///< Ended so far.
-    std::array<Nanoseconds, kAveraged> durations_{};  ///< Of the last phases, a ring.
-    double smoothed_ = 0;                             ///< Exponentially.
+    std::size_t phases_ = 0;                          ///< Number of phases that have ended.
+    std::array<Nanoseconds, kAveraged> durations_{};  ///< Durations of the last phases, as a ring.
+    double smoothed_ = 0;                             ///< Exponential average of the durations.
 };
 
 }  // namespace rollcall::runtime

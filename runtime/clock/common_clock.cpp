@@ -17,7 +17,7 @@ SynchronizedClock CommonClock::clock() const {
 void CommonClock::publish(const ClockModel& model) noexcept {
     const std::uint32_t version = version_.load(std::memory_order_relaxed);
     version_.store(version + 1, std::memory_order_relaxed);
-    // Each of these orders the odd version before itself.
+    // Each of these release stores comes after the store of the odd version.
     reference_.store(model.reference, std::memory_order_release);
     offset_.store(model.offset, std::memory_order_release);
     drift_.store(model.drift, std::memory_order_release);

@@ -1,5 +1,5 @@
 /// \file
-/// The time that several processes have agreed on: of a job, or of a communicator.
+/// The time that several processes have agreed on: the time of a job, or of a communicator.
 #pragma once
 
 #include <atomic>
@@ -10,36 +10,36 @@
 
 namespace rollcall::runtime {
 
-/// A clock as it was synchronised.
+/// The result of synchronising a clock.
 struct SynchronizedClock {
-    ClockModel model;       ///< From this host's clock to that of the reference rank.
-    Nanoseconds error = 0;  ///< At most so far off when it was measured, wherever the messages spent their time.
+    ClockModel model;       ///< Converts from this host's clock to the clock of the reference rank.
+    Nanoseconds error = 0;  ///< Upper bound of the error at the time of the measurement, wherever the messages were delayed.
 };
 
-/// From the times of this process (Machine::now(), monotonic_now()) to common ones. Until it is synchronised, the common
-/// time is this host's. Any thread; reading never waits, and costs a load where nothing has to be converted.
+/// Converts the times of this process (Machine::now(), monotonic_now()) to common times. Until it is synchronised, the common time is the
+/// time of this host. Any thread may use it. Reading never blocks, and costs one load if nothing has to be converted.
 class CommonClock {
   public:
-    /// `host`: from the times of this process to those of its host's clock; not the identity in tests only.
+    /// `host` converts the times of this process to those of its host's clock. It differs from the identity only in tests.
     explicit CommonClock(const ClockModel& host = {}) : host_(host) { publish(host); }
 
     Nanoseconds at(Nanoseconds own) const noexcept { return converts_.load(std::memory_order_relaxed) ? read().at(own) : own; }
-    /// The time of this process at which the common time is `common`.
+    /// Returns the time of this process at which the common time is `common`.
     Nanoseconds own_at(Nanoseconds common) const noexcept {
         return converts_.load(std::memory_order_relaxed) ? inverse(read()).at(common) : common;
     }
-    /// From the times of this process to common ones, as of now.
+    /// The present conversion from the times of this process to common times.
     ClockModel model() const noexcept { return converts_.load(std::memory_order_relaxed) ? read() : ClockModel{}; }
     const ClockModel& host() const noexcept { return host_; }
     bool synchronized() const noexcept { return synchronized_.load(std::memory_order_acquire); }
 
     void set(const SynchronizedClock& clock);
-    /// What was set last; the identity, with no error, until then.
+    /// The clock that was set last. Until one is set: the identity, with no error.
     SynchronizedClock clock() const;
 
   private:
-    /// One that is being written is read again: its version is odd, or has changed. (Loads and stores in order instead of
-    /// fences, which the thread sanitizer does not know.)
+    /// A sequence lock. The reader reads again if a writer was at work: the version is odd, or it has changed. It uses ordered loads and
+    /// stores instead of fences, because the thread sanitizer does not understand fences.
     ClockModel read() const noexcept {
         for (;;) {
             const std::uint32_t before = version_.load(std::memory_order_acquire);
@@ -56,7 +56,7 @@ class CommonClock {
     std::atomic<std::uint32_t> version_{0};
     std::atomic<Nanoseconds> reference_{0}, offset_{0};
     std::atomic<double> drift_{0};
-    mutable std::mutex mutex_;  ///< Writers.
+    mutable std::mutex mutex_;  ///< Taken by writers.
     SynchronizedClock clock_;
 };
 

@@ -1,10 +1,12 @@
-// A linear model of the drift between two clocks, as in S. Hunold and A. Carpen-Amarie, "Hierarchical Clock Synchronization in
-// MPI", CLUSTER 2018 (HCA3), section III; the weights and the doubt about the drift are our own.
+// A linear model of the drift between two clocks, as in S. Hunold and A. Carpen-Amarie, "Hierarchical Clock Synchronization in MPI",
+// CLUSTER 2018 (HCA3), section III. The weights and the treatment of uncertain drifts are our own.
 //
-// Idea: the offset grows by `drift` in each unit of time, so a line through measured offsets has the drift as its slope. An
-// offset whose round trip took e longer than the shortest one may be off by e/2, so it counts by 1/e^2.
+// Idea: the offset grows by `drift` in each unit of time. So the slope of a line through the measured offsets is the drift. If the round
+// trip of a sample took e longer than the shortest one, its offset may be wrong by e/2 more, so its weight is the inverse square of that
+// error.
 //
-// Example: offsets 100, 102, 104 at the times 0, 10, 20, all with the same round trip: drift 0.2, offset 102 at time 10.
+// Example: the offsets 100, 102 and 104 at the times 0, 10 and 20, all with the same round trip, give the drift 0.2 and the offset 102 at
+// time 10.
 #include "runtime/clock/fit.hpp"
 
 #include <algorithm>
@@ -14,16 +16,18 @@
 namespace rollcall::runtime {
 namespace {
 
-// Two crystals of 50 ppm each differ by no more than this.
+// The drift between two crystals of 50 ppm each is at most this.
 constexpr double kUsualDrift = 100e-6;
-// Delays that cannot be told from none: this fraction of the shortest round trip, and no less than a look at the clock takes;
-// and those of the best tenth of the samples, so that it is more than one or two that the line is made of.
+// The smallest error that a sample is given, in addition to half its excess round trip. It is the largest of three: this fraction of the
+// shortest round trip; kLeastIndistinct nanoseconds, the time of one look at the clock; half the excess of the best tenth of the samples.
+// The last one ensures that more than one or two samples determine the line.
 constexpr double kIndistinct = 0.02;
 constexpr double kLeastIndistinct = 20;
 constexpr std::size_t kBest = 10;
-// More than crystals have, whatever the samples say. (Clocks that are being adjusted may: line_through() finds that.)
+// The largest drift that fit() returns, whatever the samples say. Crystals drift less. A clock that is being adjusted may drift more;
+// line_through() finds that.
 constexpr double kMostDrift = 2 * kUsualDrift;
-// With fewer samples of about the same weight their spread says nothing.
+// The spread of fewer samples than this, of about the same weight, says nothing.
 constexpr double kFewestForDrift = 5;
 
 double indistinct_error(std::span<const OffsetSample> samples, Nanoseconds shortest) {
@@ -49,7 +53,7 @@ ClockFit fit(std::span<const OffsetSample> samples) {
     const OffsetSample& best = *std::min_element(samples.begin(), samples.end(),
                                                  [](const auto& left, const auto& right) { return left.round_trip < right.round_trip; });
     const double indistinct = indistinct_error(samples, best.round_trip);
-    // Times and offsets as differences from the best ones are small: a double holds them.
+    // Times and offsets are relative to the best sample, so that they are small and a double represents them exactly.
     const auto time = [&](const OffsetSample& sample) { return static_cast<double>(sample.local - best.local); };
     const auto offset = [&](const OffsetSample& sample) { return static_cast<double>(sample.offset - best.offset); };
     const auto weight = [&](const OffsetSample& sample) {
@@ -75,10 +79,11 @@ ClockFit fit(std::span<const OffsetSample> samples) {
     }
 
     double drift = 0, drift_deviation = kUsualDrift;
-    // A few good samples among many bad ones are few samples.
+    // The effective number of samples: a few good samples among many bad ones count as few.
     const double count = weights * weights / squares;
     if (count > kFewestForDrift - 0.5 && time_time > 0) {
-        // The mean of what the samples say, with the variance `seen`, and of no drift, with that of usual clocks.
+        // The mean of two drifts, weighted by the inverse of their variances: the slope of the samples, with the variance `seen`, and a
+        // drift of zero, with the variance of usual clocks.
         const double slope = time_offset / time_time;
         const double residual = std::max(0.0, offset_offset - slope * time_offset) / (count - 2);
         const double seen = residual / time_time;
@@ -87,7 +92,8 @@ ClockFit fit(std::span<const OffsetSample> samples) {
         drift = std::clamp(believed, -kMostDrift, kMostDrift);
         drift_deviation = drift == believed ? std::sqrt(usual * seen / (usual + seen)) : std::numeric_limits<double>::infinity();
     }
-    // At the best sample the truth is within half of its round trip from what was measured: so must be the line.
+    // At the best sample, the true offset differs from the measured one by at most half of the round trip. So the line must pass within
+    // that distance.
     const double half = static_cast<double>(best.round_trip) / 2;
     const double there = std::clamp(mean_offset - drift * mean_time, -half, half);
     return {

@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kTestClocks = "ROLLCALL_TEST_CLOCKS";
 
-// FNV-1a: the same in all processes, unlike std::hash.
+// FNV-1a. Unlike std::hash, it gives the same value in all processes.
 template <class Number>
 bool read_number(std::string_view text, Number& number) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -28,7 +28,7 @@ bool read_number(std::string_view text, Number& number) {
 
 std::uint64_t clock_identity(std::string_view host) {
     const std::string boot = boot_identity();
-    // A kernel has one clock, whatever its containers are called. A time namespace has an offset of its own.
+    // All containers of one kernel share its clock, whatever they are called. A time namespace has an offset of its own.
     const std::string clock = fmt::format("{}/{}", boot.empty() ? host : boot, namespace_number("time"));
     return hash_of(std::as_bytes(std::span(clock)));
 }

@@ -1,5 +1,5 @@
 /// \file
-/// What the ranks of a communicator need for synchronising their clocks, and what comes of it.
+/// What the ranks of a communicator need in order to synchronise their clocks, and the result.
 #pragma once
 
 #include <optional>
@@ -9,15 +9,15 @@
 
 namespace rollcall::runtime {
 
-/// One rank's part in a synchronisation. In and out of collectives::synchronize_clocks.
+/// One rank's part in a synchronisation: the input and output of collectives::synchronize_clocks.
 struct ClockSynchronization {
-    /// The host of each rank of the communicator, as a number: ranks with the same one share their clock. The same on all ranks.
+    /// The host of each rank of the communicator, as a number. Ranks with the same number share a clock. Must be the same on all ranks.
     std::span<const int> hosts;
-    /// How long a host watches the clock of another; above 0. Counts at the first rank of each host.
+    /// How long one host measures the clock of another, in nanoseconds; above 0. Only the value at the first rank of each host counts.
     Nanoseconds window = 0;
-    /// What the last synchronisation with the same reference rank gave, if there was one.
+    /// The result of the previous synchronisation with the same reference rank, if there was one.
     std::optional<SynchronizedClock> previous = {};
-    /// Out: to the clock of rank 0.
+    /// Output: converts to the clock of rank 0.
     SynchronizedClock clock = {};
 };
 

@@ -7,10 +7,10 @@
 namespace rollcall::runtime {
 
 std::optional<std::uint64_t> SumOfSizes::in_other(const SumOfSizes& other, int rank, std::uint64_t size) const {
-    // For a rank whose block is not the one, a size that a block can have comes out with a chance of 1 in 2^24.
+    // If the block of this rank is not the one that differs, the result is a possible size only with a chance of 1 in 2^24.
     constexpr std::uint64_t kLargest = std::uint64_t{1} << 40;
     const std::uint64_t weight = weight_of(rank);
-    std::uint64_t inverse = weight;  // right in the last three bits
+    std::uint64_t inverse = weight;  // Correct in the lowest three bits. Each iteration of Newton's method doubles their number.
     for (int bits = 3; bits < 64; bits *= 2) inverse *= 2 - weight * inverse;
     const std::uint64_t its_size = size + (other.sum_ - sum_) * inverse;
     if (its_size > kLargest) return std::nullopt;

@@ -1,5 +1,5 @@
 /// \file
-/// Who belongs to a communicator.
+/// The members of a communicator.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@ namespace rollcall::runtime {
 
 inline constexpr std::uint64_t kNoSlots = ~std::uint64_t{0};
 
-/// The members of a communicator: the same on all of them, and never changed.
+/// The members of a communicator. The group is the same on all of them and never changes.
 struct Group {
     std::uint64_t id = 0;
     std::string name;
     int size = 1;
-    std::vector<int> world;                 ///< World rank of each member; empty: the identity.
-    std::vector<std::uint64_t> first_slot;  ///< On each member's board; empty: slot 0 on all.
-    bool has_slots = true;                  ///< False when some member had no slots left: notices go by message.
-    /// Of an intercommunicator: so many of the first members are one of its two groups, the others are the other one. 0: there is one
-    /// group.
+    std::vector<int> world;                 ///< World rank of each member; empty: the world rank equals the rank.
+    std::vector<std::uint64_t> first_slot;  ///< The first slot on the board of each member; empty: slot 0 on all boards.
+    bool has_slots = true;                  ///< False: some member had no free slots, so notices travel as messages.
+    /// For an intercommunicator: this many members, from the first on, form one of its two groups, and the others form the other one. 0:
+    /// there is only one group.
     int first_group = 0;
 
     int world_rank(int rank) const noexcept { return world.empty() ? rank : world[static_cast<std::size_t>(rank)]; }

@@ -8,7 +8,7 @@
 
 namespace rollcall::runtime {
 namespace {
-// From here on buffers are kept.
+// Buffers of at least this size are kept for reuse.
 constexpr std::uint64_t kWorthKeeping = transport::PlainMemory::kMapped;
 constexpr std::uint64_t kHugePage = transport::HugeAllocator<char>::kHugePage;
 }  // namespace
@@ -28,7 +28,7 @@ std::optional<transport::Bytes> Landing::take(std::uint64_t size, bool phantom) 
     if (!phantom) {
         const std::uint64_t capacity = capacity_for(size);
         const auto fits = [&](const Kept& kept) { return kept.capacity == capacity; };
-        // The last one used first: it is in the cache.
+        // Takes the buffer that was used last, because it is likely to be in the cache.
         const auto last = size < kWorthKeeping ? kept_.rend() : std::find_if(kept_.rbegin(), kept_.rend(), fits);
         if (last != kept_.rend()) {
             const auto found = std::prev(last.base());
@@ -36,7 +36,7 @@ std::optional<transport::Bytes> Landing::take(std::uint64_t size, bool phantom) 
             kept_bytes_ -= capacity;
             kept_.erase(found);
         } else {
-            // Those of other lengths make room, the longest unused first.
+            // Drops kept buffers of other lengths to make room. The one that has been unused longest goes first.
             while (!kept_.empty() && used_ + kept_bytes_ + capacity > budget_) drop(kept_.begin());
             if (const std::uint64_t all = used_ + kept_bytes_ + capacity + (spare_ ? spare_->spare() : 0); spare_ && all > budget_)
                 spare_->drop_spare(all - budget_);
@@ -67,7 +67,7 @@ void Landing::give_back(transport::Bytes buffer) noexcept {
     used_ -= charge(buffer.size);
     if (!buffer.data) return;
     const std::uint64_t capacity = capacity_for(buffer.size);
-    // Kept buffers and used ones together stay within the budget (but for the rounding of the kept ones).
+    // Together, kept and used buffers stay within the budget, apart from the rounding of the kept ones.
     if (buffer.size >= kWorthKeeping && used_ + kept_bytes_ + capacity <= std::max(budget_, capacity)) {
         kept_.push_back({buffer.data, capacity});
         kept_bytes_ += capacity;

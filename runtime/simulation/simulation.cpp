@@ -34,7 +34,7 @@ Simulation::Rank::Rank(transport::SimulatedNetwork& network, FrameArena& arena, 
     engine->add(world);
 }
 
-// The memory of a node that all ranks are on.
+// The memory of a simulated node on which all ranks are.
 struct Simulation::NodeOfAll {
     explicit NodeOfAll(int size) : shared{nullptr, {static_cast<std::uint64_t>(size), kSmallBlocks, kLargeBlocks}, size} {
         void* const mapped = ::mmap(nullptr, shared.bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -54,7 +54,7 @@ struct Simulation::NodeOfAll {
         engine.set_node(&ranks.emplace_back(shared, rank, std::move(all), budget));
     }
 
-    // Few, so that they are used again and again.
+    // Small numbers, so that the blocks are reused again and again.
     static constexpr std::uint32_t kSmallBlocks = 8, kLargeBlocks = 16;
     node::Shared shared;
     std::deque<Landing> budgets;
@@ -138,11 +138,11 @@ void Simulation::schedule_tick(Rank& here, int rank, Nanoseconds when) {
 void Simulation::tick(void* self, int rank) {
     auto& simulation = *static_cast<Simulation*>(self);
     Rank& here = *simulation.ranks_[static_cast<std::size_t>(rank)];
-    if (here.tick_at != simulation.network_.now()) return;  // an earlier one was wanted since, and has been
+    if (here.tick_at != simulation.network_.now()) return;  // Stale: an earlier tick was scheduled afterwards, and has happened.
     here.tick_at = kNever;
     here.engine->tick(simulation.network_.now());
     Nanoseconds next = here.engine->due();
-    // Between ticks nobody looks at due(): a part that begins after a copy has ended wants its first tick unseen.
+    // Nothing checks due() between ticks. A part that begins after a copy has ended needs its first tick, but cannot announce it.
     if (next == kNever && here.running && !here.running->done()) next = simulation.network_.now() + kBetweenLooks;
     if (next != kNever) simulation.schedule_tick(here, rank, std::max(next, simulation.network_.now() + 1));
 }
@@ -188,8 +188,8 @@ Simulation::Outcome Simulation::run(const std::function<RankCall(int)>& call_of,
                                     here.operation ? here.operation->describe() : "its call"),
                         rank);
         outcome.arrivals.push_back(arrivals[static_cast<std::size_t>(rank)]);
-        const Operation* running = operation(rank);  // null: it died before its call
-        // What ends before its caller comes keeps nobody.
+        const Operation* running = operation(rank);  // Null: the rank died before its call.
+        // An operation that ends before its caller arrives does not delay the caller.
         outcome.exits.push_back(here.exit < 0 ? -1 : std::max(here.exit - start, arrivals[static_cast<std::size_t>(rank)]));
         outcome.first_data.push_back(running && running->first_data() ? running->first_data() - start : 0);
         outcome.errors.push_back(running && running->error() ? std::make_unique<Error>(*running->error()) : nullptr);

@@ -1,6 +1,6 @@
 /// \file
-/// A job whose ranks are all simulated: an engine for each over the simulated network. What runs in it is the same code
-/// that runs over a real transport.
+/// A job in which all ranks are simulated. Each rank has an engine, which uses the simulated network. The code that runs is the code that
+/// runs over a real transport.
 #pragma once
 
 #include <cstdint>
@@ -21,52 +21,53 @@ class Simulation {
   public:
     struct Options {
         int ranks = 2;
-        int first_group = 0;  ///< As Group has it.
+        int first_group = 0;  ///< As in Group.
         transport::Model model;
-        std::uint64_t landing_bytes = std::uint64_t{1} << 62;  ///< Sufficient: the non-blocking model. 0: the blocking one.
+        std::uint64_t landing_bytes = std::uint64_t{1} << 62;  ///< The default suffices: non-blocking model. 0: blocking model.
         std::uint64_t landing_longest = 0;                     ///< Longer messages wait for their receivers; 0: none does.
-        std::uint64_t eager_bytes = 64;                        ///< Small control messages travel whole; all data is offered and fetched.
-        bool board = true;                                     ///< Else notices go by message.
-        /// All ranks are on one node and can publish in its memory. Copies then cost as the model says, and looks cost nothing; what is
-        /// published does not count in the landing budget. Takes memory for every pair of ranks: for kMostOnNode ranks at most.
+        std::uint64_t eager_bytes = 64;                        ///< Small control messages travel whole. Data is offered and fetched.
+        bool board = true;                                     ///< False: notices travel as messages.
+        /// All ranks are on one node and can publish in its memory. Copies cost what the model says, and reading published data costs
+        /// nothing. Published data does not count in the landing budget. The memory needed grows with the number of pairs of ranks, so this
+        /// works for at most kMostOnNode ranks.
         bool node_memory = true;
-        /// For so long after a call (virtual time) its rank looks after what keeps it waiting, as a real lane does
-        /// (Engine::tick); 0: never, and no message is sent that the algorithm did not send.
+        /// For this long after a call (in virtual time) the rank checks what keeps it waiting, as a real lane does (Engine::tick). 0:
+        /// never; then no messages are sent except those of the algorithm.
         Nanoseconds tick_for = 0;
-        AlgorithmName algorithm_name = nullptr;   ///< As Engine::Options has it.
-        FindPartAlone find_part_alone = nullptr;  ///< The same.
+        AlgorithmName algorithm_name = nullptr;   ///< As in Engine::Options.
+        FindPartAlone find_part_alone = nullptr;  ///< As in Engine::Options.
     };
     static constexpr int kMostOnNode = 512;
     explicit Simulation(const Options& options);
     ~Simulation();
 
-    /// What one collective call did, by rank, in virtual time.
+    /// The result of one collective call for each rank, in virtual time.
     struct Outcome {
         std::vector<Nanoseconds> arrivals, first_data, exits;  ///< exits: -1 for a rank that died.
-        std::vector<std::unique_ptr<Error>> errors;            ///< Null where it went well.
+        std::vector<std::unique_ptr<Error>> errors;            ///< Null for a rank without an error.
         std::uint64_t messages = 0, bytes = 0, events = 0;
-        std::uint64_t landing_peak = 0;  ///< Most early data that any rank held.
+        std::uint64_t landing_peak = 0;  ///< The largest amount of early data that any rank held, in bytes.
     };
-    /// What one rank calls.
+    /// The call of one rank.
     struct RankCall {
         Call call;
         Algorithm algorithm = nullptr;
         Arguments arguments;
-        /// A planned call: begun at this time, before its arrival, with what its rank says of its arrival meanwhile.
+        /// Set for a planned call: the time at which it begins, before the rank arrives. Until then the rank reports its predictions.
         std::optional<Nanoseconds> begin = {};
         struct Prediction {
             Nanoseconds at, arrival;
         };
         std::vector<Prediction> predictions = {};  ///< In order of time, after `begin` and before the arrival.
     };
-    /// Every rank makes its call when it arrives (times relative to now); runs until nothing happens any more. A rank
-    /// that is still in its call then hangs: that is Error{state} naming it. `call_of(rank)` is asked once for each.
+    /// Runs one call. Each rank calls when it arrives; the times are relative to now. Returns when no more events happen. If a rank is then
+    /// still in its call, the call hangs, and run() throws Error{state} that names the rank. `call_of(rank)` is called once for each rank.
     Outcome run(const std::function<RankCall(int)>& call_of, std::span<const Nanoseconds> arrivals);
 
-    /// The process of this rank ends now; every other rank is told so `told_after(rank)` later.
+    /// Ends the process of this rank now. Every other rank is told of it after the time `told_after(rank)`.
     void kill(int rank, const std::string& how, const std::function<Nanoseconds(int)>& told_after);
 
-    /// What this rank is in, or null.
+    /// The operation that this rank is in, or null.
     Operation* operation(int rank) { return ranks_[static_cast<std::size_t>(rank)]->running; }
     Engine& engine(int rank) { return *ranks_[static_cast<std::size_t>(rank)]->engine; }
     CommunicatorState& world(int rank) { return ranks_[static_cast<std::size_t>(rank)]->world; }
@@ -77,15 +78,15 @@ class Simulation {
     struct Rank {
         Rank(transport::SimulatedNetwork& network, FrameArena& arena, const std::shared_ptr<const Group>& group, const Options& options,
              int rank);
-        Operation* running = nullptr;  ///< Or null: what `operation` holds, beside what else is looked at.
+        Operation* running = nullptr;  ///< The operation held by `operation`, together with what else is checked; or null.
         CommunicatorState world;
         std::optional<Engine> engine;
         std::optional<Operation> operation;
         RankCall call;
         Nanoseconds exit = -1;
-        std::size_t predicted = 0;  ///< Predictions made so far.
+        std::size_t predicted = 0;  ///< Number of predictions made so far.
         Nanoseconds tick_until = 0;
-        Nanoseconds tick_at = kNever;  ///< When the next tick is due, if one is.
+        Nanoseconds tick_at = kNever;  ///< The time of the next tick, if one is scheduled.
     };
     struct NodeOfAll;
     struct Death {
@@ -109,9 +110,9 @@ class Simulation {
     FrameArena arena_;
     std::unique_ptr<NodeOfAll> node_;
     std::vector<std::optional<Rank>, transport::HugeAllocator<std::optional<Rank>>>
-        ranks_;  ///< Side by side: the simulated network fetches them ahead.
+        ranks_;  ///< Contiguous in memory, because the simulated network prefetches them.
     std::vector<std::unique_ptr<Death>> deaths_;
-    Nanoseconds start_ = 0;  ///< Of the call that runs.
+    Nanoseconds start_ = 0;  ///< Start time of the call that runs.
 };
 
 }  // namespace rollcall::runtime

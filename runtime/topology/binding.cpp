@@ -22,14 +22,14 @@ struct FreeCpuSet {
 };
 using CpuSet = std::unique_ptr<cpu_set_t, FreeCpuSet>;
 
-/// Where the search for the kernel's size of a CPU set ends, and the largest CPU number that is believed: eight times
-/// what Linux can be built for.
+/// The search for the size of the kernel's CPU sets ends here, and larger CPU numbers are refused. It is eight times the largest number of
+/// CPUs for which Linux can be built.
 constexpr int kMaximumCpus = 1 << 16;
 
 }  // namespace
 
 Cpus cpus_of() {
-    // The kernel refuses a set smaller than its own, and does not tell its size.
+    // The kernel refuses a set that is smaller than its own, and does not tell the size of its own. So the search doubles the size.
     for (int capacity = CPU_SETSIZE; capacity <= kMaximumCpus; capacity *= 2) {
         const CpuSet set(CPU_ALLOC(static_cast<std::size_t>(capacity)));
         if (!set) return {};
@@ -52,7 +52,7 @@ Cpus cpus_of_core(int cpu) {
         try {
             return parse_cpus(list);
         } catch (const Error&) {
-            // A kernel that writes something else tells us nothing.
+            // The kernel has written something that is not a list of CPUs. Only `cpu` itself is returned.
         }
     }
     return {cpu};

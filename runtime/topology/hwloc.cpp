@@ -14,13 +14,13 @@ Hwloc load_hwloc(bool caches, const std::string& description) {
     hwloc_topology_set_type_filter(raw, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL);
     hwloc_topology_set_type_filter(raw, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);
     if (caches) hwloc_topology_set_cache_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_ALL);
-    // Where a NUMA node is less than a package, a group must stand for it: without one hwloc gives it all of the package.
+    // If a NUMA node is smaller than a package, hwloc needs a group to represent it. Without groups it gives the node the whole package.
     hwloc_topology_set_type_filter(raw, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
-    // What a cgroup forbids is left out by the affinity, too. Were it left out here, a forbidden NUMA node would take the
-    // place of its cores with it.
+    // The affinity of the process already excludes what a cgroup forbids. If hwloc excluded it too, a forbidden NUMA node would disappear
+    // together with its cores.
     hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED | HWLOC_TOPOLOGY_FLAG_NO_DISTANCES |
                                       HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS | HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS);
-    // It moves the calling thread over every processor of the machine to ask it; Linux has told us all.
+    // The x86 component moves the calling thread over all processors of the machine to query them. Linux has provided all the information.
     hwloc_topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
     if (!description.empty() && hwloc_topology_set_synthetic(raw, description.c_str()) != 0) return nullptr;
     if (hwloc_topology_load(raw) != 0) return nullptr;

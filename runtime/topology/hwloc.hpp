@@ -1,5 +1,5 @@
 /// \file
-/// hwloc, set up in one way for all who look at the machine by it: those who show it and those who bind to it.
+/// hwloc, set up in the same way for the code that shows the machine and the code that binds to it.
 #pragma once
 
 #include <memory>
@@ -14,8 +14,9 @@ struct DestroyHwloc {
 };
 using Hwloc = std::unique_ptr<hwloc_topology, DestroyHwloc>;
 
-/// Packages, NUMA nodes, cores and CPUs of the machine, those that this process may not use included; and `caches`, which take
-/// longer. `description` is another machine, in hwloc's words; empty: this one. Null when hwloc cannot.
+/// Loads the packages, NUMA nodes, cores and CPUs of the machine, including those that this process may not use. With `caches` it loads the
+/// caches too, which takes longer. `description` describes another machine in hwloc's synthetic format; empty: this machine. Returns null
+/// if hwloc fails.
 Hwloc load_hwloc(bool caches, const std::string& description = {});
 
 }  // namespace rollcall::runtime

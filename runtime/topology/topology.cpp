@@ -20,7 +20,7 @@ using Bitmap = std::unique_ptr<hwloc_bitmap_s, FreeBitmap>;
 
 constexpr std::array kCaches = {HWLOC_OBJ_L1CACHE, HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L3CACHE, HWLOC_OBJ_L4CACHE};
 
-/// Calls `visit` for the objects of a type that have one of the CPUs.
+/// Calls `visit` for each object of a type that contains at least one of the CPUs.
 template <typename Visit>
 void for_each_usable(hwloc_topology_t topology, hwloc_obj_type_t type, hwloc_const_cpuset_t usable, Visit visit) {
     for (hwloc_obj_t object = hwloc_get_next_obj_by_type(topology, type, nullptr); object != nullptr;
@@ -46,7 +46,7 @@ void fill(Topology& view, hwloc_topology_t topology) {
     if (!usable) return;
     for (const int cpu : view.cpus) hwloc_bitmap_set(usable.get(), static_cast<unsigned>(cpu));
 
-    // Not every machine tells its packages or cores: what is missing stays as it was without hwloc.
+    // Not every machine reports its packages or cores. A missing number keeps the value that it has without hwloc.
     if (const int packages = count(topology, HWLOC_OBJ_PACKAGE, usable.get()); packages > 0) view.packages = packages;
     if (const int cores = count(topology, HWLOC_OBJ_CORE, usable.get()); cores > 0) view.cores = cores;
     for_each_usable(topology, HWLOC_OBJ_NUMANODE, usable.get(), [&](const hwloc_obj& object) {

@@ -13,8 +13,8 @@
 namespace rollcall::transport::ofi {
 namespace {
 
-// Packets that this process waits with for messages, and those that may be on their way. The completion queue has room for all of them,
-// also for those to peers that are gone, so that it is not overrun.
+// The number of packets that this process keeps posted for messages, and the largest number that it may have under way. The completion
+// queue has room for all of them, including those to peers that are gone, so that it cannot overflow.
 constexpr std::size_t kIncoming = 64;
 constexpr std::size_t kMostOutgoing = 192;
 constexpr std::size_t kQueue = 1024;
@@ -52,7 +52,7 @@ void Endpoint::open() {
     fi_cq_attr queue{};
     queue.size = kQueue;
     queue.format = FI_CQ_FORMAT_MSG;
-    // The provider `net` has a descriptor that is always readable.
+    // The descriptor of the provider `net` is always readable, so it cannot be used for sleeping.
     const bool sleeps = !is_shared_memory() && provider() != "net";
     queue.wait_obj = sleeps ? FI_WAIT_FD : FI_WAIT_NONE;
     if (!sleeps || fi_cq_open(domain_, &queue, &queue_, nullptr) != 0) {
@@ -66,7 +66,7 @@ void Endpoint::open() {
     check(*info_, "giving it the table of addresses", fi_ep_bind(endpoint_, &addresses_->fid, 0));
     check(*info_, "giving it the completion queue", fi_ep_bind(endpoint_, &queue_->fid, FI_TRANSMIT | FI_RECV));
     check(*info_, "switching it on", fi_enable(endpoint_));
-    longest_injected_ = std::min<std::size_t>(info_->tx_attr->inject_size, 1024);  // a longer one is not worth its stack
+    longest_injected_ = std::min<std::size_t>(info_->tx_attr->inject_size, 1024);  // a longer message is not worth the space on the stack
     add_packets(true, kIncoming);
 }
 
@@ -88,7 +88,7 @@ void Endpoint::add_packets(bool incoming, std::size_t count) {
     void* descriptor = nullptr;
     if (info_->domain_attr->mr_mode & FI_MR_LOCAL) {
         fid_mr* registration = nullptr;
-        const std::uint64_t key = registrations_.size() + 1;  // FI_MR_PROV_KEY: the provider takes its own
+        const std::uint64_t key = registrations_.size() + 1;  // FI_MR_PROV_KEY: the provider chooses the key
         check(*info_, "registering memory",
               fi_mr_reg(domain_, batch, count * sizeof(Packet), FI_SEND | FI_RECV, 0, key, 0, &registration, nullptr));
         registrations_.push_back(registration);
@@ -157,7 +157,7 @@ bool Endpoint::look() {
     if (count == -FI_EAVAIL) take_error();
     for (ssize_t i = 0; i < count; ++i) {
         const fi_cq_msg_entry& entry = entries[static_cast<std::size_t>(i)];
-        // What was injected may be told of, too.
+        // The provider may also report messages that were injected. They have no packet.
         if (entry.op_context) events_.push_back({reinterpret_cast<Packet*>(entry.op_context), entry.len, 0, {}});
     }
     return !events_.empty();

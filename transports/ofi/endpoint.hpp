@@ -1,6 +1,6 @@
 /// \file
-/// One endpoint of one provider of libfabric: packets out of registered memory, and what came of them. What providers do differently, and
-/// what to do when they have no room, is known here only.
+/// One endpoint of one provider of libfabric. It sends and receives packets in registered memory and reports what became of them. Only this
+/// class knows the differences between providers, and what to do when a provider has no room.
 #pragma once
 
 #include <cstddef>
@@ -26,10 +26,10 @@ struct InfoRelease {
 using Info = std::unique_ptr<fi_info, InfoRelease>;
 
 struct Packet {
-    fi_context2 context;  ///< First, as libfabric gives its address back.
+    fi_context2 context;  ///< Must be the first member, because libfabric returns its address.
     Packet* next;
     void* descriptor;
-    int peer;  ///< Whom it goes to.
+    int peer;  ///< The rank that the packet goes to.
     bool incoming;
     std::byte bytes[kPacketBytes];
 };
@@ -37,7 +37,7 @@ struct Packet {
 class Endpoint {
   public:
     enum class Sent : std::uint8_t { yes, no_room, failed };
-    /// What came of something: bytes that came in, or a packet to a peer that did not arrive.
+    /// An event: bytes that came in, or a packet to a peer that did not arrive.
     struct Event {
         Packet* packet;
         std::size_t size;
@@ -55,34 +55,34 @@ class Endpoint {
     std::string provider() const { return info_->fabric_attr->prov_name; }
     bool is_shared_memory() const { return provider() == "shm"; }
     std::vector<std::byte> address() const;
-    /// Where a peer is from now on. False: the address is not one of this provider's.
+    /// Adds the address of a peer. Returns false if the address does not belong to this provider.
     bool insert(std::span<const std::byte> address, fi_addr_t& peer);
 
-    /// A packet to fill. Null: as many as may be are under way; progress and try again.
+    /// Returns a packet to fill. Null: the largest allowed number of packets is under way; call progress and try again.
     Packet* take();
     void give_back(Packet* packet);
-    /// Packets that the provider has.
+    /// The number of packets that the provider holds.
     std::size_t under_way() const { return under_way_; }
-    /// So many will not come back, or too late: others may be made in their place.
+    /// Says that this many packets do not come back, or come back too late. Others may be allocated in their place.
     void write_off(std::size_t count) {
         outgoing_ -= count;
         under_way_ -= count;
     }
-    /// The packet is the provider's until its event, but when this is not `yes`.
+    /// Sends a packet. It belongs to the provider until its event, unless the result is not `yes`.
     Sent send(Packet* packet, std::size_t size, int peer, fi_addr_t to);
-    /// Longest message that leaves at once.
+    /// The longest message, in bytes, that inject() accepts.
     std::size_t longest_injected() const { return longest_injected_; }
-    /// Of at most that length, copied at the call.
+    /// Sends a message of at most that length. The bytes are copied during the call.
     Sent inject(const void* bytes, std::size_t size, fi_addr_t to);
 
-    /// The next thing that happened. The packet is to be given back. False: nothing.
+    /// Gets the next event. The caller gives the packet back. Returns false if there is no event.
     bool next(Event& event);
-    /// Looks for events without handing them out. True: there are some.
+    /// Checks for events without handing them out. Returns true if there are some.
     bool look();
 
-    /// Becomes readable when something happened; -1: it has none (shared memory), or none that is of use.
+    /// A descriptor that becomes readable when something happens. -1: the provider has none (shared memory), or none that can be used.
     int descriptor() const { return descriptor_; }
-    /// Whether the descriptor may be waited for now.
+    /// Whether the caller may wait for the descriptor now.
     bool may_wait();
 
   private:
@@ -101,9 +101,9 @@ class Endpoint {
     std::vector<fid_mr*> registrations_;
     std::vector<std::unique_ptr<Packet[]>> packets_;
     Packet* free_ = nullptr;
-    std::size_t outgoing_ = 0;  ///< Packets there are.
+    std::size_t outgoing_ = 0;  ///< Number of packets allocated.
     std::size_t under_way_ = 0;
-    std::vector<Packet*> unposted_;  ///< To be posted as soon as there is room.
+    std::vector<Packet*> unposted_;  ///< Posted as soon as there is room.
     std::deque<Event> events_;
     std::size_t longest_injected_ = 0;
     int descriptor_ = -1;

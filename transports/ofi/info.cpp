@@ -14,7 +14,7 @@
 namespace rollcall::transport {
 namespace {
 
-// Providers that this transport does not take by itself, and why.
+// The providers that this transport does not choose by itself, and the reasons.
 std::string why_unused(std::string_view provider) {
     if (provider == ofi::kSharedMemory) return "";
     for (const std::string_view each : ofi::kBetweenHosts)

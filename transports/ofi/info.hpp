@@ -6,7 +6,7 @@
 
 namespace rollcall::transport {
 
-/// The row of libfabric in transport_catalogue().
+/// Returns the row of libfabric in transport_catalogue().
 TransportInfo ofi_info();
 
 }  // namespace rollcall::transport

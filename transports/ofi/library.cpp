@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kFile = "libfabric.so.1";
 constexpr std::uint32_t kOldest = FI_VERSION(1, 17);
 
-/// Puts the program's handlers back at the end.
+/// Restores the signal handlers of the program when it is destroyed.
 class KeptSignals {
   public:
     KeptSignals() {
@@ -59,7 +59,7 @@ Library load() {
     find(found.fabric, "fi_fabric");
     const std::uint32_t version = found.version();
     if (version < kOldest) fail(fmt::format("libfabric {}.{} is too old", FI_MAJOR(version), FI_MINOR(version)));
-    // Providers are made with the first question.
+    // libfabric initialises its providers when the first question is asked.
     fi_info* any = nullptr;
     if (found.getinfo(kOldest, nullptr, nullptr, 0, nullptr, &any) == 0) found.freeinfo(any);
     return found;

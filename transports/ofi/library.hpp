@@ -1,13 +1,13 @@
 /// \file
-/// libfabric's functions. The library is loaded when they are first used, not with the program: Debian's build of it brings libraries of
-/// some providers along (psm, psm2) that put handlers of their own in the place of the program's signals when they are loaded.
+/// The functions of libfabric. The library is loaded when they are first used, not with the program. The reason is that Debian's build of
+/// libfabric also loads the libraries of some providers (psm, psm2), which replace the program's signal handlers when they are loaded.
 #pragma once
 
 #include <rdma/fabric.h>
 
 namespace rollcall::transport::ofi {
 
-/// Those that are not inline in libfabric's headers.
+/// The functions that are not inline in libfabric's headers.
 struct Library {
     decltype(&::fi_version) version;
     decltype(&::fi_strerror) strerror;
@@ -17,8 +17,8 @@ struct Library {
     decltype(&::fi_fabric) fabric;
 };
 
-/// Loads it if it is not loaded yet. The program's handlers of signals stay as they are. Throws Error{transport} where it is not there, or
-/// too old. Any thread.
+/// Loads libfabric if it is not loaded yet. The program's signal handlers are preserved. Throws Error{transport} if the library is missing
+/// or too old. Any thread may call it.
 const Library& library();
 
 }  // namespace rollcall::transport::ofi

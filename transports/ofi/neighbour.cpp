@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::uint64_t kBoardAt = 4096;
 
-// Of which node this process is, and which /dev/shm it has: libfabric's shared memory is there.
+// Identifies the node of this process and its /dev/shm, where libfabric keeps its shared memory.
 std::uint64_t domain() {
     const std::uint64_t node = node_identity();
     struct stat shared {};
@@ -103,10 +103,10 @@ bool Neighbour::open(const Door& door) noexcept {
     if (file < 0) return false;
     struct stat status {};
     length_ = kBoardAt + door.board_bytes;
-    // A process of the same number may have taken the place of one that is gone.
+    // The process may be gone, and another one may have its number. The length of the file is checked for that reason.
     if (::fstat(file, &status) == 0 && static_cast<std::uint64_t>(status.st_size) == length_) memory_ = map(file, length_);
     ::close(file);
-    // For reading, too: who rings at a process that is gone would else get SIGPIPE.
+    // Opened for reading as well. Otherwise ringing at a process that is gone would raise SIGPIPE.
     if (memory_) bell_ = ::open(path_of(door.process, door.bell).c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
     return bell_ >= 0;
 }
@@ -116,7 +116,7 @@ std::byte* Neighbour::board() const noexcept { return memory_ ? memory_ + kBoard
 void Neighbour::clear_away(const Door& door, std::string_view address) noexcept {
     char target[1];
     if (::readlink(fmt::format("/proc/{}/exe", door.process).c_str(), target, sizeof target) >= 0 || errno != ENOENT) return;
-    // "fi_shm://PID:..."; the file has the name without the scheme.
+    // The address is "fi_shm://PID:...". The file has that name without the scheme.
     address = address.substr(0, address.find('\0'));
     if (const auto scheme = address.find("://"); scheme != std::string_view::npos) address.remove_prefix(scheme + 3);
     const std::string name(address);
@@ -126,7 +126,7 @@ void Neighbour::clear_away(const Door& door, std::string_view address) noexcept 
 void Neighbour::ring() noexcept {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (sleeps(memory_).load(std::memory_order_relaxed) == 0 || sleeps(memory_).exchange(0, std::memory_order_relaxed) == 0) return;
-    // A bell that is full is heard anyway.
+    // If the pipe is full, the other process is woken anyway.
     [[maybe_unused]] const ssize_t written = ::write(bell_, "", 1);
 }
 

@@ -1,5 +1,6 @@
 /// \file
-/// What processes of one node share beside libfabric: boards, and the bell of who sleeps. libfabric's shared memory wakes nobody.
+/// What the processes of one node share in addition to libfabric: the boards, and a bell for each process that sleeps. libfabric's shared
+/// memory cannot wake a process.
 #pragma once
 
 #include <atomic>
@@ -10,17 +11,17 @@
 
 namespace rollcall::transport::ofi {
 
-/// How others reach it.
+/// What other processes need in order to reach this one.
 struct Door {
-    std::uint64_t domain = 0;  ///< The same for processes that can reach each other; 0: nobody can.
+    std::uint64_t domain = 0;  ///< Equal for processes that can reach each other; 0: no process can reach this one.
     std::uint64_t board_bytes = 0;
     std::int32_t process = 0;
     std::int32_t memory = -1;
     std::int32_t bell = -1;
 };
 
-/// This process's memory: a word that says whether it sleeps, and its board, in a file without a name that others open through /proc.
-/// Its bell is a pipe, opened in the same way.
+/// The shared memory of this process: a word that says whether the process sleeps, and its board. They are in a file without a name, which
+/// other processes open through /proc. The bell is a pipe, which they open in the same way.
 class Home {
   public:
     /// Throws Error{transport}.
@@ -31,9 +32,9 @@ class Home {
 
     const Door& door() const { return door_; }
     std::span<std::byte> board() const;
-    /// Readable once somebody has rung.
+    /// Becomes readable when a process has rung.
     int descriptor() const { return listening_; }
-    /// From now on who sends rings. Look for messages after this, and sleep only if there are none.
+    /// From now on, processes that send also ring. After this call, look for messages, and sleep only if there are none.
     void fall_asleep() noexcept;
     void wake_up() noexcept;
 
@@ -44,10 +45,10 @@ class Home {
     int listening_ = -1;
 };
 
-/// Writes whole words on a board. What does not fit is let go.
+/// Writes whole words on a board. Words that do not fit are ignored.
 void write_words(std::span<std::byte> board, std::uint64_t offset, std::span<const std::byte> words) noexcept;
 
-/// That of another process of this node.
+/// The Home of another process of this node.
 class Neighbour {
   public:
     Neighbour() = default;
@@ -55,12 +56,12 @@ class Neighbour {
     Neighbour(const Neighbour&) = delete;
     Neighbour& operator=(const Neighbour&) = delete;
 
-    /// False: it cannot be reached, as when it is gone.
+    /// Returns false if the process cannot be reached, for example because it is gone.
     bool open(const Door& door) noexcept;
     std::byte* board() const noexcept;
-    /// libfabric's shared memory of a process outlives one that was killed. `address`: its own name there.
+    /// Removes the shared memory that libfabric leaves behind when a process is killed. `address` is the name of the process there.
     static void clear_away(const Door& door, std::string_view address) noexcept;
-    /// After something was sent: wakes it if it sleeps.
+    /// Wakes the process if it sleeps. To be called after something was sent to it.
     void ring() noexcept;
 
   private:

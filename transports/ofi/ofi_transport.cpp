@@ -25,7 +25,7 @@ namespace ofi {
 namespace {
 
 constexpr std::size_t kLongestPut = 64;
-// Events of one progress(), so that it comes to an end while others send.
+// The limit of events in one progress(), so that it returns even while others keep sending.
 constexpr int kEventsAtOnce = 64;
 
 class OfiTransport final : public Transport {
@@ -120,7 +120,7 @@ class OfiTransport final : public Transport {
             case Kind::offer:
             case Kind::data: request->withdrawn = true; break;
             case Kind::message:
-            case Kind::more:  // its place in the stream of messages must be filled
+            case Kind::more:  // the message must keep its place in the stream of messages
                 if (request->size) {
                     request->kept = std::make_unique_for_overwrite<std::byte[]>(request->size);
                     std::memcpy(request->kept.get(), request->bytes, request->size);
@@ -185,8 +185,9 @@ class OfiTransport final : public Transport {
 
     bool arm() override {
         if (requests_.has_to_tell() || !failures_.empty()) return false;
-        // Nobody tells of room for what cannot leave now, of packets that shared memory gives back (of which some need this process), and
-        // of anything where the network has no descriptor.
+        // Three things are not reported by any descriptor: room for messages that could not leave, packets that shared memory gives back
+        // (some of which need this process), and events of a network without a descriptor. In these cases the sleep must end after a short
+        // time.
         sleep_.set_poll(!busy_.empty() || (shared_memory_ && shared_memory_->under_way() > 0) || (network_ && network_->descriptor() < 0));
         if (network_ && (network_->look() || (network_->descriptor() >= 0 && !network_->may_wait()))) return false;
         if (!shared_memory_) return true;
@@ -212,7 +213,7 @@ class OfiTransport final : public Transport {
 
     bool shares_memory_with(const Door& door) const { return shared_memory_ && door.domain != 0 && door.domain == home_.door().domain; }
 
-    // The way to a peer, which is found at its first use. Null: there is none.
+    // Finds the way to a peer at its first use. Returns null if there is none.
     Peer* open(int rank) {
         Peer& peer = peers_[index(rank)];
         if (peer.gone) [[unlikely]]
@@ -257,7 +258,7 @@ class OfiTransport final : public Transport {
         note_work(peer);
     }
 
-    // What could not leave at once is tried again by progress().
+    // Remembers that something could not leave at once. progress() tries again.
     void note_work(int peer) {
         Peer& to = peers_[index(peer)];
         if (!to.stream.failure().empty()) {
@@ -268,7 +269,7 @@ class OfiTransport final : public Transport {
         }
     }
 
-    // A word of this transport's own.
+    // Sends a word of this transport's own.
     void say(int peer, Kind kind, const Numbers& numbers) {
         Peer* const to = open(peer);
         if (!to) return;
@@ -306,7 +307,7 @@ class OfiTransport final : public Transport {
         return happened;
     }
 
-    // A packet that came in. What is not one of ours is let go.
+    // Handles a packet that came in. A malformed packet is ignored.
     void take(std::span<const std::byte> packet) {
         Prefix prefix;
         Numbers numbers;
@@ -342,7 +343,7 @@ class OfiTransport final : public Transport {
         }
     }
 
-    // The receiver has a buffer for a large message.
+    // The receiver has granted a buffer for a large message.
     void push(int peer, const Numbers& grant) {
         Request* const request = take_out(offered_, peer, grant.which);
         if (!request) return;
@@ -381,9 +382,9 @@ class OfiTransport final : public Transport {
     Sink* sink_ = nullptr;
     std::shared_ptr<const void> addresses_;
     std::uint64_t last_number_ = 0;
-    Numbered offered_;  ///< Large sends that nobody has fetched or declined.
+    Numbered offered_;  ///< Large sends that have been neither fetched nor declined.
     Numbered fetches_;
-    std::vector<int> busy_;  ///< Peers for whom something waits.
+    std::vector<int> busy_;  ///< The peers for which something waits.
     std::vector<Failure> failures_;
     bool asleep_ = false;
 };

@@ -1,6 +1,6 @@
 /// \file
-/// The transport over libfabric: reliable datagrams of one provider within a node and of one between nodes. Nothing of libfabric shows
-/// here.
+/// The transport over libfabric. It uses the reliable datagrams of one provider within a node, and of one provider between nodes. This
+/// header does not expose libfabric.
 #pragma once
 
 #include <memory>

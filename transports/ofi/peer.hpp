@@ -23,7 +23,7 @@ inline constexpr int kDoorPart = 0, kSharedMemoryPart = 1, kProviderPart = 2, kN
 struct Peer {
     std::span<const std::byte> address;
     Stream stream;
-    std::unique_ptr<Neighbour> neighbour;  ///< Null: it is reached by the network.
+    std::unique_ptr<Neighbour> neighbour;  ///< Null: the peer is reached over the network.
     bool gone = false;
     bool is_busy = false;  ///< Something waits to leave.
 
@@ -34,7 +34,7 @@ struct Peer {
         return door;
     }
 
-    /// An eager message that comes in several packets: its first one, and those that follow.
+    /// Begins an eager message that comes in several packets. This call gets the content of the first packet; the others follow.
     void begin_message(std::span<const std::byte> its_header, std::span<const std::byte> bytes, std::uint64_t size) {
         header_.assign(its_header.begin(), its_header.end());
         payload_.assign(bytes.begin(), bytes.end());

@@ -14,8 +14,9 @@ constexpr std::size_t kPlaces = 256;
 
 bool is_loopback(const fi_info& info) { return info.domain_attr->name && std::string_view(info.domain_attr->name) == "lo"; }
 
-// The first that is on one of the interfaces; IPv4 before IPv6, whose link-local addresses not everybody reaches. Without interfaces: the
-// loopback for a job on one host, else whichever libfabric puts first.
+// Returns the first provider that is on one of the interfaces, in the order of the interfaces. Without interfaces it prefers the loopback
+// for a job on one host, and a provider that is not the loopback for a job on several hosts. Among equals, IPv4 comes before IPv6, because
+// not every host reaches the link-local addresses of IPv6. Among the remaining ones, the first in libfabric's list is returned.
 Info on_interface(Info all, const TransportOptions& options) {
     const bool one_host = options.size == options.local_size;
     const auto rank_of = [&](const fi_info& info) -> int {
@@ -65,7 +66,7 @@ Info ask(std::string_view provider) {
     hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
     hints->domain_attr->threading = FI_THREAD_DOMAIN;  // the lane has one owner
     hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
-    // Fewer than libfabric has of its own: tcp;ofi_rxm makes buffers for all of them, 32 MiB and 60 ms for each rank.
+    // Smaller than libfabric's default. tcp;ofi_rxm allocates buffers for all places: by default 32 MiB and 60 ms for each rank.
     hints->tx_attr->size = hints->rx_attr->size = kPlaces;
     hints->tx_attr->msg_order = FI_ORDER_SAS;
     hints->rx_attr->msg_order = FI_ORDER_SAS;
@@ -98,7 +99,7 @@ Providers choose(const TransportOptions& options) {
             if (chosen.shared_memory) return chosen;
         } else {
             chosen.network = network(options, named);
-            // "tcp" and "verbs" have such endpoints by way of rxm.
+            // "tcp" and "verbs" have such endpoints only through rxm.
             if (!chosen.network) chosen.network = network(options, named + ";ofi_rxm");
             if (chosen.network) return chosen;
         }

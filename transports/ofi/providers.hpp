@@ -1,5 +1,5 @@
 /// \file
-/// Which providers of libfabric a job goes over, and why.
+/// Chooses the providers of libfabric that a job uses, and explains the choice.
 #pragma once
 
 #include <string>
@@ -13,22 +13,23 @@ namespace rollcall::transport::ofi {
 
 inline constexpr std::string_view kSharedMemory = "shm";
 
-/// Between hosts, from the most to the least wanted: networks that move memory by themselves first. Others can be named.
+/// The providers between hosts, from the most to the least wanted. Networks that move memory by themselves come first. The user can name
+/// other providers.
 inline constexpr std::string_view kBetweenHosts[] = {"cxi", "efa", "psm3", "verbs;ofi_rxm", "tcp;ofi_rxm"};
 
-/// What this transport asks of a provider; of all of them when the name is empty.
+/// Asks a provider for the features that this transport needs. If the name is empty, asks all providers.
 Info ask(std::string_view provider);
 
 struct Providers {
-    Info shared_memory;  ///< For ranks of one node; null: they use the other one, too.
+    Info shared_memory;  ///< For the ranks of one node. Null: they use `network`, too.
     Info network;        ///< Null: all ranks are on one node.
 };
 
-/// What a process goes over, for people. Either may be null.
+/// Describes for users which providers a process uses. Either pointer may be null.
 std::string describe(const Endpoint* shared_memory, const Endpoint* network);
 
-/// Those of a job: what the user has named (TransportOptions::ofi_provider), or the best there are. Throws Error{transport} that says what
-/// is missing.
+/// Chooses the providers of a job: those that the user has named (TransportOptions::ofi_provider), or else the best ones available. Throws
+/// Error{transport} that says what is missing.
 Providers choose(const TransportOptions& options);
 
 }  // namespace rollcall::transport::ofi

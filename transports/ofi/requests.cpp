@@ -52,7 +52,7 @@ void Requests::drop(Request* request) {
 
 unsigned Requests::tell() {
     unsigned told = 0;
-    // Who is told may begin or give up something else.
+    // A completion may begin or give up other requests, so the list may grow during the loop.
     for (std::size_t i = 0; i < ended_.size(); ++i) {
         const Ended ended = ended_[i];
         Completion* const completion = ended.request->completion;
@@ -75,7 +75,7 @@ Request* Requests::abandon(int peer, const Completion& completion) {
 }
 
 void Requests::fail(int peer) {
-    // In two steps: who is told may give back or start something else.
+    // In two steps, because a completion may release or start other requests.
     std::vector<Completion*> failed;
     while (Request* request = awaited_[static_cast<std::size_t>(peer)]) {
         unlink(request);

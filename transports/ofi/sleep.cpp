@@ -30,7 +30,7 @@ void Sleep::watch(int descriptor) {
 
 void Sleep::set_poll(bool polls) noexcept {
     if (!polls && !set_) return;
-    itimerspec time{};  // zero: never
+    itimerspec time{};  // zero: the timer is off
     if (polls) time.it_value.tv_nsec = kPollInterval;
     ::timerfd_settime(timer_, 0, &time, nullptr);
     set_ = polls;

@@ -4,7 +4,7 @@
 
 namespace rollcall::transport::ofi {
 
-/// A descriptor that is readable when one of those it watches is, or when it is time to look again.
+/// A descriptor that becomes readable when one of the watched descriptors is readable, or when it is time to look again.
 class Sleep {
   public:
     /// Throws Error{transport}.
@@ -15,10 +15,10 @@ class Sleep {
 
     void watch(int descriptor);
     int descriptor() const { return all_; }
-    /// Whether it is readable after kPollInterval at the latest. Sets the time anew.
+    /// Sets whether the descriptor becomes readable after kPollInterval at the latest. Each call restarts the timer.
     void set_poll(bool polls) noexcept;
 
-    /// One millisecond, as long as the kernel may take to wake a thread: for what no descriptor tells of.
+    /// In nanoseconds: one millisecond, about as long as the kernel may take to wake a thread. Used for events that no descriptor reports.
     static constexpr long kPollInterval = 1'000'000;
 
   private:

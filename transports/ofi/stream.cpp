@@ -7,7 +7,8 @@
 namespace rollcall::transport::ofi {
 namespace {
 
-// Packets under way to one peer, so that one that does not receive leaves some to the others; data leaves room for messages.
+// Limits of the packets under way to one peer, so that a peer that does not receive leaves packets for other peers. The limit for data is
+// smaller, so that messages find room.
 constexpr std::size_t kMessagesUnderWay = 48;
 constexpr std::size_t kDataUnderWay = 32;
 
@@ -45,7 +46,7 @@ bool Stream::post(Packet* packet, std::size_t size) {
         case Endpoint::Sent::no_room:
             stuck_ = packet;
             stuck_size_ = size;
-            if (neighbour_) neighbour_->ring();  // the first packet waits until the peer has taken note of this process
+            if (neighbour_) neighbour_->ring();  // the first packet waits until the peer has noticed this process
             return false;
         case Endpoint::Sent::failed: break;
     }
@@ -79,7 +80,8 @@ bool Stream::send_now(Kind kind, const Numbers* numbers, std::span<const std::by
     if (!packet) return false;
     fill(packet->bytes);
     if (post(packet, size)) return true;
-    // Its sender waits until it has left: perhaps nobody drives this process afterwards.
+    // Takes the packet back, so that the sender waits until the message has left. Perhaps nobody drives this process after a call that has
+    // returned.
     endpoint_->give_back(std::exchange(stuck_, nullptr));
     return false;
 }
@@ -124,7 +126,7 @@ unsigned Stream::pump(Requests& requests) {
             ++happened;
             if (!whole) continue;
             queue->pop_front();
-            // An offer goes on to wait for its answer.
+            // An offer stays and waits for its answer.
             if (request->kind == Kind::offer) continue;
             if (stuck_)
                 stuck_end_of_ = request;

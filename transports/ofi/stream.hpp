@@ -1,5 +1,5 @@
 /// \file
-/// What goes out to one peer, in packets.
+/// The packets that go out to one peer.
 #pragma once
 
 #include <deque>
@@ -13,33 +13,34 @@
 
 namespace rollcall::transport::ofi {
 
-/// Messages and words of this transport in their order; data of large messages only while there is nothing of those.
+/// Sends messages, and words of this transport, in their order. Data of large messages is sent only while none of those wait.
 class Stream {
   public:
-    /// The endpoint by which the peer is reached, where, and whom to wake (null: the network does it).
+    /// Sets the endpoint through which the peer is reached, its address, and the neighbour to wake. A null neighbour means that the network
+    /// wakes the peer.
     void open(Endpoint& endpoint, fi_addr_t to, Neighbour* neighbour, int rank, int peer);
     bool is_open() const { return endpoint_ != nullptr; }
     Neighbour* neighbour() const { return neighbour_; }
 
-    /// Whether what is given now would leave before anything else.
+    /// Whether a packet given now would leave before anything else.
     bool is_free() const { return !stuck_ && messages_.empty(); }
-    /// Sends a short packet without a request. False: no room; nothing was done.
+    /// Sends a short packet without a request. Returns false if there is no room; then nothing was done.
     bool send_now(Kind kind, const Numbers* numbers, std::span<const std::byte> header, ConstBytes payload);
     void add(Request* request) { (request->kind == Kind::data ? data_ : messages_).push_back(request); }
-    /// Sends what there is room for. What has left goes to `requests`, offers whose word has left to `offered`.
+    /// Sends as much as there is room for. Requests that have left end in `requests`; offers that have been announced go to `offered`.
     unsigned pump(Requests& requests);
     bool has_work() const { return stuck_ || !messages_.empty() || !data_.empty(); }
     bool is_quiet() const { return !has_work() && under_way_ == 0; }
 
-    /// Packets that the provider has given back.
+    /// The provider has given a packet back.
     void arrived() { under_way_ -= under_way_ > 0; }
-    /// Nothing leaves any more. Requests that waited are dropped.
+    /// Stops sending. Requests that waited are dropped.
     void shut(Requests& requests);
-    /// Why the peer cannot be reached, or empty.
+    /// The reason why the peer cannot be reached, or empty.
     const std::string& failure() const { return failure_; }
 
   private:
-    /// The next packet of a request. False: no room.
+    /// Sends the next packet of a request. Returns false if there is no room.
     bool send_part(Request& request, bool& whole);
     std::size_t begin(std::byte* packet, Kind kind, const Numbers* numbers, std::span<const std::byte> header) const;
     bool post(Packet* packet, std::size_t size);
@@ -49,9 +50,9 @@ class Stream {
     fi_addr_t to_ = FI_ADDR_UNSPEC;
     int rank_ = -1, peer_ = -1;
     std::deque<Request*> messages_, data_;
-    Packet* stuck_ = nullptr;  ///< The provider had no room for it.
+    Packet* stuck_ = nullptr;  ///< A packet for which the provider had no room.
     std::size_t stuck_size_ = 0;
-    Request* stuck_end_of_ = nullptr;  ///< Whose last packet it is.
+    Request* stuck_end_of_ = nullptr;  ///< The request whose last packet is `stuck_`, or null.
     std::size_t under_way_ = 0;
     std::string failure_;
 };

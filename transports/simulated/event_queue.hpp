@@ -1,6 +1,6 @@
 /// \file
-/// The queue of future events: a heap of four children a node, which is shallower than a binary one and has the children
-/// of a node side by side in memory; and before it the next few events in order, so that one can look ahead.
+/// The queue of future events. It consists of a heap and, before it, the next few events in order, so that a caller can look ahead. The
+/// nodes of the heap have four children. Such a heap is shallower than a binary one, and the children of a node are contiguous in memory.
 #pragma once
 
 #include <algorithm>
@@ -12,16 +12,17 @@
 
 namespace rollcall::transport {
 
-/// `Event` is copyable and has `bool before(const Event&) const`, a strict total order.
+/// `Event` must be copyable and have `bool before(const Event&) const`, a strict total order.
 template <class Event>
 class EventQueue {
   public:
-    /// How many of the next events are known in order (unless all there are).
+    /// The number of next events that are kept in order, if there are that many.
     static constexpr std::size_t kAhead = 8;
 
     bool empty() const noexcept { return near_count_ == 0; }
     const Event& top() const noexcept { return near_[0]; }
-    /// The event that will be the next but `ahead`, if no other comes before it; null where there is none.
+    /// Returns the event at position `ahead` in the present order (0: the next one), or null if it is not known. Events pushed later may
+    /// come before it.
     const Event* ahead(std::size_t ahead) const noexcept { return ahead < near_count_ ? &near_[ahead] : nullptr; }
 
     void push(const Event& event) {

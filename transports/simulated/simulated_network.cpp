@@ -8,9 +8,9 @@
 
 namespace rollcall::transport {
 
-// A message or notice on its way.
+// A message, a notice, or a copy inside a rank, on its way.
 struct alignas(64) SimulatedNetwork::Flight {
-    // The first cache line: all that its end needs.
+    // The first cache line contains all that the end of the flight needs.
     ConstBytes payload;
     Bytes into;
     Completion* sender = nullptr;
@@ -20,10 +20,10 @@ struct alignas(64) SimulatedNetwork::Flight {
     bool in_use = false;
     bool eager = false;
     bool fetched = false;
-    bool withdrawn = false;  ///< Its sender does not stand by it.
+    bool withdrawn = false;  ///< The sender gave the message up.
 
     Flight* next_free = nullptr;
-    void* kept = nullptr;  ///< The copy of an eager payload.
+    void* kept = nullptr;  ///< The copy of the payload of an eager message.
     std::uint64_t offset = 0;
     std::byte header[kMaximumHeader];
 };
@@ -39,7 +39,7 @@ class SimulatedNetwork::Endpoint final : public Transport, public Machine {
     void connect(const std::vector<std::span<const std::byte>>&, std::shared_ptr<const void>) override {}
     void attach(Sink& sink) override { sink_ = &sink; }
     unsigned progress() override { return 0; }
-    /// One that moves and one that is offered: nobody is ever scheduled away.
+    /// One piece moves and one is offered. Simulated processes are always scheduled.
     unsigned pieces_under_way() const override { return 2; }
 
     Started send(int peer, std::span<const std::byte> header, ConstBytes payload, Path path, Completion& completion) override {
@@ -117,7 +117,7 @@ class SimulatedNetwork::Endpoint final : public Transport, public Machine {
         network_.for_each_flight([&](Flight& flight) {
             if (flight.sender == &completion) {
                 flight.sender = nullptr;
-                if (flight.eager) return;  // has left
+                if (flight.eager) return;  // An eager message has already left.
                 flight.withdrawn = true;
                 flight.payload.data = nullptr;
             } else if (flight.receiver == &completion) {
@@ -136,17 +136,17 @@ class SimulatedNetwork::Endpoint final : public Transport, public Machine {
     }
 
     void disconnect(int peer) override {
-        // In two steps: what ends may start something else.
+        // In two steps, because a completion may start something else.
         std::vector<Completion*> ended;
         const auto end = [&](Completion*& completion) {
             if (completion) ended.push_back(std::exchange(completion, nullptr));
         };
         network_.for_each_flight([&](Flight& flight) {
             const bool between = (flight.from == rank_ && flight.to == peer) || (flight.from == peer && flight.to == rank_);
-            if (!between || flight.eager) return;  // eager: has left
+            if (!between || flight.eager) return;  // An eager message has already left.
             end(flight.sender);
             end(flight.receiver);
-            flight.payload.data = flight.into.data = nullptr;  // buffers are their owners' again
+            flight.payload.data = flight.into.data = nullptr;  // The buffers belong to their owners again.
         });
         for (Completion* completion : ended) completion->complete(Outcome::failed);
         network_.settle(peer);
@@ -186,7 +186,7 @@ class SimulatedNetwork::Endpoint final : public Transport, public Machine {
     SimulatedNetwork& network_;
     int rank_;
     Sink* sink_ = nullptr;
-    std::unique_ptr<std::byte, Free> board_;  ///< Made at its first use: most ranks of a large job never use it.
+    std::unique_ptr<std::byte, Free> board_;  ///< Made at its first use, because most ranks of a large job never use it.
 };
 
 Nanoseconds Model::message_time(std::uint64_t bytes) const {
@@ -226,7 +226,8 @@ void SimulatedNetwork::post(Nanoseconds when, Kind kind, void* subject, int rank
 
 void SimulatedNetwork::run() {
     for (;;) {
-        // Events of an instant happen in the order in which they were posted: those that were known before it come first.
+        // Events with the same time happen in the order in which they were posted. Those in `later_` were posted before the present time
+        // and come first.
         while (!later_.empty() && later_.top().time == now_) {
             const Event event = later_.top();
             later_.pop();
@@ -247,7 +248,7 @@ void SimulatedNetwork::run() {
     }
 }
 
-// In steps: what an event refers to is fetched first, a few events later what that leads to, and so on.
+// Prefetches in steps: first the object that an event refers to, and a few events later what that object refers to.
 void SimulatedNetwork::prefetch() const {
     if (const Event* far = later_.ahead(kFlightAhead)) transport::prefetch(far->subject, 64);
     for (const bool again : {false, true}) {
@@ -262,7 +263,7 @@ void SimulatedNetwork::prefetch() const {
         if (near->kind == Kind::put) continue;
         prefetch_rank(flight->from, again);
         if (again) continue;
-        // Completions begin transfers: a few lines each.
+        // A completion begins a transfer object, which takes a few cache lines.
         transport::prefetch(flight->receiver, kTransferBytes);
         transport::prefetch(flight->sender, kTransferBytes);
     }
@@ -274,7 +275,7 @@ void SimulatedNetwork::handle(const Event& event) {
     switch (event.kind) {
         case Kind::offer: {
             const int to = flight->to;
-            if (dead(to)) return;  // its sender waits until it is told
+            if (dead(to)) return;  // The sender waits until it is told of the death.
             endpoints_[static_cast<std::size_t>(to)].sink().on_offer(
                 {flight->header, flight->header_size},
                 Offer{.handle = flight, .size = flight->payload.size, .phantom = flight->payload.data == nullptr});
@@ -292,9 +293,10 @@ void SimulatedNetwork::handle(const Event& event) {
             return;
         }
         case Kind::first_bit: {
-            // The sender's buffer holds what it forwards by now: its own receive has ended for it in the same way.
+            // The sender may forward data whose last bit it has not received in the model. Its buffer holds the data all the same, because
+            // its own receive ended in this way.
             Completion* const receiver = std::exchange(flight->receiver, nullptr);
-            if (!receiver) return;  // cut off
+            if (!receiver) return;  // The receiver was disconnected.
             if (flight->into.data && flight->payload.data) std::memcpy(flight->into.data, flight->payload.data, flight->payload.size);
             receiver->complete(flight->withdrawn ? Outcome::withdrawn : Outcome::ok);
             settle(flight->to);
@@ -342,7 +344,7 @@ void SimulatedNetwork::kill(int rank) {
     dead_.resize(static_cast<std::size_t>(ranks_));
     dead_[static_cast<std::size_t>(rank)] = true;
     for_each_flight([&](Flight& flight) {
-        // What moves into its memory ends there unseen; what it only offered never ends.
+        // A transfer that has begun ends, but the dead rank does not notice it. Offers of the dead rank that nobody has fetched never end.
         if (flight.from == rank && !flight.fetched && !flight.eager) flight.sender = nullptr;
     });
 }
@@ -359,7 +361,7 @@ Nanoseconds& SimulatedNetwork::earliest_port(std::vector<Nanoseconds>& ports, in
     return *std::min_element(first, first + model_.ports);
 }
 
-// Gives both ends a port for the time of a message; returns when it starts.
+// Reserves a port at both ends for the time of a message. Returns the time at which the message starts.
 Nanoseconds SimulatedNetwork::occupy(int from, int to, std::uint64_t bytes) {
     Nanoseconds& source = earliest_port(sending_, from);
     Nanoseconds& target = earliest_port(model_.full_duplex ? receiving_ : sending_, to);
@@ -370,7 +372,7 @@ Nanoseconds SimulatedNetwork::occupy(int from, int to, std::uint64_t bytes) {
 
 SimulatedNetwork::Flight* SimulatedNetwork::new_flight() {
     if (!free_flights_) {
-        // Small jobs need few, large ones as many as fill huge pages.
+        // Small jobs need few flights. For large jobs the chunks fill whole huge pages.
         constexpr std::size_t kSmall = 256, kLarge = HugeAllocator<Flight>::kHugePage / sizeof(Flight);
         for (Flight& flight : flight_chunks_.emplace_back(flight_chunks_.size() < 16 ? kSmall : kLarge)) {
             flight.next_free = free_flights_;

@@ -1,11 +1,11 @@
 /// \file
 /// The simulated transport: all ranks in one process, a discrete-event queue, and a virtual clock.
 ///
-/// A message of m bytes takes alpha + beta*m (Hockney), during which it occupies a sending port of its source and a
-/// receiving port of its target. Large messages are offered at no cost and begin to move when their receiver fetches
-/// them: with a landing budget of zero that is when it is ready (the *blocking* model of Patarasuk and Yuan, section
-/// 3.1), with a sufficient one it is when they are sent (the *non-blocking* model). Ports are given first come, first served,
-/// in the order in which transfers begin; ties in time are broken by the order of events: runs are deterministic.
+/// A message of m bytes takes the time alpha + beta*m (Hockney). During this time it occupies a sending port of its source and a receiving
+/// port of its target. Large messages are offered at no cost and begin to move when their receiver fetches them. With a landing budget of
+/// zero, that is when the receiver is ready (the *blocking* model of Patarasuk and Yuan, section 3.1). With a sufficient budget, it is when
+/// the message is sent (the *non-blocking* model). Ports are given out first come, first served, in the order in which transfers begin.
+/// Events with the same time happen in the order in which they were posted, so that runs are deterministic.
 #pragma once
 
 #include <cstdint>
@@ -22,19 +22,19 @@
 
 namespace rollcall::transport {
 
-/// The cost model. Times in nanoseconds, sizes in bytes.
+/// The cost model. Times are in nanoseconds, sizes in bytes.
 struct Model {
-    double alpha = 0;         ///< Per message.
-    double beta = 1;          ///< Per byte.
-    double gamma = 0;         ///< Per byte of a copy inside a rank.
-    double notice = 0;        ///< From a put until it is seen.
-    int ports = 1;            ///< Messages a rank can send (and receive) at a time.
-    bool full_duplex = true;  ///< A rank can send and receive together; else a port does one of the two.
-    /// A receiver can forward a message from its first bit on (section 3.1, third assumption): a receive ends for its
-    /// algorithm after alpha; the rank's last bit is noted, and an operation does not end before it.
+    double alpha = 0;         ///< Time for each message.
+    double beta = 1;          ///< Time for each byte.
+    double gamma = 0;         ///< Time for each byte of a copy inside a rank.
+    double notice = 0;        ///< Time from a put until it is seen.
+    int ports = 1;            ///< Number of messages that a rank can send at a time, and that it can receive at a time.
+    bool full_duplex = true;  ///< A rank can send and receive at the same time. Otherwise a port does one of the two.
+    /// A receiver can forward a message from its first bit on (section 3.1, third assumption). For the algorithm, a receive ends after
+    /// alpha. The time of the rank's last bit is recorded, and an operation does not end before it.
     bool cut_through = false;
 
-    /// T(m): the time of one message.
+    /// T(m): the time that one message takes.
     Nanoseconds message_time(std::uint64_t bytes) const;
 };
 
@@ -50,35 +50,37 @@ class SimulatedNetwork {
     Nanoseconds now() const noexcept { return now_; }
     const Model& model() const noexcept { return model_; }
 
-    /// Calls `action(context, rank)` at this time of the virtual clock (not before now).
+    /// Calls `action(context, rank)` at this time of the virtual clock, which must not be in the past.
     void schedule(Nanoseconds when, void (*action)(void* context, int rank), void* context, int rank);
-    /// Told after every event for each rank that it concerned: resumes what became ready there.
+    /// `action` is called after every event, for each rank that the event concerned. It resumes what became ready there.
     void set_settle(void (*action)(void* context, int rank), void* context) {
         settle_ = action;
         settle_context_ = context;
     }
-    /// Asked shortly before events that concern this rank, and once more just before them: fetches its memory into the
-    /// cache, and then what that refers to. In jobs of many thousand ranks most of the time would go into waiting for memory.
+    /// `action` is called shortly before an event that concerns this rank, and again just before it. It prefetches the rank's memory into
+    /// the cache, and the second time what that memory refers to. Without it, jobs of many thousand ranks would spend most of their time
+    /// waiting for memory.
     void set_prefetch(void (*action)(void* context, int rank, bool again), void* context) {
         prefetch_ = action;
         prefetch_context_ = context;
     }
-    /// Asked for each message (not for notices): how much longer than by the model it takes from one rank to another. For jitter.
+    /// `ask` is called for each message (not for notices), to simulate jitter. It returns how many nanoseconds longer than in the model the
+    /// message takes.
     void set_delay(Nanoseconds (*ask)(void* context, int from, int to), void* context) {
         delay_ = ask;
         delay_context_ = context;
     }
-    /// Lets events happen until there are none.
+    /// Processes events until there are none left.
     void run();
 
-    /// The process of this rank is gone from now on: nothing reaches it, nothing leaves it, and what it had offered
-    /// cannot be fetched. Its peers notice when they are told and disconnect, as with a real transport.
+    /// Ends the process of this rank now. No messages reach it or leave it, and its offers cannot be fetched. As with a real transport, its
+    /// peers notice only when they are told, and then disconnect.
     void kill(int rank);
     bool dead(int rank) const { return !dead_.empty() && dead_[static_cast<std::size_t>(rank)]; }
 
-    /// When the last bit of all that was sent to this rank so far has come in (cut-through only, else 0).
+    /// The time at which the last bit of all data sent to this rank so far has come in (cut-through only, else 0).
     Nanoseconds last_bit(int rank) const { return last_bit_.empty() ? 0 : last_bit_[static_cast<std::size_t>(rank)]; }
-    std::uint64_t messages() const noexcept { return messages_; }  ///< Sent so far, without notices.
+    std::uint64_t messages() const noexcept { return messages_; }  ///< Number of messages sent so far, without notices.
     std::uint64_t bytes() const noexcept { return bytes_; }
     std::uint64_t events() const noexcept { return events_; }
 
@@ -99,8 +101,8 @@ class SimulatedNetwork {
     void post(Nanoseconds when, Kind kind, void* subject, int rank = 0, void (*action)(void*, int) = nullptr);
     void handle(const Event& event);
     void prefetch() const;
-    static constexpr std::size_t kFlightAhead = 6, kRanksAhead = 3, kFramesAhead = 1;  ///< Events ahead; measured.
-    static constexpr std::size_t kTransferBytes = 192;                                 ///< About what begins with a Completion.
+    static constexpr std::size_t kFlightAhead = 6, kRanksAhead = 3, kFramesAhead = 1;  ///< Numbers of events ahead, found by measurement.
+    static constexpr std::size_t kTransferBytes = 192;  ///< Approximate size of the object that begins with a Completion.
     void prefetch_rank(int rank, bool again) const {
         if (!again) {
             const std::size_t port = static_cast<std::size_t>(rank) * static_cast<std::size_t>(model_.ports);
@@ -130,11 +132,11 @@ class SimulatedNetwork {
     std::uint64_t bytes_ = 0;
     std::uint64_t events_ = 0;
     EventQueue<Event> later_;
-    std::vector<Event> now_events_;  ///< What happens at this instant, first in, first out.
+    std::vector<Event> now_events_;  ///< The events at the present time, first in, first out.
     std::size_t now_head_ = 0;
-    std::vector<Nanoseconds> sending_, receiving_;  ///< When each port is free; receiving_ is empty for half duplex.
+    std::vector<Nanoseconds> sending_, receiving_;  ///< The time when each port is free. receiving_ is empty for half duplex.
     std::vector<Nanoseconds> last_bit_;
-    std::vector<bool> dead_;  ///< Empty until somebody is.
+    std::vector<bool> dead_;  ///< Empty until a rank has died.
     std::vector<Endpoint, HugeAllocator<Endpoint>> endpoints_;
     std::vector<std::vector<Flight, HugeAllocator<Flight>>> flight_chunks_;
     Flight* free_flights_ = nullptr;

@@ -1,21 +1,21 @@
 /// \file
-/// The address of a process: its parts.
+/// The address of a process and its parts.
 #pragma once
 
 #include <cstdint>
 
 namespace rollcall::transport::ucx {
 
-/// Of an address and of what is sent to it. It grows when the parts change, or the messages.
+/// The version of the address and of the messages. Must be increased when the parts of the address or the messages change.
 inline constexpr std::uint32_t kVersion = 2;
 
-/// The parts, by number.
+/// The numbers of the parts.
 inline constexpr int kWorkerPart = 0;
 inline constexpr int kBoardKeyPart = 1;
 inline constexpr int kBoardAddressPart = 2;
 inline constexpr int kWhereaboutsPart = 3;
 
-/// Which process this is, and whose process numbers it has.
+/// Identifies a process: the boot of its kernel, its PID namespace, and its number there.
 struct Whereabouts {
     char boot[36] = {};
     std::uint64_t process_namespace = 0;
@@ -23,7 +23,7 @@ struct Whereabouts {
 };
 Whereabouts whereabouts();
 
-/// Whether a process of this host has no memory any more.
+/// Whether `there` is a process of this host that no longer has any memory.
 bool is_gone(const Whereabouts& here, const Whereabouts& there);
 
 }  // namespace rollcall::transport::ucx

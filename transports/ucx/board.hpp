@@ -1,5 +1,5 @@
 /// \file
-/// Arrivals boards: the memory of this process that peers write, and the way to that of a peer.
+/// Arrivals boards: the memory of this process that peers write, and the access to the board of a peer.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,8 @@
 
 namespace rollcall::transport::ucx {
 
-/// Of this process. Memory that UCX allocates: only then is a put over shared memory a plain store, seen without the target's help.
+/// The board of this process. UCX allocates the memory, because only then a put over shared memory is a plain store, which the target sees
+/// without doing anything.
 class Board {
   public:
     /// Throws Error{transport}.
@@ -21,9 +22,9 @@ class Board {
     void close() noexcept;
 
     std::span<std::byte> bytes() const noexcept { return bytes_; }
-    /// Appends what peers need to write it. Throws Error{transport}.
+    /// Appends to the address what peers need in order to write the board. Throws Error{transport}.
     void append_to(std::vector<std::byte>& address) const;
-    /// A put that came as a message: its place on the board, then its words. What is not one of ours is let go.
+    /// Writes a put that came as a message: its offset on the board, followed by its words. A malformed message is ignored.
     void write(const void* message, std::size_t length) noexcept;
 
   private:
@@ -32,15 +33,16 @@ class Board {
     std::span<std::byte> bytes_;
 };
 
-/// Of a peer.
+/// The board of a peer.
 struct PeerBoard {
     ucp_rkey_h key = nullptr;
     std::uint64_t address = 0;
-    std::byte* direct = nullptr;  ///< Null: it cannot be written through a pointer.
+    std::byte* direct = nullptr;  ///< Null: the board cannot be written through a pointer.
     bool unusable = false;
 
     enum class Unpacked : std::uint8_t { usable, unusable, peer_is_gone };
-    /// Finds the way to it, once. Of a process that is gone it is not tried: UCX 1.13 crashes where it unpacks the key of one.
+    /// Finds the access to the board, once. Does not try it for a process that is gone, because UCX 1.13 crashes when it unpacks the key of
+    /// such a process.
     Unpacked unpack(ucp_ep_h endpoint, std::span<const std::byte> peer_address, const Whereabouts& here);
 };
 

@@ -34,7 +34,7 @@ void set_unless_given(ucp_config_t* configuration, const char* name, const char*
     if (!std::getenv(fmt::format("UCX_{}", name).c_str())) set(configuration, name, value);
 }
 
-// Whether UCX_TLS leaves TCP in. (UCX warns of settings that nothing uses.)
+// Whether UCX_TLS allows TCP. The settings below are made only if something uses them, because UCX warns about unused settings.
 static bool uses_tcp() {
     const char* tls = std::getenv("UCX_TLS");
     if (!tls) return true;
@@ -47,17 +47,17 @@ Configuration read_configuration(const TransportOptions& options) {
     ucp_config_t* raw = nullptr;
     check("reading its configuration", ucp_config_read(nullptr, nullptr, &raw));
     Configuration configuration(raw);
-    // With error handling by peer, UCX uses shared memory only where it is told that errors need not be noticed there.
-    // Deaths on the same host are noticed by whoever started the processes. (UCX warns of settings that nothing uses.)
+    // With error handling by peer, UCX uses shared memory only if it is told that errors need not be noticed there. The starter of the
+    // processes notices deaths on the same host. Set only if it is used, because UCX warns about unused settings.
     if (uses_shared_memory() && !std::getenv("UCX_POSIX_ERROR_HANDLING")) set_unless_given(raw, "MM_ERROR_HANDLING", "y");
-    // UCX takes 512 receive buffers of 8 KiB at a time, and fills them with zeros: 4.2 MiB of shared memory for each rank before any
-    // message.
+    // UCX allocates 512 receive buffers of 8 KiB at a time and fills them with zeros. Without this setting each rank would have 4.2 MiB of
+    // shared memory before its first message.
     if (uses_shared_memory() && !std::getenv("UCX_POSIX_RX_BUFS_GROW"))
         set_unless_given(raw, "MM_RX_BUFS_GROW", std::to_string(kReceiveBuffers).c_str());
-    // System V segments can outlive a killed process; POSIX ones are unlinked as soon as they are made.
+    // System V segments can outlive a killed process. POSIX segments are unlinked as soon as they are made.
     set_unless_given(raw, "TLS", "^sysv");
-    // UCX's own pieces over TCP are of 8 KiB: a system call for each, and four to five times the time of a large message over the loopback.
-    // A connection has buffers only while something of it is under way.
+    // By default UCX sends pieces of 8 KiB over TCP. Each one costs a system call, so that a large message over the loopback takes four to
+    // five times as long. A connection has buffers only while it transfers something.
     if (uses_tcp()) {
         for (const char* name : {"TX_SEG_SIZE", "RX_SEG_SIZE"})
             if (!std::getenv(fmt::format("UCX_TCP_{}", name).c_str())) set(raw, name, "256k");

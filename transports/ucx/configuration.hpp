@@ -1,5 +1,5 @@
 /// \file
-/// What UCX may use. What the user says in UCX's own variables stands.
+/// What UCX may use. Values that the user sets in UCX's own variables are not changed.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,14 @@ namespace rollcall::transport::ucx {
 /// Starts UCX. Throws Error{transport}.
 ucp_context_h make_context(const TransportOptions& options);
 
-/// Receive buffers that each rank has in shared memory to begin with: UCX puts one at each of the 64 places of its queue, and holds some.
+/// The number of receive buffers that each rank has in shared memory at the beginning. UCX puts one at each of the 64 places of its queue,
+/// and keeps some more.
 inline constexpr std::uint64_t kReceiveBuffers = 72;
 
-/// Whether UCX_TLS leaves shared memory in.
+/// Whether UCX_TLS allows shared memory.
 bool uses_shared_memory();
 
-/// What UCX may use, for people.
+/// Describes for users what UCX may use.
 std::string describe(const TransportOptions& options);
 
 }  // namespace rollcall::transport::ucx

@@ -12,7 +12,7 @@
 namespace rollcall::transport {
 namespace {
 
-/// The choices of ucx_transport.cpp, which the user's own UCX_TLS overrides.
+/// Says why ucx_transport.cpp does not use a transport. The user's own UCX_TLS overrides these choices.
 std::string why_unused(std::string_view transport) {
     if (std::getenv("UCX_TLS")) return "";
     if (transport == "sysv") return "its segments can outlive a killed process";
@@ -20,7 +20,7 @@ std::string why_unused(std::string_view transport) {
     return "";
 }
 
-/// Appends what one memory domain offers. A domain that cannot be opened (no permission, no device) offers nothing.
+/// Appends the devices of one memory domain. A domain that cannot be opened (no permission, no device) has none.
 void append_devices(uct_component_h component, const char* domain_name, std::vector<TransportDevice>& devices) {
     uct_md_config_t* raw_config = nullptr;
     if (uct_md_config_read(component, nullptr, nullptr, &raw_config) != UCS_OK) return;
@@ -42,7 +42,7 @@ void append_devices(uct_component_h component, const char* domain_name, std::vec
 }
 
 void append_component(uct_component_h component, std::vector<TransportDevice>& devices) {
-    // UCX asks twice: first for the number of domains, then for their names into an array of that size.
+    // UCX must be asked twice: first for the number of domains, then for their names, which it writes into an array of that size.
     uct_component_attr_t attributes{};
     attributes.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT;
     if (uct_component_query(component, &attributes) != UCS_OK) return;
@@ -70,7 +70,7 @@ TransportInfo ucx_info() {
     for (const auto component : std::span(components.get(), count)) append_component(component, info.devices);
     info.available = !info.devices.empty();
     if (!info.available) info.note = "it finds no device on this host";
-    // UCX's own variables narrow what a job may use of this list.
+    // UCX's own variables restrict which of these devices a job may use.
     for (const char* variable : {"UCX_TLS", "UCX_NET_DEVICES", "UCX_SHM_DEVICES"}) {
         const char* value = std::getenv(variable);
         if (value != nullptr) info.note += fmt::format("{}{}={} is set", info.note.empty() ? "" : "; ", variable, value);

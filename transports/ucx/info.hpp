@@ -6,7 +6,7 @@
 
 namespace rollcall::transport {
 
-/// The row of UCX in transport_catalogue().
+/// Returns the row of UCX in transport_catalogue().
 TransportInfo ucx_info();
 
 }  // namespace rollcall::transport

@@ -12,7 +12,7 @@
 namespace rollcall::transport::ucx {
 namespace {
 
-/// Set while errors are kept.
+/// Has a value while a KeptErrors exists.
 thread_local std::optional<std::string> kept;
 
 ucs_log_func_rc_t log_of_ucx(const char*, unsigned, const char*, ucs_log_level_t level, const ucs_log_component_config_t*,
@@ -24,8 +24,8 @@ ucs_log_func_rc_t log_of_ucx(const char*, unsigned, const char*, ucs_log_level_t
     std::vsnprintf(text, sizeof text, message, again);
     va_end(again);
     if (level == UCS_LOG_LEVEL_ERROR && kept && kept->empty()) *kept = text;
-    // Errors at the start are in the exception; those of a job that runs are those of connections to peers that died, which the library
-    // tells in its own words.
+    // Errors at the start become part of the exception. Errors of a running job concern connections to peers that died, which the library
+    // reports in its own words.
     if (const auto logger = spdlog::get("rollcall"))
         logger->log(level == UCS_LOG_LEVEL_ERROR ? spdlog::level::info : spdlog::level::warn, "UCX: {}", static_cast<const char*>(text));
     return UCS_LOG_FUNC_RC_STOP;

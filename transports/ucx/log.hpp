@@ -1,16 +1,16 @@
 /// \file
-/// What UCX itself says.
+/// The messages that UCX itself prints.
 #pragma once
 
 #include <string>
 
 namespace rollcall::transport::ucx {
 
-/// From now on what UCX says of its own goes to the library's log, which is on standard error, and not to standard output. Where the user
-/// has set UCX_LOG_LEVEL or UCX_LOG_FILE it stays as it is. Thread-safe.
+/// From now on UCX's own messages go to the library's log, which is on standard error, and not to standard output. If the user has set
+/// UCX_LOG_LEVEL or UCX_LOG_FILE, nothing changes. Thread-safe.
 void take_over_log();
 
-/// While it lives, the first error that UCX tells in this thread is kept, to be part of the sentence of a failure.
+/// While it exists, it keeps the first error that UCX reports in this thread, so that it can become part of the message of a failure.
 class KeptErrors {
   public:
     KeptErrors();
@@ -18,7 +18,7 @@ class KeptErrors {
     KeptErrors(const KeptErrors&) = delete;
     KeptErrors& operator=(const KeptErrors&) = delete;
 
-    /// Empty: there was none.
+    /// Empty: there was no error.
     static std::string first();
 };
 

@@ -25,7 +25,7 @@ void Receiver::handle(ucp_worker_h worker, unsigned id, ucp_am_recv_callback_t c
 ucs_status_t Receiver::on_message(void* self, const void* header, std::size_t header_length, void* data, std::size_t length,
                                   const ucp_am_recv_param_t* parameters) {
     Sink& sink = *static_cast<Receiver*>(self)->sink_;
-    if (header_length == 0) return UCS_OK;  // not one of ours
+    if (header_length == 0) return UCS_OK;  // Malformed.
     const std::span header_bytes(static_cast<const std::byte*>(header), header_length - 1);
     if (parameters->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) {
         const auto form = static_cast<Payload>(static_cast<const std::byte*>(header)[header_length - 1]);
@@ -40,7 +40,7 @@ ucs_status_t Receiver::on_message(void* self, const void* header, std::size_t he
 ucs_status_t Receiver::on_inline(void* self, const void*, std::size_t, void* data, std::size_t length, const ucp_am_recv_param_t*) {
     const auto* bytes = static_cast<const std::byte*>(data);
     const std::size_t header_length = length ? std::to_integer<std::size_t>(bytes[0]) : 0;
-    if (header_length + 1 > length) return UCS_OK;  // not one of ours
+    if (header_length + 1 > length) return UCS_OK;  // Malformed.
     static_cast<Receiver*>(self)->sink_->on_message({bytes + 1, header_length}, {bytes + 1 + header_length, length - 1 - header_length});
     return UCS_OK;
 }

@@ -1,5 +1,5 @@
 /// \file
-/// Messages that come in, as UCX hands them over.
+/// Passes messages that come in from UCX on to the sink.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -9,14 +9,14 @@
 
 namespace rollcall::transport::ucx {
 
-/// Active messages by number. The first byte of kInlineId is the length of the header, which stands behind it, before the payload: messages
-/// whose header and payload together are short travel so, without a header of UCX's own, the shortest way that UCX has. kPutId is a put, as
-/// a message: where it lands on the board, then its bytes.
+/// The numbers of the active messages. kInlineId is for messages whose header and payload together are short. Its first byte is the length
+/// of the header; the header and the payload follow. It has no header of UCX's own, which is the fastest way that UCX offers. kPutId is a
+/// put sent as a message: the offset on the board, followed by the bytes.
 inline constexpr unsigned kMessageId = 0;
 inline constexpr unsigned kInlineId = 1;
 inline constexpr unsigned kPutId = 2;
 
-/// Hands messages to the sink, inside ucp_worker_progress(). Must outlive the worker, and stay where it is.
+/// Passes messages to the sink, inside ucp_worker_progress(). Must outlive the worker and must not be moved.
 class Receiver {
   public:
     explicit Receiver(Board& board) : board_(board) {}
@@ -24,7 +24,7 @@ class Receiver {
     Receiver& operator=(const Receiver&) = delete;
 
     void attach(Sink& sink) noexcept { sink_ = &sink; }
-    /// From now on; there must be a sink before the first progress. Error{transport} when UCX refuses.
+    /// Begins to listen. There must be a sink before the first progress. Throws Error{transport} if UCX refuses.
     void listen(ucp_worker_h worker);
 
   private:

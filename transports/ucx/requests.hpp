@@ -1,9 +1,9 @@
 /// \file
-/// The sends and fetches that UCX has under way. UCX never sees a buffer of the program's: it asks for the bytes of a send, and hands
-/// out the bytes of a fetch, piece by piece, when it can move them (a generic data type). So a buffer can be given back at any time.
+/// The sends and fetches that UCX has not ended. UCX does not see the buffers of the program. It asks for the bytes of a send and hands out
+/// the bytes of a fetch piece by piece, when it can move them (a generic data type). Therefore a buffer can be released at any time.
 ///
-/// Where a network reads and writes memory by itself (RDMA) that would cost a copy. There UCX is given the buffer, and it can be given
-/// back only when UCX has ended the transfer.
+/// With a network that reads and writes memory by itself (RDMA), this would cost a copy. In that case UCX gets the buffer, and the buffer
+/// can be released only after UCX has ended the transfer.
 #pragma once
 
 #include <cstddef>
@@ -16,28 +16,28 @@
 
 namespace rollcall::transport::ucx {
 
-/// A header is followed by a byte that says how its payload travels.
+/// Says how the payload of a message travels. The byte after the header has this value.
 enum class Payload : std::uint8_t {
-    plain,    ///< The payload alone.
-    verdict,  ///< A byte follows the payload that says whether its sender stood by it to the end.
+    plain,    ///< Only the payload.
+    verdict,  ///< After the payload follows a byte that says whether the sender stood by it to the end.
 };
 inline constexpr std::size_t kLongestHeader = kMaximumHeader + 1;
 
 class Requests {
   public:
     struct Request {
-        Completion* completion;  ///< Null: the transfer has ended for everybody but UCX.
-        Request* next;           ///< Free, or pending with the same peer.
+        Completion* completion;  ///< Null: only UCX still has the transfer.
+        Request* next;           ///< Link in the list of free requests, or of those pending with the same peer.
         Request* previous;
         Requests* owner;
         int peer;
         Payload payload;
         bool revocable;    ///< UCX does not know the buffer.
-        bool withdrawn;    ///< A send: its sender does not stand by it. A fetch: the sender did not.
-        bool is_eager;     ///< An eager send: it has to arrive, whatever becomes of its caller.
-        std::byte* bytes;  ///< Of a send they are only read. Null: there is nothing to read, and what comes is thrown away.
+        bool withdrawn;    ///< A send: its sender gave it up. A fetch: the other side gave up the message.
+        bool is_eager;     ///< An eager send. It must arrive, even if its caller has given it up.
+        std::byte* bytes;  ///< The bytes of a send are only read. Null: nothing is read, and what comes in is dropped.
         std::uint64_t size;
-        std::unique_ptr<std::byte[]> kept;  ///< The bytes, where they had to be copied.
+        std::unique_ptr<std::byte[]> kept;  ///< A copy of the bytes, if one was needed.
         std::byte header[kLongestHeader];   ///< UCX reads it, or the words of a put, until the transfer has ended.
     };
 
@@ -45,7 +45,7 @@ class Requests {
     ~Requests();
     Requests(Requests&& other) noexcept;
 
-    /// A request about this buffer.
+    /// Takes a free request and sets it up for this buffer.
     Request* take(Completion& completion, int peer, Bytes buffer) {
         if (!free_) [[unlikely]]
             make_more();
@@ -61,17 +61,18 @@ class Requests {
         return request;
     }
 
-    /// Makes UCX move the bytes of `request` by asking for them, or handing them out. What it takes for the buffer is the request.
+    /// Makes UCX ask for the bytes of `request`, or hand them out, piece by piece. The request is then passed to UCX in place of the
+    /// buffer.
     void move_by_pieces(Request& request, ucp_request_param_t& parameters) const {
         request.revocable = true;
         parameters.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
         parameters.datatype = pieces_;
     }
 
-    /// What became of a request that was given to UCX with on_sent() or on_fetched() and itself as user data.
+    /// Interprets the result of a call of UCX that got on_sent() or on_fetched() as its callback and `request` as user data.
     Started result_of(ucs_status_ptr_t started, Request* request) {
         if (started == nullptr) [[likely]] {
-            free(request);  // (a fetch by pieces never ends at once: its sender has to be asked)
+            free(request);  // A fetch by pieces never ends at once, because its sender must be asked first.
             return Started::done;
         }
         if (UCS_PTR_IS_PTR(started)) {
@@ -87,22 +88,22 @@ class Requests {
         end(ucx_request, status, static_cast<Request*>(request));
     }
 
-    /// Gives a buffer back. False: UCX knows it, and it is free when the completion is told.
+    /// Releases a buffer. Returns false if UCX knows the buffer; it is then free when the completion is called.
     bool release(int peer, const Completion& completion);
-    /// Adds the peers with which something is pending that somebody waits for.
+    /// Appends the peers with which requests are pending that a caller waits for.
     void add_pending(std::vector<int>& peers) const;
-    /// The peer is gone. Ends what is pending with it, but for what UCX ends itself: UCX 1.13 does not end all requests with a
-    /// peer whose endpoint is closed by force.
+    /// Called when the peer is gone. Ends the requests pending with it, except those that UCX ends itself. This is needed because UCX 1.13
+    /// does not end all requests with a peer whose endpoint is closed by force.
     void disconnect(int peer);
 
-    /// Nobody is told of an end from now on.
+    /// From now on no completions are called.
     void silence() noexcept { silent_ = true; }
-    /// How many UCX has not ended.
+    /// The number of requests that UCX has not ended.
     std::size_t pending() const noexcept { return pending_; }
 
-    /// The generic data type, as UCX asks for it. Its state is the request.
+    /// The callbacks of the generic data type. Their state is the request.
     static std::size_t packed_size(void* request);
-    /// Gives the bytes from `offset` on, at most `room`. UCX asks for them in ascending order: the verdict comes last.
+    /// Writes the bytes from `offset` on, at most `room`. UCX asks for them in ascending order, so that the verdict comes last.
     static std::size_t pack(void* request, std::size_t offset, void* into, std::size_t room);
     static ucs_status_t unpack(void* request, std::size_t offset, const void* from, std::size_t length);
 
@@ -121,7 +122,7 @@ class Requests {
     void unlink(Request* request) noexcept;
     static void end(void* ucx_request, ucs_status_t status, Request* request) noexcept;
 
-    std::vector<Request*> pending_with_;  ///< By peer.
+    std::vector<Request*> pending_with_;  ///< For each peer.
     Request* free_ = nullptr;
     std::vector<std::unique_ptr<Request[]>> chunks_;
     std::size_t pending_ = 0;

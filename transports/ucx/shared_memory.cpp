@@ -12,8 +12,8 @@
 namespace rollcall::transport::ucx {
 namespace {
 
-constexpr std::uint64_t kReceiveBuffer = 8448;  ///< One of UCX's, with what it keeps beside it.
-constexpr std::uint64_t kQueue = 64ull << 10;   ///< UCX's queue of a process, and what allocations are rounded up by.
+constexpr std::uint64_t kReceiveBuffer = 8448;  ///< Size of one of UCX's receive buffers, with its own data.
+constexpr std::uint64_t kQueue = 64ull << 10;   ///< UCX's queue of a process, with the rounding of allocations.
 constexpr double kMebibyte = 1 << 20;
 
 }  // namespace
@@ -27,7 +27,7 @@ void check_shared_memory(const TransportOptions& options) {
     const char* const place = std::getenv("UCX_POSIX_DIR");
     const char* const directory = place && *place ? place : "/dev/shm";
     struct statvfs status {};
-    // A size of 0: it has no limit.
+    // A size of 0 means that there is no limit.
     if (::statvfs(directory, &status) != 0 || status.f_blocks == 0) return;
     check_shared_memory(options, directory, status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize);
 }

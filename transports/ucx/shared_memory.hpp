@@ -1,5 +1,5 @@
 /// \file
-/// The shared memory that UCX takes when it starts.
+/// The shared memory that UCX needs when it starts.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,14 @@
 
 namespace rollcall::transport::ucx {
 
-/// What one rank takes before its first message, in bytes.
+/// Returns the bytes that one rank needs before its first message.
 std::uint64_t shared_memory_need(const TransportOptions& options);
 
-/// Throws Error{transport} where the ranks of this host do not find enough, with the place, its size, and what they need. UCX itself
-/// says "no resources", or does not say anything and crashes later.
+/// Throws Error{transport} if there is not enough shared memory for the ranks of this host. The message names the place, its size, and what
+/// the ranks need. UCX itself says "no resources", or says nothing and crashes later.
 void check_shared_memory(const TransportOptions& options);
 
-/// The same for a place of this size, of which so much is free.
+/// The same check for a place of this size, of which `available` bytes are free.
 void check_shared_memory(const TransportOptions& options, const char* place, std::uint64_t size, std::uint64_t available);
 
 }  // namespace rollcall::transport::ucx

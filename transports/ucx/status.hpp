@@ -1,5 +1,5 @@
 /// \file
-/// How a failure of UCX at the start is told.
+/// How a failure of UCX at the start is reported.
 #pragma once
 
 #include <cstdlib>
@@ -13,11 +13,11 @@
 
 namespace rollcall::transport::ucx {
 
-/// `what`: "creating a worker".
+/// Throws unless UCX succeeded. `what` names the action, for example "creating a worker".
 inline void check(const char* what, ucs_status_t status) {
     if (status == UCS_OK) return;
     const std::string said = KeptErrors::first();
-    std::string chosen;  // by the user, and likely to be the cause
+    std::string chosen;  // Variables set by the user, which are a likely cause of the failure.
     for (const char* variable : {"UCX_TLS", "UCX_NET_DEVICES"}) {
         if (const char* const value = std::getenv(variable))
             chosen += fmt::format("{}{}={}", chosen.empty() ? " with " : " and ", variable, value);

@@ -45,9 +45,9 @@ class UcxTransport final : public Transport {
         requests_.silence();
         const bool connected = std::any_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.endpoint || peer.gone; });
         if (connected && !closed_) {
-            // Not left in good order: peers died, or this process gives up. UCX 1.13 may then end the process with an
-            // assertion (connections that were being made, requests that have not ended). So what it holds is left to the
-            // end of the process, which is near.
+            // The job was not left in good order: peers died, or this process gives up. UCX 1.13 may then end the process with an
+            // assertion, because of connections that were being made or requests that have not ended. So UCX's objects are not destroyed,
+            // but left to the end of the process, which is near.
             struct Left {
                 Requests requests;
                 std::vector<Peer> peers;
@@ -127,7 +127,7 @@ class UcxTransport final : public Transport {
         parameters.cb.send = &Requests::on_sent;
         if (path == Path::eager && header.size() + payload.size < kLongestInline) {
             Requests::Request* request = requests_.take(completion, peer, {});
-            request->revocable = true;  // its bytes are in the request
+            request->revocable = true;  // The bytes are in the request.
             request->header[0] = static_cast<std::byte>(header.size());
             std::memcpy(request->header + 1, header.data(), header.size());
             if (payload.size) std::memcpy(request->header + 1 + header.size(), payload.data, payload.size);
@@ -174,7 +174,8 @@ class UcxTransport final : public Transport {
     }
 
     void decline(const Offer& offer) override {
-        // Not from inside the callback that brought it: UCX would not yet know that it was kept.
+        // The handle is not released here, because decline() may run inside the callback that brought the offer. UCX does not know until
+        // the callback returns that the message was kept.
         declined_.push_back(offer.handle);
         deferred_ = true;
     }
@@ -212,7 +213,8 @@ class UcxTransport final : public Transport {
         parameters.user_data = request;
         ucs_status_ptr_t started;
         if (only_tcp_to(*to)) {
-            // Over TCP its target writes a put, too, and UCX has it answer each: a wake-up of the sender for nothing.
+            // Over TCP the target executes a put, too, and UCX makes it answer each one. The answer would wake the sender for nothing. So
+            // the put is sent as a message.
             std::memcpy(request->header, &offset, sizeof offset);
             std::memcpy(request->header + sizeof offset, bytes.data(), bytes.size());
             started = ucp_am_send_nbx(to->endpoint, kPutId, nullptr, 0, request->header, sizeof offset + bytes.size(), &parameters);
@@ -241,11 +243,11 @@ class UcxTransport final : public Transport {
     int descriptor() const override { return descriptor_; }
     bool arm() override { return !deferred_ && ucp_worker_arm(worker_) == UCS_OK; }
 
-    /// One that moves, one that is offered, and two to cover a neighbour that is scheduled away for a moment.
+    /// One piece moves, one is offered, and two more cover the time in which the other process is not scheduled.
     unsigned pieces_under_way() const override { return 4; }
     bool close() override {
-        // What is under way goes through first, also what was given up: the other side of a fetch waits for its bytes, that of a
-        // declined offer for the word.
+        // Transfers that were given up must end as well: the other side of a fetch waits for its bytes, and the sender of a declined offer
+        // for the answer.
         if (!dying_ && (requests_.pending() > 0 || !declined_.empty())) return false;
         dying_ = true;
         requests_.silence();
@@ -263,7 +265,7 @@ class UcxTransport final : public Transport {
 
   private:
     struct Peer {
-        std::span<const std::byte> address;  ///< In addresses_.
+        std::span<const std::byte> address;  ///< Points into addresses_.
         ucp_ep_h endpoint = nullptr;
         PeerBoard board;
         bool gone = false;
@@ -305,7 +307,7 @@ class UcxTransport final : public Transport {
         if (peer.board.unusable) return false;
         const auto unpacked = peer.board.unpack(peer.endpoint, peer.address, here_);
         if (unpacked == PeerBoard::Unpacked::unusable) {
-            // What is put there is lost, and somebody waits for it. (Of a process that is gone its parent tells.)
+            // The puts to this peer are lost, and somebody waits for them. (If the process is gone, its parent reports that.)
             Failure& failure = failures_.emplace_back();
             failure.rank = static_cast<int>(&peer - peers_.data());
             failure.why = "its arrivals board cannot be written";
@@ -314,7 +316,7 @@ class UcxTransport final : public Transport {
         return unpacked == PeerBoard::Unpacked::usable;
     }
 
-    // Known for hosts without RDMA only. With it, an environment that keeps UCX to TCP makes it answer puts.
+    // Known only for hosts without RDMA. On hosts with RDMA, puts are answered if the environment restricts UCX to TCP.
     bool only_tcp_to(const Peer& peer) const { return only_tcp_between_hosts_ && !peer.board.direct; }
 
     // Whether the network between this rank and the peer reads and writes memory by itself.
@@ -329,7 +331,7 @@ class UcxTransport final : public Transport {
             }
     }
 
-    // What must not be done inside a callback of UCX.
+    // Executes what must not be done inside a callback of UCX.
     unsigned do_deferred() {
         unsigned done = 0;
         deferred_ = false;
@@ -360,7 +362,7 @@ class UcxTransport final : public Transport {
     };
 
     TransportOptions options_;
-    PlainMemory memory_;  // UCX registers by itself, and keeps what it has registered
+    PlainMemory memory_;  // Need not register memory: UCX registers it, and keeps the registrations.
     const Whereabouts here_ = whereabouts();
     ucp_context_h context_ = nullptr;
     ucp_worker_h worker_ = nullptr;

@@ -1,6 +1,6 @@
 /// \file
-/// The transport over UCX: ucp active messages, with large payloads fetched by the receiver, and puts into memory that UCX
-/// allocated. Nothing of UCX shows here.
+/// The transport over UCX. It uses ucp active messages, with large payloads fetched by the receiver, and puts into memory that UCX
+/// allocated. This header does not expose UCX.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,8 @@ namespace rollcall::transport {
 /// Throws Error{transport} with UCX's reason.
 std::unique_ptr<Transport> make_ucx_transport(const TransportOptions& options);
 
-/// The interfaces as UCX_NET_DEVICES has them: "eth0,mlx5_0:1". Empty: UCX chooses, or the UCX_NET_DEVICES of the environment.
+/// Returns the interfaces in the format of UCX_NET_DEVICES, for example "eth0,mlx5_0:1". Empty: UCX chooses, or follows the UCX_NET_DEVICES
+/// of the environment.
 std::string ucx_devices(const TransportOptions& options);
 
 }  // namespace rollcall::transport

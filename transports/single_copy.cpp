@@ -13,6 +13,7 @@
 
 #include "foundation/kernel.hpp"
 #include "transports/process_memory.hpp"
+#include "transports/single_copy_words.hpp"
 
 namespace rollcall::transport {
 namespace {
@@ -20,26 +21,9 @@ namespace {
 // The value of Offer::form for offers of this class. The forms of inner transports are small numbers.
 constexpr std::uint8_t kForm = 0x80;
 
-enum class Word : std::uint8_t {
-    offer,  // A message. The payload consists of an Announcement and the header of the message.
-    taken,  // The receiver has read the bytes, or does not want them.
-    ask,    // The question "can you read my memory?"
-    can     // The answer "I can".
-};
-
-// The header of every word.
-struct Heading {
-    std::byte mark = kSingleCopyMark;
-    Word word{};
-    std::uint16_t reserved = 0;
-    std::int32_t source = -1;
-    std::uint64_t record = 0;  // The number of the sender's record. The stamp that follows tells uses of a record apart.
-    std::uint64_t stamp = 0;
-};
-
-struct Announcement {
-    std::uint64_t address, size, stamp_address;
-};
+using single_copy::Announcement;
+using single_copy::Heading;
+using single_copy::Word;
 
 class Implementation final : public SingleCopy, private Sink {
   public:

@@ -1,0 +1,34 @@
+/// \file
+/// The words by which two ranks agree on a message that the receiver reads from the sender's memory (single_copy.hpp).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "transports/single_copy.hpp"
+
+namespace rollcall::transport::single_copy {
+
+enum class Word : std::uint8_t {
+    offer,  ///< A message. The payload consists of an Announcement and the header of the message.
+    taken,  ///< The receiver has read the bytes, or does not want them.
+    ask,    ///< The question "can you read my memory?"
+    can     ///< The answer "I can".
+};
+
+/// The header of every word.
+struct Heading {
+    std::byte mark = kSingleCopyMark;
+    Word word{};
+    std::uint16_t reserved = 0;
+    std::int32_t source = -1;
+    std::uint64_t record = 0;  ///< The number of the sender's record. The stamp that follows tells uses of a record apart.
+    std::uint64_t stamp = 0;
+};
+
+/// Where the bytes of a message are in the sender's memory, and the stamp that is there as long as the sender stands by them.
+struct Announcement {
+    std::uint64_t address, size, stamp_address;
+};
+
+}  // namespace rollcall::transport::single_copy

@@ -10,7 +10,7 @@ namespace {
 struct ChildPart {
     int child = -1;
     transport::Bytes into = {};
-    std::span<const int> to_shuffle = {};  ///< At the root, where the blocks of these ranks do not stand side by side.
+    std::span<const int> to_shuffle = {};  ///< At the root: the ranks whose blocks are not side by side in the data. Else empty.
 };
 
 }  // namespace

@@ -13,7 +13,8 @@
 namespace rollcall::collectives {
 namespace {
 
-/// Every rank computes the schedule, in time that grows with the third power of the number of ranks. For 64 ranks it takes a millisecond.
+/// Every rank computes the schedule, in time that grows with the third power of the number of ranks. For so many ranks it takes a
+/// millisecond.
 constexpr int kMostRanks = 64;
 
 ForeseenPart straggler_part(const Operation& op, std::span<const Nanoseconds> arrivals) {

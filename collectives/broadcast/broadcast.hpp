@@ -1,6 +1,10 @@
 /// \file
 /// The broadcast algorithms, one file each. Arguments: `data` on every rank (the root's is read, the others' are written), and
 /// `segment_bytes`.
+///
+/// Notation of the files: n is the number of ranks, T the time that the message takes from one rank to another, and Delta the time from the
+/// root's arrival to the last arrival. In the examples, a->b means that rank a sends to rank b, and "until t" means that the transfer ends
+/// at time t.
 #pragma once
 
 #include "collectives/algorithm.hpp"

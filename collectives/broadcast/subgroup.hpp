@@ -25,7 +25,7 @@ Task subgroup_root(Operation& op, std::vector<int> members);
 /// A receiver's side: learns its neighbours, takes the message from the rank before it and passes it on to the ranks after it.
 Task subgroup_member(Operation& op);
 
-/// Whether a header of the root is here, so that the root knows of this rank or sends to it already.
+/// Whether the root's header is here already. Then the root sends the message to this rank, and needs no notice of its arrival.
 bool subgroup_called(Operation& op);
 
 /// The root's side of a message to one rank that has not arrived. The message moves while the root does other things. The object must live

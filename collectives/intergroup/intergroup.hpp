@@ -13,6 +13,10 @@
 ///
 /// Allreduce: each rank gets in `data` the `contribution`s of the other group, combined in rank order. Alltoall: `contribution` holds a
 /// block for each rank of the other group; `data` gets a block from each. The sizes are given as with allgather.
+///
+/// Notation of the files: A and B are the groups, with p and q ranks; a0, a1, ... and b0, b1, ... are their ranks; kA and kB are the sizes
+/// of one block in each. In the examples, a0->b0 means that a0 sends to b0, and "until t" means that the transfer ends at time t. a0<->b0
+/// means that the two exchange.
 #pragma once
 
 #include "collectives/algorithm.hpp"

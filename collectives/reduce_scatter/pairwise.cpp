@@ -6,8 +6,8 @@
 // what it contributes. The operands that come from r - 1 down to 0 are combined to the left of what is there. Those that come then, from P
 // - 1 down to r + 1, are combined in memory of their own, and join the rest at the end. So rank order is kept.
 //
-// Example: P = 4, rank 1, whose block consists of a, b, c, d; a message takes 1. a comes until 1 (a + b), d until 2, c until 3 (c + d).
-// Then a + b and c + d are combined.
+// Example: P = 4, rank 1; a, b, c, d are what the ranks 0 to 3 contribute to its block; a message takes 1. a comes until 1 (a + b), d until
+// 2, c until 3 (c + d). Then a + b and c + d are combined.
 #include <algorithm>
 #include <array>
 

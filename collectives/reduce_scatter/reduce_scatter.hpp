@@ -2,6 +2,9 @@
 /// The reduce_scatter algorithms, one file each. Arguments: `contribution` holds a block for each rank, in rank order. `data` is the place
 /// for this rank's block of the combined ones (it may be that block's place in the contribution). Also `combiner`. If the operation does
 /// not commute, the elements are combined in rank order.
+///
+/// Notation of the files: P (or n) is the number of ranks. In the examples, a->b means that rank a sends to rank b, and "until t" means
+/// that the transfer ends at time t. a <-> b means that the two exchange.
 #pragma once
 
 #include "collectives/algorithm.hpp"

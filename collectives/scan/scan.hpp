@@ -2,6 +2,9 @@
 /// The algorithms of both scans, inclusive and exclusive, one file each. Arguments: `contribution` holds this rank's elements. `data` is
 /// the place for the combined elements of the ranks up to this one (exclusive: of the ranks before it; at rank 0 it stays as it is). The
 /// contribution may be there already. Also `combiner`. All algorithms combine in rank order, in an order that the arrivals do not change.
+///
+/// Notation of the files: P (or n) is the number of ranks. a, b, c, ... are the elements of ranks 0, 1, 2, ... In the examples, a->b means
+/// that rank a sends to rank b, and "until t" means that the transfer ends at time t.
 #pragma once
 
 #include <iterator>

@@ -58,7 +58,7 @@ LaidOut lay_out(const Blocks& given, int ranks, int rank, std::optional<std::uin
         const std::uint64_t count = counts[static_cast<std::size_t>(i)];
         const std::uint64_t offset = offsets ? offsets[static_cast<std::size_t>(i)] : next;
         std::uint64_t bytes = 0;
-        if (count == 0) continue;  // it is nowhere
+        if (count == 0) continue;  // an empty block has no place
         if (__builtin_add_overflow(offset, count, &next) || __builtin_mul_overflow(next, unit, &bytes) || bytes > collectives::kMostBytes)
             refuse(caller, fmt::format("the block of rank {} ({} {} from {} on) ends beyond what a buffer can have: {} bytes", i, count,
                                        units, offset, collectives::kMostBytes));

@@ -1,5 +1,5 @@
 /// \file
-/// From the counts and offsets of a program to where blocks are, in bytes.
+/// Translates the counts and offsets that a program gives into places of blocks, in bytes.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@
 
 namespace rollcall {
 
-/// Of each rank. Must stay as long as an operation uses it.
+/// The block of each rank. Must outlive every operation that uses it.
 using Layout = std::unique_ptr<const runtime::Block[]>;
 
 struct LaidOut {
     Layout blocks;
-    std::uint64_t end = 0;  ///< Of the last one, in bytes.
+    std::uint64_t end = 0;  ///< Where the last block ends, in bytes.
 };
 
-/// `own`: the size of the block of rank `rank`, in bytes, if it is known otherwise. Throws Error{invalid_argument}, which begins with
-/// `caller`, when the numbers are no blocks of `ranks` ranks among the data; when the own block has another size; and when blocks that are
-/// written overlap.
+/// Lays out the blocks of `ranks` ranks. `own` is the size of the block of rank `rank`, in bytes, if it is known from elsewhere. `written`
+/// says that the operation writes the blocks. Throws Error{invalid_argument}, whose text begins with `caller`, if the numbers do not
+/// describe blocks of `ranks` ranks within the data, if the own block has another size, or if blocks that are written overlap.
 LaidOut lay_out(const Blocks& blocks, int ranks, int rank, std::optional<std::uint64_t> own, bool written, const std::string& caller);
 
 }  // namespace rollcall

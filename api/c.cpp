@@ -1,5 +1,5 @@
 /// \file
-/// The C face: each function is its C++ call, with exceptions made statuses.
+/// The C interface: each function makes the corresponding C++ call, and turns exceptions into statuses.
 #include "api/c.hpp"
 
 #include <cstdio>
@@ -36,7 +36,7 @@ static_assert(status_of(ErrorCode::invalid_argument) == ROLLCALL_INVALID_ARGUMEN
 static_assert(ROLLCALL_UNIQUE_ID_BYTES == rollcall::UniqueId::kBytes);
 static_assert(ROLLCALL_NO_COLOR == Communicator::kNoColor);
 
-/// The last failure of a thread. Of a fixed size: it must be told also when memory has run out.
+/// The last failure of a thread. The text has a fixed size, because a failure must be reported even if memory has run out.
 struct LastError {
     char sentence[2048] = "";
     int rank = -1;
@@ -137,7 +137,7 @@ namespace {
 
 using namespace rollcall::c;
 
-/// What `make` makes goes to the caller.
+/// Gives the communicator that `make` makes to the caller.
 template <class Make>
 rollcall_status make_communicator(rollcall_communicator** result, Make&& make) noexcept {
     return guarded([&] {

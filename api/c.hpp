@@ -1,5 +1,5 @@
 /// \file
-/// What the functions of the C face are made of: handles, and exceptions made statuses.
+/// The parts of which the functions of the C interface consist: handles, and the translation of exceptions into statuses.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ namespace rollcall::c {
 
 constexpr rollcall_status status_of(ErrorCode code) { return static_cast<rollcall_status>(static_cast<int>(code) + 1); }
 
-/// Keeps the sentence for rollcall_last_error().
+/// Keeps the sentence for rollcall_last_error() in this thread. Returns `status`.
 rollcall_status fail(rollcall_status status, const char* sentence, int rank = -1) noexcept;
 
 template <class Work>
@@ -61,7 +61,8 @@ auto& checked(Pointer* pointer, const char* what) {
 
 inline const Communicator& checked(const rollcall_communicator* communicator) { return checked(communicator, "the communicator").handle; }
 
-/// A structure of the caller's begins with its size. It is at least as long as this library's, and what is behind that must be zero.
+/// A structure of the caller begins with its size. It must be at least as long as this library's structure, and all bytes beyond that must
+/// be zero.
 [[noreturn]] void refuse_size(std::size_t given, std::size_t known, const char* what, const char* how);
 template <class Structure>
 void check_size(const Structure* given, const char* what, const char* how) {
@@ -77,11 +78,12 @@ void give(Structure* place, Structure value, const char* what) {
     if (value.size < sizeof value) refuse_size(value.size, sizeof value, what, "its size");
     *place = value;
 }
-/// Throws Error{invalid_argument} where an operator or element type is none of those of rollcall.h; what else is wrong the call tells.
+/// Throws Error{invalid_argument} if the operator or the element type is not in rollcall.h. All else that is wrong with the reduction is
+/// reported by the call.
 Reduction reduction_of(const rollcall_reduction* given);
 rollcall_call_record record_of(const CallRecord& record);
 
-/// ROLLCALL_DEFAULT_TIMEOUT: nothing.
+/// Returns no value for ROLLCALL_DEFAULT_TIMEOUT.
 std::optional<Timeout> deadline(std::int64_t timeout);
 CollectiveOptions options_of(const rollcall_collective_options* given);
 PlanOptions plan_options_of(const rollcall_collective_options* given, rollcall_predictor predictor);
@@ -97,13 +99,13 @@ rollcall_status make_plan(rollcall_plan** plan, Make&& make) noexcept {
     });
 }
 
-/// Starts something and gives it to the caller.
+/// Starts something and gives its request to the caller.
 template <class Start>
 rollcall_status start(rollcall_request** request, Start&& start_it) noexcept {
     return guarded([&] {
         auto& result = checked(request, "the place for the request");
         result = nullptr;
-        // Made first: a started operation could only be abandoned.
+        // The handle is made first. If that failed after the start, the operation could only be abandoned.
         auto handle = std::make_unique<rollcall_request>();
         handle->handle = start_it();
         result = handle.release();

@@ -1,5 +1,6 @@
 /// \file
-/// The three forms of each collective operation in the C face, by what makes the call: a function of the communicator.
+/// The three forms of each collective operation in the C interface: call, start and plan. `make_call` is a function that takes the
+/// communicator and makes the call.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +19,7 @@ rollcall_status call(const rollcall_communicator* communicator, const rollcall_c
         rollcall_call_record* const record = options ? options->record : nullptr;
         CallRecord times;
         if (record) {
-            give(record, record_of(times), "the record");  // a wrong one before anything is sent
+            give(record, record_of(times), "the record");  // refuses a wrong record before anything is sent
             how.record = &times;
         }
         make_call(checked(communicator)).call(how);

@@ -1,5 +1,5 @@
 /// \file
-/// The C face of requests and plans.
+/// The C interface of requests and plans.
 #include <memory>
 #include <optional>
 #include <utility>
@@ -14,7 +14,8 @@ namespace {
 
 using namespace rollcall::c;
 
-/// Requests of several handles as the span that Request's functions take; given back when this goes.
+/// Moves the requests of several handles into one array, as the functions of Request take them. The destructor moves them back, and deletes
+/// the handles whose request has ended.
 class Gathered {
   public:
     Gathered(rollcall_request** requests, std::size_t count) : requests_(requests), count_(count) {
@@ -40,12 +41,12 @@ class Gathered {
     std::size_t count_;
 };
 
-/// What `take` takes out of a queue, or nothing, goes to the caller. `got` may be null.
+/// Gives the completion that `take_one` takes out of a queue, if any, to the caller. `got` may be null.
 template <class Take>
 rollcall_status take(rollcall_queue* queue, int* got, rollcall_completion* completion, Take&& take_one) noexcept {
     return guarded([&] {
         rollcall_completion given{sizeof(rollcall_completion), 0, 0, ROLLCALL_OK, -1};
-        give(completion, given, "the place for the completion");  // a wrong one before anything is taken
+        give(completion, given, "the place for the completion");  // refuses a wrong place before anything is taken
         if (got) *got = 0;
         const std::optional<rollcall::Completion> taken = take_one(checked(queue, "the queue").handle);
         if (!taken) return;
@@ -60,7 +61,7 @@ rollcall_status take(rollcall_queue* queue, int* got, rollcall_completion* compl
     });
 }
 
-/// What test() and wait_for() are: `ask` says what a request got, or nothing while it goes on.
+/// The common part of test() and wait_for(). `ask` returns what a request received, or nothing while the request goes on.
 template <class Ask>
 rollcall_status look(rollcall_request** request, int* done, std::uint64_t* received, Ask&& ask) noexcept {
     return guarded([&] {

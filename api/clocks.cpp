@@ -1,4 +1,4 @@
-// Common time: who synchronises with whom, and when.
+// Common time: which ranks synchronise their clocks, and when.
 #include "api/communicator_implementation.hpp"
 #include "collectives/clock/synchronize.hpp"
 #include "collectives/trees/hosts.hpp"

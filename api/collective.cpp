@@ -19,7 +19,7 @@ Communicator::Implementation::Method Communicator::Implementation::method(const 
                                                                           const collectives::Situation& situation,
                                                                           const CollectiveOptions& options) const {
     Method method{collectives::choose(row, situation, options.algorithm, algorithms.of(row.kind)), 0};
-    // A size that the algorithm does not use is no part of the call: ranks need not agree on it.
+    // If the algorithm does not use the segment size, that size is not part of the call, and ranks need not agree on it.
     const collectives::AlgorithmEntry& entry = *method.selection.entry;
     if (!entry.segmented) return method;
     if (options.segment_bytes)
@@ -33,7 +33,7 @@ Communicator::Implementation::Method Communicator::Implementation::method(const 
 
 void Communicator::Implementation::call(const Prepared& prepared, const std::optional<Timeout>& timeout, CallRecord* record) const {
     if (record) record->arrival = monotonic_now();
-    const Timeout limit = deadline(timeout);  // a wrong one takes no sequence number
+    const Timeout limit = deadline(timeout);  // first, so that a wrong timeout takes no sequence number
     Operation operation(state, next_sequence(), prepared.call, prepared.algorithm->algorithm, prepared.arguments);
     if (prepared.until_delivered) operation.stay();
     run(operation, limit);
@@ -58,7 +58,7 @@ Collective::Collective(const Communicator& communicator, runtime::OperationKind 
                        std::uint64_t count, const Reduction& reduction, int root)
     : Collective(communicator, kind, buffers, count, root) {
     reduction_ = reduction;
-    // What is too large is refused as bytes.
+    // If the number of bytes overflows, the call is refused later for its size in bytes.
     if (__builtin_mul_overflow(count, std::uint64_t{reduction.element_bytes}, &bytes_)) bytes_ = ~std::uint64_t{0};
 }
 
@@ -106,11 +106,11 @@ void Collective::refuse_size(const char* form) const {
                                 here().state.group->name));
 }
 
-// A planned call begins before its caller by itself.
+// `is_planned`: the call begins by itself, before its caller arrives.
 Collective::Prepared Collective::prepare(const CollectiveOptions& options, const char* form, bool is_planned) const {
     const int root = check(options, form);
     const Communicator::Implementation& here = *communicator_.implementation_;
-    // On every rank alike, whichever buffers it has: who is refused must not leave the others waiting.
+    // All ranks check the same total, whichever buffers they have. If only some ranks refused the call, the others would wait for them.
     std::uint64_t all = 0;
     if (__builtin_mul_overflow(bytes_, row_.in_blocks ? static_cast<std::uint64_t>(here.state.group->size) : 1, &all) ||
         all > collectives::kMostBytes)

@@ -1,6 +1,6 @@
 /// \file
-/// A call of any collective operation, by its row of the table: what the functions of the C++ and the C face are made of, and how
-/// the benchmark and the tests call each of them.
+/// A call of any collective operation, by its row in the table of operations. The functions of the C++ and the C interface consist of such
+/// calls, and the benchmark and the tests use them to call each operation.
 #pragma once
 
 #include <cstdint>
@@ -14,33 +14,34 @@
 
 namespace rollcall {
 
-/// Of an operation that has none.
+/// The root of an operation that has no root.
 inline constexpr int kNoRoot = -1;
 
 class Collective {
   public:
-    /// `bytes`: of the message; where blocks are moved: of a block. `root` counts where the operation has one. What is wrong with
-    /// them is told when it is called. The communicator must stay.
+    /// `bytes` is the size of the message, or of one block if the operation moves blocks. `root` matters only if the operation has a root.
+    /// Wrong arguments are reported when the call is made. The communicator must outlive this object.
     Collective(const Communicator& communicator, runtime::OperationKind kind, const collectives::Buffers& buffers, std::uint64_t bytes,
                int root)
         : communicator_(communicator), row_(collectives::operation(kind)), buffers_(buffers), bytes_(bytes), root_(root) {}
-    /// One that combines `count` elements. The other ones of these are by Reduction(): a sum of bytes.
+    /// A call that combines `count` elements. A call that is made by the other constructor, of an operation that combines, uses
+    /// Reduction(): a sum of bytes.
     Collective(const Communicator& communicator, runtime::OperationKind kind, const collectives::Buffers& buffers, std::uint64_t count,
                const Reduction& reduction, int root);
 
     void call(const CollectiveOptions& options = {}) const;
     Request start(const CollectiveOptions& options = {}) const;
     Plan plan(const PlanOptions& options = {}) const;
-    /// Which algorithm it would run, and why, in a sentence.
+    /// Says in a sentence which algorithm the call would run, and why.
     std::string explain(const CollectiveOptions& options = {}, bool is_planned = false) const;
 
   private:
     friend class CollectiveOfBlocks;
     using Prepared = Communicator::Implementation::Prepared;
     const Communicator::Implementation& here() const { return communicator_.checked(); }
-    /// Checks all arguments. `form` is what stands before the operation's name in that of the function: "start_".
+    /// Checks all arguments. `form` is the prefix of the function's name before the operation's name, for example "start_".
     Prepared prepare(const CollectiveOptions& options, const char* form, bool is_planned = false) const;
-    /// What any call checks. Returns its root, or -1.
+    /// The checks that every call makes. Returns the root, or -1.
     int check(const CollectiveOptions& options, const char* form) const;
     void check_reduction(const char* form) const;
     collectives::Situation situation(bool is_planned) const;
@@ -53,16 +54,16 @@ class Collective {
     collectives::Buffers buffers_;
     std::uint64_t bytes_;
     int root_;
-    Reduction reduction_;  ///< Where elements are combined.
+    Reduction reduction_;  ///< For operations that combine elements.
 };
 
-/// The same for blocks of own sizes. `bytes`: of this rank's block.
+/// A call with blocks of own sizes.
 class CollectiveOfBlocks {
   public:
-    /// The same where the own block stands in its place in the data, which all ranks have.
+    /// A call in which the own block is in its place in the data already. All ranks have that data.
     CollectiveOfBlocks(const Communicator& communicator, runtime::OperationKind kind, void* data, const Blocks& blocks)
         : call_(communicator, kind, {.data = data}, 0, -1), blocks_(blocks), is_in_place_(true) {}
-    /// Where each rank brings a block for each: those that it sends, and those that it receives.
+    /// A call in which each rank has a block for each other rank: the blocks that it sends, and those that it receives.
     CollectiveOfBlocks(const Communicator& communicator, runtime::OperationKind kind, const collectives::Buffers& buffers,
                        const Blocks& to_send, const Blocks& to_receive)
         : call_(communicator, kind, buffers, 0, -1), blocks_(to_receive), to_send_(to_send) {}
@@ -76,10 +77,10 @@ class CollectiveOfBlocks {
 
   private:
     struct ROLLCALL_HIDDEN Prepared : Collective::Prepared {
-        Layout layout;  ///< `arguments` refer to it.
+        Layout layout;  ///< `arguments` point into it.
     };
     Prepared prepare(const CollectiveOptions& options, const char* form) const;
-    /// Fills the arguments and the layout. Returns what is told of the sizes.
+    /// Fills the arguments and the layout. Returns what the call tells other ranks about the sizes.
     std::uint64_t prepare_one_list(Prepared& prepared, bool is_root, const std::string& caller) const;
     std::uint64_t prepare_two_lists(Prepared& prepared, const std::string& caller) const;
 

@@ -17,7 +17,7 @@ using runtime::Operation;
 using runtime::OperationKind;
 using runtime::Transfer;
 
-/// A communicator that is being made: what its other ranks send before it is known here is kept for it.
+/// A communicator that is being made. What its other ranks send before it exists here is kept for it.
 class Expected {
   public:
     explicit Expected(runtime::Lane& lane) : lane_(lane) {
@@ -28,7 +28,7 @@ class Expected {
     }
     Expected(const Expected&) = delete;
     Expected& operator=(const Expected&) = delete;
-    /// What this rank brings for the communicator's id.
+    /// This rank's proposal for the communicator's id.
     std::uint64_t number() const { return number_; }
 
   private:
@@ -67,7 +67,7 @@ collectives::Conditions Communicator::Implementation::conditions_of_calls() cons
 Communicator::Implementation::~Implementation() {
     if (process->forked()) return;
     process->lane().as_owner([&](runtime::Engine& engine) { engine.retire(std::move(owned_state)); });
-    // Others may still write there: what they overwrite is asked for.
+    // Other ranks may still write to these slots. The next user of the slots asks again for what they overwrite.
     if (first_slot != runtime::kNoSlots) process->slots().give_back(first_slot);
 }
 
@@ -245,7 +245,7 @@ std::shared_ptr<Communicator::Implementation> Communicator::Implementation::divi
     const auto choices = exchange(Choice{color, key, expected.number()}, kind);
 
     std::vector<int> members;  // ranks of this communicator
-    std::uint64_t id = 0;      // as Engine::expect_communicator() says
+    std::uint64_t id = 0;      // see Engine::expect_communicator()
     for (int rank = 0; rank < state.group->size; ++rank) {
         const Choice& choice = choices[static_cast<std::size_t>(rank)];
         if (choice.color != color) continue;
@@ -304,7 +304,7 @@ std::vector<int> Communicator::Implementation::agreed_places(std::span<const int
                         fmt::format("{} on {}: rank {} stands in the list twice", caller, state.group->name, ranks[i]));
         its = static_cast<int>(i);
     }
-    // All look at the same words, so that all find the same.
+    // All ranks compare the same hashes, so all come to the same result.
     const auto lists = exchange(hash, OperationKind::create);
     for (std::size_t rank = 1; rank < lists.size(); ++rank)
         if (lists[rank] != lists[0])

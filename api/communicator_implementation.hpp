@@ -1,5 +1,5 @@
 /// \file
-/// What stands behind the handles of the public interface.
+/// The implementation behind the handles of the public interface.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@
 
 namespace rollcall {
 
-/// Algorithms that a setting names, looked up once for a job. Null: `auto`.
+/// The algorithms that settings name, looked up once for a job. Null: `auto`.
 class ChosenAlgorithms {
   public:
     void set(runtime::OperationKind operation, const collectives::AlgorithmEntry& entry) { entries_[index_of(operation)] = &entry; }
@@ -39,35 +39,35 @@ struct ROLLCALL_HIDDEN Communicator::Implementation : std::enable_shared_from_th
                    std::uint64_t first_slot, const ChosenAlgorithms& algorithms, std::shared_ptr<runtime::CommonClock> clock);
     ~Implementation();
 
-    /// How a collective operation of this size is to be done.
+    /// How a collective operation of this size is carried out.
     struct Method {
         collectives::Selection selection;
         std::uint64_t segment_bytes;
     };
     Method method(const collectives::OperationRow& row, const collectives::Situation& situation, const CollectiveOptions& options) const;
-    /// What all ranks know of a call with this size, and of one with blocks of own sizes.
+    /// What all ranks know of a call: one with this size, and one with blocks of own sizes.
     collectives::Situation situation(std::uint64_t bytes) const { return {.bytes = bytes, .ranks = state.group->size, .has = conditions}; }
     collectives::Situation situation_of_blocks() const {
         return {
             .bytes = collectives::kAnyBytes, .ranks = state.group->size, .has = conditions.without(collectives::Condition::equal_blocks)};
     }
 
-    /// A collective call that is ready to begin: its arguments are checked, its algorithm is chosen.
+    /// A collective call that is ready to begin: its arguments are checked, and its algorithm is chosen.
     struct Prepared {
         runtime::Call call;
         const collectives::AlgorithmEntry* algorithm;
         runtime::Arguments arguments;
         bool until_delivered = false;  ///< As in CollectiveOptions.
     };
-    /// Runs it to the end; fills the record if there is one. Throws what failed.
+    /// Runs the call to its end, and fills the record if there is one. Throws the error with which it failed.
     void call(const Prepared& prepared, const std::optional<Timeout>& timeout, CallRecord* record) const;
     Request start(const Prepared& prepared, const std::optional<Timeout>& timeout) const;
     Plan plan(Prepared prepared, const PlanOptions& options, std::string explanation) const;
-    /// What the arguments refer to goes with what was made of them.
+    /// Keeps the layout, which the arguments point into, as long as the request or plan.
     static void keep(Request& request, Layout layout);
     static void keep(Plan& plan, Layout layout);
 
-    /// A send or a receive whose arguments are checked. `peer`: a world rank.
+    /// A send or a receive whose arguments are checked. `peer` is a rank of the world.
     struct Message {
         runtime::Transfer::Direction direction;
         int peer;
@@ -82,7 +82,7 @@ struct ROLLCALL_HIDDEN Communicator::Implementation : std::enable_shared_from_th
     }
     Request start(const Message& message, Tag tag, const std::optional<Timeout>& timeout) const;
     std::uint64_t next_size(const char* caller, int from, Tag tag, Timeout timeout) const;
-    /// Of the ranks before this one: how many are on the host of this process.
+    /// How many of the ranks 0 .. before - 1 are on the host of this process.
     std::ptrdiff_t local_ranks(int before) const;
 
     void check_alive() const { process->check_usable(); }
@@ -97,47 +97,47 @@ struct ROLLCALL_HIDDEN Communicator::Implementation : std::enable_shared_from_th
     std::uint64_t next_sequence() const { return state.next_sequence.fetch_add(1, std::memory_order_relaxed); }
     Timeout deadline(const std::optional<Timeout>& timeout) const;
 
-    /// Runs to the end. Throws what failed.
+    /// Runs to the end. Throws the error with which it failed.
     void run(runtime::Operation& operation, Timeout timeout) const;
     void run(runtime::Transfer& transfer, Timeout timeout) const;
-    /// All-gather of a small record.
+    /// Gathers a small record of every rank on all ranks. Collective.
     template <class Record>
     std::vector<Record> exchange(const Record& mine, runtime::OperationKind kind) const;
 
-    /// Makes communicators by colour: what split() does, and duplicate() and create(), which are of that kind.
-    /// `first_group`: as Group has it.
+    /// Makes one communicator for each colour. This is what split() does, and what duplicate() and create() are special cases of.
+    /// `first_group`: see Group.
     std::shared_ptr<Implementation> divide(int color, int key, runtime::OperationKind kind, int first_group = 0) const;
-    /// The places of ranks in this list, -1 of those that are not in it. Checks that all ranks bring the same hash. Collective.
+    /// For each rank, its place in this list, or -1 if it is not in the list. Checks that all ranks give the same hash. Collective.
     std::vector<int> agreed_places(std::span<const int> ranks, std::uint64_t hash, const char* caller) const;
 
     std::string describe(const runtime::Transfer& transfer) const;
 
-    /// The host of each rank, as a number: ranks with the same one share their clock.
+    /// The host of each rank, as a number. Ranks with the same number share their clock.
     std::vector<int> hosts() const;
-    /// Synchronises the clocks of the ranks with that of rank 0, watching each for `window`, and sets `common`. Collective. Where
-    /// there is one host, does nothing.
+    /// Synchronises the clocks of the ranks with that of rank 0, and sets `common`. Each clock is watched for `window`. Collective. Does
+    /// nothing if there is only one host.
     void synchronize(runtime::CommonClock& common, Nanoseconds window) const;
-    /// The clocks that are synchronised already: the job's, and that of this communicator or one it comes from.
+    /// Which clocks are synchronised already: that of the job, and that of this communicator or of one that it was made from.
     struct KnownClocks {
         bool job = false, communicator = false;
     };
     KnownClocks known_clocks() const;
-    /// Takes one of those that all ranks have (`known_by_all`: the same on all of them), the job's first, or else makes one.
-    /// Collective if there is none.
+    /// Uses one of the clocks that all ranks have, the job's first; if there is none, makes one. `known_by_all` must be the same on all
+    /// ranks. Collective if a clock is made.
     void agree_on_clock(KnownClocks known_by_all, Nanoseconds window) const;
     void use_clock(const std::shared_ptr<runtime::CommonClock>& common) const;
-    /// Converts the times of a call from this host's to common ones.
+    /// Converts the times of a call from this host's time to common time.
     void make_common(CallRecord& record) const;
 
     std::shared_ptr<runtime::Process> process;
     std::uint64_t first_slot;
     ChosenAlgorithms algorithms;
-    mutable std::shared_ptr<runtime::CommonClock> clock;  ///< Of the thread that makes collective calls.
+    mutable std::shared_ptr<runtime::CommonClock> clock;  ///< Belongs to the thread that makes collective calls.
     std::unique_ptr<runtime::CommunicatorState> owned_state;
-    runtime::CommunicatorState& state;  ///< That; written by calls, also of a communicator that is const.
+    runtime::CommunicatorState& state;  ///< *owned_state. Calls write to it, also on a const communicator.
     const bool shares_boards;
-    const bool shares_node;                    ///< Node memory.
-    const collectives::Conditions conditions;  ///< What holds for every call: of the settings, and of the ranks.
+    const bool shares_node;                    ///< The ranks share node memory.
+    const collectives::Conditions conditions;  ///< The conditions that hold for every call, by the settings and the ranks.
 
   private:
     collectives::Conditions conditions_of_calls() const;
@@ -166,32 +166,33 @@ struct ROLLCALL_HIDDEN Request::Implementation {
     void watch(runtime::Watcher& watcher) { transfer ? transfer->watch(watcher) : operation->watch(watcher); }
     runtime::Lane& lane() { return communicator->process->lane(); }
     std::string describe() const { return transfer ? communicator->describe(*transfer) : operation->describe(); }
-    /// Gives it a deadline of its own, from now on.
+    /// Gives it a deadline of its own, counted from now.
     void limit(const std::optional<Timeout>& timeout);
-    /// Waits until it is done; false when this time is over first. When its own deadline is over it is abandoned, and done by that.
+    /// Waits until it is done. Returns false if this time is over before that. If its own deadline is over, it is abandoned, and counts as
+    /// done.
     bool wait(Timeout timeout);
-    /// Abandons it when its own deadline is over.
+    /// Abandons it if its own deadline is over.
     void expire();
-    /// Abandons it with the error of a deadline that was this long.
+    /// Abandons it with the error of a timeout of this length.
     void give_up(Timeout after);
 
     std::shared_ptr<const Communicator::Implementation> communicator;
     std::optional<runtime::WatchedTransfer> transfer;
     std::optional<runtime::Operation> operation;
-    Layout layout;  ///< Where the operation refers to it.
+    Layout layout;  ///< If the operation points into one.
     Nanoseconds own_deadline = kNever;
-    Timeout own_timeout = kForever;  ///< What that was made of.
+    Timeout own_timeout = kForever;  ///< The timeout that gave `own_deadline`.
 };
 
-/// Takes the result of an operation that is done, and lets it go. Throws what failed.
+/// Takes the result of an operation that is done, and destroys it. Throws the error with which it failed.
 Received collect(std::unique_ptr<Request::Implementation> done);
 
-/// kForever: kNever.
+/// The point in time at which this timeout, counted from now, is over. kForever gives kNever.
 Nanoseconds deadline_of(Timeout timeout);
 
-/// A deadline as it was given. Throws Error{invalid_argument} when it is below 0.
+/// Returns `timeout`. Throws Error{invalid_argument} if it is below 0.
 Timeout checked_timeout(Timeout timeout);
-/// "rank 2: ... did not end within 1 s"
+/// An error with a text such as "rank 2: ... did not end within 1 s".
 Error timeout_error(const runtime::Process& process, const std::string& what, Timeout timeout);
 
 }  // namespace rollcall

@@ -33,7 +33,7 @@ struct ROLLCALL_HIDDEN CompletionQueue::Implementation {
     void add(std::unique_ptr<Request::Implementation>& request, std::uint64_t context);
     std::unique_ptr<Entry> remove(Entry& entry);
     void tell_deadline() { ended.look_at(deadlines.empty() ? kNever : deadlines.begin()->first); }
-    /// Gives up those whose own deadline is over.
+    /// Abandons the requests whose own deadline is over.
     void expire();
     std::optional<Completion> take();
     std::optional<Completion> take_until(Nanoseconds until);
@@ -41,14 +41,14 @@ struct ROLLCALL_HIDDEN CompletionQueue::Implementation {
     std::shared_ptr<const Communicator::Implementation> communicator;
     runtime::Ended ended;
     std::atomic<std::size_t> size{0};
-    std::mutex mutex;  ///< Guards what follows.
+    std::mutex mutex;  ///< Guards the members below.
     std::unordered_map<Entry*, std::unique_ptr<Entry>> entries;
-    std::set<Deadline> deadlines;  ///< Of those that have one.
+    std::set<Deadline> deadlines;  ///< Of the entries that have a deadline.
 };
 
 CompletionQueue::Implementation::~Implementation() {
     for (const auto& [address, entry] : entries) Request(std::move(entry->request));  // abandons what is under way
-    // Whoever drives may be about to tell the queue of the last ones.
+    // The thread that drives progress may be about to tell the queue of the last requests. Wait until it has done so.
     lane().as_owner([](runtime::Engine&) {});
 }
 
@@ -64,7 +64,7 @@ void CompletionQueue::Implementation::add(std::unique_ptr<Request::Implementatio
         entry.request = std::move(request);
         ++size;
     }
-    // This makes who waits look, too.
+    // This also makes a thread that waits look at the new deadline.
     lane().as_owner([&](runtime::Engine&) {
         if (entry.request->waitable().done())
             entry.ended();
@@ -125,7 +125,7 @@ CompletionQueue& CompletionQueue::operator=(CompletionQueue&& other) noexcept {
     return *this;
 }
 CompletionQueue::~CompletionQueue() {
-    if (implementation_ && implementation_->communicator->process->forked()) (void)implementation_.release();  // it is the parent's
+    if (implementation_ && implementation_->communicator->process->forked()) (void)implementation_.release();  // the parent owns it
 }
 
 void CompletionQueue::add(Request&& request, std::uint64_t context) {

@@ -1,5 +1,5 @@
 /// \file
-/// Allgather and alltoall in the C++ and the C face: each function is a call of the operation's row.
+/// Allgather and alltoall in the C++ and the C interface. Each function is a call of the operation's row in the table of operations.
 #include <rollcall/exchanges.hpp>
 
 #include <fmt/format.h>

@@ -25,14 +25,14 @@ namespace {
 
 struct KindOfCall {
     const char* name;
-    collectives::AlgorithmEntry only;  ///< Without code where there is a choice.
+    collectives::AlgorithmEntry only;  ///< The only algorithm. Without code if there are several to choose from.
     OperationKind kind() const { return only.operation; }
     bool has_choice() const { return !only.algorithm; }
 };
 constexpr KindOfCall one_way(const char* name, OperationKind kind, runtime::Algorithm algorithm) {
     return {name, {.operation = kind, .name = name, .algorithm = algorithm, .summary = ""}};
 }
-/// In the order of IntergroupOperation.
+/// In the order of the values of IntergroupOperation.
 constexpr std::array kKinds = {
     one_way("broadcast", OperationKind::intergroup_broadcast, &collectives::intergroup_broadcast),
     one_way("scatter", OperationKind::intergroup_scatter, &collectives::intergroup_scatter),
@@ -52,7 +52,7 @@ struct ROLLCALL_HIDDEN Intercommunicator::Implementation {
     };
     struct Prepared {
         Communicator::Implementation::Prepared call;
-        Layout layout;  ///< The call's arguments refer to it.
+        Layout layout;  ///< The call's arguments point into it.
     };
 
     const Communicator::Implementation& all() const { return both.checked(); }
@@ -67,7 +67,7 @@ struct ROLLCALL_HIDDEN Intercommunicator::Implementation {
                                      call.root->rank(), side.size - 1));
         return side.first + call.root->rank();
     }
-    /// So many bytes cut into blocks for the ranks of the other group.
+    /// The size of a block if `bytes` bytes are cut into blocks for the ranks of the other group.
     std::uint64_t block_of(const IntergroupCall& call, std::uint64_t bytes) const {
         const auto ranks = static_cast<std::uint64_t>(other.size);
         if (bytes % (ranks * call.element_bytes) != 0)
@@ -98,7 +98,7 @@ struct ROLLCALL_HIDDEN Intercommunicator::Implementation {
     Side own, other;
 };
 
-// One buffer: what it is depends on who calls.
+// These operations have one buffer. Its role depends on the operation and on whether the caller is the root.
 void Intercommunicator::Implementation::give_rooted(const IntergroupCall& call, bool is_root, runtime::Arguments& arguments,
                                                     std::uint64_t& bytes) const {
     const transport::ConstBytes read{call.own, call.own_bytes};
@@ -173,7 +173,7 @@ Intercommunicator::Implementation::Prepared Intercommunicator::Implementation::p
         give_rooted(call, is_root, arguments, bytes);
         made.bytes = bytes;
     } else {
-        made.bytes = runtime::kManySizes;  // it has no part in it, and knows no size
+        made.bytes = runtime::kManySizes;  // this rank takes no part, and does not know the size
     }
     check_buffers(call, arguments);
     return prepared;

@@ -64,7 +64,7 @@ struct ROLLCALL_HIDDEN Job::Implementation {
         process->check_not_forked();
         return *process;
     }
-    /// Throws Error{state} when something is under way here.
+    /// Throws Error{state} if an operation is under way here.
     void check_nothing_under_way() const;
 
     std::shared_ptr<runtime::Process> process;
@@ -84,8 +84,8 @@ ChosenAlgorithms algorithms_of(const Settings& settings) {
     return chosen;
 }
 
-/// A forked child has a copy of its parent's process: to take it down would be to write into the parent's connections. So it is kept
-/// as long as the child lives, where leak checkers see it.
+/// A forked child has a copy of its parent's process object. Destroying it would write into the parent's connections. So it is kept as long
+/// as the child lives, in a place where leak checkers see it.
 void release(runtime::Process* process) {
     static auto& kept = *new std::vector<runtime::Process*>;
     if (process->forked())
@@ -172,7 +172,7 @@ Job::~Job() {
             if (const auto logger = spdlog::get("rollcall")) logger->warn("{}", error.what());
         }
     };
-    // There is no second chance here: the job is left whatever is under way.
+    // A destructor cannot be called again, so the job is left even if operations are under way.
     if (!implementation_->process->finalized()) logged([&] { implementation_->check_nothing_under_way(); });
     logged([&] { implementation_->process->finalize(); });
 }

@@ -1,6 +1,7 @@
 /// \file
-/// The collective operations of the C++ and the C face, but for those that combine (reductions.cpp): each is a call of its row. A function
-/// that is not said to begin or to plan something returns when this rank's part is done.
+/// The collective operations of the C++ and the C interface, except those that combine elements (reductions.cpp). Each is a call of its row
+/// in the table of operations. A function returns when this rank's part is done, unless its name says that it starts or plans the
+/// operation.
 #include <cstdio>
 
 #include <fmt/format.h>

@@ -13,7 +13,8 @@ using runtime::ArrivalPredictor;
 using runtime::Operation;
 using runtime::OperationKind;
 
-/// The plan's communicator is its own: its messages meet no others, and its sequence counts the iterations.
+/// A plan has a communicator of its own. So its messages are never mixed up with others, and the communicator's sequence number counts the
+/// iterations.
 struct ROLLCALL_HIDDEN Plan::Implementation {
     Implementation(std::shared_ptr<Communicator::Implementation> its_own, const Communicator::Implementation::Prepared& its_prepared,
                    const PlanOptions& options, std::string why)
@@ -29,7 +30,7 @@ struct ROLLCALL_HIDDEN Plan::Implementation {
         own->check_alive();
         operation.emplace(own->state, own->next_sequence(), prepared.call, algorithm, prepared.arguments);
     }
-    // What is done already must not be touched any more.
+    // An operation that is done must not be touched any more.
     template <class F>
     void as_owner_unless_done(F&& change) {
         if (operation->done()) return;
@@ -49,7 +50,7 @@ struct ROLLCALL_HIDDEN Plan::Implementation {
         }
         started = true;
     }
-    // Takes the result of the iteration, and is ready for the next.
+    // Takes the result of the iteration, and makes the plan ready for the next one.
     void finish() {
         record.exit = monotonic_now();
         record.first_data = operation->first_data();
@@ -68,10 +69,10 @@ struct ROLLCALL_HIDDEN Plan::Implementation {
     ArrivalPredictor predictor;
     std::string explanation;
     std::optional<Operation> operation;  ///< The iteration that has begun.
-    bool started = false;                ///< And its caller has arrived.
+    bool started = false;                ///< The caller of that iteration has arrived.
     Nanoseconds told = runtime::kUnknownTime;
     CallRecord record;
-    Layout layout;  ///< Where `prepared` refers to it.
+    Layout layout;  ///< If `prepared` points into one.
 };
 
 Plan::Plan() = default;
@@ -80,14 +81,14 @@ Plan::Plan(Plan&& other) noexcept = default;
 
 Plan& Plan::operator=(Plan&& other) noexcept {
     Plan taken(std::move(other));
-    std::swap(implementation_, taken.implementation_);  // what was here ends with `taken`
+    std::swap(implementation_, taken.implementation_);  // the old plan of this object ends with `taken`
     return *this;
 }
 
 Plan::~Plan() {
     if (!implementation_ || !implementation_->operation || implementation_->operation->done()) return;
     if (implementation_->own->process->forked()) {
-        (void)implementation_.release();  // it is the parent's
+        (void)implementation_.release();  // it belongs to the parent process
         return;
     }
     Operation& operation = *implementation_->operation;
@@ -129,7 +130,7 @@ void Plan::start() {
     here.own->check_alive();
     const Nanoseconds time = monotonic_now();
     const bool begun = here.operation.has_value();
-    if (!begun) here.make_operation();  // before the arrival: when it throws, nothing was started
+    if (!begun) here.make_operation();  // before the arrival: if this throws, nothing was started
     here.arrive(time);
     if (begun) return here.as_owner_unless_done([](Operation& operation) { operation.arrive(); });
     here.lane().start(*here.operation);
@@ -166,7 +167,7 @@ Plan Communicator::Implementation::plan(Prepared prepared, const PlanOptions& op
     if (options.timeout) checked_timeout(*options.timeout);
     auto own = divide(0, state.rank, OperationKind::plan);
     if (prepared.algorithm->needs.contains(collectives::Condition::node_memory) && !own->shares_node) {
-        // There are no slots for the plan, though there were for this communicator.
+        // There were slots for this communicator, but there are none for the plan.
         const collectives::OperationRow& row = collectives::operation(prepared.call.kind);
         const runtime::Call call = prepared.call;
         collectives::Situation situation = call.own_sizes ? own->situation_of_blocks() : own->situation(call.bytes);
@@ -199,7 +200,8 @@ Plan Communicator::Implementation::plan(Prepared prepared, const PlanOptions& op
                                     to_string(all[rank].call, &collectives::algorithm_name),
                                     all[rank].call.counts_others(all[0].call) ? ", and counts other sizes for the blocks" : ""),
                         static_cast<int>(rank));
-    // Predictions of different hosts are put in order. The next plan of this communicator finds its clock there.
+    // Predictions of different hosts are compared, so the hosts need a common clock. The next plan of this communicator finds the clock
+    // there.
     own->agree_on_clock(known_by_all, Job::kClockWindow.count());
     use_clock(own->clock);
     if (!own->state.group->has_slots)

@@ -1,5 +1,5 @@
 /// \file
-/// The collective operations that combine elements, in the C++ and the C face: each is a call of its row.
+/// The collective operations that combine elements, in the C++ and the C interface. Each is a call of its row in the table of operations.
 #include <fmt/format.h>
 #include <rollcall/error.hpp>
 

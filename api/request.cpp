@@ -65,14 +65,14 @@ Request::Request(Request&& other) noexcept = default;
 
 Request& Request::operator=(Request&& other) noexcept {
     Request taken(std::move(other));
-    std::swap(implementation_, taken.implementation_);  // what was here is abandoned with `taken`
+    std::swap(implementation_, taken.implementation_);  // the old request of this object is abandoned with `taken`
     return *this;
 }
 
 Request::~Request() {
     if (!implementation_ || implementation_->waitable().done()) return;
     if (implementation_->communicator->process->forked()) {
-        (void)implementation_.release();  // it is the parent's
+        (void)implementation_.release();  // it belongs to the parent process
         return;
     }
     implementation_->lane().abandon(implementation_->waitable(),
@@ -117,7 +117,7 @@ bool Request::cancel() {
     runtime::Waitable& waitable = implementation_->waitable();
     if (waitable.done()) return false;
     implementation_->lane().abandon(waitable, Error(ErrorCode::state, implementation_->describe() + " was cancelled"));
-    // It may have ended just before, or have failed for another reason.
+    // The request may have ended just before, or have failed for another reason.
     if (!waitable.error() || waitable.error()->code() != ErrorCode::state) return false;
     if (implementation_->operation) implementation_->lane().let_words_leave();
     implementation_.reset();
@@ -152,7 +152,7 @@ std::size_t Request::wait_any(std::span<Request> requests, std::optional<Timeout
                                                 format_duration(static_cast<double>(limit.count()) * 1e-9)));
 }
 
-// The deadline is one for all of them: none is given up before the others have had their time, too.
+// There is one deadline for all requests. No request is abandoned before the others have had their time, too.
 void Request::wait_all(std::span<Request> requests, std::optional<Timeout> timeout) {
     if (timeout) checked_timeout(*timeout);
     const auto one = std::find_if(requests.begin(), requests.end(), [](const Request& request) { return bool(request); });

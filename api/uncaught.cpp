@@ -14,7 +14,7 @@
 namespace rollcall {
 namespace {
 
-constexpr int kCode = 128 + SIGABRT;  // as a shell gives it
+constexpr int kCode = 128 + SIGABRT;  // as a shell reports it
 
 std::atomic<runtime::Process*> told = nullptr;
 std::terminate_handler before = nullptr;

@@ -1,16 +1,17 @@
 /// \file
-/// The last words of a program that ends by an exception nobody catches.
+/// Tells the other ranks when an uncaught exception ends a program.
 #pragma once
 
 #include "runtime/process.hpp"
 
 namespace rollcall {
 
-/// From now on the others of this process's job are told why, when an uncaught exception ends this program; then it ends as it would
-/// without (std::terminate). An exception that tells of another rank's death is not told: the others know. Any thread.
+/// From now on, when an uncaught exception ends this program, the other ranks of this process's job are told why. Then the program ends as
+/// it would without this function (std::terminate). An exception that reports another rank's death is not told, because the other ranks
+/// know of that death. Any thread.
 void tell_job_of_uncaught(runtime::Process& process);
 
-/// Before the process of a job is taken down.
+/// Call it before the process of a job is destroyed.
 void forget_job_of_uncaught(runtime::Process& process);
 
 }  // namespace rollcall

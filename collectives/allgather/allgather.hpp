@@ -1,7 +1,10 @@
 /// \file
-/// The allgather algorithms, one file each. Arguments: `contribution`, this rank's block; `data`, where the blocks of all ranks go, in
-/// their order (the contribution may stand in its place there). Blocks have one size, call().bytes; or sizes of their own, which all ranks
-/// have in `blocks`.
+/// The allgather algorithms, one file each. Arguments: `contribution` is this rank's block. `data` is the place for the blocks of all
+/// ranks, in the order of ranks (the contribution may be in its place there already). All blocks have the size call().bytes; or each has a
+/// size of its own, which all ranks have in `blocks`.
+///
+/// Notation of the files: P (or n) is the number of ranks. In the examples, a->b means that rank a sends to rank b, and "until t" means
+/// that the transfer ends at time t. a-b means that the two exchange.
 #pragma once
 
 #include "collectives/algorithm.hpp"

@@ -1,12 +1,12 @@
 // Bruck's allgather. J. Bruck, C.-T. Ho, S. Kipnis, E. Upfal and D. Weathersby, "Efficient algorithms for all-to-all communications in
 // multiport message-passing systems", IEEE Transactions on Parallel and Distributed Systems 1997, section 4.
 //
-// Idea: in round k a rank sends the rank 2^k before it the first 2^k blocks that it has, its own first, and puts those that come from the
-// rank 2^k after it behind its own. After ceil(log2 P) rounds, for any P, it has all, from its own on, and puts them in order: the fewest
-// messages, and a copy more.
+// Idea: each rank keeps its blocks in a row that begins with its own. In round k it sends the first 2^k of them to the rank 2^k before it,
+// and appends the blocks that come from the rank 2^k after it. After ceil(log2 P) rounds, for any P, it has all blocks, and puts them in
+// the order of ranks. That is the smallest number of messages, for the price of one more copy.
 //
-// Example, P = 5, a block takes 1, full duplex, blocks A B C D E: round 0: 0 gets B, 1 gets C, ... until 1; round 1: 0 (A B) gets C D from
-// 2, ... until 3; round 2: 0 (A B C D) gets E from 4, ... until 4. All exit at 4.
+// Example: P = 5, a block takes 1, full duplex, blocks A B C D E. Round 0: 0 gets B, 1 gets C, ... until 1. Round 1: 0 (A B) gets C D from
+// 2, ... until 3. Round 2: 0 (A B C D) gets E from 4, ... until 4. All ranks leave at 4.
 #include <algorithm>
 
 #include "collectives/allgather/allgather.hpp"

@@ -44,7 +44,7 @@ Task put_out(Operation& op, const Line& line) {
             if (const auto block = block_of(op, rank); block.size > 0) co_await op.copy(block, line.blocks(rank, 1));
         co_return;
     }
-    // Those from the first rank on stand side by side in both, and so do those before it.
+    // In the line and in the data, the blocks from the first rank on are side by side, and so are the blocks before it.
     const auto side_by_side = [&](int from, int count) {
         return blocks_of(op.arguments().data, op.call().bytes, static_cast<std::size_t>(from), static_cast<std::size_t>(count));
     };

@@ -1,12 +1,12 @@
 // Neighbour exchange. J. Chen, L. Zhang, Y. Zhang and W. Yuan, "Performance evaluation of Allgather algorithms on terascale Linux cluster
 // with fast Ethernet", HPC Asia 2005.
 //
-// Idea: each rank exchanges its block with one neighbour, and then, in turn with the other one and this one, the two blocks that came
-// last (at first: its own, and what came for it). P / 2 exchanges where the ring has P - 1 steps, with as many bytes. P must be even: else
-// it is done as in the ring.
+// Idea: each rank first exchanges its block with one neighbour. Then it exchanges two blocks at a time, alternately with the other
+// neighbour and this one. It sends the two blocks that came last; the first time, those are its own block and the one that it got for it.
+// There are P / 2 exchanges, where the ring has P - 1 steps, and as many bytes. P must be even; otherwise the ring runs instead.
 //
-// Example, P = 6, a block takes 1, full duplex, blocks A to F: 0-1, 2-3 and 4-5 exchange until 1; 1-2, 3-4 and 5-0 exchange two each until
-// 3: 1 gives A B and gets C D; 0-1, 2-3 and 4-5 exchange those two until 5: 1 gives C D and gets E F. All exit at 5.
+// Example: P = 6, a block takes 1, full duplex, blocks A to F. 0-1, 2-3 and 4-5 exchange until 1. 1-2, 3-4 and 5-0 exchange two blocks each
+// until 3: 1 gives A B and gets C D. 0-1, 2-3 and 4-5 exchange those two until 5: 1 gives C D and gets E F. All ranks leave at 5.
 #include "collectives/allgather/allgather.hpp"
 #include "collectives/allgather/line.hpp"
 
@@ -28,10 +28,10 @@ Task allgather_neighbour_exchange(Operation& op) {
         co_await receiving;
         co_await sent;
     }
-    // Pairs of blocks begin at even ranks. What goes out in a step came in the step before.
+    // A pair of blocks begins at an even rank. A rank sends in each step the pair that it received in the step before.
     int outgoing = rank / 2 * 2;
     for (int step = 1; step < n / 2; ++step) {
-        // From the other side each time, and in each second step from a pair further away.
+        // The sides alternate, and in every second step the pair comes from further away.
         const int distance = 2 * ((step + 1) / 2);
         const bool is_before = is_even == (step % 2 != 0);
         const int incoming = (rank / 2 * 2 + (is_before ? n - distance : distance)) % n;

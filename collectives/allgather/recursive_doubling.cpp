@@ -1,13 +1,13 @@
 // Recursive doubling. R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication operations in MPICH",
 // International Journal of High Performance Computing Applications 2005, section 4.1.
 //
-// Idea: in step k ranks whose numbers differ in bit k exchange all blocks that they have, which double each time, and stand side by side.
-// Where P is no power of two, the first ranks begin in pairs, of which one takes part for both, and gives the other one all blocks
-// afterwards (as the paper has it for reductions, section 4.5).
+// Idea: in step k, ranks whose numbers differ in bit k exchange all blocks that they have. The number of blocks doubles each time, and they
+// are side by side. If P is not a power of two, the first ranks form pairs. One rank of each pair takes part for both, and afterwards gives
+// the other one all blocks (as the paper has it for reductions, section 4.5).
 //
-// Example, P = 6, a block takes 1, full duplex: 0->1 and 2->3 until 1; of 1, 3, 4, 5 the first two exchange two blocks each, and the last
-// two one each, until 3 and 1; 1 gives 4 four blocks, and 3 gives 5 as many, from 3 to 7; 1->0 and 3->2 all six from 7 to 13. Exits 13, 13,
-// 13, 13, 7, 7.
+// Example: P = 6, a block takes 1, full duplex. 0->1 and 2->3 until 1. Then the ranks 1, 3, 4 and 5 go on: the first two exchange two
+// blocks each, and the last two one block each, until 3 and 1. 1 gives 4 four blocks, and 3 gives 5 as many, from 3 to 7. 1->0 and 3->2 all
+// six blocks from 7 to 13. The ranks leave at 13, 13, 13, 13, 7 and 7.
 #include <bit>
 
 #include "collectives/allgather/allgather.hpp"
@@ -32,7 +32,7 @@ Task allgather_recursive_doubling(Operation& op) {
     if (is_paired) co_await op.receive(rank - 1, line.blocks(rank - 1, 1), kPair);
     const int own = is_paired ? rank / 2 : rank - pairs;
     const auto rank_of = [&](int number) { return number < pairs ? 2 * number + 1 : number + pairs; };
-    // The blocks of `count` numbers from one on: of both ranks of a pair.
+    // The blocks of `count` numbers from `number` on. A number that stands for a pair has the blocks of both ranks.
     const auto blocks_from = [&](int number, int count) {
         const auto first_of = [&](int it) { return it < pairs ? 2 * it : it + pairs; };
         return line.blocks(first_of(number), first_of(number + count) - first_of(number));

@@ -1,12 +1,13 @@
 // Ring allgather. R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication operations in MPICH", International
 // Journal of High Performance Computing Applications 2005, section 4.1.
 //
-// Idea: in P - 1 steps each rank sends its right neighbour the block that came last from the left one, its own first. Each rank sends and
-// receives P - 1 blocks, which no algorithm does with less, and only between neighbours: links of no network are crowded. A block of a late
-// rank comes late to all, and behind it those that it did not pass on.
+// Idea: there are P - 1 steps. In each step, every rank sends its right neighbour the block that it last got from its left neighbour; in
+// the first step it sends its own. Each rank sends and receives P - 1 blocks, and no algorithm needs fewer. Blocks move only between
+// neighbours, so no link of any network is crowded. The block of a late rank comes late to all ranks, and so do the blocks behind it that
+// the late rank has not passed on.
 //
-// Example, P = 4, a block takes 1, full duplex, blocks A B C D: step 1: 0->1 A, 1->2 B, 2->3 C, 3->0 D; step 2: 0->1 D, 1->2 A, 2->3 B,
-// 3->0 C; step 3: 0->1 C, 1->2 D, 2->3 A, 3->0 B. All exit at 3.
+// Example: P = 4, a block takes 1, full duplex, blocks A B C D. Step 1: 0->1 A, 1->2 B, 2->3 C, 3->0 D. Step 2: 0->1 D, 1->2 A, 2->3 B,
+// 3->0 C. Step 3: 0->1 C, 1->2 D, 2->3 A, 3->0 B. All ranks leave at 3.
 #include "collectives/allgather/allgather.hpp"
 #include "collectives/blocks.hpp"
 

@@ -1,12 +1,13 @@
-// Allgather through node memory, our own, after the non-blocking model of P. Patarasuk and X. Yuan, "Efficient MPI_Bcast across different
-// process arrival patterns", section 3.1.
+// Allgather through node memory. It is our own, after the non-blocking model of P. Patarasuk and X. Yuan, "Efficient MPI_Bcast across
+// different process arrival patterns", section 3.1.
 //
-// Idea: each rank writes its block into memory that the ranks of its node share, once for all, and copies out the blocks of the others as
-// they come, in whatever order. Nobody waits for a late rank but for its block, and a late rank finds all others there. A planned rank
-// copies before its caller arrives.
+// Idea: each rank writes its block once, for all others, into memory that the ranks of its node share. It copies out the blocks of the
+// others in whatever order they come. The ranks wait for nothing of a late rank but its block, and a late rank finds all other blocks
+// there. A planned rank copies before its caller arrives.
 //
-// Example, n = 3, a copy of a block takes 1, arrivals 0, 5, 0: 0 and 2 write until 1, copy their own until 2 and each other's until 3; 1
-// writes from 5 to 6, then all that is left is copied: 0 and 2 copy 1's until 7, 1 its own and two more until 9. Exits 7, 9, 7.
+// Example: n = 3, a copy of a block takes 1, the ranks arrive at 0, 5 and 0. Ranks 0 and 2 write until 1, copy their own block until 2 and
+// each other's until 3. Rank 1 writes from 5 to 6. Then the rest is copied: ranks 0 and 2 copy the block of rank 1 until 7; rank 1 copies
+// its own and two more until 9. The ranks leave at 7, 9 and 7.
 #include "collectives/allgather/allgather.hpp"
 #include "collectives/published.hpp"
 

@@ -1,6 +1,10 @@
 /// \file
-/// The allreduce algorithms, one file each. Arguments: `contribution`, this rank's elements; `data`, where the combined ones go (the
-/// contribution may stand there); `combiner`. All ranks get the same bits. What does not commute is combined in rank order.
+/// The allreduce algorithms, one file each. Arguments: `contribution` holds this rank's elements. `data` is the place for the combined
+/// elements (the contribution may be there already). Also `combiner`. All ranks get the same bits. If the operation does not commute, the
+/// elements are combined in rank order.
+///
+/// Notation of the files: P (or n) is the number of ranks. a, b, c, ... are the elements of ranks 0, 1, 2, ... In the examples, a->b means
+/// that rank a sends to rank b, and "until t" means that the transfer ends at time t. a <-> b means that the two exchange.
 #pragma once
 
 #include "collectives/algorithm.hpp"

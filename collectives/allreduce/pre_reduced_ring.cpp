@@ -1,10 +1,10 @@
 // Pre-reduced ring (PRR). J. Proficz, "Improving all-reduce collective operations for imbalanced process arrival patterns", Journal of
 // Supercomputing 2018.
 //
-// Idea: a ring of the ranks in the order in which they are expected. Who comes long before the next one sends it some blocks ahead, and is
-// left out when these are combined. Where all are expected at once it is the plain ring.
+// Idea: a ring of the ranks in the order in which they are expected. A rank that arrives long before the next one sends it some blocks
+// ahead, and is left out when these blocks are combined. If all ranks are expected at the same time, it is the plain ring.
 //
-// Example, 3 ranks of which the last one comes two messages later: in collectives/schedules/pre_reduced_ring.cpp.
+// Example: 3 ranks, of which the last one arrives two messages later. It is shown in collectives/schedules/pre_reduced_ring.cpp.
 #include "collectives/schedules/pre_reduced_ring.hpp"
 #include "collectives/allreduce/allreduce.hpp"
 #include "collectives/allreduce/foreseen.hpp"

@@ -1,12 +1,13 @@
 // Rabenseifner's allreduce. R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication operations in MPICH",
 // International Journal of High Performance Computing Applications 2005, section 4.5.
 //
-// Idea: a reduce_scatter by recursive halving, and an allgather by recursive doubling: 2 log2 P steps, in which each rank sends and
-// receives 2 (P - 1) / P of the elements, as little as a ring does in 2 (P - 1) steps. Where P is no power of two the first ranks begin in
-// pairs, of which one takes part for both; that costs the elements twice more. Not in rank order.
+// Idea: a reduce_scatter by recursive halving, followed by an allgather by recursive doubling. In these 2 log2 P steps each rank sends and
+// receives 2 (P - 1) / P of the elements, as little as in the 2 (P - 1) steps of a ring. If P is not a power of two, the first ranks form
+// pairs, and one rank of each pair takes part for both; then the elements are sent twice more. The elements are not combined in rank order.
 //
-// Example, P = 4, all elements take 4, full duplex: 0 <-> 2 and 1 <-> 3 half of them until 2, 0 <-> 1 and 2 <-> 3 a quarter until 3: each
-// has a quarter then. 0 <-> 1 and 2 <-> 3 that until 4, 0 <-> 2 and 1 <-> 3 a half until 6.
+// Example: P = 4, all elements take 4, full duplex. 0 <-> 2 and 1 <-> 3 exchange half of them until 2; 0 <-> 1 and 2 <-> 3 exchange a
+// quarter until 3. Now each rank has a combined quarter. 0 <-> 1 and 2 <-> 3 exchange it until 4; 0 <-> 2 and 1 <-> 3 exchange a half until
+// 6.
 #include "collectives/allreduce/allreduce.hpp"
 #include "collectives/recursive_halving.hpp"
 

@@ -1,12 +1,12 @@
 // Recursive doubling. R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication operations in MPICH",
 // International Journal of High Performance Computing Applications 2005, section 4.5.
 //
-// Idea: in step k ranks whose numbers differ in bit k exchange all that they have, and combine: after log2 P steps everybody has
-// everything. Where P is no power of two, the first ranks begin in pairs, of which one takes part for both. Each has combined ranks that
-// follow one another, so rank order is kept, and both of a pair compute the same bits.
+// Idea: in step k, ranks whose numbers differ in bit k exchange all that they have, and combine. After log2 P steps every rank has the
+// whole result. If P is not a power of two, the first ranks form pairs, and one rank of each pair takes part for both. What a rank has
+// combined always comes from consecutive ranks, so rank order is kept, and both ranks of an exchange compute the same bits.
 //
-// Example, P = 6, a message takes 1, full duplex: 1->0 and 3->2 until 1; of 0, 2, 4, 5 the first two, and the last two, exchange until 2
-// (abcd, ef); 0 with 4 and 2 with 5 until 3; 0->1 and 2->3 until 4.
+// Example: P = 6, a message takes 1, full duplex. 1->0 and 3->2 until 1. Then the ranks 0, 2, 4 and 5 go on: the first two, and the last
+// two, exchange until 2 (abcd, ef); 0 with 4 and 2 with 5 until 3. 0->1 and 2->3 until 4.
 #include "collectives/allreduce/allreduce.hpp"
 #include "collectives/combining.hpp"
 #include "collectives/folding.hpp"
@@ -37,7 +37,7 @@ Task allreduce_recursive_doubling(Operation& op) {
         const auto incoming = op.receive(other, received.bytes(), step);
         const auto outgoing = op.send(other, data, step++);
         co_await incoming;
-        co_await outgoing;  // it is sent from where the result goes
+        co_await outgoing;  // the result will be written over what is being sent
         const bool is_lower = (own & bit) == 0;
         co_await op.combine(data, is_lower ? data : received.bytes(), is_lower ? received.bytes() : data);
     }

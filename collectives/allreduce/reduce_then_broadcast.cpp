@@ -1,10 +1,11 @@
 // Reduce, then broadcast. R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication operations in MPICH",
-// International Journal of High Performance Computing Applications 2005, section 4.5, take it as what others are compared with.
+// International Journal of High Performance Computing Applications 2005, section 4.5, compare others with it.
 //
-// Idea: what all bring is combined up a binomial tree of rank 0, in rank order, and goes down the same tree: 2 log2 P messages on the
-// longest way, of all elements, but 2 (P - 1) messages altogether, where recursive doubling needs P log2 P.
+// Idea: the elements of all ranks are combined, in rank order, up a binomial tree with root 0, and the result goes down the same tree. The
+// longest path has 2 log2 P messages with all elements. But there are only 2 (P - 1) messages in all, where recursive doubling needs P log2
+// P.
 //
-// Example, P = 4, a message takes 1, all arrive at 0: 1->0 and 3->2 until 1, 2->0 until 2; 0->2 until 3; 0->1 and 2->3 until 4.
+// Example: P = 4, a message takes 1, all ranks arrive at 0. 1->0 and 3->2 until 1; 2->0 until 2; 0->2 until 3; 0->1 and 2->3 until 4.
 #include "collectives/allreduce/allreduce.hpp"
 #include "collectives/combining.hpp"
 #include "collectives/relay.hpp"

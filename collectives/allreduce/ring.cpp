@@ -1,13 +1,13 @@
 // Ring allreduce. P. Patarasuk and X. Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", Journal of Parallel and
 // Distributed Computing 2009.
 //
-// Idea: the elements are cut into a block for each rank. In P - 1 steps each block goes round the ring and is combined on its way, so that
-// it is complete where it arrives; in P - 1 steps more the complete blocks go round. Each rank sends and receives 2 (P - 1) / P of the
-// elements: no algorithm needs less. All must be there before any can finish. A block is combined in the order of the ring from its own
-// rank on: that is not rank order.
+// Idea: the elements are cut into one block for each rank. In P - 1 steps each block goes round the ring, is combined on its way, and is
+// complete at its last stop. In P - 1 more steps the complete blocks go round. Each rank sends and receives 2 (P - 1) / P of the elements,
+// and no algorithm needs less. All ranks must arrive before any rank can finish. A block is combined in the order of the ring from its own
+// rank on, which is not rank order.
 //
-// Example, P = 3, blocks A, B, C of rank r: Ar, Br, Cr. Step 1: 0->1 A0, 1->2 B1, 2->0 C2; step 2: 0->1 C2+C0, 1->2 A0+A1, 2->0 B1+B2: now
-// 0 has B, 1 has C, 2 has A. Steps 3 and 4: they go round.
+// Example: P = 3, blocks A, B, C; those of rank r are Ar, Br, Cr. Step 1: 0->1 A0, 1->2 B1, 2->0 C2. Step 2: 0->1 C2+C0, 1->2 A0+A1, 2->0
+// B1+B2. Now 0 has B, 1 has C and 2 has A. In steps 3 and 4 these go round.
 #include <utility>
 
 #include "collectives/allreduce/allreduce.hpp"
@@ -31,7 +31,7 @@ Task allreduce_ring(Operation& op) {
                       .brought = [&](int number) { return block_of_all(contribution, number); },
                       .combined = [&](int number, transport::Bytes) { return block_of_all(data, number); }};
     co_await combine_around_ring(op, op.rank(), std::move(blocks));
-    // Now this rank has the block after its own.
+    // Now this rank has the complete block of the rank after it.
     Parts blocks_of_all;
     for (int number = 0; number < n; ++number) blocks_of_all.add(share_of(op, number).size());
     const Members members{.size = n, .shift = n - 1};

@@ -1,13 +1,13 @@
-// Allreduce through node memory, our own, after the non-blocking model of P. Patarasuk and X. Yuan, "Efficient MPI_Bcast across different
-// process arrival patterns", section 3.1.
+// Allreduce through node memory. It is our own, after the non-blocking model of P. Patarasuk and X. Yuan, "Efficient MPI_Bcast across
+// different process arrival patterns", section 3.1.
 //
-// Idea: what is short everybody writes into memory that the ranks of the node share, and combines for itself, in rank order, where it
-// stands. What is long is cut into a share for each rank. Each rank writes for each other one the elements of that one's share, combines
-// its own share as the others come, in whatever order or in rank order where that counts, and writes the result for all: a byte is copied
-// in once, combined once, and copied out once, and all do a like part of it.
+// Idea: if the elements are few, each rank writes them into memory that the ranks of the node share, and combines those of all ranks for
+// itself, in rank order, right there. If they are many, they are cut into a share for each rank. Each rank writes, for each other rank, its
+// elements of that rank's share. It combines its own share, in whatever order the others come, or in rank order if the order matters, and
+// writes the result for all. A byte is copied in once, combined once and copied out once, and all ranks do an equal part of this work.
 //
-// Example, n = 2, elements (1 2 3 4) and (5 6 7 8): 0 writes (3 4) for 1, 1 writes (5 6) for 0; 0 combines (6 8) and writes them for all, 1
-// combines (10 12) and does so too; each copies the other's result out.
+// Example: n = 2, elements (1 2 3 4) and (5 6 7 8). Rank 0 writes (3 4) for 1, and 1 writes (5 6) for 0. Rank 0 combines (6 8) and writes
+// them for all; rank 1 does so with (10 12). Each copies the other's result out.
 #include <utility>
 
 #include "collectives/allreduce/allreduce.hpp"
@@ -18,7 +18,8 @@
 namespace rollcall::collectives {
 namespace {
 
-/// So much is read by everybody from everybody: shorter than what a share each would cost in words.
+/// Up to this size, in bytes, every rank reads the elements of every other rank. That takes less time than the synchronisation that a share
+/// for each rank would need.
 constexpr std::uint64_t kShort = 4096;
 
 Task combine_for_itself(Operation& op) {

@@ -1,10 +1,11 @@
 // Sorted linear tree (SLT). J. Proficz, "Improving all-reduce collective operations for imbalanced process arrival patterns", Journal of
 // Supercomputing 2018.
 //
-// Idea: the ranks form a chain in the order in which they are expected, so that what early ones bring has been combined when the late ones
-// come; the elements are cut into pieces, which go down the chain, are complete at its end, and go down the chain once more from there.
+// Idea: the ranks form a chain in the order in which they are expected. So the elements of early ranks are combined by the time the late
+// ranks arrive. The elements are cut into pieces. These go down the chain and are complete at its end; from there they go down the chain
+// once more.
 //
-// Example, 3 ranks that come in the order 2, 0, 1, and two pieces: in collectives/schedules/sorted_linear_tree.cpp.
+// Example: 3 ranks that arrive in the order 2, 0, 1, and two pieces. It is shown in collectives/schedules/sorted_linear_tree.cpp.
 #include "collectives/schedules/sorted_linear_tree.hpp"
 #include "collectives/allreduce/allreduce.hpp"
 #include "collectives/allreduce/foreseen.hpp"
@@ -12,7 +13,7 @@
 namespace rollcall::collectives {
 namespace {
 
-/// A rank has two messages of each.
+/// A rank sends up to two messages for each piece, and receives up to two.
 constexpr std::uint64_t kMostPieces = 256;
 
 ForeseenPart sorted_linear_tree_part(const Operation& op, std::span<const Nanoseconds> arrivals) {

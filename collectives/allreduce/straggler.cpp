@@ -1,11 +1,11 @@
 // Allreduce with a straggler. Devraj et al., "Accelerating AllReduce with a Persistent Straggler" (StragglAR), 2025, arXiv:2505.23523; the
 // schedules are our own.
 //
-// Idea: all but the rank that is expected last reduce a chunk each before it comes. Then it exchanges with each of them that one's chunk,
-// which is complete then, and spreads among the others meanwhile: P - 2 + log2 P steps of 1 / (P - 1) of the elements after its arrival,
-// where a ring needs 2 (P - 1) of 1 / P.
+// Idea: all ranks but the one that is expected last (the straggler) reduce one chunk each before it arrives. Then the straggler exchanges
+// with each of them that rank's chunk, which is complete after that, and meanwhile the complete chunks spread among the others. This takes
+// P - 2 + log2 P steps of 1 / (P - 1) of the elements after the straggler's arrival, where a ring needs 2 (P - 1) steps of 1 / P.
 //
-// Example, P = 4, straggler 3: message by message in collectives/schedules/straggler.cpp.
+// Example: P = 4, straggler 3. It is shown message by message in collectives/schedules/straggler.cpp.
 #include "collectives/schedules/straggler.hpp"
 #include "collectives/allreduce/allreduce.hpp"
 #include "collectives/allreduce/foreseen.hpp"
@@ -13,7 +13,8 @@
 namespace rollcall::collectives {
 namespace {
 
-/// The schedule is computed by every rank, in time that grows with their number's third power: here a millisecond.
+/// Every rank computes the schedule, in time that grows with the third power of the number of ranks. For so many ranks it takes a
+/// millisecond.
 constexpr int kMostRanks = 64;
 
 ForeseenPart straggler_part(const Operation& op, std::span<const Nanoseconds> arrivals) {

@@ -1,7 +1,10 @@
 /// \file
-/// The alltoall algorithms, one file each. Arguments: `contribution`, this rank's blocks for all ranks, in their order; `data`, where the
-/// blocks of all ranks for this one go, in their order. Blocks have one size, call().bytes; or sizes of their own, which each rank has
-/// for what it sends in `contribution_blocks` and for what it receives in `blocks`.
+/// The alltoall algorithms, one file each. Arguments: `contribution` holds this rank's blocks for all ranks, in the order of ranks. `data`
+/// is the place for the blocks of all ranks for this one, in the same order. All blocks have the size call().bytes; or each has a size of
+/// its own. Then each rank has the sizes of what it sends in `contribution_blocks`, and of what it receives in `blocks`.
+///
+/// Notation of the files: P (or n) is the number of ranks. In the examples, a->b means that rank a sends to rank b, and "until t" means
+/// that the transfer ends at time t. a-b means that the two exchange.
 #pragma once
 
 #include "collectives/algorithm.hpp"

@@ -1,13 +1,14 @@
 // Arrival-ordered alltoall. After Y. Qian and A. Afsahi, "Process arrival pattern aware alltoall and allgather on InfiniBand clusters",
-// International Journal of Parallel Programming 2011, of which only the idea is taken: early ranks exchange with each other first, because
-// they can see who has arrived. Whom to send ahead to while nobody waits is as in our online linear scatter.
+// International Journal of Parallel Programming 2011. Only one idea is taken from there: early ranks exchange with each other first,
+// because they can see who has arrived. The choice of the rank to send ahead to, while no rank waits, is that of our online linear scatter.
 //
-// Idea: a rank that arrives shows that on the boards of all whose blocks it waits for. It sends each block to those first who have arrived;
-// while nobody waits it sends ahead, one block at a time, which lands where its rank has not come. So early ranks are done with each other
-// before late ones come, and a late rank finds its blocks there.
+// Idea: a rank that arrives announces it on the boards of all ranks whose blocks it waits for. It first sends blocks to the ranks that have
+// arrived. While no rank waits for it, it sends ahead, one block at a time, and the block lands where its receiver has not arrived. So
+// early ranks are done with each other before late ranks arrive, and a late rank finds its blocks there.
 //
-// Example, P = 4, a block takes 1, full duplex, room to land, arrivals 0, 9, 0, 9: 0 and 2 see each other, and exchange until 1; then they
-// send ahead to 1 and 3 until 2 and 3. Those come at 9, serve each other and then 0 and 2. All exit at 12.
+// Example: P = 4, a block takes 1, full duplex, room to land, the ranks arrive at 0, 9, 0 and 9. Ranks 0 and 2 see each other, and exchange
+// until 1. Then they send ahead to 1 and 3 until 2 and 3. Ranks 1 and 3 arrive at 9, serve each other and then 0 and 2. All ranks leave at
+// 12.
 #include <vector>
 
 #include "collectives/alltoall/alltoall.hpp"
@@ -26,7 +27,7 @@ Task alltoall_arrival_ordered(Operation& op) {
     co_await op.arrival();
     for (int i = 1; i < n; ++i)
         if (const int other = (rank + i) % n; !receiving[static_cast<std::size_t>(other)].done()) op.announce_arrival(other);
-    // By rank from this one on: were it by arrival, all would begin with the same one.
+    // The order is by rank, from this rank on. In the order of arrival, all ranks would begin with the same one.
     co_await serve_as_they_arrive(op, &block_for, Arrived::by_rank);
     co_await copy_own(op, block_of(op, rank), block_for(op, rank));
     co_await op.all_of(receiving);

@@ -1,12 +1,12 @@
 // Bruck's alltoall. J. Bruck, C.-T. Ho, S. Kipnis, E. Upfal and D. Weathersby, "Efficient algorithms for all-to-all communications in
 // multiport message-passing systems", IEEE Transactions on Parallel and Distributed Systems 1997, section 3.
 //
-// Idea: a block for the rank i after this one has i ranks to go. In round k all blocks whose way has bit k set go 2^k ranks on, in one
-// message. After ceil(log2 P) rounds all are there: the fewest messages, but each byte is sent log2 P / 2 times on average, and packed for
-// that. For short blocks.
+// Idea: a block for the rank i places after this one has a distance of i to go. In round k, each rank sends all blocks whose distance has
+// bit k set to the rank 2^k after it, in one message. After ceil(log2 P) rounds all blocks have arrived. That is the smallest number of
+// messages, but each byte is sent log2 P / 2 times on average, and packed each time. For short blocks.
 //
-// Example, P = 5, a block takes 1, full duplex: round 0: those with 1 and 3 to go move by 1, until 2; round 1: those with 2 and 3, until 4;
-// round 2: that with 4, until 5. All exit at 5.
+// Example: P = 5, a block takes 1, full duplex. Round 0: the blocks with distances 1 and 3 move by 1, until 2. Round 1: those with 2 and 3,
+// until 4. Round 2: that with 4, until 5. All ranks leave at 5.
 #include <algorithm>
 
 #include "collectives/alltoall/alltoall.hpp"
@@ -26,11 +26,11 @@ Task alltoall_bruck(Operation& op) {
         co_await op.copy(data, contribution);
         co_return;
     }
-    // Of how many blocks the ways have this bit.
+    // The number of blocks whose distance has this bit set.
     const auto count_of = [&](int bit) { return n / (2 * bit) * bit + std::max(n % (2 * bit) - bit, 0); };
     int most = 0;
     for (int bit = 1; bit < n; bit *= 2) most = std::max(most, count_of(bit));
-    const Scratch on_way(bytes * static_cast<std::uint64_t>(n), data);  // by how far they have to go, or had
+    const Scratch on_way(bytes * static_cast<std::uint64_t>(n), data);  // at index i: the block whose whole distance is i
     const Scratch outgoing(bytes * static_cast<std::uint64_t>(most), data), incoming(bytes * static_cast<std::uint64_t>(most), data);
 
     const auto after = bytes * static_cast<std::uint64_t>(rank);

@@ -1,10 +1,11 @@
 // Pairwise exchange. R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication operations in MPICH", International
 // Journal of High Performance Computing Applications 2005, section 4.4: the algorithm for long messages.
 //
-// Idea: P - 1 rounds, one after the other. In round i a rank exchanges blocks with rank xor i where P is a power of two, and else sends to
-// rank + i and receives from rank - i. Never do two messages share a port. A late rank stops those whose round it is, and soon all.
+// Idea: there are P - 1 rounds, one after the other. If P is a power of two, a rank exchanges blocks with rank xor i in round i. Otherwise
+// it sends to rank + i and receives from rank - i. Two messages never share a port. A late rank stops the ranks whose turn it is to
+// exchange with it, and soon all ranks.
 //
-// Example, P = 4, a block takes 1, full duplex: 0-1 and 2-3 until 1, 0-2 and 1-3 until 2, 0-3 and 1-2 until 3. All exit at 3.
+// Example: P = 4, a block takes 1, full duplex. 0-1 and 2-3 until 1, 0-2 and 1-3 until 2, 0-3 and 1-2 until 3. All ranks leave at 3.
 #include <bit>
 
 #include "collectives/alltoall/alltoall.hpp"

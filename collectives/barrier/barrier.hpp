@@ -1,5 +1,7 @@
 /// \file
 /// The barrier algorithms.
+///
+/// Notation of the files: n is the number of ranks. In the examples, a->b (or a -> b) means that rank a tells rank b.
 #pragma once
 
 #include "collectives/algorithm.hpp"

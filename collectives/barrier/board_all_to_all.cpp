@@ -1,9 +1,10 @@
-// Barrier over the boards: everybody signals to everybody.
+// Barrier over the boards: every rank signals to every other rank.
 //
-// Idea: one step. Where ranks share memory a signal is a store into the board of its target, which nobody has to handle: n - 1
-// stores are cheaper than a second step, and where ranks share cores each is scheduled once after the last has come, no more.
+// Idea: one step is enough. Where ranks share memory, a signal is a store into the board of its target, and the target does not have to
+// handle a message. So n - 1 stores are cheaper than a second step. Where ranks share cores, each rank is scheduled only once after the
+// last rank has arrived.
 //
-// Example, n = 3: 0 -> 1, 2; 1 -> 2, 0; 2 -> 0, 1; who has heard the two others leaves.
+// Example: n = 3. 0 -> 1, 2; 1 -> 2, 0; 2 -> 0, 1. A rank leaves when it has the signals of the two others.
 #include "collectives/barrier/barrier.hpp"
 
 namespace rollcall::collectives {

@@ -1,8 +1,8 @@
-// Linear barrier over the boards: everybody signals to rank 0, which signals to everybody.
+// Linear barrier over the boards: every rank signals to rank 0, which then signals to every rank.
 //
-// Idea: as the linear barrier, and no message has to be handled. 2(n-1) stores in all where ranks share memory.
+// Idea: as the linear barrier, but no message has to be handled. Where ranks share memory, it takes 2(n-1) stores in all.
 //
-// Example, n = 4: 1, 2, 3 -> 0; then 0 -> 1, 2, 3.
+// Example: n = 4. 1, 2, 3 -> 0; then 0 -> 1, 2, 3.
 #include "collectives/barrier/barrier.hpp"
 
 namespace rollcall::collectives {

@@ -1,10 +1,10 @@
-// Dissemination barrier. D. Hensgen, R. Finkel and U. Manber, "Two algorithms for barrier synchronization", International
-// Journal of Parallel Programming 17(1), 1988.
+// Dissemination barrier. D. Hensgen, R. Finkel and U. Manber, "Two algorithms for barrier synchronization", International Journal of
+// Parallel Programming 17(1), 1988.
 //
-// Idea: in round k each rank tells the one 2^k after it what it has heard so far; after ceil(log2 n) rounds everybody has
-// heard of everybody, and no rank sends more than ceil(log2 n) messages.
+// Idea: in round k, each rank tells the rank 2^k after it what it has heard so far. After ceil(log2 n) rounds every rank has heard of every
+// other rank. No rank sends more than ceil(log2 n) messages.
 //
-// Example, n = 4: round 0: 0->1, 1->2, 2->3, 3->0; round 1: 0->2, 1->3, 2->0, 3->1.
+// Example: n = 4. Round 0: 0->1, 1->2, 2->3, 3->0. Round 1: 0->2, 1->3, 2->0, 3->1.
 #include "collectives/barrier/barrier.hpp"
 
 namespace rollcall::collectives {

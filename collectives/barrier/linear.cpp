@@ -1,9 +1,9 @@
-// Linear barrier: everybody tells rank 0, which tells everybody.
+// Linear barrier: every rank tells rank 0 that it has arrived, and then rank 0 tells every rank.
 //
-// Idea: two messages on the longest way, whatever n is, and 2(n-1) in all. Where ranks share cores, a message costs less
-// than being scheduled once more: two rounds beat the log2 n of the dissemination barrier.
+// Idea: the longest path has two messages, whatever n is, and there are 2(n-1) messages in all. Where ranks share cores, a message costs
+// less than being scheduled once more. So two rounds are faster than the log2 n rounds of the dissemination barrier.
 //
-// Example, n = 4: 1, 2, 3 -> 0; then 0 -> 1, 2, 3.
+// Example: n = 4. 1, 2, 3 -> 0; then 0 -> 1, 2, 3.
 #include <vector>
 
 #include "collectives/barrier/barrier.hpp"

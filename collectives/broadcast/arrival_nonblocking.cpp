@@ -1,20 +1,23 @@
-// Arrival-aware broadcast for the non-blocking model (arrival_nb). P. Patarasuk and X. Yuan, "Efficient MPI_Bcast across
-// different process arrival patterns", section 4, Figure 4.
+// Arrival-aware broadcast for the non-blocking model (arrival_nb). P. Patarasuk and X. Yuan, "Efficient MPI_Bcast across different process
+// arrival patterns", section 4, Figure 4.
 //
-// Idea: as arrival_blocking, but when nobody has arrived the root does not wait: it sends the message to a receiver that
-// has not, where it lands and is found on arrival. A receiver that finds it there does not announce itself. So the root
-// is done after at most n-1 messages, and every receiver within 2T of its arrival (Theorem 5: the competitive ratio is
-// at most 3).
+// Idea: as arrival_blocking, but the root does not wait when no unserved rank has arrived. Instead it sends the message to a rank that has
+// not arrived. The message lands there, and the rank finds it on arrival; such a rank does not announce itself. Therefore the root is done
+// after at most n-1 messages, and every receiver has the message within 2T of its arrival. (Theorem 5: the competitive ratio is at most 3.)
 //
-// Example, n = 4, root 0, T = 1, arrivals 0, 9, 0.5, 5: at 0 nobody is there: 0->1 until 1; then {2}, which has waited
-// since 0.5, until 2; then nobody: 0->3 until 3. The root leaves at 3, 2 at 2, 3 at 5 and 1 at 9: no waiting for either.
+// Example: n = 4, root 0, T = 1, the ranks arrive at 0, 9, 0.5 and 5. At 0 no other rank is there: the root sends to 1 until 1. Then it
+// serves {2}, which has waited since 0.5, until 2. Then no unserved rank is there: it sends to 3 until 3. The root leaves at 3, rank 2 at
+// 2, rank 3 at 5 and rank 1 at 9. Ranks 3 and 1 do not wait.
 //
-// A notice can cross the root's own message to the same rank: it is discarded, because the rank is being served.
-// While a message is on its way to a receiver that has not arrived, the root serves nobody: the next group is whoever has
-// come by then. Were it formed at once, those who come while the message moves would wait for two rounds, not for one.
-// Where the landing budget of a receiver that has not arrived is used up, the message to it stays at the root, who is
-// told so; the root goes on serving those who arrive, with one such message outstanding, and the algorithm becomes
-// arrival_blocking.
+// A rank's notice of its arrival can cross the root's message to the same rank. The root discards such a notice, because it is already
+// serving that rank.
+//
+// While a message is on its way to a rank that has not arrived, the root serves no other rank. The next group consists of the ranks that
+// have arrived by the time the message is there. If the root formed a group at once, the ranks that arrive while the message moves would
+// wait for two rounds instead of one.
+//
+// When the landing budget of a rank that has not arrived is used up, the message to it stays at the root, and the root learns this. The
+// root goes on serving the ranks that arrive, with one such message outstanding, and the algorithm becomes arrival_blocking.
 #include <algorithm>
 
 #include "collectives/broadcast/broadcast.hpp"
@@ -33,10 +36,10 @@ Task broadcast_arrival_nonblocking(Operation& op) {
     std::vector<bool> served(static_cast<std::size_t>(n), false);
     served[static_cast<std::size_t>(op.root())] = true;
     int unserved = n - 1;
-    int candidate = (op.root() + 1) % n;  // nobody between the root and here is unserved
+    int candidate = (op.root() + 1) % n;  // all ranks between the root and this one are served
     const auto already_served = [&](int rank) { return served[static_cast<std::size_t>(rank)]; };
 
-    MessageAhead ahead;  // one at a time
+    MessageAhead ahead;  // at most one at a time
     while (unserved > 0) {
         co_await op.until([&] { return ahead.done() || (ahead.stuck() && arrivals.any()); });
         std::vector<int> group = arrivals.take();

@@ -1,5 +1,10 @@
 /// \file
-/// The broadcast algorithms, one file each. Arguments: `data` on every rank (read at the root), `segment_bytes`.
+/// The broadcast algorithms, one file each. Arguments: `data` on every rank (the root's is read, the others' are written), and
+/// `segment_bytes`.
+///
+/// Notation of the files: n is the number of ranks, T the time that the message takes from one rank to another, and Delta the time from the
+/// root's arrival to the last arrival. In the examples, a->b means that rank a sends to rank b, and "until t" means that the transfer ends
+/// at time t.
 #pragma once
 
 #include "collectives/algorithm.hpp"
@@ -13,7 +18,7 @@ Task broadcast_scatter_allgather(Operation& op);
 Task broadcast_arrival_blocking(Operation& op);
 Task broadcast_arrival_nonblocking(Operation& op);
 Task broadcast_shared_memory(Operation& op);
-/// Needs `arguments().oracle`: every rank's arrival time. Simulation only.
+/// Needs `arguments().oracle`, the arrival times of all ranks. For simulations only.
 Task broadcast_near_optimal(Operation& op);
 
 inline constexpr AlgorithmEntry kBroadcastAlgorithms[] = {
@@ -82,7 +87,8 @@ inline constexpr AlgorithmEntry kBroadcastAlgorithms[] = {
      .needs = Condition::oracle},
 };
 
-/// A piece of a chain: the chain is as long as its ranks and its pieces are many, so there are at least as many pieces as ranks.
+/// The default piece size for a chain, in bytes. A chain takes as many steps as it has ranks and pieces together, so the message is cut
+/// into at least as many pieces as there are ranks, within the bounds of 16 and 128 KiB.
 constexpr std::uint64_t chain_segment(std::uint64_t bytes, int ranks) {
     const std::uint64_t wanted = bytes / (2 * static_cast<std::uint64_t>(ranks < 2 ? 1 : ranks - 1));
     std::uint64_t segment = 128 << 10;

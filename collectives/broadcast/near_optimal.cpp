@@ -1,13 +1,13 @@
-// Near-optimal broadcast (nearopt), an oracle. P. Patarasuk and X. Yuan, "Efficient MPI_Bcast across different process
-// arrival patterns", section 3.2, Lemma 1, Figure 2.
+// Near-optimal broadcast (nearopt), an oracle. P. Patarasuk and X. Yuan, "Efficient MPI_Bcast across different process arrival patterns",
+// section 3.2, Lemma 1, Figure 2.
 //
-// Idea: with all arrival times known beforehand, the ranks form a chain in the order of arrival; each takes the message
-// from the one before it and forwards it to the one after it as it comes in. The mean elapsed time is Delta/n + T in the
-// blocking model and at most T in the non-blocking one, which bounds the optimum from above. Nobody knows arrival times
-// beforehand, so this runs in simulations only, with a model that forwards from the first bit on (cut-through).
+// Idea: all arrival times are known beforehand, and the ranks form a chain in the order of arrival. Each rank takes the message from the
+// rank before it and forwards it, while it comes in, to the rank after it. The mean elapsed time is Delta/n + T in the blocking model and
+// at most T in the non-blocking model. This is an upper bound of the optimum. Real programs do not know arrival times beforehand, so this
+// algorithm runs in simulations only, with a model in which ranks forward from the first bit on (cut-through).
 //
-// Example, n = 3, T = 1, arrivals 0, 5, 2, blocking: the chain is 0 -> 2 -> 1; exits: rank 0 at 2 + 1, rank 2 at 5 + 1,
-// rank 1 at 5 + 1; mean elapsed (3 + 4 + 1) / 3 = 5/3 + 1.
+// Example: n = 3, T = 1, the ranks arrive at 0, 5 and 2, blocking model. The chain is 0 -> 2 -> 1. Rank 0 leaves at 2 + 1, rank 2 at 5 + 1
+// and rank 1 at 5 + 1. The mean elapsed time is (3 + 4 + 1) / 3 = 5/3 + 1.
 #include "collectives/broadcast/broadcast.hpp"
 #include "collectives/relay.hpp"
 
@@ -15,8 +15,8 @@ namespace rollcall::collectives {
 
 Task broadcast_near_optimal(Operation& op) {
     const Nanoseconds* const a = op.arguments().oracle;
-    // The order of the chain: the root, then by arrival, equal arrivals by rank. One pass finds this rank's neighbours in
-    // it; sorting on every rank would be O(n^2 log n) for all.
+    // The order of the chain: the root first, then the others by arrival, ranks with equal arrival times by rank. One pass finds this
+    // rank's neighbours in the chain. If every rank sorted, all together would need O(n^2 log n).
     const auto before = [&](int left, int right) {
         if (left == op.root() || right == op.root()) return left == op.root() && right != op.root();
         const Nanoseconds a_left = a[static_cast<std::size_t>(left)], a_right = a[static_cast<std::size_t>(right)];

@@ -1,12 +1,12 @@
-// Broadcast through node memory, our own, after the non-blocking model of P. Patarasuk and X. Yuan, "Efficient MPI_Bcast across
+// Broadcast through node memory. It is our own, after the non-blocking model of P. Patarasuk and X. Yuan, "Efficient MPI_Bcast across
 // different process arrival patterns", section 3.1.
 //
-// Idea: the root writes the message into memory that the ranks of its node share, piece by piece, and leaves. The others copy
-// it out when they come, each piece as soon as it is there. Nobody waits for anybody but the root, no message is handled, and each
-// rank is scheduled once. A planned call copies before its caller arrives.
+// Idea: the root writes the message, piece by piece, into memory that the ranks of its node share, and leaves. The other ranks copy it out
+// when they arrive, each piece as soon as it is there. No rank waits for any rank but the root, no message has to be handled, and each rank
+// is scheduled once. The copies of a planned call are made before its caller arrives.
 //
-// Example, n = 4, root 0, a copy of the message takes 1, one piece, arrivals 0, 0, 3, 0: the root writes until 1 and leaves; 1
-// and 3 copy from 1 to 2; 2 copies from 3 to 4. Exits 1, 2, 4, 2.
+// Example: n = 4, root 0, the message is one piece and a copy of it takes 1, the ranks arrive at 0, 0, 3 and 0. The root writes until 1 and
+// leaves. Ranks 1 and 3 copy from 1 to 2. Rank 2 copies from 3 to 4. The ranks leave at 1, 2, 4 and 2.
 #include "collectives/broadcast/broadcast.hpp"
 #include "collectives/published.hpp"
 

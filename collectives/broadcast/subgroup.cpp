@@ -6,7 +6,7 @@ namespace rollcall::collectives {
 namespace {
 
 constexpr std::uint64_t kHeader = 0, kData = 1;
-// Words of a header: segment size, source, then targets.
+// The words of a header: the segment size, the source, then the targets.
 constexpr std::size_t kSegment = 0, kSource = 1, kTargets = 2;
 
 template <class Header>
@@ -24,7 +24,7 @@ void MessageAhead::start(Operation& op, int rank) {
 
 Task subgroup_root(Operation& op, std::vector<int> members) {
     const transport::Bytes data = op.arguments().data;
-    // A message that nobody passes on is not cut.
+    // A message to a single member is not passed on, so it is not cut.
     const std::uint64_t segment = members.size() > 1 ? op.arguments().segment_bytes : 0;
     const std::uint64_t pieces = segment_count(data.size, segment);
     std::vector<SubgroupHeader> headers(members.size());
@@ -40,7 +40,7 @@ Task subgroup_root(Operation& op, std::vector<int> members) {
     }
     std::vector<int> first(1, members.front());
     co_await relay(op, data, -1, std::move(first), segment, kData);
-    co_await op.all_of(told);  // the headers live here
+    co_await op.all_of(told);  // `headers` must live until they are sent
 }
 
 Task subgroup_member(Operation& op) {

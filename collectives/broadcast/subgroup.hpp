@@ -1,5 +1,5 @@
 /// \file
-/// The sub-group broadcast of the arrival-aware algorithms: the root alone knows who takes part, and tells them.
+/// The sub-group broadcast of the arrival-aware algorithms. Only the root knows which ranks take part, and it tells them.
 #pragma once
 
 #include <cstdint>
@@ -9,32 +9,32 @@
 
 namespace rollcall::collectives {
 
-/// What the root tells a member before the message comes, as numbers: the segment size, the rank the message comes from, and
-/// the ranks it is to be sent on to. As long as it needs to be.
+/// What the root tells a member before the message comes, as numbers: the segment size, the rank that the message comes from, and the ranks
+/// that it is to be sent on to. A header is only as long as it needs to be.
 using SubgroupHeader = std::vector<std::int64_t>;
 
-/// Root's side of one sub-group broadcast (Patarasuk and Yuan, section 4): tells each member its neighbours, then sends
-/// the message to members[0], from where it runs down pipelined_tree(): a chain, but for groups so large that a chain
-/// would be longer than the message has pieces. Ends when the root's part has left.
+/// The root's side of one sub-group broadcast (Patarasuk and Yuan, section 4). It tells each member its neighbours. Then it sends the
+/// message to members[0], from where the message travels down pipelined_tree(). That tree is a chain, except for groups so large that a
+/// chain would be longer than the message has pieces. The task ends when the root has sent its part.
 ///
-/// The header goes from the root to each member and lists, of the group, those it has to do with. The whole list for
-/// everybody would cost k^2 numbers for k members (40 GB for 100,000), and passed along the chain it would come from a
-/// rank that its receiver cannot name.
+/// The root sends each member a header that lists only the neighbours of that member. If every member got the whole list, k members would
+/// cost k^2 numbers (40 GB for 100,000 members). If the list were passed along the chain, it would come from a rank that its receiver
+/// cannot name.
 Task subgroup_root(Operation& op, std::vector<int> members);
 
-/// A receiver's side: learns its neighbours, takes the message from the one and passes it on to the others.
+/// A receiver's side: learns its neighbours, takes the message from the rank before it and passes it on to the ranks after it.
 Task subgroup_member(Operation& op);
 
-/// Whether the root has already turned to this rank.
+/// Whether the root's header is here already. Then the root sends the message to this rank, and needs no notice of its arrival.
 bool subgroup_called(Operation& op);
 
-/// Root's side of a message to one rank that has not arrived: it goes its own way while the root does other things.
-/// Must live until done().
+/// The root's side of a message to one rank that has not arrived. The message moves while the root does other things. The object must live
+/// until done().
 class MessageAhead {
   public:
     void start(Operation& op, int rank);
     bool done() const { return header_sent_.done() && data_sent_.done(); }
-    /// It does not move: there is no room for it at its receiver, which has not arrived.
+    /// Whether the message waits here, because its receiver has not arrived and has no room for it.
     bool stuck() const { return !done() && (header_sent_.deferred() || data_sent_.deferred()); }
 
   private:

@@ -1,11 +1,11 @@
-// Hierarchical clock synchronisation. S. Hunold and A. Carpen-Amarie, "Hierarchical Clock Synchronization in MPI", CLUSTER 2018,
-// algorithm HCA3, with the hosts as the one level that is measured: ranks of one host share its clock, and so its model.
+// Hierarchical clock synchronisation. S. Hunold and A. Carpen-Amarie, "Hierarchical Clock Synchronization in MPI", CLUSTER 2018, algorithm
+// HCA3, with the hosts as the only level that is measured: the ranks of one host share its clock, and so its model.
 //
-// Idea: in a binomial tree of hosts a child asks its parent again and again what time it is; the parent, which was synchronised
-// before, answers in the time of rank 0. So a child's model leads to the clock of rank 0 at once, and nothing is added up
-// afterwards. After ceil(log2 hosts) rounds of one window each everybody is synchronised.
+// Idea: in a binomial tree of hosts, a child asks its parent again and again what time it is. The parent, which was synchronised before,
+// answers in the time of rank 0. So the child's model leads directly to the clock of rank 0, and nothing has to be added up afterwards.
+// After ceil(log2 hosts) rounds of one window each, all hosts are synchronised.
 //
-// Example, 4 hosts: round 0: 1 asks 0; round 1: 2 asks 0, 3 asks 1.
+// Example: 4 hosts. Round 0: 1 asks 0. Round 1: 2 asks 0, 3 asks 1.
 #include "collectives/clock/synchronize.hpp"
 
 #include <algorithm>
@@ -21,17 +21,17 @@ namespace {
 using runtime::ClockSynchronization;
 using runtime::SynchronizedClock;
 
-// Points of the line that is fitted: one from each such part of the window.
+// The number of points through which the line is fitted. The window is cut into as many parts, and each part gives one point.
 constexpr Nanoseconds kPoints = 50;
-// Questions to ask at least, where round trips are long against the window.
+// The smallest number of questions. It matters where round trips are long compared with the window.
 constexpr std::uint64_t kFewestQuestions = 20;
 
 struct Question {
     bool last = false;
 };
 struct Answer {
-    Nanoseconds time = 0;   ///< When the question came, in the time of rank 0.
-    Nanoseconds error = 0;  ///< Of the answering rank's own clock.
+    Nanoseconds time = 0;   ///< The time of rank 0 at which the question came.
+    Nanoseconds error = 0;  ///< The error of the answering rank's own clock.
 };
 
 template <class Record>
@@ -39,13 +39,14 @@ transport::Bytes record_bytes(Record& record) {
     return {&record, sizeof record};
 }
 
-// Clocks that are being adjusted go so far apart, and not further.
+// The largest drift between two clocks. Clocks that are being adjusted reach this value, and do not exceed it.
 constexpr double kMostDrift = 1e-3;
-// What two synchronisations say must not be further from what was seen in the window of the last: else a clock stood still or jumped
-// in between, as that of a host that was suspended. Rarer than that is chance.
+// The drift that follows from two synchronisations may differ from the drift seen in the window of the last one by at most so many standard
+// deviations. A larger difference means that a clock stood still or jumped in between, as on a host that was suspended; it is very unlikely
+// to be chance.
 constexpr double kDeviations = 6;
 
-// Over a long time two offsets tell the drift better than all those of one window.
+// Over a long time, two offsets give the drift more precisely than all offsets of one window.
 void refine(SynchronizedClock& clock, double drift_deviation, const SynchronizedClock& previous) {
     const Nanoseconds elapsed = clock.model.reference - previous.model.reference;
     if (elapsed <= 0) return;
@@ -68,7 +69,7 @@ Task learn(Operation& op, int parent, ClockSynchronization& here) {
         co_await answering;
         const Nanoseconds received = op.host_time();
         co_await asking;
-        if (number == 0) {  // the parent may have come late, and the connection is made now
+        if (number == 0) {  // not used: the parent may have arrived late, and the connection is made now
             begun = received;
             continue;
         }
@@ -94,7 +95,7 @@ Task teach(Operation& op, int child, const ClockSynchronization& here) {
 }  // namespace
 
 Task synchronize_clocks(Operation& op) {
-    constexpr std::uint64_t kResult = 0;  // of others than questions and answers, which go between hosts
+    constexpr std::uint64_t kResult = 0;  // within a host; questions and answers go between hosts
     ClockSynchronization& here = *op.arguments().clocks;
     here.clock = {};
     HostTreePlace place = host_tree(here.hosts, op.rank());

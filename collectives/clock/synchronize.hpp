@@ -7,7 +7,7 @@
 
 namespace rollcall::collectives {
 
-/// Arguments: `clocks`. Afterwards each rank knows how its host's clock goes beside rank 0's.
+/// Arguments: `clocks`. Afterwards each rank knows how the clock of its host relates to that of rank 0.
 runtime::Task synchronize_clocks(runtime::Operation& op);
 
 }  // namespace rollcall::collectives

@@ -1,7 +1,10 @@
 /// \file
-/// The gather algorithms, one file each. Arguments: on every rank `contribution`, its block; at the root `data`, where the
-/// blocks of all ranks go in their order (its own may be in its place there); `segment_bytes`. Blocks have one size, call().bytes;
-/// or sizes of their own, which the root has in `blocks`, but for algorithms that need equal ones.
+/// The gather algorithms, one file each. Arguments: on every rank, `contribution` is its block. At the root, `data` is the place for the
+/// blocks of all ranks in the order of ranks (the root's own block may be in its place there already). Also `segment_bytes`. All blocks
+/// have the size call().bytes; or each has a size of its own, which the root has in `blocks`. Some algorithms need blocks of one size.
+///
+/// Notation of the files: P (or n) is the number of ranks. alpha is the time that it takes to begin a message. In the examples, a->b means
+/// that rank a sends to rank b, and "until t" means that the transfer ends at time t.
 #pragma once
 
 #include "collectives/algorithm.hpp"

@@ -1,11 +1,11 @@
-// Linear gather (LIN). J. Proficz, "Process arrival pattern aware algorithms for acceleration of scatter and gather
-// operations", Cluster Computing 2020, section 2.1.
+// Linear gather (LIN). J. Proficz, "Process arrival pattern aware algorithms for acceleration of scatter and gather operations", Cluster
+// Computing 2020, section 2.1.
 //
-// Idea: the root receives the block of each rank, one after the other. Nobody forwards, and each block moves once, but P-1
-// messages enter through one port (equation 3), and a late rank stops all that come after it.
+// Idea: the root receives the block of each rank, one after the other. No rank forwards, and each block moves once. But P-1 messages enter
+// through one port (equation 3), and a late rank stops all ranks that come after it.
 //
-// Example, P = 4, root 0, a block takes 1, nothing lands early, arrivals 0, 5, 0, 0: 1->0 from 5 to 6, 2->0 until 7, 3->0
-// until 8; exits 8, 6, 7, 8.
+// Example: P = 4, root 0, a block takes 1, nothing lands early, the ranks arrive at 0, 5, 0 and 0. 1->0 is sent from 5 to 6, 2->0 until 7,
+// 3->0 until 8. The ranks leave at 8, 6, 7 and 8.
 #include "collectives/blocks.hpp"
 #include "collectives/gather/gather.hpp"
 

@@ -1,11 +1,11 @@
-// Linear synchronised gather (LS). J. Proficz, "Process arrival pattern aware algorithms for acceleration of scatter and
-// gather operations", Cluster Computing 2020, section 2.1; the exchange is that of section 4.2, Figure 9, without its sorting.
+// Linear synchronised gather (LS). J. Proficz, "Process arrival pattern aware algorithms for acceleration of scatter and gather
+// operations", Cluster Computing 2020, section 2.1; the exchange is that of section 4.2, Figure 9, without its sorting.
 //
-// Idea: as linear, but a rank sends only when the root calls it, in two pieces, and the root calls the next one when the first
-// piece is here: so blocks do not collide at the root, and come straight to their places (equation 5).
+// Idea: as linear, but a rank sends only when the root calls it, and it sends its block in two pieces. The root calls the next rank when
+// the first piece is here. So blocks do not collide at the root, and each goes straight to its place (equation 5).
 //
-// Example, P = 3, root 0, alpha = 1, a block takes 4, half duplex, all arrive at 0: 0 calls 1 until 1, its pieces come until
-// 4 and 7; 0 calls 2 until 8, its pieces come until 11 and 14; exits 14, 7, 14.
+// Example: P = 3, root 0, alpha = 1, a block takes 4, half duplex, all ranks arrive at 0. 0 calls 1 until 1, and its pieces come until 4
+// and 7. 0 calls 2 until 8, and its pieces come until 11 and 14. The ranks leave at 14, 7 and 14.
 #include "collectives/gather/gather.hpp"
 #include "collectives/gather/synchronized.hpp"
 

@@ -1,12 +1,13 @@
-// Gather through node memory, our own, after the non-blocking model of P. Patarasuk and X. Yuan, "Efficient MPI_Bcast across
+// Gather through node memory. It is our own, after the non-blocking model of P. Patarasuk and X. Yuan, "Efficient MPI_Bcast across
 // different process arrival patterns", section 3.1.
 //
-// Idea: each rank writes its block into memory that the ranks of its node share, and leaves, whether the root has come or not. The
-// root copies out what is there, in whatever order it comes. Nobody but the root waits for anybody. A planned root copies before its
-// caller arrives.
+// Idea: each rank writes its block into memory that the ranks of its node share, and leaves, whether the root has arrived or not. The root
+// copies out the blocks that are there, in whatever order they come. No rank but the root waits for another one. The copies of a planned
+// root are made before its caller arrives.
 //
-// Example, n = 3, root 0, a copy of a block takes 1, arrivals 0, 5, 0: 2 writes until 1 and leaves, the root copies its own block
-// until 1, and 2's until 2; 1 writes from 5 to 6 and leaves, the root copies from 6 to 7. Exits 7, 6, 1.
+// Example: n = 3, root 0, a copy of a block takes 1, the ranks arrive at 0, 5 and 0. Rank 2 writes until 1 and leaves. The root copies its
+// own block until 1, and that of rank 2 until 2. Rank 1 writes from 5 to 6 and leaves, and the root copies its block from 6 to 7. The ranks
+// leave at 7, 6 and 1.
 #include <algorithm>
 #include <deque>
 

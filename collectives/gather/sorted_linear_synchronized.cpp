@@ -1,11 +1,12 @@
-// Sorted linear synchronised gather (SLS). J. Proficz, "Process arrival pattern aware algorithms for acceleration of scatter
-// and gather operations", Cluster Computing 2020, section 4.2, Figure 9.
+// Sorted linear synchronised gather (SLS). J. Proficz, "Process arrival pattern aware algorithms for acceleration of scatter and gather
+// operations", Cluster Computing 2020, section 4.2, Figure 9.
 //
-// Idea: as linear_synchronized, but the root calls the ranks in the order of arrival, so that it takes the blocks that are
-// there while the late ones are not (equation 18). The order is decided anew for each call, from what the board shows by then.
+// Idea: as linear_synchronized, but the root calls the ranks in the order of arrival. So it takes the blocks of the ranks that are there
+// before those of the late ranks (equation 18). The root decides anew before each call, from what the board shows at that time.
 //
-// Example, P = 3, root 0, alpha = 1, a block takes 4, half duplex, arrivals 0, 9, 0, and 1 predicted to be late: 0 calls 2
-// until 1, its pieces come until 4 and 7; 0 calls 1 until 8, its pieces come from 9 until 12 and 15; exits 15, 15, 7.
+// Example: P = 3, root 0, alpha = 1, a block takes 4, half duplex, the ranks arrive at 0, 9 and 0, and rank 1 is predicted to be late. 0
+// calls 2 until 1, and its pieces come until 4 and 7. 0 calls 1 until 8, and its pieces come from 9 until 12 and 15. The ranks leave at 15,
+// 15 and 7.
 #include "collectives/gather/gather.hpp"
 #include "collectives/gather/synchronized.hpp"
 #include "collectives/roster.hpp"

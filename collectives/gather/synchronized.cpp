@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint64_t kFirst = 0, kSecond = 1, kCall = 2;
 
-/// Length of the first piece of a block; 0 as segment size stands for half of it.
+/// The length of the first piece of a block, in bytes. A segment size of 0 stands for half of the block.
 std::uint64_t first_piece(const Operation& op, std::uint64_t bytes) {
     const std::uint64_t segment = op.arguments().segment_bytes;
     return segment ? std::min(segment, bytes) : bytes - bytes / 2;
@@ -40,8 +40,8 @@ Task gather_by_arrival_root(Operation& op, bool ahead) {
     Roster roster(op.size(), op.root());
     runtime::Arrivals& arrivals = op.arrivals();
     SynchronizedReceives receives(op);
-    // The last one called that had arrived, and one called before it arrives: that one may be long in coming, and stops the
-    // others only once it is here.
+    // `first_piece`: of the rank that was called last and had arrived. `expected_piece`: of the rank that was called before it arrives.
+    // That rank may arrive much later, and it keeps the others waiting only once it is here.
     Pending first_piece, expected_piece;
     int expected = op.root();
     while (!roster.empty()) {

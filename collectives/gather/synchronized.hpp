@@ -1,6 +1,6 @@
 /// \file
-/// The synchronised exchange of linear gathers: a rank sends when the root calls it, in two pieces, so that few blocks come
-/// in at once, each into its place, and the root calls the next rank while the second piece still moves.
+/// The synchronised exchange of linear gathers. A rank sends its block when the root calls it, in two pieces. So only few blocks come in at
+/// the same time, each goes into its place, and the root calls the next rank while the second piece still moves.
 #pragma once
 
 #include <vector>
@@ -13,9 +13,9 @@ namespace rollcall::collectives {
 class SynchronizedReceives {
   public:
     explicit SynchronizedReceives(Operation& op) : op_(op) {}
-    /// Calls this rank. The first piece of its block is returned; the second comes by itself.
+    /// Calls this rank. Returns the receive of the first piece of its block. second_pieces() has the receive of the second one.
     Pending call(int rank);
-    /// Those of second pieces. They belong to this rank's data until they have ended.
+    /// The receives of the second pieces. They write into this rank's data until they have ended.
     std::vector<Pending>& second_pieces() { return second_pieces_; }
 
   private:
@@ -23,12 +23,12 @@ class SynchronizedReceives {
     std::vector<Pending> second_pieces_;
 };
 
-/// The side of a rank whose caller has arrived: waits for the root's call, then sends both pieces.
+/// The side of a rank whose caller has arrived: waits for the root's call, and then sends both pieces.
 Task synchronized_send(Operation& op);
 
-/// The background root: calls, one at a time, whoever has arrived, and while nobody has, one rank that is expected next (if
-/// `ahead`), once every rank has arrived or is predicted or its own caller has arrived. Ends when all is here and its own
-/// block is in its place.
+/// The root that works in the background. It calls the ranks that have arrived, one at a time. If `ahead`, it also calls one rank that is
+/// expected next while no rank waits, once every rank has arrived or is predicted, or the root's own caller has arrived. The task ends when
+/// all blocks are here and the root's own block is in its place.
 Task gather_by_arrival_root(Operation& op, bool ahead);
 
 }  // namespace rollcall::collectives

@@ -10,7 +10,7 @@ namespace {
 struct ChildPart {
     int child = -1;
     transport::Bytes into = {};
-    std::span<const int> to_shuffle = {};  ///< At the root, where the blocks of these ranks do not stand side by side.
+    std::span<const int> to_shuffle = {};  ///< At the root: the ranks whose blocks are not side by side in the data. Else empty.
 };
 
 }  // namespace
@@ -28,7 +28,8 @@ Task gather_tree(Operation& op, const Places& places, bool background) {
         co_return;
     }
 
-    // The blocks of the subtree in order of position. At the root, those that stand like that in the data go straight there.
+    // The blocks of the subtree in the order of positions. At the root, blocks that are side by side in the data, too, are received there
+    // directly.
     std::optional<Scratch> scratch;
     std::vector<ChildPart> parts(place.children.size());
     auto first = static_cast<std::size_t>(place.blocks);

@@ -1,10 +1,10 @@
 // Allreduce and alltoall between two groups. MPI: A Message-Passing Interface Standard 4.1, section 6.2.3.
 //
-// Idea: for an allreduce each group combines its elements up a tree in rank order; the two tops exchange the results, and each broadcasts
-// what it got. In an alltoall each rank of a group sends a block to each rank of the other one, and begins with the one of its own number,
-// so that they are not all at the same one.
+// Idea: for an allreduce, each group combines its elements up a tree in rank order. The roots of the two trees exchange the results, and
+// each broadcasts what it got. In an alltoall, each rank of a group sends a block to each rank of the other group. It begins with the rank
+// of its own number, so that not all ranks begin with the same one.
 //
-// Example, p = 2, q = 1, a message takes 1. Allreduce: a1->a0 until 1, a0<->b0 until 2, a0->a1 until 3. Alltoall: a0<->b0 until 1, a1<->b0
+// Example: p = 2, q = 1, a message takes 1. Allreduce: a1->a0 until 1, a0<->b0 until 2, a0->a1 until 3. Alltoall: a0<->b0 until 1, a1<->b0
 // until 2.
 #include <vector>
 

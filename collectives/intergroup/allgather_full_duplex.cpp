@@ -1,15 +1,15 @@
 // Full-duplex intergroup allgather. Q. Kang, J. L. Träff, R. Al-Bahrani, A. Agrawal, A. Choudhary and W. Liao, "Scalable algorithms for MPI
-// intergroup allgather and allgatherv", Parallel Computing 2019, algorithms 1 (blocks of one size) and 2 (of own sizes).
+// intergroup allgather and allgatherv", Parallel Computing 2019, algorithms 1 (blocks of one size) and 2 (blocks of own sizes).
 //
-// Idea: the data of each group is cut into as many parts as the other group has ranks, and each rank of that is sent one part, by those
-// whose blocks make it up: all at once, and in both directions. Then each group passes its parts round a ring. A rank receives what it
-// must have, and hardly more takes time: M + k, where M = max(p kA, q kB) is the least there can be (Theorem 1). In algorithm 2 a sender
-// serves its receivers in rank order, and a receiver takes first what comes from the highest of those that have several receivers (Theorem
-// 3).
+// Idea: the data of each group is cut into as many parts as the other group has ranks. Each rank of the other group is sent one part, by
+// the ranks whose blocks make it up. All these messages are sent at once, and in both directions. Then each group passes its parts round a
+// ring. A rank receives only what it must have, and hardly anything else takes time: the time is M + k, where M = max(p kA, q kB) is the
+// least possible one (Theorem 1). In algorithm 2, a sender serves its receivers in rank order. A receiver first takes what comes from the
+// highest of the senders that have several receivers (Theorem 3).
 //
-// Example (Fig. 1), p = 6, q = 2, a block takes 3, so a third of one 1: a0..a2 send their blocks to b0, a3..a5 theirs to b1, one after the
-// other until 9; meanwhile b0 sends a third of its block to each of a0..a2, b1 to a3..a5, until 3. The ring of A takes 5 steps of 1, that
-// of B one of 9: until 8 and 18.
+// Example (Fig. 1): p = 6, q = 2, a block takes 3, so a third of one takes 1. a0..a2 send their blocks to b0, a3..a5 theirs to b1, one
+// after the other until 9. Meanwhile b0 sends a third of its block to each of a0..a2, and b1 to a3..a5, until 3. The ring of A takes 5
+// steps of 1, that of B one step of 9. They end at 8 and 18.
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -22,13 +22,14 @@ namespace {
 
 constexpr std::uint64_t kPieces = kStepsForSizes, kRing = kPieces + 1;
 
-/// Part i of what a group receives goes to its member i.
+/// How the data of each group is cut. Part i of what a group receives goes to its member i.
 struct Cuts {
     Parts to_own, to_other;
 };
 
-// Algorithm 1, where one group's size divides the other's: a rank of the larger group sends its block whole, to the one whose subgroup it
-// is in; that cuts its own block for the subgroup.
+// Algorithm 1, where one group's size divides the other's. The larger group is divided into a subgroup for each rank of the smaller group.
+// A rank of the larger group sends its whole block to the rank of the smaller group that its subgroup belongs to. That rank cuts its own
+// block into a piece for each rank of the subgroup.
 Cuts cut_by_subgroups(const Sides& sides, const BothBlocks& blocks) {
     const bool is_larger = sides.own.size >= sides.other.size;
     const Parts& of_larger = is_larger ? blocks.own : blocks.other;
@@ -43,14 +44,14 @@ Cuts cut_by_subgroups(const Sides& sides, const BothBlocks& blocks) {
     return is_larger ? Cuts{to_larger, to_smaller} : Cuts{to_smaller, to_larger};
 }
 
-// Algorithm 2: all parts have the same size, or one byte more. Also where blocks have one size and the sizes of the groups do not divide:
-// with subgroups of p / q ranks, rounded up or down (section 4), parts would differ by a block, and every step of the ring takes as long as
-// the longest part.
+// Algorithm 2: all parts have the same size, or one byte more. It is also used where blocks have one size and neither group's size divides
+// the other's. With subgroups of p / q ranks, rounded up or down (section 4), the sizes of the parts would differ by a block, and every
+// step of the ring takes as long as the longest part.
 Cuts cut_evenly(const Sides& sides, const BothBlocks& blocks) {
     return {Parts::even(blocks.other.total(), sides.own.size), Parts::even(blocks.own.total(), sides.other.size)};
 }
 
-/// A message between the groups. `range`: of the data of the sender's group.
+/// A message between the groups. `range` counts in the data of the sender's group.
 struct Piece {
     int peer;  ///< A member of the other group.
     Range range;
@@ -63,7 +64,8 @@ std::vector<Piece> pieces_of(const Range& whole, const Parts& others) {
     return pieces;
 }
 
-// The receiver's order: the highest of the senders that have several receivers comes first, the lowest one last.
+// The order in which a receiver takes its messages. The highest of the senders that have several receivers comes first, the lowest one
+// last.
 void order_by_priority(std::vector<Piece>& incoming, const Parts& blocks) {
     const auto has_several = [&](const Piece& piece) { return piece.range.size() < blocks[piece.peer].size(); };
     if (incoming.size() < 2) return;
@@ -82,7 +84,7 @@ Task exchange_pieces(Operation& op, const Sides& sides, const BothBlocks& blocks
     std::vector<Piece> incoming = pieces_of(cuts.to_own[sides.member], blocks.other);
     order_by_priority(incoming, blocks.other);
 
-    // One at a time in each direction, in their order.
+    // One message at a time in each direction, in the order of these lists.
     Pending sending, receiving;
     std::size_t sent = 0, received = 0;
     for (;;) {
@@ -101,7 +103,7 @@ Task exchange_pieces(Operation& op, const Sides& sides, const BothBlocks& blocks
     }
 }
 
-/// The exchange between the groups, by either algorithm. What this rank has then of `data` is part `member` of cuts.to_own.
+/// The exchange between the groups, by either algorithm. Afterwards this rank has part `member` of cuts.to_own in `data`.
 struct Exchanged {
     Sides sides;
     BothBlocks blocks;
@@ -130,11 +132,12 @@ Task intergroup_allgather_full_duplex(Operation& op) {
     co_await place_blocks(op, *state.data, state.blocks.other);
 }
 
-// The larger group has each block of the smaller one in pieces, in the ranks of a subgroup. It gathers them there first, then among the
-// ranks that have the same place in their subgroups. With ranks of a node in a subgroup, the first of it stays in nodes.
+// After the exchange, the ranks of a subgroup of the larger group have one block of the smaller group, in pieces. The larger group gathers
+// the pieces within each subgroup first, and then among the ranks that have the same place in their subgroups. If the ranks of a subgroup
+// are on one node, the first of these two gathers stays within the nodes.
 //
-// Example, p = 6, q = 2, a block takes 3: after the exchange a0..a2 make the block of b0 whole in 2 steps of 1, a3..a5 that of b1; then a0
-// and a3, a1 and a4, a2 and a5 exchange them: one step of 3.
+// Example: p = 6, q = 2, a block takes 3. After the exchange, a0..a2 complete the block of b0 in 2 steps of 1, and a3..a5 that of b1. Then
+// a0 and a3, a1 and a4, a2 and a5 exchange these blocks: one step of 3.
 Task intergroup_allgather_two_step(Operation& op) {
     Exchanged state;
     co_await exchange_between_groups(op, state);

@@ -1,13 +1,14 @@
-// Root gathering. What MPI libraries do, as Q. Kang, J. L. Träff, R. Al-Bahrani, A. Agrawal, A. Choudhary and W. Liao, "Scalable algorithms
-// for MPI intergroup allgather and allgatherv", Parallel Computing 2019, section 3.1, describe it.
+// Root gathering. MPI libraries do it this way, as described by Q. Kang, J. L. Träff, R. Al-Bahrani, A. Agrawal, A. Choudhary and W. Liao,
+// "Scalable algorithms for MPI intergroup allgather and allgatherv", Parallel Computing 2019, section 3.1.
 //
-// Idea: the first rank of each group gathers the blocks of its group; the two exchange them, and each broadcasts what it got. That takes
-// the time of three times the data of the larger group (equation 1). In the sequential form, MPICH's, the exchange and the broadcasts of
-// one direction are over before those of the other one begin, and a broadcast is a scatter and a ring: M + 3 p kA + 3 q kB (equation 2).
-// Blocks of own sizes go straight to the first rank.
+// Idea: the first rank of each group gathers the blocks of its group. The two first ranks exchange them, and each broadcasts what it got.
+// That takes the time of three times the data of the larger group (equation 1). In the sequential form, which is MPICH's, the exchange and
+// the broadcast of one direction end before those of the other direction begin, and a broadcast is a scatter and a ring: M + 3 p kA + 3 q
+// kB (equation 2). Blocks of own sizes go straight to the first rank.
 //
-// Example, p = q = 2, a block takes 1: a1->a0 and b1->b0 until 1, a0<->b0 until 3, a0->a1 and b0->b1 until 5. Sequential: a0->b0 until 3;
-// b0 and b1 have it at 5 (a half to b1, and in the ring another one each way at once); b0->a0 until 7; a0 and a1 have it at 9.
+// Example: p = q = 2, a block takes 1. a1->a0 and b1->b0 until 1, a0<->b0 until 3, a0->a1 and b0->b1 until 5. Sequential: a0->b0 until 3.
+// b0 and b1 have the data at 5 (a half goes to b1, and in the ring another half goes each way at the same time). b0->a0 until 7. a0 and a1
+// have the data at 9.
 #include <optional>
 #include <vector>
 
@@ -23,7 +24,7 @@ struct Gathered {
     Sides sides;
     BothBlocks blocks;
     std::optional<Assembled> data;
-    std::optional<Scratch> own;  ///< At the first rank of a group: all its blocks.
+    std::optional<Scratch> own;  ///< At the first rank of a group: all blocks of the group.
 };
 
 Task gather_in_group(Operation& op, Gathered& state) {
@@ -39,7 +40,7 @@ Task gather_in_group(Operation& op, Gathered& state) {
     if (sides.member == 0) co_await op.copy(runtime::slice(own->bytes(), 0, contribution.size), contribution);
     if (!op.call().own_sizes) {
         co_await gather_up(op, sides.own, sides.member, blocks.own, contribution, own->bytes(), kGather);
-    } else if (sides.member > 0) {  // straight: most of the data may be in ranks below which a tree has none
+    } else if (sides.member > 0) {  // without a tree: one that ignores sizes could forward the largest blocks
         if (contribution.size > 0) co_await op.send(sides.own.rank(0), contribution, kGather);
     } else {
         std::vector<Pending> receiving;
@@ -50,7 +51,7 @@ Task gather_in_group(Operation& op, Gathered& state) {
     }
 }
 
-/// The others of this group.
+/// All members of the group but the first.
 Members all_but_first(const Members& group) { return {.first = group.rank(1 % group.size), .size = group.size - 1}; }
 
 }  // namespace
@@ -73,7 +74,7 @@ Task intergroup_allgather_root_gathering_sequential(Operation& op) {
     co_await gather_in_group(op, state);
     const auto& [sides, blocks, data, own] = state;
     const bool is_first = sides.own.first == 0;
-    // The first group sends, then receives.
+    // The first group sends first, and then receives. The second group does it the other way round.
     for (const bool sends : {is_first, !is_first}) {
         if (sends) {
             if (sides.member == 0) co_await op.send(sides.other.rank(0), own->bytes(), kAcross);

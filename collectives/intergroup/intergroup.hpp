@@ -1,17 +1,22 @@
 /// \file
-/// Collective operations between the two groups of an intercommunicator. Their communicator has the ranks of both, those of the first
-/// group first.
+/// Collective operations between the two groups of an intercommunicator. Their communicator has the ranks of both groups, those of the
+/// first group first.
 ///
-/// Allgather: every rank gets the blocks of the other group, in rank order, in `data`; `contribution` is its own block. Blocks have one
-/// size in each group (Call::bytes in the first one, Call::segment_bytes in the second one: all ranks know both), or own sizes: then
-/// `blocks` says those of the other group.
+/// Allgather: every rank gets the blocks of the other group, in rank order, in `data`. `contribution` is its own block. Either all blocks
+/// of a group have one size (Call::bytes in the first group, Call::segment_bytes in the second one; all ranks know both). Or blocks have
+/// sizes of their own; then `blocks` gives those of the other group.
 ///
-/// With a root, which is a rank of both groups: its own group's other ranks do nothing. Broadcast: `data`, read at the root, written in
-/// the other group. Scatter: `data` of the root, a block for each rank of the other group, which goes to `result` there. Gather:
-/// `contribution` of each rank of the other group, to `data` of the root. Reduce: these combined.
+/// Operations with a root: the root is given as a rank of the common communicator. The other ranks of its group do nothing. Broadcast:
+/// `data` is read at the root and written in the other group. Scatter: `data` of the root holds a block for each rank of the other group,
+/// which goes to that rank's `result`. Gather: the `contribution` of each rank of the other group goes to `data` of the root. Reduce: as
+/// gather, but the contributions are combined.
 ///
-/// Allreduce: each rank gets in `data` what the `contribution`s of the other group make, combined in rank order. Alltoall: of
-/// `contribution`, a block for each rank of the other group; to `data`, one of each. Sizes as with allgather.
+/// Allreduce: each rank gets in `data` the `contribution`s of the other group, combined in rank order. Alltoall: `contribution` holds a
+/// block for each rank of the other group; `data` gets a block from each. The sizes are given as with allgather.
+///
+/// Notation of the files: A and B are the groups, with p and q ranks; a0, a1, ... and b0, b1, ... are their ranks; kA and kB are the sizes
+/// of one block in each. In the examples, a0->b0 means that a0 sends to b0, and "until t" means that the transfer ends at time t. a0<->b0
+/// means that the two exchange.
 #pragma once
 
 #include "collectives/algorithm.hpp"

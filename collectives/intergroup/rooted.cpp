@@ -1,10 +1,10 @@
-// Operations between a root in one group and all ranks of the other one. MPI: A Message-Passing Interface Standard 4.1, section 6.2.3.
+// Operations between a root in one group and all ranks of the other group. MPI: A Message-Passing Interface Standard 4.1, section 6.2.3.
 //
-// Idea: they are those of one group, made of the root and the ranks of the other group. A broadcast goes down a tree or a chain of these; a
-// scatter and a gather are linear, so that nobody waits for a rank that only forwards; a reduce combines up a tree in rank order, and its
-// top sends the result across. The other ranks of the root's group have no part in it.
+// Idea: they are the operations of one group that consists of the root and the ranks of the other group. A broadcast goes down a tree or a
+// chain of these ranks. A scatter and a gather are linear, so that no rank waits for a rank that only forwards. A reduce combines up a tree
+// in rank order, and the root of the tree sends the result across. The other ranks of the root's group do nothing.
 //
-// Example, root a1, q = 3, a message takes 1: broadcast a1->b0 until 1, a1->b1 and b0->b2 until 2. Reduce: b1->b0 until 1, b2->b0 until 2,
+// Example: root a1, q = 3, a message takes 1. Broadcast: a1->b0 until 1, a1->b1 and b0->b2 until 2. Reduce: b1->b0 until 1, b2->b0 until 2,
 // b0->a1 until 3.
 #include <vector>
 
@@ -15,7 +15,7 @@
 namespace rollcall::collectives {
 namespace {
 
-/// As this rank has to do with it.
+/// What this rank's part in the operation is.
 struct RootedPart {
     explicit RootedPart(const Operation& op) : sides(sides_of(op)) {
         is_root = op.rank() == op.root();
@@ -23,7 +23,7 @@ struct RootedPart {
         others = is_other ? sides.own : sides.other;
     }
     Sides sides;
-    bool is_root, is_other;  ///< Other: of the group that the root is not in.
+    bool is_root, is_other;  ///< `is_other`: this rank is in the group that the root is not in.
     Members others;
 };
 

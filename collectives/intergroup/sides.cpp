@@ -23,7 +23,7 @@ BothBlocks equal_blocks(const Operation& op, const Sides& sides) {
 
 namespace {
 
-// Dissemination: after step k each member knows the sizes of the 2^k members from it on.
+// Dissemination: after k steps, each member knows the sizes of the 2^k members from itself on.
 Task sizes_of_group(Operation& op, const Sides& sides, std::uint64_t step, std::vector<std::uint64_t>& sizes) {
     const int n = sides.own.size;
     std::vector<std::uint64_t> known{op.arguments().contribution.size};
@@ -52,7 +52,7 @@ Task blocks_of_both(Operation& op, const Sides& sides, std::uint64_t step, BothB
     for (const std::uint64_t size : own) blocks.own.add(size);
     for (const std::uint64_t size : other) blocks.other.add(size);
 
-    // Member i is told by member i modulo its size of the other group.
+    // Member i is told by the member of the other group whose number is i modulo the size of that group.
     struct Known {
         std::uint64_t own, other;
     };
@@ -81,7 +81,7 @@ Task broadcast_to(Operation& op, int root, const Members& others, transport::Byt
     } else {
         place.parent = number - 1;
         if (number + 1 < n) place.children.push_back(number + 1);
-        // Each piece takes a step, and so does each rank after the first two.
+        // Each piece takes one step, and so does each rank after the first two.
         piece = std::clamp<std::uint64_t>(data.size / (16 * static_cast<std::uint64_t>(n)), 4096, 128 << 10);
     }
     for (int& child : place.children) child = rank_of(child);

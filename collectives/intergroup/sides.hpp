@@ -1,5 +1,5 @@
 /// \file
-/// The two groups of an intercommunicator, and how the data of one is shared out among the ranks of the other.
+/// The two groups of an intercommunicator, and how the data of one group is shared out among the ranks of the other.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@
 
 namespace rollcall::collectives {
 
-/// As a rank of one of them sees them.
+/// The two groups from the point of view of one rank.
 struct Sides {
     Members own, other;
-    int member;  ///< Of the own ones: this rank.
+    int member;  ///< This rank's number within its own group.
 };
 
 inline Sides sides_of(const Operation& op) {
@@ -25,26 +25,26 @@ inline Sides sides_of(const Operation& op) {
     return {is_first ? first : second, is_first ? second : first, op.rank() - (is_first ? 0 : first.size)};
 }
 
-/// Broadcasts `data` of rank `root` to some ranks, of which it is none: what is short down a binomial tree, what is long in pieces down a
-/// chain. Uses the steps from `step` on.
+/// Broadcasts `data` of rank `root` to the ranks `others`, which do not include `root`. Short data goes down a binomial tree; longer data
+/// goes down a chain in pieces. Uses the steps from `step` on.
 Task broadcast_to(Operation& op, int root, const Members& others, transport::Bytes data, std::uint64_t step);
-/// So much is short.
+/// Data of up to this size, in bytes, is short.
 inline constexpr std::uint64_t kShortBroadcast = 8192;
 
-/// The blocks of both groups, in bytes.
+/// The blocks of both groups, as ranges of bytes.
 struct BothBlocks {
     Parts own, other;
 };
-/// Blocks of one size in each group.
+/// For blocks that have one size in each group.
 BothBlocks equal_blocks(const Operation& op, const Sides& sides);
-/// Blocks of own sizes: a rank knows those of the other group and its own one; the others of its group tell it theirs, in
-/// ceil(log2(size)) steps. The groups then compare what they know of each other: where that differs the operation fails on all ranks.
-/// Uses the steps from `step` on, kStepsForSizes at most.
+/// For blocks of own sizes. A rank knows the sizes of the other group and its own one. The other ranks of its group tell it theirs, in
+/// ceil(log2(size)) steps. Then the groups compare what they know of each other; if it differs, the operation fails on all ranks. Uses the
+/// steps from `step` on, at most kStepsForSizes of them.
 Task blocks_of_both(Operation& op, const Sides& sides, std::uint64_t step, BothBlocks& blocks);
 inline constexpr std::uint64_t kSizesStep = 0, kStepsForSizes = 64;
 
-/// Where the data of the other group come together, block behind block: where they are to be, or beside it where the program wants its
-/// blocks in another order, or with gaps.
+/// The place where the data of the other group is put together, block behind block. This is the final place, or memory of its own if the
+/// program wants its blocks in another order or with gaps.
 class Assembled {
   public:
     Assembled(const Operation& op, const Parts& blocks);
@@ -55,7 +55,7 @@ class Assembled {
     std::optional<Scratch> scratch_;
     transport::Bytes bytes_;
 };
-/// Copies the blocks to where they are to be.
+/// Copies the blocks to their final places, if they are not there.
 Task place_blocks(Operation& op, const Assembled& data, const Parts& blocks);
 
 }  // namespace rollcall::collectives

@@ -1,11 +1,11 @@
 // Binomial reduce. R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication operations in MPICH", International
 // Journal of High Performance Computing Applications 2005, section 4.5.
 //
-// Idea: the binomial broadcast backwards: a rank combines what its children send with what it has, and sends that on: log2 P messages on
-// the longest way, and combining is shared out. What does not commute goes up a tree of rank 0, in whose subtrees ranks follow one another,
-// and from there to the root.
+// Idea: this is the binomial broadcast, run backwards. Each rank combines what its children send with its own elements, and sends the
+// result on. The longest path has log2 P messages, and the ranks share the work of combining. If the operation does not commute, the
+// elements go up a tree with root 0, whose subtrees consist of consecutive ranks, and from rank 0 to the root.
 //
-// Example, P = 6, root 0, a message takes 1, all arrive at 0: 1->0, 3->2, 5->4 until 1; 2->0 (c + d) until 2; 4->0 (e + f) until 3.
+// Example: P = 6, root 0, a message takes 1, all ranks arrive at 0. 1->0, 3->2, 5->4 until 1; 2->0 (c + d) until 2; 4->0 (e + f) until 3.
 #include "collectives/combining.hpp"
 #include "collectives/reduce/reduce.hpp"
 

@@ -1,12 +1,13 @@
 // Clairvoyant reduce. J. Proficz and K. M. Ocetkiewicz, "Improving Clairvoyant: reduction algorithm resilient to imbalanced process arrival
 // patterns", 2020, after Marendic et al., 2016.
 //
-// Idea: from the times at which ranks are expected all compute the same schedule (collectives/schedules/clairvoyant.hpp): in each round
-// those who are there by then exchange pieces, so that what early ranks bring has been combined when the last one comes, and then takes
-// about one message. The root knows the times from its board, and tells them to all, before they arrive where the call is planned. Who is
-// not expected counts as the last one. The schedule decides only who sends what to whom: nobody waits for a time.
+// Idea: all ranks compute the same schedule from the times at which the ranks are expected (collectives/schedules/clairvoyant.hpp). In each
+// round, the ranks that are there exchange pieces. So the elements of early ranks are combined by the time the last rank arrives, and after
+// that the operation takes about one message. The root knows the times from its board and tells them to all ranks; if the call is planned,
+// it does so before the ranks arrive. A rank whose arrival is not predicted counts as the last one. The schedule only decides which rank
+// sends what to which rank: no rank waits for a point in time.
 //
-// Example, 4 ranks, 4 pieces, root 0, rank 3 late: round by round in collectives/schedules/clairvoyant.cpp.
+// Example: 4 ranks, 4 pieces, root 0, rank 3 late. It is shown round by round in collectives/schedules/clairvoyant.cpp.
 #include <optional>
 #include <vector>
 
@@ -17,7 +18,7 @@
 namespace rollcall::collectives {
 namespace {
 
-/// The schedule is computed by every rank, in time that grows with the pieces.
+/// Every rank computes the schedule, and the time for that grows with the number of pieces.
 constexpr std::uint64_t kMostPieces = 256;
 
 }  // namespace
@@ -40,7 +41,7 @@ Task reduce_clairvoyant(Operation& op) {
     std::optional<Scratch> scratch;
     if (!is_root) scratch.emplace(contribution.size, contribution);
     const std::vector<Step> steps = steps_of(schedule, op.rank());
-    co_await op.arrival();  // what is computed in the background costs the caller nothing
+    co_await op.arrival();  // the schedule has been computed in the background, at no cost for the caller
     co_await carry_out(op, steps, pieces, is_root ? op.arguments().data : scratch->bytes(), kTimesStep + 1);
     co_await op.all_of(foresight.telling);
 }

@@ -1,11 +1,11 @@
-// Linear reduce. The plainest way there is (R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication operations
-// in MPICH", 2005, take it as what others are compared with).
+// Linear reduce, the simplest algorithm. R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication operations in
+// MPICH", 2005, compare others with it.
 //
-// Idea: the root receives what each rank brings, one after the other in rank order, and combines it with what it has. Nobody forwards, so
-// that a rank is done when its message has left; the root receives and combines all.
+// Idea: the root receives the elements of each rank, one after the other in rank order, and combines them with what it has. No rank
+// forwards, so a rank is done when its message has left. The root receives and combines everything.
 //
-// Example, P = 4, root 2, a message takes 1, combining nothing, nothing lands early, all arrive at 0: 0->2 until 1, 1->2 until 2 (a + b),
-// then its own (a + b + c), 3->2 until 3; exits 1, 2, 3, 3.
+// Example: P = 4, root 2, a message takes 1, combining takes no time, nothing lands early, all ranks arrive at 0. 0->2 until 1, 1->2 until
+// 2 (a + b), then the root's own elements (a + b + c), 3->2 until 3. The ranks leave at 1, 2, 3 and 3.
 #include "collectives/combining.hpp"
 #include "collectives/reduce/reduce.hpp"
 

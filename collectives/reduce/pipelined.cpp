@@ -1,12 +1,12 @@
-// Pipelined chain. The reduce that mirrors the pipelined broadcast of P. Patarasuk and X. Yuan, "Efficient MPI_Bcast across different
-// process arrival patterns", section 3.3, Figure 3 (c).
+// Pipelined chain. This reduce mirrors the pipelined broadcast of P. Patarasuk and X. Yuan, "Efficient MPI_Bcast across different process
+// arrival patterns", section 3.3, Figure 3 (c).
 //
-// Idea: the ranks form a chain that ends at the root; the elements are cut into X pieces, and each rank combines a piece with its own and
-// passes it on as soon as it is here. Each link carries the elements once: (X + P - 2) piece times, whatever P is. What does not commute
-// goes down the ranks to rank 0, and from there, piece by piece, to the root.
+// Idea: the ranks form a chain that ends at the root. The elements are cut into X pieces. Each rank combines a piece with its own as soon
+// as it has received it, and passes the result on. Each link carries the elements once, and the time is (X + P - 2) piece times, whatever P
+// is. If the operation does not commute, the chain runs down the ranks to rank 0, and from there the pieces go to the root one by one.
 //
-// Example, P = 4, root 0, X = 3 pieces of time 1, all arrive at 0: rank 3 sends them until 1, 2, 3; rank 2 sends c + d until 2, 3, 4; rank
-// 1 sends b + c + d until 3, 4, 5 = X + P - 2.
+// Example: P = 4, root 0, X = 3 pieces that take 1 each, all ranks arrive at 0. Rank 3 sends its pieces until 1, 2, 3; rank 2 sends c + d
+// until 2, 3, 4; rank 1 sends b + c + d until 3, 4, 5 = X + P - 2.
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -42,7 +42,7 @@ Task reduce_pipelined(Operation& op) {
     const auto piece_of = [&](auto bytes, std::uint64_t number) {
         return pieces == 1 ? bytes : runtime::slice(bytes, number * segment, std::min(segment, bytes.size - number * segment));
     };
-    // From rank 0 they come to the root, once its own have gone.
+    // If the chain ends at rank 0 and not at the root, the root also receives the combined pieces from rank 0.
     const std::uint64_t kAcross = pieces;
     std::vector<Pending> across;
     if (is_root && v > 0)
@@ -61,7 +61,7 @@ Task reduce_pipelined(Operation& op) {
         auto piece = piece_of(contribution, number);
         if (before >= 0) {
             for (; posted < std::min(pieces, number + window); ++posted) {
-                co_await outgoing[posted % window];  // what was there before has left
+                co_await outgoing[posted % window];  // the piece that was in this slot before has left
                 incoming[posted % window] = op.receive(before, slot(posted), posted);
             }
             co_await incoming[number % window];

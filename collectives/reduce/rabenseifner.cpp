@@ -1,12 +1,13 @@
 // Rabenseifner's reduce. R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication operations in MPICH",
 // International Journal of High Performance Computing Applications 2005, section 4.5.
 //
-// Idea: a reduce_scatter by recursive halving, and a gather up a binomial tree: 2 log2 P steps, in which the root sends and receives twice
-// (P - 1) / P of the elements at most, where a binomial tree brings it all of them log2 P times. Ranks are counted from the root on; where
-// P is no power of two the first ones begin in pairs, of which one takes part for both. Not in rank order.
+// Idea: a reduce_scatter by recursive halving, followed by a gather up a binomial tree. In these 2 log2 P steps the root sends and receives
+// at most twice (P - 1) / P of the elements, where a binomial tree brings it all elements log2 P times. Ranks are counted from the root on.
+// If P is not a power of two, the first ranks form pairs, and one rank of each pair takes part for both. The elements are not combined in
+// rank order.
 //
-// Example, P = 4, root 0, all elements take 4, full duplex: 0 <-> 2 and 1 <-> 3 half of them until 2, 0 <-> 1 and 2 <-> 3 a quarter until
-// 3: each has a quarter then. 1->0 and 3->2 that until 4, 2->0 a half until 6.
+// Example: P = 4, root 0, all elements take 4, full duplex. 0 <-> 2 and 1 <-> 3 exchange half of them until 2; 0 <-> 1 and 2 <-> 3 exchange
+// a quarter until 3. Now each rank has a quarter. 1->0 and 3->2 send it until 4; 2->0 sends a half until 6.
 #include <optional>
 
 #include "collectives/recursive_halving.hpp"

@@ -1,7 +1,10 @@
 /// \file
-/// The reduce algorithms, one file each. Arguments: on every rank `contribution`, its elements; at the root `data`, where the combined ones
-/// go (its contribution may stand there); `combiner`; `segment_bytes`. What does not commute is combined in rank order: by algorithms that
-/// can; the others say that they need operands that commute.
+/// The reduce algorithms, one file each. Arguments: on every rank, `contribution` holds its elements. At the root, `data` is the place for
+/// the combined elements (the root's contribution may be there already). Also `combiner` and `segment_bytes`. If the operation does not
+/// commute, the elements are combined in rank order. Some algorithms cannot do that; they state that they need operands that commute.
+///
+/// Notation of the files: P (or n) is the number of ranks. a, b, c, ... are the elements of ranks 0, 1, 2, ... In the examples, a->b means
+/// that rank a sends to rank b, and "until t" means that the transfer ends at time t. a <-> b means that the two exchange.
 #pragma once
 
 #include "collectives/algorithm.hpp"

@@ -1,12 +1,13 @@
-// Reduce through node memory, our own, after the non-blocking model of P. Patarasuk and X. Yuan, "Efficient MPI_Bcast across different
-// process arrival patterns", section 3.1.
+// Reduce through node memory. It is our own, after the non-blocking model of P. Patarasuk and X. Yuan, "Efficient MPI_Bcast across
+// different process arrival patterns", section 3.1.
 //
-// Idea: each rank writes its elements into memory that the ranks of its node share, and leaves, whether the root has come or not. The root
-// combines what is there, where it stands, in whatever order it comes, or in rank order where that counts. Nobody but the root waits for
-// anybody.
+// Idea: each rank writes its elements into memory that the ranks of its node share, and leaves, whether the root has arrived or not. The
+// root combines the elements right there, in whatever order they come, or in rank order if the order matters. No rank but the root waits
+// for another one.
 //
-// Example, n = 3, root 0, a copy takes 1, and so does combining, arrivals 0, 5, 0: 2 writes until 1 and leaves, the root copies its own
-// until 1, and combines it with 2's until 2; 1 writes from 5 to 6 and leaves, the root combines from 6 to 7. Exits 7, 6, 1.
+// Example: n = 3, root 0, a copy takes 1, and so does combining, the ranks arrive at 0, 5 and 0. Rank 2 writes until 1 and leaves. The root
+// copies its own elements until 1, and combines them with those of rank 2 until 2. Rank 1 writes from 5 to 6 and leaves, and the root
+// combines from 6 to 7. The ranks leave at 7, 6 and 1.
 #include <algorithm>
 #include <deque>
 #include <optional>

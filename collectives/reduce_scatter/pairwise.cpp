@@ -1,13 +1,13 @@
 // Pairwise exchange. R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication operations in MPICH", International
 // Journal of High Performance Computing Applications 2005, section 4.4. (There it is for operands that commute.)
 //
-// Idea: in step i rank r sends to rank r + i what it brings of that one's block, and receives from rank r - i what that one brings of its
-// own: P - 1 steps in which each rank sends a block and receives one. Nobody forwards, so that a late rank delays nothing but what it
-// brings. Downwards from r - 1 to 0 the operands stand left of what has been combined; then from P - 1 down to r + 1 they are combined
-// beside it. So rank order is kept.
+// Idea: in step i, rank r sends to rank r + i its elements of that rank's block, and receives from rank r - i that rank's elements of its
+// own block. There are P - 1 steps, and in each one every rank sends a block and receives one. No rank forwards, so a late rank delays only
+// what it contributes. The operands that come from r - 1 down to 0 are combined to the left of what is there. Those that come then, from P
+// - 1 down to r + 1, are combined in memory of their own, and join the rest at the end. So rank order is kept.
 //
-// Example, P = 4, rank 1, blocks a, b, c, d of it, a message takes 1: a comes until 1 (a + b), d until 2, c until 3 (c + d); then a + b and
-// c + d are combined.
+// Example: P = 4, rank 1; a, b, c, d are what the ranks 0 to 3 contribute to its block; a message takes 1. a comes until 1 (a + b), d until
+// 2, c until 3 (c + d). Then a + b and c + d are combined.
 #include <algorithm>
 #include <array>
 
@@ -19,7 +19,7 @@ namespace {
 using transport::Bytes;
 using transport::ConstBytes;
 
-/// Messages under way, each way.
+/// The largest number of messages that are under way in each direction.
 constexpr int kWindow = 4;
 
 }  // namespace

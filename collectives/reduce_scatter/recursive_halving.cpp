@@ -1,13 +1,14 @@
 // Recursive halving. R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication operations in MPICH", International
 // Journal of High Performance Computing Applications 2005, section 4.4.
 //
-// Idea: two ranks that are P / 2 apart exchange the blocks of the other one's half, and combine those of their own; then two that are P / 4
-// apart in a half, and so on: log2 P steps for (P - 1) / P of the vector. Where P is no power of two the first ranks begin in pairs, of
-// which one takes part for both, and gives the other one its block in the end. Not in rank order.
+// Idea: two ranks that are P / 2 apart exchange the blocks of each other's half, and each combines those of its own half. Then two ranks
+// that are P / 4 apart within a half do the same, and so on. It takes log2 P steps to send (P - 1) / P of the vector. If P is not a power
+// of two, the first ranks form pairs; one rank of each pair takes part for both, and gives the other one its block at the end. The elements
+// are not combined in rank order.
 //
-// Example, P = 6, a block takes 1, full duplex: 1->0 and 3->2 the whole vector until 6; 0 for {0, 1}, 2 for {2, 3}, 4 and 5: 0 <-> 4 and 2
-// <-> 5 exchange: 0->4 {4, 5} until 8 and 4->0 {0, 1, 2, 3} until 10, and so do 2 and 5; 0 <-> 2 two blocks until 12, 4 <-> 5 one block
-// until 11; 0->1 and 2->3 until 13.
+// Example: P = 6, a block takes 1, full duplex. 1->0 and 3->2 send the whole vector until 6. Now 0 acts for {0, 1}, 2 for {2, 3}, and 4 and
+// 5 for themselves. 0 <-> 4 and 2 <-> 5 exchange: 0->4 {4, 5} until 8 and 4->0 {0, 1, 2, 3} until 10, and 2 and 5 likewise. 0 <-> 2
+// exchange two blocks until 12, 4 <-> 5 one block until 11. 0->1 and 2->3 until 13.
 #include "collectives/recursive_halving.hpp"
 #include "collectives/reduce_scatter/reduce_scatter.hpp"
 

@@ -1,6 +1,10 @@
 /// \file
-/// The reduce_scatter algorithms, one file each. Arguments: `contribution`, a block for each rank, in rank order; `data`, where this rank's
-/// block of the combined ones goes (it may be its place in the contribution); `combiner`. What does not commute is combined in rank order.
+/// The reduce_scatter algorithms, one file each. Arguments: `contribution` holds a block for each rank, in rank order. `data` is the place
+/// for this rank's block of the combined ones (it may be that block's place in the contribution). Also `combiner`. If the operation does
+/// not commute, the elements are combined in rank order.
+///
+/// Notation of the files: P (or n) is the number of ranks. In the examples, a->b means that rank a sends to rank b, and "until t" means
+/// that the transfer ends at time t. a <-> b means that the two exchange.
 #pragma once
 
 #include "collectives/algorithm.hpp"
@@ -14,7 +18,7 @@ Task reduce_scatter_pairwise(Operation& op);
 Task reduce_scatter_reduce_then_scatter(Operation& op);
 Task reduce_scatter_shared_memory(Operation& op);
 
-/// What this rank brings of the block of another one.
+/// What this rank contributes to the block of rank `rank`.
 inline transport::ConstBytes brought_for(const Operation& op, int rank) {
     const std::uint64_t bytes = op.call().bytes;
     return runtime::slice(op.arguments().contribution, static_cast<std::uint64_t>(rank) * bytes, bytes);

@@ -1,11 +1,11 @@
 // Reduce, then scatter. R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication operations in MPICH",
-// International Journal of High Performance Computing Applications 2005, section 4.4, take it as what others are compared with.
+// International Journal of High Performance Computing Applications 2005, section 4.4, compare others with it.
 //
-// Idea: the vectors are combined up a binomial tree of rank 0, in rank order, and the blocks go down a halving tree: log2 P times the whole
-// vector on the way up, (P - 1) / P of it on the way down.
+// Idea: the vectors are combined, in rank order, up a binomial tree with root 0, and the blocks go down a halving tree. The whole vector is
+// sent log2 P times on the way up, and (P - 1) / P of it on the way down.
 //
-// Example, P = 4, a block takes 1, all arrive at 0: 1->0 and 3->2 the vector until 4, 2->0 until 8; 0->2 {2, 3} until 10; 0->1 and 2->3
-// until 11.
+// Example: P = 4, a block takes 1, all ranks arrive at 0. 1->0 and 3->2 send the vector until 4, 2->0 until 8; 0->2 {2, 3} until 10; 0->1
+// and 2->3 until 11.
 #include "collectives/reduce_scatter/reduce_scatter.hpp"
 #include "collectives/scatter/tree.hpp"
 

@@ -1,12 +1,12 @@
 // Ring reduce_scatter: the first half of the ring allreduce of P. Patarasuk and X. Yuan, "Bandwidth optimal all-reduce algorithms for
 // clusters of workstations", Journal of Parallel and Distributed Computing 2009.
 //
-// Idea: the block of rank r begins at rank r + 1, goes round the ring, is combined with what each rank brings of it, and is complete when
-// it comes to r: P - 1 steps in which each rank sends a block and receives one. No algorithm moves less. A block is combined in the order
-// of the ring from rank r + 1 on: that is not rank order.
+// Idea: the block of rank r begins at rank r + 1 and goes round the ring. Each rank combines it with its own elements of that block, and
+// the block is complete when it comes to r. There are P - 1 steps, and in each one every rank sends a block and receives one. No algorithm
+// moves less. A block is combined in the order of the ring from rank r + 1 on, which is not rank order.
 //
-// Example, P = 3, a block takes 1, blocks A, B, C of rank r: Ar, Br, Cr. Until 1: 0->1 C0, 1->2 A1, 2->0 B2; until 2: 0->1 B2+B0, 1->2
-// C0+C1, 2->0 A1+A2.
+// Example: P = 3, a block takes 1, blocks A, B, C; those of rank r are Ar, Br, Cr. Until 1: 0->1 C0, 1->2 A1, 2->0 B2. Until 2: 0->1 B2+B0,
+// 1->2 C0+C1, 2->0 A1+A2.
 #include <utility>
 
 #include "collectives/reduce_scatter/reduce_scatter.hpp"

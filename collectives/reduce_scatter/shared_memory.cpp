@@ -1,13 +1,13 @@
-// Reduce_scatter through node memory, our own, after the non-blocking model of P. Patarasuk and X. Yuan, "Efficient MPI_Bcast across
+// Reduce_scatter through node memory. It is our own, after the non-blocking model of P. Patarasuk and X. Yuan, "Efficient MPI_Bcast across
 // different process arrival patterns", section 3.1.
 //
-// Idea: each rank writes for each other one what it brings of that one's block, and combines its own block where the others have written
-// it, as they come, in whatever order, or in rank order where that counts. A byte is copied in once and combined once. What is short a rank
-// writes once for all, and each combines what is for it, in rank order.
+// Idea: each rank writes, for each other rank, its elements of that rank's block. It combines its own block right where the others have
+// written it, in whatever order they come, or in rank order if the order matters. A byte is copied in once and combined once. If the
+// elements are few, a rank writes them once for all ranks, and each rank combines what is for it, in rank order.
 //
-// Example, n = 3, long, a block takes 1 to copy or to combine, all arrive at 0: each rank copies its own block until 1, writes those of the
-// two others until 3, and combines what they wrote for it until 5. Short: it writes all three until 3, and copies or combines three
-// until 6.
+// Example: n = 3, long blocks, a block takes 1 to copy or to combine, all ranks arrive at 0. Each rank copies its own block until 1, writes
+// those of the two others until 3, and combines what they wrote for it until 5. Short blocks: each rank writes all three until 3, and
+// copies or combines three until 6.
 #include <optional>
 #include <utility>
 
@@ -18,7 +18,8 @@
 namespace rollcall::collectives {
 namespace {
 
-/// So much is read by everybody from everybody: shorter than what a block each would cost in words. It is one piece.
+/// Up to this size, in bytes, every rank reads the elements of every other rank. That takes less time than the synchronisation that a block
+/// for each rank would need. So few elements are one piece.
 constexpr std::uint64_t kShort = 4096;
 
 Task combine_for_itself(Operation& op) {
@@ -27,7 +28,8 @@ Task combine_for_itself(Operation& op) {
     const auto data = op.arguments().data;
     const auto mine = brought_for(op, rank);
     co_await publish_all(op, kEverybody, contribution, Publisher::reads);
-    // Beside the result, if the own block stands there and others come before it.
+    // If this rank's block is in the place of the result, and the blocks of other ranks come before it, the sum is formed in memory of its
+    // own.
     const Scratch aside(rank > 0 && mine.data == data.data ? data.size : 0, data);
     const transport::Bytes sum = aside.bytes().size > 0 ? aside.bytes() : data;
     for (int from = 0; from < n; ++from) {

@@ -1,9 +1,10 @@
-// Loops over elements, compiled once for each kind of processor by Highway, which chooses at run time. Functions of the standard library
-// must not be instantiated in that part: the linker keeps one of them, for whichever processor. What Highway has no operation for (64-bit
-// products, logical operators, located and complex numbers) is a plain loop, which the compiler may widen.
+// Loops over elements. Highway compiles them once for each kind of processor and chooses at run time. Functions of the standard library
+// must not be instantiated in the part that is compiled repeatedly: the linker keeps one of the copies, which may be for the wrong
+// processor. Where Highway has no operation (64-bit products, logical operators, located and complex numbers), there is a plain loop, which
+// the compiler may vectorise.
 //
-// The same bits on every processor: minima are comparisons, so that a NaN is treated alike in all lanes; nothing is fused
-// (-ffp-contract=off); halves are converted by integer arithmetic.
+// Every processor computes the same bits. Minima are comparisons, so that a NaN is treated alike in all lanes. No operations are fused
+// (-ffp-contract=off). Halves are converted by integer arithmetic.
 #include "collectives/reductions/kernels.hpp"
 
 #include <bit>
@@ -36,12 +37,12 @@ void store(void* into, std::uint64_t i, T value) {
     std::memcpy(static_cast<char*>(into) + i * sizeof(T), &value, sizeof(T));
 }
 
-/// No buffer has more elements, which compilers would otherwise have to think of.
+/// Tells the compiler that no buffer has more elements, so that it does not provide for such counts.
 inline void expect_possible(std::uint64_t count) {
     if (count >> 56) __builtin_unreachable();
 }
 
-/// What integers are computed as, so that they wrap.
+/// The type in which integers are computed, so that they wrap.
 template <class T>
 struct WrappingOf {
     using Type = T;
@@ -114,7 +115,7 @@ struct Combine {
     }
 };
 
-/// Elements whose vectors Highway has.
+/// Combines elements of a type for which Highway has vectors.
 template <class T, Operator kOperator>
 void combine(const void*, void* into, const void* left, const void* right, std::uint64_t count) {
     using C = Combine<kOperator>;
@@ -132,16 +133,16 @@ void combine(const void*, void* into, const void* left, const void* right, std::
 
 // --- halves: as floats -----------------------------------------------------------------------------------------------------------
 
-// Bits of a float from those of a half, and back, rounded to the nearest, ties to even. As vectors of 32-bit integers, so that they are
-// the same everywhere.
+// Converts the bits of a half to those of a float, and back, rounded to the nearest, ties to even. The bits are in vectors of 32-bit
+// integers, so that the result is the same everywhere.
 struct Half {
     template <class D, class V>
     static V to_float(D d, V bits) {
         const auto sign = hn::ShiftLeft<16>(hn::And(bits, hn::Set(d, 0x8000)));
         const auto magnitude = hn::And(bits, hn::Set(d, 0x7FFF));
         const hn::RebindToFloat<D> f;
-        // As the mantissa and exponent of a float whose exponent is 112 too small, which a product corrects: exact, also for
-        // subnormal numbers.
+        // The bits are taken as mantissa and exponent of a float, whose exponent is then 112 too small. A product corrects it, which is
+        // exact also for subnormal numbers.
         const auto scaled = hn::Mul(hn::BitCast(f, hn::ShiftLeft<13>(magnitude)), hn::Set(f, 0x1p112f));
         auto value = hn::BitCast(d, scaled);
         const auto is_special = hn::Gt(magnitude, hn::Set(d, 0x7BFF));
@@ -155,7 +156,7 @@ struct Half {
         const auto magnitude = hn::And(bits, hn::Set(d, 0x7FFFFFFF));
         const auto odd = hn::And(hn::ShiftRight<13>(magnitude), hn::Set(d, 1));
         const auto normal = hn::ShiftRight<13>(hn::Add(hn::Add(magnitude, odd), hn::Set(d, 0xFFFu - (112u << 23))));
-        // Added to 0.5, a number below 2^-14 is rounded to a multiple of 2^-24, which then stands in the lowest bits.
+        // When a number below 2^-14 is added to 0.5, it is rounded to a multiple of 2^-24. The lowest bits then hold that multiple.
         const auto small = hn::Sub(hn::BitCast(d, hn::Add(hn::BitCast(f, magnitude), hn::Set(f, 0.5f))), hn::Set(d, 0x3F000000));
         auto value = hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 0x38800000)), small, normal);
         value = hn::IfThenElse(hn::Gt(magnitude, hn::Set(d, 0x477FEFFF)), hn::Set(d, 0x7C00), value);
@@ -188,7 +189,7 @@ void combine_halves(const void*, void* into, const void* left, const void* right
         const auto one = hn::BitCast(floats, Format::to_float(kBits, hn::PromoteTo(kBits, hn::LoadU(halves, a))));
         const auto other = hn::BitCast(floats, Format::to_float(kBits, hn::PromoteTo(kBits, hn::LoadU(halves, b))));
         const auto both = Format::from_float(kBits, hn::BitCast(kBits, Combine<kOperator>::wide(one, other)));
-        // There is no narrowing of unsigned numbers that does not saturate from a signed view: they are below 2^16.
+        // Unsigned numbers can only be narrowed with saturation, and from a signed view. That is harmless: they are below 2^16.
         const hn::RebindToSigned<decltype(kBits)> wide_signed;
         hn::StoreU(hn::DemoteTo(halves, hn::BitCast(wide_signed, both)), halves, to);
     };
@@ -197,7 +198,7 @@ void combine_halves(const void*, void* into, const void* left, const void* right
     const auto* const b = static_cast<const std::uint16_t*>(right);
     for (; i + lanes <= count; i += lanes) combined(a + i, b + i, static_cast<std::uint16_t*>(into) + i);
     if (i == count) return;
-    // The rest in a vector of its own.
+    // The remaining elements go into a vector of their own.
     HWY_ALIGN std::uint16_t rest[3][HWY_MAX_BYTES / sizeof(std::uint32_t)] = {};
     const std::size_t bytes = (count - i) * sizeof(std::uint16_t);
     std::memcpy(rest[0], a + i, bytes);

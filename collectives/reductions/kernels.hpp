@@ -1,5 +1,5 @@
 /// \file
-/// The inner loops of reductions, as wide as the processor allows.
+/// The inner loops of reductions, with the widest vectors that the processor has.
 #pragma once
 
 #include <rollcall/reduction.hpp>
@@ -8,8 +8,8 @@
 
 namespace rollcall::collectives {
 
-/// into[i] = left[i] combined with right[i]. The operator must be defined for the type, and none of a program's own. The result of an
-/// element does not depend on the processor, nor on where the element stands.
+/// Sets into[i] to left[i] combined with right[i]. The operator must be defined for the type, and must not be one of the program's own. The
+/// result for an element depends neither on the processor nor on the place of the element.
 Combiner::Function kernel_of(Operator operation, ElementType type) noexcept;
 
 }  // namespace rollcall::collectives

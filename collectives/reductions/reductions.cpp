@@ -8,7 +8,8 @@
 namespace rollcall::collectives {
 namespace {
 
-/// Whether the result is the same to the last bit in any order: all but sums and products of numbers that are rounded.
+/// Whether the result is the same to the last bit in any order. That holds for all operators but sums and products of numbers that are
+/// rounded.
 bool is_exact(Operator operation, ElementType type) {
     return type <= ElementType::uint64 || (operation != Operator::sum && operation != Operator::product);
 }

@@ -1,5 +1,5 @@
 /// \file
-/// What carries reductions out.
+/// Finds the code that carries out a reduction.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,11 @@
 
 namespace rollcall::collectives {
 
-/// On this processor. There must be nothing wrong with the reduction (foundation/reductions.hpp).
+/// The combiner for this reduction on this processor. The reduction must be valid (foundation/reductions.hpp).
 Combiner combiner_of(const Reduction& reduction) noexcept;
 
-/// That of this number. Of a function of the program's, which only its caller knows: one without a function.
+/// The combiner for the reduction with this number. A function of the program is known only to its caller; for such a reduction the
+/// combiner has no function.
 Combiner combiner_of(std::uint16_t number) noexcept;
 
 }  // namespace rollcall::collectives

@@ -1,11 +1,12 @@
-// Linear scan. The plainest way there is (P. Sanders and J. L. Traeff, "Parallel prefix (scan) algorithms for MPI", EuroPVM/MPI 2006, take
-// it as what others are compared with), in pieces.
+// Linear scan, in pieces. It is the simplest algorithm; P. Sanders and J. L. Traeff, "Parallel prefix (scan) algorithms for MPI",
+// EuroPVM/MPI 2006, compare others with it.
 //
-// Idea: the ranks form a chain. Each combines what comes from the one before it with its own, and passes that on; the elements are cut into
-// X pieces, so that all links of the chain are busy at once: X + P - 2 piece times, and each rank combines once (in an exclusive scan the
-// last one not at all). In rank order.
+// Idea: the ranks form a chain. Each rank combines what comes from the rank before it with its own elements, and passes the result on. The
+// elements are cut into X pieces, so that all links of the chain are busy at the same time. It takes X + P - 2 piece times, and each rank
+// combines once (in an exclusive scan the last rank does not combine at all). The elements are combined in rank order.
 //
-// Example, P = 4, X = 3 pieces of time 1, all arrive at 0: 0->1 until 1, 2, 3; 1->2 until 2, 3, 4; 2->3 until 3, 4, 5 = X + P - 2.
+// Example: P = 4, X = 3 pieces that take 1 each, all ranks arrive at 0. 0->1 until 1, 2, 3; 1->2 until 2, 3, 4; 2->3 until 3, 4, 5 = X + P
+// - 2.
 #include <algorithm>
 #include <array>
 
@@ -35,7 +36,7 @@ Task scan_linear(Operation& op) {
     };
     const std::uint64_t window = std::min({pieces, std::uint64_t{op.pieces_under_way()}, kMostUnderWay});
     const std::uint64_t room = pieces == 1 ? contribution.size : segment;
-    // What comes is the result of an exclusive scan, but must not be written over what is still to be combined with it.
+    // In an exclusive scan, what comes is the result. But it must not be written over elements that are still to be combined with it.
     const bool comes_aside = !exclusive || is_in_place(op);
     const Scratch aside(!is_first && comes_aside ? window * room : 0, contribution);
     const Scratch sums(!is_first && !is_last && exclusive ? window * room : 0, contribution);
@@ -56,7 +57,7 @@ Task scan_linear(Operation& op) {
                 incoming[posted % window] = op.receive(rank - 1, come(posted), posted);
             co_await incoming[number % window];
             if (!exclusive || !is_last) {
-                co_await leaving;  // of what was in the same memory before
+                co_await leaving;  // the piece that was in the same memory before
                 const Bytes sum = exclusive ? slot(sums, number) : result;
                 co_await op.combine(sum, come(number), own);
                 prefix = sum;

@@ -1,12 +1,12 @@
 // Recursive doubling. W. D. Hillis and G. L. Steele, "Data parallel algorithms", Communications of the ACM 1986; among the algorithms of P.
 // Sanders and J. L. Traeff, "Parallel prefix (scan) algorithms for MPI", EuroPVM/MPI 2006.
 //
-// Idea: in step k each rank sends what it has combined to the rank 2^k after it. That is of the 2^k ranks up to it, so that the receiver
-// has those of 2^(k + 1) ranks then: after ceil(log2 P) steps everybody has all. In an exclusive scan what came is combined without its
-// own, too. In rank order, for any P.
+// Idea: in step k, each rank sends what it has combined to the rank 2^k after it. What it has combined comes from the 2^k ranks up to
+// itself, so the receiver then has those of 2^(k + 1) ranks. After ceil(log2 P) steps every rank has its result. In an exclusive scan, a
+// rank also combines what it received without its own elements. The elements are combined in rank order, for any P.
 //
-// Example, P = 6, a message takes 1, full duplex: 0->1, 1->2, 2->3, 3->4, 4->5 until 1; 0->2, 1->3 (ab), 2->4 (bc), 3->5 (cd) until 2;
-// 0->4, 1->5 (ab) until 3: rank 5 has ab + cd + ef.
+// Example: P = 6, a message takes 1, full duplex. 0->1, 1->2, 2->3, 3->4, 4->5 until 1; 0->2, 1->3 (ab), 2->4 (bc), 3->5 (cd) until 2;
+// 0->4, 1->5 (ab) until 3. Rank 5 has ab + cd + ef.
 #include "collectives/combining.hpp"
 #include "collectives/scan/scan.hpp"
 

@@ -1,7 +1,10 @@
 /// \file
-/// The scan algorithms, one file each: of both, inclusive and exclusive. Arguments: `contribution`, this rank's elements; `data`, where the
-/// combined ones of the ranks up to this one go (exclusive: of those before it; at rank 0 it stays as it is), and where the contribution
-/// may stand; `combiner`. All of them combine in rank order, in an order that the arrivals do not change.
+/// The algorithms of both scans, inclusive and exclusive, one file each. Arguments: `contribution` holds this rank's elements. `data` is
+/// the place for the combined elements of the ranks up to this one (exclusive: of the ranks before it; at rank 0 it stays as it is). The
+/// contribution may be there already. Also `combiner`. All algorithms combine in rank order, in an order that the arrivals do not change.
+///
+/// Notation of the files: P (or n) is the number of ranks. a, b, c, ... are the elements of ranks 0, 1, 2, ... In the examples, a->b means
+/// that rank a sends to rank b, and "until t" means that the transfer ends at time t.
 #pragma once
 
 #include <iterator>
@@ -17,7 +20,7 @@ Task scan_shared_memory(Operation& op);
 
 inline bool is_exclusive(const Operation& op) { return op.call().kind == OperationKind::exclusive_scan; }
 
-/// Whether the contribution stands where the result goes.
+/// Whether the contribution is in the place of the result.
 inline bool is_in_place(const Operation& op) {
     return op.arguments().data.data && op.arguments().contribution.data == op.arguments().data.data;
 }
@@ -59,7 +62,7 @@ inline constexpr Rule kScanRules[] = {
      &combining_segment},
 };
 
-// The other operation has the same.
+// The exclusive scan has the same algorithms and rules.
 constexpr AlgorithmEntry exclusive(AlgorithmEntry entry) {
     entry.operation = OperationKind::exclusive_scan;
     return entry;

@@ -1,12 +1,14 @@
-// Scan through node memory, our own, after the non-blocking model of P. Patarasuk and X. Yuan, "Efficient MPI_Bcast across different
+// Scan through node memory. It is our own, after the non-blocking model of P. Patarasuk and X. Yuan, "Efficient MPI_Bcast across different
 // process arrival patterns", section 3.1.
 //
-// Idea: what is short each rank writes into memory that the ranks of the node share, for those after it, and combines what those before it
-// have written, in rank order: nobody waits for a rank that forwards. What is long goes down the chain of ranks, in pieces: each rank
-// combines what the one before it has written with its own, where it stands, and writes that for the next one, so that it combines once.
+// Idea: if the elements are few, each rank writes them, for the ranks after it, into memory that the ranks of the node share. It combines
+// what the ranks before it have written, in rank order, so no rank waits for a rank that forwards. If the elements are many, they go down
+// the chain of ranks in pieces. Each rank combines what the rank before it has written with its own elements, right there, and writes the
+// result for the next rank. So each rank combines once.
 //
-// Example, n = 3, short, a copy or a combination takes 1, all arrive at 0: 0 and 1 write until 1; 0 has its own then and copies it until 2;
-// 1 copies a until 2 and combines it with b until 3; 2 copies a until 2, and combines it with b until 3, and with c until 4.
+// Example: n = 3, few elements, a copy or a combination takes 1, all ranks arrive at 0. Ranks 0 and 1 write until 1. Rank 0 has its own
+// elements then and copies them until 2. Rank 1 copies a until 2 and combines it with b until 3. Rank 2 copies a until 2, combines it with
+// b until 3, and with c until 4.
 #include <algorithm>
 #include <optional>
 
@@ -20,7 +22,7 @@ namespace {
 using transport::Bytes;
 using transport::ConstBytes;
 
-/// So much is read by all that come after.
+/// Up to this size, in bytes, all ranks that come after a rank read its elements.
 constexpr std::uint64_t kShort = 4096;
 
 Task combine_those_before(Operation& op) {
@@ -32,7 +34,7 @@ Task combine_those_before(Operation& op) {
         if (!is_exclusive(op)) co_await copy_own(op, data, contribution);
         co_return;
     }
-    // Beside the result, if the own elements stand there.
+    // If this rank's elements are in the place of the result, the sum is formed in memory of its own.
     const Scratch aside(!is_exclusive(op) && is_in_place(op) ? data.size : 0, data);
     const Bytes sum = is_exclusive(op) || !is_in_place(op) ? data : aside.bytes();
     for (int before = 0; before < rank; ++before) {
@@ -48,13 +50,15 @@ Task combine_those_before(Operation& op) {
     if (!is_exclusive(op)) co_await op.combine(data, sum, contribution);
 }
 
-/// What came, of the ranks before, and of this one: into `sum` goes what the next rank gets, and into `result` what this one gets.
+/// `come` is what came from the ranks before, and `own` is of this rank. Puts into `sum` what the next rank gets, and into `result` what
+/// this rank gets.
 Task take(Operation& op, ConstBytes come, ConstBytes own, Bytes sum, Bytes result) {
     if (!is_exclusive(op) || op.rank() + 1 < op.size()) co_await op.combine(sum, come, own);
     if (is_exclusive(op)) co_await op.copy(result, come);
 }
 
-/// This rank's place in the chain. All waits are in one place, so that nobody keeps room in the memory that another one needs to go on.
+/// This rank's part in the chain. All waits are in one place, so that no rank keeps room in the shared memory that another rank needs to go
+/// on.
 Task pass_along(Operation& op) {
     const int rank = op.rank();
     const auto contribution = op.arguments().contribution;
@@ -62,7 +66,7 @@ Task pass_along(Operation& op) {
     const std::uint64_t size = data.size;
     const bool exclusive = is_exclusive(op), is_first = rank == 0, is_last = rank + 1 == op.size();
     const Scratch memory(exclusive && !is_first && !is_last ? size : 0, contribution);
-    // What goes on. (At rank 0 its own.)
+    // What is passed on. (Rank 0 passes on its own elements.)
     const Bytes sum = exclusive ? memory.bytes() : data;
     std::optional<Reading> in;
     std::optional<Publication> out;

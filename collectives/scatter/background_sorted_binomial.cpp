@@ -1,11 +1,11 @@
-// Background sorted binomial scatter (BSBN). J. Proficz, "Process arrival pattern aware algorithms for acceleration of scatter
-// and gather operations", Cluster Computing 2020, section 4.1, Figure 8.
+// Background sorted binomial scatter (BSBN). J. Proficz, "Process arrival pattern aware algorithms for acceleration of scatter and gather
+// operations", Cluster Computing 2020, section 4.1, Figure 8.
 //
-// Idea: as sorted_binomial, but a rank whose call was planned receives and forwards while its caller still computes: who is
-// late delays nobody, not even itself (equation 15). Without a plan it is sorted_binomial.
+// Idea: as sorted_binomial, but a rank whose call was planned receives and forwards blocks while its caller still computes. So a late rank
+// delays no rank, not even itself (equation 15). Without a plan the algorithm behaves as sorted_binomial.
 //
-// Example, P = 8, root 0, a block takes 1, 1 arrives at 9, the others at 0, all planned and predicted: as in sorted_binomial,
-// but 4->1 from 6 to 7; 1 leaves at 9, the others at 7.
+// Example: P = 8, root 0, a block takes 1, rank 1 arrives at 9, the others at 0, all are planned and predicted. The messages are those of
+// sorted_binomial, but 4->1 is sent from 6 to 7. Rank 1 leaves at 9, the others at 7.
 #include "collectives/scatter/scatter.hpp"
 #include "collectives/scatter/tree.hpp"
 

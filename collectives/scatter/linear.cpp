@@ -1,12 +1,11 @@
-// Linear scatter (LIN). J. Proficz, "Process arrival pattern aware algorithms for acceleration of scatter and gather
-// operations", Cluster Computing 2020, section 2.1.
+// Linear scatter (LIN). J. Proficz, "Process arrival pattern aware algorithms for acceleration of scatter and gather operations", Cluster
+// Computing 2020, section 2.1.
 //
-// Idea: the root sends each rank its block, one after the other. Nobody forwards, and each block moves once, but P-1
-// messages leave one port (equation 3), and where nothing lands early a late rank stops all that come after it
-// (equation 9).
+// Idea: the root sends each rank its block, one after the other. No rank forwards, and each block moves once. But P-1 messages leave one
+// port (equation 3), and where blocks cannot land early, a late rank stops all ranks that come after it (equation 9).
 //
-// Example, P = 4, root 0, a block takes 1, nothing lands early, arrivals 0, 5, 0, 0: 0->1 from 5 to 6, 0->2 until 7, 0->3
-// until 8; exits 8, 6, 7, 8.
+// Example: P = 4, root 0, a block takes 1, nothing lands early, the ranks arrive at 0, 5, 0 and 0. 0->1 is sent from 5 to 6, 0->2 until 7,
+// 0->3 until 8. The ranks leave at 8, 6, 7 and 8.
 #include "collectives/blocks.hpp"
 #include "collectives/scatter/scatter.hpp"
 

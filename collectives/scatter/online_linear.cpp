@@ -1,12 +1,13 @@
-// Online linear scatter, our own: what arrival_nonblocking does for a broadcast (P. Patarasuk and X. Yuan, "Efficient
-// MPI_Bcast across different process arrival patterns", section 4, Figure 4), in the order of J. Proficz's sorted scatters.
+// Online linear scatter. It is our own: what arrival_nonblocking does for a broadcast (P. Patarasuk and X. Yuan, "Efficient MPI_Bcast
+// across different process arrival patterns", section 4, Figure 4), in the order of J. Proficz's sorted scatters.
 //
-// Idea: the root serves those who have arrived, and while nobody waits it sends ahead, one block at a time, to the rank that
-// is expected next: into the place of its result if its call was planned, else into a landing buffer. Where there is no room
-// the block stays at the root, which goes on with those who arrive.
+// Idea: the root serves the ranks that have arrived. While no rank waits, it sends ahead, one block at a time, to the rank that is expected
+// next. If that rank's call was planned, the block goes into the place of its result, otherwise into a landing buffer. If there is no room,
+// the block stays at the root, and the root goes on serving the ranks that arrive.
 //
-// Example, P = 4, root 0, a block takes 1, room to land, arrivals 0, 9, 0.5, 5, nobody predicted: at 0 nobody is there: 0->1
-// until 1; then 2, who waits since 0.5, until 2; then nobody: 0->3 until 3; exits 3, 9, 2, 5.
+// Example: P = 4, root 0, a block takes 1, there is room to land, the ranks arrive at 0, 9, 0.5 and 5, none is predicted. At 0 no other
+// rank is there: 0->1 until 1. Then rank 2, which has waited since 0.5, until 2. Then no unserved rank is there: 0->3 until 3. The ranks
+// leave at 3, 9, 2 and 5.
 #include "collectives/blocks.hpp"
 #include "collectives/roster.hpp"
 #include "collectives/scatter/scatter.hpp"

@@ -1,7 +1,10 @@
 /// \file
-/// The scatter algorithms, one file each. Arguments: at the root `data`, the blocks of all ranks in their order, which is
-/// only read; on every rank `result`, where its block goes (at the root it may be its place in `data`). Blocks have one size,
-/// call().bytes; or sizes of their own, which the root has in `blocks`, but for algorithms that need equal ones.
+/// The scatter algorithms, one file each. Arguments: at the root, `data` holds the blocks of all ranks in the order of ranks, and is only
+/// read. On every rank, `result` is the place for its block (at the root it may be its place in `data`). All blocks have the size
+/// call().bytes; or each has a size of its own, which the root has in `blocks`. Some algorithms need blocks of one size.
+///
+/// Notation of the files: P (or n) is the number of ranks. In the examples, a->b means that rank a sends to rank b, and "until t" means
+/// that the transfer ends at time t.
 #pragma once
 
 #include "collectives/algorithm.hpp"

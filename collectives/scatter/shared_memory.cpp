@@ -1,11 +1,11 @@
-// Scatter through node memory, our own, after the non-blocking model of P. Patarasuk and X. Yuan, "Efficient MPI_Bcast across
+// Scatter through node memory. It is our own, after the non-blocking model of P. Patarasuk and X. Yuan, "Efficient MPI_Bcast across
 // different process arrival patterns", section 3.1.
 //
-// Idea: the root writes each rank's block into memory that the ranks of its node share, and leaves. Each other rank copies its own
-// out when it comes. Nobody waits for anybody but the root. A planned call copies before its caller arrives.
+// Idea: the root writes each rank's block into memory that the ranks of its node share, and leaves. Each other rank copies its block out
+// when it arrives. No rank waits for any rank but the root. The copy of a planned call is made before its caller arrives.
 //
-// Example, n = 3, root 0, a copy of a block takes 1, arrivals 0, 0, 5: the root writes 1's block until 1, 2's until 2, copies its own
-// until 3 and leaves; 1 copies from 1 to 2, 2 from 5 to 6. Exits 3, 2, 6.
+// Example: n = 3, root 0, a copy of a block takes 1, the ranks arrive at 0, 0 and 5. The root writes the block of rank 1 until 1, that of
+// rank 2 until 2, copies its own until 3 and leaves. Rank 1 copies from 1 to 2, rank 2 from 5 to 6. The ranks leave at 3, 2 and 6.
 #include "collectives/blocks.hpp"
 #include "collectives/published.hpp"
 #include "collectives/scatter/scatter.hpp"

@@ -6,8 +6,8 @@
 
 namespace rollcall::collectives {
 
-/// Waits for the caller, who has the data; then sends each rank its block, one after the other, each time to whom the
-/// board shows to be the next (Roster).
+/// Waits for the caller, because the caller has the data. Then sends each rank its block, one after the other. Before each block the board
+/// tells which rank is the next one (see Roster).
 Task scatter_sorted_root(Operation& op);
 
 }  // namespace rollcall::collectives

@@ -1,13 +1,13 @@
-// Sorted binomial scatter (SBN). J. Proficz, "Process arrival pattern aware algorithms for acceleration of scatter and gather
-// operations", Cluster Computing 2020, section 4.1, Figure 7.
+// Sorted binomial scatter (SBN). J. Proficz, "Process arrival pattern aware algorithms for acceleration of scatter and gather operations",
+// Cluster Computing 2020, section 4.1, Figure 7.
 //
-// Idea: as binomial, but who comes early stands near the root and forwards for many, and who comes late is a leaf and delays
-// nobody (equation 14). The root decides the order and tells each rank its place, before its own caller arrives where that
-// can be; the data waits for the caller.
+// Idea: as binomial, but an early rank is placed near the root and forwards the blocks of many ranks, while a late rank is a leaf and
+// delays no other rank (equation 14). The root decides the order and tells each rank its place. Where possible, it does so before its own
+// caller arrives; the data waits for that caller.
 //
-// Example, P = 8, root 0, a block takes 1, nothing lands early, 1 arrives at 9, the others at 0, all predicted: by position
-// the ranks are 0 5 3 7 2 6 4 1. 0->2 {2, 6, 4, 1} until 4; 0->3 {3, 7} and 2->4 {4, 1} until 6; 0->5, 3->7 and 2->6 until 7;
-// 4->1 from 9 to 10.
+// Example: P = 8, root 0, a block takes 1, nothing lands early, rank 1 arrives at 9, the others at 0, all are predicted. By position the
+// ranks are 0 5 3 7 2 6 4 1. 0->2 {2, 6, 4, 1} until 4; 0->3 {3, 7} and 2->4 {4, 1} until 6; 0->5, 3->7 and 2->6 until 7; 4->1 from 9 to
+// 10.
 #include "collectives/scatter/scatter.hpp"
 #include "collectives/scatter/tree.hpp"
 

@@ -1,12 +1,12 @@
-// Sorted linear scatter (SLIN, also SLN). J. Proficz, "Process arrival pattern aware algorithms for acceleration of scatter
-// and gather operations", Cluster Computing 2020, section 4.1, Figure 5.
+// Sorted linear scatter (SLIN, also SLN). J. Proficz, "Process arrival pattern aware algorithms for acceleration of scatter and gather
+// operations", Cluster Computing 2020, section 4.1, Figure 5.
 //
-// Idea: as linear, but in the order of arrival, so that the root serves those who are there while the late ones are not
-// (equation 10). The order is decided anew for each message, from what the board shows by then: where the prediction of a
-// rank was wrong, its arrival corrects it.
+// Idea: as linear, but in the order of arrival, so that the root serves the ranks that are there before the late ones (equation 10). The
+// root decides anew before each message, from what the board shows at that time. If the prediction of a rank was wrong, the arrival of the
+// rank corrects it.
 //
-// Example, P = 4, root 0, a block takes 1, nothing lands early, arrivals 0, 5, 0, 0, and 1 predicted to be late: 0->2 from 0
-// to 1, 0->3 until 2, 0->1 from 5 to 6; exits 6, 6, 1, 2.
+// Example: P = 4, root 0, a block takes 1, nothing lands early, the ranks arrive at 0, 5, 0 and 0, and rank 1 is predicted to be late. 0->2
+// is sent from 0 to 1, 0->3 until 2, 0->1 from 5 to 6. The ranks leave at 6, 6, 1 and 2.
 #include "collectives/roster.hpp"
 #include "collectives/scatter/scatter.hpp"
 #include "collectives/scatter/sorted.hpp"

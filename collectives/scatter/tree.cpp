@@ -6,7 +6,7 @@ namespace rollcall::collectives {
 namespace {
 
 Task from_root(Operation& op, const Places& places, transport::Bytes data, transport::Bytes result, std::uint64_t step) {
-    std::optional<Scratch> shuffled;  // what does not stand side by side in the data
+    std::optional<Scratch> shuffled;  // for blocks that are not side by side in the data
     Pending sent;
     auto first = static_cast<std::size_t>(places.own.blocks);
     for (const auto& [child, count] : places.own.children) {
@@ -18,7 +18,7 @@ Task from_root(Operation& op, const Places& places, transport::Bytes data, trans
             blocks = blocks_of(shuffled->bytes(), result.size, first, ranks.size());
             co_await copy_runs(op, result.size, ranks, blocks, data, Copy::into_list);
         }
-        co_await sent;  // while the blocks of one child are on their way, those of the next are put in order
+        co_await sent;  // the blocks of this child were put in order while those of the last one were on their way
         sent = op.send(child, blocks, step);
     }
     co_await sent;

@@ -14,7 +14,7 @@ ActiveSet::ActiveSet(std::span<const Nanoseconds> arrivals, Nanoseconds round_ti
     std::sort(waiting_.begin(), waiting_.end(), std::greater<>());
 }
 
-// Those who are available before (rounds, fraction).
+// Takes in the processes that are available before (rounds, fraction).
 void ActiveSet::admit(std::int64_t rounds, Nanoseconds fraction) {
     const std::size_t before = waiting_.size();
     merged_.clear();
@@ -47,7 +47,8 @@ bool ActiveSet::next(std::span<const int> held) {
         }
         if (members_.size() >= 2) break;
         if (waiting_.empty()) return false;
-        // Alone until the next one comes: in the round that begins no later than that and no more than a round time before.
+        // One process is alone until the next one arrives. The next round to be looked at begins no later than that arrival, and at most
+        // one round time before it.
         const Member& alone = members_.front();
         const Member& next = waiting_.back();
         const std::int64_t idle = next.rounds - (alone.rounds + round_) - (next.fraction < alone.fraction ? 1 : 0);

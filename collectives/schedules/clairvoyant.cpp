@@ -1,13 +1,14 @@
 // Proficz, Ocetkiewicz: Improving Clairvoyant: reduction algorithm resilient to imbalanced process arrival patterns (2020), sections 4 and
 // 5, after Marendic et al. (2016).
 //
-// Rounds of one segment transfer each. In a round, every process that is there looks for the smallest segment that it and another process
-// have not sent yet, and receives it from the earliest such process. The first to look is the sink: the root, or before it comes the
-// earliest process; it takes any segment, even one that it has lent, so that all of them end there. What came in a round is sent
-// in a later one (state P'). Rounds in which only one process is there are skipped.
+// Each round takes as long as the transfer of one segment. In a round, every process that is there looks for the smallest segment that
+// neither it nor some other process has sent yet, and receives it from the earliest such process. The process that looks first is the sink.
+// This is the root, or the earliest process as long as the root has not arrived. The sink takes any segment, even one that it has sent
+// before, so that all segments end there. A segment that came in a round is sent only in a later round (state P'). Rounds in which only one
+// process is there are skipped.
 //
-// Example (section 4.2), P = 4, N = 4, a = (0, 0, 0, 1.1), d = 1, root 0: round 0: p1 -0-> p0, p0 -1-> p1. Round 1: p2 -0-> p0,
-// p3 -1-> p1, p0 -2-> p2, p1 -2-> p3. Without P' p1 would send segment 1 in round 1, in which it receives it.
+// Example (section 4.2): P = 4, N = 4, a = (0, 0, 0, 1.1), d = 1, root 0. Round 0: p1 -0-> p0, p0 -1-> p1. Round 1: p2 -0-> p0, p3 -1-> p1,
+// p0 -2-> p2, p1 -2-> p3. Without P', p1 would send segment 1 in round 1, in which it receives it.
 #include "collectives/schedules/clairvoyant.hpp"
 
 #include <fmt/format.h>
@@ -46,11 +47,11 @@ Schedule clairvoyant(const ReductionPlan& reduction, PeerSearch& search) {
     const int N = reduction.segments;
     const int r = reduction.root;
     Schedule schedule{.processes = P, .segments = N, .root = r, .transfers = {}};
-    // What a balanced reduction takes.
+    // The number of transfers of a balanced reduction.
     schedule.transfers.reserve(static_cast<std::size_t>(P) * static_cast<std::size_t>(N));
 
     ActiveSet active(reduction.arrivals, reduction.round_time);
-    std::vector<int> held(static_cast<std::size_t>(P), N);  // Segments of each process that are not sent.
+    std::vector<int> held(static_cast<std::size_t>(P), N);  // For each process, the number of segments that it has not sent.
     std::vector<int> order;
     while (active.next(held)) {
         order = active.members();

@@ -1,4 +1,4 @@
-// The inner loops of Clairvoyant's pseudocode: all segments, and for each of them all processes.
+// The inner loops of Clairvoyant's pseudocode: over all segments, and for each of them over all processes.
 #include "collectives/schedules/search.hpp"
 
 #include <cstdint>
@@ -48,7 +48,7 @@ class LinearSearch final : public PeerSearch {
     }
 
     int N_;
-    std::vector<std::uint8_t> M_;  ///< By process and segment: not sent, and not come in this round.
+    std::vector<std::uint8_t> M_;  ///< By process and segment: not sent, and not received in this round.
     std::vector<std::uint8_t> S_;  ///< By place: has sent in this round.
     std::vector<int> came_;        ///< By place: the segment in state P'.
     std::span<const int> order_;

@@ -1,10 +1,10 @@
-// A variant of Clairvoyant (see clairvoyant.cpp) that needs no prediction. The rule is the same; instead of rounds there are events.
+// A variant of Clairvoyant (see clairvoyant.cpp) that needs no prediction. The rule is the same, but instead of rounds there are events.
 //
-// For each segment it is counted how many processes could send it now. So the segments that a process may receive are a matter of a few
-// words: those of its own that two offer, or one if it does not offer any itself as it is sending. The sink takes others that one offers,
-// too.
+// For each segment, it is counted how many processes could send it now. A few words of bits then tell which segments a process may receive.
+// These are its own segments that at least two processes offer. If the process does not offer the segment itself, because it is sending,
+// one process is enough. The sink also takes segments that it does not have and that one process offers.
 //
-// Example, two segments, root 0. 1 and 2 arrive: 2 -0-> 1, as 1 is the sink, and 1 -1-> 2. Both end; then 0 arrives: 1 -0-> 0, and 0
+// Example: two segments, root 0. 1 and 2 arrive: 2 -0-> 1, because 1 is the sink, and 1 -1-> 2. Both end. Then 0 arrives: 1 -0-> 0, and 0
 // -1-> 2. Both end: 2 -1-> 0, which replaces what 0 has sent.
 #include "collectives/schedules/online.hpp"
 
@@ -70,7 +70,7 @@ int OnlineReduction::find_segment(int receiver, bool is_sink) {
 }
 
 std::vector<OnlineReduction::Transfer> OnlineReduction::begin() {
-    // The root may lend its last segment while all others are busy sending; it gets it back.
+    // The root is never removed: it may send its last segment away while all others are busy sending, and gets it back later.
     std::erase_if(order_, [&](int number) { return number != root_ && process(number).held == 0; });
     std::vector<Transfer> begun;
     for (const int receiver : order_) {

@@ -1,5 +1,5 @@
 /// \file
-/// Clairvoyant without foresight: a reduction that is decided while processes arrive.
+/// Clairvoyant without predictions: a reduction that is decided while the processes arrive.
 #pragma once
 
 #include <cstdint>
@@ -8,37 +8,38 @@
 
 namespace rollcall::collectives {
 
-/// Who coordinates tells it who has arrived and which transfers have ended, and carries out what it says may begin. There are no rounds:
-/// a process that is slow delays only who exchanges segments with it. As in Clairvoyant a process sends one segment at a time, receives
-/// one at a time, and does not send what is still coming in; the first in order is the sink. The order is that of arrival, the root first.
-/// Where rounds are all alike, and processes arrive in the order of their ranks and at the beginning of rounds, it decides what
-/// Clairvoyant does. A state machine; it does no I/O. One thread.
+/// The coordinator tells this object which processes have arrived and which transfers have ended, and carries out the transfers that it
+/// says may begin. There are no rounds: a slow process delays only the processes that exchange segments with it. As in Clairvoyant, a
+/// process sends one segment at a time, receives one at a time, and does not send a segment that is still coming in. The first process in
+/// the order is the sink. The order is that of arrival, with the root first. If all rounds take the same time, and processes arrive in the
+/// order of their ranks and at the beginning of rounds, the decisions are those of Clairvoyant. This is a state machine and does no I/O.
+/// For one thread.
 class OnlineReduction {
   public:
-    /// From 1 process, 1 segment; the root is one of them. Throws Error{invalid_argument}.
+    /// For at least 1 process and 1 segment. The root is one of the processes. Throws Error{invalid_argument}.
     OnlineReduction(int processes, int segments, int root);
 
     struct Transfer {
         int sender, receiver, segment;
-        bool replace;  ///< In place of the receiver's own, which it has sent; else they are combined.
+        bool replace;  ///< The segment replaces the receiver's own, which it has sent. Else the two are combined.
 
         bool operator==(const Transfer&) const = default;
     };
 
-    /// Each process once. Throws Error{invalid_argument}.
+    /// A process has arrived. Call it once for each process. Throws Error{invalid_argument}.
     void arrived(int process);
-    /// The transfers that can begin now; they count as begun. O(P N / 64), and O(P + N) for each of them.
+    /// Returns the transfers that can begin now. They count as begun. O(P N / 64), and O(P + N) for each of them.
     std::vector<Transfer> begin();
-    /// The receiver has it. Throws Error{invalid_argument} if it was not under way.
+    /// The transfer has ended: the receiver has the segment. Throws Error{invalid_argument} if it was not under way.
     void ended(const Transfer& transfer);
-    /// The root has everything.
+    /// Whether the root has everything.
     bool done() const { return ended_at_root_ == segments_; }
 
   private:
     struct Process {
         bool arrived = false, sending = false;
         std::optional<Transfer> incoming;
-        int held = 0;  ///< Segments that are not sent, with the one that comes in.
+        int held = 0;  ///< The number of segments that it has not sent, including the one that is coming in.
     };
     Process& process(int number) { return processes_[static_cast<std::size_t>(number)]; }
     std::uint64_t* unsent(int number) { return unsent_.data() + static_cast<std::size_t>(number) * words_; }
@@ -51,13 +52,13 @@ class OnlineReduction {
     int segments_, root_;
     std::size_t words_;
     std::vector<Process> processes_;
-    std::vector<int> order_;                    ///< Those who have arrived and still hold something.
-    std::vector<std::uint64_t> unsent_;         ///< A row of bits for each process, without what is coming in.
-    std::vector<int> offers_;                   ///< By segment: how many could send it now.
-    std::vector<std::uint64_t> offered_;        ///< Bits: by one at least,
-    std::vector<std::uint64_t> offered_twice_;  ///< by two at least.
-    std::vector<int> merged_;                   ///< By segment: contributions that were combined into another one.
-    int ended_at_root_ = 0;                     ///< Segments which the root has, complete.
+    std::vector<int> order_;                    ///< The processes that have arrived and still hold a segment.
+    std::vector<std::uint64_t> unsent_;         ///< A row of bits for each process, without the segment that is coming in.
+    std::vector<int> offers_;                   ///< By segment: how many processes could send it now.
+    std::vector<std::uint64_t> offered_;        ///< Bits: offered by at least one process.
+    std::vector<std::uint64_t> offered_twice_;  ///< Bits: offered by at least two processes.
+    std::vector<int> merged_;                   ///< By segment: the number of contributions that were combined into another one.
+    int ended_at_root_ = 0;                     ///< The number of complete segments that the root has.
 };
 
 }  // namespace rollcall::collectives

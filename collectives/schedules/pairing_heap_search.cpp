@@ -24,7 +24,7 @@ void PairingHeapSearch::begin_round(std::span<const int> order) {
     order_ = order;
     S_.assign(order.size(), false);
     came_.assign(order.size(), -1);
-    // Those in the heaps keep their relative order, so the heaps stay what they are while places change.
+    // The processes in the heaps keep their relative order, so the heaps stay valid while places change.
     std::vector<int> arrived;
     for (std::size_t place = 0; place < order.size(); ++place) {
         int& known = place_[static_cast<std::size_t>(order[place])];
@@ -42,7 +42,7 @@ Match PairingHeapSearch::match(int place) {
     for (int s = 0; s < N_; ++s) {
         const bool unsent = M_[cell(i, s)];
         if (place > 0 && !unsent) continue;
-        const bool offers = unsent && !S_[static_cast<std::size_t>(place)];  // So it is in the heap itself.
+        const bool offers = unsent && !S_[static_cast<std::size_t>(place)];  // Then i is in the heap itself.
         Heap& heap = heaps_[static_cast<std::size_t>(s)];
         if (heap.size() < (offers ? 2u : 1u)) continue;
         if (offers) erase(i, s);

@@ -10,8 +10,9 @@
 
 namespace rollcall::collectives {
 
-/// For each segment a heap of the processes that can send it now, the earliest on top. Who sends leaves all heaps at once, and comes back
-/// at the end of the round (Proficz and Ocetkiewicz, section 5.7, found this quicker than to filter while extracting).
+/// For each segment there is a heap of the processes that can send it now, with the earliest on top. A process that sends leaves all heaps
+/// at once, and comes back at the end of the round. (Proficz and Ocetkiewicz, section 5.7, found this faster than filtering while
+/// extracting.)
 class PairingHeapSearch final : public PeerSearch {
   public:
     PairingHeapSearch(int processes, int segments);
@@ -20,7 +21,7 @@ class PairingHeapSearch final : public PeerSearch {
     void end_round() override;
     std::size_t bytes() const override;
 
-    /// What the heaps did for a process, without the N insertions at its arrival: Lemma 1.
+    /// The numbers of heap operations for a process, without the N insertions at its arrival: Lemma 1.
     struct Counts {
         std::int64_t insertions = 0, erasures = 0;
     };
@@ -40,10 +41,10 @@ class PairingHeapSearch final : public PeerSearch {
     void erase(int process, int s);
 
     int N_;
-    std::vector<int> place_;  ///< In the order of the round, by process; -1: not yet arrived.
+    std::vector<int> place_;  ///< By process: the place in the order of the round; -1: not yet arrived.
     std::vector<Heap> heaps_;
     std::vector<Heap::handle_type> handles_;  ///< By process and segment.
-    std::vector<std::uint8_t> M_;             ///< By process and segment: not sent, and not come in this round.
+    std::vector<std::uint8_t> M_;             ///< By process and segment: not sent, and not received in this round.
     std::vector<std::uint8_t> S_;             ///< By place: has sent in this round.
     std::vector<int> came_;                   ///< By place: the segment in state P'.
     std::vector<Counts> counts_;

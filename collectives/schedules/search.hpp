@@ -1,5 +1,5 @@
 /// \file
-/// Who sends what to whom in a round of Clairvoyant: one question, and three ways to answer it.
+/// Which process sends what to which process in a round of Clairvoyant: one question, and three ways to answer it.
 #pragma once
 
 #include <cstddef>
@@ -11,35 +11,36 @@ namespace rollcall::collectives {
 
 enum class SearchKind {
     linear,        ///< The paper's pseudocode: looks at all segments and processes.
-    pairing_heap,  ///< For each segment a heap of those that can send it (Marendic et al.).
+    pairing_heap,  ///< For each segment a heap of the processes that can send it (Marendic et al.).
     segment_tree,  ///< Sets of segments as bits, in a tree over the processes (Proficz and Ocetkiewicz, section 5.4).
 };
 inline constexpr SearchKind kSearchKinds[] = {SearchKind::linear, SearchKind::pairing_heap, SearchKind::segment_tree};
 /// "linear", "pairing_heap", "segment_tree".
 std::string_view name(SearchKind kind) noexcept;
 
-/// What a process is to receive in this round.
+/// What a process receives in this round.
 struct Match {
     int segment = -1;        ///< -1: nothing.
-    int sender_place = -1;   ///< Its place in the round's order.
-    bool was_given = false;  ///< The receiver had sent its own before.
+    int sender_place = -1;   ///< The sender's place in the round's order.
+    bool was_given = false;  ///< The receiver had sent its own segment before.
 };
 
-/// Which (process, segment) pairs are not yet sent, and how to find a match among them. At first all are. One thread.
+/// Keeps the (process, segment) pairs that are not yet sent, and finds matches among them. At first no pair is sent. For one thread.
 class PeerSearch {
   public:
     virtual ~PeerSearch() = default;
 
-    /// `order`: the processes of this round, the sink first; it must stay until the end of the round. Apart from the sink, which is first
-    /// from the round on in which it becomes the sink because it came, processes keep their relative order from round to round.
+    /// `order` gives the processes of this round, the sink first. It must stay valid until the end of the round. Processes keep their
+    /// relative order from round to round. The only exception is the root, which comes first from the round on in which it has arrived and
+    /// becomes the sink.
     virtual void begin_round(std::span<const int> order) = 0;
-    /// The smallest segment, and of those that can send it the first in order, that is unsent at the receiver and at a sender
-    /// which has not sent in this round and did not receive that segment in it. The sink takes what it has sent, too. Each place is asked
-    /// once in a round, in order; the match is made.
+    /// Finds and makes the match for the receiver at this place. The segment must be unsent at the receiver, and at a sender that has not
+    /// sent in this round and did not receive that segment in it. Of all such segments the smallest is taken, and of its possible senders
+    /// the first in the order. The sink also takes segments that it has sent. Each place is asked once in a round, in the order of places.
     virtual Match match(int place) = 0;
-    /// What came in this round can be sent from now on.
+    /// The segments that came in this round can be sent from now on.
     virtual void end_round() = 0;
-    /// Bytes that grow with processes times segments.
+    /// The number of bytes in use that grow with processes times segments.
     virtual std::size_t bytes() const = 0;
 };
 

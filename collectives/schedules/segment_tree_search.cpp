@@ -1,17 +1,17 @@
-// Proficz, Ocetkiewicz (see clairvoyant.cpp), section 5.4. The unsent segments of a process are a row of bits. A binary tree has the rows
-// of those who have not sent in this round as its leaves, in the order of the round, and in each inner node the union of its children. What
-// others than i can send is the union of the siblings on the way from i's leaf up to the root (Listing 3); the first who can send s is
-// found by going down from the root to the left where that has s, else to the right (Listing 4).
+// Proficz, Ocetkiewicz (see clairvoyant.cpp), section 5.4. The unsent segments of a process are a row of bits. The leaves of a binary tree
+// are the rows of the processes that have not sent in this round, in the order of the round. Each inner node is the union of its children.
+// The segments that processes other than i can send are the union of the siblings on the way from the leaf of i up to the root (Listing 3).
+// To find the first process that can send s, go down from the root: to the left if that child has s, else to the right (Listing 4).
 //
-// Example, 4 processes, rows (segments 0 and 1) 01, 10, 11, 10: above them 11 and 11. Others than the first have 10 | 11 = 11, and with its
-// own 01 that leaves segment 1, which the third one sends.
+// Example: 4 processes, with the rows (segments 0 and 1) 01, 10, 11, 10. The nodes above them are 11 and 11. The processes other than the
+// first have 10 | 11 = 11. With the first one's own 01, that leaves segment 1, which the third process sends.
 //
-// The tree is built anew in each round over those who take part. This takes no longer than to put back those who have sent, and there is no
-// need for the paper's second index of each process, nor for its pseudo root: the sink stands first.
+// The tree is built anew in each round over the processes that take part. This takes no longer than putting back those that have sent. It
+// needs neither the paper's second index of each process nor its pseudo root, because the sink comes first.
 //
-// Rows are worked on as wide as the processor allows, which Highway finds out at run time: this file is compiled once for each kind of
-// processor. Functions of the standard library must not be instantiated in that part: the linker keeps one of them, for whichever
-// processor.
+// This file is compiled once for each kind of processor. At run time, Highway finds out how wide the processor's vectors are, and chooses.
+// Functions of the standard library must not be instantiated in the part that is compiled repeatedly: the linker keeps one of the copies,
+// which may be for the wrong processor.
 #include "collectives/schedules/search.hpp"
 
 #include <cstddef>
@@ -29,21 +29,21 @@
 #define ROLLCALL_SEGMENT_TREE_ROWS
 namespace rollcall::collectives {
 
-/// The memory, apart from what works on it. Rows are `row` words long, a multiple of the width in which they are worked on.
+/// The memory, separate from the code that works on it. A row has `row` words, which is a multiple of the vector width used for it.
 class SegmentTreeRows : public PeerSearch {
   public:
     SegmentTreeRows(int processes, int segments, std::size_t row);
     std::size_t bytes() const override { return total_ * sizeof(std::uint64_t); }
 
   protected:
-    /// Nobody of this order has sent yet.
+    /// Begins a round: no process of this order has sent yet.
     void take_order(std::span<const int> order);
 
     const int* order_ = nullptr;
-    std::size_t count_ = 0;   ///< Processes of this round.
-    std::size_t leaves_ = 1;  ///< The power of two that is not below count_.
+    std::size_t count_ = 0;   ///< The number of processes of this round.
+    std::size_t leaves_ = 1;  ///< The smallest power of two that is not below count_.
     const std::size_t row_;
-    std::uint64_t* unsent_;  ///< A row for each process: not sent, and not come in this round.
+    std::uint64_t* unsent_;  ///< A row for each process: segments not sent, and not received in this round.
     std::uint64_t* tree_;    ///< A row for each node, the root at 1, the children of k at 2k and 2k + 1.
     std::uint8_t* sent_;     ///< By place: S.
     std::int32_t* came_;     ///< By place: the segment in state P'; -1: none.
@@ -74,7 +74,7 @@ class SegmentTree final : public SegmentTreeRows {
         for (std::size_t place = 0; place < count_; ++place) copy(unsent_of(place), node(leaves_ + place));
         std::size_t used = count_;
         for (std::size_t level = leaves_; level > 1; level /= 2) {
-            // Beyond the last one of a level only its sibling is ever looked at.
+            // Beyond the last used node of a level, only its sibling is ever read.
             if (used % 2 == 1) clear(node(level + used++));
             used /= 2;
             for (std::size_t k = level / 2; k < level / 2 + used; ++k) unite(node(2 * k), node(2 * k + 1), node(k));
@@ -122,7 +122,8 @@ class SegmentTree final : public SegmentTreeRows {
             hn::Store(hn::Or(hn::Load(kWide, left + w), hn::Load(kWide, right + w)), kWide, to + w);
     }
 
-    /// Of those that others than i can send, and i has not sent; the sink takes all. -1: none.
+    /// The first segment that a process other than i can send and that i has not sent. The sink takes any segment that another process can
+    /// send. -1: none.
     template <bool kSink>
     int first_segment(std::size_t i, const std::uint64_t* own) {
         for (std::size_t w = 0; w < row_; w += hn::Lanes(kWide)) {
@@ -151,7 +152,7 @@ class SegmentTree final : public SegmentTreeRows {
         return k - leaves_;
     }
 
-    /// Takes a bit out of a leaf, and out of those above that have it from there only.
+    /// Clears a bit in a leaf, and in those nodes above it that have the bit only from there.
     void take_bit(std::size_t k, std::size_t word, std::uint64_t bit) {
         node(k)[word] &= ~bit;
         while (k > 1 && (node(k ^ 1)[word] & bit) == 0) {
@@ -160,7 +161,7 @@ class SegmentTree final : public SegmentTreeRows {
         }
     }
 
-    /// Empties a leaf.
+    /// Clears a leaf, and updates the nodes above it.
     void take_row(std::size_t leaf) {
         for (std::size_t w = 0; w < row_; w += hn::Lanes(kWide)) {
             auto row = hn::Zero(kWide);
@@ -180,7 +181,7 @@ PeerSearch* new_tree_of(int processes, int segments, std::size_t words) {
     return new SegmentTree<Wide>(processes, segments, (words + lanes - 1) / lanes * lanes);
 }
 
-/// Not wider than a row needs, so that short rows stay short.
+/// Chooses vectors that are no wider than a row needs, so that short rows stay short.
 PeerSearch* new_tree(int processes, int segments) {
     const std::size_t words = (static_cast<std::size_t>(segments) + 63) / 64;
     if (words == 1) return new_tree_of<1>(processes, segments, words);

@@ -1,8 +1,8 @@
 // Sorted linear tree (SLT), after J. Proficz, "Improving all-reduce collective operations for imbalanced process arrival patterns", Journal
-// of Supercomputing 2018, whose text gives the idea: a chain of ranks by arrival, in segments.
+// of Supercomputing 2018. Its text gives the idea: a chain of ranks by arrival, in segments.
 //
-// Example, order 2, 0, 1, two pieces: round 0: 2 -0-> 0; 1: 2 -1-> 0, 0 -0-> 1; 2: 0 -1-> 1, 1 -0-> 2 (complete); 3: 1 -1-> 2, 2 -0-> 0; 4:
-// 2 -1-> 0.
+// Example: order 2, 0, 1, two pieces. Round 0: 2 -0-> 0. Round 1: 2 -1-> 0, 0 -0-> 1. Round 2: 0 -1-> 1, 1 -0-> 2 (complete). Round 3: 1
+// -1-> 2, 2 -0-> 0. Round 4: 2 -1-> 0.
 #include "collectives/schedules/sorted_linear_tree.hpp"
 
 namespace rollcall::collectives {

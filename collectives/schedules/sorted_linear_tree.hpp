@@ -6,8 +6,9 @@
 
 namespace rollcall::collectives {
 
-/// In pieces. What the last of `order` has combined goes to the first one, and down the chain again: 2 P + S - 3 rounds for P ranks and S
-/// pieces, in which a rank sends two messages at most and receives two; 2 (P - 1) S messages. Of those of rank `only`. O(P S) time.
+/// The elements are cut into pieces. What the last rank of `order` has combined goes to the first one, and down the chain again. For P
+/// ranks and S pieces this takes 2 P + S - 3 rounds, in which a rank sends at most two messages and receives at most two. There are 2 (P -
+/// 1) S messages. Returns those in which rank `only` takes part (or all, with kOfAllRanks). O(P S) time.
 std::vector<ChunkMessage> sorted_linear_tree(std::span<const int> order, int pieces, int only = kOfAllRanks);
 
 }  // namespace rollcall::collectives

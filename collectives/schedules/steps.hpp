@@ -1,5 +1,5 @@
 /// \file
-/// A schedule as each process carries it out.
+/// A schedule in the form in which each process carries it out.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@ namespace rollcall::collectives {
 /// What one process does in a round. 16 bytes.
 struct Step {
     enum Kind : std::uint32_t {
-        send,     ///< Its segment goes to `peer`; it has none then.
-        combine,  ///< The peer's segment comes and is combined with its own.
-        replace,  ///< The peer's segment comes in place of its own, which it has sent before.
+        send,     ///< Its segment goes to `peer`. After that it does not have the segment.
+        combine,  ///< The peer's segment comes, and is combined with its own.
+        replace,  ///< The peer's segment replaces its own, which it has sent before.
     };
     std::int64_t round;
     int peer;
@@ -25,12 +25,13 @@ struct Step {
 };
 static_assert(sizeof(Step) == 16);
 
-/// The steps of `rank`, by round, in a round the send first. In order they can be carried out without any notion of rounds: a send is
-/// begun and may go on; a receive, from the named peer, is waited for. A send and a receive of one round are of different segments;
-/// before a segment is received a send of the same one must be over. Between two processes messages come in the order of these steps.
+/// The steps of `rank`, sorted by round; in a round the send comes first. A process carries them out in this order and needs no notion of
+/// rounds. A send is begun and may go on. A receive, from the named peer, is waited for. The send and the receive of one round are of
+/// different segments. Before a segment is received, a send of the same segment must be over. Between two processes, messages come in the
+/// order of these steps.
 ///
-/// Example: of the example in clairvoyant.cpp process 1 has: send 0 to 0, combine 1 from 0; send 2 to 3, combine 1 from 3; send 3 to 3,
-/// combine 1 from 2; send 1 to 0.
+/// Example: in the example of clairvoyant.cpp, process 1 has these steps: send 0 to 0, combine 1 from 0; send 2 to 3, combine 1 from 3;
+/// send 3 to 3, combine 1 from 2; send 1 to 0.
 std::vector<Step> steps_of(const Schedule& schedule, int rank);
 
 }  // namespace rollcall::collectives

@@ -1,14 +1,16 @@
-// Devraj et al.: Accelerating AllReduce with a Persistent Straggler (StragglAR, 2025). Their schedules are for even numbers of ranks; this
+// Devraj et al.: Accelerating AllReduce with a Persistent Straggler (StragglAR, 2025). Their schedules are for even numbers of ranks. This
 // construction is our own and takes any number.
 //
-// The early ranks reduce one chunk each. Then the straggler exchanges with each of them that one's chunk, which makes it complete at both,
-// a chunk in each round; meanwhile the complete chunks spread among the others, each doubling in every round. Where a chunk was completed
-// in round b, 2^j early ranks have it after round b + j: so in each round all are busy, and who sends which chunk is decided greedily: a
-// rank sends the newest chunk that it has; who gets it is among those whose own newest chunk is the oldest, as they are needed least. Of
-// these the ones that have not met the straggler yet are kept for older chunks: so they are soon free again to meet it.
+// Each early rank reduces one chunk. Then the straggler exchanges with each early rank that rank's chunk, one chunk in each round; after
+// that the chunk is complete at both. Meanwhile the complete chunks spread among the other ranks, and the number of ranks that have a chunk
+// doubles in every round. If a chunk was completed in round b, 2^j early ranks have it after round b + j, so all ranks are busy in each
+// round. Who sends which chunk is decided greedily. A rank sends the newest chunk that it has. The receiver is chosen among the ranks whose
+// own newest chunk is the oldest, because those ranks are needed least. Of these, the ranks that have not met the straggler yet are kept
+// for older chunks, so that they are soon free to meet it.
 //
-// Example, P = 4, straggler 3: early 0: 0 -1-> 1, 1 -2-> 2, 2 -0-> 0; 1: 0 -2-> 2, 1 -0-> 0, 2 -1-> 1. Late 0: 0 <-0-> 3; 1: 1 <-1-> 3, 0
-// -0-> 2; 2: 2 <-2-> 3, 1 -1-> 0, 0 -0-> 1; 3: 2 -2-> 0, 3 -2-> 1, 0 -1-> 2. That is 4 - 2 + 2 rounds.
+// Example: P = 4, straggler 3. Early round 0: 0 -1-> 1, 1 -2-> 2, 2 -0-> 0. Early round 1: 0 -2-> 2, 1 -0-> 0, 2 -1-> 1. Late round 0: 0
+// <-0-> 3. Late round 1: 1 <-1-> 3, 0 -0-> 2. Late round 2: 2 <-2-> 3, 1 -1-> 0, 0 -0-> 1. Late round 3: 2 -2-> 0, 3 -2-> 1, 0 -1-> 2. The
+// late part has 4 - 2 + 2 rounds.
 #include "collectives/schedules/straggler.hpp"
 
 #include <fmt/format.h>
@@ -21,7 +23,7 @@
 namespace rollcall::collectives {
 namespace {
 
-/// Ranks here are numbered so that the straggler is the last one; chunk c is first at rank c.
+/// Here the ranks are numbered so that the straggler is the last one. Chunk c is first at rank c.
 class LatePart {
   public:
     explicit LatePart(int P) : P_(P), ranks_(static_cast<std::size_t>(P)), completed_in_(static_cast<std::size_t>(P - 1), -1) {
@@ -52,9 +54,9 @@ class LatePart {
 
   private:
     struct Rank {
-        std::vector<bool> has;  ///< Complete chunks.
-        int newest = -1;        ///< In which round the newest of them was completed.
-        bool met = false;       ///< The straggler.
+        std::vector<bool> has;  ///< By chunk: whether the rank has it complete.
+        int newest = -1;        ///< The round in which the newest of these chunks was completed.
+        bool met = false;       ///< Whether it has met the straggler.
         bool sends = false, receives = false;
     };
     Rank& rank(int number) { return ranks_[static_cast<std::size_t>(number)]; }
@@ -98,8 +100,8 @@ class LatePart {
 
     int P_, round_ = 0;
     std::vector<Rank> ranks_;
-    std::vector<int> spreading_;     ///< Complete chunks that somebody does not have, the oldest first.
-    std::vector<int> completed_in_;  ///< By chunk: the round.
+    std::vector<int> spreading_;     ///< Complete chunks that some rank does not have, the oldest first.
+    std::vector<int> completed_in_;  ///< By chunk: the round in which it was completed.
     std::vector<ChunkMessage> messages_;
 };
 
@@ -121,7 +123,7 @@ StragglerSchedule straggler_allreduce(int processes, int straggler) {
     LatePart late(P);
     schedule.late = late.run();
     schedule.late_rounds = late.rounds();
-    // The straggler's number is free for the last rank.
+    // Renumber: the straggler gets its own number back, and the last rank, whose number it had, takes the straggler's place here.
     for (std::vector<ChunkMessage>* part : {&schedule.early, &schedule.late})
         for (ChunkMessage& message : *part)
             for (int* number : {&message.sender, &message.receiver})

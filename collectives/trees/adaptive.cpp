@@ -3,7 +3,7 @@
 namespace rollcall::collectives {
 namespace {
 
-// `into_left` decides for two segments without the root.
+// `into_left(left, right)` decides, for two segments without the root, whether the left one receives.
 template <class Decide>
 BlockTree merge_in_pairs(const BlockProblem& problem, const LinearCosts& costs, int root, Decide into_left) {
     BlockTree tree(problem.ranks());
@@ -50,7 +50,7 @@ BlockTree adaptive_tree(const BlockProblem& problem, const LinearCosts& costs, i
 bool lower_receives(std::uint64_t lower_bytes, std::uint64_t upper_bytes) { return lower_bytes > upper_bytes; }
 
 BlockTree adaptive_tree(std::span<const std::uint64_t> sizes, int root) {
-    // Sums of bytes here, where sizes as doubles may have been rounded.
+    // The sums are kept in whole bytes, because sizes as doubles may have been rounded.
     std::vector<std::uint64_t> sums(1, 0);
     for (const std::uint64_t size : sizes) sums.push_back(sums.back() + size);
     const auto bytes = [&](const MergedSegment& segment) {

@@ -38,7 +38,7 @@ bool is_tree(const BlockTree& tree) {
             if (!is_rank(child) || tree.node(child).parent != rank || found[static_cast<std::size_t>(child)]++) return false;
             ++count;
         }
-    // Each rank but the root has one parent; a circle would not hang below the root.
+    // Each rank but the root has one parent, so a cycle would not be connected to the root.
     return count == tree.nodes.size() && children_first(tree).size() == count;
 }
 

@@ -9,7 +9,7 @@ template <class Costs>
 double complete(const BlockTree& tree, const BlockProblem& problem, const Costs& costs, int ports) {
     std::vector<double> ready(tree.nodes.size());  // when each rank has its segment
     const auto segments = segment_sizes(tree, problem.sizes);
-    std::vector<double> free;  // when each port is
+    std::vector<double> free;  // when each port is free
     for (const int rank : children_first(tree)) {
         const BlockTreeNode& node = tree.node(rank);
         free.assign(static_cast<std::size_t>(ports), problem.arrival(rank));

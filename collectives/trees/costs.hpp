@@ -10,10 +10,11 @@
 
 namespace rollcall::collectives {
 
-/// The same between all ranks. The units are the caller's (the benchmark's: nanoseconds, bytes). Integers come out exact up to 2^53.
+/// Costs that are the same between all ranks. The units are the caller's (the benchmark uses nanoseconds and bytes). Integers stay exact up
+/// to 2^53.
 struct LinearCosts {
     double alpha = 0;  ///< To begin a message. A message of no bytes is not sent, and costs nothing.
-    double beta = 1;   ///< For each byte sent. Trees are the best ones only where gamma <= beta.
+    double beta = 1;   ///< For each byte sent. The trees are optimal only if gamma <= beta.
     double gamma = 0;  ///< For each byte copied at a rank that collects.
 
     double transfer(double size) const { return size > 0 ? alpha + beta * size : 0; }
@@ -21,11 +22,11 @@ struct LinearCosts {
     double copy(int, double size) const { return gamma * size; }
 };
 
-/// Other ones between each two ranks. Row by row: at [from * ranks + to].
+/// Costs that differ between each two ranks. Stored row by row: at [from * ranks + to].
 struct LinkCosts {
     int ranks = 0;
     std::vector<double> alpha, beta;
-    std::vector<double> gamma;  ///< Of each rank.
+    std::vector<double> gamma;  ///< One for each rank.
 
     double transfer(int from, int to, double size) const {
         const std::size_t link = static_cast<std::size_t>(from) * static_cast<std::size_t>(ranks) + static_cast<std::size_t>(to);
@@ -34,10 +35,10 @@ struct LinkCosts {
     double copy(int rank, double size) const { return gamma[static_cast<std::size_t>(rank)] * size; }
 };
 
-/// A gather to be made, or a scatter, which is a gather backwards and takes the same time.
+/// A gather for which a tree is wanted; or a scatter, which is a gather run backwards and takes the same time.
 struct BlockProblem {
-    std::span<const std::uint64_t> sizes;  ///< Of the block of each rank.
-    /// When each rank is there; empty: all at 0. A rank that is late can neither send nor receive before.
+    std::span<const std::uint64_t> sizes;  ///< The size of each rank's block.
+    /// When each rank arrives. Empty: all arrive at 0. Before it arrives, a rank can neither send nor receive.
     std::span<const double> arrivals = {};
 
     int ranks() const { return static_cast<int>(sizes.size()); }

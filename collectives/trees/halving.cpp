@@ -6,7 +6,8 @@
 namespace rollcall::collectives {
 namespace {
 
-// From who stands at a position, and how many stand in a range of them. 64 bits: ranges may end beyond int.
+// `rank_at` gives the rank at a position, `count_in` the number of ranks in a range of positions. The numbers have 64 bits, because ranges
+// may end beyond int.
 template <class RankAt, class CountIn>
 HalvingPlace place_at(long long slots, long long position, RankAt rank_at, CountIn count_in) {
     const long long span = position ? position & -position : slots;
@@ -42,7 +43,7 @@ std::vector<int> arrange_by_order(std::span<const int> order) {
     std::size_t position = 0;
     for (const int rank : order) {
         rank_at[position] = rank;
-        // Counts on with its bits reversed: the carry runs downwards.
+        // Adds 1 to the number whose bits are reversed: the carry runs downwards.
         std::size_t bit = slots / 2;
         for (; position & bit; bit /= 2) position ^= bit;
         position |= bit;

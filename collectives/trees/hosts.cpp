@@ -7,7 +7,7 @@
 namespace rollcall::collectives {
 namespace {
 
-// The place of members[position], with the first member as the root, in ranks.
+// The place of members[position] in ranks, with the first member as the root.
 TreePlace place_among(const std::vector<int>& members, int position) {
     TreePlace place = binomial_tree(static_cast<int>(members.size()), 0, position);
     const auto rank_of = [&](int at) { return members[static_cast<std::size_t>(at)]; };

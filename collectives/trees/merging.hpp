@@ -1,5 +1,6 @@
 /// \file
-/// Trees that are made from below: neighbouring segments are merged, one of their two roots sending its segment to the other. Pure.
+/// Trees that are built from the leaves: neighbouring segments are merged, and one of their two roots sends its segment to the other. Pure
+/// functions.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 
 namespace rollcall::collectives {
 
-/// No root is asked for: whichever is best.
+/// The caller asks for no particular root, but for the best one.
 inline constexpr int kAnyRoot = -1;
 
 /// A tree over ranks first .. last, with its time to complete (Träff, Figure 4).
@@ -26,9 +27,9 @@ inline MergedSegment single_segment(const BlockProblem& problem, int rank) {
     return {rank, rank, rank, problem.size(rank), problem.arrival(rank)};
 }
 
-/// When `left` and `right`, which follows it, are together at the root of one of them. A single rank on the left copies its block
-/// while the right part is collected; one on the right after it has received, since a strongly ordered tree takes segments in the order of
-/// ranks.
+/// The time at which `left`, and `right` which follows it, are together at the root of one of them. If the receiver is a single rank on the
+/// left, it copies its block while the right part is collected. If it is a single rank on the right, it copies after it has received,
+/// because a strongly ordered tree takes segments in the order of ranks.
 inline double time_to_merge(const MergedSegment& left, const MergedSegment& right, bool into_left, const LinearCosts& costs) {
     const double copy_first = into_left && left.is_single() ? costs.copy(left.root, left.size) : 0;
     const double copy_last = !into_left && right.is_single() ? costs.copy(right.root, right.size) : 0;

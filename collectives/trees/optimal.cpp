@@ -21,7 +21,7 @@ OptimalTrees::OptimalTrees(const BlockProblem& problem, const LinearCosts& costs
 }
 
 double OptimalTrees::time_of(int i, int j) {
-    // A rank that stands alone may be the root, which then copies: these splits are asked one by one.
+    // A rank that is alone may be the root, and then it copies. So the splits with a single rank are computed one by one.
     const auto split_at = [&](int k) {
         const MergedSegment left = segment(i, k), right = segment(k + 1, j);
         return std::min(time_to_merge(left, right, true, costs_), time_to_merge(left, right, false, costs_));
@@ -68,7 +68,7 @@ TimedTree OptimalTrees::best() {
     return result;
 }
 
-/// The ranges with a given root, which grow around it.
+/// The ranges that contain a given root. They grow around it.
 class OptimalTrees::RangesWithRoot {
   public:
     RangesWithRoot(OptimalTrees& others, int root)
@@ -78,7 +78,7 @@ class OptimalTrees::RangesWithRoot {
           rows_(static_cast<std::size_t>(root) + 1),
           times_(std::make_unique_for_overwrite<double[]>(rows_ * columns_)),
           times_by_last_(std::make_unique_for_overwrite<double[]>(rows_ * columns_)) {
-        // As it is used from its right: with its own block copied.
+        // The value that ranges to the right use: the root has copied its own block.
         const double alone = others.problem_.arrival(root) + others.costs_.copy(root, others.problem_.size(root));
         set(root, root, alone);
         for (int j = root + 1; j < others.n_; ++j) set(root, j, time_of(root, j));
@@ -98,7 +98,7 @@ class OptimalTrees::RangesWithRoot {
     double& by_last(int j, int i) { return times_by_last_[static_cast<std::size_t>(j - root_) * rows_ + static_cast<std::size_t>(i)]; }
     void set(int i, int j, double time) { at(i, j) = by_last(j, i) = time; }
 
-    /// The part with the root, or without it. A single root has not copied yet, as merge() wants it.
+    /// The part with the root, or a part without it. A root that is alone has not copied yet, as merge() expects.
     MergedSegment segment(int first, int last, int root) {
         if (first > root_ || last < root_) return others_.segment(first, last, root);
         return {first, last, root_, others_.sum(first, last), first == last ? others_.problem_.arrival(root_) : at(first, last)};
@@ -160,7 +160,7 @@ class OptimalTrees::RangesWithRoot {
 };
 
 TimedTree OptimalTrees::with_root(int root) {
-    // Of the ranges without the root only those on each side of it are needed.
+    // Of the ranges without the root, only those on each side of it are needed.
     if (!all_) {
         compute(0, root - 1);
         compute(root + 1, n_ - 1);

@@ -11,23 +11,24 @@ namespace rollcall::collectives {
 
 struct TimedTree {
     BlockTree tree;
-    double time = 0;  ///< completion_time() of it, where nothing was rounded.
+    double time = 0;  ///< The tree's completion_time(), if nothing was rounded.
 };
 
-/// Dynamic programming over ranges of ranks: the best tree over i .. j merges the best ones over i .. k and k + 1 .. j for some k. What is
-/// computed is Figure 4 of the paper for every k. (Figure 6 as it is printed leaves out k = i, and the copy of a last rank that is the
-/// root.) Rank i alone is ready when it arrives, so that sizes and lateness are one problem.
+/// Dynamic programming over ranges of ranks: the best tree over i .. j merges the best trees over i .. k and k + 1 .. j, for some k. Figure
+/// 4 of the paper is computed for every k. (Figure 6, as printed, leaves out k = i, and the copy of a last rank that is the root.) Rank i
+/// alone is ready when it arrives, so sizes and lateness are one problem.
 ///
-/// n ranks take n^3 / 6 steps, and as many again at most for a given root; 16 n^2 bytes, and 16 more for each range with that root. Trees
-/// are found from the times of ranges alone, in O(n^2).
+/// n ranks take n^3 / 6 steps, and at most as many again for a given root. The memory is 16 n^2 bytes, and 16 more for each range with that
+/// root. Trees are reconstructed from the times of ranges alone, in O(n^2).
 class OptimalTrees {
   public:
-    /// The spans of `problem` must stay. gamma <= beta, else copies would be saved by sending data back and forth.
+    /// The spans of `problem` must outlive this object. gamma <= beta is required; otherwise copies could be saved by sending data back and
+    /// forth.
     OptimalTrees(const BlockProblem& problem, const LinearCosts& costs);
 
-    /// With the root that is best.
+    /// The best tree over all roots.
     TimedTree best();
-    /// With this root.
+    /// The best tree with this root.
     TimedTree with_root(int root);
 
   private:
@@ -46,7 +47,7 @@ class OptimalTrees {
     const LinearCosts costs_;
     const int n_;
     const std::size_t stride_;
-    std::vector<double> sums_;  ///< Of the sizes of the ranks before each.
+    std::vector<double> sums_;  ///< For each rank, the sum of the sizes of the ranks before it.
     std::unique_ptr<double[]> times_, times_by_last_;
     bool all_ = false;  ///< All ranges are computed.
 };
@@ -56,8 +57,8 @@ inline TimedTree optimal_tree(const BlockProblem& problem, const LinearCosts& co
     return root == kAnyRoot ? trees.best() : trees.with_root(root);
 }
 
-/// The best one where each rank stands in the order of this list instead of its number: order[i] is a rank. Not ordered in ranks, so that
-/// the root puts blocks in their places. By descending arrival or ascending size, say.
+/// The best tree for ranks in the order of this list instead of their numbers: order[i] is a rank. The tree is not ordered by rank, so the
+/// root puts the blocks in their places. Possible orders are descending arrival or ascending size.
 TimedTree optimal_tree_in_order(const BlockProblem& problem, std::span<const int> order, const LinearCosts& costs, int root = kAnyRoot);
 
 }  // namespace rollcall::collectives

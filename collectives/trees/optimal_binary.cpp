@@ -19,14 +19,15 @@ OptimalBinaryTrees::OptimalBinaryTrees(std::span<const std::uint64_t> sizes, con
     for (int rank = 0; rank < n_; ++rank) at(rank, rank) = by_last(rank, rank) = 0;
 }
 
-// The part before the root comes first, then the root copies. The first of a range copies while the others collect.
+// The root receives the part before it first, and then copies. If the root is the first rank of the range, it copies while the others
+// collect.
 double OptimalBinaryTrees::with_root_between(int i, int root, int j) {
     return received(root + 1, j, received(i, root - 1, 0) + copy(root));
 }
 
 double OptimalBinaryTrees::with_one_child(int i, int j) { return std::min(with_root_between(i, i, j), with_root_between(i, j, j)); }
 
-// Least max(received_first[k], time of k + 1 .. j) + its transfer, k from first_split to j - 1.
+// The least value of max(received_first[k], time of k + 1 .. j) + its transfer, for k from first_split to j - 1.
 double OptimalBinaryTrees::over_splits(const double* received_first, int i, int first_split, int j) {
     if (first_split >= j) return std::numeric_limits<double>::infinity();
     return best_split({.left = received_first + first_split,
@@ -41,11 +42,11 @@ double OptimalBinaryTrees::over_splits(const double* received_first, int i, int 
 }
 
 void OptimalBinaryTrees::compute(int first, int last) {
-    // What only ranges from the same i on need, for the rows that are computed side by side. By k:
+    // Values that only ranges which begin at the same i need, for the rows that are computed side by side. The lists are indexed by k.
     struct Row {
-        std::vector<double> one_child;   ///< A root within i .. k has received the only other part.
-        std::vector<double> given_away;  ///< Somebody else has received i .. k.
-        double both_given_away = 0;      ///< And has then received the rest of i .. j - 1, split where that is best.
+        std::vector<double> one_child;   ///< When a root at one end of i .. k has received the rest of it as one child.
+        std::vector<double> given_away;  ///< When a rank outside of i .. k has received it.
+        double both_given_away = 0;      ///< When a rank outside has received i .. j - 1 as two children, with the best split.
     };
     std::array<Row, kRangeRows> rows;
     for (Row& row : rows) row.one_child = row.given_away = std::vector<double>(static_cast<std::size_t>(n_));
@@ -54,7 +55,7 @@ void OptimalBinaryTrees::compute(int first, int last) {
         const auto of = [](std::vector<double>& list, int k) -> double& { return list[static_cast<std::size_t>(k)]; };
         if (j == i + 1) of(row.given_away, i) = received(i, i, 0);
         double least = of(row.one_child, j) = with_one_child(i, j);
-        // The first child is in one_child[k] already, whether the root is before it or behind it; k + 1 .. j is the second one.
+        // one_child[k] contains the first child already, whether the root is before it or after it. The second child is k + 1 .. j.
         least = std::min(least, over_splits(row.one_child.data(), i, i + 1, j));
         if (j > i + 1) least = std::min(least, row.both_given_away + copy(j));
         at(i, j) = by_last(j, i) = least;
@@ -113,7 +114,7 @@ TimedTree OptimalBinaryTrees::with_root(int root) {
     TimedTree result{BlockTree(n_), 0};
     result.tree.root = root;
     if (n_ == 1) return result;
-    // The ranges on each side of the root are enough.
+    // Only the ranges on each side of the root are needed.
     if (!all_) {
         compute(0, root - 1);
         compute(root + 1, n_ - 1);

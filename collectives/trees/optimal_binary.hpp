@@ -6,30 +6,30 @@
 
 namespace rollcall::collectives {
 
-/// Figure 7 of the paper with its last case corrected (the copy is that of rank j). Strongly ordered: the lower child is received first,
-/// and the own block has its place between those of the children. n^3 / 3 steps, 16 n^2 bytes.
+/// Figure 7 of the paper, with its last case corrected (the copy is that of rank j). The trees are strongly ordered: the lower child is
+/// received first, and the own block has its place between those of the children. n^3 / 3 steps, 16 n^2 bytes.
 class OptimalBinaryTrees {
   public:
-    /// `sizes` must stay.
+    /// `sizes` must outlive this object.
     OptimalBinaryTrees(std::span<const std::uint64_t> sizes, const LinearCosts& costs);
 
     TimedTree best();
-    /// With this root; what is below it is as good as it can be.
+    /// The tree with this root, whose subtrees are the best ones.
     TimedTree with_root(int root);
 
   private:
-    /// A root, and what its children are: the ranks of the range before `root` and behind it, or one of these parts in two.
+    /// A root and its children. The children are the ranks of the range before and after `root`; or one of these two parts, cut in two.
     struct Shape {
         double time;
         int root;
-        int split = -1;  ///< The last rank of the first child, where both are on one side of the root.
+        int split = -1;  ///< The last rank of the first child, if both children are on one side of the root.
     };
     double& at(int i, int j) { return times_[index(i, j)]; }
     double& by_last(int j, int i) { return times_by_last_[index(j, i)]; }
     std::size_t index(int row, int column) const { return static_cast<std::size_t>(row) * stride_ + static_cast<std::size_t>(column); }
     double sum(int first, int last) const { return sums_[static_cast<std::size_t>(last) + 1] - sums_[static_cast<std::size_t>(first)]; }
     double copy(int rank) const { return costs_.copy(rank, sum(rank, rank)); }
-    /// When the segment of first .. last is at its receiver, which is ready at `ready`. No ranks: then.
+    /// The time at which a receiver that is ready at `ready` has the segment of first .. last. If that range is empty: `ready`.
     double received(int first, int last, double ready) {
         return first > last ? ready : std::max(ready, at(first, last)) + costs_.transfer(sum(first, last));
     }

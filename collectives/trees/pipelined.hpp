@@ -1,5 +1,5 @@
 /// \file
-/// The tree a message runs down in pieces. A pure function of sizes.
+/// The tree down which a message travels in pieces. A pure function of sizes.
 #pragma once
 
 #include <cstddef>
@@ -8,21 +8,20 @@
 
 namespace rollcall::collectives {
 
-/// Most children that a place of pipelined_tree() has.
+/// The largest number of children that a place of pipelined_tree() has.
 inline constexpr std::size_t kPipelinedChildren = 2;
 
-/// Positions 0 .. members-1; position 0 is fed from outside.
+/// A place in the tree. Positions are 0 .. members-1. Position 0 gets the message from outside the tree.
 struct PipelinedPlace {
-    std::size_t parent = 0;  ///< Itself at position 0.
+    std::size_t parent = 0;  ///< At position 0: 0.
     std::vector<std::size_t> children;
 };
 
-/// Where `position` of `members` stands, for a message of `pieces` pieces. A chain takes (members + pieces - 1) piece
-/// times, every member sending the message once: best while there are no more members than pieces. Beyond that a binary
-/// tree, in which a member sends every piece twice, takes about 2 (log2 members + pieces). A whole message (one piece)
-/// goes down a chain: that is the model in which a message is forwarded from its first bit on (Patarasuk and Yuan,
-/// section 3.1).
-/// Example: 3 members, 64 pieces: 0 -> 1 -> 2. 7 members, 2 pieces: 0 -> 1, 2; 1 -> 3, 4; 2 -> 5, 6.
+/// The place of `position` among `members` positions, for a message of `pieces` pieces. A chain takes (members + pieces - 1) piece times,
+/// and every member sends the message once. It is best while there are no more members than pieces. With more members, a binary tree is
+/// used: a member sends every piece twice, and the tree takes about 2 (log2 members + pieces). A whole message (one piece) goes down a
+/// chain, because that is the model in which a message is forwarded from its first bit on (Patarasuk and Yuan, section 3.1). Example: 3
+/// members, 64 pieces: 0 -> 1 -> 2. 7 members, 2 pieces: 0 -> 1, 2; 1 -> 3, 4; 2 -> 5, 6.
 PipelinedPlace pipelined_tree(std::size_t members, std::uint64_t pieces, std::size_t position);
 
 }  // namespace rollcall::collectives

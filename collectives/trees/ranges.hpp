@@ -1,15 +1,16 @@
 /// \file
-/// The order in which dynamic programs over ranges of ranks go through them.
+/// The order in which dynamic programs go through ranges of ranks.
 #pragma once
 
 #include <algorithm>
 
 namespace rollcall::collectives {
 
-/// Rows that are computed side by side, so that what they have in common is read from memory once.
+/// The number of rows that are computed side by side, so that the data which they share is read from memory once.
 inline constexpr int kRangeRows = 8;
 
-/// Calls compute(i, j) for all first <= i <= last_row, max(i + 1, first_column) <= j <= last; for ranges inside of i .. j before.
+/// Calls compute(i, j) for all first <= i <= last_row, max(i + 1, first_column) <= j <= last. The ranges inside of i .. j come before i ..
+/// j.
 template <class Compute>
 void for_ranges(int first, int last_row, int first_column, int last, Compute compute) {
     for (int block = last_row; block >= first; block -= kRangeRows) {

@@ -1,5 +1,6 @@
-// Highway finds out at run time how wide the processor is: this file is compiled once for each kind of processor. Functions of the standard
-// library must not be instantiated in that part: the linker keeps one of them, for whichever processor.
+// This file is compiled once for each kind of processor. At run time, Highway finds out how wide the processor's vectors are, and chooses.
+// Functions of the standard library must not be instantiated in the part that is compiled repeatedly: the linker keeps one of the copies,
+// which may be for the wrong processor.
 #include "collectives/trees/splits.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -16,7 +17,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 template <Sent sent>
 struct Step {
-    // The same for one split and for as many as fit into a word: hn::CappedTag<double, 1> is one.
+    // The same function for one split and for as many as fit into a vector: hn::CappedTag<double, 1> is for one.
     template <class D, class V = hn::Vec<D>>
     static HWY_INLINE V cost(D d, const Splits& splits, std::size_t at) {
         const V sum = hn::LoadU(d, splits.sums + at);
@@ -41,7 +42,7 @@ double best(const Splits& splits) {
             other = hn::Min(other, Step<sent>::cost(wide, splits, at + lanes));
         }
         one = hn::Min(one, other);
-        // The last ones once more, so that they fill a word.
+        // The last vector overlaps splits that are done already, so that it is full.
         for (; at < splits.count; at += lanes) {
             const std::size_t last = splits.count - lanes;
             one = hn::Min(one, Step<sent>::cost(wide, splits, at < last ? at : last));

@@ -1,25 +1,25 @@
 /// \file
-/// The inner loop of the dynamic programs of trees, as wide as the processor allows.
+/// The inner loop of the dynamic programs for trees, with the widest vectors that the processor has.
 #pragma once
 
 #include <cstddef>
 
 namespace rollcall::collectives {
 
-/// Ways to split ranks i .. j between k and k + 1, for `count` successive k. At [x] of each list is what belongs to the x-th k.
+/// Ways to split the ranks i .. j between k and k + 1, for `count` successive values of k. Element [x] of each list belongs to the x-th k.
 struct Splits {
-    const double* left;   ///< When ranks i .. k are together.
-    const double* right;  ///< When ranks k + 1 .. j are.
-    const double* sums;   ///< Bytes of the ranks before k + 1.
+    const double* left;   ///< The time at which ranks i .. k are together.
+    const double* right;  ///< The time at which ranks k + 1 .. j are.
+    const double* sums;   ///< The bytes of the ranks before k + 1.
     std::size_t count;
     double before, end;  ///< Bytes of the ranks before i, and before j + 1.
-    double alpha, beta;  ///< A part of no bytes is sent at no cost.
+    double alpha, beta;  ///< Sending a part of no bytes costs nothing.
 };
 
 /// Which part is sent to the other one.
 enum class Sent { left, right, smaller };
 
-/// The least max(left, right) + transfer of what is sent; infinity where there is no split.
+/// The least value of max(left, right) + the transfer of what is sent. Infinity if there is no split.
 double best_split(const Splits& splits, Sent sent);
 
 }  // namespace rollcall::collectives

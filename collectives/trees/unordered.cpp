@@ -12,7 +12,7 @@
 namespace rollcall::collectives {
 namespace {
 
-using Ranks = std::uint32_t;  // a bit for each
+using Ranks = std::uint32_t;  // a set: one bit for each rank
 
 class SetTrees {
   public:
@@ -67,7 +67,8 @@ class SetTrees {
     static void for_ranks(Ranks set, Take take) {
         for (Ranks rest = set; rest; rest &= rest - 1) take(std::countr_zero(rest));
     }
-    // The last segment that the root receives may be that of any of the others. Where it is all of them, the root has copied meanwhile.
+    // The last segment that the root receives may consist of any of the other ranks. If it consists of all of them, the root has copied its
+    // own block meanwhile.
     template <class Take>
     void for_last_segments(Ranks set, int root, Take take) {
         const Ranks others = set & ~(Ranks{1} << root);

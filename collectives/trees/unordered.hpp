@@ -1,21 +1,23 @@
 /// \file
-/// Trees whose segments are not in the order of ranks, so that the root puts blocks in their places: Träff, section 4 and Lemma 2. Pure.
+/// Trees whose segments are not in the order of ranks, so that the root puts the blocks in their places: Träff, section 4 and Lemma 2.
+/// Pure.
 #pragma once
 
 #include "collectives/trees/optimal.hpp"
 
 namespace rollcall::collectives {
 
-/// Most ranks that best_unordered_tree() takes: it needs 3^n n steps and 8 n 2^n bytes. To find the best one is NP-complete.
+/// The largest number of ranks that best_unordered_tree() takes. It needs 3^n n steps and 8 n 2^n bytes. Finding the best tree is
+/// NP-complete.
 inline constexpr int kMostUnorderedRanks = 14;
 
-/// The best tree of all, ordered or not (Proposition 2). Throws Error{invalid_argument} beyond kMostUnorderedRanks.
+/// The best of all trees, ordered or not (Proposition 2). Throws Error{invalid_argument} beyond kMostUnorderedRanks.
 TimedTree best_unordered_tree(const BlockProblem& problem, const LinearCosts& costs, int root = kAnyRoot);
 
-/// For blocks that are either small or large: an adaptive tree over the ranks with less than `large` bytes, another over the others, at the
-/// same time, and one segment more between their two roots: the smaller one, or that of the part without `root`. Lemma 2: with one large
-/// block y at the root and x at all others, gamma = beta and y >= (n - 1) x + ceil(log2 (n - 1)) alpha / beta, it takes alpha + beta *
-/// (all bytes), which is the least there can be.
+/// For blocks that are either small or large. The ranks with less than `large` bytes form one adaptive tree, and the others a second one,
+/// at the same time. Then one more segment is sent between their two roots: the smaller one, or that of the part without `root`. Lemma 2:
+/// with one large block y at the root, x at all others, gamma = beta and y >= (n - 1) x + ceil(log2 (n - 1)) alpha / beta, it takes alpha +
+/// beta * (all bytes), which is the least possible time.
 BlockTree two_part_tree(const BlockProblem& problem, std::uint64_t large, const LinearCosts& costs, int root = kAnyRoot);
 
 }  // namespace rollcall::collectives

@@ -1,5 +1,5 @@
-# What `cmake --install` puts where: the library, its headers, the command, the CMake package, rollcall.pc, the licence.
-# Everything refers to its neighbours relatively, so that an installed tree may be moved.
+# What `cmake --install` installs, and where: the library, its headers, the command, the CMake package, rollcall.pc and the licence. All
+# paths between installed files are relative, so that an installed tree can be moved.
 include(CMakePackageConfigHelpers)
 
 set(package_directory "${CMAKE_INSTALL_LIBDIR}/cmake/Rollcall")
@@ -13,12 +13,12 @@ install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(EXPORT RollcallTargets NAMESPACE Rollcall:: DESTINATION "${package_directory}")
 configure_package_config_file(cmake/RollcallConfig.cmake.in "${PROJECT_BINARY_DIR}/package/RollcallConfig.cmake"
   INSTALL_DESTINATION "${package_directory}")
-# Before 1.0 a new minor version may change the interface.
+# Before 1.0, a new minor version may change the interface.
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/package/RollcallConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/package/RollcallConfig.cmake" "${PROJECT_BINARY_DIR}/package/RollcallConfigVersion.cmake"
   DESTINATION "${package_directory}")
 
-# A shared library brings what it needs itself; who links the static one must be told of it.
+# A shared library loads its own dependencies. A program that links the static library must be told of them.
 if(BUILD_SHARED_LIBS)
   set(pc_requires "")
   set(pc_libraries "")
@@ -31,7 +31,7 @@ string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
 configure_file(cmake/rollcall.pc.in "${PROJECT_BINARY_DIR}/package/rollcall.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/package/rollcall.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 
-# `cpack -G DEB` makes a package for Debian and Ubuntu: it needs what the libraries that are linked come from.
+# `cpack -G DEB` makes a package for Debian and Ubuntu. The package depends on the packages of the libraries that are linked.
 if(NOT PROJECT_IS_TOP_LEVEL)
   return()
 endif()

@@ -19,7 +19,7 @@ mkdir -p build/demo
 rm -f "$picture"
 
 build() {
-    # A build directory that is there keeps its options.
+    # An existing build directory keeps its options.
     local options=(-DROLLCALL_BUILD_TESTS=OFF -DROLLCALL_PRECOMPILE=ON)
     [[ -e build/release/CMakeCache.txt ]] && options=()
     configure release "${options[@]}" &&
@@ -27,7 +27,7 @@ build() {
 }
 stage 'build' build || { echo "0 passed, 1 failed: the build"; exit 1; }
 
-# show NAME COMMAND...: shows the command and what it says, and counts it.
+# show NAME COMMAND...: prints the command and its output, and counts whether it succeeded.
 show() {
     local name=$1
     shift

@@ -6,20 +6,19 @@ build_packages=(g++ cmake ninja-build pkg-config libucx-dev libfabric-dev libhwl
                 libfftw3-dev libhwy-dev libboost-dev)
 plot_packages=(gnuplot-nox)
 test_packages=(libgtest-dev gnuplot-nox "mpich?" "openmpi-bin?" "libpmix-dev?")
-# For tests on emulated hosts and in a Slurm of their own, which only root can make.
+# For the tests on emulated hosts and those that start a Slurm of their own. Only root can run these tests.
 ((EUID)) || test_packages+=(iproute2 openssh-client openssh-server procps "iptables?" "munge?" "slurm-wlm?" "slurm-wlm-basic-plugins?")
-# The second compiler that the project is kept clean under, with its sanitizers. Not everywhere: Debian 12 and Ubuntu 24.04
-# have them.
-# LLVM's linker and its symbolizer (in llvm-16) save time; without them the linker and addr2line of binutils serve.
+# The second compiler under which the project must be free of warnings, and its sanitizers. Not every distribution has it; Debian 12 and
+# Ubuntu 24.04 do. LLVM's linker and its symbolizer (in llvm-16) save time. Without them, the linker and the addr2line of binutils are used.
 clang_packages=("clang-16?" "libclang-rt-16-dev?" "lld-16?" "llvm-16?")
-# mpich, openmpi-bin and Slurm are for their launchers, which start programs of Rollcall's. Not installed: what `rollcall bench
-# barrier` can be compared with (libopenmpi-dev, libmpich-dev).
+# mpich, openmpi-bin and Slurm are needed for their launchers, which start programs of Rollcall in tests. The MPI libraries that `rollcall
+# bench barrier` can be compared with (libopenmpi-dev, libmpich-dev) are not installed.
 
 oldest_cmake=3.25
 
 installed() {
     [[ $(dpkg-query --show --showformat '${db:Status-Status}' "$1" 2>/dev/null) == installed ]] && return
-    # A program may come from elsewhere, or from a package that replaces the one named.
+    # A program may be installed without its package, or by a package that replaces the named one.
     case $1 in
         g++ | cmake | pkg-config) command -v "$1" ;;
         ninja-build) command -v ninja ;;
@@ -31,7 +30,8 @@ as_root() {
     if [[ $(id -u) == 0 ]]; then "$@"; else sudo "$@"; fi
 }
 
-# What it and the scripts of packages say is shown when it fails. What debconf says on a system without its dialogs is no news.
+# The output of apt and of the packages' scripts is shown only when apt fails. The warnings of debconf on a system without its dialogs are
+# left out.
 apt() {
     local said code
     said=$(as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 "$@" 2>&1)
@@ -40,10 +40,10 @@ apt() {
     return "$code"
 }
 
-# What the system starts when it boots: links to units, and to the scripts of systems without them.
+# Prints what the system starts when it boots: the links to units, and, on systems without units, the links to scripts.
 started_at_boot() { find /etc/systemd/system /etc/rc?.d -type l \( -path '/etc/systemd/*' -o -name 'S*' \) 2>/dev/null | sort; }
 
-# disable_all_but LINKS: what is now started at boot, and was not then.
+# disable_all_but LINKS: disables everything that is now started at boot but is not in LINKS.
 disable_all_but() {
     local link
     while read -r link; do
@@ -54,8 +54,8 @@ disable_all_but() {
     done < <(comm -13 - <(started_at_boot) <<<"$1")
 }
 
-# without_services COMMAND...: runs it so that no package it installs starts a service, now or when the system boots. Some bring
-# daemons (sshd, munge, Slurm), of which the tests start their own.
+# without_services COMMAND...: runs the command so that no package it installs starts a service, neither now nor at boot. Some packages
+# bring daemons (sshd, munge, Slurm). The tests start these daemons themselves.
 without_services() (
     policy=/usr/sbin/policy-rc.d
     mark='# of scripts/packages.sh, for the time of an installation'
@@ -70,7 +70,7 @@ without_services() (
     "$@"
 )
 
-# install_packages PACKAGE...: installs those that are missing. A name that ends in ? is left out where there is no such package.
+# install_packages PACKAGE...: installs the packages that are missing. A name that ends in ? is skipped if no such package exists.
 install_packages() {
     local name missing=() optional=() unknown=()
     for name in "$@"; do
@@ -91,8 +91,8 @@ install_packages() {
             echo "packages are missing, and there is no sudo; run as root: apt-get install ${missing[*]} ${optional[*]}" >&2
             return 1
         fi
-        # Names of optional packages are looked up in the lists that are there; without any, and before an installation,
-        # new ones are fetched.
+        # The names of optional packages are looked up in the package lists on this machine. New lists are fetched if there are none, or
+        # before an installation.
         if ((${#missing[@]})) || [[ -z $(ls /var/lib/apt/lists/*Packages* 2>/dev/null) ]]; then
             apt update || return
         fi

@@ -7,11 +7,11 @@ failed=0
 jobs=$(nproc)
 mkdir -p "$logs"
 
-# The compiler's cache, where there is one, stays in the tree.
+# If ccache is installed, its cache stays in the source tree.
 export CCACHE_DIR=${CCACHE_DIR:-$PWD/build/ccache}
 
-# stage NAME COMMAND...: runs the command quietly. Its output is in build/logs, and shown when it fails, which counts as a
-# failure. Tests that ctest ran are counted.
+# stage NAME COMMAND...: runs the command without showing its output, which goes to a file in build/logs. If the command fails, the output
+# is shown and a failure is counted. The tests that ctest ran are counted, too.
 stage() {
     local name=$1 log start=$SECONDS code=0 summary='' all='' alone='' bad skipped
     log=$logs/${name// /-}.log
@@ -45,10 +45,10 @@ stage() {
     printf '%-28s %4d s  %s\n' "$name" $((SECONDS - start)) "$summary"
     [[ -n $alone ]] && echo "$alone"
     if ((code)); then
-        if [[ -n $all ]]; then # of tests what those said that failed
+        if [[ -n $all ]]; then # Of a test stage: the output of the tests that failed.
             grep -vE '^ *(Start +[0-9]+:|[0-9]+/[0-9]+ Test .* Passed )' "$log" | grep -E -A60 '[*]{3}(Failed|Timeout|Exception|Not Run)' | head -n 300
             sed -n '/^The following tests FAILED/,$p' "$log"
-        else # of a build, or of tests in one process, the errors
+        else # Of a build, or of tests in one process: the errors.
             grep -E -A12 '(error:|FAILED:|CMake Error|: Failure|ERROR: )' "$log" | head -n 80
             tail -n 10 "$log"
         fi

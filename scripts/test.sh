@@ -29,9 +29,9 @@ build() { # PRESET TARGETS OPTIONS...
     configure "$preset" -DROLLCALL_WERROR=ON -DROLLCALL_BUILD_TESTS=ON "$@" && cmake --build --preset "$preset" --parallel "$jobs" ${targets:+--target $targets}
 }
 side_by_side() { ctest --preset "$1" -j "$jobs" --no-tests=error "${@:2}"; }
-# Processes of tests mostly wait, for each other or for time to pass. Tests that measure run alone (RUN_SERIAL).
-# A few that fail among others are run again, alone, and named: then it was the machine that was too busy for them. What a sanitizer
-# found stays found.
+# Test processes spend most of their time waiting, for each other or for time to pass, so that many can run at once. Tests that measure run
+# alone (RUN_SERIAL). If a few tests fail, they are run again, alone, and are named: a success then means that the machine was too busy the
+# first time. A finding of a sanitizer still counts as a failure.
 oversubscribed() {
     local again=build/logs/again.log
     ctest --preset "$1" -j $((2 * jobs)) --no-tests=error "${@:2}" && return
@@ -40,7 +40,8 @@ oversubscribed() {
     ctest --preset "$1" --rerun-failed >"$again" 2>&1 || { cat "$again"; return 8; }
     sed -nE 's/^ *[0-9]+\/[0-9]+ Test +#[0-9]+: (.*[^ .]) \.+ +Passed .*/passed only when run alone: \1/p' "$again"
 }
-# All tests of a program in a process for each core: with a sanitizer the start and the end of a process take longer than most tests.
+# Runs all tests of a program, in one process for each core. With a sanitizer, the start and the end of a process take longer than most
+# tests.
 in_shards() { # PROGRAM TESTS-LEFT-OUT
     local shard code=0 logs_of_shards=() pids=()
     for ((shard = 0; shard < jobs; ++shard)); do
@@ -54,7 +55,7 @@ in_shards() { # PROGRAM TESTS-LEFT-OUT
     return "$code"
 }
 
-# The library and the command as users have them; the tests, which run once, as they are built soonest.
+# The library and the command are built as users have them. The tests run only once, so they are built in the way that takes the least time.
 if stage 'gcc build' build release '' -DROLLCALL_PRECOMPILE=ON -DROLLCALL_UNITY="unit_tests;model_tests" "-DROLLCALL_TEST_FLAGS=-O0;-g0"; then
     stage 'gcc unit, model and transport tests' side_by_side release -L 'unit|model|transport'
     stage 'gcc process tests' oversubscribed release -L process
@@ -62,7 +63,7 @@ if stage 'gcc build' build release '' -DROLLCALL_PRECOMPILE=ON -DROLLCALL_UNITY=
     stage 'gcc package tests' side_by_side release -L package
 fi
 
-# What the sanitizers leave out because it takes long there and shows them nothing that others do not.
+# Tests that the sanitizer stages leave out: they take long there and cover nothing that other tests do not cover.
 slow='TheTablesOfTrees|Soak|SleepersAreWoken|MoreThanTwoGibibytes|Floods|AreWokenByNotices|ZeroLanding'
 slow_unit='PipelinedTree.Spans*:BinomialTree.Spans*:FrameArena.BlocksAre*:MatchTable.DoesWhat*'
 slow_model='Simulation.*:Mismatch.*:Placement.RandomLarge*:Placement.ManyCalls*:Placement.HundredsOfCalls:Proficz.Equations*:NodeMemory.RoomThatOther*'
@@ -80,8 +81,8 @@ if ! $quick; then
     fi
     rm -f build/sanitizer_probe
 
-    # No precompiled headers, only tests compiled together, and a static library: this build also shows that every source includes
-    # what it needs, and that a static library serves. The sanitizers look at every kind of test, not at every number of ranks.
+    # No precompiled headers, a unity build of the tests only, and a static library. So this build also shows that every source includes
+    # what it needs, and that the static library works. With sanitizers every kind of test is run, but not every number of ranks.
     if stage "$compiler asan build" build asan '' "${sanitizer[@]}" -DBUILD_SHARED_LIBS=OFF -DROLLCALL_UNITY="unit_tests;model_tests"; then
         stage 'asan unit tests' in_shards build/asan/tests/unit/unit_tests "$slow_unit"
         stage 'asan model tests' in_shards build/asan/tests/model/model_tests "$slow_model"
@@ -89,7 +90,7 @@ if ! $quick; then
         stage 'asan process tests' oversubscribed asan -L process -E "$slow"
         stage 'asan package tests' side_by_side asan -L package
     fi
-    # Data races are looked for among the threads of a rank. The command, which has none, is that of the first build.
+    # Data races are possible only among the threads of a rank. The command has one thread, so the command of the first build is used.
     if stage "$compiler tsan build" build tsan "$tsan_targets" "${sanitizer[@]}" -DROLLCALL_PRECOMPILE=ON -DROLLCALL_UNITY=rollcall_internals \
         -DROLLCALL_BUILD_EXAMPLES=OFF -DROLLCALL_TEST_COMMAND="$PWD/build/release/rollcall"; then
         stage 'tsan process tests' oversubscribed tsan -L process -R "$tsan_process" -E "$slow"

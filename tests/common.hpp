@@ -1,5 +1,5 @@
 /// \file
-/// For tests of real processes, on this host or on emulated ones: what is to be seen of processes and files, and seeds.
+/// For tests of real processes, on this host or on emulated ones: looks at processes and files, and provides seeds for random numbers.
 #pragma once
 
 #include <dirent.h>
@@ -20,7 +20,7 @@
 
 namespace rollcall::test {
 
-/// Whether it becomes true within the limit; only a failing test waits that long.
+/// Waits until the condition becomes true, and returns whether it did within the limit. Only a failing test waits that long.
 inline bool eventually(const std::function<bool()>& what, std::chrono::steady_clock::duration limit = std::chrono::seconds(20)) {
     for (const auto deadline = std::chrono::steady_clock::now() + limit; std::chrono::steady_clock::now() < deadline;) {
         if (what()) return true;
@@ -29,14 +29,14 @@ inline bool eventually(const std::function<bool()>& what, std::chrono::steady_cl
     return what();
 }
 
-/// Of a file; of one that is not there, or of a process that has gone, nothing.
+/// Returns the contents of a file. Returns an empty string for a file that does not exist, or that belongs to a process that has ended.
 inline std::string contents(const std::string& path) {
     std::ostringstream text;
-    text << std::ifstream(path, std::ios::binary).rdbuf();  // an iterator would throw
+    text << std::ifstream(path, std::ios::binary).rdbuf();  // An iterator would throw.
     return text.str();
 }
 
-/// All that are to be seen from here.
+/// Returns all processes that are visible from here.
 inline std::vector<pid_t> processes() {
     std::vector<pid_t> all;
     DIR* const directory = ::opendir("/proc");
@@ -47,7 +47,7 @@ inline std::vector<pid_t> processes() {
     return all;
 }
 
-/// Whether a process has this entry in its environment. One that has ended has none.
+/// Returns whether a process has this entry in its environment. A process that has ended has no entries.
 inline bool has_entry(pid_t process, const std::string& entry) {
     return ('\0' + contents(fmt::format("/proc/{}/environ", process))).find('\0' + entry + '\0') != std::string::npos;
 }
@@ -63,7 +63,7 @@ inline testing::AssertionResult has(const std::string& text, const std::string& 
     return testing::AssertionFailure() << "'" << part << "' is not in: " << text;
 }
 
-/// Seed of random parts: ROLLCALL_TEST_SEED, or a new one. Printed.
+/// Returns the seed of the random parts: ROLLCALL_TEST_SEED, or a new one. Prints it.
 inline std::uint64_t seed() {
     const char* const given = std::getenv("ROLLCALL_TEST_SEED");
     const std::uint64_t value = given != nullptr ? std::strtoull(given, nullptr, 0) : std::random_device()();

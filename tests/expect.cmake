@@ -1,5 +1,5 @@
-# Runs COMMAND (words separated by |) and checks that it succeeds, says nothing on standard error, and that for each
-# "N: REGEX" in EXPECT (separated by |) exactly N lines of its output match.
+# Runs COMMAND (words separated by |). Checks that it succeeds, that it prints nothing on standard error, and that for each "N: REGEX" in
+# EXPECT (separated by |) exactly N lines of its output match.
 string(REPLACE "|" ";" command "${COMMAND}")
 string(REPLACE "|" ";" expectations "${EXPECT}")
 execute_process(COMMAND ${command} OUTPUT_VARIABLE out ERROR_VARIABLE error RESULT_VARIABLE code TIMEOUT 100)

@@ -1,9 +1,9 @@
-/* Blocks of own sizes. */
+/* Tests operations on blocks whose sizes differ. */
 #include "check.h"
 
 #include <string.h>
 
-/* Rank i has i elements, in the root's data in the order of ranks turned round, or one behind the other. */
+/* Rank i has i elements. In the root's data, the blocks stand either in reverse order of ranks or one behind the other in rank order. */
 void blocks_of_own_sizes(const rollcall_communicator* world, int rank, int size) {
     const size_t ranks = (size_t)size, elements = ranks * (ranks - 1) / 2;
     uint64_t *const counts = calloc(ranks, sizeof *counts), *const offsets = calloc(ranks, sizeof *offsets);

@@ -1,4 +1,4 @@
-/* Ranks that a C program starts itself: by a unique id, and by an allgather of its own. */
+/* A C program starts its ranks itself, by a unique id and by an allgather of its own. Tests that they form a job. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static int fail(const char* what) {
     return 1;
 }
 
-/* Sends to the parent, which answers with what all have sent. */
+/* Sends this rank's bytes to the parent, which answers with the bytes of all ranks. */
 static int allgather(void* context, const void* mine, size_t bytes, void* all) {
     const int socket = *(const int*)context;
     if (write(socket, mine, bytes) != (ssize_t)bytes) return 1;
@@ -53,7 +53,7 @@ static int serve(int by_id, const int* sockets) {
             if (write(sockets[rank], id.bytes, sizeof id.bytes) != sizeof id.bytes) return fail("write");
         return 0;
     }
-    /* As many bytes as come from each: the library says how many. */
+    /* The library says how many bytes each rank contributes. The parent expects the same number from each. */
     char all[RANKS * 512];
     ssize_t bytes = recv(sockets[0], all, 512, 0);
     for (int rank = 1; rank < RANKS; ++rank)
@@ -100,6 +100,6 @@ int main(void) {
         rollcall_init_by_allgather(&job, 0, 1, failing, NULL) != ROLLCALL_BOOTSTRAP || !strstr(rollcall_last_error(), "failed with 7") ||
         job)
         return fail("wrong arguments");
-    /* The one without a thread in this process first. */
+    /* The variant that starts no thread in this process goes first. */
     return run(0) || run(1);
 }

@@ -1,9 +1,9 @@
-/* Allgather and alltoall. */
+/* Tests allgather and alltoall. */
 #include "check.h"
 
 #include <string.h>
 
-/* Rank i has i + 1 elements in an allgather of own sizes; from rank s to rank r go s + r elements in an alltoall. */
+/* In the allgather, rank i contributes i + 1 elements. In the alltoall, rank s sends s + r elements to rank r. */
 void exchanges(const rollcall_communicator* world, int rank, int size) {
     const size_t ranks = (size_t)size, me = (size_t)rank, elements = ranks * (ranks + 1) / 2;
     rollcall_request* request = NULL;
@@ -52,7 +52,7 @@ void exchanges(const rollcall_communicator* world, int rank, int size) {
     int *const out = calloc(most, sizeof *out), *const in = calloc(most, sizeof *in);
     for (int form = 0; form < 3; ++form) {
         uint64_t end = elements * sizeof *data;
-        for (size_t i = 0; i < ranks; ++i) { /* in the order of ranks turned round */
+        for (size_t i = 0; i < ranks; ++i) { /* In reverse order of ranks. */
             counts[i] = (i + 1) * sizeof *data;
             offsets[i] = end -= counts[i];
             own[i] = 100 * rank + form;

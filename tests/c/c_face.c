@@ -1,4 +1,4 @@
-/* Every function of the C face, with any number of ranks. */
+/* Calls every function of the C interface, with any number of ranks. */
 #include "check.h"
 
 #include <poll.h>
@@ -20,13 +20,13 @@ static void point_to_point(const rollcall_communicator* world, int rank, int siz
     CHECK(request != NULL);
     OK(rollcall_wait(&request, ROLLCALL_FOREVER, NULL));
     CHECK(request == NULL);
-    OK(rollcall_wait(&request, 0, &bytes)); /* an empty request is done */
+    OK(rollcall_wait(&request, 0, &bytes)); /* An empty request counts as done. */
     CHECK(bytes == 0);
 
     if (rank == 0 && size > 1) OK(rollcall_send(world, &value, sizeof value, 1, 8, ROLLCALL_FOREVER));
     if (rank == 1) OK(rollcall_receive(world, &got, sizeof got, 0, 8, ROLLCALL_FOREVER, NULL));
 
-    /* Long messages both ways, waited for in turn and together. */
+    /* Long messages in both directions, waited for one by one and together. */
     unsigned char* out = malloc(kLong);
     unsigned char* in = calloc(kLong, 1);
     CHECK(out && in);
@@ -37,7 +37,7 @@ static void point_to_point(const rollcall_communicator* world, int rank, int siz
     size_t first = 1;
     OK(rollcall_wait_any(both, 3, ROLLCALL_FOREVER, &first));
     CHECK(first == 0 || first == 2);
-    CHECK(both[first] != NULL); /* it keeps its result */
+    CHECK(both[first] != NULL); /* The request keeps its result. */
     OK(rollcall_wait(&both[first], 0, &bytes));
     CHECK(first == 2 || bytes == kLong);
     OK(rollcall_wait_all(both, 3, ROLLCALL_FOREVER));
@@ -48,7 +48,7 @@ static void point_to_point(const rollcall_communicator* world, int rank, int siz
     OK(rollcall_start_receive(world, in, kLong, previous, 10, ROLLCALL_FOREVER, &both[0]));
     int done = 1;
     OK(rollcall_test(&both[0], &done, NULL));
-    CHECK(!done && both[0]); /* to oneself, too: nothing was sent yet */
+    CHECK(!done && both[0]); /* Also with one rank: nothing has been sent yet. */
     OK(rollcall_barrier(world, ROLLCALL_FOREVER));
     OK(rollcall_start_send(world, out, kLong, next, 10, ROLLCALL_FOREVER, &both[1]));
     while (both[0] || both[1]) {
@@ -56,7 +56,7 @@ static void point_to_point(const rollcall_communicator* world, int rank, int siz
         OK(rollcall_test(&both[1], &done, NULL));
     }
 
-    /* A deadline, and an abandoned receive. */
+    /* A receive reaches its deadline, and another is abandoned. */
     CHECK(rollcall_receive(world, in, 8, previous, 11, 1000000, NULL) == ROLLCALL_TIMEOUT);
     CHECK(strstr(rollcall_last_error(), "deadline"));
     CHECK(rollcall_start_receive(world, in, 8, previous, 11, -2, &both[0]) == ROLLCALL_INVALID_ARGUMENT && !both[0]);
@@ -76,7 +76,7 @@ static void point_to_point(const rollcall_communicator* world, int rank, int siz
     rollcall_request_free(both[0]);
     rollcall_request_free(NULL);
 
-    /* A message that is too long. */
+    /* A message that is longer than the receiver's buffer. */
     OK(rollcall_start_send(world, out, 16, next, 12, ROLLCALL_DEFAULT_TIMEOUT, &both[1]));
     OK(rollcall_next_size(world, previous, 12, ROLLCALL_FOREVER, &bytes));
     CHECK(bytes == 16);
@@ -303,7 +303,7 @@ int main(void) {
     OK(rollcall_time_at(job, before, &there));
     OK(rollcall_local_time_at(job, there, &back));
     CHECK(there == before && back == before);
-    CHECK(off == 0 && before > 0 && after >= before); /* all on one host */
+    CHECK(off == 0 && before > 0 && after >= before); /* All ranks are on one host. */
     CHECK(rollcall_synchronize_clocks(job, -1, NULL) == ROLLCALL_INVALID_ARGUMENT);
     CHECK(rollcall_time(job, NULL) == ROLLCALL_INVALID_ARGUMENT);
 
@@ -325,7 +325,7 @@ int main(void) {
     struct pollfd events = {rollcall_progress_descriptor(job), POLLIN, 0};
     CHECK(poll(&events, 1, 0) >= 0);
 
-    /* With a receive under way the end is refused, and the job is as it was. */
+    /* While a receive is under way, finalize is refused, and the job stays usable. */
     char never[8];
     rollcall_request* request = NULL;
     OK(rollcall_start_receive(world, never, sizeof never, rank, 999, ROLLCALL_DEFAULT_TIMEOUT, &request));

@@ -1,4 +1,4 @@
-/* Completion queues. */
+/* Tests completion queues. */
 #include "check.h"
 
 #include <string.h>
@@ -62,7 +62,7 @@ void completion_queues(const rollcall_communicator* world, int rank, int size) {
     rollcall_queue_free(queue);
     CHECK(rollcall_queue_create(NULL, &queue) == ROLLCALL_INVALID_ARGUMENT && queue == NULL);
 
-    /* What is under way in a queue that is freed is given up. */
+    /* Freeing a queue gives up the requests that are under way in it. */
     OK(rollcall_queue_create(world, &queue));
     OK(rollcall_start_receive(world, &got, sizeof got, rank, 78, ROLLCALL_DEFAULT_TIMEOUT, &request));
     OK(rollcall_queue_add(queue, &request, 0));

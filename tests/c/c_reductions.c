@@ -1,7 +1,7 @@
-/* The operations that combine. */
+/* Tests the operations that combine elements. */
 #include "check.h"
 
-/* Composes x -> a x + b, which does not commute, modulo what the context says. */
+/* Composes maps x -> a x + b, which does not commute, modulo the number in the context. */
 struct affine {
     uint64_t a, b;
 };
@@ -100,7 +100,7 @@ void reductions(const rollcall_communicator* world, int rank, int size) {
     rollcall_reduction composed = ROLLCALL_REDUCTION(ROLLCALL_FUNCTION, ROLLCALL_UINT8);
     struct affine own = {(uint64_t)rank + 2, (uint64_t)rank}, expected = {2, 0};
     composed.element_bytes = sizeof own;
-    CHECK(rollcall_allreduce(world, &own, &own, 1, &composed, NULL) == ROLLCALL_INVALID_ARGUMENT); /* no function */
+    CHECK(rollcall_allreduce(world, &own, &own, 1, &composed, NULL) == ROLLCALL_INVALID_ARGUMENT); /* No function is given. */
     composed.function = &compose;
     composed.context = &modulus;
     for (uint64_t i = 1; i < (uint64_t)size; ++i) {

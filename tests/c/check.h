@@ -1,4 +1,4 @@
-/* For the parts of the program that calls every function of the C face. */
+/* Shared by the source files of the program that calls every function of the C interface. */
 #ifndef ROLLCALL_TESTS_C_CHECK_H
 #define ROLLCALL_TESTS_C_CHECK_H
 

@@ -1,4 +1,4 @@
-// `rollcall bench --cluster`: ranks on emulated hosts, which are made for it, and go with it.
+// Tests `rollcall bench --cluster`: it makes emulated hosts, runs ranks on them, and removes the hosts when it ends.
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -30,7 +30,7 @@ class BenchCluster : public ClusterTest {
         for (std::string word; in >> word;) all.push_back(word);
         return all;
     }
-    /// Runs it to its end, after which nothing is left.
+    /// Runs the command to its end, and expects that nothing is left of the cluster afterwards.
     Result bench(const std::string& line) {
         Command command(words("bench " + line), {mark_});
         const std::string name = fmt::format("bench-{}", command.process());
@@ -79,7 +79,7 @@ TEST_F(BenchCluster, TheRateOfLinksIsNotExceeded) {
     const Result result = bench("pingpong --cluster 2 --rate 100mbit --bytes 1Mi --iterations 2 --rounds 1 --timeout 60s --format json");
     ASSERT_EQ(result.code, 0) << result.error;
     const double seconds = cells(result).at(0)["run_time"]["median"];
-    constexpr int kBurst = 1 << 17;  // what a link that was idle carries at once
+    constexpr int kBurst = 1 << 17;  // What an idle link carries at once.
     EXPECT_LT(((1 << 20) - kBurst) * 8e-6 / seconds, 1.05 * 100);
 }
 
@@ -96,7 +96,7 @@ TEST_F(BenchCluster, PeersRunOnTheSameHosts) {
     EXPECT_EQ(all.size(), there.find(',') == std::string::npos ? 2u : 3u);
     for (const Json& cell : all) {
         EXPECT_EQ(cell["ranks"], 3);
-        // Between hosts: a barrier through shared memory takes a few microseconds.
+        // The barrier must have crossed hosts: through shared memory it would take only a few microseconds.
         EXPECT_GT(cell["run_time"]["median"].get<double>(), 20e-6);
     }
 }

@@ -16,21 +16,22 @@ shopt -s nullglob
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 . "$here/cluster-common.sh"
 
-# Names from outside: cluster_... are set by cluster.sh.
+# Variables from outside: cluster.sh sets cluster_....
 state=$cluster_state
 read -r -a names <<<"$cluster_names"
 PATH=$PATH:/usr/sbin:/sbin
 
 fail() { echo "$1" >&2; exit 1; }
 
-# Who makes a cluster of this name meanwhile has not begun before the lock is given up, by the end of this process and its kin.
+# Another caller that makes a cluster of this name waits until the lock is released, that is, until this process and its children have
+# ended.
 remove_directory() {
     flock --timeout 30 "$cluster_lock"
     ! mountpoint -q "$state/new" || umount -n --lazy "$state/new"
     rm -rf -- "$state"
 }
 
-# What is made of several mounts is put together in $state/new.
+# A directory that consists of several mounts is assembled in $state/new.
 mount_system_files() {
     mount -n -t sysfs sysfs "$state/new" || fail 'sysfs cannot be mounted'
     if [[ -d /sys/fs/cgroup && -d $state/new/fs/cgroup ]]; then mount -n --rbind /sys/fs/cgroup "$state/new/fs/cgroup" || fail 'no control groups'; fi
@@ -46,13 +47,13 @@ configure_network() {
     for file in /proc/sys/net/ipv6/conf/{all,default}/disable_ipv6; do
         [[ ! -e $file ]] || echo 1 >"$file"
     done
-    # What sockets may hold is limited for all namespaces together; without these limits of each, connections of all to all run
-    # into that one, segments are dropped, and connections sleep for a minute.
+    # The kernel limits the memory of TCP sockets for all namespaces together. Without smaller limits for each socket, connections from all
+    # hosts to all hosts reach that limit. Then segments are dropped, and connections stall for a minute.
     echo '4096 16384 262144' >/proc/sys/net/ipv4/tcp_wmem
     echo '4096 131072 524288' >/proc/sys/net/ipv4/tcp_rmem
 }
 
-# Cubic does a little better on these links than BBR, and only a route can choose it inside a namespace.
+# On these links, Cubic does a little better than BBR. Inside a namespace only a route can select it.
 route() { # DEVICE ADDRESS
     local available congestion=
     read -r available </proc/sys/net/ipv4/tcp_available_congestion_control
@@ -74,7 +75,7 @@ write_files() {
         done
     } >"$state/etc/hosts"
     for index in head "${names[@]}"; do echo "$index" >"$state/etc/hostname.$index"; done
-    # Permanent: the table of neighbours is one for all namespaces, and too small for all to know all.
+    # The entries are permanent: all namespaces share one neighbour table, and it is too small for entries from every host to every host.
     for ((index = 0; index <= ${#names[@]}; ++index)); do
         address_of "$index"
         hardware_address_of "$index"
@@ -102,10 +103,10 @@ KbdInteractiveAuthentication no
 PermitRootLogin prohibit-password
 PrintMotd no
 END
-    # Bash that finds itself started by sshd would read the account's .bashrc, which may do anything.
+    # A bash that finds that sshd started it would read the account's .bashrc, which may do anything. SHLVL=1 prevents this.
     echo 'SetEnv SHLVL=1' >>"$directory/sshd_config"
     [[ $cluster_ssh == limited ]] || echo 'MaxStartups 10000' >>"$directory/sshd_config"
-    # The hosts share the processors of one machine, and the default exchange of keys takes them for 80 ms on either side.
+    # All hosts share the processors of one machine. The default key exchange would use them for 80 ms on each side.
     cat >"$state/ssh_config" <<END
 Host *
     User $user
@@ -124,7 +125,7 @@ END
         address_of $((index + 1))
         printf 'Host %s\n    HostName %s\n' "${names[index]}" "$address"
     done >>"$state/ssh_config"
-    # Without PAM sshd takes a locked account for one that nobody may use.
+    # Without PAM, sshd takes a locked account for one that nobody may use.
     if grep -q "^$user:!" /etc/shadow 2>/dev/null; then
         (umask 077 && sed "s/^$user:!\+[^:]*:/$user:*:/" /etc/shadow >"$directory/shadow")
     fi
@@ -135,7 +136,7 @@ take_down() {
     trap '' TERM INT HUP QUIT USR1
     [[ -z ${life-} ]] || exec {life}>&-
     for helper in "${helpers[@]}"; do kill "$helper" 2>/dev/null; done
-    # The switch does nothing that takes long, unless it is stopped.
+    # The switch has nothing to do that takes long, so it answers unless it is stopped.
     if [[ -n $switch ]] && ! wait_for_switch; then
         kill -KILL "$switch"
         forced=true
@@ -168,13 +169,14 @@ watch() {
     trap 'exit 130' INT
     trap 'exit 131' QUIT
     trap 'exit 143' TERM
-    trap : PIPE # who waits for the cluster has gone
+    trap : PIPE # The process that waits for the cluster may have gone.
     readlink /proc/self/ns/pid >"$state/namespace"
     write_process "$state/watch" $$
     own_start=$started
     : >"$state/log"
     mkfifo "$state/life" "$state/answer"
-    # Opened both ways before the fork, none waits for the other to open it: this process may be killed in between.
+    # Both are opened for reading and writing before the fork. So neither process waits for the other to open them: this process may be
+    # killed in between.
     exec {life}<>"$state/life" {both}<>"$state/answer"
     unshare --pid --fork --kill-child "$BASH" "$here/cluster-build.sh" switch \
         <"$state/life" >"$state/answer" 2>>"$state/log" {life}>&- {both}>&- &
@@ -194,10 +196,10 @@ watch() {
     [[ -z $cluster_owner ]] || help until_end_of "$cluster_owner"
     exec </dev/null
     wait "$switch"
-    exit 137 # somebody has killed it
+    exit 137 # Somebody has killed it.
 }
 
-# A process that waits for something, and then asks the watch to end; it ends with the watch.
+# A helper process waits for an event and then asks the watch to end. It ends with the watch.
 help() {
     setpriv --pdeathsig KILL "$BASH" "$here/cluster-build.sh" helper $$ "$own_start" "$@" <&0 {life}>&- {cluster_lock}<&- &
     helpers+=($!)
@@ -223,15 +225,15 @@ until_end_of() {
 
 # --------------------------------------------------------------------------------------------------------------- switch
 
-# It shares the namespaces of the watch, but for that of processes.
+# The switch shares the namespaces of the watch, except the process namespace.
 switch() {
     local index line number go ready words address hardware_address
     number=${#names[@]}
-    read -r process _ </proc/self/stat # as the caller's process namespace has it: that is what /proc shows here
+    read -r process _ </proc/self/stat # Its number in the caller's process namespace, which is what /proc shows here.
     write_process "$state/switch" "$process"
-    flock --unlock "$cluster_lock" # both who hold the cluster are to be found now
+    flock --unlock "$cluster_lock" # From here on, both processes that hold the cluster can be found.
     trap wait_for_watch EXIT
-    trap : PIPE # an answer that nobody reads any more
+    trap : PIPE # The reader of the answer may have gone.
     read -r line && [[ $line == begin ]] || exit 1
     configure_network
     address_of 0
@@ -265,7 +267,7 @@ switch() {
         done | tc -batch - || fail 'the rate of the links cannot be limited'
     for ((index = 1; index <= number; ++index)); do echo; done >&$go
     collect "$number"
-    # A port forwards some moments after its link has come up.
+    # A port forwards only some moments after its link has come up.
     for ((index = 0; index < number; ++index)); do
         until_true 30 port_forwards "v$index" || fail "the link of ${names[index]} does not come up"
     done
@@ -273,7 +275,7 @@ switch() {
     echo ready
 }
 
-# If the cluster could not be made, the watch first reads why; a line that does not say `ready` tells it so.
+# If the cluster could not be made, the watch first reads the reason. A line other than `ready` tells the watch so.
 wait_for_watch() {
     echo 2>/dev/null
     exec >/dev/null
@@ -281,7 +283,7 @@ wait_for_watch() {
     remove_directory
 }
 
-# One line of each host.
+# Reads one line from each host.
 collect() {
     local index line
     for ((index = 0; index < $1; ++index)); do
@@ -315,7 +317,7 @@ host() {
     write_process "$state/hosts/$host" "$process"
     mount_system_files "$host"
     if [[ -e $state/ssh/shadow ]]; then mount -n --bind "$state/ssh/shadow" /etc/shadow || fail '/etc/shadow cannot be mounted'; fi
-    # A /run of its own, in which the directory of the cluster is still to be found.
+    # The host gets a /run of its own. The cluster's directory stays visible in it.
     mount -n -t tmpfs -o mode=755 tmpfs "$run" && mkdir "$run/${state#/run/}" "$run/lock" "$run/sshd" &&
         mount -n --bind "$state" "$run/${state#/run/}" && mount -n --move "$run" /run || fail '/run cannot be mounted'
     mount -n -t proc proc /proc || fail '/proc cannot be mounted'
@@ -338,7 +340,7 @@ host() {
     fi
     echo ok
     trap - EXIT
-    # Who ignores SIGCHLD need not reap what the kernel gives the first process of a namespace.
+    # A process that ignores SIGCHLD need not reap the orphans that the kernel gives to the first process of a namespace.
     trap '' CHLD
     exec -a "rollcall-cluster $host" sleep infinity </dev/null >/dev/null 2>&1
 }

@@ -50,8 +50,8 @@ needs() { # a command and its arguments
     (($2 == $3)) || refuse "$1 takes $3 arguments, not $2; see --help"
 }
 
-# Of processes in another process namespace nothing is to be seen, so they would be taken for dead: on a host of the cluster, where
-# its directory is to be found, or in a container that shares it.
+# A host of the cluster, or a container that shares the cluster's directory, sees that directory but not the processes of another process
+# namespace. It would take these processes for dead.
 is_up() {
     local made_in
     read_process "$state/watch" && is_alive && return
@@ -67,7 +67,7 @@ require_cluster() {
     fail_with 1 "there is no cluster '$name'; make it with: $0 --name $name up N"
 }
 
-# Sets process to the first process of a host.
+# Sets `process` to the first process of a host.
 find_host() {
     require_cluster
     if [[ $1 == head ]]; then return; fi
@@ -76,7 +76,7 @@ find_host() {
     fail_with 255 "the host '$1' of the cluster '$name' has crashed"
 }
 
-# Sets port to the switch's end of a host's link.
+# Sets `port` to the switch's end of a host's link.
 find_port() {
     require_cluster
     [[ $1 != head ]] || fail_with 1 'the host head is the switch itself: it has no link of its own'
@@ -84,7 +84,7 @@ find_port() {
     port=v$((${port%%:*} - 1))
 }
 
-# With the host's mounts: programs write to /run. What they run is where need_tools looks for it.
+# Runs a command with the host's mounts, because programs write to /run. The programs are looked for where need_tools looks.
 at_host() { PATH=$PATH:/usr/sbin:/sbin nsenter --target "$process" --net --mount -- "$@"; }
 
 at_switch() {
@@ -113,7 +113,7 @@ up() {
         IFS=, read -r -a names <<<"$hosts"
         ((${#names[@]} >= 1 && ${#names[@]} <= most_hosts)) || refuse "up: say how many hosts, 1 to $most_hosts, or their names"
         for index in "${names[@]}"; do
-            # Programs take what begins with a digit for an address.
+            # Many programs take a name that begins with a digit for an address.
             [[ $index =~ ^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$ && $index != head && $index != localhost ]] ||
                 refuse "up: '$index' is no name for a host here; allowed: a lower-case letter, then letters, digits, -; not head, localhost"
         done
@@ -131,13 +131,13 @@ up() {
     if $until_eof; then exec "${watch[@]}"; fi
     local answer=''
     answer=$(setsid "${watch[@]}" </dev/null &)
-    [[ -n $answer ]] || exit 1 # it has said why
+    [[ -n $answer ]] || exit 1 # The answer has said why.
     echo "$answer"
 }
 
-# Removes what is left when the watching process and the switch's were both killed at the same moment. False when the cluster is up;
-# otherwise nobody else makes one of this name until the lock is given up. It is that of the directory in which all clusters have
-# theirs, so that no file of its own is left behind.
+# Removes what is left when the watch and the switch were killed at the same moment. Returns false when the cluster is up. Otherwise nobody
+# else can make a cluster of this name until the lock is released. The lock is that of the directory which holds the directories of all
+# clusters, so that no lock file is left behind.
 make_room() {
     local attempt
     exec {lock}</run
@@ -145,7 +145,7 @@ make_room() {
         flock --timeout 60 "$lock" || fail_with 1 'another process has locked the directory /run for a minute; see: lslocks'
         ! is_up || return 1
         read_process "$state/switch" && is_alive || break
-        # Without its watch it ends by itself, unless it is stopped, and removes the directory, for which it needs the lock.
+        # Without its watch, the switch ends by itself unless it is stopped, and removes the directory. It needs the lock for that.
         ((attempt < 250)) || kill -KILL "$process"
         flock --unlock "$lock"
         sleep 0.02
@@ -166,11 +166,11 @@ down() {
             echo "cluster.sh: the process that watches the cluster '$name' did not end within 15 s and was killed" >&2
         fi
     fi
-    make_room || true # it is up again, made by somebody else
+    make_room || true # Somebody else has made it again.
 }
 
-# Runs a command in all namespaces of a host. nsenter stays as its parent and does not pass signals on, so this shell does. In a
-# session of its own the command gets a terminal's signals once, from here.
+# Runs a command in all namespaces of a host. nsenter stays as the command's parent and does not pass signals on, so this shell does. The
+# command has a session of its own, so that it gets a terminal's signals once: from here.
 run_on() {
     local directory=$PWD child='' code interrupted signal
     [[ -e /proc/self/fd/0 ]] || exec </dev/null
@@ -185,18 +185,18 @@ run_on() {
         # shellcheck disable=SC2064 # the signal of now
         trap "pass_on $signal" "$signal"
     done
-    # Shells let what they start in the background ignore these two.
+    # A shell makes its background processes ignore these two signals.
     setsid env --default-signal=INT,QUIT "${enter[@]}" --pid -- "$@" <&0 &
     child=$!
     while :; do
         interrupted=false
-        { wait "$child"; } 2>/dev/null # the shell would tell of a signal there
+        { wait "$child"; } 2>/dev/null # Otherwise the shell would report a signal here.
         code=$?
         $interrupted || exit "$code"
     done
 }
 
-# Of nsenter's process the command is the only child.
+# The command is the only child of nsenter.
 pass_on() {
     local attempt target
     interrupted=true
@@ -212,7 +212,8 @@ pass_on() {
     done
 }
 
-# On arrival at the host: what is dropped where it is sent is known to its sender, who then sends it again at once.
+# Drops packets when they arrive at the host. If a packet were dropped where it is sent, its sender would know and would send it again at
+# once.
 lose() { # HOST PERCENT
     local percent=${2%.*} probability device=eth0
     [[ $1 != head ]] || device=br0
@@ -270,7 +271,7 @@ case $command in
         needs crash $# 1
         find_port "$1"
         find_host "$1"
-        # First the link: a host without power does not say good-bye.
+        # The link goes down first: a host that loses its power does not close its connections.
         at_switch ip link set "$port" down
         find_host "$1"
         kill -KILL "$process"

@@ -15,19 +15,19 @@ rollcall=$(readlink -f "$1")
 shift
 launchers=("${@:-rollcall}")
 (($#)) || launchers=(rollcall hydra mpirun srun)
-patience=30 # s; who has not ended by then hangs, or does not care
+patience=30 # Seconds. A launcher that has not ended by then hangs, or does not react.
 name=compare-$$
 directory=$(mktemp -d)
 slurm="" slurm_input=""
 
-# The numbers are what these processes are known by.
+# The processes are found again by these numbers in their command lines.
 rank_sleep=86400.$$1 grandchild_sleep=86400.$$2
 printf '%s\n' '#!/bin/sh' "setsid sleep $grandchild_sleep & exec sleep $rank_sleep" >"$directory/rank"
 printf '%s\n' '#!/bin/sh' "setsid sleep $grandchild_sleep &" "trap 'kill \$!; exit 7' USR1" "sleep $rank_sleep & wait" >"$directory/failing"
 printf '%s\n' '#!/bin/sh' "exec /usr/bin/ssh -F /run/rollcall-cluster-$name/ssh_config \"\$@\"" >"$directory/ssh"
 chmod 755 "$directory" "$directory"/*
 
-ids_of() { pgrep -f -x "$1"; } # of processes with just this command line
+ids_of() { pgrep -f -x "$1"; } # Processes with exactly this command line.
 ranks() { ids_of "sleep $rank_sleep"; }
 grandchildren() { ids_of "sleep $grandchild_sleep"; }
 
@@ -59,7 +59,7 @@ start_slurm() {
     exit 1
 }
 
-# The words that start 6 times a program on 3 hosts.
+# Sets the words that start a program 6 times on 3 hosts.
 words_of() { # LAUNCHER PROGRAM
     local on_head=(env "PATH=$directory:$PATH")
     case $1 in
@@ -76,7 +76,7 @@ words_of() { # LAUNCHER PROGRAM
     fi
 }
 
-# Processes below one of those of a list, by their command line.
+# Prints the descendants of the listed processes whose command line matches.
 below() { # PATTERN ID...
     local pattern=$1 id
     shift
@@ -87,7 +87,7 @@ below() { # PATTERN ID...
     done
 }
 
-# The outermost process above another one whose command line is like this.
+# Prints the outermost ancestor of a process whose command line matches.
 above() { # PATTERN ID
     local id=$2 found=
     while id=$(ps -o ppid= -p "$id" | tr -d ' ') && [[ $id ]] && ((id > 1)); do
@@ -96,7 +96,7 @@ above() { # PATTERN ID
     echo "$found"
 }
 
-# The rank that is to be hit: on node1, not where the launcher's own ranks might be.
+# Chooses the rank to hit. It is on node1, which is not the launcher's own host.
 victim_rank() {
     local id
     for id in $(ranks); do
@@ -106,10 +106,10 @@ victim_rank() {
 
 run_cell() { # LAUNCHER EVENT
     local launcher=$1 event=$2 program=$directory/rank launched starter rank daemon begin code=- took words i id
-    exec {errors}>&2 2>/dev/null # processes go while they are looked at, and bash says so
+    exec {errors}>&2 2>/dev/null # Processes may go while they are looked at, and bash reports that.
     [[ $event == 'a rank exits 7' ]] && program=$directory/failing
     words_of "$launcher" "$program"
-    # In the background a shell ignores SIGINT.
+    # A shell makes its background processes ignore SIGINT.
     env --default-signal=INT,QUIT "${words[@]}" </dev/null >"$directory/log" 2>&1 &
     launched=$!
     for ((i = 0; i < 300; ++i)); do
@@ -152,7 +152,7 @@ run_cell() { # LAUNCHER EVENT
     fi
     sleep 2
     echo "| $event | $launcher | $code | $(ranks | wc -l) | $(grandchildren | wc -l) |"
-    # Everything goes, whatever the launcher has left.
+    # Removes everything that the launcher has left.
     [[ $event == 'a link goes down' ]] && "$here/cluster.sh" --name "$name" heal node1
     for id in $(below . "$launched") $daemon; do kill -CONT "$id" 2>/dev/null; kill -KILL "$id" 2>/dev/null; done
     wait "$launched" 2>/dev/null

@@ -1,4 +1,5 @@
-// The link between two hosts goes down for data alone: the launcher still reaches both. Ranks that wait for each other are told.
+// The link between two hosts fails for data only: the launcher still reaches both hosts. Tests that ranks which wait for each other are
+// told of it.
 #include <fmt/format.h>
 
 #include "tests/cluster/harness.hpp"
@@ -8,7 +9,7 @@ namespace {
 
 class DataLink : public ClusterTest {
   protected:
-    /// A rank on each of two hosts, started from the head. Nothing else is sent between the two.
+    /// Starts one rank on each of two hosts, from the head. Nothing else is sent between the two hosts.
     static Words job(const Cluster& cluster, const std::string& silence, const std::string& scenario) {
         return cluster.words({"exec", "head", ROLLCALL_COMMAND, "run", "--hosts", "node[0-1]", "--agent",
                               fmt::format("ssh -F {}/ssh_config", cluster.state()), "--timeout", "40s", "--env",
@@ -39,7 +40,7 @@ TEST_F(DataLink, ThatGoesDownIsToldToWhoWaitsForIt) {
     }
 }
 
-// Its host answers for it.
+// A stopped rank does not answer, but its host answers for it. So the link is not blamed.
 TEST_F(DataLink, IsNotBlamedForARankThatIsStopped) {
     const Cluster cluster("2", {"--ssh"});
     expect_success(run(job(cluster, "1s", "waits_for_a_stopped_rank:6000")));

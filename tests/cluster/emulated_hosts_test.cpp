@@ -1,4 +1,4 @@
-// The cluster itself: what its hosts share and what not, how they are reached, and that nothing of it remains.
+// Tests the cluster itself: what its hosts share and what they do not share, how commands reach them, and that nothing remains of it.
 #include "tests/cluster/harness.hpp"
 #include "tests/cluster/sockets.hpp"
 
@@ -36,7 +36,7 @@ using std::chrono::seconds;
 
 using Scripts = std::map<std::string, std::string>;
 
-/// Programs that stand before those of the system, as long as this object lives.
+/// While this object lives, these programs come before those of the system in PATH.
 class Tools {
   public:
     explicit Tools(const Scripts& scripts)
@@ -52,7 +52,7 @@ class Tools {
     Tools& operator=(const Tools&) = delete;
 
     std::string file(const char* name) const { return directory_ / name; }
-    /// An entry of an environment.
+    /// An environment entry that puts these programs first.
     std::string path() const { return fmt::format("PATH={}:{}", directory_.string(), std::getenv("PATH")); }
 
   private:
@@ -64,7 +64,7 @@ TEST_F(ClusterTest, IsMadeAndLeavesNothing) {
     EXPECT_EQ(cluster.call({"hosts"}).out, "node0\nnode1\nnode2\nnode3\nnode4\n");
     EXPECT_EQ(cluster.call({"address", "head"}).out, "10.77.0.1\n");
     EXPECT_EQ(cluster.call({"address", "node4"}).out, "10.77.0.6\n");
-    // What daemons leave behind on a host goes with it.
+    // A daemon that a command leaves behind on a host ends with the cluster.
     EXPECT_EQ(cluster.exec("node1", {"sh", "-c", "setsid sleep 1000 >/dev/null 2>&1 </dev/null & echo >/dev/shm/left"}).code, 0);
     const Result processes = cluster.exec("node1", {"ps", "-e", "-o", "args="});
     EXPECT_NE(processes.out.find("sleep 1000"), std::string::npos) << processes.out;
@@ -192,7 +192,7 @@ TEST_F(ClusterTest, SecureShellReachesEachHostFromEach) {
     EXPECT_EQ(listening.out.find("0.0.0.0:22"), std::string::npos) << listening.out;
 }
 
-/// How many of some connections without a login sshd takes.
+/// Counts how many of these connections sshd accepts before a login.
 int accepted_by_sshd(const Cluster& cluster) {
     std::vector<Socket> sockets;
     for (int i = 0; i < 40; ++i) {
@@ -210,7 +210,8 @@ TEST_F(ClusterTest, SecureShellDropsConnectionsOnlyWhereAskedTo) {
         Cluster cluster("1", {"--ssh"});
         EXPECT_EQ(accepted_by_sshd(cluster), 40);
     }
-    // By default it drops 30 % of those beyond ten, and more the more there are: 40 of 40 come through once in ten millions.
+    // By default sshd drops 30 % of the connections beyond ten, and a larger share when there are more. All of 40 connections come through
+    // once in ten million times.
     Cluster cluster("1", {"--ssh-default-limits"});
     EXPECT_LT(accepted_by_sshd(cluster), 40);
 }
@@ -250,7 +251,7 @@ TEST_F(ClusterTest, NothingRemainsWhenItIsKilledWhileItIsMade) {
         SCOPED_TRACE(round);
         const std::string name = fmt::format("test-{}-killed-{}", ::getpid(), round), mark = "ROLLCALL_CLUSTER_TEST=" + name;
         Command holder({ROLLCALL_CLUSTER_SCRIPT, "--name", name, "up", "4", "--ssh", "--until-eof"}, {mark});
-        // Before there are two that hold it, a directory remains; see StaysWithoutItsMakerUntilItIsTakenDown.
+        // The directory remains if its maker is killed before two processes hold it. See StaysWithoutItsMakerUntilItIsTakenDown.
         ASSERT_TRUE(eventually([&] { return std::filesystem::exists("/run/rollcall-cluster-" + name + "/switch"); }));
         std::this_thread::sleep_for(milliseconds(random() % 500));
         holder.signal(SIGKILL);
@@ -273,7 +274,7 @@ TEST_F(ClusterTest, NothingRemainsWhenItsWatchIsKilledAsTheSwitchIsBorn) {
         if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK || event == PTRACE_EVENT_CLONE) {
             unsigned long child = 0;
             ::ptrace(PTRACE_GETEVENTMSG, watch, nullptr, &child);
-            // What it starts once these two are there is the switch, which has not run until here.
+            // The process that is started once these two exist is the switch. It has not run until now.
             killed = std::filesystem::exists("/run/rollcall-cluster-" + name + "/answer");
             if (killed) holder.signal(SIGKILL);
             ASSERT_EQ(::waitpid(static_cast<pid_t>(child), &status, __WALL), static_cast<pid_t>(child));
@@ -298,7 +299,8 @@ TEST_F(ClusterTest, AHostDoesNotTakeItsClusterForDead) {
 
 TEST_F(ClusterTest, OfTwoMakersOfOneNameTheSecondIsRefused) {
     const std::string name = fmt::format("test-{}-twice", ::getpid()), state = "/run/rollcall-cluster-" + name;
-    // The second comes when the first has made the directory and nothing in it, which lasts until the second has ended or waits.
+    // The second caller comes when the first has made the directory but has put nothing into it. This state lasts until the second has
+    // ended or waits.
     const Tools tools(Scripts{{"mkdir", fmt::format(R"sh(command -p mkdir "$@" || exit
 [[ "$*" == '-m 700 {0}' && -z $second ]] || exit 0
 export second=1
@@ -338,7 +340,7 @@ TEST_F(ClusterTest, StaysWithoutItsMakerUntilItIsTakenDown) {
     EXPECT_FALSE(std::filesystem::exists("/run/rollcall-cluster-" + name));
     EXPECT_EQ(call({"exec", "node1", "true"}).code, 1);
 
-    // What a killed cluster left, if both of its holders went at once, is in nobody's way.
+    // If both processes that hold a cluster are killed at once, its directory stays. It must not prevent a new cluster.
     std::filesystem::create_directory("/run/rollcall-cluster-" + name);
     EXPECT_EQ(call({"up", "1"}).code, 0);
     EXPECT_EQ(call({"down"}).code, 0);
@@ -347,7 +349,7 @@ TEST_F(ClusterTest, StaysWithoutItsMakerUntilItIsTakenDown) {
 TEST_F(ClusterTest, AHalfMadeClusterGoesAndSaysWhy) {
     const std::string name = fmt::format("test-{}-half", ::getpid());
     const std::string fails = "echo 'none of it today' >&2; exit 1\n";
-    // The first that calls unshare makes the watch, the second the switch.
+    // The first call of unshare makes the watch, the second makes the switch.
     const std::string fails_second = "[[ $1 == --pid ]] || exec \"$(command -pv unshare)\" \"$@\"\n" + fails;
     for (const Scripts& scripts : {Scripts{{"tc", fails}}, Scripts{{"unshare", fails_second}}}) {
         SCOPED_TRACE(scripts.begin()->first);

@@ -1,4 +1,4 @@
-// What the links of a cluster do: their rate, a partition, a loss, and the silence of a host that has crashed.
+// Tests the links of a cluster: their rate, a partition, a loss, and the silence of a host that has crashed.
 #include <cerrno>
 #include <csignal>
 #include <thread>
@@ -21,8 +21,8 @@ using std::chrono::seconds;
 
 class ClusterLinks : public ClusterTest {};
 
-/// Megabits per second that bytes take over a link, but for the burst that it carries at once when it was idle. Whatever else this
-/// machine does, it is not more than the link's rate.
+/// Returns the rate at which bytes cross a link, in megabits per second, without the burst that an idle link carries at once. Load on this
+/// machine can make the result smaller, but never greater than the rate of the link.
 double measure_rate(const Cluster& cluster, const std::string& from, const std::string& to, std::size_t bytes) {
     constexpr std::size_t kBurst = 131072;
     const Pair pair = connect(cluster, from, to);
@@ -48,7 +48,7 @@ double measure_rate(const Cluster& cluster, const std::string& from, const std::
     return static_cast<double>(bytes - kBurst) * 8e-6 / took.count();
 }
 
-/// What limits a link at its two ends: the host's, and the switch's.
+/// Returns the limits of a link at its two ends: at the host and at the switch.
 std::vector<std::string> limits(const Cluster& cluster, int number) {
     std::vector<std::string> found;
     for (const auto& [host, device] :
@@ -60,7 +60,7 @@ std::vector<std::string> limits(const Cluster& cluster, int number) {
 TEST_F(ClusterLinks, LinksHaveTheirRateBothWays) {
     constexpr std::size_t kBytes = 3'000'000;
     Cluster cluster("2", {"--rate", "none"});
-    // As where the programs of root are in nobody's path.
+    // Uses a PATH without the directories of root's programs.
     const Result limited = run(cluster.words({"rate", "node1", "40mbit"}), {}, {"PATH=/usr/bin:/bin"});
     ASSERT_EQ(limited.code, 0) << limited.error;
     for (const std::string& limit : limits(cluster, 1)) EXPECT_NE(limit.find(" rate 40Mbit "), std::string::npos) << limit;
@@ -127,7 +127,7 @@ TEST_F(ClusterLinks, LossLosesWhatArrives) {
     };
     EXPECT_EQ(arrive("node1"), 0);
     ASSERT_EQ(cluster.call({"loss", "node1", "12.5"}).code, 0);
-    // 12 standard deviations on either side. The buffer of a socket holds fewer than are sent.
+    // The bounds are 12 standard deviations on either side. More is sent than the buffer of a socket holds.
     const int some = arrive("node1");
     EXPECT_GT(some, 100);
     EXPECT_LT(some, 999);

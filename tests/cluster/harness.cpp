@@ -34,7 +34,7 @@ std::string namespace_of(pid_t process, const char* kind) {
     return length > 0 ? std::string(text, static_cast<std::size_t>(length)) : std::string();
 }
 
-/// What this process sees outside of the clusters: links, mounts, and names where tools leave some.
+/// Returns what this process sees outside of the clusters: links, mounts, and file names in places where tools leave files.
 std::set<std::string> surroundings() {
     std::set<std::string> found;
     struct if_nameindex* const links = ::if_nameindex();
@@ -56,7 +56,7 @@ std::string find_reason() {
                                         std::pair("ssh", "openssh-client"), std::pair("nsenter", "util-linux")})
         if (run({"sh", "-c", fmt::format("PATH=$PATH:/usr/sbin:/sbin command -v {}", tool)}).code != 0)
             return fmt::format("the program {} is missing (package {})", tool, package);
-    // In namespaces of its own, this process sees what a cluster leaves, and only that.
+    // In namespaces of its own, this process sees exactly what a cluster leaves behind.
     if (::unshare(CLONE_NEWNET | CLONE_NEWNS) != 0 || ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
         return fmt::format("namespaces cannot be made here: {}", std::strerror(errno));
     for (const char* words : {"ip link add probe type veth peer name other", "ip link add switch type bridge",
@@ -212,7 +212,7 @@ Cluster::Cluster(const std::string& hosts, const Words& options) {
 Cluster::~Cluster() {
     down();
     expect_gone(name_, mark_, namespaces_);
-    // Other programs of this machine may write to /run meanwhile, but nothing by this name.
+    // Other programs of this machine may write to /run meanwhile, but they do not use this name.
     for (const std::string& entry : surroundings()) {
         if (entry.starts_with("file ") && entry.find(name_) == std::string::npos) continue;
         EXPECT_TRUE(before_.contains(entry)) << entry << " is left";

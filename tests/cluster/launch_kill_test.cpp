@@ -1,6 +1,6 @@
-// The kill matrix over real ssh and hosts that are apart: whatever of a job is killed, told to end, stopped or cut off, nothing is
-// left of it on any host, and the exit code is that of the first failure. Three hosts, two ranks on each, every rank with a
-// grandchild in a session of its own and a file in /dev/shm. Prints what it saw and how long that took.
+// The kill matrix over real ssh and separate hosts. Any part of a job is killed, told to end, stopped or cut off. Tests that nothing of the
+// job is left on any host, and that the exit code is that of the first failure. There are three hosts with two ranks each. Every rank has a
+// grandchild in a session of its own and a file in /dev/shm. The test prints what it saw and how long that took.
 #include "tests/cluster/harness.hpp"
 
 #include <algorithm>
@@ -22,11 +22,11 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// No cell waits longer for anything; only a failing one waits that long.
+/// The longest wait of a cell. Only a failing cell waits that long.
 constexpr auto kLimit = seconds(30);
 constexpr int kAtOnce = 4;
 constexpr int kRanks = 6;
-constexpr int kVictimRank = 3;  // on the second host, which in a tree of width 1 has the third below it
+constexpr int kVictimRank = 3;  // On the second host. In a tree of width 1, the third host is below it.
 
 enum class Victim { command, command_guard, agent, agent_guard, ssh, rank, host, link };
 const char* const kVictimNames[] = {"command", "command's guard", "agent", "agent's guard", "ssh", "rank", "host", "link"};
@@ -35,7 +35,7 @@ const char* name(Victim victim) { return kVictimNames[static_cast<int>(victim)];
 struct Cell {
     Victim victim;
     int signal;
-    /// The job's exit code; 0: the victim does not matter to the job, which goes on to its end.
+    /// The exit code of the job. 0: the victim does not matter to the job, which runs to its end.
     int code;
     const char* fanout = "";
 };
@@ -52,7 +52,7 @@ struct Process {
     std::string where;  ///< Its process namespace.
 };
 
-/// All that live, whatever namespace they are in.
+/// Returns all living processes, in whatever namespace they are.
 std::vector<Process> living() {
     std::vector<Process> all;
     for (const pid_t id : processes()) {
@@ -71,7 +71,7 @@ std::vector<Process> living() {
     return all;
 }
 
-/// What a process is called inside its own namespace.
+/// Returns the number of a process inside its own namespace.
 pid_t inner_id(pid_t process) {
     std::istringstream status(contents(fmt::format("/proc/{}/status", process)));
     for (std::string line; std::getline(status, line);)
@@ -79,7 +79,7 @@ pid_t inner_id(pid_t process) {
     return 0;
 }
 
-/// One job of the matrix, on three hosts that no other job is on meanwhile.
+/// One job of the matrix. It runs on three hosts that no other job uses meanwhile.
 class Job {
   public:
     Job(const Cluster& cluster, const Cell& cell, int place) : cluster_(cluster), cell_(cell) {
@@ -91,13 +91,13 @@ class Job {
             hosts_.push_back(fmt::format("{}{}", host, place));
             namespaces_.push_back(process_namespace(cluster.process_of(hosts_.back())));
         }
-        // Only silence is to be noticed by silence.
+        // A short silence limit is set only where silence is the way to notice the failure.
         const char* silence = cell.code == 125 ? "1s" : "20s";
         Words words = cluster.words({"exec", "head", ROLLCALL_COMMAND, "run", "--hosts", fmt::format("{}:2", fmt::join(hosts_, ":2,")),
                                      "--agent", fmt::format("ssh -F {}/ssh_config", cluster.state()), "--fanout", cell.fanout, "--grace",
                                      "200ms", "--silence", silence, ROLLCALL_LAUNCHER_PROBE, "orphan"});
-        // A job that ends well keeps what it leaves there. Of a file that appeared some moments before a guard is killed or
-        // stopped its front may not know yet.
+        // A job that ends well keeps its files. If an agent's guard is killed or stopped some moments after a file appeared, its front may
+        // not know of that file yet.
         has_files_ = cell.code != 0 && cell.victim != Victim::agent_guard && cell.victim != Victim::command_guard;
         if (has_files_)
             for (int rank = 0; rank < kRanks; ++rank) words.push_back(fmt::format("shm:/rollcall-launch-{}-{}@{}", id, rank, rank));
@@ -111,7 +111,7 @@ class Job {
     bool is_ready() { return command_->wait_for(" ready\n", kLimit, kRanks); }
 
     void strike() {
-        // Two processes of an agent on each host, and of each rank itself and its grandchild.
+        // On each host there are two processes of an agent, and two for each rank: the rank and its grandchild.
         EXPECT_GE(left().size(), 3u * 2 + kRanks * 2 + (has_files_ ? kRanks : 0)) << "what is looked for is there";
         const std::string& host = hosts_[1];
         if (cell_.victim == Victim::host || cell_.victim == Victim::link) {
@@ -140,7 +140,7 @@ class Job {
         if (cell_.victim == Victim::link) {
             EXPECT_EQ(cluster_.call({"heal", hosts_[1]}).code, 0);
         }
-        // A crashed host's connections to others are closed by nobody; sshd there may wait.
+        // Nobody closes the connections of a crashed host to the others, so an sshd there may still wait.
         if (cell_.victim != Victim::host) {
             EXPECT_TRUE(eventually([this] { return left(true).empty(); }, kLimit)) << what << ", left: " << fmt::format("{}", left(true));
         }
@@ -178,7 +178,8 @@ class Job {
         return -1;
     }
 
-    /// What is there of the job: processes on the three hosts besides the first one and sshd, processes of it elsewhere, and files.
+    /// Returns what is left of the job: processes on the three hosts besides the first process and sshd, processes of the job elsewhere,
+    /// and files.
     Words left(bool sessions = false) const {
         Words found;
         for (const Process& process : living()) {
@@ -214,7 +215,7 @@ class Job {
 
 class LaunchKill : public ClusterTest {
   protected:
-    /// Some at a time: most of their time they wait.
+    /// Runs some cells at a time, because they spend most of their time waiting.
     static void run_cells(const std::vector<Cell>& cells) {
         std::vector<Cell> all;
         for (Cell cell : cells)
@@ -240,12 +241,12 @@ class LaunchKill : public ClusterTest {
 constexpr int kGoesOn = 0;
 
 TEST_F(LaunchKill, SecureShells) {
-    // ssh has a code of its own for its end by SIGTERM.
+    // ssh has its own exit code for an end by SIGTERM.
     run_cells({{Victim::ssh, SIGKILL, 137}, {Victim::ssh, SIGTERM, 125}, {Victim::ssh, SIGSTOP, 125}});
 }
 
 TEST_F(LaunchKill, Agents) {
-    // A stopped agent is no failure as long as its guard goes on.
+    // A stopped agent is no failure as long as its guard runs.
     run_cells({{Victim::agent, SIGKILL, 137}, {Victim::agent, SIGTERM, 143}, {Victim::agent, SIGSTOP, kGoesOn}});
 }
 

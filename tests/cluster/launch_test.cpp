@@ -1,5 +1,5 @@
-// `rollcall run` over emulated hosts by real ssh: jobs of ranks that move data over limited links, sshd that drops connections, and
-// what is said when a host cannot be had.
+// Tests `rollcall run` over emulated hosts by real ssh: jobs whose ranks move data over limited links, an sshd that drops connections, and
+// the error messages when a host cannot be reached.
 #include "tests/cluster/harness.hpp"
 
 #include <sched.h>
@@ -26,7 +26,7 @@ class Launch : public ClusterTest {
         if (!files_.empty()) std::filesystem::remove_all(files_);
     }
 
-    /// `rollcall run` on a host of the cluster.
+    /// Starts `rollcall run` on a host of the cluster.
     static Result launch(const Cluster& cluster, const std::string& host, const Words& words) {
         Words all = {ROLLCALL_COMMAND, "run"};
         all.insert(all.end(), words.begin(), words.end());
@@ -52,7 +52,7 @@ TEST_F(Launch, AWordFromEachHost) {
     }
 }
 
-/// Without --agent the host on which it is started needs no ssh, and the others get it.
+/// Without --agent, the host on which the command is started needs no ssh. The other hosts are reached by ssh.
 TEST_F(Launch, SshIsTheDefault) {
     const Cluster cluster("3", {"--ssh"});
     const auto calls = files_ / "calls";
@@ -77,7 +77,7 @@ TEST_F(Launch, SshIsTheDefault) {
     EXPECT_TRUE(has(refused.error, "Could not resolve hostname nowhere"));
 }
 
-/// Bytes that a host's link has brought it.
+/// Returns the number of bytes that a host has received over its link.
 long long received(const Cluster& cluster, const std::string& host) {
     return std::atoll(cluster.exec(host, {"cat", "/sys/class/net/eth0/statistics/rx_bytes"}).out.c_str());
 }
@@ -98,7 +98,7 @@ TEST_F(Launch, RanksOfFourHostsMoveData) {
     }
 }
 
-/// Containers of one kernel have one set of cores, whatever their hosts are called.
+/// Containers of one kernel share one set of cores, whatever their host names are.
 TEST_F(Launch, HostsOfOneKernelShareItsCores) {
     const Cluster cluster("2", {"--ssh"});
     cpu_set_t usable;
@@ -116,7 +116,7 @@ TEST_F(Launch, HostsOfOneKernelShareItsCores) {
     }
 }
 
-/// A default sshd drops some of more than ten connections that come at a time: here 32 agents of one job.
+/// An sshd with default settings drops some of more than ten simultaneous connections. Here one job makes 32.
 TEST_F(Launch, DroppedConnectionsAreTriedAgain) {
     constexpr int kAgents = 32;
     const Cluster cluster("1", {"--ssh-default-limits"});
@@ -163,10 +163,10 @@ TEST_F(Launch, AHostThatCannotBeHadIsOneSentence) {
     refused("node[0-2]", shell(cluster), 124, "host node2 has not answered within 5s");
 }
 
-/// What is needed on each host is looked for there.
+/// Each host looks for the program itself.
 TEST_F(Launch, AProgramThatAHostDoesNotHaveIsOneSentence) {
     const Cluster cluster("3", {"--ssh"});
-    // /run is each host's own.
+    // Each host has a /run of its own.
     for (const char* host : {"node0", "node1"})
         ASSERT_EQ(cluster.exec(host, {"sh", "-c", "printf '#!/bin/sh\\necho started\\n' >/run/program; chmod +x /run/program"}).code, 0);
     for (const char* fanout : {"flat", "1"}) {

@@ -1,6 +1,6 @@
 /// \file
-/// Ranks on several hosts that find each other by themselves, as torchrun's variables or a shared directory tell them; and what
-/// they hear when a rank, a host or a link is gone.
+/// Ranks on several hosts find each other by themselves, by the variables of torchrun or by a shared directory. Tests this, and what the
+/// ranks are told when a rank, a host or a link is lost.
 #include "tests/cluster/harness.hpp"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ class RendezvousOfHosts : public ClusterTest {
 
     static std::string host_of(int rank) { return fmt::format("node{}", rank / kEach); }
 
-    /// Starts rank after rank, the last host first: rank 0 comes last.
+    /// Starts the ranks one after the other, the last host first, so that rank 0 comes last.
     void start(const Words& scenarios, const Words& place, const std::string& rank_variable) {
         ranks_.resize(kRanks);
         for (int rank = kRanks - 1; rank >= 0; --rank) {
@@ -64,7 +64,7 @@ class RendezvousOfHosts : public ClusterTest {
             EXPECT_NE(result.out.find(" done\n"), std::string::npos) << result.out;
         }
     }
-    /// All of these have said, in words that name `who`, that they were told; and end.
+    /// Expects that each of these ranks ends and reports an error whose text names `who`.
     void expect_told(const std::vector<int>& ranks, const std::string& who) {
         for (const int number : ranks) {
             const Result result = rank(number).finish();
@@ -98,7 +98,7 @@ TEST_F(RendezvousOfHosts, HearOfARankThatDies) {
     start_by_torchrun({"waits_for:4:kill"});
     wait_until_all_wait();
     EXPECT_EQ(rank(4).finish().code, 128 + 9);
-    // Where it was the leader of its host, its neighbour is lost as well.
+    // If the victim led its host, the other rank of that host is lost as well.
     expect_told({0, 1, 2, 3, 5}, "rank 4 on host node2");
 }
 

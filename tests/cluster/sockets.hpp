@@ -1,5 +1,5 @@
 /// \file
-/// TCP connections between emulated hosts, both ends of which are the test's own.
+/// TCP connections between emulated hosts. The test owns both ends.
 #pragma once
 
 #include <chrono>
@@ -32,23 +32,23 @@ class Socket {
     int descriptor_;
 };
 
-/// Whether one of these events of poll() comes within the limit.
+/// Returns whether one of these events of poll() comes within the limit.
 bool is_ready(const Socket& socket, short events, std::chrono::milliseconds limit);
 
 sockaddr_in address_of(const Cluster& cluster, const std::string& host, int port);
 
-/// A socket on a host that listens at some port.
+/// Opens a socket on a host that listens at some port, which is stored in `port`.
 Socket listener(const Cluster& cluster, const std::string& host, int& port);
 
-/// A connection from one host to a port of another one; without one after the limit its descriptor is -1.
+/// Connects one host to a port of another host. If there is no connection at the limit, the descriptor is -1.
 Socket connection(const Cluster& cluster, const std::string& from, const std::string& to, int port,
                   std::chrono::milliseconds limit = std::chrono::seconds(10));
 
-/// A connection; neither end blocks.
+/// The two ends of a connection. Neither end blocks.
 struct Pair {
     Socket here, there;
 };
-/// Expects that it can be made.
+/// Makes a connection, and expects that to succeed.
 Pair connect(const Cluster& cluster, const std::string& from, const std::string& to);
 
 }  // namespace rollcall::test

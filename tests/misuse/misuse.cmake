@@ -1,4 +1,4 @@
-# Compiles the two columns of misuse.cpp: COMPILER is the command, with its options; SOURCE the file.
+# Compiles the two columns of misuse.cpp. COMPILER is the compiler command with its options; SOURCE is the file.
 cmake_minimum_required(VERSION 3.25)
 
 function(compile result)

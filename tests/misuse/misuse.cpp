@@ -1,5 +1,5 @@
-// What must not compile, beside what is meant. misuse.cmake compiles the right column, which must work, and then the wrong one, where
-// each line must have an error, and no other. A case is one line.
+// Wrong uses that must not compile, each beside the right use. misuse.cmake compiles the column of right uses, which must succeed. Then it
+// compiles the column of wrong uses, where each line must have an error and no other line may have one. A case is one line.
 #include <array>
 #include <functional>
 #include <initializer_list>
@@ -80,7 +80,7 @@ using DoubleArray = std::array<double, 2>;
     CASE(world.gather(x, v, 0), world.gather(bytes, v.data(), 8, 0));
     CASE(world.start_gather(x, v, 0), world.start_gather(&x, v.data(), 8, 0));
     CASE(world.plan_gather(x, v, 0), world.plan_gather(&x, v.data(), 8, 0));
-    // What only refers to data elsewhere.
+    // Types that only refer to data elsewhere cannot be sent.
     CASE(world.send(*pointer, 1), world.send(pointer, 1));
     CASE(world.send(reference.get(), 1), world.send(reference, 1));
     CASE(world.broadcast(reference.get(), 0), world.broadcast(reference, 0));
@@ -92,7 +92,7 @@ using DoubleArray = std::array<double, 2>;
     CASE(world.receive<Sample>(1), world.receive<std::span<double>>(1));
     CASE(world.receive<Pair>(1), world.receive<Vector>(1));
     CASE(world.send(integers, 1), world.send(bits, 1));
-    // What is to be written is const.
+    // Data that the operation writes must not be const.
     CASE(world.broadcast(v, 0), world.broadcast(constant, 0));
     CASE(world.broadcast(x, 0), world.broadcast(fixed, 0));
     CASE(world.broadcast(text, 0), world.broadcast(view, 0));
@@ -101,7 +101,7 @@ using DoubleArray = std::array<double, 2>;
     CASE(world.scatter(v, x, 0), world.scatter(v, fixed, 0));
     CASE(world.gather(x, v, 0), world.gather(x, constant, 0));
     CASE(world.receive_resized(v, 1), world.receive_resized(doubles, 1));
-    // Results that nobody would see, and data that is gone before the operation has ended.
+    // Calls whose results nobody would see, and buffers that are destroyed before the operation has ended.
     CASE(world.receive(v, 1), world.receive(Vector(8), 1));
     CASE(world.broadcast(v, 0), world.broadcast(Vector(8), 0));
     CASE(world.send(Vector(8), 1), world.start_send(Vector(8), 1));
@@ -116,11 +116,11 @@ using DoubleArray = std::array<double, 2>;
     CASE(world.gather(1.0, v, 0), world.start_gather(1.0, v, 0));
     CASE(world.plan_gather(x, {}, 0, plan), world.plan_gather(1.0, v, 0, plan));
     CASE(world.gather(x, v, 0), world.gather(x, Vector(8), 0));
-    // Blocks of another kind than the data.
+    // Blocks whose element type differs from that of the data.
     CASE(world.scatter(integers, integers, 0), world.scatter(v, integers, 0));
     CASE(world.gather(x, v, 0), world.gather(x, integers, 0));
     CASE(world.gather(v, v, 0), world.gather(sample, v, 0));
-    // Blocks of own sizes.
+    // Wrong arguments for blocks whose sizes differ.
     CASE(world.scatter(v, sizes, v, 0), world.scatter(v, counts, v, 0));
     CASE(world.scatter(v, sizes, x, 0), world.scatter(v, x, sizes, 0));
     CASE(world.scatter(v, sizes, v, 0), world.scatter(v, sizes, integers, 0));
@@ -144,17 +144,17 @@ using DoubleArray = std::array<double, 2>;
     CASE(world.alltoall(Vector(8), v), world.start_alltoall(Vector(8), v));
     CASE(world.alltoall(v, sizes, v, sizes), world.alltoall(v, sizes, v));
     CASE(world.alltoall(bytes, sizes, bytes, sizes), world.alltoall(pointer, sizes, bytes, sizes));
-    // A request goes into one queue, and stays there.
+    // A request is moved into one queue and stays there.
     CASE(queue.add(std::move(request)), queue.add(request));
     CASE(queue.add(world.start_send(v, 1), &x), queue.add(world.start_send(v, 1), x, &x));
     CASE(rollcall::CompletionQueue(world), rollcall::CompletionQueue());
     CASE(rollcall::CompletionQueue(std::move(queue)), rollcall::CompletionQueue(queue));
-    // Bytes to a rank, or a rank and a tag?
+    // An ambiguous call: bytes to a rank, or a rank and a tag?
     CASE(world.send(std::span(array), 1, 7), world.send(array, 1, 7));
     CASE(world.receive(std::span(array), 1, 7), world.receive(array, 1, 7));
     CASE(world.create(ranks), world.create(0));
 
-    // Operators that are not defined for the elements, functions that may throw, results of other elements.
+    // Operators that are not defined for the elements, functions that may throw, and results of a different element type.
     const auto add = [](double a, double b) noexcept { return a + b; };
     const auto throwing = [](double a, double b) { return a + b; };
     CASE(world.allreduce(integers, rollcall::bitwise_and), world.allreduce(v, rollcall::bitwise_and));

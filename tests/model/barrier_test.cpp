@@ -1,5 +1,5 @@
-// Barriers among other calls: nobody leaves before all have entered, whatever else the communicators do meanwhile; and a
-// barrier over the boards never takes another call for an entry.
+// Barriers among other calls. No rank leaves a barrier before all have entered it, whatever else its communicators do meanwhile. A barrier
+// over the boards never takes another call for an entry.
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -27,7 +27,7 @@ Step barrier_step(const AlgorithmEntry& entry) {
     return step;
 }
 
-// Calls of all kinds; barriers of one algorithm, as those of a communicator are.
+// Calls of all kinds. All barriers use one algorithm, as those of one communicator do.
 std::vector<Step> mixed_steps(Random& random, int n, const AlgorithmEntry& barrier, std::int64_t count) {
     std::vector<Step> steps;
     for (; count > 0; --count) {
@@ -64,8 +64,8 @@ TEST(Barrier, AmongOtherCalls) {
         job.expect_success();
         job.expect_clean();
         if (HasFailure()) return;
-        if (planned(steps) || options.model.cut_through) continue;  // when each call begins is not told here
-        Times last(static_cast<std::size_t>(n));                    // when each rank made its last call
+        if (planned(steps) || options.model.cut_through) continue;  // The simulation does not tell when each call begins.
+        Times last(static_cast<std::size_t>(n));                    // The time at which each rank made its last call.
         for (std::size_t i = 0; i < steps.size(); ++i) {
             for (int rank = 0; rank < n; ++rank) {
                 Nanoseconds& entered = last[static_cast<std::size_t>(rank)];
@@ -81,7 +81,7 @@ TEST(Barrier, AmongOtherCalls) {
     EXPECT_GT(barriers, 300);
 }
 
-// One rank calls something else in the place of a barrier, or a barrier in the place of something else.
+// One rank makes another call in place of a barrier, or a barrier in place of another call.
 TEST(Barrier, DoesNotTakeAnotherCallForAnEntry) {
     Random random(62);
     int refused = 0;
@@ -119,7 +119,7 @@ TEST(Barrier, DoesNotTakeAnotherCallForAnEntry) {
             EXPECT_EQ(error->code(), ErrorCode::mismatch) << text;
             EXPECT_NE(text.find(" called "), text.rfind(" called ")) << text;
             for (std::size_t i = number; i < steps.size() && job.ended(rank, i); ++i) {
-                // Later ones may have been entered by all, where they were begun without waiting for the end of this call.
+                // Where later calls began without waiting for the end of this one, all ranks may have entered them.
                 if (i > number && steps[number + 1].at_once) break;
                 const bool is_barrier = i == number && rank == deviant ? other.kind == OperationKind::barrier : steps[i].root < 0;
                 if (!is_barrier) continue;
@@ -132,8 +132,8 @@ TEST(Barrier, DoesNotTakeAnotherCallForAnEntry) {
     EXPECT_GT(refused, 1000);
 }
 
-// A rank that comes to its next barrier by many calls that need nobody shows that it has passed this one. Its messages would tell
-// the same, but are slow here.
+// One rank reaches its next barrier after many calls that need no other rank. This shows the others that it has passed the current barrier.
+// Its messages would show the same, but they are slow here.
 TEST(Barrier, NoticesARankThatIsFarAhead) {
     for (const char* name : {"board_all_to_all", "board_linear"})
         for (const int between : {1, 62, 63, 64, 200}) {
@@ -143,7 +143,7 @@ TEST(Barrier, NoticesARankThatIsFarAhead) {
             Simulation simulation(options);
             const AlgorithmEntry& entry = collectives::find_algorithm(OperationKind::barrier, name);
             const AlgorithmEntry& linear = broadcast("linear");
-            // Rank 1 calls broadcasts from itself first, the others the barrier.
+            // Rank 1 first calls broadcasts of which it is the root. The others call the barrier.
             std::deque<Operation> operations;
             const auto begin = [&](int rank, const AlgorithmEntry& which, const Call& call) {
                 runtime::CommunicatorState& world = simulation.world(rank);
@@ -172,7 +172,7 @@ TEST(Barrier, NoticesARankThatIsFarAhead) {
         }
 }
 
-// Communicators over random ranks, several barriers of each under way at once, in any order between communicators.
+// Communicators over random ranks. Each has several barriers under way at once, and the order between communicators is arbitrary.
 class Crowd {
   public:
     Crowd(Random& random, int ranks, Simulation& simulation, int barriers)
@@ -259,7 +259,7 @@ TEST(Barrier, OnSeveralCommunicatorsAtOnce) {
     }
 }
 
-// What overwrites a board (ranks that go on with a communicator which others have destroyed) delays a barrier, and no more.
+// Ranks that still use a communicator which others have destroyed may overwrite a board. That delays a barrier, but does nothing worse.
 TEST(Barrier, SignalsThatGotLostAreToldOf) {
     Random random(64);
     for (int repetition = 0; repetition < 300; ++repetition) {
@@ -273,7 +273,7 @@ TEST(Barrier, SignalsThatGotLostAreToldOf) {
             collectives::find_algorithm(OperationKind::barrier, random.pick(std::vector{"board_all_to_all", "board_linear"}));
         Simulation::RankCall call{collectives::make_call(entry, -1, 0, 0), entry.algorithm, {}};
         for (int barrier = 0; barrier < 3; ++barrier) {
-            // Wiped when all but the last have signalled.
+            // The boards are wiped when all but the last rank have signalled.
             Times arrivals(static_cast<std::size_t>(n), 0);
             arrivals[random.below(static_cast<std::uint64_t>(n))] = 1000;
             for (int rank = 0; rank < n; ++rank)

@@ -1,5 +1,5 @@
 /// \file
-/// Calls of blocks of own sizes, with the memory of all ranks.
+/// Calls on blocks whose sizes differ, with the memory of all ranks.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace rollcall::model_test {
 
 inline constexpr std::byte kUntouched{0xDB};
 
-/// Sizes with zeros among them, in places of any order, with gaps or without.
+/// Returns random sizes, some of them zero. The blocks are in any order, with gaps or without.
 inline std::vector<runtime::Block> random_blocks(Random& random, int n) {
     std::vector<runtime::Block> blocks(static_cast<std::size_t>(n));
     std::vector<std::size_t> order(blocks.size());
@@ -48,8 +48,8 @@ inline std::byte byte_of_block(int rank, std::uint64_t position) {
 struct BlocksCall {
     const collectives::AlgorithmEntry& entry;
     int root;
-    std::vector<runtime::Block> blocks;    ///< What the root counts.
-    std::vector<std::uint64_t> own_sizes;  ///< What the ranks say.
+    std::vector<runtime::Block> blocks;    ///< The blocks as the root counts them.
+    std::vector<std::uint64_t> own_sizes;  ///< The sizes that the ranks give.
     std::uint64_t segment = 0;
     bool in_place = false;
     bool planned = false;
@@ -89,7 +89,7 @@ struct BlocksCall {
         call.arguments.segment_bytes = segment;
         return call;
     }
-    /// What a serial copy gives.
+    /// Expects the data that a serial copy would produce.
     void expect_moved() const {
         std::vector<std::byte> expected(data.size(), kUntouched);
         for (std::size_t i = 0; i < blocks.size(); ++i) {
@@ -114,7 +114,7 @@ inline BlocksCall random_call(Random& random, const collectives::AlgorithmEntry&
     return call;
 }
 
-/// Those where the root alone knows all sizes.
+/// Returns the algorithms for operations in which only the root knows all sizes.
 inline std::vector<const collectives::AlgorithmEntry*> algorithms_of_blocks() {
     std::vector<const collectives::AlgorithmEntry*> found;
     for (const auto& entry : collectives::catalogue())

@@ -1,4 +1,5 @@
-// Blocks of own sizes: every algorithm that takes them, against what a serial copy does, on any machine; and sizes that do not match.
+// Blocks whose sizes differ. Compares every algorithm that takes them with a serial copy, on random machines, and tests sizes that do not
+// match.
 #include <string>
 #include <vector>
 
@@ -47,7 +48,7 @@ TEST(BlocksOfOwnSizes, EveryAlgorithmEveryRoot) {
                 }
 }
 
-// The root counts another size for a rank than that one has: all ranks are told both.
+// The root counts another size for a rank than the rank itself gives. All ranks are told both sizes.
 TEST(BlocksOfOwnSizes, WhatDoesNotMatchIsToldEverywhere) {
     Random random(72);
     for (const auto* entry : algorithms_of_blocks())
@@ -58,7 +59,7 @@ TEST(BlocksOfOwnSizes, WhatDoesNotMatchIsToldEverywhere) {
                 BlocksCall call = random_call(random, *entry, n, root);
                 std::uint64_t& size = call.own_sizes[static_cast<std::size_t>(other)];
                 const std::uint64_t counted = size;
-                // By one, by many, and (of a block in pieces) by less than the first one.
+                // The difference is one, many, or (for a block in pieces) less than the first piece.
                 size = size > 0 && random.chance(0.5) ? random.below(size) : size + 1 + random.below(200);
                 call.fill();
                 const auto options = random_machine(random, n, 3000);
@@ -80,7 +81,7 @@ TEST(BlocksOfOwnSizes, WhatDoesNotMatchIsToldEverywhere) {
             }
 }
 
-// One rank calls the form of equal blocks.
+// One rank calls the form for blocks of equal size.
 TEST(BlocksOfOwnSizes, AreNotEqualOnes) {
     Random random(73);
     for (const auto* entry : algorithms_of_blocks())

@@ -1,5 +1,5 @@
-// What gets lost on the arrivals boards: late words for a communicator that others have destroyed overwrite what stands in the
-// slots that were its own. Here the boards are wiped. A call takes longer then, and goes through.
+// Lost entries on the arrivals boards. When some ranks have destroyed a communicator, late entries of the others overwrite what now stands
+// in its former slots. These tests wipe the boards instead. A call then takes longer, but it succeeds.
 #include <algorithm>
 #include <cstring>
 
@@ -43,7 +43,7 @@ Simulation::RankCall rooted_call(const AlgorithmEntry& entry, int rank, int root
     return call;
 }
 
-// Several ranks are at the call before the root is, and the root finds nothing on its board.
+// Several ranks reach the call before the root does, and the root finds nothing on its board.
 TEST(LostNotices, AreToldOf) {
     Random random(81);
     for (const AlgorithmEntry* entry : moving_algorithms())
@@ -62,7 +62,7 @@ TEST(LostNotices, AreToldOf) {
         }
 }
 
-// Of many only one notice got lost. All others are asked, too, and are late.
+// Only one of many notices is lost. All the others are asked as well, and are late.
 TEST(LostNotices, AreToldOfAmongManyWhoAreLate) {
     constexpr int n = 60;
     for (const auto& [operation, name] :
@@ -81,7 +81,7 @@ TEST(LostNotices, AreToldOfAmongManyWhoAreLate) {
     }
 }
 
-// A communicator of all ranks beside the world, which every rank makes and destroys when it likes.
+// A communicator of all ranks beside the world. Each rank makes and destroys it when it likes.
 class Part {
   public:
     explicit Part(Simulation& simulation) : simulation_(simulation), group_(std::make_shared<runtime::Group>()) {
@@ -125,7 +125,7 @@ class Part {
     std::vector<std::unique_ptr<Operation>> operations_;
 };
 
-// Time passes for this rank, with all that comes of it.
+// Lets time pass for this rank, and handles everything that happens in that time.
 void pass(Simulation& simulation, int rank, Nanoseconds seconds) {
     for (Nanoseconds now = 1; now <= seconds; ++now) {
         simulation.engine(rank).tick(now * kSecond);
@@ -138,7 +138,7 @@ Simulation::RankCall board_barrier() {
     return {collectives::make_call(entry, -1, 0, 0), entry.algorithm, {}};
 }
 
-// The last rank sees nobody's signal, and all others have gone through with the barrier meanwhile and destroyed the communicator.
+// The last rank sees no signal. Meanwhile all others have ended the barrier and destroyed the communicator.
 TEST(LostSignals, AreToldOfAfterTheEndOfTheCommunicator) {
     for (const int n : {2, 3, 8, 40})
         for (const int barriers : {1, 2, 3}) {
@@ -168,7 +168,7 @@ TEST(LostSignals, AreToldOfAfterTheEndOfTheCommunicator) {
         }
 }
 
-// Whoever gave up and destroyed the communicator has told the others, but not those who had not made it yet.
+// A rank that gave up and destroyed the communicator has told the others, except those that had not made it yet.
 TEST(LostSignals, AreNotSeenWhereABarrierFailed) {
     Simulation simulation(slow_ranks(2));
     Part part(simulation);

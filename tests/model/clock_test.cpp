@@ -1,5 +1,5 @@
 /// \file
-/// Synchronisation of clocks that are wrong by known amounts, over messages that are late by random ones.
+/// Synchronises clocks that are wrong by known amounts, over messages with random delays.
 #include <array>
 #include <cmath>
 
@@ -18,7 +18,7 @@ using runtime::Simulation;
 
 constexpr Nanoseconds kWindow = 30'000'000;
 
-// A job on several hosts, whose clocks differ by up to 20 s and 100 ppm.
+// A job on several hosts. Their clocks differ by up to 20 s and 100 ppm.
 class Hosts {
   public:
     Hosts(Random& random, int ranks, int most_hosts, Nanoseconds latency, Nanoseconds jitter)
@@ -41,7 +41,7 @@ class Hosts {
         for (const auto& error : outcome.errors) ASSERT_EQ(error, nullptr);
         duration_ = *std::max_element(outcome.exits.begin(), outcome.exits.end());
     }
-    // Throws when a rank hangs.
+    // Throws if a rank hangs.
     Simulation::Outcome run(bool again, Nanoseconds window) {
         std::vector<Nanoseconds> arrivals(hosts_.size());
         for (Nanoseconds& arrival : arrivals) arrival = random_.between(0, 5'000'000);
@@ -59,11 +59,11 @@ class Hosts {
             },
             arrivals);
     }
-    // The clock of this rank's host stood still for so long (as if it did at this moment).
+    // Makes the clock of this rank's host lose so much time, as if it had stood still for that time and stopped at this moment.
     void stop(int rank, Nanoseconds time) {
         change(rank, [&](ClockModel& clock) { clock.offset -= time; });
     }
-    // It is being adjusted.
+    // The clock of this rank's host is being adjusted: its drift changes.
     void adjust(int rank, double drift) {
         change(rank, [&](ClockModel& clock) { clock.drift = drift; });
     }
@@ -73,7 +73,7 @@ class Hosts {
         simulation_->network().run();
     }
 
-    // The largest distance of a rank's common time from what rank 0's clock shows, so much later than now.
+    // Returns the largest distance between a rank's common time and the clock of rank 0, at a time that lies so much after now.
     Nanoseconds worst(Nanoseconds later) {
         const Nanoseconds moment = simulation_->network().now() + later;
         Nanoseconds worst = 0;
@@ -100,7 +100,7 @@ class Hosts {
             if (hosts_[static_cast<std::size_t>(other)] == host) simulation_->engine(other).set_host_clock(clock(other));
     }
     const ClockModel& clock(int rank) const { return clocks_[static_cast<std::size_t>(hosts_[static_cast<std::size_t>(rank)])]; }
-    // Exponential, three times as long on the way to the higher rank, and now and then a message is held up.
+    // The delays are exponential, and three times as long on the way to the higher rank. Now and then a message is held up.
     static Nanoseconds delay(void* self, int from, int to) {
         auto& here = *static_cast<Hosts*>(self);
         if (here.jitter_ == 0) return 0;
@@ -118,7 +118,7 @@ class Hosts {
     std::optional<Simulation> simulation_;
 };
 
-// Without jitter the offset is exact but for rounding, and for what the clocks drift during a round trip.
+// Without jitter the offset is exact, except for rounding and for the drift of the clocks during a round trip.
 TEST(Clocks, ExactWhereMessagesTakeTheSameTimeBothWays) {
     Random random(71);
     for (int repetition = 0; repetition < 30; ++repetition) {
@@ -129,9 +129,9 @@ TEST(Clocks, ExactWhereMessagesTakeTheSameTimeBothWays) {
     }
 }
 
-// Of fifty points, each the best of several questions, a line remains whose offset is off by some tenths of the jitter, and whose
-// drift by that over the window and by the root of the number of points. Each level of the tree may add that: jitters of 10 us
-// give 14 us at once and 400 us a second later at the worst of 16 hosts, usually a fifth of it.
+// Each of fifty points is the best of several questions. A line through them has an offset that is wrong by some tenths of the jitter. Its
+// drift is wrong by the offset's error divided by the window and by the root of the number of points. Each level of the tree may add that
+// error. At the worst of 16 hosts, a jitter of 10 us gives 14 us at once and 400 us a second later; usually it is a fifth of that.
 TEST(Clocks, WithinABoundOfTheJitter) {
     Random random(72);
     for (int repetition = 0; repetition < 60; ++repetition) {
@@ -144,13 +144,13 @@ TEST(Clocks, WithinABoundOfTheJitter) {
         EXPECT_LE(job.worst(kSecond), job.depth() * (10 * jitter + 2000));
         for (int rank = 0; rank < job.size(); ++rank) {
             const auto& clock = job.result(rank);
-            // What is promised: the shortest round trips on the way.
+            // The promised bound: the shortest round trips on the way.
             EXPECT_LE(clock.error, job.depth() * (2 * latency + jitter));
             if (job.host_of()[static_cast<std::size_t>(rank)] == job.host_of()[0]) {
                 EXPECT_TRUE(clock.model.is_identity());
                 EXPECT_EQ(clock.error, 0);
             } else {
-                EXPECT_GE(clock.error, 2 * latency - latency / 5000 - 1);  // as the host's clock counts
+                EXPECT_GE(clock.error, 2 * latency - latency / 5000 - 1);  // As the host's clock counts.
             }
         }
     }
@@ -167,7 +167,7 @@ TEST(Clocks, RanksOfAHostHaveTheSameModel) {
             }
 }
 
-// A round for each level of the tree, and nothing that grows with the ranks of a host.
+// Synchronisation takes one round for each level of the tree. The time does not grow with the number of ranks of a host.
 TEST(Clocks, TakesARoundOfOneWindowForEachLevel) {
     Random random(74);
     for (const int ranks : {2, 16, 64}) {
@@ -178,7 +178,7 @@ TEST(Clocks, TakesARoundOfOneWindowForEachLevel) {
     }
 }
 
-// No window is too short, and one host needs no message.
+// No window is too short. A job on one host needs no message.
 TEST(Clocks, ShortWindowsAndOneHost) {
     Random random(75);
     Hosts job(random, 9, 4, 5000, 500);
@@ -190,7 +190,7 @@ TEST(Clocks, ShortWindowsAndOneHost) {
     EXPECT_EQ(alone.simulation().network().messages(), 0u);
 }
 
-// The second time the drift is that of the time in between.
+// The second synchronisation takes the drift from the time between the two.
 TEST(Clocks, AgainAfterAMinute) {
     Random random(76);
     for (int repetition = 0; repetition < 5; ++repetition) {
@@ -203,7 +203,7 @@ TEST(Clocks, AgainAfterAMinute) {
     }
 }
 
-// What a host lost while it was suspended is no drift, however little it is beside the time in between.
+// A host that was suspended has lost time. That is no drift, however short it is beside the time between the synchronisations.
 TEST(Clocks, AgainAfterAHostStoodStill) {
     Random random(78);
     for (const Nanoseconds lost : {kSecond, 2 * kSecond, 3 * kSecond})
@@ -219,7 +219,7 @@ TEST(Clocks, AgainAfterAHostStoodStill) {
         }
 }
 
-// One window does not show how far clocks that are being adjusted go apart; two show it.
+// One window does not show how far clocks diverge that are being adjusted. Two windows show it.
 TEST(Clocks, AgainWhereAClockIsAdjusted) {
     Random random(79);
     for (int repetition = 0; repetition < 5; ++repetition) {
@@ -232,7 +232,7 @@ TEST(Clocks, AgainWhereAClockIsAdjusted) {
     }
 }
 
-// Whoever dies, at whatever moment: nobody hangs, and who could not be synchronised is told who it was.
+// A rank dies at any moment. No rank hangs, and each rank that could not be synchronised is told which rank died.
 TEST(Clocks, ADeathIsToldToAllWhoWait) {
     Random random(77);
     int failed = 0;

@@ -1,4 +1,4 @@
-// Calls that begin before their callers, and go on after them (runtime/lane/deputy.hpp).
+// Calls that begin before their callers and go on after them (runtime/lane/deputy.hpp).
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -54,8 +54,8 @@ Simulation::Outcome run(const Simulation::Options& options, const AlgorithmEntry
 
 Nanoseconds copy_time(double gamma, std::uint64_t bytes) { return static_cast<Nanoseconds>(gamma * static_cast<double>(bytes)) + 1; }
 
-// The claim of the whole: with room for it, no rank is done later than its own arrival, or the root's arrival and the time that the call
-// takes when all are there, and one copy.
+// The claim of the whole design: with enough landing memory, a rank is done no later than its own arrival, or than the root's arrival plus
+// the time that the call takes when all are there plus one copy.
 TEST(Decoupled, NobodyWaitsForALateRankButTheRoot) {
     constexpr double kGamma = 0.25;
     Random random(71);
@@ -74,7 +74,7 @@ TEST(Decoupled, NobodyWaitsForALateRankButTheRoot) {
             const auto outcome = run(machine(n, kGamma), *entry, root, bytes, piece, arrivals);
             const Nanoseconds longest = *std::max_element(balanced.exits.begin(), balanced.exits.end());
             const Nanoseconds copy = copy_time(kGamma, bytes);
-            const Nanoseconds begun = arrivals[static_cast<std::size_t>(root)] + copy;  // the root hands over
+            const Nanoseconds begun = arrivals[static_cast<std::size_t>(root)] + copy;  // The root hands over.
             for (int rank = 0; rank < n; ++rank) {
                 const auto at = static_cast<std::size_t>(rank);
                 EXPECT_LE(outcome.exits[at], std::max(arrivals[at], begun + longest) + copy) << "rank " << rank;
@@ -85,7 +85,7 @@ TEST(Decoupled, NobodyWaitsForALateRankButTheRoot) {
     }
 }
 
-// And without it they do: what is claimed above is not so anyway.
+// Without deputies, late ranks do delay others. So the claim above does not hold anyway.
 TEST(Decoupled, WithoutItALateRankKeepsOthers) {
     const AlgorithmEntry& chain = broadcast("pipelined");
     const Times arrivals = {0, 1'000'000, 0, 0};
@@ -118,7 +118,7 @@ TEST(Decoupled, TheRootOfAScatterLeavesAfterACopy) {
     EXPECT_EQ(tried, 2);
 }
 
-// Many calls ahead of a rank that comes late, with real data.
+// The others are many calls ahead of a rank that comes late. The data is real.
 TEST(Decoupled, ManyCallsAhead) {
     Random random(72);
     for (int repetition = 0; repetition < 60; ++repetition) {
@@ -146,7 +146,7 @@ TEST(Decoupled, ManyCallsAhead) {
     }
 }
 
-// One call of one rank, made by hand.
+// One call of one rank, built by hand.
 struct HandMade {
     HandMade(Simulation& simulation, int its_rank, const AlgorithmEntry& entry, int root, std::uint64_t bytes, std::byte fill)
         : rank(its_rank), memory(bytes, fill) {
@@ -164,7 +164,7 @@ struct HandMade {
 TEST(Decoupled, WhoGivesUpACallLeavesItsPartToTheOthers) {
     Simulation simulation(machine(3, 0));
     const AlgorithmEntry& chain = broadcast("pipelined");
-    // The root has not come, so rank 1 waits; it gives up when its part has begun, and rank 2 still gets the data.
+    // The root has not come, so rank 1 waits. It gives up when its part has begun. Rank 2 must still get the data.
     HandMade root(simulation, 0, chain, 0, 5000, std::byte{7}), middle(simulation, 1, chain, 0, 5000, std::byte{0}),
         last(simulation, 2, chain, 0, 5000, std::byte{0});
     struct Later {
@@ -181,7 +181,7 @@ TEST(Decoupled, WhoGivesUpACallLeavesItsPartToTheOthers) {
     } first{simulation, root}, second{simulation, middle}, third{simulation, last};
     auto& network = simulation.network();
     network.schedule(0, &Later::begin, &first, 0);
-    network.schedule(4000, &Later::begin, &second, 1);  // its part has begun: the message is on its way
+    network.schedule(4000, &Later::begin, &second, 1);  // Its part has begun: the message is on its way.
     network.schedule(4100, &Later::abandon, &second, 1);
     network.schedule(100'000, &Later::begin, &third, 2);
     network.run();
@@ -195,7 +195,7 @@ TEST(Decoupled, WhoGivesUpACallLeavesItsPartToTheOthers) {
     for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(simulation.engine(rank).landing().used(), 0u);
 }
 
-// A rank that will never make the call that others have made.
+// One rank will never make the call that the others have made. The error names it.
 TEST(Decoupled, WhoGoesToTheEndInsteadOfCallingIsNamed) {
     Simulation simulation(machine(3, 0));
     const AlgorithmEntry& chain = broadcast("pipelined");
@@ -213,7 +213,7 @@ TEST(Decoupled, WhoGoesToTheEndInsteadOfCallingIsNamed) {
     }
 }
 
-// A communicator may be destroyed while what was handed over in it has not been taken.
+// A communicator may be destroyed before the data that was handed over in it has been taken.
 TEST(Decoupled, ACommunicatorStaysUntilWhatWasHandedOverHasLeft) {
     Simulation simulation(machine(2, 0));
     auto group = std::make_shared<runtime::Group>();
@@ -246,7 +246,7 @@ TEST(Decoupled, ACommunicatorStaysUntilWhatWasHandedOverHasLeft) {
     const auto sender = begin(1, 2, false);
     EXPECT_TRUE(sender->done()) << "it has handed over";
     EXPECT_EQ(simulation.engine(1).deputies_under_way(), 1u);
-    std::fill(mine.begin(), mine.end(), std::byte{9});  // its memory is its own again
+    std::fill(mine.begin(), mine.end(), std::byte{9});  // The rank may use its memory again.
     simulation.engine(1).retire(std::move(states[1]));
     const auto receiver = begin(0, 2, false);
     std::fill(mine.begin(), mine.end(), std::byte{5});

@@ -1,4 +1,4 @@
-// The same seed gives the same run; and jobs of thousands of ranks run.
+// The same seed gives the same run. Jobs of thousands of ranks work.
 #include <gtest/gtest.h>
 
 #include "tests/model/job.hpp"

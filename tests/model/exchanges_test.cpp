@@ -68,7 +68,7 @@ TEST(AlltoallExamples, SharedMemory) { EXPECT_EQ(exits_of(OperationKind::alltoal
 struct Theory {
     OperationKind operation;
     std::string_view name;
-    /// Of one rank: messages it sends, blocks it sends, both on the longest way; the latter is what the time is made of.
+    /// For one rank: the messages it sends, the blocks it sends, and both on the longest way. The time consists of the latter.
     std::function<int(int n)> messages, blocks;
 };
 
@@ -118,7 +118,7 @@ TEST(Exchanges, TakeTheMessagesAndTheTimeOfTheory) {
 
 // --- late ranks ------------------------------------------------------------------------------------------------------------------------
 
-/// A call with data in which odd ranks are late. Just before they come it is looked which of their blocks early ranks have of each other.
+/// A call with data in which odd ranks are late. Just before they come, it checks which blocks of each other the early ranks have.
 struct HalfLate {
     static constexpr Nanoseconds kLate = 1'000'000, kAlpha = 1000;
     static constexpr std::uint64_t kBytes = 10'000;
@@ -183,11 +183,11 @@ TEST(LateRanks, AreNotWaitedForByTheOthersAmongThemselves) {
             const HalfLate made(algorithm(operation, name), n, landing);
             EXPECT_TRUE(made.was_looked_at);
             EXPECT_EQ(made.missing, 0);
-            // A late rank has n - 1 blocks to send, and as many to receive. (Some wait for a port now and then.)
+            // A late rank has n - 1 blocks to send and as many to receive. Some wait for a port now and then.
             constexpr Nanoseconds kMessage = HalfLate::kAlpha + static_cast<Nanoseconds>(HalfLate::kBytes);
             for (const Nanoseconds exit : made.exits) EXPECT_LE(exit, HalfLate::kLate + 2 * n * kMessage);
         }
-    // Others are stopped by whoever is late.
+    // Other algorithms make all ranks wait for a late one.
     for (const std::uint64_t landing : {std::uint64_t{0}, kSufficient})
         EXPECT_GT(HalfLate(algorithm(OperationKind::allgather, "ring"), 8, landing).missing, 0);
     EXPECT_GT(HalfLate(algorithm(OperationKind::alltoall, "pairwise"), 8, 0).missing, 0);
@@ -199,13 +199,13 @@ std::byte byte_between(int from, int to, std::uint64_t position) {
     return static_cast<std::byte>(1 + (static_cast<std::uint64_t>(from) * 37 + static_cast<std::uint64_t>(to) * 59 + position) % 200);
 }
 
-/// The blocks of one call in the memory of each rank: what it brings, and what it gets.
+/// The blocks of one call in the memory of each rank: those that it contributes and those that it receives.
 struct Memory {
     std::vector<std::vector<Block>> sent, received;  ///< By rank. An allgather has one block to send.
     std::vector<std::vector<std::byte>> from, into, expected;
     bool in_place = false;
 
-    /// `is_for_each`: blocks differ from one receiver to the other. Each rank has places of its own for the same sizes.
+    /// `is_for_each`: blocks differ between receivers. The sizes are the same on all ranks, but each rank has its own places.
     Memory(Random& random, int n, bool is_for_each) : in_place(!is_for_each && random.chance(0.3)) {
         const auto ranks = static_cast<std::size_t>(n);
         std::vector<std::vector<std::uint64_t>> sizes(ranks);
@@ -241,7 +241,7 @@ struct Memory {
   private:
     static std::vector<Block> place(Random& random, int n, const std::function<std::uint64_t(std::size_t)>& size, std::size_t count) {
         std::vector<Block> blocks(count);
-        // In rank order without gaps, or in any order with gaps.
+        // Either in rank order without gaps, or in any order with gaps.
         const bool is_dense = random.chance(0.5);
         const auto shift = static_cast<std::size_t>(is_dense ? 0 : random.below(static_cast<std::uint64_t>(n)));
         std::uint64_t end = 0;
@@ -259,7 +259,7 @@ struct Memory {
     }
 };
 
-/// What rank `rank` calls. The memory must stay.
+/// Returns the call of rank `rank`. The memory must outlive it.
 Simulation::RankCall call_of(const AlgorithmEntry& entry, Memory& memory, int rank) {
     const bool is_for_each = collectives::operation(entry.operation).personal;
     const auto r = static_cast<std::size_t>(rank);
@@ -327,7 +327,7 @@ TEST(ExchangesOfOwnSizes, EveryAlgorithm) {
             }
 }
 
-// One rank counts something else for one block: all ranks are told what.
+// One rank counts another size for one block. All ranks are told which.
 TEST(ExchangesOfOwnSizes, WhatDoesNotMatchIsToldEverywhere) {
     Random random(92);
     for (const AlgorithmEntry* const entry : algorithms_of_own_sizes())

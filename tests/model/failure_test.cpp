@@ -1,5 +1,5 @@
-// What goes wrong ends: mismatched calls, deaths and deadlines, in the middle of every algorithm. Nobody hangs, everybody is
-// told, and nothing is left over.
+// Failures end: mismatched calls, deaths and deadlines, in the middle of every algorithm. No rank hangs, all ranks are told, and nothing is
+// left over.
 #include <algorithm>
 #include <stdexcept>
 
@@ -33,7 +33,7 @@ std::vector<Step> random_steps(Random& random, int n) {
 
 // --- mismatched calls ------------------------------------------------------------------------------------------------
 
-// Every rank makes one call; one of them another one than the others.
+// Every rank makes one call. The call of one rank differs from the others'.
 TEST(Mismatch, EverybodyIsToldBothCalls) {
     Random random(41);
     for (int repetition = 0; repetition < 1500; ++repetition) {
@@ -63,7 +63,7 @@ TEST(Mismatch, EverybodyIsToldBothCalls) {
         const int deviant = static_cast<int>(random.below(static_cast<std::uint64_t>(n)));
         SCOPED_TRACE(
             fmt::format("{}\n  {}\n  rank {}: {} ({})", describe(options), describe(step), deviant, to_string(other), entry->name));
-        // Of calls that differ in nothing else it is said how they are done.
+        // If two calls differ in nothing else, the error says how each is carried out.
         const bool same_request = other.same_request(call_of(step));
         const auto in_words = [&](const Call& call) {
             return same_request ? to_string(call, &collectives::algorithm_name) : to_string(call);
@@ -80,7 +80,7 @@ TEST(Mismatch, EverybodyIsToldBothCalls) {
                     call.call = other;
                     call.algorithm = entry->algorithm;
                 }
-                // In its memory a rank has its buffers one after the other, each of n blocks at most.
+                // The buffers of a rank stand one after the other in its memory. Each holds n blocks at most.
                 auto& mine = memory[static_cast<std::size_t>(rank)];
                 const std::size_t most = static_cast<std::size_t>(n) * call.call.bytes;
                 mine.resize(3 * most);
@@ -102,7 +102,7 @@ TEST(Mismatch, EverybodyIsToldBothCalls) {
             },
             step.delays);
         for (int rank = 0; rank < n; ++rank) {
-            // A rank that was done before (a root whose short messages have left, say) learns it at its next call.
+            // A rank whose part was done before (for example a root whose short messages have left) learns of the failure at its next call.
             const Error* error = simulation.world(rank).broken.get();
             ASSERT_NE(error, nullptr) << "rank " << rank << " was not told";
             const std::string text = error->what();
@@ -122,7 +122,7 @@ TEST(Mismatch, EverybodyIsToldBothCalls) {
     }
 }
 
-// Somewhere in a row of calls, with the calls after it begun before it has failed.
+// The mismatch occurs somewhere in a sequence of calls. Later calls have begun before it fails.
 TEST(Mismatch, InARowOfCalls) {
     Random random(42);
     for (int repetition = 0; repetition < 500; ++repetition) {
@@ -137,7 +137,7 @@ TEST(Mismatch, InARowOfCalls) {
         other.bytes += 1;
         job.deviate(static_cast<int>(random.below(static_cast<std::uint64_t>(n))), number, other, *steps[number].entry);
         job.run();
-        // Without questions a rank may wait for one that went another way: so ask, as a lane does.
+        // Without questions a rank may wait for one that went another way. So the test asks, as a lane does.
         for (Nanoseconds at = 0; at < 10; ++at)
             for (int rank = 0; rank < n; ++rank) {
                 simulation.engine(rank).tick((at + 1) * 1'000'000'000);
@@ -237,7 +237,8 @@ TEST(Death, PointToPointWithTheDeadFailsAndWithOthersDoesNot) {
 
 // --- an algorithm that fails ----------------------------------------------------------------------------------------
 
-// A task within a task, which fails at rank 1 while it sends (not from its own frame: an exception would end that).
+// A task within a task fails at rank 1 while it sends. It does not fail by an exception from its own frame, because that would end the
+// frame.
 runtime::Task inner(runtime::Operation& op) {
     static const std::vector<std::byte> out(5000, std::byte{7});
     const auto sent = op.send((op.rank() + 1) % op.size(), {out.data(), out.size()}, 0);
@@ -318,7 +319,7 @@ TEST(Deadline, AbandonedInTheMiddle) {
     EXPECT_GT(abandoned, 300);
 }
 
-// A peer may leave at the end of the job: what it still owed fails, and nobody asks why.
+// A peer may leave at the end of the job. The messages that it still owed fail, and nobody asks for the reason.
 TEST(Departures, WhatIsStillMovingFails) {
     Simulation::Options options;
     options.landing_bytes = 0;
@@ -342,7 +343,7 @@ TEST(Departures, WhatIsStillMovingFails) {
     EXPECT_STREQ(received.error()->what(), "the connection to rank 0 was lost");
 }
 
-// What nobody has received by then is let go: its sender does not wait for it, and neither does the end of its connection.
+// Messages that nobody has received by then are dropped. Neither their sender nor the end of its connection waits for them.
 TEST(Departures, WhatNobodyReceivedIsLetGo) {
     for (const std::uint64_t landing : {std::uint64_t{0}, std::uint64_t{1} << 30}) {
         Simulation::Options options;
@@ -353,7 +354,7 @@ TEST(Departures, WhatNobodyReceivedIsLetGo) {
         simulation.network().run();
         EXPECT_EQ(early.done(), landing > 0);
         simulation.engine(1).expect_departures();
-        const auto& late = messages.send(0, 1, 1, 900, 2, 0);  // offered to who has ended
+        const auto& late = messages.send(0, 1, 1, 900, 2, 0);  // Offered to a rank that has ended.
         simulation.network().run();
         EXPECT_TRUE(early.done() && late.done());
         EXPECT_EQ(simulation.engine(1).early_messages(), 0u);

@@ -1,5 +1,5 @@
 /// \file
-/// What tests of operations between two groups have in common.
+/// Shared by the tests of operations between two groups.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@ namespace rollcall::model_test {
 
 using BlockSizes = std::vector<std::uint64_t>;
 
-/// A byte of what rank `from` has for all, or for rank `to`.
+/// Returns a byte of the data that rank `from` has for all ranks, or for rank `to`.
 inline std::byte content(int from, std::uint64_t position, int to = 0) {
     return static_cast<std::byte>(static_cast<std::uint64_t>(from) * 131 + static_cast<std::uint64_t>(to) * 61 + position * 7 +
                                   (position >> 8) + 1);
 }
 
-/// A byte takes 1, one message at a time in each direction; data waits for its receiver.
+/// A byte takes 1 ns, each direction carries one message at a time, and data waits for its receiver.
 inline runtime::Simulation::Options single_ported() {
     runtime::Simulation::Options options;
     options.landing_bytes = 0;

@@ -1,4 +1,4 @@
-// Operations between two groups beside the allgather: data in its place, and the worked examples.
+// Operations between two groups other than the allgather: data placement and the worked examples.
 #include <algorithm>
 #include <vector>
 
@@ -31,7 +31,7 @@ constexpr Named kRooted[] = {
 constexpr Named kAllToAll{OperationKind::intergroup_alltoall, &collectives::intergroup_alltoall};
 constexpr Named kAllreduce{OperationKind::intergroup_allreduce, &collectives::intergroup_allreduce};
 
-/// What each rank has, before and after.
+/// The data of each rank, before and after.
 struct Memory {
     std::vector<std::byte> data, contribution, result;
 };
@@ -64,7 +64,7 @@ std::vector<std::byte> bytes_of(int from, int to, std::uint64_t size) {
 }
 void append(std::vector<std::byte>& all, const std::vector<std::byte>& more) { all.insert(all.end(), more.begin(), more.end()); }
 
-// A sum of bytes: where ranks differ in their order it is the same, so that matrices show the order (process tests).
+// The operator adds bytes, so that the result does not depend on the order of the ranks. Matrices in the process tests show the order.
 TEST(Intergroup, RootsInEitherGroup) {
     Random random(164);
     for (const Named& operation : kRooted)

@@ -1,4 +1,4 @@
-// The allgather between two groups: data in its place for all sizes of groups and blocks, worked examples, and what Kang, Träff et al.
+// The allgather between two groups: data placement for all sizes of groups and blocks, the worked examples, and what Kang, Träff et al.
 // prove and expect of their algorithms.
 #include <algorithm>
 #include <cmath>
@@ -36,7 +36,7 @@ struct Case {
     Sizes first, second;
     bool own_sizes = false;
     bool has_data = true;
-    bool is_scattered = false;  ///< With own sizes: the blocks stand backwards, with gaps.
+    bool is_scattered = false;  ///< Of sizes that differ: the blocks stand backwards, with gaps.
 
     static Case equal(int p, int q, std::uint64_t in_first, std::uint64_t in_second) {
         return {Sizes(static_cast<std::size_t>(p), in_first), Sizes(static_cast<std::size_t>(q), in_second)};
@@ -54,7 +54,7 @@ struct Case {
     }
 };
 
-/// Runs it. Where there is data, it must be in its place.
+/// Runs the case. If it has data, the data must be in its place.
 Simulation::Outcome run(const AlgorithmEntry& entry, const Case& what, Simulation::Options options, const Times& arrivals) {
     const auto ranks = static_cast<std::size_t>(what.ranks());
     options.ranks = what.ranks();
@@ -134,7 +134,8 @@ TEST(Intergroup, BlocksOfOwnSizes) {
             }
 }
 
-// A rank whose idea of the other group's blocks is wrong, or that has another one than they think, is told, as all others are.
+// One rank has a wrong idea of the other group's blocks, or a block that differs from what the others expect. It is told, and so are all
+// others.
 TEST(Intergroup, OtherSizesThanCountedAreTold) {
     for (const AlgorithmEntry* const entry : intergroup_algorithms()) {
         SCOPED_TRACE(entry->name);
@@ -181,8 +182,8 @@ TEST(IntergroupExamples, TwoStep) {
     EXPECT_EQ(run(algorithm("two_step"), Case::equal(6, 2, 3, 3), single_ported(), Times(8)).exits,
               (Times{14, 14, 14, 14, 14, 14, 18, 18}));
 }
-// The sizes of Fig. 2, which do not divide: 16 bytes come to each of b0, b1, b2 until 16, and the ring takes two steps of 16: 48 = M. (With
-// the subgroups of the figure it takes 54.)
+// The sizes of Fig. 2, which do not divide evenly. Until time 16, each of b0, b1 and b2 receives 16 bytes. Then the ring takes two steps of
+// 16: 48 = M. With the subgroups of the figure it takes 54.
 TEST(IntergroupExamples, Indivisible) {
     const auto exits = run(algorithm("full_duplex"), Case::equal(8, 3, 6, 6), single_ported(), Times(11)).exits;
     EXPECT_EQ(Times(exits.begin() + 8, exits.end()), (Times{48, 48, 48}));
@@ -193,7 +194,7 @@ TEST(IntergroupExamples, RootGathering) {
     EXPECT_EQ(run(algorithm("root_gathering_sequential"), Case::equal(2, 2, 1, 1), single_ported(), Times(4)).exits, (Times{9, 9, 7, 5}));
 }
 
-// M <= time <= M + k of the smaller group's blocks (Theorem 1), where sizes divide; else the parts of a group may differ.
+// M <= time <= M + k of the smaller group's blocks (Theorem 1) where sizes divide evenly. Otherwise the parts of a group may differ.
 TEST(Intergroup, FullDuplexIsWithinABlockOfTheLeastTime) {
     for (int q = 1; q <= 8; ++q)
         for (int p = q; p <= 40; p += q)
@@ -202,17 +203,17 @@ TEST(Intergroup, FullDuplexIsWithinABlockOfTheLeastTime) {
                     const std::uint64_t least = std::max(static_cast<std::uint64_t>(p) * a, static_cast<std::uint64_t>(q) * b);
                     const auto time = static_cast<std::uint64_t>(run_time("full_duplex", Case::equal(p, q, a, b)));
                     ASSERT_GE(time, least) << p << " " << q << " " << a << " " << b;
-                    // The parts of a block may differ by a byte, in each step of the ring.
+                    // In each step of the ring, the parts of a block may differ by a byte.
                     ASSERT_LE(time, least + b + static_cast<std::uint64_t>(p)) << p << " " << q << " " << a << " " << b;
                 }
 }
 
-// Settings 1 to 8 (section 5), by equation (5): the sequential root gathering takes so many times as long.
+// Settings 1 to 8 (section 5): how many times as long the sequential root gathering takes, by equation (5).
 struct PaperSetting {
     int number;
-    double p_of, q_of;   ///< Of all ranks.
+    double p_of, q_of;   ///< As shares of all ranks.
     std::uint64_t a, b;  ///< The (mean) block of a rank.
-    bool is_arithmetic;  ///< Blocks form a sequence 1, 2, 3, ... of something.
+    bool is_arithmetic;  ///< Blocks grow as 1, 2, 3, ... times some unit.
     double improvement;
 };
 constexpr PaperSetting kSettings[] = {
@@ -230,7 +231,7 @@ Sizes blocks_of(int ranks, std::uint64_t mean, bool is_arithmetic) {
 
 TEST(Intergroup, ImprovementsOfThePaper) {
     for (const PaperSetting& setting : kSettings) {
-        std::vector<double> distances;  // from what is expected of many ranks
+        std::vector<double> distances;  // From what is expected of many ranks.
         for (const int ranks : {64, 256}) {
             const int p = static_cast<int>(std::lround(ranks * setting.p_of / (setting.p_of + setting.q_of)));
             const Case what{blocks_of(p, setting.a, setting.is_arithmetic), blocks_of(ranks - p, setting.b, setting.is_arithmetic),
@@ -245,7 +246,7 @@ TEST(Intergroup, ImprovementsOfThePaper) {
     }
 }
 
-// Theorem 3: M and the longest block, and no more than a logarithm of control bytes.
+// Theorem 3: the time is at most M plus the longest block, and there is no more than a logarithm of control bytes.
 TEST(Intergroup, BlocksOfOwnSizesAreWithinABlockOfTheLeastTime) {
     Random random(163);
     for (int repetition = 0; repetition < 60; ++repetition) {
@@ -255,7 +256,7 @@ TEST(Intergroup, BlocksOfOwnSizesAreWithinABlockOfTheLeastTime) {
             for (std::uint64_t& size : *sizes) size = random.chance(0.2) ? 0 : 1000 + random.below(20'000);
         const auto time = static_cast<std::uint64_t>(run_time("full_duplex", what));
         EXPECT_GE(time, what.longest_sum());
-        // Control: 8 bytes of each rank of a group at each rank, and 16 to another one. The parts of a ring differ by a byte.
+        // Control data: 8 bytes from each rank of a group at each rank, and 16 to another rank. The parts of a ring differ by a byte.
         const auto most = static_cast<std::uint64_t>(std::max(p, q));
         EXPECT_LE(time, what.longest_sum() + 2 * what.longest_block() + 8 * most + 16 * (most + 1) + most)
             << fmt::format("{} and {}", fmt::join(what.first, " "), fmt::join(what.second, " "));

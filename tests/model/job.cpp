@@ -18,7 +18,7 @@ using runtime::Simulation;
 
 namespace {
 
-// Where what stands in place stands.
+// Returns the slot in which data stands that is used in place.
 Slot slot_of_blocks(const collectives::OperationRow& row) {
     if (row.combines && !row.in_blocks) return Slot::data;
     return *std::find_if(kSlots.begin(), kSlots.end(), [&](Slot slot) { return row.operand(slot).extent == Extent::blocks; });
@@ -83,10 +83,10 @@ Simulation::Options random_machine(Random& random, int ranks, std::uint64_t byte
     options.board = random.chance(0.6);
     if (random.chance(0.5)) options.find_part_alone = &collectives::part_alone;
     switch (random.below(4)) {
-        case 0: options.landing_bytes = 0; break;  // the blocking model
+        case 0: options.landing_bytes = 0; break;  // The blocking model.
         case 1: options.landing_bytes = 1 + random.below(1000); break;
         case 2: options.landing_bytes = 1 + random.below(4 * bytes + 2); break;
-        default: break;  // sufficient: the non-blocking model
+        default: break;  // Sufficient: the non-blocking model.
     }
     return options;
 }
@@ -137,10 +137,10 @@ void plan_at_random(Random& random, Step& step) {
     if (shape == 0) return;
     for (const Nanoseconds delay : step.delays) {
         Step::Plan& plan = step.plans.emplace_back();
-        if (shape == 1 && random.chance(0.3)) continue;  // not this one
+        if (shape == 1 && random.chance(0.3)) continue;  // No prediction from this rank.
         plan.lead = random.chance(0.5) ? delay : random.between(0, delay);
-        if (shape == 2) continue;  // nobody knows when
-        if (shape == 3) {          // everybody does, at once
+        if (shape == 2) continue;  // No rank predicts.
+        if (shape == 3) {          // All ranks predict at once.
             plan.predictions.push_back({0, plan.lead});
             continue;
         }
@@ -192,7 +192,8 @@ void Job::deviate(int rank, std::size_t number, const runtime::Call& call, const
     prepare(cell, rank);
 }
 
-// Whether this is the own block of who has all blocks, too, and stands among them, or what is combined and stands where the result goes.
+// Returns whether this slot holds the own block of a rank that also has all blocks, with its own block among them; or data that is combined
+// and stands where the result goes.
 bool Job::stands_in_place(const Cell& cell, int rank, Slot slot) const {
     const bool is_root = rank == cell.call.root;
     const auto& row = cell.row();
@@ -205,7 +206,8 @@ collectives::Part Job::part(const Cell& cell, int rank, Slot slot) const {
     return part_of(cell.row().operand(slot), cell.call.bytes, simulation_.size(), rank);
 }
 
-// What a rank brings: the same from all but where it is combined, a sum of bytes, or differs by its receiver.
+// Returns what a rank contributes. It is the same from all ranks, except where it is combined (as a sum of bytes) or differs by its
+// receiver.
 std::uint64_t Job::brought(const Cell& cell, int rank, int to) const {
     const int number = cell.row().personal ? 37 * rank + 101 * to : cell.row().combines ? 1'000 * (rank + 1) : 0;
     return cell.step + static_cast<std::uint64_t>(number);
@@ -233,7 +235,7 @@ void Job::prepare(Cell& cell, int rank) const {
         cell.buffer(slot).resize(cell.row().operand(slot).is_had(rank == cell.call.root) ? part(cell, rank, slot).size : 0);
 }
 
-// Its data is there from now on, and its next call may follow.
+// From now on the caller's data is there, and its next call may follow.
 void Job::caller_arrives(Cell& cell, int rank) {
     for (const Slot slot : kSlots) {
         if (!cell.row().operand(slot).is_read(rank == cell.call.root)) continue;
@@ -311,7 +313,7 @@ void Job::done(Operation& operation, void* context) {
     if (cell.arrived) cell.job->returned(cell, operation.rank());
 }
 
-// The call has returned: the next one is begun now, unless it has been at once.
+// The call has returned. The next call begins now, unless it has already begun "at once".
 void Job::returned(Cell& cell, int rank) {
     if (cell.step + 1 < steps_.size() && !steps_[cell.step + 1].at_once) schedule(rank, cell.step + 1);
 }

@@ -19,10 +19,10 @@ namespace rollcall::model_test {
 
 constexpr Nanoseconds kSecond = 1'000'000'000, kHour = 3600 * kSecond;
 
-/// The seed of this process, ROLLCALL_TEST_SEED or a new one. Printed at its first use.
+/// Returns the seed of this process: ROLLCALL_TEST_SEED or a new one. Prints it at its first use.
 std::uint64_t seed();
 
-/// Random numbers that are the same everywhere for the same seed (the standard distributions are not).
+/// Random numbers that are the same on every platform for the same seed. The standard distributions are not.
 class Random {
   public:
     explicit Random(std::uint64_t salt) : engine_(seed() * 0x9e3779b97f4a7c15ull + salt) {}
@@ -40,58 +40,59 @@ class Random {
     std::mt19937_64 engine_;
 };
 
-/// Every algorithm of the catalogue that does this; every one that moves data.
+/// The first returns every algorithm of the catalogue for this operation. The second returns every algorithm that moves data.
 std::vector<const collectives::AlgorithmEntry*> algorithms(runtime::OperationKind operation);
 std::vector<const collectives::AlgorithmEntry*> moving_algorithms();
-/// One of them by name.
+/// Returns the broadcast algorithm of this name.
 const collectives::AlgorithmEntry& broadcast(std::string_view name);
 
-/// Sizes around every threshold there is.
+/// Returns sizes around every threshold.
 std::vector<std::uint64_t> threshold_sizes(int n, std::uint64_t eager, std::uint64_t segment);
 
-/// A random machine: costs, ports, duplex, cut-through, budget, eager length, board or not.
+/// Returns a random machine: costs, ports, duplex, cut-through, landing budget, eager length, and whether there is a board.
 runtime::Simulation::Options random_machine(Random& random, int ranks, std::uint64_t bytes);
 std::string describe(const runtime::Simulation::Options& options);
 
-/// Delays of one of several shapes: all at once, uniform, some late, ascending, descending, the root late.
+/// Returns delays of a random shape: all at once, uniform, some late, ascending, descending, or the root late.
 std::vector<Nanoseconds> random_delays(Random& random, int ranks, int root, Nanoseconds scale);
 
 /// One collective call of a job.
 struct Step {
     const collectives::AlgorithmEntry* entry = nullptr;
     int root = 0;
-    std::uint64_t bytes = 0;  ///< Where blocks are moved: of a block.
+    std::uint64_t bytes = 0;  ///< For operations on blocks: of one block.
     std::uint64_t segment = 0;
-    std::vector<Nanoseconds> delays;  ///< By rank: when it arrives, after its arrival at the call before or the end of that.
-    bool at_once = false;             ///< After its arrival there, whether the one before has ended or not.
+    std::vector<Nanoseconds> delays;  ///< By rank: when it arrives, after its arrival at the previous call or the end of that call.
+    bool at_once = false;             ///< Begins after its arrival at the previous call, whether that call has ended or not.
     bool in_place = false;            ///< Who has all blocks and its own has its own in its place among them; what is combined, likewise.
-    /// What makes a rank's call a planned one: how long before it arrives it is begun (within its delay; -1: it is not
-    /// planned), and what it says of its arrival then, in times after the beginning. Empty: nobody's is.
+    /// Makes a rank's call a planned one. Says how long before the arrival the call is begun (within the rank's delay; -1: not planned),
+    /// and which arrival it then predicts, as times after the beginning. Empty: no rank's call is planned.
     struct Plan {
         Nanoseconds lead = -1;
         std::vector<runtime::Simulation::RankCall::Prediction> predictions = {};
     };
     std::vector<Plan> plans;
 };
-/// Plans for some or all ranks: with good, wrong, changing or no predictions.
+/// Adds plans for some or all ranks, with good, wrong, changing or no predictions.
 void plan_at_random(Random& random, Step& step);
 std::string describe(const Step& step);
-/// What a rank calls in this step.
+/// Returns the call of a rank in this step.
 runtime::Call call_of(const Step& step);
 std::string describe(const std::vector<Step>& steps);
 
-/// What byte `position` of the message `number` is; and what nobody has written.
+/// The first returns byte `position` of message `number`. The second is the byte that marks memory which nobody has written.
 std::byte byte_of_message(std::uint64_t number, std::uint64_t position);
 inline constexpr std::byte kPoison{0xDB};
 
-/// Memory between guards.
+/// Memory between guard bytes.
 class Guarded {
   public:
-    void resize(std::uint64_t size);  ///< And poisons it.
+    void resize(std::uint64_t size);  ///< Also fills it with poison.
     transport::Bytes bytes() { return {memory_.data() + kGuard, memory_.size() - 2 * kGuard}; }
-    /// What these bytes are to be: bytes [begin, end) of the message `number`.
+    /// Writes bytes [begin, end) of message `number`.
     void write(std::uint64_t number, std::uint64_t begin, std::uint64_t end, std::uint64_t at = 0);
-    /// The first position where bytes [begin, end) are not as expected, or what is around them is no poison; or empty.
+    /// Returns the first position at which bytes [begin, end) are not as expected, or at which the memory around them is no longer poison;
+    /// or nothing.
     using Content = std::function<std::byte(std::uint64_t position)>;
     std::string first_difference(const Content& expected, std::uint64_t begin, std::uint64_t end) const;
 
@@ -100,25 +101,25 @@ class Guarded {
     std::vector<std::byte> memory_ = std::vector<std::byte>(2 * kGuard);
 };
 
-/// Calls on the world communicator of a simulation, one after the other on each rank, with real data between guards. What
-/// belongs to the caller of a planned call is poison until it arrives.
+/// Calls on the world communicator of a simulation, one after the other on each rank, with real data between guards. The buffers of a
+/// planned call's caller are poison until the caller arrives.
 class Job {
   public:
     Job(runtime::Simulation& simulation, std::vector<Step> steps);
 
-    /// What rank `rank` calls as step number `number`, where it is not what the others call.
+    /// Makes rank `rank` call something else than the others in step `number`.
     void deviate(int rank, std::size_t number, const runtime::Call& call, const collectives::AlgorithmEntry& entry);
-    /// From now on rank `rank` makes no call any more (it is dead).
+    /// From now on rank `rank` makes no more calls (it is dead).
     void stop(int rank) { ranks_[static_cast<std::size_t>(rank)].stopped = true; }
-    /// Calls of this rank that have begun and not ended.
+    /// Returns the calls of this rank that have begun but not ended.
     std::vector<runtime::Operation*> unfinished(int rank);
 
-    /// Lets everything happen.
+    /// Runs the simulation until nothing is left to happen.
     void run();
 
-    /// Everything went well, everybody has the data, nothing around it was touched.
+    /// Expects that all calls succeeded, that all ranks have the data, and that nothing around it was changed.
     void expect_success();
-    /// Nothing is left over at any rank, `but` excepted: no early message, no landed byte, no operation.
+    /// Expects that nothing is left over at any rank except `but`: no early message, no landed byte, no operation.
     void expect_clean(int but = -1);
     bool ended(int rank, std::size_t step) const { return at(rank, step).ended; }
     const Error* error(int rank, std::size_t step) const { return at(rank, step).operation ? at(rank, step).operation->error() : nullptr; }
@@ -134,7 +135,7 @@ class Job {
         Nanoseconds begun = 0;
         Nanoseconds exit = -1;
         bool arrived = false, ended = false;
-        std::size_t predicted = 0;  ///< Predictions made so far.
+        std::size_t predicted = 0;  ///< The number of predictions made so far.
         runtime::Call call;
         const collectives::AlgorithmEntry* entry = nullptr;
 
@@ -169,12 +170,12 @@ class Job {
 class Messages {
   public:
     explicit Messages(runtime::Simulation& simulation) : simulation_(simulation) {}
-    /// Begins at this time from now on. The content is made from `number`; a receive checks nothing by itself.
+    /// Begins a transfer so long after now. The content is made from `number`. A receive checks nothing by itself.
     runtime::Transfer& send(int from, int to, std::uint64_t tag, std::uint64_t bytes, std::uint64_t number, Nanoseconds when);
     runtime::Transfer& receive(int at, int from, std::uint64_t tag, std::uint64_t bytes, Nanoseconds when);
-    /// From now on they belong to this communicator, and not to the world.
+    /// From now on messages use this communicator instead of the world.
     void use(std::uint64_t communicator) { communicator_ = communicator; }
-    /// Whether a receive has the message `number` of this length.
+    /// Returns whether a receive got message `number` with this length.
     static bool holds(const runtime::Transfer& received, std::uint64_t bytes, std::uint64_t number);
 
   private:

@@ -1,4 +1,4 @@
-// What it costs to find a message, a receive or an operation does not depend on how many there are.
+// The cost of finding a message, a receive or an operation does not depend on how many there are.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@ namespace {
 
 using runtime::Simulation;
 
-// So many broadcasts or gathers are started at once on each rank, on one of them later than on the other. Gives what an operation costs, in
-// entries looked at.
+// Starts so many broadcasts or gathers at once on each rank, on one rank later than on the others. Returns the cost of an operation, as the
+// number of table entries that were looked at.
 std::uint64_t steps_each(const char* what, int count, int late, std::uint64_t landing) {
     Simulation::Options options;
     options.landing_bytes = landing;
@@ -39,7 +39,7 @@ TEST(Lookups, CostTheSameWhateverIsOutstanding) {
             }
 }
 
-// Messages that nobody has asked for, each of its own tag, and receives that wait for theirs.
+// Messages that nobody has asked for, each with its own tag, and receives that wait for theirs.
 TEST(Lookups, CostTheSameWhateverMessagesWait) {
     for (const bool early : {true, false}) {
         std::uint64_t each[2] = {};
@@ -48,7 +48,7 @@ TEST(Lookups, CostTheSameWhateverMessagesWait) {
             Simulation simulation({});
             Messages messages(simulation);
             for (int tag = 0; tag < count; ++tag) {
-                // The last one first, which a list would find last.
+                // The last message is received first. A list would find it last.
                 messages.receive(1, 0, static_cast<std::uint64_t>(count - 1 - tag), 100, early ? 1'000'000 + tag : tag);
                 messages.send(0, 1, static_cast<std::uint64_t>(tag), 100, 1, early ? tag : 1'000'000 + tag);
             }

@@ -1,5 +1,5 @@
 /// \file
-/// What the tests of messages have in common.
+/// Shared by the tests of messages.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace rollcall::model_test {
 
-/// A job of two ranks, with that landing budget.
+/// Returns a job of two ranks with this landing budget.
 inline runtime::Simulation::Options job_of_two(std::uint64_t landing, std::uint64_t eager = 64) {
     runtime::Simulation::Options options;
     options.ranks = 2;

@@ -1,4 +1,4 @@
-// Point-to-point messages, credits and the landing budget.
+// Tests point-to-point messages, credits and the landing budget.
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -17,13 +17,13 @@ using runtime::Transfer;
 // --- the landing budget ----------------------------------------------------------------------------------------------
 
 TEST(LandingBudget, OldestFirstAndNeverMoreThanItHolds) {
-    Simulation simulation(job_of_two(1000));  // half of it may go to eager messages
+    Simulation simulation(job_of_two(1000));  // Half of it may go to eager messages.
     ASSERT_EQ(simulation.engine(1).landing().budget(), 500u);
     Messages messages(simulation);
     std::vector<Transfer*> sent, received;
     for (std::uint64_t i = 0; i < 10; ++i) sent.push_back(&messages.send(0, 1, i, 300, i, static_cast<Nanoseconds>(i)));
     simulation.network().run();
-    EXPECT_EQ(ended(sent), 1);  // the first has landed, the others wait at their sender
+    EXPECT_EQ(ended(sent), 1);  // The first has landed. The others wait at their sender.
     EXPECT_TRUE(sent[0]->done());
     EXPECT_EQ(simulation.engine(1).landing().used(), 300u);
     for (std::uint64_t i = 0; i < 10; ++i) {
@@ -44,8 +44,8 @@ TEST(LandingBudget, SmallOnesDoNotStarveALargeOne) {
     ASSERT_EQ(simulation.engine(1).landing().budget(), 1000u);
     Messages messages(simulation);
     messages.send(0, 1, 0, 600, 0, 0);
-    const Transfer& large = messages.send(0, 1, 1, 900, 1, 1);  // waits for all the room there is
-    const Transfer& small = messages.send(0, 1, 2, 300, 2, 2);  // would fit now
+    const Transfer& large = messages.send(0, 1, 1, 900, 1, 1);  // Waits for all of the budget.
+    const Transfer& small = messages.send(0, 1, 2, 300, 2, 2);  // This one would fit now.
     simulation.network().run();
     EXPECT_FALSE(large.done());
     EXPECT_FALSE(small.done());
@@ -83,7 +83,7 @@ TEST(LandingBudget, TooSmallForAMessageMeansBlocking) {
         Simulation simulation(job_of_two(landing));
         Messages messages(simulation);
         const Transfer& sent = messages.send(0, 1, 0, 501, 0, 0);
-        messages.send(0, 1, 1, 400, 1, 0);  // is not held up by one that can never land
+        messages.send(0, 1, 1, 400, 1, 0);  // It is not held up by a message that can never land.
         simulation.network().run();
         EXPECT_FALSE(sent.done());
         EXPECT_EQ(simulation.engine(1).landing().used(), landing ? 400u : 0u);
@@ -106,7 +106,7 @@ TEST(Credits, AFloodIsBoundedAndArrivesInOrder) {
             for (int i = 0; i < kMessages; ++i) sent.push_back(&messages.send(0, 1, 7, bytes, static_cast<std::uint64_t>(i), i));
             simulation.network().run();
             const std::uint64_t allowance = simulation.engine(1).granted_allowance();
-            // Eager ones by the allowance (64 bytes each and what they carry), others by the budget (256 each).
+            // Eager messages are bounded by the allowance (64 bytes each and their data), others by the budget (256 bytes each).
             const std::uint64_t most = allowance / (64 + bytes) + simulation.engine(1).landing().budget() / 256;
             EXPECT_LE(ended(sent), static_cast<int>(most)) << bytes << " " << landing;
             EXPECT_LE(simulation.engine(1).landing().peak(), simulation.engine(1).landing().budget());
@@ -121,7 +121,7 @@ TEST(Credits, AFloodIsBoundedAndArrivesInOrder) {
         }
 }
 
-// Credits come back, so a stream of any length stays on the eager path.
+// Credits come back, so that a stream of any length stays on the eager path.
 TEST(Credits, AStreamNeverRunsOut) {
     auto options = job_of_two(std::uint64_t{1} << 20);
     options.model.alpha = 10;
@@ -138,7 +138,7 @@ TEST(Credits, AStreamNeverRunsOut) {
 
 // --- order -----------------------------------------------------------------------------------------------------------
 
-// An offer is there at once and an eager message takes its time, so they overtake each other.
+// An offer arrives at once and an eager message takes time. So they overtake each other on the network.
 TEST(Order, BySourceAndTagWhateverTheirWay) {
     Random random(31);
     for (int repetition = 0; repetition < 300; ++repetition) {
@@ -158,7 +158,7 @@ TEST(Order, BySourceAndTagWhateverTheirWay) {
                 for (std::int64_t i = from == to ? 0 : random.between(0, 30); i > 0; --i) {
                     const std::uint64_t bytes = random.pick(std::vector<std::uint64_t>{0, 1, 15, 16, 64, 65, 200, 201, 300, 5000});
                     const std::uint64_t tag = random.below(3);
-                    // All sends of a pair begin at the same moment, in this order; so do its receives.
+                    // All sends of a pair begin at the same moment, in this order. So do its receives.
                     messages.send(from, to, tag, bytes, ++number, from * 10);
                     expected.push_back({&messages.receive(to, from, tag, 5000, (to * 13 + from * 7) % 40), bytes, number});
                 }

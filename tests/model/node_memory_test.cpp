@@ -1,4 +1,4 @@
-// Collectives through node memory when others hold it.
+// Collective operations through node memory while others hold it.
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -22,7 +22,7 @@ std::vector<const AlgorithmEntry*> publishing_algorithms() {
     return found;
 }
 
-// All blocks of a rank, in the name of another communicator, or of this one's operation `sequence`.
+// Takes all blocks of a rank in the name of another communicator, or of operation `sequence` of this communicator.
 std::vector<std::uint32_t> take_all_blocks(Simulation& simulation, int rank, std::uint64_t communicator, std::uint64_t sequence) {
     runtime::node::Publisher other;
     other.communicator = communicator;
@@ -33,7 +33,7 @@ std::vector<std::uint32_t> take_all_blocks(Simulation& simulation, int rank, std
     return taken;
 }
 
-// Else whoever reads what they hold may be waiting for this call, and all wait for ever.
+// Otherwise the readers of these blocks might wait for this call, and all would wait for ever.
 TEST(NodeMemory, RoomThatOtherCommunicatorsHoldDoesNotKeepACallWaiting) {
     ASSERT_GE(publishing_algorithms().size(), 3u);
     Random random(1);
@@ -64,7 +64,7 @@ TEST(NodeMemory, RoomThatOtherCommunicatorsHoldDoesNotKeepACallWaiting) {
         }
 }
 
-// The readers of earlier operations of the same communicator come before those of this one: they are worth waiting for.
+// The readers of earlier operations of the same communicator need nothing from this operation. So it may wait for them.
 TEST(NodeMemory, EarlierOperationsOfTheSameCommunicatorAreWaitedFor) {
     for (const AlgorithmEntry* const entry : publishing_algorithms()) {
         SCOPED_TRACE(entry->name);

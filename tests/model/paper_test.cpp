@@ -1,7 +1,7 @@
-// P. Patarasuk and X. Yuan, "Efficient MPI_Bcast across different process arrival patterns": its lemmas and theorems, and the
-// examples that open the algorithms' files, in the model of section 3.1: T(m) = m nanoseconds, one port, messages forwarded
-// from the first bit on, notices free. Messages are so long that the headers of sub-groups, which the paper does not
-// count, vanish beside them.
+// The lemmas and theorems of P. Patarasuk and X. Yuan, "Efficient MPI_Bcast across different process arrival patterns", and the examples at
+// the head of the algorithms' files. The model is that of section 3.1: T(m) = m nanoseconds, one port, messages are forwarded from the
+// first bit on, and notices are free. The messages are so long that the headers of sub-groups, which the paper does not count, are
+// negligible.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -19,8 +19,8 @@ using collectives::AlgorithmEntry;
 using runtime::Simulation;
 using Times = std::vector<Nanoseconds>;
 
-constexpr Nanoseconds T = 1'000'000'000;  // ns, and bytes
-// What all headers of a call may add up to at one rank, as a part of T.
+constexpr Nanoseconds T = 1'000'000'000;  // In ns, and in bytes.
+// The bound for the sum of all headers of a call at one rank, as a fraction of T.
 constexpr double kHeaders = 1e-5;
 constexpr bench::Model kModels[] = {bench::Model::blocking, bench::Model::nonblocking};
 
@@ -56,7 +56,7 @@ Nanoseconds total_elapsed(const Times& a, const Times& f) {
     return std::accumulate(f.begin(), f.end(), Nanoseconds{0}) - std::accumulate(a.begin(), a.end(), Nanoseconds{0});
 }
 
-// Sum over the ranks that come before the root of how long they wait for it (section 3.1).
+// Returns the sum, over the ranks that come before the root, of the time that they wait for it (section 3.1).
 Nanoseconds waits_for_root(const Times& a, int root) {
     Nanoseconds sum = 0;
     for (const Nanoseconds ai : a) sum += std::max<Nanoseconds>(0, a[static_cast<std::size_t>(root)] - ai);
@@ -65,7 +65,7 @@ Nanoseconds waits_for_root(const Times& a, int root) {
 
 Nanoseconds Delta(const Times& a, int root) { return *std::max_element(a.begin(), a.end()) - a[static_cast<std::size_t>(root)]; }
 
-// Lemma 1's upper bound on the optimum, as mean elapsed time: a ratio to it is a lower bound of the competitive ratio.
+// Returns Lemma 1's upper bound on the optimum, as mean elapsed time. A ratio to it is a lower bound of the competitive ratio.
 double optimum_at_most(const Times& a, bench::Model model) {
     const auto n = static_cast<double>(a.size());
     return model == bench::Model::blocking ? static_cast<double>(Delta(a, 0)) / n + static_cast<double>(T) : static_cast<double>(T);
@@ -89,7 +89,7 @@ Pattern random_pattern(Random& random, int most) {
     return pattern;
 }
 
-// Receivers that arrive just after the root has turned to somebody else, each in its own round.
+// Each receiver arrives just after the root has begun to send to another one, each in its own round.
 Times just_missed(int n) {
     Times a(static_cast<std::size_t>(n), 0);
     for (int i = 1; i < n; ++i) a[static_cast<std::size_t>(n - i)] = (i - 1) * T + T / 1000;
@@ -112,7 +112,7 @@ std::vector<Times> adversaries(int n) {
         for (std::size_t child = 1; child < count; child *= 2) children[child] = late;
         all.push_back(children);
     }
-    for (const Nanoseconds moment : {Nanoseconds{1}, T / 1000}) {  // all come in the first moment of the root's first message
+    for (const Nanoseconds moment : {Nanoseconds{1}, T / 1000}) {  // All come in the first moment of the root's first message.
         Times a(count, moment);
         a[0] = 0;
         all.push_back(a);
@@ -139,7 +139,7 @@ TEST(Paper, Lemma2IsALowerBoundForAll) {
     for (int repetition = 0; repetition < 300; ++repetition) {
         const auto [n, root, a] = random_pattern(random, 32);
         for (const auto* entry : algorithms(runtime::OperationKind::broadcast)) {
-            // The bound is of a network, where every message takes T.
+            // The bound holds for a network, where every message takes T.
             if (entry->needs.contains(collectives::Condition::node_memory)) continue;
             for (const auto model : kModels) {
                 const Setting setting{.model = model,
@@ -162,12 +162,12 @@ TEST(Paper, Theorem1LinearGrowsWithN) {
             const Times balanced(static_cast<std::size_t>(n), 0);
             const Setting setting{.model = model};
             const Times f = run(broadcast("linear"), balanced, setting).exits;
-            EXPECT_EQ(2 * total_elapsed(balanced, f), (n + 2) * (n - 1) * T);  // the mean is (n+2)(n-1)/(2n) T
+            EXPECT_EQ(2 * total_elapsed(balanced, f), (n + 2) * (n - 1) * T);  // The mean is (n+2)(n-1)/(2n) T.
             EXPECT_GE(ratio_at_least(broadcast("linear"), balanced, setting), (n - 1) / 2.0);
         }
 }
 
-// Theorems 2 to 4: somebody who forwards comes late.
+// Theorems 2 to 4: a rank that forwards messages comes late.
 struct Adversary {
     const char* algorithm;
     Times (*late)(int n, Nanoseconds Lambda);
@@ -191,7 +191,7 @@ TEST(Paper, Theorems2To4BlockingGrowWithN) {
             const double ratio =
                 ratio_at_least(broadcast(algorithm), late(n, 100 * n * T), {.model = bench::Model::blocking, .segment = T / 64});
             EXPECT_GE(ratio, n / 4.0) << algorithm << " n=" << n;
-            EXPECT_GE(ratio, 1.8 * before) << algorithm << " n=" << n;  // twice as many: about twice as bad
+            EXPECT_GE(ratio, 1.8 * before) << algorithm << " n=" << n;  // Twice as many ranks: about twice as bad.
             before = ratio;
         }
     }
@@ -238,7 +238,7 @@ TEST(Paper, Theorem5ArrivalNonblocking) {
         check(a, root);
     }
     RecordProperty("worst_ratio", std::to_string(worst));
-    EXPECT_GT(worst, 2);  // the patterns are hard ones
+    EXPECT_GT(worst, 2);  // The patterns are hard ones.
 }
 
 TEST(Paper, Theorem6ArrivalBlocking) {
@@ -263,7 +263,7 @@ TEST(Paper, Theorem6ArrivalBlocking) {
     }
 }
 
-// Section 3.1: the two models differ in when a sender is rid of its message.
+// Section 3.1: the two models differ in when a sender is done with its message.
 TEST(Paper, LandingDecidesTheModel) {
     const Times a = {0, 10 * T};
     const Times blocking = run(broadcast("linear"), a, {.model = bench::Model::blocking}).exits;

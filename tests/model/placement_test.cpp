@@ -1,5 +1,5 @@
-// Data placement: after every call every rank has the bytes it is to have and nothing else was touched, on any machine. Calls are
-// planned or not, with good and bad predictions, and the own block of who has all blocks is in its place or not.
+// Data placement. After every call each rank has the expected bytes and no other memory was changed, on random machines. Calls are planned
+// or not, with good and bad predictions. The own block of a rank that has all blocks is in its place or not.
 #include <algorithm>
 
 #include <gtest/gtest.h>
@@ -12,8 +12,8 @@ namespace {
 using runtime::OperationKind;
 using runtime::Simulation;
 
-constexpr std::uint64_t kLongestBlock = 1001;   // the root has one for each rank
-constexpr std::uint64_t kLongestForEach = 301;  // each rank has one for each
+constexpr std::uint64_t kLongestBlock = 1001;   // The root has one for each rank.
+constexpr std::uint64_t kLongestForEach = 301;  // Each rank has one for each rank.
 
 void expect_placed(const Simulation::Options& options, std::vector<Step> steps) {
     std::string trace = describe(options);
@@ -81,8 +81,8 @@ TEST(Placement, RandomLargeJobs) {
     }
 }
 
-// Late notices and early messages of other sequences: calls without a gap, with other roots and algorithms, and several
-// begun before the earlier ones have ended.
+// Late notices and early messages of other operations. Calls follow without a gap, with different roots and algorithms, and some begin
+// before the earlier ones have ended.
 TEST(Placement, ManyCallsOnOneCommunicator) {
     Random random(4);
     for (int repetition = 0; repetition < 1000; ++repetition) {
@@ -123,7 +123,7 @@ TEST(Placement, InPlaceNothingIsCopied) {
             }
 }
 
-// More calls than a rank remembers, so that its ring of past calls goes round.
+// More calls than a rank remembers, so that its ring of past calls wraps around.
 TEST(Placement, HundredsOfCalls) {
     Random random(5);
     for (const auto* entry : moving_algorithms()) {

@@ -1,5 +1,5 @@
-// Operations that combine: operands in rank order, results of the same bits, worked examples of reduce and allreduce. (That every algorithm
-// gives right sums, whatever the machine, the root and the arrivals, is in placement_test.cpp, as for all operations.)
+// Operations that combine: the order of operands, bitwise equal results, and the worked examples of reduce and allreduce.
+// (placement_test.cpp tests for all operations that every algorithm gives right results for any machine, root and arrivals.)
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -56,13 +56,13 @@ void expect_rank_order(const F& function, std::uint64_t salt) {
                         for (std::uint32_t& word : words) word = static_cast<std::uint32_t>(random.below(1000));
                         std::memcpy(&element, words, sizeof(T));
                     }
-                if (count * sizeof(T) / std::max<std::uint64_t>(segment, 1) > 3000) continue;  // takes too long
+                if (count * sizeof(T) / std::max<std::uint64_t>(segment, 1) > 3000) continue;  // Takes too long.
                 const Reduced<T> made(options, *entry, root, reduction, operands, segment, in_place,
                                       random_delays(random, n, root, 20'000));
                 for (int rank = 0; rank < n; ++rank) {
                     const std::vector<T>& result = made.results[static_cast<std::size_t>(rank)];
                     const std::size_t first = row.in_blocks ? static_cast<std::size_t>(rank) * count : 0;
-                    // Rank 0 of an exclusive scan keeps what was there.
+                    // In an exclusive scan, rank 0 keeps what was in its buffer.
                     const auto ranks = static_cast<std::size_t>(row.combined_ranks(n, rank));
                     for (std::size_t i = 0; i < result.size(); ++i) {
                         T expected = ranks > 0 || in_place ? operands[0][first + i] : T{};
@@ -78,7 +78,7 @@ void expect_rank_order(const F& function, std::uint64_t salt) {
 TEST(Reduce, MatricesAreMultipliedInRankOrder) { expect_rank_order<Matrix>(kMultiply, 81); }
 TEST(Reduce, ElementsOfAnySizeAreCutNowhere) { expect_rank_order<Odd>(kCompose, 82); }
 
-// By rank the bits do not depend on the arrivals; and in an allreduce all ranks have the same bits in any case.
+// With operands in rank order, the bits do not depend on the arrivals. In an allreduce all ranks have the same bits in any case.
 TEST(Reduce, SumsByRankHaveTheSameBitsWhoeverComesFirst) {
     Random random(83);
     for (const auto& row : collectives::operations())
@@ -140,8 +140,8 @@ TEST(AllreduceExamples, ReduceThenBroadcast) {
     EXPECT_EQ(exits_of(OperationKind::allreduce, "reduce_then_broadcast", 4, 0, 10, 0, Times(4)), (Times{40, 40, 40, 40}));
 }
 
-/// When each rank is done with a planned call (to rank 0, where it has a root) whose arrivals are predicted (or not) at its beginning.
-/// Phantoms.
+/// Returns when each rank is done with a planned call (to rank 0, if the operation has a root). The arrivals are predicted at its beginning
+/// or not at all. The data is phantom data.
 Times planned_exits(OperationKind operation, std::string_view name, std::uint64_t bytes, std::uint64_t segment, const Times& arrivals,
                     bool is_predicted) {
     const AlgorithmEntry& entry = collectives::find_algorithm(operation, name);
@@ -165,9 +165,9 @@ Times planned_exits(OperationKind operation, std::string_view name, std::uint64_
     return outcome.exits;
 }
 
-// What is known beforehand is worth a message or more: all but what the late rank brings has been combined when it comes.
+// A prediction is worth at least one message: when the late rank comes, all other data has been combined.
 TEST(ReduceExamples, ClairvoyantWaitsForAForeseenRankOnly) {
-    constexpr Nanoseconds kLate = 3'000'000, kMessage = 64'000;  // a byte takes 1
+    constexpr Nanoseconds kLate = 3'000'000, kMessage = 64'000;  // A byte takes 1 ns.
     for (std::size_t late = 1; late < 8; ++late) {
         SCOPED_TRACE(late);
         Times arrivals(8, 100'000);
@@ -175,7 +175,7 @@ TEST(ReduceExamples, ClairvoyantWaitsForAForeseenRankOnly) {
         const Times foreseen = planned_exits(OperationKind::reduce, "clairvoyant", kMessage, 4000, arrivals, true);
         EXPECT_GE(foreseen[0], kLate + kMessage);
         EXPECT_LE(foreseen[0], kLate + kMessage * 5 / 4);
-        // Others are done long before.
+        // The others are done long before.
         for (std::size_t rank = 1; rank < 8; ++rank) EXPECT_TRUE(rank == late || foreseen[rank] < kLate / 2) << rank;
     }
     Times arrivals(8, 100'000);
@@ -183,9 +183,9 @@ TEST(ReduceExamples, ClairvoyantWaitsForAForeseenRankOnly) {
     EXPECT_GE(planned_exits(OperationKind::reduce, "binomial", kMessage, 0, arrivals, true)[0], kLate + 2 * kMessage);
 }
 
-// Its bandwidth in theory: 9 rounds of a seventh after the arrival of the last of 8 ranks, where a ring has 14 of an eighth.
+// The theoretical bandwidth: 9 rounds of a seventh after the arrival of the last of 8 ranks. A ring takes 14 rounds of an eighth.
 TEST(AllreduceExamples, TheStragglerWaitsForNothingThatOthersCanDoBefore) {
-    constexpr Nanoseconds kLate = 3'000'000, kMessage = 56'000;  // a byte takes 1
+    constexpr Nanoseconds kLate = 3'000'000, kMessage = 56'000;  // A byte takes 1 ns.
     for (std::size_t late = 0; late < 8; ++late) {
         SCOPED_TRACE(late);
         Times arrivals(8, 100'000);
@@ -197,7 +197,7 @@ TEST(AllreduceExamples, TheStragglerWaitsForNothingThatOthersCanDoBefore) {
         const Nanoseconds straggler = last_delay("straggler"), ring = last_delay("ring");
         EXPECT_EQ(straggler, kMessage / 7 * 9);
         EXPECT_GE(static_cast<double>(ring) / static_cast<double>(straggler), 1.3);
-        // These two save what the early ranks can do by themselves, and are no slower than a ring.
+        // These two algorithms do the early ranks' own work beforehand, and are no slower than a ring.
         EXPECT_LE(last_delay("pre_reduced_ring"), ring);
         EXPECT_LE(last_delay("sorted_linear_tree"), ring + kMessage / 14 * 7);
     }
@@ -217,7 +217,7 @@ TEST(Reduce, WhatCannotKeepTheOrderRefuses) {
     }
 }
 
-// A rank that sums floats among ranks that sum doubles, or that asks for the order, is told so, with the others.
+// One rank sums floats while the others sum doubles, or it asks for the rank order. It is told, and so are the others.
 TEST(Reduce, OtherReductionsAreMismatches) {
     const Reduction ours = reduction_of<float>(sum);
     for (const Reduction& other : {reduction_of<std::int32_t>(sum), reduction_of<float>(maximum), reduction_of<float>(by_rank(sum))})

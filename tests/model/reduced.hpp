@@ -21,7 +21,7 @@ using runtime::OperationKind;
 using runtime::Simulation;
 using Times = std::vector<Nanoseconds>;
 
-/// The algorithms of an operation that can combine so.
+/// Returns the algorithms of an operation that support this reduction.
 inline std::vector<const AlgorithmEntry*> algorithms_for(OperationKind operation, const Reduction& reduction) {
     auto found = algorithms(operation);
     const auto has = collectives::conditions_of(collectives::combiner_of(reduction), collectives::kReal);
@@ -29,7 +29,7 @@ inline std::vector<const AlgorithmEntry*> algorithms_for(OperationKind operation
     return found;
 }
 
-/// One call of all ranks, with data. `in_place` where the result goes to a rank.
+/// One call of all ranks, with data. `in_place` applies to ranks that get the result.
 template <class T>
 struct Reduced {
     Reduced(const Simulation::Options& options, const AlgorithmEntry& entry, int root, const Reduction& reduction,
@@ -76,8 +76,8 @@ struct Reduced {
     std::uint64_t messages = 0;
 };
 
-/// A call without early data, whose costs are those of the worked examples: a byte takes 1 on its way. `bytes`: of a block, where there
-/// are.
+/// Returns a call without early data, with the costs of the worked examples: a byte takes 1 ns on its way. `bytes` is the size of a block,
+/// where the operation has blocks.
 inline Reduced<std::uint8_t> example(OperationKind operation, std::string_view name, int n, int root, std::uint64_t bytes,
                                      std::uint64_t segment, const Times& arrivals, double gamma = 0, bool full_duplex = true) {
     Simulation::Options options;

@@ -1,4 +1,4 @@
-// Communicators that are no more, and the messages that still come for them.
+// Messages that arrive for communicators that no longer exist.
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -14,7 +14,7 @@ namespace {
 using runtime::Simulation;
 using runtime::Transfer;
 
-// A communicator of all ranks, as the ranks of a real job make one together.
+// A communicator of all ranks. The ranks make it together, as those of a real job do.
 class Made {
   public:
     explicit Made(Simulation& simulation) : simulation_(simulation), states_(static_cast<std::size_t>(simulation.size())) {
@@ -50,7 +50,7 @@ class Made {
     std::vector<std::unique_ptr<runtime::CommunicatorState>> states_;
 };
 
-// What it takes, allowance at the sender and landing buffers, is given back: what had come and what comes late.
+// The sender's allowance and the landing buffers are given back, both for messages that had come and for those that come late.
 TEST(RemovedCommunicator, WhatNobodyReceivedIsLetGo) {
     constexpr int kMessages = 3000;
     for (const std::uint64_t bytes : {0, 8, 400, 5000})
@@ -87,7 +87,7 @@ TEST(RemovedCommunicator, WhatNobodyReceivedIsLetGo) {
         }
 }
 
-// In the middle of anything, and the messages of another communicator neither miss a turn nor are lost.
+// A communicator is removed at any moment. The messages of another communicator neither stall nor get lost.
 TEST(RemovedCommunicator, OthersGoOn) {
     Random random(33);
     for (int repetition = 0; repetition < 500; ++repetition) {
@@ -131,7 +131,7 @@ TEST(RemovedCommunicator, OthersGoOn) {
     }
 }
 
-// Between two that are being made at once by two threads: one is there and gone while the other is still to come.
+// Two threads make two communicators at once. One is made and destroyed while the other is still to come.
 TEST(RemovedCommunicator, IsToldFromOneThatIsStillToCome) {
     Simulation simulation(job_of_two(std::uint64_t{1} << 40));
     const auto& receiver = simulation.engine(1);

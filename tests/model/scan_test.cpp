@@ -1,5 +1,4 @@
-// Reduce_scatter and scans: worked examples, and how many messages there are. (What they give is in placement_test.cpp and
-// reduce_test.cpp.)
+// Reduce_scatter and scans: the worked examples and the number of messages. (placement_test.cpp and reduce_test.cpp test the results.)
 #include <bit>
 
 #include <fmt/format.h>
@@ -32,7 +31,7 @@ TEST(ReduceScatterExamples, SharedMemory) {
     EXPECT_EQ(exits_of(OperationKind::reduce_scatter, "shared_memory", 3, 0, 10, 0, Times(3), 1), (Times{60, 60, 60}));
 }
 
-// Where a byte takes 1 and nothing else takes time: what each algorithm's bandwidth is by theory, with blocks of 16 bytes.
+// A byte takes 1 ns and nothing else takes time, so that the time shows each algorithm's theoretical bandwidth. Blocks have 16 bytes.
 TEST(ReduceScatter, TakesWhatTheorySays) {
     for (int n = 2; n <= 17; ++n) {
         SCOPED_TRACE(n);
@@ -72,7 +71,8 @@ TEST(ScanExamples, SharedMemory) {
     EXPECT_EQ(exits_of(OperationKind::scan, "shared_memory", 3, 0, 10, 0, Times(3), 1), (Times{20, 30, 40}));
 }
 
-// A piece goes down a link when the one before it has, so that X pieces take X + P - 2 times; and recursive doubling ceil(log2 P) messages.
+// A piece goes down a link when the piece before it has, so that X pieces take X + P - 2 times. Recursive doubling takes ceil(log2 P)
+// messages.
 TEST(Scan, TakesWhatTheorySays) {
     for (const OperationKind operation : {OperationKind::scan, OperationKind::exclusive_scan})
         for (int n = 2; n <= 17; ++n)
@@ -88,7 +88,7 @@ TEST(Scan, TakesWhatTheorySays) {
             }
 }
 
-// What comes after a rank does not keep it: with room for early data those before a late rank are done as if it were not late.
+// A rank does not wait for the ranks after it. With room for early data, the ranks before a late rank are done as if it were not late.
 TEST(Scan, NobodyWaitsForALaterRank) {
     for (const OperationKind operation : {OperationKind::scan, OperationKind::exclusive_scan})
         for (const AlgorithmEntry* const entry : algorithms(operation))

@@ -1,7 +1,7 @@
 /// \file
 /// Scatter and gather in the model of J. Proficz, "Process arrival pattern aware algorithms for acceleration of scatter and gather
-/// operations", Cluster Computing 2020: Hockney's, one port, a sender is done when its receiver has the message (no landing).
-/// a_0 is the root's arrival, N = P * bytes.
+/// operations", Cluster Computing 2020: Hockney's model, one port; a sender is done when its receiver has the message (no landing). a_0 is
+/// the root's arrival, and N = P * bytes.
 #pragma once
 
 #include <algorithm>
@@ -28,16 +28,16 @@ struct Setting {
     Nanoseconds alpha = 0, beta = 1;
     Nanoseconds bytes = 1000;  ///< Of one rank.
     int root = 0;
-    bool planned = false;  ///< Begun long before anybody arrives, each rank with a prediction.
+    bool planned = false;  ///< Begun long before any rank arrives. Each rank has a prediction.
     bool full_duplex = true;
     int ports = 1;
     std::uint64_t landing_bytes = 0;
-    std::vector<Nanoseconds> predictions = {};  ///< Else perfect ones.
+    std::vector<Nanoseconds> predictions = {};  ///< Empty: the predictions are perfect.
 
     Nanoseconds message(Nanoseconds blocks) const { return alpha + blocks * bytes * beta; }
 };
 
-// Exits, in the times of the arrivals `a`.
+// Returns the exits, on the same time axis as the arrivals `a`.
 inline Times run(const AlgorithmEntry& entry, const Times& a, const Setting& setting) {
     const int n = static_cast<int>(a.size());
     Simulation::Options options;
@@ -47,10 +47,10 @@ inline Times run(const AlgorithmEntry& entry, const Times& a, const Setting& set
     options.model.full_duplex = setting.full_duplex;
     options.model.ports = setting.ports;
     options.landing_bytes = setting.landing_bytes;
-    options.eager_bytes = 0;  // every block waits for its receiver
+    options.eager_bytes = 0;  // Every block waits for its receiver.
     Simulation simulation(options);
     const auto bytes = static_cast<std::uint64_t>(setting.bytes);
-    // For the exchange of places, of which the paper says that it is over by then.
+    // Time for the exchange of places. The paper says that it is over by then.
     const Nanoseconds before = setting.planned ? 1000 + 4 * n * (setting.alpha + 200 * setting.beta) : 0;
     Times arrivals = a;
     for (Nanoseconds& arrival : arrivals) arrival += before;
@@ -76,7 +76,7 @@ inline Times run(const AlgorithmEntry& entry, const Times& a, const Setting& set
     return exits;
 }
 
-// (1) and, times P, (2).
+// Equation (1) and, times P, equation (2).
 inline Nanoseconds run_time(const Times& a, const Times& f) {
     return *std::max_element(f.begin(), f.end()) - *std::min_element(a.begin(), a.end());
 }
@@ -90,7 +90,7 @@ inline Times all_but(int P, int late, Nanoseconds d) {
     return a;
 }
 
-// Calls check(P, setting) for every P on several machines, each with another root and another size.
+// Calls check(P, setting) for every P on several machines. Each has another root and another size.
 inline void for_every_job(const std::function<void(int, Setting)>& check) {
     for (int P = 2; P <= 64; ++P)
         for (const Setting& setting :
@@ -111,12 +111,12 @@ inline Setting half_duplex(Setting setting) {
     return setting;
 }
 inline int first_receiver(const Setting& setting) { return setting.root == 0 ? 1 : 0; }
-// From no delay to one beside which everything else vanishes.
+// Delays from zero to one beside which everything else is negligible.
 inline std::vector<Nanoseconds> delays(Nanoseconds r) { return {0, r / 3 + 1, r - 1, r, 5 * r + 7}; }
 
 // --- the binomial tree, by recurrence ----------------------------------------------------------------------------------
 
-// Who stands where, and when each position arrives. Positions are the paper's new ranks.
+// The position of each rank and the arrival of each position. Positions are the paper's new ranks.
 struct Tree {
     const Setting& setting;
     bool background;
@@ -131,7 +131,7 @@ struct Tree {
           f(occupied.size(), 0) {
         for (int j = 0; j < P; ++j) occupied[sorted ? reversed(j) : static_cast<std::size_t>(j)] = true;
     }
-    // The position of the j-th in order, its bits reversed.
+    // Returns the position of the j-th in order: its bits reversed.
     std::size_t reversed(int j) const {
         std::size_t position = 0;
         for (std::size_t bit = 1; bit < occupied.size(); bit *= 2, j /= 2) position = 2 * position + static_cast<std::size_t>(j % 2);
@@ -141,7 +141,7 @@ struct Tree {
         return std::count(occupied.begin() + static_cast<std::ptrdiff_t>(first),
                           occupied.begin() + static_cast<std::ptrdiff_t>(first + count), true);
     }
-    // p has the blocks of its `span` positions at t, and sends.
+    // At time t, position p has the blocks of its `span` positions and sends them.
     void scatter(std::size_t p, std::size_t span, Nanoseconds t) {
         for (std::size_t i = span / 2; i > 0; i /= 2) {
             if (!occupied[p + i]) continue;
@@ -150,7 +150,7 @@ struct Tree {
         }
         f[p] = std::max(t, a[p]);
     }
-    // When p has the blocks of its `span` positions. In the background those who can send first do so.
+    // Returns when position p has the blocks of its `span` positions. In the background variant, a child that can send first does so.
     Nanoseconds gather(std::size_t p, std::size_t span) {
         std::vector<std::pair<Nanoseconds, std::size_t>> children;
         for (std::size_t i = 1; i < span; i *= 2)
@@ -182,7 +182,7 @@ struct Tree {
 
 inline bool power_of_two(int P) { return std::has_single_bit(static_cast<unsigned>(P)); }
 inline Nanoseconds log2(int P) { return std::bit_width(static_cast<unsigned>(P)) - 1; }
-// (7), for powers of two.
+// Equation (7), for powers of two.
 inline Nanoseconds r_BN(int P, const Setting& s) { return log2(P) * s.alpha + (P - 1) * s.bytes * s.beta; }
 
 }  // namespace rollcall::model_test::scatter_gather_equations

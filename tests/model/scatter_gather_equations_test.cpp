@@ -29,7 +29,7 @@ TEST(Proficz, Equations3And4Linear) {
         };
         check(scatter("linear"), s);
         check(gather("linear"), s);
-        // "The same as for LIN"; the online one sends ahead to calls that are planned, and so, too.
+        // The paper says "the same as for LIN". The online algorithm sends ahead to planned calls, and so takes the same time.
         for (const auto* name : {"linear", "sorted_linear", "background_sorted_linear", "online_linear"}) check(scatter(name), planned(s));
     });
 }
@@ -42,7 +42,7 @@ TEST(Proficz, Equations5And6LinearSynchronized) {
             const Times f = run(gather(name), a, half_duplex(setting));
             EXPECT_EQ(run_time(a, f), (P - 1) * block - saved) << name;
             EXPECT_EQ(2 * total_elapsed(a, f), (P + 2) * (P - 1) * block - 2 * P * saved) << name;
-            // In full duplex the next rank is called while the second piece of the one before moves.
+            // In full duplex, the root calls the next rank while the second piece of the previous one moves.
             EXPECT_EQ(run_time(a, run(gather(name), a, setting)), (P - 1) * (block - s.alpha) + s.alpha - saved) << name;
         };
         check("linear_synchronized", s, 0);
@@ -118,7 +118,7 @@ TEST(Proficz, Equations9To12LinearScatter) {
 TEST(Proficz, Equations13To16BinomialScatter) {
     for_every_job([](int P, Setting s) {
         for (const Nanoseconds d : delays(r_BN(P, s))) {
-            // In the sorted trees the late one is the last in order; in the plain one it stands where its number says.
+            // In the sorted trees the late rank is the last in order. In the plain tree its position follows from its number.
             const auto r = [&](const char* name, int late, const Setting& setting, bool sorted, bool background) {
                 const Times a = all_but(P, late, d);
                 const Times f = run(scatter(name), a, setting);
@@ -175,7 +175,7 @@ TEST(Proficz, Equations17To20LinearSynchronizedGather) {
 TEST(Proficz, Equations21To24BinomialGather) {
     for_every_job([](int P, Setting s) {
         for (const Nanoseconds d : delays(r_BN(P, s))) {
-            // In the sorted trees the late one is the first in order, next to the root with half of the blocks.
+            // In the sorted trees the late rank is the first in order: next to the root, with half of the blocks.
             const auto r = [&](const char* name, int late, const Setting& setting, bool sorted, bool background) {
                 const Times a = all_but(P, late, d);
                 const Times f = run(gather(name), a, setting);

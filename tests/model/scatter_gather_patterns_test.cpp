@@ -1,4 +1,4 @@
-// Scatter and gather of any arrival pattern with any prediction, and the examples that open the algorithms' files, to the
+// Scatter and gather with random arrival patterns and predictions, and the examples at the head of the algorithms' files, exact to the
 // nanosecond.
 #include "tests/model/scatter_gather.hpp"
 
@@ -19,13 +19,13 @@ Pattern random_pattern(Random& random) {
     pattern.setting.planned = true;
     const Nanoseconds scale = random.pick(std::vector<Nanoseconds>{1000, 20'000, 200'000});
     pattern.a = random_delays(random, P, pattern.setting.root, scale);
-    // Arrivals that differ, so that it is clear who comes first.
+    // All arrivals differ, so that it is clear which rank comes first.
     for (std::size_t i = 0; i < pattern.a.size(); ++i) pattern.a[i] = pattern.a[i] * 64 + static_cast<Nanoseconds>(i);
     pattern.setting.predictions = random_delays(random, P, pattern.setting.root, 64 * scale);
     return pattern;
 }
 
-// Wrong predictions cost a planned scatter nothing: nobody's lateness stops the root, whatever the order is.
+// Wrong predictions cost a planned scatter nothing. Whatever the order, a late rank does not stop the root.
 TEST(Proficz, BackgroundScattersNeedNoGoodPredictions) {
     Random random(61);
     for (int repetition = 0; repetition < 1000 && !HasFailure(); ++repetition) {
@@ -37,7 +37,7 @@ TEST(Proficz, BackgroundScattersNeedNoGoodPredictions) {
             EXPECT_EQ(f[static_cast<std::size_t>(s.root)], a_0 + (P - 1) * s.message(1)) << name;
             EXPECT_EQ(*std::max_element(f.begin(), f.end()), std::max(last, a_0 + (P - 1) * s.message(1))) << name;
         }
-        // Without plans, where the blocks can land.
+        // Calls are not planned, and the blocks can land.
         const Times landed = run(scatter("online_linear"), a, {.alpha = s.alpha, .root = s.root, .landing_bytes = std::uint64_t{1} << 40});
         EXPECT_EQ(landed[static_cast<std::size_t>(s.root)], a_0 + (P - 1) * s.message(1));
         EXPECT_EQ(*std::max_element(landed.begin(), landed.end()), std::max(last, a_0 + (P - 1) * s.message(1)));
@@ -47,8 +47,8 @@ TEST(Proficz, BackgroundScattersNeedNoGoodPredictions) {
     }
 }
 
-// Where nothing can land and nobody planned, a block sent ahead to a rank that does not come stays at the root, which goes on:
-// the others pay for it with the messages that say so, not with its lateness.
+// Nothing can land and no call is planned. A block sent ahead to a rank that does not come stays at the root, which goes on. The other
+// ranks lose the time of the messages that say so, but do not wait for the late rank.
 TEST(Proficz, OnlineScatterGoesOnWithoutLanding) {
     for_every_job([](int P, Setting s) {
         const Nanoseconds r_LIN = (P - 1) * s.message(1), d = 10 * r_LIN;
@@ -64,8 +64,8 @@ TEST(Proficz, OnlineScatterGoesOnWithoutLanding) {
     });
 }
 
-// A root that calls whoever has arrived is never idle while somebody waits: its time is that of a queue with the service time
-// 3 alpha + N/P beta, whatever was predicted. A call ahead of an arrival can cost no more than its own alpha, once.
+// A root that calls whichever rank has arrived is never idle while a rank waits. Its time is that of a queue with service time 3 alpha +
+// N/P beta, whatever was predicted. A call ahead of an arrival costs at most its own alpha, once.
 TEST(Proficz, BackgroundGathersNeedNoGoodPredictions) {
     Random random(62);
     for (int repetition = 0; repetition < 1000 && !HasFailure(); ++repetition) {
@@ -83,8 +83,8 @@ TEST(Proficz, BackgroundGathersNeedNoGoodPredictions) {
     }
 }
 
-// Also one that was called before it came is, once it is there, served alone: a root with ports to spare does not call the
-// next one before the first piece is here. 1 comes at 5, its pieces until 8, each through a port; 2 is called until 9.
+// A rank that was called before it came is served alone once it is there. A root with free ports does not call the next rank before the
+// first piece has arrived. Rank 1 comes at 5, and its pieces take until 8, each through a port. Rank 2 is called until 9.
 TEST(Proficz, BackgroundGatherServesOneAtATime) {
     constexpr Nanoseconds kAlpha = 1000;
     Setting setting{.alpha = kAlpha, .bytes = 4 * kAlpha, .planned = true, .ports = 2};
@@ -95,7 +95,7 @@ TEST(Proficz, BackgroundGatherServesOneAtATime) {
 
 // --- the examples in the algorithms' files -------------------------------------------------------------------------------
 
-constexpr Nanoseconds T = 1000;  // of a block
+constexpr Nanoseconds T = 1000;  // Of a block.
 
 TEST(Example, ScatterLinear) { EXPECT_EQ(run(scatter("linear"), {0, 5 * T, 0, 0}, {}), (Times{8 * T, 6 * T, 7 * T, 8 * T})); }
 
@@ -130,7 +130,7 @@ TEST(Example, GatherLinearSynchronized) {
     EXPECT_EQ(run(gather("linear_synchronized"), Times(3, 0), setting), (Times{14 * T, 7 * T, 14 * T}));
     EXPECT_EQ(run(gather("sorted_linear_synchronized"), {0, 9 * T, 0}, planned(setting)), (Times{15 * T, 15 * T, 7 * T}));
     EXPECT_EQ(run(gather("online_linear"), {0, 9 * T, 0}, setting), (Times{16 * T, 16 * T, 7 * T}));
-    // Without plans the background root calls 1 and then 2 before they come, and has their pieces 2 alpha + 4 later.
+    // Without plans, the background root calls ranks 1 and 2 before they come, and has their pieces 2 alpha + 4 later.
     EXPECT_EQ(run(gather("background_sorted_linear_synchronized"), {0, 5 * T, 20 * T}, setting), (Times{26 * T, 11 * T, 26 * T}));
     Setting wrong = planned(setting);
     wrong.predictions = {9 * T, 0, 3 * T};

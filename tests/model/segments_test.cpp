@@ -1,5 +1,5 @@
-// Gathers and scatters over trees of segments: the places that ranks find for themselves, the worked examples, blocks that go straight, and
-// every distribution of sizes.
+// Gathers and scatters over trees of segments: the places that ranks find for themselves, the worked examples, blocks that go straight to
+// the root, and every distribution of sizes.
 #include <map>
 #include <utility>
 
@@ -20,7 +20,7 @@ using runtime::OperationKind;
 using runtime::Simulation;
 using runtime::Task;
 
-std::vector<SegmentPlace> found_places;  // by rank, of the last call
+std::vector<SegmentPlace> found_places;  // By rank, of the last call.
 
 Task only_adaptive_place(Operation& op) { co_await collectives::adaptive_place(op, found_places[static_cast<std::size_t>(op.rank())]); }
 Task only_optimal_place(Operation& op) { co_await collectives::optimal_place(op, found_places[static_cast<std::size_t>(op.rank())]); }
@@ -38,7 +38,7 @@ BlocksCall call_of_sizes(const collectives::AlgorithmEntry& entry, int root, con
     return call;
 }
 
-// Which places ranks find with this.
+// Returns the places that the ranks find with this algorithm.
 std::vector<SegmentPlace> places(BlocksCall& call, runtime::Algorithm algorithm, const Simulation::Options& options,
                                  const std::vector<Nanoseconds>& delays) {
     found_places.assign(call.blocks.size(), {});
@@ -114,7 +114,7 @@ TEST(Segments, AllRanksGetTheOptimalTree) {
             return;
         }
     }
-    // More ranks than the dynamic program is for.
+    // More ranks than the dynamic program supports.
     const std::vector<std::uint64_t> many(static_cast<std::size_t>(collectives::kMostOptimalRanks) + 7, 3);
     BlocksCall call = call_of_sizes(entry_of(OperationKind::gather, "optimal"), 5, many);
     const int n = call.ranks();
@@ -122,7 +122,7 @@ TEST(Segments, AllRanksGetTheOptimalTree) {
     expect_places(found, collectives::adaptive_tree(many, 5), many);
 }
 
-// Who sends to whom, as "from>to"; in the order of ranks, then of children.
+// Returns which rank sends to which, as "from>to", in the order of ranks and then of children.
 std::string connections(const std::vector<SegmentPlace>& places) {
     std::string text;
     for (std::size_t rank = 0; rank < places.size(); ++rank)
@@ -143,7 +143,7 @@ TEST(Segments, TheWorkedExamples) {
     EXPECT_EQ(shape("optimal", {1, 1, 1, 1}), "1>0 3>0 2>3");
 }
 
-// What is sent, and that it comes: distributions with large and empty blocks, every number of ranks.
+// Checks what is sent and that it arrives: distributions with large and empty blocks, every number of ranks.
 TEST(Segments, EveryDistributionEveryNumberOfRanks) {
     Random random(83);
     for (const auto* entry : algorithms_of_blocks()) {
@@ -165,7 +165,7 @@ TEST(Segments, EveryDistributionEveryNumberOfRanks) {
     }
 }
 
-// Long blocks go straight to the root, and others are sent once for each rank that passes them on.
+// Long blocks go straight to the root. Other blocks are sent once for each rank that passes them on.
 TEST(Segments, LongBlocksGoStraight) {
     const std::uint64_t large = collectives::kStraight;
     for (const OperationKind kind : {OperationKind::gather, OperationKind::scatter})
@@ -183,17 +183,17 @@ TEST(Segments, LongBlocksGoStraight) {
         }
 }
 
-// Sizes and places beyond 32 bits, without memory for them.
+// Sizes and offsets beyond 32 bits, without memory for them.
 TEST(Segments, SizesBeyond32Bits) {
     Random random(85);
     for (const auto* entry : algorithms_of_blocks()) {
-        if (!entry->needs.empty()) continue;  // shared memory is real
+        if (!entry->needs.empty()) continue;  // Shared memory is real.
         for (const bool gaps : {false, true}) {
             const int n = 9, root = 4;
             std::vector<Block> blocks;
             std::uint64_t end = 0;
             for (int rank = 0; rank < n; ++rank) {
-                // Some go straight, others stand in segments.
+                // Some blocks go straight to the root, others travel in segments.
                 const std::uint64_t size = rank % 3 == 0 ? (std::uint64_t{5} << 30) + 1 : 100;
                 blocks.push_back({end + (gaps ? std::uint64_t{1} << 33 : 0), size});
                 end = blocks.back().offset + size;
@@ -215,7 +215,8 @@ TEST(Segments, SizesBeyond32Bits) {
     }
 }
 
-// One rank with another size than the root counts is found by its weight, wherever it is in a tree; several are told as a range.
+// If one rank has another size than the root counts, the error names it by its weight, wherever it is in a tree. If several ranks do, the
+// error gives a range.
 TEST(Segments, SeveralSizesThatDoNotMatch) {
     Random random(84);
     for (const char* name : {"binomial", "adaptive"})
@@ -223,7 +224,7 @@ TEST(Segments, SeveralSizesThatDoNotMatch) {
             for (int repetition = 0; repetition < 50; ++repetition) {
                 const int n = 8;
                 BlocksCall call = call_of_sizes(entry_of(kind, name), 0, std::vector<std::uint64_t>(8, 100));
-                // Their sum stays the same.
+                // The sum of the two sizes stays the same.
                 const int first = static_cast<int>(random.between(4, 6)), second = static_cast<int>(random.between(first + 1, 7));
                 call.own_sizes[static_cast<std::size_t>(first)] = 107;
                 call.own_sizes[static_cast<std::size_t>(second)] = 93;
@@ -238,7 +239,7 @@ TEST(Segments, SeveralSizesThatDoNotMatch) {
                     EXPECT_EQ(error->code(), ErrorCode::mismatch);
                     told = error->what();
                 }
-                // The root may be sent to by one of them, of which it is told first.
+                // One of the two may send straight to the root, and is then named first.
                 const bool as_range = told.find(
                                           "the root counts 400 bytes for ranks 4 to 7 together, whose blocks have 400, and several of "
                                           "them have other sizes than it counts") != std::string::npos;

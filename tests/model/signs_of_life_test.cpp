@@ -1,4 +1,4 @@
-// Whom an engine waits for, as it asks for signs of life; and what it does when there are none.
+// For which ranks an engine asks for signs of life while it waits, and what it does when there are none.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 using runtime::Simulation;
 
-// Knows hosts by what the test says of them.
+// Assigns hosts to ranks as the test says.
 struct Signs final : runtime::SignsOfLife {
     Look look(Nanoseconds now, std::span<const int> awaited) override {
         asked.assign(awaited.begin(), awaited.end());
@@ -30,11 +30,11 @@ class SignsOfLife : public testing::Test {
     static Simulation::Options options() {
         Simulation::Options options;
         options.ranks = 5;
-        options.landing_longest = 100;  // a longer message waits for its receiver
+        options.landing_longest = 100;  // A longer message waits for its receiver.
         return options;
     }
     runtime::Engine& engine() { return simulation_.engine(0); }
-    // Time goes on until the engine has something to do.
+    // Lets time pass until the engine has something to do.
     const std::vector<int>& look() {
         signs_.asked = {-1};
         EXPECT_NE(engine().due(), kNever);
@@ -52,8 +52,8 @@ TEST_F(SignsOfLife, AreAskedOfThoseWhoAreWaitedFor) {
     messages_.receive(0, 2, 7, 8, 0);
     messages_.receive(0, 2, 8, 8, 0);
     messages_.receive(0, 4, 7, 1000, 0);
-    messages_.send(0, 1, 7, 1000, 1, 0);  // it waits for its receiver
-    messages_.send(0, 3, 7, 8, 1, 0);     // it does not
+    messages_.send(0, 1, 7, 1000, 1, 0);  // It waits for its receiver.
+    messages_.send(0, 3, 7, 8, 1, 0);     // It does not wait.
     simulation_.network().run();
     EXPECT_EQ(look(), (std::vector{1, 2, 4}));
     EXPECT_EQ(look(), (std::vector{1, 2, 4}));

@@ -1,4 +1,4 @@
-# Who may include whom (docs/architecture.md). An arrow never runs back.
+# Checks which component includes which (docs/architecture.md). An arrow never runs back.
 file(GLOB entries RELATIVE "${SOURCE}" "${SOURCE}/*")
 set(rooms "")
 foreach(entry IN LISTS entries)
@@ -16,7 +16,7 @@ function(sources_of room result)
   set(${result} "${files}" PARENT_SCOPE)
 endfunction()
 
-# Of this project, what is in `room` includes what is there and in the places that follow, and nothing else.
+# The files in `room` may include files of that component and of the components that follow, and no other file of this project.
 function(may_include room)
   list(TRANSFORM ARGN APPEND "/" OUTPUT_VARIABLE places)
   list(JOIN places "|" places)
@@ -34,7 +34,7 @@ function(may_include room)
   endforeach()
 endfunction()
 
-# What is in `room` includes nothing that begins so; files that match a last argument may.
+# The files in `room` include nothing that begins with `pattern`. Files that match a last argument are exempt.
 function(forbid room pattern why)
   sources_of(${room} files)
   foreach(file IN LISTS files)
@@ -53,7 +53,7 @@ may_include(foundation)
 may_include(examples)
 may_include(transports foundation)
 may_include(bootstrap foundation)
-# Inside the runtime, from below to above. What makes a process of all of it (runtime/process.*) knows it all.
+# The parts of the runtime, from the lowest to the highest. runtime/process.*, which builds a process from all of them, may include all.
 may_include(runtime/arrivals foundation)
 may_include(runtime/clock foundation)
 may_include(runtime/group foundation)

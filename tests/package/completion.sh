@@ -1,4 +1,5 @@
-# completion.sh SCRIPT COMMAND: completes words as bash would, and compares. Behind `run` no program is started: a directory stands there.
+# completion.sh SCRIPT COMMAND: completes words as bash would, and compares the results. In place of the program behind `run` stands a
+# directory, so that no program is started.
 source "$1"
 command=$2 failed=0
 expect() { # WORDS... -- WANTED...

@@ -1,6 +1,6 @@
-# Installs the build into a scratch directory, moves the installed tree, and builds tests/consumer against it: with CMake,
-# and by the line of README.md. Runs the results alone and under the installed command, as README.md says: with nothing in the
-# environment that says where the library is.
+# Installs the build into a scratch directory, moves the installed tree, and builds tests/consumer against it: with CMake, and with the line
+# in README.md. Runs the results alone and under the installed command, as README.md says. No environment variable says where the library
+# is.
 function(run)
   execute_process(COMMAND ${ARGN} WORKING_DIRECTORY "${SCRATCH}" OUTPUT_VARIABLE out ERROR_VARIABLE out RESULT_VARIABLE code TIMEOUT 250)
   if(NOT code STREQUAL "0")
@@ -25,13 +25,13 @@ set(ENV{CXXFLAGS} "${FLAGS}")
 set(ENV{LSAN_OPTIONS} "suppressions=${SOURCE}/tests/lsan.supp:print_suppressions=0")
 file(REMOVE_RECURSE "${SCRATCH}")
 file(MAKE_DIRECTORY "${SCRATCH}")
-set(prefix "${SCRATCH}/moved here")  # relative paths only, and blanks do no harm
+set(prefix "${SCRATCH}/moved here")  # All installed paths are relative, and blanks in them do no harm.
 run("${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${SCRATCH}/first")
 file(RENAME "${SCRATCH}/first" "${prefix}")
 set(command "${prefix}/${BINDIR}/rollcall")
 run("${command}" --version)
 
-# Nothing installed knows where it was built.
+# No installed file contains the path of the build.
 file(GLOB_RECURSE texts "${prefix}/*.cmake" "${prefix}/*.pc" "${prefix}/*.hpp" "${prefix}/*.h")
 foreach(text IN LISTS texts)
   file(READ "${text}" content)
@@ -65,7 +65,7 @@ foreach(language IN ITEMS c cpp)
   endif()
   file(COPY_FILE "${SOURCE}/tests/consumer/consumer.${language}" "${SCRATCH}/solver.${language}")
   string(REPLACE "${beginning}" "${compiler} -Wall -Wextra -Werror -o plain_${language} solver.${language} " build "${line}")
-  run(sh -c "eval \"${build}\"")  # pkg-config writes blanks as a shell wants them
+  run(sh -c "eval \"${build}\"")  # pkg-config escapes blanks for a shell.
 endforeach()
 
 foreach(language IN ITEMS c cpp)

@@ -1,4 +1,4 @@
-# Makes the package for Debian, takes it apart, and runs the command that is in it.
+# Makes the Debian package, unpacks it, and runs the command that is in it.
 function(run)
   execute_process(COMMAND ${ARGN} WORKING_DIRECTORY "${SCRATCH}" OUTPUT_VARIABLE out ERROR_VARIABLE out RESULT_VARIABLE code)
   if(NOT code STREQUAL "0")

@@ -1,5 +1,5 @@
-# The shared library shows its interface and nothing else: all functions of rollcall.h and version.h, the public classes, and no name of
-# what is inside. NM, LIBRARY, SOURCE.
+# Checks that the shared library exports its interface and nothing else: all functions of rollcall.h and version.h and the public classes,
+# but no internal name. Arguments: NM, LIBRARY, SOURCE.
 execute_process(COMMAND "${NM}" --dynamic --defined-only --demangle "${LIBRARY}" OUTPUT_VARIABLE said COMMAND_ERROR_IS_FATAL ANY)
 string(REPLACE ";" " " said "${said}")
 string(REGEX REPLACE "\\[|\\]" " " said "${said}")

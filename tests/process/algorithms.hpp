@@ -1,5 +1,5 @@
 /// \file
-/// For the drivers: the algorithms there are, from the library's own table.
+/// For the drivers: lists the algorithms, from the library's own table.
 #pragma once
 
 #include <string>
@@ -10,15 +10,15 @@
 
 namespace rollcall::test {
 
-/// Those of an operation that run between real processes.
+/// Returns the algorithms of an operation that run between real processes.
 inline Words algorithms(runtime::OperationKind operation, collectives::Conditions has = collectives::kReal) {
     const auto names = collectives::algorithm_names(operation, has);
     return {names.begin(), names.end()};
 }
-/// Where ranks share no memory, as without landing, or without slots.
+/// The conditions where ranks share no memory, as without landing or without slots.
 inline constexpr collectives::Conditions kByMessages = collectives::kReal.without(collectives::Condition::node_memory);
 
-/// "SCENARIO:OPERATION:ALGORITHM<rest>" for each algorithm of each operation that moves data.
+/// Returns "SCENARIO:OPERATION:ALGORITHM<rest>" for each algorithm of each operation that moves data.
 inline Words for_all_algorithms(const std::string& scenario, const std::string& rest = "",
                                 collectives::Conditions has = collectives::kReal) {
     Words scenarios;
@@ -29,7 +29,7 @@ inline Words for_all_algorithms(const std::string& scenario, const std::string& 
     return scenarios;
 }
 
-/// "SCENARIO:OPERATION" for each of those operations.
+/// Returns "SCENARIO:OPERATION" for each operation that moves data.
 inline Words for_all_operations(const std::string& scenario) {
     Words scenarios;
     for (const collectives::OperationRow& row : collectives::operations())

@@ -1,5 +1,5 @@
 /// \file
-/// For tests of `rollcall bench` and `rollcall simulate`: runs them, and takes their lines apart.
+/// For tests of `rollcall bench` and `rollcall simulate`: runs the commands and parses their output.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ class BenchCommand : public testing::Test {
     }
     void TearDown() override { std::filesystem::remove_all(directory_); }
 
-    /// The words go through a shell, unquoted.
+    /// Runs the command. A shell splits the words, unquoted.
     Ended run(const std::string& words, const std::string& before = "") {
         const auto out = directory_ / "out", error = directory_ / "error";
         const std::string command = before + " timeout 120 " ROLLCALL_COMMAND " " + words + " >" + out.string() + " 2>" + error.string();
@@ -63,7 +63,7 @@ class BenchCommand : public testing::Test {
     std::filesystem::path directory_;
 };
 
-/// What every line of every benchmark begins with.
+/// Expects the fields with which every line of every benchmark begins.
 inline void expect_cell(const Json& cell, const std::string& operation, bool collective) {
     const Lines expected = {"operation",  "algorithm", "transport",    "ranks",         "bytes",     "pattern",
                             "iterations", "run_time",  "mean_elapsed", "worst_elapsed", "last_delay"};
@@ -91,7 +91,7 @@ inline void expect_cell(const Json& cell, const std::string& operation, bool col
     EXPECT_LE(cell["run_time"]["median"], cell["run_time"]["high"]);
 }
 
-/// All algorithms of an operation that run between real processes.
+/// Returns all algorithms of an operation that run between real processes.
 inline std::set<std::string> names_of(const std::string& operation) {
     for (const auto& row : collectives::operations())
         if (name(row.kind) == operation) {

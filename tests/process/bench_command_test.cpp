@@ -1,5 +1,5 @@
 /// \file
-/// `rollcall bench` as a user calls it: what it prints, writes and refuses.
+/// Tests `rollcall bench` as a user calls it: what it prints, writes and refuses.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -158,7 +158,7 @@ TEST_F(BenchCommand, HelpNamesEveryPattern) {
     }
 }
 
-/// Small sweeps of every algorithm over shared memory. 1001 bytes to 3 ranks: blocks of 332.
+/// Small sweeps of every algorithm over shared memory. 1001 bytes to 3 ranks give blocks of 332.
 TEST_F(BenchCommand, ScatterAndGatherPrintACellForEachSizePatternAndAlgorithm) {
     for (const std::string operation : {"scatter", "gather"}) {
         SCOPED_TRACE(operation);
@@ -234,7 +234,8 @@ TEST_F(BenchCommand, PlansArePrecededByPhasesAndTheirPredictionsAreJudged) {
             Lines fields;
             std::istringstream in(rows[row]);
             for (std::string field; std::getline(in, field, ',');) fields.push_back(field);
-            // ..., asked, arrival, exit, first data, predicted: nobody arrives before its delay is over, and all predict.
+            // The fields are ..., asked, arrival, exit, first data, predicted. No rank arrives before its delay is over, and all ranks
+            // predict.
             EXPECT_GE(std::stoll(fields.end()[-4]), std::stoll(fields.end()[-5])) << rows[row];
             EXPECT_FALSE(rows[row].ends_with(',')) << rows[row];
         }
@@ -321,20 +322,20 @@ TEST_F(BenchCommand, SchedulesOfAllSearches) {
         expect_cell(cells.back(), "schedule", false);
         EXPECT_EQ(cells.back()["segments"], "70");
         EXPECT_EQ(cells.back()["iterations"], 3);
-        // The same reductions in the same schedules.
+        // The same reductions give the same schedules.
         EXPECT_EQ(cells.back()["transfers"], cells[(cells.size() - 1) / 3 * 3]["transfers"]);
         EXPECT_GE(cells.back()["transfers"]["median"], 7.0 * 70);
     }
     EXPECT_EQ(cells[2]["algorithm"], "segment_tree");
     EXPECT_EQ(cells[2]["over_segment_tree"]["median"], 1.0);
-    // The seed fixes the patterns.
+    // The seed determines the patterns.
     const auto transfers = [](const Ended& of) { return Json::parse(lines_of(of.out).at(0))["transfers"]; };
     EXPECT_EQ(transfers(run(words + " --search linear --seed 1")), cells[0]["transfers"]);
     EXPECT_NE(transfers(run(words + " --search linear --seed 2")), cells[0]["transfers"]);
     EXPECT_EQ(lines_of(run(words + " --search linear --pattern skewed").out).at(0).find("over_segment_tree"), std::string::npos);
 }
 
-// Hosts whose clocks are seconds apart: delays are kept, and times are of one clock.
+// The clocks of the hosts are seconds apart. Delays are kept, and all times are on one clock.
 TEST_F(BenchCommand, OnHostsWhoseClocksAreWrong) {
     const std::string clocks = "ROLLCALL_TEST_CLOCKS=0:0,4000000000:30,-3000000000:-30";
     for (const std::string& words : {std::string("broadcast --bytes 1Ki --algorithm binomial"),
@@ -346,7 +347,7 @@ TEST_F(BenchCommand, OnHostsWhoseClocksAreWrong) {
         EXPECT_EQ(ended.error.rfind("clocks of several hosts: synchronised, at most ", 0), 0u) << ended.error;
         ASSERT_EQ(lines_of(ended.out).size(), 1u) << ended.out;
         const Json cell = Json::parse(lines_of(ended.out)[0]);
-        // Generous: the clocks are three seconds apart, and more.
+        // A generous bound: the clocks are at least three seconds apart.
         EXPECT_GT(cell["run_time"]["median"], 0.0);
         EXPECT_LT(cell["run_time"]["median"], 1.0);
         EXPECT_LT(cell["spread"]["median"], 1.0);

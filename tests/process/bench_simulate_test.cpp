@@ -1,5 +1,5 @@
 /// \file
-/// `rollcall simulate` as a user calls it, and the papers' tables.
+/// Tests `rollcall simulate` as a user calls it, and the tables of the papers.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -28,7 +28,8 @@ TEST_F(BenchCommand, PaperTablesAreComparedCellByCell) {
     EXPECT_DOUBLE_EQ(Json::parse(lines[3])["paper_difference"]["median"].get<double>(), -0.1e-3);
     EXPECT_DOUBLE_EQ(Json::parse(lines[3])["paper_quotient"]["median"].get<double>(), 1.12);
 
-    // LIN of 2 Mi floats to 48 ranks at once, by the paper's equation (3): 47 (alpha + N/48 beta), and no sooner in the background.
+    // LIN sends 2 Mi floats to 48 ranks that arrive at once. By the paper's equation (3) it takes 47 (alpha + N/48 beta), and the
+    // background variant takes no less.
     const Ended simulated = run("simulate scatter --paper table3 --bytes 8Mi --delays 0 --iterations 1 --format json");
     ASSERT_EQ(simulated.code, 0) << simulated.error;
     const Json cell = Json::parse(simulated.out);
@@ -45,8 +46,8 @@ TEST_F(BenchCommand, SimulatedPlansPredictPerfectlyWithoutNoise) {
         EXPECT_EQ(ended.code, 0) << ended.error;
         return Json::parse(ended.out)["prediction_error"]["median"].get<double>();
     };
-    EXPECT_LE(error(""), 1e-9);  // an odd delay cannot be halved
-    // The median of |normal deviation| is 0.674 of its standard deviation; phases take 20 to 30 ms.
+    EXPECT_LE(error(""), 1e-9);  // An odd delay cannot be halved.
+    // The median of |normal deviation| is 0.674 of its standard deviation. Phases take 20 to 30 ms.
     EXPECT_GT(error(" --prediction-noise 5%"), 0.2e-3);
     EXPECT_LT(error(" --prediction-noise 5%"), 2e-3);
     EXPECT_GT(error(" --predictor last"), 1e-3) << "delays are drawn anew";
@@ -67,7 +68,7 @@ TEST_F(BenchCommand, SimulationIsDeterministicForASeed) {
         if (cell["bytes"] == 1 << 20) took[cell["algorithm"]] = cell["mean_elapsed"]["median"].get<double>();
         oracle = oracle || (cell["algorithm"] == "near_optimal" && cell["forwarding"] == "first_bit");
     }
-    // The oracle instead of node memory; and some both ways.
+    // The oracle is used instead of node memory. Some algorithms run both ways.
     std::size_t both_ways = 0;
     for (const auto& [name, seconds] : took) {
         const std::size_t end = name.find("+decoupled");
@@ -92,7 +93,7 @@ TEST_F(BenchCommand, SimulationIsDeterministicForASeed) {
 }
 
 TEST_F(BenchCommand, SimulationFollowsItsModel) {
-    // One message of 1000 bytes: alpha + 1000 beta.
+    // One message of 1000 bytes takes alpha + 1000 beta.
     const Ended ended =
         run("simulate broadcast --ranks 2 --bytes 1000 --algorithm linear --decouple no --iterations 1 --format json --model "
             "alpha=3us,beta=2,gamma=0");
@@ -100,7 +101,7 @@ TEST_F(BenchCommand, SimulationFollowsItsModel) {
     EXPECT_DOUBLE_EQ(Json::parse(ended.out)["run_time"]["median"].get<double>(), 5e-6);
 }
 
-// Two long blocks beside each other far from the root.
+// Two long blocks side by side, far from the root.
 TEST_F(BenchCommand, TreesForBlocksOfOwnSizes) {
     const std::string words = "simulate tree --sizes 1,1,1000,1000 --alpha 10 --gamma 0 --root 0 --format json --trees ";
     const auto time = [&](const std::string& tree) {
@@ -115,10 +116,10 @@ TEST_F(BenchCommand, TreesForBlocksOfOwnSizes) {
     EXPECT_EQ(time("linear"), "2031");
     EXPECT_EQ(time("adaptive"), "3020");
     EXPECT_EQ(time("optimal"), "2031");
-    EXPECT_EQ(time("unordered"), "2021");  // 1 waits at 3 while 2 is sent
+    EXPECT_EQ(time("unordered"), "2021");  // Rank 1 waits at 3 while 2 is sent.
     EXPECT_EQ(lines_of(run("simulate tree --sizes all --ranks 40 --format json").out).size(), 11u * 2 * 7);
 
-    // Who comes last is received last.
+    // The rank that comes last is received last.
     const Ended late = run("simulate tree --sizes 8,8,8,8,8,8 --late 1000 --seed 3 --alpha 10 --root 0 --format json");
     std::map<std::string, double> times;
     for (const std::string& line : lines_of(late.out))
@@ -146,7 +147,7 @@ TEST_F(BenchCommand, TreesForBlocksOfOwnSizes) {
     expect_refused("simulate tree --alpha -1", {"--alpha '-1'"});
 }
 
-// The cheap columns; tests/unit/traeff_tables_test.cpp has all.
+// The columns that are cheap to compute. tests/unit/traeff_tables_test.cpp checks all columns.
 TEST_F(BenchCommand, TheTablesOfTreesArePrintedBesideOurs) {
     const Ended ended = run("simulate tree --paper table1 --trees linear,adaptive --root middle,best --format json");
     ASSERT_EQ(ended.code, 0) << ended.error;

@@ -1,5 +1,5 @@
 /// \file
-/// Deaths that follow from a death: the first cause is named. What each scenario checks is in ranks/causes.cpp.
+/// A death that causes further deaths: the error names the first cause. ranks/causes.cpp says what each scenario checks.
 #include <csignal>
 
 #include "tests/process/harness.hpp"

@@ -1,5 +1,5 @@
 /// \file
-/// Common time of several hosts; the scenarios are in ranks/clocks.cpp. The hosts are groups of ranks whose clocks were made wrong.
+/// Common time of several hosts. The scenarios are in ranks/clocks.cpp. The hosts are groups of ranks whose clocks are made wrong.
 #include <random>
 
 #include "tests/process/harness.hpp"
@@ -7,11 +7,11 @@
 namespace rollcall::test {
 namespace {
 
-// Generous: where others want the cores too, no message may be faster. The clocks are a hundred times as far apart at least.
+// A generous bound: where other processes use the cores, messages may be slow. The clocks are at least a hundred times as far apart.
 const char* const kBound = "5000";
 constexpr int kHosts = 4;
 
-// Clocks that are between 0.5 and 10 s and between 10 and 40 ppm off, on either side.
+// Returns clocks that are wrong by 0.5 to 10 s and by 10 to 40 ppm, in either direction.
 std::string wrong_clocks(std::uint64_t salt, int hosts = kHosts) {
     std::mt19937_64 random(seed() + salt);
     std::string text;

@@ -1,5 +1,5 @@
 /// \file
-/// Broadcasts, barriers and communicators between real processes; the scenarios are in ranks/collectives.cpp.
+/// Broadcasts, barriers and communicators between real processes. The scenarios are in ranks/collectives.cpp.
 #include "tests/process/algorithms.hpp"
 
 namespace rollcall::test {
@@ -105,7 +105,7 @@ TEST(Settings, ZeroLandingIsTheBlockingModel) {
     }
 }
 
-// Ten seconds here, ten over tcp, and some in the sanitizers.
+// Ten seconds here, ten over tcp, and some under the sanitizers.
 TEST(Soak, ARandomProgram) {
     const std::uint64_t first = seed();
     const auto part = [&](int ranks, std::uint64_t add, const Words& environment) {

@@ -1,5 +1,5 @@
 /// \file
-/// Wrong calls, wrong settings and deaths: every rank is told, in words, soon; nothing hangs and nothing remains.
+/// Wrong calls, wrong settings and deaths. Every rank is told in words and soon, nothing hangs, and nothing remains.
 #include <csignal>
 #include <random>
 
@@ -13,8 +13,8 @@ namespace {
 
 JobOptions with(Words environment) { return {.environment = std::move(environment), .launcher = {}}; }
 
-// What "within a second" may be on a busy machine, under a sanitizer: only a hang or a transport's own timeout (20 s and
-// more) is longer.
+// The bound for "within a second" on a busy machine under a sanitizer. Only a hang, or a transport's own timeout (20 s and more), takes
+// longer.
 constexpr int kToldWithinMilliseconds = 10'000;
 
 void expect_told_soon(const Ended& ended, const std::string& how, int times) {
@@ -51,7 +51,7 @@ TEST(BadInput, WrongSettingsAreRefused) {
 
 struct Different {
     const char* what;
-    const char* names;  ///< In the error.
+    const char* names;  ///< The words that the error must contain.
     friend void PrintTo(const Different& different, std::ostream* stream) { *stream << different.what; }
 };
 
@@ -98,7 +98,7 @@ TEST(Mismatches, OfABarrierOfEachKind) {
 
 TEST(Deadlines, OfACollectiveEndItOnEveryRank) { expect_success(3, {"collective_deadline"}); }
 
-// The deadline holds for the start, too: it is long enough for that.
+// The deadline also holds for the start, so it is long enough for that.
 TEST(Deadlines, OfTheEndOfTheJob) {
     const Ended ended = run_ranks(3, {"late_to_the_end"}, {.environment = {"ROLLCALL_TIMEOUT=4s"}, .launcher = {"--grace", "60s"}});
     EXPECT_EQ(count(ended.out, " done\n"), 3) << ended.out << ended.error;
@@ -126,7 +126,7 @@ INSTANTIATE_TEST_SUITE_P(While, Deaths, testing::ValuesIn(places_to_die()), [](c
 void die(int ranks, const Death& death, const std::string& where, std::mt19937_64& random, const Words& environment) {
     const int victim = static_cast<int>(random() % static_cast<unsigned>(ranks));
     const std::string scenario = fmt::format("death:{}:{}:{}:{}", death.how, victim, where, random() % 30'000);
-    // A survivor that hangs is to be seen as such, and not as one that was ended by the launcher.
+    // A survivor that hangs must be recognised as such. It must not look like one that the launcher ended.
     const Ended ended = run_ranks(ranks, {scenario}, {.environment = environment, .launcher = {"--grace", "60s"}});
     EXPECT_EQ(ended.code, death.code) << scenario << " of " << ranks << "\n" << ended.out << ended.error;
     expect_told_soon(ended, " told after", ranks - 1);

@@ -1,6 +1,6 @@
 /// \file
-/// The end of a job that is not as it should be: something is under way, or others still call. What each scenario checks is in
-/// ranks/finalize.cpp.
+/// The end of a job in the wrong state: operations are under way, or other ranks still call. ranks/finalize.cpp says what each scenario
+/// checks.
 #include "tests/process/harness.hpp"
 
 namespace rollcall::test {
@@ -9,14 +9,14 @@ namespace {
 JobOptions with(Words environment) { return {.environment = std::move(environment), .launcher = {}}; }
 
 class UnderWay : public testing::TestWithParam<std::string> {};
-// What, how many collective operations and messages that is.
+// What is under way, and how many collective operations and messages that is.
 INSTANTIATE_TEST_SUITE_P(AtTheEnd, UnderWay,
                          testing::Values("send:0:1", "receive:0:1", "barrier:1:0", "begun_plan:1:0", "started_plan:1:0", "thread:0:1",
                                          "all:1:3"),
                          [](const auto& tested) { return tested.param.substr(0, tested.param.find(':')); });
 
 TEST_P(UnderWay, IsCountedAndNothingIsTornDown) {
-    // Without landing a send is under way until it is received.
+    // Without landing, a send is under way until it is received.
     expect_success(2, {"finalize_refused:" + GetParam()}, with({"ROLLCALL_LANDING_BYTES=0"}));
     expect_success(3, {"finalize_refused:" + GetParam()}, with({"ROLLCALL_LANDING_BYTES=0", "ROLLCALL_PROGRESS=host"}));
 }
@@ -26,14 +26,14 @@ TEST(AtTheEnd, WhatIsDestroyedHindersNobody) { expect_success(3, {"finalize_afte
 TEST(AtTheEnd, ARequestThatOutlivesTheJobEndsIt) {
     for (const std::string what : {"send", "receive", "barrier"}) {
         const Ended ended = run_ranks(2, {"leaves_a_request:" + what}, with({"ROLLCALL_LANDING_BYTES=0"}));
-        // The first rank's finalize() throws, and so its exit code is that of an error; its process and the other rank's end.
+        // The first rank's finalize() throws, so its exit code is that of an error. Its process and that of the other rank end.
         EXPECT_EQ(ended.code, 5) << what << "\n" << ended.out << ended.error;
         EXPECT_TRUE(has(ended.out, "in finalize: error state")) << ended.error;
         EXPECT_TRUE(has(ended.out, "still under way")) << ended.error;
     }
 }
 
-// Through messages: through node memory every call does so.
+// By messages, because through node memory every call behaves like this.
 const Words kMessages = {"ROLLCALL_NODE_MEMORY=no"};
 
 TEST(Decoupled, WhatWasHandedOverArrives) {

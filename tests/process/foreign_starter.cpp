@@ -28,7 +28,7 @@ namespace {
 
 void set(const char* variable, const std::string& value) { ::setenv(variable, value.c_str(), 1); }
 
-/// A socket that listens at this port of loopback; -1 when that is taken.
+/// Returns a socket that listens at this port of loopback, or -1 if the port is taken.
 int listen_at(int port) {
     const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
@@ -40,8 +40,8 @@ int listen_at(int port) {
     return -1;
 }
 
-/// A socket that listens at a port of loopback; the next port is free, too. Both are below those that the kernel gives to
-/// whoever does not mind: what other tests do meanwhile does not take them.
+/// Returns a socket that listens at a port of loopback. The next port is free, too. Both ports are below the kernel's range of automatic
+/// ports, so that other tests do not take them meanwhile.
 int listen_somewhere(int& port) {
     std::random_device random;
     for (int attempt = 0; attempt < 100; ++attempt) {
@@ -54,7 +54,7 @@ int listen_somewhere(int& port) {
     throw std::runtime_error("no port");
 }
 
-/// A directory of this process's own, that goes with it.
+/// A directory of this process. The destructor removes it.
 struct Directory {
     Directory() {
         std::string pattern = (std::filesystem::temp_directory_path() / "rollcall-starter-XXXXXX").string();
@@ -73,7 +73,7 @@ class Starter {
         if (by_torchrun()) {
             int port = 0;
             const int agent = listen_somewhere(port);
-            // The framework's own store is at that port: in the agent or, in other modes, in rank 0.
+            // The framework's own store listens at that port: in the agent or, in other modes, in rank 0.
             if (kind_ == "torchrun") ::close(agent);
             set("MASTER_ADDR", "127.0.0.1");
             set("MASTER_PORT", std::to_string(port));
@@ -112,7 +112,7 @@ class Starter {
             if (::getppid() != parent) ::_exit(97);
             if (by_torchrun()) set("RANK", std::to_string(rank));
             if (kind_ == "directory") set("ROLLCALL_RANK", std::to_string(rank));
-            const int socket = ::dup(ends[1]);  // without close-on-exec
+            const int socket = ::dup(ends[1]);  // Without close-on-exec.
             if (kind_ == "unique_id" || kind_ == "allgather") {
                 set("ROLLCALL_TEST_EMBEDDING", fmt::format("{}:{}:{}:{}", kind_, rank, ranks_, socket));
             }

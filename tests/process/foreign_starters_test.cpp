@@ -1,5 +1,5 @@
 /// \file
-/// Jobs that are not started by `rollcall run`, but in the ways of others: real processes that find each other by themselves.
+/// Jobs that are started by other means than `rollcall run`: real processes that find each other by themselves.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -14,8 +14,8 @@ namespace rollcall::test {
 namespace {
 
 struct Kind {
-    const char* word;     ///< Of the foreign starter.
-    const char* started;  ///< As Job::started_by() says it.
+    const char* word;     ///< The argument for the foreign starter.
+    const char* started;  ///< As Job::started_by() returns it.
     friend void PrintTo(const Kind& kind, std::ostream* stream) { *stream << kind.word; }
 };
 
@@ -27,7 +27,7 @@ const Kind kKinds[] = {{"torchrun", kTorchrun},
                        {"unique_id", kEmbedded},
                        {"allgather", kEmbedded}};
 
-/// What "within a second" may be on a busy machine, under a sanitizer.
+/// The bound for "within a second" on a busy machine under a sanitizer.
 constexpr int kToldWithinMilliseconds = 10'000;
 
 class ForeignStarters : public testing::TestWithParam<Kind> {
@@ -54,7 +54,8 @@ TEST_P(ForeignStarters, MakeWholeJobs) {
     }
 }
 
-// Who comes first on a host leads it, and takes the others of the host with it: again, until that was not the victim.
+// The rank that comes first on a host leads it. If the leader dies, the other ranks of its host are lost as well. The test repeats until
+// the victim was not the leader.
 TEST_P(ForeignStarters, ADeathIsToldToAllWithItsName) {
     Ended ended = run_ranks(4, {"death:kill:2:absent:20000"}, by_it(4));
     for (int again = 0; again < 20 && count(ended.out, "rank 2, the leader of this host") > 0; ++again)
@@ -76,7 +77,7 @@ TEST_P(ForeignStarters, AnAbortIsToldToAllWithItsReason) {
 }
 
 class ByTheirOwnMeans : public ForeignStarters {};
-// A unique id's root is in the process that made it.
+// The root of a unique id is in the process that made the id.
 INSTANTIATE_TEST_SUITE_P(Of, ByTheirOwnMeans, testing::Values(kKinds[0], kKinds[2], kKinds[4]),
                          [](const auto& kind) { return kind.param.word; });
 

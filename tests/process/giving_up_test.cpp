@@ -1,6 +1,6 @@
 /// \file
-/// Transfers that are given up while everybody is well: no connection is lost by it, and all that comes after works. What each
-/// scenario checks is in ranks/giving_up.cpp.
+/// Transfers that are given up while all ranks are well. No connection is lost by it, and everything after it works. ranks/giving_up.cpp
+/// says what each scenario checks.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@ namespace {
 
 JobOptions with(Words environment) { return {.environment = std::move(environment), .launcher = {}}; }
 
-// So that a large message waits at its sender.
+// A large message then waits at its sender.
 const std::string kNoLanding = "ROLLCALL_LANDING_BYTES=1Mi";
 
 std::string with_underscores(std::string text) {
@@ -20,7 +20,8 @@ std::string with_underscores(std::string text) {
     return text;
 }
 
-// How it is given up, and what the other side does meanwhile: it progresses and does not call; it does not progress; it is stopped.
+// The parameter says how the transfer is given up and what the other side does meanwhile: it progresses without calling, it does not
+// progress, or it is stopped.
 class GivenUp : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Send, GivenUp,
                          testing::Values("deadline:present", "dropped:present", "deadline:computing", "dropped:computing",
@@ -29,7 +30,7 @@ INSTANTIATE_TEST_SUITE_P(Send, GivenUp,
 
 TEST_P(GivenUp, CutsNobodyOff) {
     const std::string scenario = "send_given_up:" + GetParam();
-    // With three ranks there is one who has nothing to do with it.
+    // With three ranks, one rank has no part in the transfer.
     for (const int ranks : {2, 3}) expect_success(ranks, {scenario}, with({kNoLanding}));
     expect_success(2, {scenario}, with({"ROLLCALL_LANDING_BYTES=0"}));
 }

@@ -22,12 +22,12 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// A job that its launcher does not end is killed after this.
+// A job that its launcher does not end is killed after this time.
 constexpr auto kLimit = seconds(240);
-// Words of shared memory between the ranks of a job; see ranks.hpp.
+// Words of shared memory between the ranks of a job; see ranks/scene.hpp.
 constexpr off_t kSharedBytes = 64 * 1024;
 
-// Living processes with this entry in their environment.
+// Returns the living processes with this entry in their environment.
 std::vector<pid_t> marked(const std::string& mark) {
     std::vector<pid_t> found;
     for (const pid_t process : processes())
@@ -49,7 +49,7 @@ std::set<std::string> shared_memory() {
     return names;
 }
 
-// Whether a living process has it in its memory.
+// Returns whether a living process has this file in its memory.
 bool is_mapped(const std::string& path) {
     for (const pid_t process : processes()) {
         std::ifstream maps(fmt::format("/proc/{}/maps", process));
@@ -81,7 +81,7 @@ Ended run_ranks(int ranks, const Words& scenarios, const JobOptions& options) {
                 "--timeout",      options.limit, "--env", "ROLLCALL_TEST_SHARED=" + shared};
     for (const std::string& setting : options.environment) words.insert(words.end(), {"--env", setting});
     words.insert(words.end(), options.launcher.begin(), options.launcher.end());
-    Words variables;  // for another starter
+    Words variables;  // For another starter.
     if (!options.starter.empty()) {
         words = options.starter;
         variables = options.environment;
@@ -135,7 +135,7 @@ Ended run_ranks(int ranks, const Words& scenarios, const JobOptions& options) {
     ::unlink(shared.c_str());
 
     EXPECT_TRUE(eventually([&] { return marked(mark).empty(); }, seconds(10))) << marked(mark).size() << " processes are left";
-    // The processes of this job are gone, so an entry that somebody uses is of another job, which may go on for long.
+    // The processes of this job are gone. So an entry that a process uses belongs to another job, which may run for long.
     for (const std::string& name : shared_memory()) {
         if (before.contains(name)) continue;
         const std::string path = "/dev/shm/" + name;

@@ -18,7 +18,7 @@ using Words = std::vector<std::string>;
 
 /// How a job ended.
 struct Ended {
-    int code = -1;  ///< As a shell gives it; -1: it had to be killed.
+    int code = -1;  ///< As a shell gives it. -1: it had to be killed.
     std::string out;
     std::string error;
     std::chrono::milliseconds took{0};
@@ -26,21 +26,21 @@ struct Ended {
 
 struct JobOptions {
     Words environment;           ///< "NAME=VALUE"
-    Words launcher;              ///< Further words for `rollcall run`.
-    std::string limit = "120s";  ///< The launcher ends the job after this; no good job comes near it.
-    Words starter = {};          ///< Instead of `rollcall run ...`: this, which passes its environment on.
+    Words launcher;              ///< Further arguments for `rollcall run`.
+    std::string limit = "120s";  ///< The launcher ends the job after this. No good job comes near it.
+    Words starter = {};          ///< Replaces `rollcall run ...`. It must pass its environment on.
 };
 
-/// Runs `rollcall run -n ranks <ranks program> scenarios...` and waits for its end. Afterwards no process of the job and
-/// no new entry of this user in /dev/shm is left: that is expected here, for every job.
+/// Runs `rollcall run -n ranks <ranks program> scenarios...` and waits for its end. For every job, it expects that afterwards no process of
+/// the job and no new entry of this user in /dev/shm is left.
 Ended run_ranks(int ranks, const Words& scenarios, const JobOptions& options = {});
 
-/// The same, and expects that every rank succeeds.
+/// Does the same, and expects that every rank succeeds.
 void expect_success(int ranks, const Words& scenarios, const JobOptions& options = {});
 
 Words lines_with(const std::string& text, const std::string& part);
 
-/// Sanitizers make everything slower by this factor: repeat counts are divided by it.
+/// Sanitizers slow everything down by about this factor. Repeat counts are divided by it.
 #if defined(__SANITIZE_THREAD__)
 inline constexpr int kSlower = 8;
 #elif defined(__SANITIZE_ADDRESS__)
@@ -49,7 +49,7 @@ inline constexpr int kSlower = 3;
 inline constexpr int kSlower = 1;
 #endif
 
-/// Numbers of ranks that every scenario is run with. The sanitizers look at code, not at numbers.
+/// Returns the numbers of ranks with which every scenario is run. Under a sanitizer fewer are enough, because it looks at code.
 inline std::vector<int> rank_counts() {
     if (kSlower > 1) return {1, 3};
     return {1, 2, 3, 5, 8};

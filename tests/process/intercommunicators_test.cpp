@@ -1,5 +1,5 @@
 /// \file
-/// Two groups that exchange data, between real processes; the scenarios are in ranks/intercommunicators.cpp.
+/// Two groups exchange data between real processes. The scenarios are in ranks/intercommunicators.cpp.
 #include <csignal>
 
 #include "tests/process/algorithms.hpp"

@@ -1,6 +1,6 @@
 /// \file
-/// Progress: a rank serves its peers whatever its own calls are, and an event loop hears of everything. What each scenario checks is in
-/// ranks/lane_service.cpp.
+/// Progress: a rank serves its peers whatever its own calls are, and an event loop is woken for everything. ranks/lane_service.cpp says
+/// what each scenario checks.
 #include <fmt/format.h>
 
 #include "tests/process/harness.hpp"
@@ -15,7 +15,7 @@ INSTANTIATE_TEST_SUITE_P(BesideCalls, Service, testing::Values("receive", "send"
                          [](const auto& tested) { return tested.param; });
 
 TEST_P(Service, IsGivenThoughAllCallsEndAtOnce) {
-    // A long tick: without a poll in the calls nobody else would do it in between.
+    // The tick is long. Without a poll in the calls, nobody would serve the peers between two ticks.
     for (const int ranks : {3, 4}) expect_success(ranks, {"served_beside_calls:" + GetParam()}, with({"ROLLCALL_PROGRESS_TICK=20ms"}));
 }
 

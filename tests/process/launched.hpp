@@ -1,5 +1,5 @@
 /// \file
-/// A `rollcall run` under test: its output, its exit code, and what is left of it.
+/// A `rollcall run` under test: its output, its exit code, and its leftovers.
 #pragma once
 
 #include <dirent.h>
@@ -34,13 +34,13 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Words = std::vector<std::string>;
 
-/// The command under test, and a program that talks to its bootstrap only.
+/// The command under test, and a program that uses only its bootstrap.
 extern const std::string kCommand;
 extern const std::string kProbe;
-/// No test waits longer for anything; only a failing one waits that long.
+/// No test waits longer for anything. Only a failing test waits that long.
 inline constexpr auto kLimit = seconds(20);
 
-/// State and parent of a process; 0 when it is gone.
+/// Returns the state and the parent of a process, or 0 when it is gone.
 inline std::pair<char, pid_t> status_of(pid_t process) {
     const std::string text = contents(fmt::format("/proc/{}/stat", process));
     const auto end = text.rfind(')');
@@ -82,7 +82,7 @@ struct Result {
     std::string error;
 };
 
-/// One `rollcall run`, with a mark in its environment that everything it starts inherits.
+/// One `rollcall run`. A mark in its environment is inherited by everything that it starts.
 class Launched {
   public:
     struct Given {
@@ -108,7 +108,7 @@ class Launched {
         process_ = ::fork();
         if (process_ == 0) {
             ::putenv(mark_.data());
-            ::signal(SIGHUP, SIG_DFL);  // tests may run under nohup, and a job under nohup keeps it
+            ::signal(SIGHUP, SIG_DFL);  // Tests may run under nohup, and a job under nohup would keep ignoring it.
             const int input = given.input >= 0 ? given.input : ::open("/dev/null", O_RDONLY);
             ::dup2(input, 0);
             ::dup2(given.output >= 0 ? given.output : out[1], 1);
@@ -142,7 +142,7 @@ class Launched {
     pid_t process() const { return process_; }
     void signal(int number) const { ::kill(process_, number); }
 
-    /// The guard: the only child of the command.
+    /// Returns the guard: the only child of the command.
     pid_t guard() const {
         pid_t found = -1;
         eventually([&] {
@@ -155,7 +155,7 @@ class Launched {
 
     /// Reads until `text` has come `times` times on standard output.
     bool saw(const std::string& text, int times = 1) { return saw(result_.out, text, times); }
-    /// The same on standard error.
+    /// Does the same on standard error.
     bool was_told(const std::string& text, int times = 1) { return saw(result_.error, text, times); }
 
     const Result& so_far() const { return result_; }
@@ -173,7 +173,7 @@ class Launched {
         return result_;
     }
 
-    /// Processes that carry the mark.
+    /// Returns the processes that carry the mark.
     std::vector<pid_t> left() const {
         std::vector<pid_t> found;
         for (const pid_t process : processes()) {
@@ -193,7 +193,7 @@ class Launched {
         return true;
     }
 
-    /// False when both streams have ended.
+    /// Returns false when both streams have ended.
     bool read(milliseconds limit) {
         pollfd entries[2] = {{out_open_ ? out_ : -1, POLLIN, 0}, {error_open_ ? error_ : -1, POLLIN, 0}};
         if (!out_open_ && !error_open_) return false;
@@ -223,7 +223,7 @@ class Launched {
 
 inline Result run(const Words& arguments) { return Launched(arguments).finish(); }
 
-/// A shell script that stands first in PATH under a name, while this lives.
+/// A shell script that stands first in PATH under a name while this object lives.
 class FirstInPath {
   public:
     FirstInPath(const std::string& name, const std::string& script)
@@ -246,7 +246,7 @@ class FirstInPath {
     std::string path_;
 };
 
-/// `rollcall run -n ranks probe steps...`
+/// Returns the arguments for `rollcall run -n ranks probe steps...`.
 inline Words probe(int ranks, const Words& steps, const Words& options = {}) {
     Words words{"-n", std::to_string(ranks)};
     words.insert(words.end(), options.begin(), options.end());

@@ -1,5 +1,5 @@
 /// \file
-/// How a job of `rollcall run` is ended, and that nothing remains whatever dies.
+/// How a job of `rollcall run` ends. Nothing may remain, whatever dies.
 #include <sys/ptrace.h>
 
 #include "tests/process/launched.hpp"
@@ -13,13 +13,13 @@ TEST(Launcher, TheTimeLimitEndsTheJob) {
     EXPECT_EQ(result.code, 124);
     EXPECT_EQ(lines_of(result.error).size(), 1u) << result.error;
     EXPECT_TRUE(has(result.error, "200ms"));
-    // Who does not listen is killed.
+    // A rank that ignores the request to end is killed.
     EXPECT_EQ(run({"-n", "2", "--timeout", "200ms", "--grace", "100ms", "sh", "-c", "trap '' TERM; while :; do sleep 1000; done"}).code,
               124);
-    // Who is stopped, too.
+    // So is a rank that is stopped.
     EXPECT_EQ(run({"-n", "1", "--timeout", "200ms", "--grace", "100ms", "sh", "-c", "kill -STOP $$"}).code, 124);
     EXPECT_EQ(run({"-n", "2", "--timeout", "60s", "true"}).code, 0);
-    // The limit is said as it was given.
+    // The message gives the limit as it was written on the command line.
     EXPECT_TRUE(has(run({"-n", "1", "--timeout", "1ns", "sleep", "1000"}).error, "within its time limit of 1ns"));
 }
 
@@ -39,7 +39,7 @@ TEST(Launcher, ASecondSignalKillsAtOnce) {
     Launched job({"-n", "2", "--grace", "1000s", "sh", "-c", "trap '' INT TERM; echo ready; while :; do sleep 1000; done"});
     ASSERT_TRUE(job.saw("ready", 2));
     job.signal(SIGINT);
-    // Not one signal swallowed with the first: repeat until the job ends.
+    // The signals must not all merge with the first one. So it is sent repeatedly until the job ends.
     EXPECT_TRUE(eventually([&] {
         job.signal(SIGINT);
         return status_of(job.process()).first == 'Z';
@@ -70,8 +70,8 @@ TEST(Launcher, NothingRemainsWhenTheCommandIsKilled) {
     const std::string name = fmt::format("/rollcall-launcher-test-{}", ::getpid());
     Launched job(probe(3, {"orphan", "shm:" + name + "@1", "barrier", "ready", "wait"}));
     ASSERT_TRUE(job.saw("ready", 3));
-    EXPECT_TRUE(eventually([&] { return job.left().size() >= 8; }));  // command, guard, ranks, orphans
-    // The launcher notes the file within milliseconds; without that this would race with it.
+    EXPECT_TRUE(eventually([&] { return job.left().size() >= 8; }));  // Command, guard, ranks, orphans.
+    // The launcher notes the file within milliseconds. Without the wait, this test would race with it.
     std::this_thread::sleep_for(milliseconds(200));
     job.signal(SIGKILL);
     EXPECT_EQ(job.finish().code, 137);
@@ -89,7 +89,7 @@ TEST(Launcher, NothingRemainsWhenTheGuardIsKilled) {
     const Result result = job.finish();
     EXPECT_EQ(result.code, 137);
     EXPECT_TRUE(has(result.error, "guard"));
-    EXPECT_TRUE(job.left().empty());  // before the command has returned
+    EXPECT_TRUE(job.left().empty());  // Before the command has returned.
     EXPECT_FALSE(shared_memory().contains(name.substr(1)));
     ::unlink(("/dev/shm" + name).c_str());
 }
@@ -108,7 +108,7 @@ TEST(Launcher, ASignalReachesAGuardThatIsStopped) {
     Launched job({"-n", "2", "--silence", "1000s", "sh", "-c", "echo ready; exec sleep 1000"});
     ASSERT_TRUE(job.saw("ready", 2));
     ::kill(job.guard(), SIGSTOP);
-    // Again and again: the command may not have seen yet that it is stopped.
+    // Repeatedly: the command may not have seen yet that it is stopped.
     EXPECT_TRUE(eventually([&] {
         job.signal(SIGTERM);
         return status_of(job.process()).first == 'Z';
@@ -117,7 +117,8 @@ TEST(Launcher, ASignalReachesAGuardThatIsStopped) {
     EXPECT_TRUE(job.left().empty());
 }
 
-/// UCX makes its file, fills it, and unlinks it. Who dies in between has it open no more when it is looked for.
+/// UCX creates its file, fills it and unlinks it. A process that dies in between no longer has the file open when the launcher looks for
+/// it.
 TEST(Launcher, FilesOfUcxAreRemovedWhoseProcessDiedWhileItMadeThem) {
     const std::string file = fmt::format("/dev/shm/ucx_shm_posix_launcher_test_{}", ::getpid());
     EXPECT_EQ(run({"-n", "1", "sh", "-c", fmt::format("echo x > {}; kill -KILL $$", file)}).code, 137);
@@ -163,14 +164,14 @@ TEST(Launcher, OnlyTheJobsOwnSharedMemoryIsRemoved) {
     EXPECT_EQ(contents(others), "not the job's");
     ::unlink(others.c_str());
 
-    // What a job leaves that ends well, it leaves on purpose.
+    // A job that ends well leaves its files on purpose.
     EXPECT_EQ(run(probe(1, {"shm:" + ours})).code, 0);
     EXPECT_TRUE(shared_memory().contains(ours.substr(1)));
     ::unlink(("/dev/shm" + ours).c_str());
     ::unlink(go.c_str());
 }
 
-/// The limit is reached when some ranks run already: they are ended, and the job is.
+/// The limit is reached when some ranks already run. They are ended, and so is the job.
 TEST(Launcher, RanksThatCannotBeStartedEndTheJob) {
     if (kNeedsDescriptors) GTEST_SKIP() << kNeedsDescriptors;
     Launched::Given given;
@@ -184,7 +185,7 @@ TEST(Launcher, RanksThatCannotBeStartedEndTheJob) {
     EXPECT_TRUE(job.left().empty());
 }
 
-/// A process that is held by a debugger dies of SIGKILL, but nobody else sees that: as one that hangs in the kernel.
+/// A process that a debugger holds dies of SIGKILL, but no other process sees that. It looks like one that hangs in the kernel.
 TEST(Launcher, ARankThatCannotBeEndedIsNamed) {
     Launched job({"-n", "1", "--grace", "100ms", "sh", "-c", "echo $$; exec sleep 1000"});
     ASSERT_TRUE(job.saw("\n"));
@@ -197,7 +198,7 @@ TEST(Launcher, ARankThatCannotBeEndedIsNamed) {
     job.signal(SIGTERM);
     EXPECT_TRUE(job.was_told("rank 0 on host"));
     EXPECT_TRUE(has(job.so_far().error, "cannot be ended"));
-    int status = 0;  // it stopped for SIGTERM first
+    int status = 0;  // It stopped for SIGTERM first.
     while (::waitpid(rank, &status, __WALL) == rank && WIFSTOPPED(status)) {
     }
     EXPECT_EQ(job.finish().code, 128 + SIGTERM);
@@ -210,7 +211,7 @@ TEST(Launcher, ADebuggerThatHangsIsEndedWithTheRank) {
     ASSERT_TRUE(eventually([&] { return ::access(held.c_str(), F_OK) == 0; }));
     const bool refused = contents(held) == "refused";
     ::unlink(held.c_str());
-    job.signal(SIGTERM);  // its 20 s are cut short
+    job.signal(SIGTERM);  // This cuts the grace time of 20 s short.
     const Result result = job.finish();
     EXPECT_EQ(result.code, 124);
     EXPECT_TRUE(has(result.error, "where its ranks are:"));

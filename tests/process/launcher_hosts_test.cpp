@@ -1,13 +1,13 @@
 /// \file
-/// `rollcall run` over hosts, with real agents. The hosts are all this one: the remote shell is a command that runs its
-/// words here, so that no test needs root, keys or a second machine. tests/cluster has hosts that are apart.
+/// Tests `rollcall run` over hosts, with real agents. All hosts are this one: the remote shell is a command that runs its arguments here,
+/// so that no test needs root, keys or a second machine. tests/cluster has separate hosts.
 #include "tests/process/launched.hpp"
 
 namespace {
 
 using namespace rollcall::test;
 
-/// A remote shell that stays between the launcher and its agent, as ssh does, and knows the host's name.
+/// A remote shell that stays between the launcher and its agent, as ssh does, and that knows the host's name.
 const std::string kShell = "sh -c 'ROLLCALL_TEST_HOST=$0 \"$@\"; exit $?' {host}";
 
 Words on(const std::string& hosts, const Words& options, const Words& program) {
@@ -127,7 +127,7 @@ TEST_P(Fanouts, OutputThatNobodyTakesHoldsTheRanksAndIsNotLost) {
     constexpr std::size_t kBytes = 6u << 20;
     auto job = std::make_unique<Launched>(on("a,b,c", options(), shell(fmt::format("head -c {} /dev/zero", kBytes))), given);
     ::close(ends[1]);
-    std::this_thread::sleep_for(milliseconds(300));  // longer does no harm: nothing can end meanwhile
+    std::this_thread::sleep_for(milliseconds(300));  // A longer wait does no harm: nothing can end meanwhile.
     EXPECT_NE(status_of(job->process()).first, 'Z');
     std::size_t taken = 0;
     std::vector<char> chunk(1 << 20);
@@ -181,7 +181,7 @@ TEST(Hosts, OneThatCannotBeReachedIsNamed) {
     EXPECT_TRUE(has(result.error, "no way to b"));
 }
 
-/// As a shell's start-up files may, or an account that nobody may use.
+/// The shell's start-up files, or an account that nobody may use, may print such text.
 TEST(Hosts, WhatTheRemoteShellSaysFirstDoesNoHarm) {
     const Result greeted =
         run({"--hosts", "a,b", "--agent", "sh -c 'echo welcome; sleep 0.1; head -c 100000 /dev/zero; exec \"$@\"' {host}", "echo", "here"});
@@ -197,13 +197,13 @@ TEST(Hosts, OneThatDoesNotAnswerIsNamed) {
     const Result result = run(
         {"--hosts", "a,b", "--launch-timeout", "300ms", "--agent", "sh -c 'test $0 = a && exec \"$@\"; exec sleep 1000' {host}", "true"});
     EXPECT_EQ(result.code, 124);
-    // On a busy machine the other one may be late, too.
+    // On a busy machine the other host may be late, too.
     EXPECT_TRUE(has(result.error, "not answered within 300ms"));
     EXPECT_TRUE(lines_of(result.error).at(0).find("host b has") != std::string::npos || result.error.find(": a, b") != std::string::npos)
         << result.error;
 }
 
-/// As a default sshd does with many connections at a time: dropped, and welcome a little later.
+/// A default sshd does this with many simultaneous connections: it drops one, and accepts it a little later.
 TEST(Hosts, ADroppedConnectionIsTriedAgain) {
     const std::string once = fmt::format("{}/rollcall-hosts-once-{}", testing::TempDir(), ::getpid());
     const Result result = run({"--hosts", "a,b", "--agent",
@@ -228,7 +228,7 @@ TEST(Hosts, AKeyThatIsRefusedIsNotTriedAgain) {
 }
 
 TEST(Hosts, RanksThatDoNotJoinInTimeAreNamed) {
-    // Everybody else must be there by then. On a busy machine that takes longer, and who is late is named before rank 3 is.
+    // All other ranks must be there by then. On a busy machine that takes longer, and a late rank is named before rank 3 is.
     for (int milliseconds = 500;; milliseconds *= 3) {
         const std::string limit = fmt::format("{}ms", milliseconds);
         const Result result = run(on("a:2,b:2", {"--launch-timeout", limit.c_str(), "--grace", "100ms", "-n", "3"},
@@ -251,7 +251,7 @@ TEST_P(Fanouts, RanksThatCannotBeStartedEndTheJob) {
     EXPECT_TRUE(job.left().empty());
 }
 
-/// The launcher's own ranks start when it hears that the last host is prepared: that one is not to blame.
+/// The launcher starts its own ranks when it hears that the last host is prepared. The error must not blame that host.
 TEST(Hosts, RanksOfThisHostThatCannotBeStartedEndTheJob) {
     if (kNeedsDescriptors) GTEST_SKIP() << kNeedsDescriptors;
     const FirstInPath ssh("ssh", "while [ $1 != -- ]; do shift; done; shift 2; exec sh -c \"exec $*\"");
@@ -274,15 +274,15 @@ TEST(Hosts, ManyAgentsDoNotNeedAHigherLimitOfOpenFiles) {
     EXPECT_EQ(count(result.out, "32\n"), 16) << result.out;
 }
 
-/// All ranks have ended, and agents hold what they wrote, because nobody takes the output: when agents die then, it is lost.
+/// All ranks have ended, and agents hold their output because nobody reads it. If agents die then, that output is lost.
 TEST(Hosts, OutputThatIsLostWithItsHostIsNotASuccess) {
     int ends[2];
     ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
     Launched::Given given;
     given.output = ends[1];
     const std::string go = fmt::format("{}/rollcall-hosts-go-{}", testing::TempDir(), ::getpid());
-    // So much fits into an agent's window and a pipe: every rank can end. But the launcher does not take the rest of it, 56 KiB,
-    // from all of them.
+    // This much fits into an agent's window and a pipe, so that every rank can end. But the launcher does not take the rest, 56 KiB, from
+    // all of them.
     Launched job(
         on("h[0-31]", {"--fanout", "flat"},
            shell(fmt::format("setsid sleep 1000 > /dev/null 2>&1 & while [ ! -e {} ]; do sleep 0.01; done; yes | head -c 320000", go))),
@@ -301,7 +301,7 @@ TEST(Hosts, OutputThatIsLostWithItsHostIsNotASuccess) {
         11);
     ASSERT_TRUE(eventually([&] { return with(orphan).size() == 32; }));
     std::ofstream(go) << "go";
-    // An agent ends what its ranks have left when it is told to finish, and that is when all ranks have ended.
+    // An agent ends the leftovers of its ranks when it is told to finish. That happens when all ranks have ended.
     ASSERT_TRUE(eventually([&] { return with(orphan).empty(); }));
     ::unlink(go.c_str());
     const auto agents = with(kCommand + '\0' + "agent" + '\0');
@@ -319,7 +319,7 @@ TEST(Hosts, OutputThatIsLostWithItsHostIsNotASuccess) {
 TEST(Hosts, ADirectoryIsTheSameEverywhere) {
     const auto base = std::filesystem::canonical(testing::TempDir()) / fmt::format("rollcall-hosts-directory-{}", ::getpid());
     std::filesystem::create_directory(base);
-    // A remote shell begins somewhere else.
+    // A remote shell starts in another directory.
     const Result result = run({"--hosts", "a,b", "--agent", "sh -c 'cd / && exec \"$@\"' {host}", "--directory",
                                std::filesystem::relative(base).string(), "pwd", "-P"});
     EXPECT_EQ(result.code, 0) << result.error;

@@ -1,7 +1,7 @@
 /// \file
-/// The kill matrix: whatever of a job over hosts is killed, told to end or stopped, nothing is left of it anywhere, and
-/// the exit code is that of the first failure. Three hosts (agents behind a remote shell that stays), two ranks on each,
-/// every rank with a grandchild in a session of its own. Each test prints what it saw and how long that took.
+/// The kill matrix. Any part of a job over hosts is killed, told to end or stopped. Nothing of the job may be left anywhere, and the exit
+/// code must be that of the first failure. There are three hosts (agents behind a remote shell that stays) with two ranks each. Every rank
+/// has a grandchild in a session of its own. Each test prints what it saw and how long that took.
 #include "tests/process/launched.hpp"
 
 namespace {
@@ -9,7 +9,7 @@ namespace {
 using namespace rollcall::test;
 
 const std::string kShell = "sh -c 'ROLLCALL_TEST_HOST=$0 \"$@\"; exit $?' {host}";
-constexpr int kNoSignal = 0;  // the rank exits by itself
+constexpr int kNoSignal = 0;  // The rank exits by itself.
 
 enum class Victim { command, command_guard, agent, agent_guard, remote_shell, rank, grandchild };
 
@@ -17,7 +17,7 @@ struct Cell {
     Victim victim;
     int signal;
     const char* fanout;
-    /// The job's exit code; 0: the victim does not matter to the job, which goes on to its end.
+    /// The exit code of the job. 0: the victim does not matter to the job, which runs to its end.
     int code;
 };
 
@@ -52,7 +52,7 @@ class Victims {
 
     bool is_ready() { return cell_.signal == kNoSignal || job_->saw("ready", 6); }
 
-    /// Of host b, the one in the middle: in a tree of width 1 its agent starts c's.
+    /// The victim is on host b, the middle one: in a tree of width 1, its agent starts that of c.
     pid_t find() const {
         if (cell_.victim == Victim::command) return job_->process();
         if (cell_.victim == Victim::command_guard) return job_->guard();
@@ -98,7 +98,7 @@ class Victims {
 
     void check() {
         if (cell_.victim == Victim::command && cell_.signal == SIGSTOP) {
-            // Everything ends but the one that is stopped; it gives the code when it may.
+            // Everything ends except the stopped process. It decides the exit code once it may run again.
             EXPECT_TRUE(eventually([this] { return job_->left().size() == 1; }));
             ::kill(victim_, SIGCONT);
         }
@@ -124,7 +124,7 @@ class Victims {
     Clock::time_point begin_;
 };
 
-/// All at a time: most of their time they wait.
+/// Runs all cells at a time, because they spend most of their time waiting.
 void run_cells(const std::vector<Cell>& cells) {
     for (std::size_t begin = 0; begin < cells.size(); begin += 4) {
         std::vector<std::unique_ptr<Victims>> jobs;
@@ -149,7 +149,7 @@ std::vector<Cell> both(const std::vector<Cell>& cells) {
 constexpr int kGoesOn = 0;
 
 TEST(KillMatrix, Ranks) {
-    // A stopped rank is no failure; --timeout ends the job.
+    // A stopped rank is no failure. --timeout ends the job.
     run_cells(both({{Victim::rank, SIGKILL, "", 137},
                     {Victim::rank, SIGTERM, "", 143},
                     {Victim::rank, SIGINT, "", 130},
@@ -175,7 +175,7 @@ TEST(KillMatrix, TheCommand) {
 }
 
 TEST(KillMatrix, TheCommandsGuard) {
-    // It leaves signals to the command. When it is stopped nobody hears it, and it is ended.
+    // The guard leaves signals to the command. When the guard is stopped, nobody hears it, and it is ended.
     run_cells(both({{Victim::command_guard, SIGKILL, "", 137},
                     {Victim::command_guard, SIGTERM, "", kGoesOn},
                     {Victim::command_guard, SIGINT, "", kGoesOn},
@@ -184,7 +184,7 @@ TEST(KillMatrix, TheCommandsGuard) {
 }
 
 TEST(KillMatrix, Agents) {
-    // A stopped agent is no failure as long as its guard goes on.
+    // A stopped agent is no failure as long as its guard runs.
     run_cells(both({{Victim::agent, SIGKILL, "", 137},
                     {Victim::agent, SIGTERM, "", 143},
                     {Victim::agent, SIGINT, "", 130},
@@ -201,8 +201,8 @@ TEST(KillMatrix, AgentsGuards) {
 }
 
 TEST(KillMatrix, RemoteShells) {
-    // This shell has handed its pipes on: stopped, it does not matter (ssh carries them: then the host falls silent). It
-    // leaves SIGINT to what it waits for.
+    // This shell has handed its pipes on, so it does not matter when it is stopped. (ssh carries the data itself: when ssh is stopped, the
+    // host falls silent.) The shell leaves SIGINT to the process that it waits for.
     run_cells(both({{Victim::remote_shell, SIGKILL, "", 137},
                     {Victim::remote_shell, SIGTERM, "", 143},
                     {Victim::remote_shell, SIGINT, "", kGoesOn},

@@ -1,5 +1,5 @@
 /// \file
-/// Options of `rollcall run` that say more or start less, and programs that cannot be started.
+/// Options of `rollcall run` that print more or start fewer ranks, and programs that cannot be started.
 #include <sched.h>
 
 #include <cstdio>
@@ -10,10 +10,10 @@ namespace {
 
 using namespace rollcall::test;
 
-/// Found, but the kernel refuses it. A shell would take each of these for a script.
+/// The file is found, but the kernel refuses to execute it. A shell would take each of these files for a script.
 TEST(Launcher, WhatTheKernelDoesNotExecuteIsNotGivenToAShell) {
     const std::string path = fmt::format("{}/rollcall-launcher-test-{}", testing::TempDir(), ::getpid());
-    std::string other(128, '\0');  // a program for a PDP-11
+    std::string other(128, '\0');  // A program for a PDP-11.
     other.replace(0, 4, "\177ELF");
     other[4] = 2;
     other[5] = other[6] = 1;

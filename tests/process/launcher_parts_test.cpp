@@ -1,5 +1,5 @@
 /// \file
-/// Parts of the launcher in states that a whole job comes to by chance only.
+/// Parts of the launcher, in states that a whole job reaches only by chance.
 #include <sys/mman.h>
 #include <sys/socket.h>
 
@@ -20,7 +20,7 @@ using rollcall::bootstrap::Frame;
 using rollcall::bootstrap::FrameType;
 using rollcall::bootstrap::FrameWriter;
 
-/// The death of a remote shell is seen before what came through it is read.
+/// The launcher sees the death of a remote shell before it reads the shell's last output.
 TEST(LauncherParts, LastWordsCountBeforeTheEndOfTheRemoteShell) {
     const std::string file = fmt::format("{}/rollcall-parts-words-{}", testing::TempDir(), ::getpid());
     {
@@ -59,7 +59,7 @@ TEST(LauncherParts, LastWordsCountBeforeTheEndOfTheRemoteShell) {
     ::unlink(file.c_str());
 }
 
-/// Whoever hears of a loss may fail for it at once; the launcher is to see the cause before that.
+/// A rank that is told of a loss may fail at once because of it. The launcher must see the cause before that.
 TEST(LauncherParts, AnAgentTellsTheExitOfARankBeforeItsLoss) {
     Order order;
     order.size = 2;
@@ -110,7 +110,7 @@ TEST(LauncherParts, WhatAGuardLeavesThatFailsIsRemoved) {
             Leftovers leftovers(false);
             if (::shm_open(name.c_str(), O_CREAT | O_RDWR, 0600) < 0) return 3;
             if (::fork() == 0) {
-                for (;;) ::pause();  // a rank that has the file open
+                for (;;) ::pause();  // A rank that has the file open.
             }
             for (const auto& found : leftovers.look()) ::send(guarded.commands.get(), &found, sizeof found, 0);
             throw rollcall::Error(rollcall::ErrorCode::bootstrap, "this is what it was to do");

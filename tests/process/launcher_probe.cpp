@@ -53,7 +53,7 @@ std::vector<std::string> split(const std::string& text) {
     }
 }
 
-/// One write, so that the test sees lines as this process made them.
+/// One write, so that the test sees whole lines in the order in which this process wrote them.
 void out(const std::string& text) {
     for (std::size_t done = 0; done < text.size();) {
         const ssize_t count = ::write(STDOUT_FILENO, text.data() + done, text.size() - done);
@@ -68,7 +68,7 @@ std::byte byte_of(int rank, std::size_t index, int round) {
 
 void exchange(Bootstrap& job, std::size_t bytes, int round) {
     const int rank = job.place().rank;
-    Blob mine(bytes + static_cast<std::size_t>(rank));  // a length of its own
+    Blob mine(bytes + static_cast<std::size_t>(rank));  // Each rank's length differs.
     for (std::size_t i = 0; i < mine.size(); ++i) mine[i] = byte_of(rank, i, round);
     int turns = 0;
     const auto all =
@@ -86,7 +86,7 @@ void exchange(Bootstrap& job, std::size_t bytes, int round) {
 }
 
 void wait_for_notice(Bootstrap& job) {
-    // Another thread, as a lane does it.
+    // Another thread, as in a lane.
     std::thread watcher([&job] {
         pollfd entry{job.notice_descriptor(), POLLIN, 0};
         for (;;) {
@@ -163,7 +163,7 @@ void step(std::unique_ptr<Bootstrap>& job, const std::string& what) {
         if (file < 0 || ::ftruncate(file, 4096) != 0 || ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) == MAP_FAILED) {
             ::_exit(7);
         }
-        ::close(file);  // mapped, as a transport would leave it
+        ::close(file);  // Mapped, as a transport would leave it.
     } else if (verb == "await") {
         while (::access(words.at(1).c_str(), F_OK) != 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     } else if (verb == "again") {

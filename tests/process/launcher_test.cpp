@@ -1,5 +1,5 @@
 /// \file
-/// `rollcall run` with real processes: exit codes, output and notices.
+/// Tests `rollcall run` with real processes: exit codes, output and notices.
 #include "tests/process/launched.hpp"
 
 namespace {
@@ -92,7 +92,7 @@ TEST(Launcher, TheWordsOfAProgramAreItsOwn) {
     EXPECT_EQ(run({"-n", "1", "printf", "%s|", "-n", "3", "--help", "--", "", "[1,2]", "a b", "{x}"}).out,
               "-n|3|--help|--||[1,2]|a b|{x}|");
     EXPECT_EQ(run({"-n", "1", "--", "printf", "%s|", "--env"}).out, "--env|");
-    // A program called like another subcommand of ours is a program.
+    // A program with the name of another subcommand is still run as a program.
     EXPECT_EQ(run({"-n", "1", "info"}).code, run({"-n", "1", "sh", "-c", "command -v info >/dev/null || exit 127"}).code);
 }
 
@@ -160,7 +160,7 @@ TEST(Launcher, WhatAProgramStartsIsNoRank) {
     const Result second = run({"-n", "1", "sh", "-c", kProbe + " leave; " + kProbe + " ready"});
     EXPECT_EQ(second.code, 5);
     EXPECT_TRUE(has(second.out, "has already joined"));
-    // A wrapper that closes what it inherits: an error, not a job of one.
+    // A wrapper closes the descriptors that it inherits. That must be an error, and not a job of one rank.
     const Result closed = run({"-n", "1", "bash", "-c", "eval \"exec $ROLLCALL_BOOTSTRAP_FD>&-\"; exec " + kProbe + " ready"});
     EXPECT_EQ(closed.code, 5);
     EXPECT_TRUE(has(closed.out, "not open"));
@@ -185,10 +185,10 @@ TEST(Launcher, EverySurvivorIsToldWhoWasKilled) {
     const auto start = Clock::now();
     ::kill(victim, SIGKILL);
     EXPECT_TRUE(job.saw("notice 2: was killed by signal 9 (Killed)", 3));
-    // What is promised is a second; the test machine may be busy, so more fails here only when notices are lost.
+    // The promise is one second. The test machine may be busy, so this bound fails only when notices are lost.
     RecordProperty("notice_ms", static_cast<int>(std::chrono::duration_cast<milliseconds>(Clock::now() - start).count()));
     const Result result = job.finish();
-    EXPECT_EQ(result.code, 128 + SIGKILL);  // not the survivors' 5
+    EXPECT_EQ(result.code, 128 + SIGKILL);  // Not the survivors' 5.
     EXPECT_EQ(count(result.error, "\n"), 1) << result.error;
     EXPECT_TRUE(has(result.error, "rank 2 on host"));
 }
@@ -243,7 +243,7 @@ TEST(Launcher, AbortEndsTheJobWithItsCodeAndSaysWhy) {
     EXPECT_EQ(result.code, 42);
     EXPECT_TRUE(has(result.error, "rank 1 on host"));
     EXPECT_TRUE(has(result.error, "out of luck"));
-    // The code stays, though the aborting rank exits with another one at once.
+    // The code stays, though the aborting rank exits with another code at once.
     EXPECT_EQ(run(probe(2, {"barrier", "abort:43:so@0", "exit:1@0", "wait"})).code, 43);
 }
 
@@ -281,7 +281,7 @@ TEST(Launcher, TagsBeginEveryLine) {
 TEST(Launcher, AnUnfinishedLineIsShownAfterAMoment) {
     const std::string file = fmt::format("{}/rollcall-launcher-test-go-{}", testing::TempDir(), ::getpid());
     Launched job(probe(2, {"part:prompt", "await:" + file}));
-    EXPECT_TRUE(job.saw("promptprompt"));  // while both still run
+    EXPECT_TRUE(job.saw("promptprompt"));  // While both still run.
     EXPECT_GE(job.left().size(), 4u);
     std::ofstream(file) << "go";
     EXPECT_EQ(job.finish().code, 0);
@@ -328,16 +328,16 @@ TEST(Launcher, OutputThatNobodyTakesHoldsTheRanksAndNotMemory) {
         }
         return 0L;
     };
-    // The rank stands when its pipe is full: it sleeps in a write, and goes on sleeping.
+    // The rank blocks when its pipe is full: it sleeps in a write and stays there.
     long most = 0;
     for (int i = 0; i < 100; ++i) {
         most = std::max(most, kilobytes());
         std::this_thread::sleep_for(milliseconds(5));
     }
     EXPECT_GT(most, 0) << "its memory could not be read";
-    // A whole spam would be 200 MB. The sanitizers' own memory, about 100 MB, is in this number too.
+    // The full output would be 200 MB. This number also includes the sanitizers' own memory, about 100 MB.
     EXPECT_LT(most, rollcall::test::kSlower > 1 ? 150'000 : 100'000);
-    // Deaths are seen nevertheless.
+    // Deaths are noticed nevertheless.
     std::size_t total = 0;
     char chunk[65536];
     for (ssize_t bytes; (bytes = ::read(pipe[0], chunk, sizeof chunk)) > 0;) total += static_cast<std::size_t>(bytes);

@@ -1,5 +1,5 @@
 /// \file
-/// main() of the drivers: sets what the processes of the tests need (CMakeLists.txt says what), then runs the tests.
+/// main() of the drivers: sets the environment that the processes of the tests need (see CMakeLists.txt), then runs the tests.
 #include <cstdlib>
 #include <sstream>
 #include <string>

@@ -1,5 +1,5 @@
 /// \file
-/// What early messages cost their receiver: the budget holds, whatever comes. What each scenario checks is in ranks/memory.cpp.
+/// The cost of early messages for their receiver: the budget holds, whatever arrives. ranks/memory.cpp says what each scenario checks.
 #include "tests/process/harness.hpp"
 
 namespace rollcall::test {
@@ -11,7 +11,7 @@ TEST(EarlyMemory, IsWithinTheBudgetWithWhatIsKept) {
     expect_success(2, {"landing_of_many_sizes:32"}, with({"ROLLCALL_LANDING_BYTES=32Mi"}));
 }
 
-// Offered ones wait at their senders; here they are known by a few hundred bytes each.
+// Offered messages wait at their senders. The receiver keeps a few hundred bytes for each.
 TEST(EarlyMemory, OfOfferedMessagesIsSmall) {
     expect_success(2, {"cost_of_early_messages:10000:16384:500:1048576"}, with({"ROLLCALL_LANDING_BYTES=1Mi"}));
     expect_success(3, {"cost_of_early_messages:10000:16384:500:1048576"}, with({"ROLLCALL_LANDING_BYTES=1Mi"}));

@@ -1,5 +1,5 @@
 /// \file
-/// Sends and receives between real processes; what each scenario checks is in ranks/point_to_point.cpp.
+/// Sends and receives between real processes. ranks/point_to_point.cpp says what each scenario checks.
 #include <fstream>
 
 #include "tests/process/harness.hpp"
@@ -40,7 +40,7 @@ TEST_P(PointToPoint, SleepingAtOnce) {
 }
 
 TEST(Messages, WithoutLanding) {
-    // To itself or in a ring every scenario keeps its receives posted, or starts its sends.
+    // In these scenarios each rank sends to itself or in a ring, and keeps its receives posted or starts its sends.
     expect_success(3, {"no_landing", "sizes", "requests", "truncation", "send_deadline", "receive_deadline"},
                    {.environment = {"ROLLCALL_LANDING_BYTES=0"}, .launcher = {}});
 }
@@ -83,7 +83,7 @@ TEST(Messages, LandWhenThereIsRoom) {
     expect_success(2, {"deferred_landing"}, {.environment = {"ROLLCALL_LANDING_BYTES=1Mi"}, .launcher = {}});
 }
 
-// 160 MB that nobody asks for, into a budget of 16 MiB; then messages without data.
+// 160 MB that nobody asks for, with a budget of 16 MiB; then messages without data.
 TEST(Messages, FloodsAreHeldAtTheirSender) {
     const std::string messages = std::to_string(20'000 / kSlower);
     expect_success(2, {"flood:8000:" + messages + ":64"}, {.environment = {"ROLLCALL_LANDING_BYTES=16Mi"}, .launcher = {}});

@@ -1,6 +1,6 @@
 /// \file
-/// Jobs that the process managers of MPI libraries start: mpiexec.hydra by PMI-1, Open MPI's mpirun by PMIx. Each is skipped,
-/// with the reason, where it is not installed.
+/// Jobs that the process managers of MPI libraries start: mpiexec.hydra by PMI-1, Open MPI's mpirun by PMIx. A test is skipped, with the
+/// reason, if its manager is not installed.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -26,7 +26,7 @@ struct Manager {
     const char* name;
     const char* program;
     const char* package;
-    const char* starter;  ///< As Job::started_by() says it.
+    const char* starter;  ///< As Job::started_by() returns it.
     Words words;          ///< Before the number of ranks.
     Words environment;
     friend void PrintTo(const Manager& manager, std::ostream* out) { *out << manager.name; }
@@ -65,9 +65,9 @@ TEST_P(ProcessManagers, StartJobsOfSeveralSizes) {
         expect_success(ranks, {whole(ranks), "storm:" + std::to_string(40 / kSlower) + ":1", "splits", "interleaved_plans"}, by_it(ranks));
 }
 
-// The manager may end the others as soon as it sees the death, and those who live a moment longer see them die, too: whom they
-// name is the manager's doing. Nobody hangs. No rank handles the error: where the others end with code 0 in the moment of a death,
-// hydra (4.0) may end with code 0, too.
+// The manager may end the other ranks as soon as it sees the death. Ranks that live a moment longer see those die, too. So the manager
+// determines which rank they name. No rank hangs. No rank handles the error: if the others ended with code 0 at the moment of a death,
+// hydra (4.0) might end with code 0, too.
 TEST_P(ProcessManagers, ARankThatIsKilledEndsTheJob) {
     const Ended ended = run_ranks(4, {"killed:2"}, by_it(4));
     EXPECT_NE(ended.code, 0) << ended.out << ended.error;
@@ -75,12 +75,12 @@ TEST_P(ProcessManagers, ARankThatIsKilledEndsTheJob) {
 }
 
 using ManagersThatGoOn = ProcessManagers;
-// Hydra ends the others in any case.
+// Hydra ends the other ranks in any case.
 INSTANTIATE_TEST_SUITE_P(Of, ManagersThatGoOn, testing::Values(kManagers[1]), [](const auto& manager) { return manager.param.name; });
 
 TEST_P(ManagersThatGoOn, LetAllBeToldWhoWasKilled) {
     JobOptions options = by_it(4);
-    options.starter.insert(options.starter.end() - 2, "--enable-recovery");  // before the number of ranks
+    options.starter.insert(options.starter.end() - 2, "--enable-recovery");  // Before the number of ranks.
     const Ended ended = run_ranks(4, {"death:kill:2:absent"}, options);
     const Words told = lines_with(ended.out, " told after ");
     EXPECT_EQ(told.size(), 3u) << ended.out << ended.error;
@@ -89,7 +89,7 @@ TEST_P(ManagersThatGoOn, LetAllBeToldWhoWasKilled) {
 }
 
 TEST_P(ProcessManagers, AbortGivesItsCode) {
-    // What a rank says goes to a file: a manager may end a job before it has read it.
+    // The rank's words go to a file, because a manager may end a job before it has read the output.
     const std::string reason = fmt::format("{}rollcall-reason-{}", testing::TempDir(), ::getpid());
     const Ended ended = run_ranks(4, {"aborts:1"}, by_it(4, {"sh", "-c", fmt::format("exec \"$0\" \"$@\" 2>>'{}'", reason)}));
     EXPECT_EQ(ended.code, 43) << ended.out << ended.error;

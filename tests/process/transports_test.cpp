@@ -1,5 +1,5 @@
 /// \file
-/// The transport by its name, and several transports in one process.
+/// Selects the transport by its name, and uses several transports in one process.
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -14,7 +14,7 @@
 #include "transports/transport.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)
-// As tests/lsan.supp says to the ranks: here the test itself has transports.
+// The suppressions that tests/lsan.supp gives to the ranks. Here the test itself has transports.
 extern "C" const char* __lsan_default_suppressions();
 extern "C" const char* __lsan_default_suppressions() { return "leak:libucs.so\nleak:libuct.so\n"; }
 #endif
@@ -37,7 +37,7 @@ TEST(TransportName, ThatThereIsNotIsToldByEachRank) {
     EXPECT_TRUE(lines_with(ended.out, " done").empty()) << ended.out;
 }
 
-/// A job of so many ranks where /dev/shm has this size. As root: it is mounted for the job.
+/// Returns a job of so many ranks in which /dev/shm has this size. Root only: the file system is mounted for the job.
 JobOptions with_shared_memory(const char* size, int ranks) {
     return {.environment = {"ROLLCALL_TRANSPORT=ucx", "UCX_TLS=posix,self"},
             .launcher = {},
@@ -47,7 +47,7 @@ JobOptions with_shared_memory(const char* size, int ranks) {
 
 TEST(SharedMemory, OfAContainersDefaultHoldsManyRanks) {
     if (::geteuid() != 0) GTEST_SKIP() << "only root may mount a /dev/shm";
-    // As many for its size as 32 in the 64 MiB of a container.
+    // For its size, that is as many ranks as 32 in the 64 MiB of a container.
     expect_success(8, {"typed"}, with_shared_memory("16m", 8));
 }
 
@@ -72,7 +72,7 @@ TEST(Ucx, ThatFindsNoTransportIsToldWithTheChoiceOfTheUser) {
     EXPECT_TRUE(has(ended.out, "with UCX_TLS=nonsense")) << ended.out;
 }
 
-// One end of a job of two, both in this process.
+// One end of a job of two ranks, both in this process.
 struct End final : transport::Sink, transport::Completion {
     explicit End(int its_rank) : rank(its_rank) {
         transport::TransportOptions options;
@@ -110,7 +110,7 @@ struct Two {
         const std::vector<std::span<const std::byte>> addresses = {ends[0].address, ends[1].address};
         for (End& end : ends) end.transport->connect(addresses, nullptr);
     }
-    // Lets all of them progress until this is so.
+    // Lets all ends progress until the condition holds.
     template <class Condition>
     static bool until(std::vector<Two*> all, Condition condition) {
         for (const auto begin = std::chrono::steady_clock::now(); !condition();) {
@@ -137,7 +137,7 @@ TEST(Transports, SeveralInOneProcessDoNotMeet) {
     EXPECT_EQ(one.ends[1].heard, "from the first");
     EXPECT_EQ(other.ends[1].heard, "from the second");
 
-    // A large one through one of them; the other hears nothing of it.
+    // A large message goes through one transport. The other one gets nothing of it.
     one.ends[1].note(
         one.ends[1].transport->send(0, one.ends[1].header(), {large.data(), large.size()}, transport::Path::large, one.ends[1]));
     ASSERT_TRUE(Two::until(all, [&] { return one.ends[0].offered.size == large.size(); }));
@@ -146,7 +146,7 @@ TEST(Transports, SeveralInOneProcessDoNotMeet) {
     EXPECT_EQ(landed, large);
     EXPECT_EQ(other.ends[0].offered.size, 0u);
 
-    // Each has a board of its own.
+    // Each transport has a board of its own.
     const std::uint64_t word = 42;
     other.ends[0].transport->put(1, 64, std::as_bytes(std::span(&word, 1)));
     const auto at = [](End& end) {
@@ -165,7 +165,7 @@ TEST(Transports, SeveralInOneProcessDoNotMeet) {
         for (End& end : two->ends) EXPECT_EQ(end.lost, "");
 }
 
-// Boards that were not closed are left to the end of the process, each for itself.
+// Boards that were not closed stay until the process ends, each by itself.
 TEST(Transports, CanBeDroppedWhileOthersGoOn) {
     Two stays;
     {

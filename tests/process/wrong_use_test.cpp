@@ -1,6 +1,6 @@
 /// \file
-/// An interface that is used wrongly on purpose: who did it is told in a sentence, and nobody else notices. What each scenario checks
-/// is in ranks/wrong_use.cpp.
+/// Wrong uses of the interface. The rank that makes the mistake is told in a sentence, and no other rank notices. ranks/wrong_use.cpp says
+/// what each scenario checks.
 #include <csignal>
 
 #include "tests/process/harness.hpp"

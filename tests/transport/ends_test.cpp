@@ -1,4 +1,4 @@
-// What every transport promises of boards, of owners that sleep, and of peers that go.
+// Tests what every transport promises about boards, sleeping owners, and peers that go.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -36,13 +36,13 @@ TEST_P(Ends, SeeWhatIsPutOnTheirBoards) {
     World world(GetParam(), 3);
     for (int rank = 0; rank < world.size(); ++rank)
         for (std::uint64_t at = 0; at < world[rank].transport->board().size(); at += 8) ASSERT_EQ(word_at(world[rank], at), 0u);
-    // Each of two ranks writes places of its own, of all lengths there are.
+    // Each of two ranks writes to places of its own, in every possible length.
     for (std::uint64_t words = 1; words <= 8; ++words)
         for (const int from : {1, 2}) {
             std::vector<std::uint64_t> values(words, 100 * words + static_cast<std::uint64_t>(from));
             const std::uint64_t offset = (words * 2 + static_cast<std::uint64_t>(from)) * 128;
             world[from].transport->put(0, offset, std::as_bytes(std::span(values)));
-            values.assign(words, 0);  // copied at the call
+            values.assign(words, 0);  // The values were copied at the call.
         }
     for (std::uint64_t words = 1; words <= 8; ++words)
         for (const int from : {1, 2}) {
@@ -55,7 +55,7 @@ TEST_P(Ends, SeeWhatIsPutOnTheirBoards) {
     EXPECT_TRUE(world.close());
 }
 
-// Where boards can be written directly, that and a put reach the same memory.
+// Where boards can be written directly, a direct write and a put reach the same memory.
 TEST_P(Ends, ReadWhatTheyWriteDirectlyOnBoards) {
     World world(GetParam(), 2);
     std::byte* const direct = world[0].transport->peer_board(1);
@@ -71,7 +71,7 @@ bool is_readable(int descriptor, int milliseconds) {
     return ::poll(&one, 1, milliseconds) > 0;
 }
 
-// Lets everything come to rest and prepares a rank to sleep.
+// Lets all traffic come to rest and prepares a rank to sleep.
 bool falls_asleep(World& world, int rank) {
     const auto quiet = std::chrono::milliseconds(5);
     auto since = std::chrono::steady_clock::now();
@@ -139,7 +139,7 @@ TEST_P(Ends, ThatSleepAreWokenByTheFirstMessageThereIs) {
     const auto payload = pattern(100, 1);
     Told sent;
     sent.note(world[0].transport->send(1, header_of(0, 1), {payload.data(), payload.size()}, Path::eager, sent));
-    // Each of them sleeps until its descriptor says something.
+    // Each of them sleeps until its descriptor becomes readable.
     const auto sleep = [](End& end) {
         do {
             while (end.transport->progress() > 0) {
@@ -173,7 +173,7 @@ TEST_P(Ends, ThatAreDisconnectedEndWhatIsPending) {
     ASSERT_TRUE(world.until(0, [&] { return offered.ended() && fetched.ended(); }));
     EXPECT_EQ(offered.outcome, Outcome::failed);
     EXPECT_EQ(offered.times, 1);
-    if (!GetParam().is_simulated()) {  // there only a rank that was killed is gone
+    if (!GetParam().is_simulated()) {  // In simulation, only a rank that was killed is gone.
         later.note(world[0].transport->send(1, header_of(0, 2), {}, Path::eager, later));
         ASSERT_TRUE(later.ended());
         EXPECT_EQ(later.outcome, Outcome::failed);
@@ -181,11 +181,11 @@ TEST_P(Ends, ThatAreDisconnectedEndWhatIsPending) {
     pending.clear();
     world[0].transport->add_pending(pending);
     EXPECT_TRUE(pending.empty());
-    // Others are not concerned.
+    // The other peers are not affected.
     EXPECT_TRUE(world.meet(0, 2));
 }
 
-// A process of its own, which is killed. It says its address, hears that of rank 0, and sends a message.
+// A separate process, which is killed later. It writes its address, reads that of rank 0, and sends a message.
 struct Child {
     explicit Child(const Way& way) {
         int up[2], down[2];
@@ -213,7 +213,7 @@ struct Child {
         if (process <= 0) return;
         ::kill(process, SIGKILL);
         ::waitpid(process, nullptr, 0);
-        // What its launcher would remove: libfabric's shared memory.
+        // Removes what the launcher would remove: the shared memory of libfabric.
         for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
             if (entry.path().filename().string().starts_with(std::to_string(process) + ":")) std::filesystem::remove(entry.path());
         process = -1;
@@ -263,7 +263,7 @@ TEST_P(Ends, OutliveAPeerThatIsKilled) {
             if (std::chrono::steady_clock::now() - begin > std::chrono::seconds(20)) return false;
         return true;
     };
-    // It has sent a message and offers another one.
+    // The peer has sent one message and offers another.
     ASSERT_TRUE(until([&] { return end.heard.size() == 2; }));
     child.kill();
     const auto payload = pattern(1'000'000, 1);
@@ -274,7 +274,7 @@ TEST_P(Ends, OutliveAPeerThatIsKilled) {
     for (const Heard& message : end.heard)
         if (message.offered) fetched.note(end.owned->fetch(message.offer, {landed.data(), message.offer.size}, fetched));
     for (int i = 0; i < 1000; ++i) end.owned->progress();
-    // Whether it has noticed by itself or not: who started the process says so.
+    // The transport may have noticed the death or not. The starter of the process reports it in any case.
     end.owned->disconnect(1);
     ASSERT_TRUE(until([&] { return offered.ended() && fetched.ended(); }));
     EXPECT_EQ(offered.outcome, Outcome::failed);
@@ -291,7 +291,7 @@ std::size_t entries(const char* directory) {
     return count;
 }
 
-// Whatever a transport holds goes with it.
+// A transport releases everything that it holds.
 TEST_P(Ends, ComeAndGo) {
     const auto once = [&] {
         World world(GetParam(), 2);
@@ -324,7 +324,7 @@ int be_a_peer(const std::string& way_name) {
         Told sent, offered;
         sent.note(end.owned->send(0, header_of(1, 1), {payload.data(), 100}, Path::eager, sent));
         offered.note(end.owned->send(0, header_of(1, 2), {payload.data(), payload.size()}, Path::large, offered));
-        // It is killed; or its parent has ended.
+        // Runs until it is killed, or until its parent has ended.
         for (char byte; !is_readable(0, 0) || ::read(0, &byte, 1) > 0;) end.owned->progress();
         return 0;
     }

@@ -1,4 +1,4 @@
-// The runner of the conformance tests. One of them starts this program once more, as a peer.
+// The main program of the conformance tests. One test starts this program once more, as a peer.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -8,7 +8,8 @@ namespace rollcall::test {
 int be_a_peer(const std::string& way);
 }
 
-// The leak sanitizer, if there is one, asks for this. As tests/lsan.supp: what UCX 1.13 leaves of connections that were not ended in order.
+// The leak sanitizer, if there is one, calls this function. As in tests/lsan.supp, it names what UCX 1.13 leaks for connections that were
+// not ended in order.
 extern "C" const char* __lsan_default_suppressions();
 extern "C" const char* __lsan_default_suppressions() { return "leak:libucs.so\nleak:libuct.so\nleak:libucp.so\n"; }
 

@@ -1,4 +1,4 @@
-// What every transport promises of messages: order, sizes, bounded memory, and buffers that are given back.
+// Tests what every transport promises about messages: order, sizes, bounded memory, and buffers that are given back.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using transport::Path;
 class Messages : public testing::TestWithParam<Way> {};
 INSTANTIATE_TEST_SUITE_P(Transport, Messages, testing::ValuesIn(ways()), &name_of_way);
 
-// Eager messages come in the order in which they were sent, and so do offers. (Between the two there is no order.)
+// Eager messages arrive in the order in which they were sent, and so do offers. There is no order between the two.
 TEST_P(Messages, ComeInOrderFromEachPeer) {
     World world(GetParam(), 3);
     std::mt19937_64 random(seed());
@@ -70,7 +70,7 @@ TEST_P(Messages, ArriveWholeAtAnySize) {
     for (const std::size_t size : sizes)
         for (const std::size_t header_size : {kLeastHeader, std::size_t{24}, transport::kMaximumHeader})
             for (const Path path : {Path::eager, Path::large}) {
-                if (path == Path::large && size == 0) continue;  // nothing is offered
+                if (path == Path::large && size == 0) continue;  // Nothing is offered.
                 if (path == Path::eager && size > (1u << 20) + 8) continue;
                 if (header_size == 24 && size > 20000) continue;
                 const auto payload = pattern(size, ++number);
@@ -104,7 +104,7 @@ std::uint64_t resident_bytes() {
     return std::strtoull(status.c_str() + status.find(' '), nullptr, 10) * 4096;
 }
 
-// Memory is the caller's: what cannot leave stays in its buffers.
+// The caller owns the memory: data that cannot leave stays in the caller's buffers.
 TEST_P(Messages, ToOneThatDoesNotReceiveTakeLittleMemory) {
     if (GetParam().is_simulated()) GTEST_SKIP() << "it copies what is on its way: all ranks are in one process";
     World world(GetParam(), 2);
@@ -159,7 +159,7 @@ TEST_P(Messages, ThatTheirSenderGivesUpAreWithdrawn) {
     EXPECT_TRUE(world.close());
 }
 
-// So that the tests above are of what they say.
+// Makes sure that the tests above really use this path.
 TEST(SingleCopyWay, IsTaken) {
     if (const std::string why = transport::why_memory_cannot_be_read(); !why.empty()) GTEST_SKIP() << why;
     for (const Way& way : ways()) {
@@ -169,7 +169,7 @@ TEST(SingleCopyWay, IsTaken) {
         Told sent, fetched;
         sent.note(world[0].transport->send(1, header_of(0, 1), {payload.data(), payload.size()}, Path::large, sent));
         ASSERT_TRUE(world.until([&] { return !world[1].heard.empty(); }));
-        // What has not moved yet is read when it is fetched: UCX would have packed the beginning before.
+        // Data that has not moved yet is read when it is fetched. UCX by itself would have packed the beginning before.
         const auto other = pattern(payload.size(), 2);
         std::copy(other.begin(), other.end(), payload.begin());
         const auto& offer = world[1].heard.front().offer;
@@ -222,7 +222,7 @@ TEST_P(Messages, ThatAreEagerArriveAlsoWhenTheirSenderGivesUp) {
     EXPECT_TRUE(world.close());
 }
 
-// A sender that was told of the end may compute, or sleep, where nobody drives its transport.
+// A sender that was told that its message has ended may compute or sleep, and then nobody drives its transport.
 TEST_P(Messages, ThatHaveLeftNeedTheirSenderNoMore) {
     for (const std::size_t size : {8u, 8000u}) {
         World world(GetParam(), 2);

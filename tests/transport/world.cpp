@@ -105,7 +105,7 @@ World::World(const Way& way, int size) {
     if (!around.empty()) let_all_read_each_other(around);
 }
 
-// Each asks each other one with the first message to it.
+// Each rank sends its request to each other rank with the first message to it.
 void World::let_all_read_each_other(std::span<transport::SingleCopy* const> around) {
     std::vector<transport::SingleCopyHandle> handles;
     for (const transport::SingleCopy* const one : around) handles.push_back(one->handle());
@@ -122,7 +122,7 @@ void World::let_all_read_each_other(std::span<transport::SingleCopy* const> arou
         return std::all_of(ends_.begin(), ends_.end(), [&](const auto& end) { return end->heard.size() == around.size(); }) &&
                std::all_of(told.begin(), told.end(), [](const Told& sent) { return sent.ended(); });
     }));
-    for (int i = 0; i < 100; ++i) progress();  // the answers come after the messages
+    for (int i = 0; i < 100; ++i) progress();  // The answers come after the messages.
     for (const auto& end : ends_) end->heard.clear();
 }
 

@@ -1,5 +1,5 @@
 /// \file
-/// For the conformance tests of transports: the ends of a job in one process, over each of the ways there are.
+/// For the conformance tests of transports: the ends of a job in one process, over each way that a message can take.
 #pragma once
 
 #include <cstddef>
@@ -21,9 +21,9 @@
 
 namespace rollcall::test {
 
-/// A transport, and what makes it take one kind of network.
+/// A transport, with the settings that make it use one kind of network.
 struct Way {
-    std::string name;       ///< Of the tests over it.
+    std::string name;       ///< Part of the names of its tests.
     std::string transport;  ///< As in ROLLCALL_TRANSPORT, or "simulated".
     std::vector<std::pair<const char*, const char*>> environment;
     bool single_copy = false;  ///< With SingleCopy around it.
@@ -35,13 +35,13 @@ const std::vector<Way>& ways();
 /// Sets the environment that the way needs, in this process.
 void prepare(const Way& way);
 
-/// One that tells how it ended.
+/// A completion that records how it ended.
 struct Told final : transport::Completion {
     void complete(transport::Outcome its) noexcept override {
         outcome = its;
         ++times;
     }
-    /// Of a call that may have ended at once.
+    /// Notes the result of a call that may have ended at once.
     void note(transport::Started started) {
         if (started != transport::Started::pending)
             complete(started == transport::Started::done ? transport::Outcome::ok : transport::Outcome::failed);
@@ -51,7 +51,7 @@ struct Told final : transport::Completion {
     int times = 0;
 };
 
-/// A message as it came in.
+/// A message that has arrived.
 struct Heard {
     std::vector<std::byte> header;
     std::vector<std::byte> payload;
@@ -59,7 +59,7 @@ struct Heard {
     bool offered = false;
 };
 
-/// One end. A header begins with the rank of its sender.
+/// One end of the job. A header begins with the rank of its sender.
 struct End final : transport::Sink {
     void on_message(std::span<const std::byte> header, transport::ConstBytes payload) noexcept override;
     void on_offer(std::span<const std::byte> header, const transport::Offer& offer) noexcept override;
@@ -71,7 +71,7 @@ struct End final : transport::Sink {
     std::unique_ptr<transport::Transport> owned;
     std::vector<Heard> heard;
     std::vector<std::pair<int, std::string>> lost;
-    std::function<void(Heard&&)> instead;  ///< Takes what comes in place of `heard`.
+    std::function<void(Heard&&)> instead;  ///< Takes messages in place of `heard`.
 };
 
 /// A job of so many ranks, all in this process.
@@ -85,13 +85,13 @@ class World {
     End& operator[](int rank) { return *ends_[static_cast<std::size_t>(rank)]; }
     int size() const { return static_cast<int>(ends_.size()); }
     void progress();
-    /// Lets all of them progress until this is so. False: it does not come.
+    /// Lets all ends progress until the condition holds. Returns false if it never does.
     bool until(const std::function<bool()>& condition);
-    /// The same for one of them alone.
+    /// The same, but only one end progresses.
     bool until(int rank, const std::function<bool()>& condition);
     /// Ends all connections in good order.
     bool close();
-    /// Has a message go from each rank to each other one, and back.
+    /// Sends a message from each of the two ranks to the other, and waits for both.
     bool meet(int one, int other);
 
   private:
@@ -102,11 +102,11 @@ class World {
     std::vector<std::vector<std::byte>> addresses_;
 };
 
-/// A header of this length that carries its sender and a number. At least kLeastHeader bytes.
+/// Makes a header of this length that carries its sender and a number. It has at least kLeastHeader bytes.
 inline constexpr std::size_t kLeastHeader = 8;
 std::vector<std::byte> header_of(int rank, std::uint32_t number, std::size_t length = kLeastHeader);
 std::uint32_t number_of(const Heard& heard);
-/// Bytes that are different at each place, and for each number.
+/// Returns bytes that differ at each place and for each number.
 std::vector<std::byte> pattern(std::size_t size, std::uint64_t number);
 
 }  // namespace rollcall::test

@@ -1,5 +1,5 @@
 /// \file
-/// Scenarios of blocks of own sizes: every algorithm and form, sizes that do not match, and numbers that are no blocks.
+/// Scenarios of blocks whose sizes differ: every algorithm and form, sizes that do not match, and arguments that are no valid blocks.
 #include <array>
 #include <functional>
 #include <numeric>
@@ -17,7 +17,7 @@ using Random = std::mt19937_64;
 
 constexpr std::chrono::seconds kPatience(60);
 
-// The same on all ranks: sizes with zeros among them, and places with gaps in any order, or none.
+// Sizes that are the same on all ranks, some of them zero, and places in any order with gaps, or without gaps.
 struct Sizes {
     Sizes(Random& same, int ranks, std::uint64_t most) : counts(static_cast<std::size_t>(ranks)) {
         for (int& count : counts) count = same() % 4 == 0 ? 0 : static_cast<int>(same() % (most + 1));
@@ -137,7 +137,7 @@ ROLLCALL_SCENARIO(blocks_by_all_algorithms) {
     still_works(world);
 }
 
-// The forms with bytes, with single elements, with other types of numbers, and in place; by `auto`.
+// All forms, with the algorithm `auto`: bytes, single elements, other integer types for the numbers, and in place.
 ROLLCALL_SCENARIO(blocks_in_all_forms) {
     const Communicator& world = scene.world;
     Random same(5);
@@ -175,7 +175,7 @@ ROLLCALL_SCENARIO(blocks_in_all_forms) {
             }
         });
     }
-    // One element each, in the order of ranks turned round.
+    // One element each, in reverse order of ranks.
     const std::vector<short> counts(static_cast<std::size_t>(scene.size), 1);
     std::vector<std::uint64_t> offsets(counts.size());
     std::vector<double> all(counts.size());
@@ -191,7 +191,7 @@ ROLLCALL_SCENARIO(blocks_in_all_forms) {
     is_root ? world.gather(own, all, turned, root) : world.gather(own, {}, Blocks(), root);
     for (std::size_t i = 0; is_root && i < all.size(); ++i)
         check(all[i] == static_cast<double>(offsets[i]), "a gather of single elements gave {}", all[i]);
-    // The root's own block is in its place. What is read may overlap.
+    // The root's own block is in its place. Blocks that are only read may overlap.
     const std::vector<double> kept = all;
     const auto here = std::span(all).subspan(offsets[static_cast<std::size_t>(root)], is_root ? 1 : 0);
     is_root ? world.gather(here, all, turned, root) : world.gather(own, {}, Blocks(), root);
@@ -210,7 +210,7 @@ ROLLCALL_SCENARIO(blocks_in_all_forms) {
     still_works(world);
 }
 
-// Words: operation. The root counts another size for a rank than that one has: both are told, and the third ones.
+// Words: operation. The root counts another size for a rank than that rank gives. Both are told, and so are the other ranks.
 ROLLCALL_SCENARIO(blocks_that_do_not_match) {
     const bool scatters = scene.word(0) == "scatter";
     for (const std::string& algorithm : algorithms_of_blocks(scene.world, scatters ? OperationKind::scatter : OperationKind::gather))
@@ -220,7 +220,7 @@ ROLLCALL_SCENARIO(blocks_that_do_not_match) {
             std::vector<long> all(10 * counts.size()), own(scene.rank == 1 ? wrong : 10);
             const Blocks blocks = scene.rank == 0 ? Blocks(counts) : Blocks();
             const CollectiveOptions options{.algorithm = algorithm, .segment_bytes = {}, .timeout = kPatience};
-            // Whose part was done before learns it in the next call.
+            // A rank whose part was done before learns of the error in its next call.
             const Error error = expect_error(ErrorCode::mismatch, algorithm, [&] {
                 for (;;) {
                     scatters ? world.scatter(all, blocks, own, 0, options) : world.gather(own, all, blocks, 0, options);
@@ -234,7 +234,7 @@ ROLLCALL_SCENARIO(blocks_that_do_not_match) {
     still_works(scene.world);
 }
 
-// What is wrong at the root is refused there before anything is sent.
+// Errors in the root's arguments are reported at the root before anything is sent.
 ROLLCALL_SCENARIO(blocks_that_are_none) {
     const Communicator& world = scene.world;
     if (scene.rank == 0) {

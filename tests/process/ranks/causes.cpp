@@ -1,5 +1,5 @@
 /// \file
-/// Scenarios of deaths that follow from a death.
+/// Scenarios of deaths that cause further deaths.
 #include <cstdio>
 #include <fstream>
 #include <string>
@@ -13,24 +13,24 @@
 namespace rollcall::test {
 namespace {
 
-constexpr std::size_t kProcesses = 0;  // words that all ranks share: of each rank
+constexpr std::size_t kProcesses = 0;  // Words that all ranks share: the processes, by rank.
 
-// Ended, whether or not its parent has noticed.
+// Returns whether the process has ended, whether or not its parent has noticed.
 bool gone(pid_t process) {
     std::ifstream file(fmt::format("/proc/{}/stat", process));
     std::string text;
-    std::getline(file, text);  // nothing where it ends meanwhile
+    std::getline(file, text);  // Reads nothing if the process ends meanwhile.
     const auto end = text.rfind(") ");
     return end == std::string::npos || text[end + 2] == 'Z';
 }
 
 }  // namespace
 
-// Rank 1 dies; rank 2 hears of it and leaves; rank 0, which was busy, hears of both. It names the one who died first.
+// Rank 1 dies. Rank 2 is told and leaves. Rank 0, which was busy, is told of both. It must name the rank that died first.
 ROLLCALL_SCENARIO(left_because_of) {
     const Communicator& world = scene.world;
-    const Communicator part = world.split(scene.rank == 1 ? 1 : 0, scene.rank);  // of ranks 0 and 2
-    for (int peer = 0; peer < scene.size; ++peer) {                              // all are connected
+    const Communicator part = world.split(scene.rank == 1 ? 1 : 0, scene.rank);  // Consists of ranks 0 and 2.
+    for (int peer = 0; peer < scene.size; ++peer) {                              // All are connected.
         Request send = world.start_send(scene.rank, peer, 1);
         world.receive<int>(peer, 1);
         send.wait();
@@ -39,7 +39,7 @@ ROLLCALL_SCENARIO(left_because_of) {
     world.barrier();
     if (scene.rank == 1) ::kill(::getpid(), SIGKILL);
     if (scene.rank == 2) {
-        world.barrier();  // throws, and nobody catches it
+        world.barrier();  // Throws, and nobody catches it.
         throw Wrong("a barrier with the dead went well");
     }
     for (const std::size_t rank : {1, 2})
@@ -58,7 +58,7 @@ ROLLCALL_SCENARIO(left_because_of) {
     end_without_the_dead(scene);
 }
 
-// The link between two ranks goes down while they wait for each other (the test does it), and what starts the job notices nothing.
+// The test cuts the link between two ranks while they wait for each other. The starter of the job notices nothing.
 ROLLCALL_SCENARIO(waits_over_a_dead_link) {
     const Communicator& world = scene.world;
     std::vector<std::byte> data(100'000);
@@ -74,7 +74,7 @@ ROLLCALL_SCENARIO(waits_over_a_dead_link) {
         if (scene.word(0) == "barrier")
             for (;;) world.barrier();
         if (scene.word(0) == "send")
-            for (;;) world.send(std::span(data), scene.next(), 2);  // nobody receives them
+            for (;;) world.send(std::span(data), scene.next(), 2);  // No rank receives them.
         world.receive(std::span(data), scene.previous(), 2);
     });
     fmt::print("rank {} told: {}\n", scene.rank, error.what());
@@ -82,7 +82,7 @@ ROLLCALL_SCENARIO(waits_over_a_dead_link) {
     end_without_the_dead(scene);
 }
 
-// A rank is stopped for longer than a host may be silent, as a debugger does it: it is as alive as before.
+// A debugger stops a rank for longer than a host may be silent. The rank still counts as alive.
 ROLLCALL_SCENARIO(waits_for_a_stopped_rank) {
     scene.world.barrier();
     if (scene.rank == 1) {

@@ -1,5 +1,5 @@
 /// \file
-/// Scenarios of common time: hosts are made of ranks by ROLLCALL_TEST_CLOCKS, whose clocks are wrong by what it says.
+/// Scenarios of common time. ROLLCALL_TEST_CLOCKS assigns the ranks to hosts, and says by how much the clock of each host is wrong.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -11,27 +11,27 @@
 namespace rollcall::test {
 namespace {
 
-// Whoever shares the cores may spoil a measurement; it does not spoil all of these.
+// Another process on the same cores may spoil a measurement, but not all of these attempts.
 constexpr int kAttempts = 10;
 constexpr Nanoseconds kSecond = 1'000'000'000;
 
-// What the (wrong) clock of this rank's host shows then.
+// Returns what the (wrong) clock of this rank's host shows at that time.
 Nanoseconds shown(const Scene& scene, int world_rank, Nanoseconds real) {
     return runtime::test_clock(world_rank, scene.job.size()).model.at(real);
 }
-// How far this rank's job time is off.
+// Returns by how much this rank's job time is wrong.
 Nanoseconds off(const Scene& scene, Nanoseconds real) { return std::abs(scene.job.time_at(real) - shown(scene, 0, real)); }
 
 bool on_host_of_rank_0(const Scene& scene) {
     return runtime::test_clock(scene.rank, scene.size).number == runtime::test_clock(0, scene.size).number;
 }
-// Whether job time is that of this rank's host.
+// Returns whether job time is the time of this rank's host.
 bool is_own(const Scene& scene) {
     const Nanoseconds real = monotonic_now();
     return scene.job.time_at(real) == shown(scene, scene.rank, real);
 }
 
-// The same on all ranks.
+// Expects the same value on all ranks.
 template <class Value>
 std::vector<Value> all_of(const Communicator& communicator, const Value& mine) {
     std::vector<Value> all(static_cast<std::size_t>(communicator.size()));
@@ -53,8 +53,8 @@ void check_way_back(const Scene& scene) {
 
 ROLLCALL_SCENARIO(own_clocks) { check(is_own(scene), "job time is not the host's own at first"); }
 
-// Clocks agree as far as is promised, however late messages are; and once in some attempts within this (us). Words: the bound,
-// the window (ms).
+// Clocks agree within the promised bound, however late messages are, and in at least one of some attempts within the bound in the words.
+// Words: that bound (us), the window (ms).
 ROLLCALL_SCENARIO(clocks) {
     const Nanoseconds bound = scene.number(0, 0) * 1000;
     const bool elsewhere = !on_host_of_rank_0(scene);
@@ -64,7 +64,7 @@ ROLLCALL_SCENARIO(clocks) {
         const Nanoseconds promised = scene.job.synchronize_clocks(std::chrono::milliseconds(scene.number(1, 30)));
         const Nanoseconds now = monotonic_now();
         check((promised > 0) == elsewhere, "the error is {} ns", promised);
-        // 300 ppm: what the clocks may drift, and what may be taken for a drift.
+        // 300 ppm covers the drift of the clocks and errors in the measured drift.
         const auto drifts = [](Nanoseconds time) { return time * 3 / 10'000; };
         check(off(scene, now) <= promised + drifts(now - begin), "it is {} ns off instead of {} ns", off(scene, now), promised);
         check(off(scene, now + 10 * kSecond) <= promised + drifts(now + 10 * kSecond - begin), "it is {} ns off ten seconds later",
@@ -84,7 +84,7 @@ ROLLCALL_SCENARIO(clocks) {
     check(scene.job.time() >= before, "job time goes back");
 }
 
-// On one host nothing is measured and nothing is converted.
+// On one host, nothing is measured and nothing is converted.
 ROLLCALL_SCENARIO(one_clock) {
     check(scene.job.synchronize_clocks() == 0, "there is an error");
     const Nanoseconds before = monotonic_now(), time = scene.job.time();
@@ -93,8 +93,8 @@ ROLLCALL_SCENARIO(one_clock) {
     expect_error(ErrorCode::invalid_argument, "a window of nothing", [&] { scene.job.synchronize_clocks(std::chrono::nanoseconds(0)); });
 }
 
-// The first plan synchronises, for the job where it is of the job; parts of it have clocks of their own, and need nobody else.
-// Words: the bound (us).
+// The first plan synchronises the clocks. A plan on the job's communicator synchronises the job. Plans on other communicators have clocks
+// of their own and need no other rank. Words: the bound (us).
 ROLLCALL_SCENARIO(clocks_of_plans) {
     const Nanoseconds bound = scene.number(0, 0) * 1000;
     std::vector<int> block(4, scene.rank), all(static_cast<std::size_t>(4 * scene.size));
@@ -110,7 +110,8 @@ ROLLCALL_SCENARIO(clocks_of_plans) {
         plan.run();
         return plan.record();
     };
-    // How far the record's arrival is from where the plan's first rank would have put it: it came between these two moments.
+    // Returns how far the arrival in the record is from the time that the plan's first rank would have recorded. The arrival was between
+    // these two moments.
     const auto off_record = [&](const Communicator& communicator) {
         const int reference = communicator.world_rank(0);
         Nanoseconds before = 0, after = 0;
@@ -129,13 +130,13 @@ ROLLCALL_SCENARIO(clocks_of_plans) {
     all.resize(static_cast<std::size_t>(4 * part.size()));
     record_of(part);
     check(is_own(scene), "a plan of some ranks has changed job time");
-    // What a plan has measured stays: the best of several communicators counts.
+    // The measurement of a plan is kept. The best of several communicators counts.
     Nanoseconds best = kSecond;
     for (int attempt = 0; attempt < kAttempts && best > bound; ++attempt)
         best = std::min(best, greatest(scene.world, off_record(scene.job.world().split(color, scene.rank))));
     check(best <= bound, "a plan's times are {} ns off on its own communicator", best);
 
-    // The whole job in another order: rank 0 of it is the last one, whose clock counts then.
+    // The whole job in reverse order. Its rank 0 is the last rank, whose clock counts then.
     const Communicator backwards = scene.world.split(0, -scene.rank);
     all.resize(static_cast<std::size_t>(4 * scene.size));
     record_of(backwards);
@@ -150,7 +151,7 @@ ROLLCALL_SCENARIO(clocks_of_plans) {
         best = std::min(best, greatest(scene.world, off(scene, monotonic_now())));
     }
     check(best <= bound, "job time is {} ns off", best);
-    // From then on plans use job time, also of parts and of communicators that had clocks of their own.
+    // From then on plans use job time, also plans on parts and on communicators that had clocks of their own.
     for (const Communicator& communicator : {part, backwards, scene.world}) {
         all.resize(static_cast<std::size_t>(4 * communicator.size()));
         const Nanoseconds before = scene.job.time();
@@ -164,8 +165,8 @@ ROLLCALL_SCENARIO(clocks_of_plans) {
     check(record.arrival >= before - 1000 && record.exit <= scene.job.time() + 1000, "the times of a call are not job time");
 }
 
-// Ranks of different hosts are served in the order in which they really will come, where their own clocks say the opposite.
-// Each rank is a host. The root serves before anybody has come: from predictions alone.
+// Ranks of different hosts are served in the order in which they will really come, although their own clocks say the opposite. Each rank is
+// a host. The root serves before any rank has come, from predictions alone.
 ROLLCALL_SCENARIO(order_by_clocks) {
     struct Seen {
         Nanoseconds predicted, first_data, own_clock;
@@ -187,7 +188,7 @@ ROLLCALL_SCENARIO(order_by_clocks) {
             scene.await(served);
         } else {
             scene.await(predicted, static_cast<std::uint64_t>(scene.size - 1));
-            sleep_us(20'000);  // over tcp notices need a moment
+            sleep_us(20'000);  // Over tcp, notices need a moment.
         }
         plan.run();
         if (scene.rank == 0) scene.raise(served);
@@ -209,7 +210,7 @@ ROLLCALL_SCENARIO(order_by_clocks) {
     check(in_order, "the ranks were not served in the order in which they would have come");
 }
 
-// A rank dies while clocks are synchronised: the others are told, and do not hang.
+// A rank dies while clocks are synchronised. The others are told and do not hang.
 ROLLCALL_SCENARIO(death_in_synchronization) {
     if (scene.rank == scene.size - 1) {
         sleep_us(20'000);

@@ -1,5 +1,5 @@
 /// \file
-/// Scenarios of broadcast and barrier.
+/// Scenarios of broadcasts and barriers.
 #include <algorithm>
 #include <chrono>
 #include <numeric>
@@ -9,7 +9,8 @@
 
 namespace rollcall::test {
 
-// Back to back, no barrier: algorithms, roots and sizes drawn by all ranks alike. Words: count, seed, greatest sleep in us.
+// Broadcasts back to back, without a barrier. All ranks draw the same algorithms, roots and sizes. Words: count, seed, greatest sleep in
+// us.
 ROLLCALL_SCENARIO(storm) {
     const std::uint64_t seed = static_cast<std::uint64_t>(scene.number(1, 1));
     Random same(seed);
@@ -27,7 +28,7 @@ ROLLCALL_SCENARIO(storm) {
     scene.world.barrier();
 }
 
-// Nobody leaves a barrier before all have entered it: a counter outside tells. Words: count.
+// No rank leaves a barrier before all have entered it. A counter outside Rollcall shows that. Words: count.
 ROLLCALL_SCENARIO(barriers) {
     Random own = own_random(scene, 5);
     const std::uint64_t size = static_cast<std::uint64_t>(scene.size);
@@ -46,12 +47,12 @@ ROLLCALL_SCENARIO(barriers) {
         }
         const std::uint64_t entered = scene.at(0).load();
         check(entered >= i * size, "barrier {} was left when {} of {} had entered", i, entered - (i - 1) * size, size);
-        // And nobody enters the next but one before all have left.
+        // No rank enters the barrier after the next before all have left this one.
         check(entered <= (i + 1) * size, "barrier {}: {} entries", i, entered);
     }
 }
 
-// What is written to shared memory before a barrier is read after it, by plain instructions. Words: count.
+// Data written to shared memory before a barrier is read after it, by plain instructions. Words: count.
 ROLLCALL_SCENARIO(barriers_publish) {
     Random own = own_random(scene, 6);
     const auto word_of = [&](int rank) { return scene.at(static_cast<std::size_t>(rank)).load(std::memory_order_relaxed); };
@@ -66,7 +67,7 @@ ROLLCALL_SCENARIO(barriers_publish) {
     }
 }
 
-// Several operations of one communicator under way at once, ended in any order.
+// Several operations of one communicator are under way at once and end in any order.
 ROLLCALL_SCENARIO(started) {
     const auto& algorithms = broadcast_algorithms(scene.world);
     for (std::uint64_t round = 0; round < 10; ++round) {
@@ -93,8 +94,8 @@ ROLLCALL_SCENARIO(started) {
     scene.world.barrier();
 }
 
-// Many more than one look at node memory takes in (Engine::look_at_node()), and than a publisher may be ahead of its readers. The last rank
-// comes when the others sleep; each waits for its last call first.
+// Starts many more operations than one look at node memory takes in (Engine::look_at_node()), and than a publisher may be ahead of its
+// readers. The last rank comes when the others sleep. Each rank waits for its last call first.
 ROLLCALL_SCENARIO(many_started) {
     constexpr std::uint64_t kCalls = 1500;
     std::vector<std::uint64_t> values(kCalls);
@@ -112,7 +113,7 @@ ROLLCALL_SCENARIO(many_started) {
     }
 }
 
-// Words: who started it.
+// Words: which starter started the job.
 ROLLCALL_SCENARIO(describes_itself) {
     check(scene.job.started_by() == scene.word(0, "rollcall run"), "started by {}", scene.job.started_by());
     check(!scene.job.transport_description().empty(), "no description");
@@ -123,14 +124,14 @@ ROLLCALL_SCENARIO(describes_itself) {
     check(statistics.background_cpu_time >= 0, "no statistics");
 }
 
-// Broadcasts of all sizes and roots without options.
+// Broadcasts of all sizes and roots, without options.
 ROLLCALL_SCENARIO(mixed_defaults) {
     std::uint64_t round = 0;
     for (const std::uint64_t bytes : {0, 8, 999, 1000, 1001, 8192, 30'000, 200'000})
         for (int root = 0; root < scene.size; ++root) check_broadcast(scene.world, bytes, root, ++round, {});
 }
 
-// A random program, the same on all ranks: Words: seed, milliseconds.
+// A random program, the same on all ranks. Words: seed, milliseconds.
 ROLLCALL_SCENARIO(soak) {
     Random same(std::stoull(scene.word(0)));
     Random own = own_random(scene, same());

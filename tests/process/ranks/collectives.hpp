@@ -1,5 +1,5 @@
 /// \file
-/// What scenarios of collectives share: broadcasts whose data is checked, delays, threads.
+/// Shared by the scenarios of collective operations: broadcasts whose data is checked, delays, and threads.
 #pragma once
 
 #include <cstdint>
@@ -29,14 +29,14 @@ inline void check_broadcast(const Communicator& communicator, std::uint64_t byte
                   fmt::format("broadcast {} of {} bytes from {} of {} by {}", round, bytes, root, communicator.size(), options.algorithm));
 }
 
-// Sleeps 0 to `most` microseconds, each rank its own time, half of the times none.
+// Sleeps 0 to `most` microseconds, each rank for its own time, and in half of the calls not at all.
 inline void delay(Random& own, std::uint64_t most) {
     if (most && own() % 2) sleep_us(static_cast<std::int64_t>(own() % most));
 }
 
 inline Random own_random(const Scene& scene, std::uint64_t seed) { return Random(seed * 1009 + static_cast<std::uint64_t>(scene.rank)); }
 
-// Runs work(thread) in that many threads; the first that finds something wrong speaks for all.
+// Runs work(thread) in that many threads. Reports the first error that a thread finds.
 inline void in_threads(int threads, const std::function<void(int)>& work) {
     std::mutex mutex;
     std::string wrong;

@@ -9,7 +9,7 @@ namespace rollcall::test {
 
 ROLLCALL_SCENARIO(splits) {
     const Communicator& world = scene.world;
-    // By colour, in reverse order of rank.
+    // Splits by colour, in reverse order of rank.
     const Communicator part = world.split(scene.rank % 2, -scene.rank);
     const int members = (scene.size + 1 - scene.rank % 2) / 2;
     check(part.size() == members, "a part has {} ranks instead of {}", part.size(), members);
@@ -22,7 +22,7 @@ ROLLCALL_SCENARIO(splits) {
                             {.algorithm = algorithm, .segment_bytes = {}, .timeout = {}});
     part.barrier();
 
-    // Same key: by rank. Some have no part.
+    // With equal keys, the order is by rank. Some ranks take no part.
     const Communicator some = world.split(scene.rank == 0 ? Communicator::kNoColor : 3, 0);
     check(bool(some) == (scene.rank != 0), "the wrong ranks have a part");
     if (some) {
@@ -32,7 +32,7 @@ ROLLCALL_SCENARIO(splits) {
         expect_error(ErrorCode::state, "a barrier of a null communicator", [&] { some.barrier(); });
         expect_error(ErrorCode::state, "the rank in a null communicator", [&] { some.rank(); });
     }
-    // Everybody alone.
+    // Each rank is alone.
     const Communicator alone = world.split(scene.rank, 0);
     check(alone.size() == 1 && alone.rank() == 0 && alone.world_rank(0) == scene.rank, "not alone");
     check_broadcast(alone, 100, 0, 2, {.algorithm = "arrival_nonblocking", .segment_bytes = {}, .timeout = {}});
@@ -49,8 +49,8 @@ ROLLCALL_SCENARIO(splits) {
     world.barrier();
 }
 
-// A root broadcasts on communicators that the others destroy without that call, and forgets about them. What nobody reads must not keep
-// the communicators waiting that come after them, in the same slots.
+// A root broadcasts on communicators that the others destroy without making that call, and does not wait. Data that nobody reads must not
+// delay the later communicators in the same slots.
 ROLLCALL_SCENARIO(unread_broadcasts) {
     for (int round = 0; round < 3; ++round) {
         {
@@ -65,7 +65,7 @@ ROLLCALL_SCENARIO(unread_broadcasts) {
     }
 }
 
-// Of a list of ranks, and of those of a host.
+// Communicators made from a list of ranks, and from the ranks of a host.
 ROLLCALL_SCENARIO(created) {
     const Communicator& world = scene.world;
     // Every other rank, from the last to the first.
@@ -96,7 +96,7 @@ ROLLCALL_SCENARIO(created) {
     world.barrier();
 }
 
-// Words: how many hosts there are, in blocks of ranks of the same number.
+// Words: the number of hosts. Each host is a block of consecutive ranks.
 ROLLCALL_SCENARIO(hosts) {
     const Communicator& world = scene.world;
     const int each = scene.size / scene.number(0, 1);
@@ -106,7 +106,7 @@ ROLLCALL_SCENARIO(hosts) {
     check(host.size() == each && host.rank() == scene.rank % each && host.world_rank(0) == scene.rank / each * each,
           "rank {} is {} of {} in the communicator of its host", scene.rank, host.rank(), host.size());
     check_broadcast(host, 1000, host.size() - 1, 1, {});
-    // In a communicator of another order.
+    // In a communicator with another order.
     const Communicator reversed = world.split(0, -scene.rank);
     check(reversed.local_size() == each && reversed.local_rank() == each - 1 - scene.rank % each,
           "rank {} is {} of {} on its host, reversed", scene.rank, reversed.local_rank(), reversed.local_size());
@@ -134,7 +134,8 @@ ROLLCALL_SCENARIO(separation) {
     scene.world.barrier();
 }
 
-// Made and let go again and again: slots are used anew, notices of former communicators are not taken for new ones.
+// Communicators are made and destroyed again and again. Slots are reused, and notices of former communicators are not taken for those of
+// new ones.
 ROLLCALL_SCENARIO(recreate) {
     Random own = own_random(scene, 3);
     Communicator kept;
@@ -151,9 +152,9 @@ ROLLCALL_SCENARIO(recreate) {
     scene.world.barrier();
 }
 
-// Ranks 0 and 1 have a communicator that rank 0 destroys when it has ended its part of a call there, so that its slots are those of
-// the next. Rank 1 tells of its arrival at that call afterwards: in the slot in which rank 2 has told of one at a call of the next.
-// Words: what that call is, its algorithm.
+// Ranks 0 and 1 have a communicator. Rank 0 destroys it when its own part of a call there has ended, so that the next communicator gets its
+// slots. Rank 1 announces its arrival at that call only afterwards: in the slot in which rank 2 has announced its arrival at a call of the
+// next communicator. Words: what that call is, its algorithm.
 ROLLCALL_SCENARIO(late_notice) {
     enum : std::size_t { told, overwritten };
     const bool gathers = scene.word(0) == "gather";
@@ -185,7 +186,7 @@ ROLLCALL_SCENARIO(late_notice) {
     scene.world.barrier();
 }
 
-// More communicators than the board has slots for: notices go by message there.
+// More communicators than the board has slots for. Notices of the rest go by message.
 ROLLCALL_SCENARIO(many_communicators) {
     std::vector<Communicator> all;
     for (int i = 0; i < scene.number(0, 20); ++i) all.push_back(scene.world.duplicate());
@@ -200,8 +201,8 @@ ROLLCALL_SCENARIO(many_communicators) {
     scene.world.barrier();
 }
 
-// Communicators at once from several threads, each with its own operations; with messages on the world meanwhile.
-// Words: threads, rounds, greatest sleep in us.
+// Several threads use communicators at once, each with its own operations. Meanwhile messages go over the world. Words: threads, rounds,
+// greatest sleep in us.
 ROLLCALL_SCENARIO(threads) {
     const int threads = scene.number(0, 4);
     std::vector<Communicator> all;

@@ -22,7 +22,7 @@ bool says(const Completion& completion, ErrorCode code, const std::string& part)
 
 }  // namespace
 
-// Words: rounds. Messages of all sizes and collective operations, in one queue; each comes out once, with its context and its data.
+// Words: rounds. Messages of all sizes and collective operations are in one queue. Each comes out once, with its context and its data.
 ROLLCALL_SCENARIO(many_in_a_queue) {
     const Communicator& world = scene.world;
     std::mt19937_64 same(static_cast<std::uint64_t>(scene.number(1, 1)));
@@ -72,7 +72,8 @@ ROLLCALL_SCENARIO(many_in_a_queue) {
     still_works(world);
 }
 
-// They come in the order in which they end, whatever the order in which they were put in; also those that had ended before.
+// Requests come out in the order in which they end, whatever the order in which they were added. That includes requests that had ended
+// before.
 ROLLCALL_SCENARIO(queue_order) {
     const Communicator& world = scene.world;
     CompletionQueue queue(world);
@@ -105,7 +106,7 @@ ROLLCALL_SCENARIO(queue_order) {
     still_works(world);
 }
 
-// What a queue refuses, and how requests in it fail: by their own deadline, in a collective operation that another rank gives up.
+// Tests what a queue refuses, and how requests in it fail: by their own deadline, or in a collective operation that another rank gives up.
 ROLLCALL_SCENARIO(queue_failures) {
     const Communicator& world = scene.world;
     CompletionQueue queue(world);
@@ -124,7 +125,7 @@ ROLLCALL_SCENARIO(queue_failures) {
     check(!queue.next_for(Timeout(5'000'000)) && queue.size() == 1, "what was never sent has come");
     world.send(7, scene.rank, 3);
     check(queue.next().context == 60 && own == 7, "a message came as {}", own);
-    // An older deadline than the one that is waited for is put in by another thread.
+    // Another thread adds a request whose deadline is earlier than the one that is waited for.
     queue.add(world.start_receive(never[0], scene.previous(), 1, kPatience), 1);
     std::thread other([&] {
         sleep_us(2000);
@@ -141,7 +142,7 @@ ROLLCALL_SCENARIO(queue_failures) {
             world.barrier();
         } else {
             queue.add(part.start_barrier(), 4);
-            // One whose part is done without rank 0 may have gone through the first one.
+            // A rank whose part is done without rank 0 may have ended the first one.
             Completion barrier = queue.next();
             if (!barrier.error) {
                 queue.add(part.start_barrier(), 4);
@@ -155,14 +156,14 @@ ROLLCALL_SCENARIO(queue_failures) {
     still_works(world);
 }
 
-// A queue with requests under way is destroyed: they are given up, and their messages go to others. Moved queues go on.
+// A queue with requests under way is destroyed. They are given up, and their messages go to other receives. Queues that were moved go on.
 ROLLCALL_SCENARIO(queue_destroyed) {
     const Communicator& world = scene.world;
     int nobody = -1, got = -1;
     {
         CompletionQueue queue(world);
         queue.add(world.start_receive(nobody, scene.previous(), 1));
-        queue.add(world.start_send(scene.rank, scene.rank, 9));  // its result is taken by nobody
+        queue.add(world.start_send(scene.rank, scene.rank, 9));  // Nobody takes its result.
         queue.add(world.start_receive(nobody, scene.rank, 8), 2);
     }
     check(world.receive<int>(scene.rank, 9) == scene.rank, "a send that had left was taken back");
@@ -191,7 +192,7 @@ ROLLCALL_SCENARIO(queue_destroyed) {
     still_works(world);
 }
 
-// Words: rounds. Three threads put requests in while a fourth takes them out.
+// Words: rounds. Three threads add requests while a fourth takes them out.
 ROLLCALL_SCENARIO(queue_threads) {
     const Communicator& world = scene.world;
     constexpr std::uint64_t kThreads = 3;
@@ -222,7 +223,7 @@ ROLLCALL_SCENARIO(queue_threads) {
     still_works(world);
 }
 
-// A rank dies: what was wanted of it fails, the rest goes on.
+// A rank dies. Requests that depend on it fail, and the others go on.
 ROLLCALL_SCENARIO(queue_of_the_dead) {
     const Communicator& world = scene.world;
     CompletionQueue queue(world);

@@ -1,5 +1,5 @@
 /// \file
-/// The rank program as a part of a program that starts it itself, and scenarios of foreign starters.
+/// The rank program as a part of a program that starts its ranks itself, and the scenarios of foreign starters.
 #include "tests/process/ranks/embedding.hpp"
 
 #include <cstdio>
@@ -43,7 +43,7 @@ Job start_job() {
     return Job(embedding);
 }
 
-// The job is whole. Words: its size, what started it.
+// The job is complete. Words: its size, what started it.
 ROLLCALL_SCENARIO(is_whole) {
     check(scene.size == scene.number(0, -1), "the job has {} ranks", scene.size);
     check(scene.job.started_by() == scene.word(1), "started by {}", scene.job.started_by());
@@ -59,7 +59,7 @@ ROLLCALL_SCENARIO(is_whole) {
     }
 }
 
-// Rank 0, where all meet, dies while the others wait for it, or for each other. Words: who is waited for.
+// Rank 0, where all ranks meet, dies while the others wait for it or for each other. Words: the rank that they wait for.
 ROLLCALL_SCENARIO(root_dies) {
     scene.world.barrier();
     if (scene.rank == 0) {
@@ -70,7 +70,7 @@ ROLLCALL_SCENARIO(root_dies) {
     const int from = scene.number(0, 0);
     const Error error = expect_error(ErrorCode::peer_failed, "a receive", [&] {
         int value = 0;
-        // A rank of the others that sends nothing: that it lives is known to nobody any more.
+        // This rank, like the others that wait, sends nothing. No other rank knows any more that it lives.
         scene.world.receive(value, from == scene.rank ? 0 : from);
     });
     const auto took = monotonic_now() - static_cast<Nanoseconds>(scene.at(0).load());
@@ -81,8 +81,8 @@ ROLLCALL_SCENARIO(root_dies) {
     end_without_the_dead(scene);
 }
 
-// All wait for one rank, which sends nothing, and waits for rank 0, or for the next when it is that. Words: who; "kill": it
-// dies when it has waited for a while.
+// All ranks wait for one rank, which sends nothing. That rank waits for rank 0, or for the next rank if it is rank 0. Words: that rank;
+// "kill": it dies when it has waited for a while.
 ROLLCALL_SCENARIO(waits_for) {
     const int awaited = scene.number(0, 0);
     scene.world.barrier();
@@ -101,7 +101,7 @@ ROLLCALL_SCENARIO(waits_for) {
     end_without_the_dead(scene);
 }
 
-// One rank ends the job: the others are told who, and why.
+// One rank aborts the job. The others are told which rank, and why.
 ROLLCALL_SCENARIO(is_aborted) {
     scene.world.barrier();
     if (scene.rank == scene.number(0, 0)) {

@@ -6,7 +6,7 @@
 
 namespace rollcall::test {
 
-/// By what the environment says; or, where a test's starter says so (ROLLCALL_TEST_EMBEDDING), as a part of it.
+/// Joins by what the environment says. If a test's starter sets ROLLCALL_TEST_EMBEDDING, joins as a part of that embedding.
 Job start_job();
 
 }  // namespace rollcall::test

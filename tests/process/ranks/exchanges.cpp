@@ -1,5 +1,5 @@
 /// \file
-/// Scenarios of allgather and alltoall: each function in its forms, blocks of own sizes by every algorithm, and what is refused.
+/// Scenarios of allgather and alltoall: each function in its forms, blocks whose sizes differ with every algorithm, and what is refused.
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -49,7 +49,7 @@ struct Places {
     bool has_gaps = false;
 };
 
-/// The sizes of all ranks, which all ranks make alike: one list for each.
+/// Returns the sizes of all ranks, one list for each. All ranks compute the same lists.
 std::vector<std::vector<int>> sizes_of_all(Random& same, int ranks, std::uint64_t most) {
     std::vector<std::vector<int>> sizes(static_cast<std::size_t>(ranks), std::vector<int>(static_cast<std::size_t>(ranks)));
     for (auto& row : sizes)
@@ -77,7 +77,7 @@ void check_allgather(const Scene& scene, const Places& places, int round, const 
     }
     const auto mine = places.of(expected, scene.rank);
     const std::vector<long> own(mine.begin(), mine.end());
-    std::copy(own.begin(), own.end(), places.of(all, scene.rank).begin());  // for the forms in place
+    std::copy(own.begin(), own.end(), places.of(all, scene.rank).begin());  // For the forms in place.
     call(own, all, places.blocks());
     check(all == expected, "{} of {} elements, round {}: something else came", what, places.end, round);
 }
@@ -108,11 +108,11 @@ void run_some(Plan plan) {
 
 }  // namespace
 
-// Words: seed. Blocks of own sizes by every algorithm, blocking, started and planned.
+// Words: seed. Blocks whose sizes differ, with every algorithm: blocking, started and planned.
 ROLLCALL_SCENARIO(exchanges_by_all_algorithms) {
     const Communicator& world = scene.world;
     Random same(static_cast<std::uint64_t>(scene.number(0, 1)));
-    Random own(same() + static_cast<std::uint64_t>(scene.rank));  // places are each rank's own
+    Random own(same() + static_cast<std::uint64_t>(scene.rank));  // Each rank has its own places.
     const auto gathers = algorithms_of_blocks(world, OperationKind::allgather),
                exchanges = algorithms_of_blocks(world, OperationKind::alltoall);
     check(gathers.size() >= 5 && exchanges.size() >= 3, "only {} and {} algorithms take blocks of own sizes", gathers.size(),
@@ -158,7 +158,7 @@ ROLLCALL_SCENARIO(exchanges_by_all_algorithms) {
     still_works(world);
 }
 
-// Every function that a program calls, by `auto`.
+// Every function that a program can call, with `auto`.
 ROLLCALL_SCENARIO(exchanges) {
     const Communicator& world = scene.world;
     const auto ranks = static_cast<std::size_t>(scene.size), me = static_cast<std::size_t>(scene.rank);
@@ -209,7 +209,7 @@ ROLLCALL_SCENARIO(exchanges) {
     exchanged([&](auto& from, auto& into) { world.start_alltoall(raw(from), each, raw(into), each).wait(); });
     exchanged([&](auto& from, auto& into) { world.plan_alltoall(raw(from), each, raw(into), each).run(); });
 
-    // What is refused, before anything is sent.
+    // Calls that are refused before anything is sent.
     const auto refused = [&](const std::string& sentence, const std::function<void()>& call) {
         const std::string what = expect_error(ErrorCode::invalid_argument, sentence, call).what();
         check(what.find(sentence) != std::string::npos, "it says '{}'", what);
@@ -247,11 +247,11 @@ ROLLCALL_SCENARIO(exchanges) {
     still_works(world);
 }
 
-// Ranks that count different things are told, with all others, by whatever algorithm.
+// Ranks that count different sizes are told, and so are all others, with every algorithm.
 ROLLCALL_SCENARIO(exchanges_that_do_not_match) {
     const auto ranks = static_cast<std::size_t>(scene.size);
     const auto told = [&](const std::string& what, const Communicator& world, const std::function<void()>& call) {
-        // Whose part was done before learns it in the next call.
+        // A rank whose part was done before learns of the error in its next call.
         return std::string(expect_error(ErrorCode::mismatch, what, [&] {
                                for (;;) {
                                    call();
@@ -261,7 +261,7 @@ ROLLCALL_SCENARIO(exchanges_that_do_not_match) {
     };
     for (const std::string& algorithm : algorithms_of_blocks(scene.world, OperationKind::allgather)) {
         const Communicator world = scene.world.duplicate();
-        // Rank 1 counts 30 elements for rank 0, all others 10.
+        // Rank 1 counts 30 elements for rank 0. All others count 10.
         std::vector<std::size_t> counts(ranks, 10);
         if (scene.rank == 1) counts[0] = 30;
         std::vector<long> all(10 * ranks + 20), own(10);
@@ -274,7 +274,7 @@ ROLLCALL_SCENARIO(exchanges_that_do_not_match) {
     for (const std::string& algorithm : algorithms_of_blocks(scene.world, OperationKind::alltoall))
         for (const std::size_t wrong : {2, 100}) {
             const Communicator world = scene.world.duplicate();
-            // Rank 1 counts something else from rank 0 than that one sends.
+            // Rank 1 counts another size from rank 0 than rank 0 sends.
             std::vector<std::size_t> counts(ranks, 10), expected(ranks, 10);
             if (scene.rank == 1) expected[0] = wrong;
             std::vector<long> from(10 * ranks), into(10 * ranks + 100);
@@ -284,7 +284,7 @@ ROLLCALL_SCENARIO(exchanges_that_do_not_match) {
             check(what.find(fmt::format("rank 0 sends 80 bytes to rank 1, which counts {} from it", 8 * wrong)) != std::string::npos,
                   "{} says '{}'", algorithm, what);
         }
-    // Other sizes of equal blocks; and counts that differ in plans.
+    // Different sizes of equal blocks, and counts that differ in plans.
     const Communicator part = scene.world.duplicate();
     std::vector<long> own(scene.rank == 1 ? 3 : 2), all(own.size() * ranks);
     const std::string what = told("other blocks", part, [&] { part.allgather(own, all); });

@@ -1,5 +1,5 @@
 /// \file
-/// Scenarios of the functions that a program calls for collective operations: each in all its forms, and sizes that none can have.
+/// Scenarios of the functions for collective operations: each in all its forms, and impossible sizes.
 #include <array>
 #include <functional>
 #include <span>
@@ -17,7 +17,7 @@ namespace rollcall::test {
 
 using collectives::OperationRow;
 
-// Every function that a program calls, in each of its forms.
+// Every function that a program can call, in each of its forms.
 ROLLCALL_SCENARIO(faces) {
     const Communicator& world = scene.world;
     const auto ranks = static_cast<std::size_t>(scene.size);
@@ -64,7 +64,7 @@ ROLLCALL_SCENARIO(faces) {
     scatter([&](auto all, auto block) { world.start_scatter(all, block, root).wait(); });
     scatter([&](auto all, auto block) { world.plan_scatter(bytes(all), bytes(block), block.size_bytes(), root).run(); });
     scatter([&](auto all, auto block) { world.plan_scatter(all, block, root).run(); });
-    // One element each, by the call, a request and a plan. What is not the root's may be {}.
+    // One element each, by the call, a request and a plan. An argument that only the root needs may be {} elsewhere.
     for (int form = 0; form < 3; ++form) {
         std::vector<int> all(ranks);
         for (std::size_t i = 0; i < ranks; ++i) all[i] = static_cast<int>(i) + ++round;
@@ -125,7 +125,7 @@ ROLLCALL_SCENARIO(faces) {
         "it says '{}'", unknown.what());
 }
 
-// What people have in their hands: containers, arrays, structures.
+// The types that programs use: containers, arrays and structures.
 ROLLCALL_SCENARIO(containers) {
     const Communicator& world = scene.world;
     const int root = scene.size / 2;
@@ -149,7 +149,7 @@ ROLLCALL_SCENARIO(containers) {
     world.broadcast(pairs, root);
     check(pairs == std::vector<std::pair<char, int>>(3, {'x', 9}), "pairs came differently");
 
-    // Messages. Bytes beside characters are a number of bytes, whatever the array's length is.
+    // Messages. With a character array, a length in bytes counts, whatever the length of the array.
     const char letters[8] = {'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'};
     Request first = world.start_send(letters, 3, scene.next(), 1);
     char got[8] = {};
@@ -172,7 +172,7 @@ ROLLCALL_SCENARIO(containers) {
     world.receive(other, scene.previous(), 4);
     check(other == std::tuple(scene.previous(), 0.5F), "a tuple came differently");
     its.wait();
-    // Into an object goes only what is as long; a range is filled as far as it comes.
+    // An object receives only a message of exactly its size. A range is filled as far as the message goes.
     Request few = world.start_send(array, scene.next(), 5);
     double value = 0;
     expect_error(ErrorCode::mismatch, "six bytes for a double", [&] { world.receive(value, scene.previous(), 5); });
@@ -183,7 +183,7 @@ ROLLCALL_SCENARIO(containers) {
     few.wait();
 }
 
-// Sizes that no memory has are refused on every rank, in one sentence, and harm nothing.
+// Sizes that no memory has are refused on every rank, in one sentence, and do no harm.
 ROLLCALL_SCENARIO(impossible_sizes) {
     constexpr std::uint64_t kMost = collectives::kMostBytes;
     std::vector<std::byte> memory(64);
@@ -198,7 +198,7 @@ ROLLCALL_SCENARIO(impossible_sizes) {
     for (const OperationRow& row : collectives::operations()) {
         if (!row.moves_data) continue;
         std::vector<std::uint64_t> sizes = {kMost + 1, ~std::uint64_t{0}, ~std::uint64_t{0} - 7};
-        // The product with the number of ranks is small again, or just too large.
+        // The product with the number of ranks overflows to a small number, or is just too large.
         if (row.in_blocks && scene.size > 1)
             sizes.insert(sizes.end(), {~std::uint64_t{0} / static_cast<std::uint64_t>(scene.size) + 1,
                                        kMost / static_cast<std::uint64_t>(scene.size) + 1});

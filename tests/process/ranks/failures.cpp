@@ -21,14 +21,14 @@ constexpr std::size_t kEnded = 101;
     if (how == "kill") ::kill(::getpid(), SIGKILL);
     if (how == "exit0") ::_exit(0);
     if (how == "exit7") ::_exit(7);
-    if (how == "return7") std::exit(7);  // runs destructors of statics, but not of the job
+    if (how == "return7") std::exit(7);  // Runs destructors of statics, but not of the job.
     for (;;) ::pause();
 }
 
 }  // namespace
 
-// UCX 1.13 ends the process with an assertion (ucp_request.c, "got REP message") when a peer dies while the two are
-// connecting over tcp. So all are connected before one dies.
+// UCX 1.13 ends the process with an assertion (ucp_request.c, "got REP message") when a peer dies while the two are connecting over tcp. So
+// all ranks are connected before one dies.
 static void connect_all(Scene& scene) {
     const char* transports = std::getenv("UCX_TLS");
     if (!transports || std::string(transports) != "tcp") return;
@@ -43,7 +43,7 @@ ROLLCALL_SCENARIO(bad_arguments) {
     const Communicator& world = scene.world;
     const auto refused = [](const char* what, const std::function<void()>& call) { expect_error(ErrorCode::invalid_argument, what, call); };
     void* const kNull = nullptr;
-    // One rank only makes the mistakes: were anything sent, the others would notice.
+    // Only one rank makes the mistakes. If anything were sent, the others would notice.
     if (scene.rank == scene.size - 1) {
         int value = 0;
         for (const int rank : {-1, scene.size, 1 << 30, -(1 << 30)}) {
@@ -81,7 +81,8 @@ ROLLCALL_SCENARIO(bad_arguments) {
     world.barrier();
 }
 
-// Words: what differs (operation, root, bytes, algorithm, segment, split, duplicate), the rank that differs, how many good calls before.
+// Words: what differs (operation, root, bytes, algorithm, segment, split, duplicate), the rank that differs, and how many good calls come
+// before.
 ROLLCALL_SCENARIO(mismatch) {
     const std::string what = scene.word(0);
     const bool odd = scene.rank == scene.number(1, 0);
@@ -107,7 +108,7 @@ ROLLCALL_SCENARIO(mismatch) {
             part.broadcast(data.data(), odd ? 99'999 : 100'000, 0, options);
         else
             part.broadcast(data.data(), what == "bytes" && odd ? bytes + 1 : bytes, what == "root" && odd ? 1 : 0, options);
-        // A rank whose part was done may leave before the mistake is seen; its next call tells.
+        // A rank whose part was done may leave before the mistake is seen. Its next call reports it.
         part.barrier();
         part.barrier();
     });
@@ -117,7 +118,7 @@ ROLLCALL_SCENARIO(mismatch) {
           text);
     check(text.find(fmt::format("rank {} called", scene.number(1, 0))) != std::string::npos, "the one who differs is not named: {}", text);
     check(text.find("sequence") != std::string::npos, "the sequence is not named: {}", text);
-    // At once from now on; other communicators and messages are as before.
+    // From now on calls fail at once. Other communicators and messages still work.
     expect_error(ErrorCode::mismatch, "the next call", [&] { part.barrier(); });
     std::uint64_t value = scene.rank == 0 ? 7 : 0;
     scene.world.broadcast(value, 0);
@@ -128,7 +129,7 @@ ROLLCALL_SCENARIO(mismatch) {
     scene.world.barrier();
 }
 
-// A rank destroys its handle of a communicator; those who go on are told, and by whom they were left.
+// A rank destroys its handle of a communicator. The ranks that still use it are told, and are told which rank left.
 ROLLCALL_SCENARIO(left_communicator) {
     const int leaver = scene.size - 1;
     Communicator part = scene.world.duplicate();
@@ -143,7 +144,7 @@ ROLLCALL_SCENARIO(left_communicator) {
     scene.world.barrier();
 }
 
-// An operation that does not end in time on one rank ends with an error on all.
+// An operation that does not end in time on one rank ends with an error on all ranks.
 ROLLCALL_SCENARIO(collective_deadline) {
     if (scene.size < 2) return;
     const Communicator part = scene.world.duplicate();
@@ -152,7 +153,7 @@ ROLLCALL_SCENARIO(collective_deadline) {
         scene.raise(0);
     } else {
         if (scene.rank == 1) scene.await(0);
-        // Who comes after all others had entered may find it done before it hears of that; its next call tells.
+        // A rank that comes after all others had entered may find the barrier done before it is told. Its next call reports the error.
         expect_error(ErrorCode::timeout, "a barrier that another rank has given up", [&] {
             part.barrier();
             part.barrier();
@@ -161,10 +162,10 @@ ROLLCALL_SCENARIO(collective_deadline) {
     scene.world.barrier();
 }
 
-// Nobody sends what this waits for.
+// Nobody sends what this rank waits for.
 ROLLCALL_SCENARIO(stuck) { scene.world.receive<int>(scene.next()); }
 
-// A rank dies, the others are told. Words: how, who, what the others do, microseconds before it.
+// A rank dies and the others are told. Words: how, which rank, what the others do, microseconds before it.
 ROLLCALL_SCENARIO(death) {
     const std::string how = scene.word(0);
     const int victim = scene.number(1, 0) % scene.size;
@@ -191,19 +192,19 @@ ROLLCALL_SCENARIO(death) {
     }
     std::vector<std::byte> data(300'000);
     const Error error = expect_error(ErrorCode::peer_failed, where, [&] {
-        if (where == "absent") {  // it dies outside, the others wait inside
+        if (where == "absent") {  // It dies outside, the others wait inside.
             work([&](int) { world.barrier(); });
-        } else if (where == "waiting_all") {  // receives of a message that will never come
+        } else if (where == "waiting_all") {  // Receives of a message that will never come.
             world.receive(data.data(), data.size(), victim, 3);
-        } else if (where == "computing") {  // the others do not call when it dies
+        } else if (where == "computing") {  // The others do not call when it dies.
             while (scene.at(kTimeOfDeath).load() == 0) sleep_us(200);
             sleep_us(50'000);
-            scene.at(kTimeOfDeath).store(static_cast<std::uint64_t>(monotonic_now()));  // from now on they could know
+            scene.at(kTimeOfDeath).store(static_cast<std::uint64_t>(monotonic_now()));  // From now on they could know.
             work([&](int) { part.barrier(); });
         } else if (where == "barrier") {
             work([&](int) { world.barrier(); });
         } else if (where == "split") {
-            work([&](int) {  // no call on the part alone: survivors of a part that the victim is not in would wait for each other
+            work([&](int) {  // Not on the part alone: survivors of a part without the victim would wait for each other.
                 world.split(scene.rank % 2, 0);
                 world.barrier();
             });
@@ -214,7 +215,7 @@ ROLLCALL_SCENARIO(death) {
                     world.receive(data.data(), data.size(), scene.previous(), 0, std::chrono::milliseconds(200));
                     send.wait(std::chrono::milliseconds(200));
                 } catch (const Error& late) {
-                    // A living neighbour that was told before this rank has ceased to send.
+                    // A living neighbour that was told before this rank has stopped sending.
                     if (late.code() != ErrorCode::timeout) throw;
                     world.barrier();
                 }
@@ -226,7 +227,7 @@ ROLLCALL_SCENARIO(death) {
             });
         }
     });
-    if (scene.rank == victim) {  // its operations may have failed, by its own death's doing: never
+    if (scene.rank == victim) {  // Its operations may have failed because of its own death: never
         throw Wrong(fmt::format("the victim lives and got: {}", error.what()));
     }
     const Nanoseconds took = monotonic_now() - static_cast<Nanoseconds>(scene.at(kTimeOfDeath).load());
@@ -235,9 +236,10 @@ ROLLCALL_SCENARIO(death) {
     check(error.failed_rank() == victim, "{} was blamed: {}", error.failed_rank(), error.what());
     check(std::string(error.what()).find(fmt::format("rank {} on host ", victim)) != std::string::npos, "rank and host are not named: {}",
           error.what());
-    // Everything with it fails at once from now on, everything else goes on.
+    // From now on everything with the dead rank fails at once, and everything else goes on.
     expect_error(ErrorCode::peer_failed, "a barrier with the dead", [&] { world.barrier(); });
-    // Another rank may have told of it first: then this rank hears of the death itself in a moment, and until then short messages leave.
+    // Another rank may have reported the death first. Then this rank detects the death itself a moment later, and until then short messages
+    // leave.
     expect_error(ErrorCode::peer_failed, "a send to the dead", [&] {
         for (const Nanoseconds until = deadline_after(std::chrono::seconds(20)); monotonic_now() < until; sleep_us(200))
             world.send(1, victim);
@@ -249,9 +251,9 @@ ROLLCALL_SCENARIO(death) {
     for (int i = 1; i < scene.size && left < 0; ++i)
         if ((scene.rank + scene.size - i) % scene.size != victim) left = (scene.rank + scene.size - i) % scene.size;
     if (right >= 0 && right != scene.rank) {
-        // Over shared memory, a process that is killed while it writes into a receiver's queue of UCX (a slot is taken,
-        // then filled, then shown) leaves that receiver deaf to everybody. So only deaths of ranks at rest are sure to
-        // leave the others whole.
+        // Over shared memory, a process writes into a receiver's queue of UCX in three steps: it takes a slot, fills it and shows it. If
+        // the process is killed in between, that receiver no longer hears any rank. So only the death of a rank at rest is sure to leave
+        // the others intact.
         const bool at_rest = where == "absent" || where == "computing" || where == "waiting_all";
         const Timeout patience = at_rest ? kForever : Timeout(std::chrono::seconds(5));
         try {
@@ -265,13 +267,13 @@ ROLLCALL_SCENARIO(death) {
             fmt::print("rank {} or {} was left deaf\n", scene.rank, right);
         }
     }
-    // All have seen it before one leaves.
+    // All ranks have seen the death before one leaves.
     scene.at(kEnded).fetch_add(1);
     scene.await(kEnded, static_cast<std::uint64_t>(scene.size - 1));
     end_without_the_dead(scene);
 }
 
-// One dies while the others leave in good order. They must come to an end.
+// One rank dies while the others leave in good order. They must come to an end.
 ROLLCALL_SCENARIO(death_at_the_end) {
     connect_all(scene);
     scene.world.barrier();
@@ -296,7 +298,7 @@ ROLLCALL_SCENARIO(after_the_end) {
     expect_error(ErrorCode::state, "a send after finalize", [&] { kept.send(value, 0); });
     expect_error(ErrorCode::state, "a receive after finalize", [&] { kept.receive<int>(0); });
     expect_error(ErrorCode::state, "a split after finalize", [&] { kept.split(0, 0); });
-    // What was not started is not waited for, and is still not started the second time.
+    // A plan that was not started is not waited for, and the second start fails in the same way.
     const std::function<void()> starts[] = {[&] { plan.start(); }, [&] { plan.run(); }, [&] { plan.begin(); }};
     for (const auto& start : starts) {
         const Error error = expect_error(ErrorCode::state, "a plan after finalize", start);
@@ -308,7 +310,7 @@ ROLLCALL_SCENARIO(after_the_end) {
     check(kept.size() == scene.size && kept.rank() == scene.rank, "a communicator has forgotten its ranks");
 }
 
-// One rank comes to the end when the others have given it up. Nobody takes that for a good end.
+// One rank comes to the end when the others have given it up. No rank may take that for a good end.
 ROLLCALL_SCENARIO(late_to_the_end) {
     const int late = scene.size - 1;
     if (scene.rank == late) {
@@ -321,11 +323,11 @@ ROLLCALL_SCENARIO(late_to_the_end) {
               error.what());
         scene.at(0).fetch_add(1);
     }
-    scene.job.finalize();  // it has been left
+    scene.job.finalize();  // The others have given it up.
     expect_error(ErrorCode::state, "a barrier after that", [&] { scene.world.barrier(); });
 }
 
-// An exception that leaves main's scope while others wait.
+// An exception leaves main's scope while others wait.
 ROLLCALL_SCENARIO(gives_up) {
     connect_all(scene);
     scene.world.barrier();
@@ -351,7 +353,7 @@ ROLLCALL_SCENARIO(killed) {
     scene.world.receive<int>(scene.number(0, 0));
 }
 
-// One rank's program ends by an exception; the others wait for it.
+// The program of one rank ends by an exception. The others wait for that rank.
 ROLLCALL_SCENARIO(uncaught) {
     scene.world.barrier();
     const auto careless = [&]() noexcept {

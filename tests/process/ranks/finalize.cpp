@@ -1,14 +1,14 @@
 /// \file
-/// Scenarios of the end: finalize() while something is under way, or while others still call.
+/// Scenarios of the end: finalize() while operations are under way, or while other ranks still call.
 #include "tests/process/ranks/scene.hpp"
 
 namespace rollcall::test {
 namespace {
 
-constexpr std::size_t kRefused = 0;  // of the scene's shared words
+constexpr std::size_t kRefused = 0;  // Of the scene's shared words.
 constexpr std::size_t kInside = 1;
 
-// More than an eager message.
+// Larger than an eager message.
 constexpr std::uint64_t kLarge = 300'000;
 
 bool says(const Error& error, const std::string& part) { return std::string(error.what()).find(part) != std::string::npos; }
@@ -19,7 +19,7 @@ CollectiveOptions within(Timeout timeout) {
     return options;
 }
 
-// Everything works: a barrier, a broadcast, and messages in both directions, with right data.
+// Checks that everything works: a barrier, a broadcast, and messages in both directions, with the right data.
 void all_is_well(const Scene& scene, std::uint64_t round) {
     scene.world.barrier();
     auto data = pattern(kLarge, scene.rank == 0 ? round : ~round);
@@ -39,8 +39,8 @@ void all_is_well(const Scene& scene, std::uint64_t round) {
 
 }  // namespace
 
-// The first rank comes to the end while something of its own is under way. It is told so and nobody else notices; what was under
-// way ends well afterwards. Words: what, how many collective operations and how many messages that is.
+// The first rank calls finalize() while operations of its own are under way. It is told so, and no other rank notices. The operations end
+// well afterwards. Words: what is under way, how many collective operations and how many messages that is.
 ROLLCALL_SCENARIO(finalize_refused) {
     const std::string what = scene.word(0);
     const int operations = scene.number(1, 0), messages = scene.number(2, 0);
@@ -104,7 +104,7 @@ ROLLCALL_SCENARIO(finalize_refused) {
     all_is_well(scene, 1000);
 }
 
-// What is destroyed hinders nobody.
+// Objects that were destroyed hinder nobody.
 ROLLCALL_SCENARIO(finalize_after_dropping) {
     auto data = pattern(kLarge, 1);
     std::vector<std::byte> in(kLarge);
@@ -119,7 +119,7 @@ ROLLCALL_SCENARIO(finalize_after_dropping) {
     all_is_well(scene, 2000);
 }
 
-// A request that outlives its job: it is still there when the process ends. (The job's end says so, in main.)
+// A request outlives its job: it still exists when the process ends. (The end of the job reports it, in main.)
 ROLLCALL_SCENARIO(leaves_a_request) {
     static std::vector<std::byte> data(kLarge);
     static Request kept;
@@ -131,13 +131,13 @@ ROLLCALL_SCENARIO(leaves_a_request) {
     if (what == "barrier") kept = scene.world.start_barrier();
 }
 
-// The last rank goes to the end while the others call. They are told whom they wait for, and what that rank does instead.
+// The last rank finalizes while the others call. They are told which rank they wait for, and what that rank does instead.
 ROLLCALL_SCENARIO(finalize_while_others_call) {
     const std::string what = scene.word(0, "barrier");
     const int last = scene.size - 1;
     const Communicator part = scene.world.duplicate();
     if (scene.rank == last) {
-        // It may hear of the others' calls, or may come to the end with them once they have been told.
+        // This rank may be told of the others' calls, or may reach the end together with them once they have been told.
         try {
             scene.job.finalize();
         } catch (const Error& error) {
@@ -154,7 +154,7 @@ ROLLCALL_SCENARIO(finalize_while_others_call) {
                 if (what == "broadcast") part.broadcast(value, last, within(std::chrono::seconds(20)));
                 if (what == "gather") part.gather(value, all, 0, within(std::chrono::seconds(20)));
             }
-            part.barrier(std::chrono::seconds(20));  // who only contributed is told there
+            part.barrier(std::chrono::seconds(20));  // A rank that only contributed is told there.
         } catch (const Error& told) {
             return told;
         }
@@ -166,8 +166,8 @@ ROLLCALL_SCENARIO(finalize_while_others_call) {
     fmt::print("rank {} told: {}\n", scene.rank, error.what());
 }
 
-// All but the root hand a block over and are done with it: the buffer is theirs again, the communicator is destroyed, and (word 0: now) the
-// job is left, all before the root has called. The root gets what was in the buffers at the call.
+// All ranks but the root hand a block over and are done with it: their buffers are free, the communicator is destroyed, and (word 0: now)
+// they leave the job, all before the root has called. The root receives the data that was in the buffers at the time of the call.
 ROLLCALL_SCENARIO(hands_over) {
     const bool leaves_now = scene.word(0) == "now";
     const int root = scene.size - 1;
@@ -178,7 +178,7 @@ ROLLCALL_SCENARIO(hands_over) {
         scene.world.barrier();
         if (scene.rank != root) {
             part.gather(std::span<const std::byte>(block), std::span(all), root);
-            // Before the root calls: it waits for these words.
+            // This happens before the root calls, because the root waits for these words.
             std::fill(block.begin(), block.end(), std::byte{0xee});
             scene.world.send(scene.rank, root, 3);
         } else {
@@ -196,7 +196,7 @@ ROLLCALL_SCENARIO(hands_over) {
     if (!leaves_now) all_is_well(scene, 40);
 }
 
-// As hands_over: the root of a scatter hands the blocks over. It has its own at once.
+// Like hands_over, but the root of a scatter hands the blocks over. It has its own block at once.
 ROLLCALL_SCENARIO(hands_blocks_over) {
     const bool leaves_now = scene.word(0) == "now";
     const int root = scene.size - 1;
@@ -223,13 +223,13 @@ ROLLCALL_SCENARIO(hands_blocks_over) {
     if (!leaves_now) all_is_well(scene, 60);
 }
 
-// A rank passes a broadcast on while its own caller is somewhere else. Words: how many calls ahead.
+// A rank passes a broadcast on while its own caller is elsewhere. Words: how many calls ahead.
 ROLLCALL_SCENARIO(begins_early) {
     const int ahead = scene.number(0, 3);
     const int late = 1;
     const CollectiveOptions chain{.algorithm = "pipelined", .segment_bytes = 32 << 10, .timeout = std::chrono::seconds(60)};
     scene.world.barrier();
-    // Until all others have told it that they have everything.
+    // Waits until all others have reported that they have all data.
     for (int rank = 0; scene.rank == late && rank < scene.size; ++rank) {
         int word = 0;
         if (rank != late && rank != 0) scene.world.receive(word, rank, 4);

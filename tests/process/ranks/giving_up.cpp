@@ -1,5 +1,5 @@
 /// \file
-/// Scenarios of transfers that are given up while their peer is well, but busy: nobody loses a connection by it.
+/// Scenarios of transfers that are given up while the peer is well, but busy. No rank loses a connection by it.
 #include <algorithm>
 #include <fstream>
 #include <iterator>
@@ -16,19 +16,19 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 // Words of a scene that all ranks share.
-constexpr std::size_t kReady = 0;    // the peer is out, or stopped
-constexpr std::size_t kGivenUp = 1;  // the call has returned, and its buffer is the caller's again
+constexpr std::size_t kReady = 0;    // The peer is out, or stopped.
+constexpr std::size_t kGivenUp = 1;  // The call has returned, and its buffer is the caller's again.
 constexpr std::size_t kProcess = 2;
-constexpr std::size_t kMoving = 3;  // a part of the message has come
+constexpr std::size_t kMoving = 3;  // A part of the message has come.
 
-// More than is landed in any of these tests, and more than one piece of any transport.
+// Larger than what is landed in any of these tests, and larger than one piece of any transport.
 constexpr std::uint64_t kLarge = 4 << 20;
 constexpr std::uint64_t kHuge = 64 << 20;
 constexpr Timeout kShort = milliseconds(50);
 // Only a call that hangs takes that long.
 constexpr Timeout kPatience = seconds(20);
 
-// A look at memory that the lane may be writing. Whatever it sees is right, so that the thread sanitizer must not look.
+// Reads memory that the lane may be writing. Any value is right, so the thread sanitizer must not look.
 __attribute__((noinline, no_sanitize("thread"))) std::byte glance(const std::byte& at) { return const_cast<const volatile std::byte&>(at); }
 
 std::uint64_t key(int from, int to) { return 1000 + static_cast<std::uint64_t>(from) * 64 + static_cast<std::uint64_t>(to); }
@@ -40,7 +40,7 @@ CollectiveOptions within(Timeout timeout, std::string_view algorithm = {}) {
     return options;
 }
 
-// A barrier, a broadcast from each rank, and messages between all pairs in both directions: all with right data.
+// Checks a barrier, a broadcast from each rank, and messages between all pairs in both directions, all with the right data.
 void all_is_well(const Scene& scene) {
     const Communicator& world = scene.world;
     world.barrier(kPatience);
@@ -66,7 +66,7 @@ void all_is_well(const Scene& scene) {
     world.barrier(kPatience);
 }
 
-// All have spoken with each other: connections are there.
+// Exchanges messages between all ranks, so that the connections exist.
 void connect(const Scene& scene) {
     const Communicator& world = scene.world;
     for (int peer = 0; peer < scene.size; ++peer) {
@@ -74,7 +74,7 @@ void connect(const Scene& scene) {
         check(world.receive<int>(peer, 901) == peer, "a first message came differently");
         send.wait();
     }
-    // A large one, too: the first of a pair of ranks needs the progress of both.
+    // Also a large message: the first one between a pair of ranks needs the progress of both.
     const std::vector<std::byte> out(100'000);
     for (int peer = 0; peer < scene.size; ++peer) {
         if (peer == scene.rank) continue;
@@ -87,13 +87,13 @@ void connect(const Scene& scene) {
     world.barrier();
 }
 
-// The second rank does not call until the first has given up: it computes (present), with nobody who progresses (computing), or it is
-// stopped.
+// The second rank does not call until the first has given up. It computes while its lane progresses (present), computes while nothing
+// progresses (computing), or is stopped.
 void stay_out(const Scene& scene, const std::string& how) {
     if (how == "stopped") {
         scene.at(kProcess).store(static_cast<std::uint64_t>(::getpid()));
         scene.raise(kReady);
-        ::raise(SIGSTOP);  // until resume()
+        ::raise(SIGSTOP);  // Until resume().
         return;
     }
     if (how == "computing") scene.job.pause_background();
@@ -144,14 +144,14 @@ ROLLCALL_SCENARIO(send_given_up) {
             for (int i = 0; i < 4; ++i) requests.push_back(scene.world.start_send(std::span(data), 1, 7));
             expect_error(ErrorCode::timeout, "sends to who does not progress", [&] { Request::wait_all(requests, kShort); });
         }
-        // The buffer is free: what is written there now is nobody's message.
+        // The buffer is free. Data written there now belongs to no message.
         std::fill(data.begin(), data.end(), std::byte{0xee});
         resume(scene, why);
         data = pattern(kLarge, 2);
         scene.world.send(data.data(), kLarge, 1, 7, kPatience);
     }
     if (scene.rank == 1) {
-        // A send that was given up comes whole, or not at all.
+        // A send that was given up arrives whole, or not at all.
         std::vector<std::byte> in(kLarge);
         const auto second = pattern(kLarge, 2);
         for (int i = 0; i < 5; ++i) {
@@ -164,8 +164,8 @@ ROLLCALL_SCENARIO(send_given_up) {
     all_is_well(scene);
 }
 
-// The second rank gives up the receive of a message that the first has offered. Words: how (deadline, dropped), and when: when it has
-// asked for the data of a sender that does not progress (asked), or when a part of them has come (moving).
+// The second rank gives up the receive of a message that the first has offered. Words: how (deadline, dropped), and when: after it has
+// asked for the data of a sender that does not progress (asked), or after a part of the data has come (moving).
 ROLLCALL_SCENARIO(receive_given_up) {
     const std::string how = scene.word(0);
     const bool moving = scene.word(1) == "moving";
@@ -180,7 +180,7 @@ ROLLCALL_SCENARIO(receive_given_up) {
         scene.await(kGivenUp);
         scene.job.resume_background();
         try {
-            send.wait(4 * kShort);  // it may have gone, may be told that nobody took it, and may still wait for who does
+            send.wait(4 * kShort);  // It may have gone, may fail because nobody took it, or may still wait.
         } catch (const Error& error) {
             check(error.code() == ErrorCode::state || error.code() == ErrorCode::timeout, "the send ended with {}: {}", name(error.code()),
                   error.what());
@@ -190,7 +190,7 @@ ROLLCALL_SCENARIO(receive_given_up) {
         std::vector<std::byte> in(bytes, std::byte{0xee});
         scene.await(kReady);
         Request request = scene.world.start_receive(std::span(in), 0, 7);
-        bool done = false;  // by a transport that needs no progress of the sender, or is quick: then there is nothing to give up
+        bool done = false;  // The transport may need no progress of the sender, or be quick. Then there is nothing to give up.
         for (int i = 0; !done && (moving ? glance(in[0]) == std::byte{0xee} : i < 50); ++i) {
             done = request.test().has_value();
             if (!moving) sleep_us(1000);
@@ -216,7 +216,7 @@ ROLLCALL_SCENARIO(receive_given_up) {
     all_is_well(scene);
 }
 
-// A broadcast is given up at its root. It breaks its communicator, for all its ranks, and nothing else.
+// The root gives up a broadcast. That breaks its communicator for all its ranks, and nothing else.
 ROLLCALL_SCENARIO(broadcast_given_up) {
     const std::string algorithm = scene.word(0), why = scene.word(1);
     connect(scene);
@@ -240,7 +240,7 @@ ROLLCALL_SCENARIO(broadcast_given_up) {
     all_is_well(scene);
 }
 
-// Many are given up, in all directions at once and while all are well, some as the first message between two ranks.
+// Many transfers are given up, in all directions at once and while all ranks are well, some as the first message between two ranks.
 ROLLCALL_SCENARIO(storm_of_giving_up) {
     std::mt19937_64 random(static_cast<std::uint64_t>(scene.number(1, 1)) * 100 + static_cast<std::uint64_t>(scene.rank));
     std::vector<std::byte> out(kLarge, std::byte{1}), in(kLarge);
@@ -282,7 +282,7 @@ ROLLCALL_SCENARIO(all_given_up) {
             requests.clear();
         else
             expect_error(ErrorCode::timeout, "sends to who does not progress", [&] { Request::wait_all(requests, kShort); });
-        // A second for each of them would be longer than that.
+        // If each send took a second, the total would be longer than that.
         const auto took = std::chrono::steady_clock::now() - begun;
         check(took < seconds(1) * (scene.size - 1), "giving up {} sends took {} ms", scene.size - 1, took / milliseconds(1));
         scene.raise(kGivenUp);

@@ -18,13 +18,13 @@ namespace {
 
 using Random = std::mt19937_64;
 
-/// Both groups, in a random order of ranks, and who is in none. The same on all ranks.
+/// Both groups, in a random order of ranks, and the ranks that are in neither. The same on all ranks.
 struct Groups {
     Groups(Random& same, int size) {
         std::vector<int> order(static_cast<std::size_t>(size));
         std::iota(order.begin(), order.end(), 0);
         std::shuffle(order.begin(), order.end(), same);
-        const std::size_t out = size > 2 && same() % 3 == 0 ? 1 : 0;  // in none
+        const std::size_t out = size > 2 && same() % 3 == 0 ? 1 : 0;  // In neither group.
         const std::size_t members = order.size() - out;
         const std::size_t in_first = 1 + same() % (members - 1);
         first.assign(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(in_first));
@@ -37,7 +37,7 @@ struct Groups {
     std::vector<int> first, second;
 };
 
-/// What a member of a group has, for a member of the other one.
+/// Returns what a member of one group has for a member of the other.
 long element(bool of_first, int from, int to, std::size_t at) {
     return (of_first ? 1'000'000'000L : 2'000'000'000L) + from * 1'000'000L + to * 10'000L + static_cast<long>(at);
 }
@@ -103,7 +103,7 @@ struct Round {
         if (starts) {
             Request request = is_scattered ? between.start_allgather(block, all, Blocks(theirs, offsets), options)
                                            : between.start_allgather(block, all, Blocks(theirs), options);
-            std::fill(offsets.begin(), offsets.end(), -7);  // it has looked at them
+            std::fill(offsets.begin(), offsets.end(), -7);  // The call has read them.
             request.wait();
         } else if (is_scattered) {
             between.allgather(block, all, Blocks(theirs, offsets), options);
@@ -183,7 +183,7 @@ constexpr std::array kAlgorithms = {"auto", "full_duplex", "two_step", "root_gat
 
 }  // namespace
 
-// Words: how many rounds, and a seed.
+// Words: the number of rounds, and a seed.
 ROLLCALL_SCENARIO(intercommunicators) {
     Random same(static_cast<std::uint64_t>(scene.number(1, 1)));
     for (int round = 0; round < scene.number(0, 3); ++round) {
@@ -221,7 +221,7 @@ ROLLCALL_SCENARIO(intercommunicators) {
     scene.world.barrier();
 }
 
-// What is wrong is told where it is wrong; what does not fit together is told to all.
+// A wrong argument is reported where it is wrong. Calls that do not match are reported to all.
 ROLLCALL_SCENARIO(wrong_intercommunicators) {
     const Communicator& world = scene.world;
     const std::vector<int> first{0}, others{1, 2}, twice{0, 1}, none, outside{7};
@@ -248,14 +248,14 @@ ROLLCALL_SCENARIO(wrong_intercommunicators) {
         const std::vector<int> constant(20);
         expect_error(ErrorCode::invalid_argument, "a place that is const", [&] { between.gather(constant, Mine{0}); });
     }
-    between.allgather(block, all);  // nothing of that reached anybody
+    between.allgather(block, all);  // Nothing of the wrong calls reached any rank.
 
-    // Groups that count other sizes, and ranks that call other things.
+    // Groups that count different sizes, and ranks that call different operations.
     const auto differs = [&](const std::string& what, const std::function<void(const Intercommunicator&)>& call) {
         const Intercommunicator one = fresh();
         const Error error = expect_error(ErrorCode::mismatch, what, [&] {
             call(one);
-            for (;;) one.barrier();  // who was done with it is told at one of the next calls
+            for (;;) one.barrier();  // A rank that was done is told at one of its next calls.
         });
         check(std::string(error.what()).find("intergroup_") != std::string::npos, "it says '{}'", error.what());
     };
@@ -282,7 +282,7 @@ ROLLCALL_SCENARIO(wrong_intercommunicators) {
     world.barrier();
 }
 
-// The last rank of the second group dies; all others are told its name, whatever they do.
+// The last rank of the second group dies. All others are told its name, whatever they do.
 ROLLCALL_SCENARIO(death_between_groups) {
     std::vector<int> first, second;
     for (int rank = 0; rank < scene.size; ++rank) (rank < scene.size / 2 ? first : second).push_back(rank);
@@ -291,7 +291,7 @@ ROLLCALL_SCENARIO(death_between_groups) {
     between.allgather(block, all);
     scene.at(0).fetch_add(1);
     if (scene.rank == scene.size - 1) {
-        scene.await(0, static_cast<std::uint64_t>(scene.size));  // all are through with that one
+        scene.await(0, static_cast<std::uint64_t>(scene.size));  // All ranks have ended that operation.
         ::kill(::getpid(), SIGKILL);
     }
     const Error error = expect_error(ErrorCode::peer_failed, "an allgather with a dead rank", [&] {

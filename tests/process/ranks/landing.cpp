@@ -1,5 +1,5 @@
 /// \file
-/// Scenarios of messages that nobody asks for yet: where they are meanwhile, and what their senders may see.
+/// Scenarios of messages that no rank asks for yet: where they are meanwhile, and what their senders may see.
 #include <algorithm>
 #include <fstream>
 
@@ -15,7 +15,7 @@ long resident_kilobytes() {
     return 0;
 }
 
-// Looks again and again: it must not be done.
+// Tests again and again that the request is not done.
 void must_wait(Request& request, const char* what) {
     for (int i = 0; i < kLooks; ++i) {
         check(!request.test(), "{} was done before anybody asked for its data", what);
@@ -25,7 +25,7 @@ void must_wait(Request& request, const char* what) {
 
 }  // namespace
 
-// With landing budget 0: a send that nobody asks for ends at its deadline, its buffer is free, the connection works.
+// With landing budget 0, a send that nobody asks for ends at its deadline. Then its buffer is free, and the connection works.
 ROLLCALL_SCENARIO(send_deadline) {
     if (scene.size < 2) return;
     for (std::uint64_t round = 0; round < 5; ++round) {
@@ -49,7 +49,7 @@ ROLLCALL_SCENARIO(send_deadline) {
     }
 }
 
-// A flood of messages that nobody asks for: the receiver holds no more than its budget. Words: bytes, messages, MiB allowed.
+// A flood of messages that nobody asks for. The receiver holds no more than its budget. Words: bytes, messages, MiB allowed.
 ROLLCALL_SCENARIO(flood) {
     const std::uint64_t bytes = static_cast<std::uint64_t>(scene.number(0, 8000));
     const int messages = scene.number(1, 20'000);
@@ -59,7 +59,7 @@ ROLLCALL_SCENARIO(flood) {
     if (scene.rank == 0) {
         std::vector<Request> sends;
         for (int i = 0; i < messages; ++i) sends.push_back(scene.world.start_send(std::span(what), 1, 4));
-        for (int i = 0; i < kLooks; ++i) {  // what can move meanwhile, moves
+        for (int i = 0; i < kLooks; ++i) {  // Whatever can move meanwhile, moves.
             scene.job.progress();
             sleep_us(500);
         }
@@ -80,7 +80,7 @@ ROLLCALL_SCENARIO(flood) {
     still_works(scene.world);
 }
 
-// A receiver that computes and does not call. The sender is done nevertheless: only then does the receiver go on.
+// The receiver computes and does not call. The sender must end nevertheless: the receiver goes on only after that.
 ROLLCALL_SCENARIO(early_large) {
     if (scene.size < 2) return;
     for (int round = 0; round < scene.number(0, 10); ++round) {
@@ -91,7 +91,7 @@ ROLLCALL_SCENARIO(early_large) {
             scene.world.send(std::span<const std::byte>(out), 1, word);
             scene.raise(word);
         } else if (scene.rank == 1) {
-            if (round % 3 == 0) sleep_us(5000);  // long enough for a background thread to have parked, sometimes
+            if (round % 3 == 0) sleep_us(5000);  // Sometimes long enough for a background thread to have parked.
             scene.await(word);
             std::vector<std::byte> in(bytes);
             scene.world.receive(std::span(in), 0, word);
@@ -104,7 +104,7 @@ ROLLCALL_SCENARIO(early_large) {
     still_works(scene.world);
 }
 
-// Landing budget 0: whatever its size, a message is at its sender until it is asked for.
+// With landing budget 0, a message of any size stays at its sender until it is asked for.
 ROLLCALL_SCENARIO(no_landing) {
     if (scene.size < 2) return;
     std::size_t word = 0;
@@ -126,7 +126,7 @@ ROLLCALL_SCENARIO(no_landing) {
     still_works(scene.world);
 }
 
-// A budget of 1 MiB and messages of 600 KiB: the second lands when the first is taken, not before.
+// A budget of 1 MiB and messages of 600 KiB. The second message lands when the first is taken, and not before.
 ROLLCALL_SCENARIO(deferred_landing) {
     if (scene.size < 2) return;
     constexpr std::uint64_t kBytes = 600 * 1024;
@@ -139,7 +139,7 @@ ROLLCALL_SCENARIO(deferred_landing) {
             sends.push_back(scene.world.start_send(std::span<const std::byte>(out.back()), 1, static_cast<Tag>(i)));
         }
         for (std::size_t i = 0; i < kMessages; ++i) {
-            sends[i].wait();  // lands while the receiver does not call
+            sends[i].wait();  // Lands while the receiver does not call.
             if (i + 1 < kMessages) must_wait(sends[i + 1], "a send beyond the budget");
             scene.raise(i);
         }

@@ -1,5 +1,5 @@
 /// \file
-/// Scenarios of progress: a rank serves its peers whatever its own calls are, and an event loop hears of everything.
+/// Scenarios of progress: a rank serves its peers whatever its own calls are, and an event loop is woken for everything.
 #include <poll.h>
 
 #include "tests/process/ranks/scene.hpp"
@@ -10,17 +10,17 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr std::size_t kServed = 0;  // words that all ranks share
+constexpr std::size_t kServed = 0;  // Words that all ranks share.
 constexpr std::size_t kReady = 1;
 constexpr std::uint64_t kLarge = 100'000;
-// Between two calls: little beside the tick that these tests set.
+// The time between two calls, which is short beside the tick that these tests set.
 constexpr int kGap = 200;
-// So many calls a rank may make before its peer has been served. Its load slows the calls as it slows the service.
+// The number of calls that a rank may make before its peer has been served. Load slows the calls as much as it slows the service.
 constexpr int kCalls = 20'000;
-// Only an event loop that hears nothing waits that long.
+// Only an event loop that is never woken waits that long.
 constexpr int kPatienceMilliseconds = 15'000;
 
-// As a program with an event loop does it; done: until that is true. Gives the rounds.
+// Runs the event loop as a program would, until `done` returns true. Returns the number of rounds.
 template <class Done>
 int event_loop(Job& job, Done&& done) {
     int rounds = 0;
@@ -38,12 +38,12 @@ int event_loop(Job& job, Done&& done) {
 
 }  // namespace
 
-// The first rank calls again and again what ends at once, and never waits. Another one needs its progress. Words: what the calls are
-// (send, broadcast, gather), and how many large messages the other one has.
+// The first rank makes calls that end at once, again and again, and never waits. Another rank needs its progress. Words: what the calls are
+// (send, broadcast, gather), and how many large messages the other rank has.
 ROLLCALL_SCENARIO(served_beside_calls) {
     const std::string what = scene.word(0);
     const int messages = scene.number(1, 3), last = scene.size - 1;
-    // Those who are called: all but the last.
+    // The ranks that are called: all but the last.
     const Communicator part = scene.world.split(scene.rank == last ? Communicator::kNoColor : 0, scene.rank);
     std::vector<std::vector<std::byte>> in(static_cast<std::size_t>(messages));
     std::vector<Request> receives;
@@ -61,7 +61,7 @@ ROLLCALL_SCENARIO(served_beside_calls) {
     }
     std::vector<std::int64_t> all(static_cast<std::size_t>(scene.size));
     for (std::int64_t i = 0;; ++i) {
-        // The last call is one that all know: below zero.
+        // The value of the last call is negative, so that all ranks recognise it.
         const bool end = scene.rank == 0 && (scene.at(kServed).load() || i == kCalls);
         std::int64_t value = scene.rank == 0 && end ? -1 - i : i;
         if (what == "send") {
@@ -71,7 +71,7 @@ ROLLCALL_SCENARIO(served_beside_calls) {
                 value = part.receive<std::int64_t>(0);
         } else if (what == "broadcast") {
             part.broadcast(value, 0);
-        } else {  // a receive that is posted and withdrawn
+        } else {  // A receive that is posted and withdrawn.
             if (scene.rank != 0) break;
             part.start_receive(value, 1, 99);
         }
@@ -88,11 +88,11 @@ ROLLCALL_SCENARIO(served_beside_calls) {
     for (std::size_t i = 0; i < in.size(); ++i) check_pattern(in[i].data(), kLarge, i, "a message beside calls");
 }
 
-// Ranks that call different things are told so while both sleep in their event loops.
+// Ranks that call different operations are told so while both sleep in their event loops.
 ROLLCALL_SCENARIO(loop_hears_of_mismatches) {
     const Communicator part = scene.world.duplicate();
     char value = 0;
-    // No message moves: each waits for another one.
+    // No message moves, because each rank waits for another one.
     Request request = part.start_broadcast(&value, 1, scene.next());
     const Error error = expect_error(ErrorCode::mismatch, "broadcasts from different roots",
                                      [&] { event_loop(scene.job, [&] { return request.test().has_value(); }); });
@@ -100,7 +100,7 @@ ROLLCALL_SCENARIO(loop_hears_of_mismatches) {
     scene.world.barrier();
 }
 
-// Messages in event loops that sleep whenever they may: each end of one is heard of.
+// Messages in event loops that sleep whenever they may. Each loop is woken for every end of a message.
 ROLLCALL_SCENARIO(loop_hears_of_its_messages) {
     const int rounds = scene.number(0, 50);
     for (int i = 0; i < rounds; ++i) {
@@ -116,17 +116,17 @@ ROLLCALL_SCENARIO(loop_hears_of_its_messages) {
     event_loop(scene.job, [request = scene.world.start_barrier()]() mutable { return request.test().has_value(); });
 }
 
-// An event loop sleeps while another thread starts a call: it hears when the other rank comes. Word: the call.
+// An event loop sleeps while another thread starts a call. The loop is woken when the other rank comes. Word: the call.
 ROLLCALL_SCENARIO(loop_beside_a_start) {
     const bool is_barrier = scene.word(0) == "barrier";
     const Communicator& world = scene.world;
-    // Connections are there: none that is being made wakes the loop.
+    // The connections exist, so that no new connection wakes the loop.
     for (int i = 0; i < 20; ++i) world.broadcast(i, 0);
     world.barrier();
     if (scene.rank == 0) {
         int value = 7;
         Request request;
-        sleep_us(100'000);  // what the calls before leave has come
+        sleep_us(100'000);  // Everything that the earlier calls sent has arrived.
         while (!scene.job.prepare_to_sleep()) scene.job.progress();
         std::thread([&] { request = is_barrier ? world.start_barrier() : world.start_broadcast(value, 1); }).join();
         scene.raise(kReady);
@@ -143,15 +143,16 @@ ROLLCALL_SCENARIO(loop_beside_a_start) {
             world.barrier();
         else
             world.broadcast(value, 1);
-        scene.await(kServed);  // no word of this rank's next call wakes the loop
+        scene.await(kServed);  // No data of this rank's next call wakes the loop.
     }
     world.barrier();
 }
 
-// An event loop beside another thread's blocking call: it hears of its own messages, and sleeps in between.
+// An event loop runs beside another thread's blocking call. It is woken for its own messages, and sleeps in between.
 ROLLCALL_SCENARIO(loop_beside_a_call) {
     constexpr int kMessages = 5;
-    // For each message some rounds: its pieces, its end, the time-driven work in between. One that does not sleep makes tens of thousands.
+    // Each message takes some rounds: its pieces, its end, and the time-driven work in between. A loop that does not sleep makes tens of
+    // thousands.
     constexpr int kRoundsEach = 200;
     const Communicator& world = scene.world;
     world.barrier();
@@ -183,7 +184,7 @@ ROLLCALL_SCENARIO(loop_beside_a_call) {
     world.barrier();
 }
 
-// A rank destroys its plan, and makes many communicators. Who runs the plan is told whom it waits for in vain.
+// A rank destroys its plan and makes many communicators. A rank that runs the plan is told which rank it waits for in vain.
 ROLLCALL_SCENARIO(gone_long_ago) {
     const Communicator& world = scene.world;
     std::uint64_t block = 1;

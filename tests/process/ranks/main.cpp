@@ -1,6 +1,6 @@
 /// \file
-/// The rank program of the process tests: joins its job and plays the scenarios that its arguments name, "name:a:b".
-/// A rank that finds something wrong says so in a sentence and exits with 3; an Error that nobody expected gives 5.
+/// The rank program of the process tests. It joins its job and runs the scenarios that its arguments name, "name:a:b". A rank that finds an
+/// error prints it in a sentence and exits with 3. An unexpected Error gives exit code 5.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -23,7 +23,7 @@ std::map<std::string, Scenario>& scenarios() {
     return all;
 }
 
-// One write per line: the ranks' lines do not mix.
+// One write per line, so that the lines of the ranks do not mix.
 void say(int rank, const std::string& text) {
     const std::string line = fmt::format("rank {} {}\n", rank, text);
     if (::write(STDOUT_FILENO, line.data(), line.size()) < 0) std::_Exit(9);

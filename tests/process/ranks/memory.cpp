@@ -1,5 +1,5 @@
 /// \file
-/// Scenarios of what early messages cost their receiver.
+/// Scenarios of the cost of early messages for their receiver.
 #include <fstream>
 
 #include "tests/process/ranks/scene.hpp"
@@ -7,11 +7,11 @@
 namespace rollcall::test {
 namespace {
 
-constexpr std::size_t kSent = 0;  // words that all ranks share
+constexpr std::size_t kSent = 0;  // Words that all ranks share.
 constexpr std::size_t kMeasured = 1;
 constexpr std::uint64_t kMebibyte = 1 << 20;
 
-// Of this process alone: what shared memory of the transport takes is its own.
+// Returns the resident memory that belongs to this process alone, without the shared memory of the transport.
 std::uint64_t resident_bytes() {
     std::ifstream status("/proc/self/status");
     for (std::string line; std::getline(status, line);)
@@ -27,24 +27,24 @@ void at_most(std::uint64_t before, std::uint64_t most, const std::string& what) 
 
 }  // namespace
 
-// Early messages of one size, then of another: what is held and what is kept for later is within the budget together. Words: MiB of
-// the budget.
+// Early messages of one size, then of another. The memory in use and the memory kept for later use are together within the budget. Words:
+// MiB of the budget.
 ROLLCALL_SCENARIO(landing_of_many_sizes) {
     const std::uint64_t budget = static_cast<std::uint64_t>(scene.number(0, 32)) * kMebibyte;
-    // What allocators keep to themselves, and UCX: over TCP two pools of eight pieces of 256 KiB.
+    // Room for what allocators keep to themselves, and for UCX: over TCP, two pools of eight pieces of 256 KiB.
     constexpr std::uint64_t kSlack = 8 * kMebibyte;
     const Communicator& world = scene.world;
     std::vector<std::byte> in(4 * kMebibyte, std::byte{1});
     const std::uint64_t before = resident_bytes();
     std::uint64_t round = 0;
     for (const std::uint64_t size : {kMebibyte, 2 * kMebibyte, 4 * kMebibyte, kMebibyte / 2, kMebibyte / 4, kMebibyte / 8}) {
-        const std::uint64_t count = budget / 8 * 3 / size;  // half of the budget may be promised to messages that are sent eagerly
+        const std::uint64_t count = budget / 8 * 3 / size;  // Half of the budget may be promised to eager messages.
         ++round;
         if (scene.rank == 0) {
             const auto data = pattern(size, size);
             std::vector<Request> sends;
             for (std::uint64_t i = 0; i < count; ++i) sends.push_back(world.start_send(std::span(data), 1, 7));
-            Request::wait_all(sends);  // all have landed: nobody has received them yet
+            Request::wait_all(sends);  // All have landed, and none has been received yet.
             scene.at(kSent).store(round);
         } else if (scene.rank == 1) {
             scene.await(kSent, round);
@@ -61,15 +61,15 @@ ROLLCALL_SCENARIO(landing_of_many_sizes) {
     check(peak <= budget, "{} bytes were held", peak);
 }
 
-// Early messages that nobody asks for: what does each of them cost? Words: how many, of which size, what each may cost beyond the
-// budget, which is the fourth in bytes.
+// Measures the cost of early messages that nobody asks for. Words: how many, of which size, what each may cost beyond the budget, and the
+// budget in bytes.
 ROLLCALL_SCENARIO(cost_of_early_messages) {
     const std::uint64_t count = static_cast<std::uint64_t>(scene.number(0, 20'000)), size = static_cast<std::uint64_t>(scene.number(1, 8)),
                         each = static_cast<std::uint64_t>(scene.number(2, 500)),
                         budget = static_cast<std::uint64_t>(scene.number(3, 1 << 20));
     constexpr std::uint64_t kSlack = 2 * kMebibyte;
     const Communicator& world = scene.world;
-    // What the first messages make is not theirs.
+    // The structures that the first messages create do not count.
     for (int i = 0; i < 100; ++i) {
         Request send = world.start_send(i, scene.next(), 1);
         check(world.receive<int>(scene.previous(), 1) == i, "a message came differently");
@@ -81,7 +81,7 @@ ROLLCALL_SCENARIO(cost_of_early_messages) {
         std::vector<Request> sends;
         sends.reserve(count);
         for (std::uint64_t i = 0; i < count; ++i) sends.push_back(world.start_send(std::span(data), 0, 7));
-        world.send(1, 0, 8);  // after all of them: messages of one rank are handled in their order
+        world.send(1, 0, 8);  // After all of them: messages of one rank are handled in order.
         scene.await(kMeasured);
         Request::wait_all(sends);
     } else {
@@ -101,8 +101,8 @@ ROLLCALL_SCENARIO(cost_of_early_messages) {
     world.barrier();
 }
 
-// All ranks bring long blocks to a root that sleeps, some calls ahead of it. Neither side holds more than its budget meanwhile, and all
-// blocks arrive. Words: KiB of a block, calls, MiB of the budget.
+// All ranks bring long blocks to a root that sleeps, and are some calls ahead of it. Meanwhile neither side holds more than its budget, and
+// in the end all blocks arrive. Words: KiB of a block, calls, MiB of the budget.
 ROLLCALL_SCENARIO(many_wait_for_a_root) {
     const std::uint64_t bytes = static_cast<std::uint64_t>(scene.number(0, 1024)) * 1024,
                         calls = static_cast<std::uint64_t>(scene.number(1, 4)),
@@ -116,7 +116,7 @@ ROLLCALL_SCENARIO(many_wait_for_a_root) {
     world.barrier();
     const std::uint64_t before = resident_bytes();
     if (scene.rank == 0) {
-        while (scene.at(kSent).load() < n - 1) sleep_us(1000);  // all others have called
+        while (scene.at(kSent).load() < n - 1) sleep_us(1000);  // All others have called.
         sleep_us(50'000);
         at_most(before, budget + kSlack, fmt::format("the root, before {} calls of {} ranks", calls, n));
     }

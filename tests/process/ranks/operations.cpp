@@ -34,12 +34,12 @@ class Call {
         in_place_ = in_place && blocks_ && row.operand(*blocks_).is_had(is_root());
     }
 
-    // What this rank brings to round `round`; everything else is poison.
+    // Fills in what this rank contributes to round `round`. All other bytes are poison.
     void fill(std::uint64_t round) {
         poison();
         fill_own(round);
     }
-    // In a phase that has begun results may be here already: only what this rank brings is written.
+    // In a phase that has begun, results may already be here. So only this rank's contribution is written.
     void fill_own(std::uint64_t round) {
         for (const Slot slot : kSlots)
             if (row_.operand(slot).is_read(is_root()))
@@ -76,7 +76,7 @@ class Call {
     }
 
   private:
-    // A message, or the block of a rank: its number; where a rank has a block for each, of both.
+    // A message or the block of a rank, identified by a number. Where a rank has a block for each rank, both ranks identify it.
     struct Piece {
         int number;
         std::byte* where;
@@ -122,7 +122,7 @@ class Call {
         const std::size_t wrong = static_cast<std::size_t>(std::mismatch(sum.begin(), sum.end(), got).first - sum.begin());
         check(wrong == sum.size(), "{} {}, round {}: byte {} of {} is no sum", name(row_.kind), what, round, wrong, bytes_);
     }
-    // What a rank brings for another one, or for all.
+    // Returns what a rank contributes for another rank, or for all.
     std::uint64_t brought(int rank, int for_rank, std::uint64_t round) const {
         return key(rank, round) + (row_.in_blocks && row_.combines ? 7'919 * static_cast<std::uint64_t>(for_rank) : 0);
     }
@@ -133,7 +133,7 @@ class Call {
     std::uint64_t bytes_;
     int root_;
     std::array<std::vector<std::byte>, kSlots.size()> buffers_;
-    std::optional<Slot> blocks_;  // where all blocks are, if they are here
+    std::optional<Slot> blocks_;  // Where all blocks are, if this rank has them.
     bool in_place_ = false;
 };
 
@@ -151,30 +151,30 @@ void delay(Random& own, std::uint64_t most) {
 
 constexpr Predictor kPredictors[] = {Predictor::edge_linear, Predictor::last, Predictor::moving_average, Predictor::exponential};
 
-// What a rank may say about its phase: the truth, nothing, half of it, nonsense.
+// Tells the plan about this rank's phase: the truth, nothing, half of it, or nonsense.
 void compute(Plan& plan, Random& own, std::uint64_t most) {
     const std::uint64_t what = own() % 6;
-    if (what == 0) return delay(own, most);  // no phase at all
+    if (what == 0) return delay(own, most);  // No phase at all.
     plan.begin();
     delay(own, most);
     switch (what) {
         case 1: plan.edge(0.5); break;
-        case 2: plan.edge(0.001); break;  // far too late
+        case 2: plan.edge(0.001); break;  // Far too late.
         case 3:
             for (int i = 1; i <= 4; ++i) {
                 plan.edge(0.25 * i);
                 delay(own, most / 4);
             }
             break;
-        case 4: plan.edge(1);  // too early; otherwise there is no edge
+        case 4: plan.edge(1);  // Too early. In the other cases there is no edge.
     }
     delay(own, most);
 }
 
 }  // namespace
 
-// Words: operation, algorithm, seed. Several roots (model tests have all), sizes around thresholds, in place and not, segments, and a rank
-// that is late.
+// Words: operation, algorithm, seed. Several roots (the model tests have all), sizes around thresholds, in place and not, segments, and a
+// late rank.
 ROLLCALL_SCENARIO(calls) {
     const OperationRow& row = row_of(scene.word(0));
     const std::string algorithm = scene.word(1);
@@ -200,10 +200,10 @@ ROLLCALL_SCENARIO(calls) {
             call(bytes, root_of(round), {.algorithm = algorithm, .segment_bytes = segment, .timeout = {}});
     call(100, root_of(round), {.algorithm = algorithm, .segment_bytes = 1, .timeout = {}});
     for (const int root : {0, scene.size - 1}) call((row.personal ? 1 << 18 : 1 << 20) + 3, root, plain);
-    // (What a sum must be takes long to compute.)
+    // The expected sums take long to compute, so operations that combine use less data.
     if (!row.in_blocks) call(row.combines ? 2 << 20 : 8 << 20, scene.size / 2, plain);
 
-    // One rank after the other is very late; the record tells it.
+    // One rank after the other is very late. The record shows it.
     for (int late = 0; late < scene.size; ++late) {
         if (scene.rank == late) sleep_us(3000);
         CallRecord record;
@@ -212,7 +212,7 @@ ROLLCALL_SCENARIO(calls) {
     }
 }
 
-// Several under way at once, of all algorithms, with barriers among them, ended in any order. Words: operation.
+// Several calls of all algorithms are under way at once, with barriers among them, and end in any order. Words: operation.
 ROLLCALL_SCENARIO(started_calls) {
     const OperationRow& row = row_of(scene.word(0));
     const auto algorithms = usable_algorithms(scene.world, row);
@@ -273,7 +273,7 @@ ROLLCALL_SCENARIO(interleaved_plans) {
     for (std::uint64_t round = 0; round < 30; ++round) {
         down.fill(round);
         up.fill(round);
-        // Hints come in any order; the calls must only not wait for each other in a circle: both are started, then waited for.
+        // Hints may come in any order. The calls must not wait for each other in a circle, so both are started before either is waited for.
         if (own() % 2) {
             scatter.begin();
             gather.begin();
@@ -298,7 +298,7 @@ ROLLCALL_SCENARIO(interleaved_plans) {
     }
 }
 
-// Where the board has room for the world only, a plan says that it tells no predictions.
+// Where the board has room for the world only, a plan reports that it does not share predictions.
 ROLLCALL_SCENARIO(plan_without_slots) {
     int value = scene.rank;
     std::vector<int> all(static_cast<std::size_t>(scene.size));
@@ -307,7 +307,7 @@ ROLLCALL_SCENARIO(plan_without_slots) {
     plan.run();
 }
 
-// What a plan refuses, and what it says.
+// Tests what a plan refuses, and what it reports about itself.
 ROLLCALL_SCENARIO(plan_misuse) {
     std::vector<int> block(10, scene.rank), all(static_cast<std::size_t>(10 * scene.size));
     Plan null;
@@ -334,7 +334,7 @@ ROLLCALL_SCENARIO(plan_misuse) {
     check(plan.record().predicted > 0, "nothing was predicted");
     if (scene.rank == 0)
         for (std::size_t i = 0; i < all.size(); ++i) check(all[i] == static_cast<int>(i / 10), "element {} is {}", i, all[i]);
-    // Different plans are told, both named, on all ranks.
+    // Different plans are reported on all ranks, with both names.
     if (scene.size > 1) {
         const Error error = expect_error(ErrorCode::mismatch, "plans that differ", [&] {
             scene.world.plan_gather(static_cast<void*>(block.data()), static_cast<void*>(all.data()),
@@ -360,7 +360,7 @@ ROLLCALL_SCENARIO(left_plan) {
     if (scene.rank == leaver) {
         plan = {};
     } else {
-        // A rank whose part needs nobody's answer may get through an iteration or two.
+        // A rank whose part needs no answer may end an iteration or two.
         const Error error = expect_error(ErrorCode::state, "iterations without one rank", [&] {
             for (int round = 0; round < 100; ++round) plan.run();
         });
@@ -369,7 +369,7 @@ ROLLCALL_SCENARIO(left_plan) {
     scene.world.barrier();
 }
 
-// A plan is dropped in mid-phase: by all, then by one rank. Words: operation, algorithm.
+// A plan is dropped in the middle of a phase: by all ranks, then by one rank. Words: operation, algorithm.
 ROLLCALL_SCENARIO(dropped_plan) {
     const OperationRow& row = row_of(scene.word(0));
     for (int victim = 0; victim < scene.size; ++victim)
@@ -384,7 +384,7 @@ ROLLCALL_SCENARIO(dropped_plan) {
                 plan = {};
                 buffers.poison();
             } else {
-                // Its part may have been done without the victim; if not, it is told why.
+                // This rank's part may have been done without the victim. If not, it is told why.
                 try {
                     plan.run();
                 } catch (const Error& error) {

@@ -9,7 +9,7 @@
 namespace rollcall::test {
 namespace {
 
-// Around what may be a threshold somewhere: nothing, a word, a cache line, a page, the eager limit, a segment, a huge page.
+// Sizes around possible thresholds: nothing, a word, a cache line, a page, the eager limit, a segment, a huge page.
 const std::vector<std::uint64_t> kSizes = {
     0,    1,    7,    8,     63,    64,    65,    4095,   4096,          4097,    8127,          8128,
     8191, 8192, 8193, 16384, 65535, 65536, 65537, 131072, (1 << 20) - 1, 1 << 20, (2 << 20) + 5, 8 << 20};
@@ -19,7 +19,7 @@ const std::vector<std::uint64_t> kSizes = {
 ROLLCALL_SCENARIO(sizes) {
     std::uint64_t round = 0;
     for (const std::uint64_t bytes : kSizes) {
-        // Both at once, to the next (with one rank: to itself).
+        // Both directions at once, to the next rank (with one rank: to itself).
         const auto out = pattern(bytes, key(scene.rank, ++round));
         std::vector<std::byte> in(bytes + 1, std::byte{0x5a});
         Request send = scene.world.start_send(std::span(out), scene.next(), round);
@@ -29,7 +29,7 @@ ROLLCALL_SCENARIO(sizes) {
         check_pattern(in.data(), bytes, key(scene.previous(), round), fmt::format("{} bytes", bytes));
         check(in[bytes] == std::byte{0x5a}, "the byte after a message of {} was overwritten", bytes);
 
-        // Blocking, in turn.
+        // Blocking calls, in turn.
         if (scene.size > 1) {
             const int partner = scene.rank % 2 == 0 ? scene.rank + 1 : scene.rank - 1;
             if (partner < scene.size) {
@@ -69,7 +69,7 @@ ROLLCALL_SCENARIO(typed) {
     Request value = scene.world.start_send(std::span<const int, 1>(&scene.rank, 1), scene.next());
     check(scene.world.receive<int>(scene.previous()) == scene.previous(), "a value came differently");
     value.wait();
-    // A span of what may be written is sent as its elements, too; an address and a number are bytes.
+    // A span of writable elements is sent as its elements, too. An address and a number are bytes.
     std::vector<int> three = {scene.rank, 2, 3};
     scene.world.send(std::span(three), scene.next(), 1);
     std::vector<int> got_three(5);
@@ -79,7 +79,7 @@ ROLLCALL_SCENARIO(typed) {
     const void* const bytes_of_array = array;
     scene.world.send(bytes_of_array, 4, scene.next());
     check(scene.world.receive<int>(scene.previous()) == scene.previous(), "an array and a size came differently");
-    // A value that came in part is none; its message is gone, and the next one is whole.
+    // A value that arrived only in part is refused. Its message is gone, and the next one is complete.
     for (const std::uint64_t bytes : {0, 4}) {
         Request part = scene.world.start_send(bytes_of_array, bytes, scene.next(), 5);
         const Error error = expect_error(ErrorCode::mismatch, "a value that came too short",
@@ -88,20 +88,20 @@ ROLLCALL_SCENARIO(typed) {
         check(std::string(error.what()).find(said) != std::string::npos && error.failed_rank() == scene.previous(), "it says '{}'",
               error.what());
         part.wait();
-        // As elements it may.
+        // As elements, a part may be received.
         Request again = scene.world.start_send(bytes_of_array, bytes, scene.next(), 5);
         std::array<std::uint64_t, 2> elements{1, 2};
         const Received some = scene.world.receive(std::span(elements), scene.previous(), 5);
         check(some.bytes == bytes && some.count<std::uint64_t>() == 0 && elements[1] == 2, "half an element gave {} bytes", some.bytes);
         again.wait();
     }
-    // Sizes are 64 bits wide all the way.
+    // Sizes have 64 bits everywhere.
     static_assert(std::is_same_v<decltype(Received::bytes), std::uint64_t>);
     static_assert(std::is_same_v<decltype(received.count<char>()), std::uint64_t>);
     static_assert(std::is_same_v<Tag, std::uint64_t>);
 }
 
-// Messages of a source with one tag come in the order in which they were sent, whatever their sizes and their ways.
+// Messages of a source with one tag arrive in the order in which they were sent, whatever their sizes and paths.
 ROLLCALL_SCENARIO(order) {
     const int messages = scene.number(0, 300);
     constexpr int kTags = 3;
@@ -116,7 +116,7 @@ ROLLCALL_SCENARIO(order) {
         sends.push_back(scene.world.start_send(std::span<const std::byte>(out.back()), scene.next(), static_cast<Tag>(i % kTags)));
     }
     std::vector<std::byte> in(300'000);
-    // Tag by tag: the second tag's messages wait meanwhile.
+    // Tag by tag: meanwhile the messages of the second tag wait.
     for (int tag = kTags - 1; tag >= 0; --tag)
         for (int i = tag; i < messages; i += kTags) {
             const Received received = scene.world.receive(in.data(), in.size(), scene.previous(), static_cast<Tag>(tag));
@@ -127,7 +127,7 @@ ROLLCALL_SCENARIO(order) {
     still_works(scene.world);
 }
 
-// What nobody received goes with its communicator: its room is there again for the next one, and its sender does not wait.
+// Messages that nobody received go with their communicator. Their room is free for the next one, and their sender does not wait.
 ROLLCALL_SCENARIO(unreceived) {
     const auto large = pattern(400'000, 1);
     for (int i = 0; i < scene.number(0, 20); ++i) {
@@ -139,7 +139,7 @@ ROLLCALL_SCENARIO(unreceived) {
             sends.push_back(copy.start_send(std::span<const std::byte>(large), next));
             if (i % 3) copy.barrier();
         }
-        // A request keeps its communicator at the sender; the receiver's is gone as soon as its own sends are done.
+        // A request keeps its communicator at the sender. That of the receiver is gone as soon as its own sends are done.
         for (Request& send : sends) send.wait(std::chrono::seconds(20));
     }
     scene.world.barrier();
@@ -156,7 +156,7 @@ ROLLCALL_SCENARIO(requests) {
     std::vector<Request> receives;
     for (std::size_t i = 0; i < kMany; ++i) receives.push_back(scene.world.start_receive(std::span(&in[i], 1), scene.previous(), i));
     scene.world.barrier();
-    // From the last to the first, with a test that must come to an end.
+    // From the last to the first, with a test() loop that must come to an end.
     for (int i = kMany; i-- > 0;) {
         const int value = scene.rank * 1000 + i;
         Request send = scene.world.start_send(std::span<const int, 1>(&value, 1), scene.next(), static_cast<Tag>(i));
@@ -172,7 +172,7 @@ ROLLCALL_SCENARIO(requests) {
         check(receives[index].wait().bytes == sizeof(int), "a request had lost its result");
         check(in[index] == scene.previous() * 1000 + static_cast<int>(index), "message {} is {}", index, in[index]);
     }
-    // Moved requests, assigned requests.
+    // Requests that were moved or assigned.
     Request moved = scene.world.start_receive(std::span(&in[0], 1), scene.previous(), 5);
     receives[0] = std::move(moved);
     scene.world.send(scene.rank, scene.next(), 5);
@@ -180,7 +180,7 @@ ROLLCALL_SCENARIO(requests) {
     rest[1] = std::move(receives[0]);
     Request::wait_all(rest);
     check(in[0] == scene.previous(), "a moved request received {}", in[0]);
-    // One that is given up is not there any more: the message goes to the next receive.
+    // A receive that is given up no longer exists. The message goes to the next receive.
     {
         int nobody = 0;
         Request given_up = scene.world.start_receive(std::span(&nobody, 1), scene.previous(), 6);
@@ -207,7 +207,7 @@ ROLLCALL_SCENARIO(receive_deadline) {
     expect_error(ErrorCode::timeout, "wait_all", [&] { Request::wait_all(std::span(&waits, 1), std::chrono::milliseconds(5)); });
     check(!waits, "wait_all kept a request that was too late");
     scene.world.barrier();
-    // The messages that come now are not for the buffer of those.
+    // Messages that arrive now must not go into the buffer of the withdrawn receives.
     const auto out = pattern(buffer.size(), key(scene.rank, 1));
     Request send = scene.world.start_send(std::span(out), scene.next(), 9);
     sleep_us(5000);
@@ -246,7 +246,7 @@ ROLLCALL_SCENARIO(truncation) {
     still_works(scene.world);
 }
 
-// One message whose size has more than 31 bits. Its memory is touched page by page only.
+// One message whose size needs more than 31 bits. Its memory is touched page by page only.
 ROLLCALL_SCENARIO(huge) {
     const std::uint64_t bytes = (std::uint64_t{3} << 30) + 12345;
     void* memory =
@@ -286,14 +286,14 @@ ROLLCALL_SCENARIO(many) {
     still_works(scene.world);
 }
 
-// Threads of one rank on one communicator, each with its own tag. Words: threads, rounds.
+// Several threads of one rank use one communicator, each with its own tag. Words: threads, rounds.
 ROLLCALL_SCENARIO(threads_point_to_point) {
     const int threads = scene.number(0, 4);
     const int rounds = scene.number(1, 200);
     std::vector<std::string> wrong(static_cast<std::size_t>(threads));
     const auto work = [&](int thread) {
         try {
-            std::mt19937_64 random(static_cast<std::uint64_t>(thread));  // the same on all ranks
+            std::mt19937_64 random(static_cast<std::uint64_t>(thread));  // The same on all ranks.
             for (int round = 0; round < rounds; ++round) {
                 const std::uint64_t choices[] = {0, 8, 1000, 8192, 20'000, 200'000};
                 const std::uint64_t bytes = choices[random() % std::size(choices)];

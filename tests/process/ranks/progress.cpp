@@ -1,12 +1,12 @@
 /// \file
-/// Scenarios of ranks that sleep or compute, of the background thread, and of progress that the host drives.
+/// Scenarios of ranks that sleep or compute, of the background thread, and of progress that the host program drives.
 #include <poll.h>
 
 #include "tests/process/ranks/collectives.hpp"
 
 namespace rollcall::test {
 
-// Owners that sleep must be woken by notices: every one that is missed would hang. Words: algorithm, count, greatest sleep.
+// Notices must wake owners that sleep. A missed notice would make the test hang. Words: algorithm, count, greatest sleep.
 ROLLCALL_SCENARIO(wakes) {
     Random own = own_random(scene, 23);
     const std::string algorithm = scene.word(0);
@@ -18,8 +18,8 @@ ROLLCALL_SCENARIO(wakes) {
     }
 }
 
-// The root has started a broadcast and computes; its background thread may have parked. Receivers that arrive then are
-// served: the root calls nothing before they have the data. Words: algorithm, count.
+// The root has started a broadcast and computes. Its background thread may have parked. Receivers that arrive then must be served: the root
+// makes no call before they have the data. Words: algorithm, count.
 ROLLCALL_SCENARIO(parked_root) {
     if (scene.size < 2) return;
     Random own = own_random(scene, 29);
@@ -42,7 +42,7 @@ ROLLCALL_SCENARIO(parked_root) {
     if (scene.rank == 0) fmt::print("{} parks\n", scene.job.progress_statistics().background_parks);
 }
 
-// An event loop of the program: requests are started, then progress() when the descriptor says so.
+// The program has an event loop: it starts requests, and calls progress() when the descriptor is readable.
 ROLLCALL_SCENARIO(event_loop) {
     for (std::uint64_t round = 0; round < static_cast<std::uint64_t>(scene.number(0, 50)); ++round) {
         const std::uint64_t bytes = round % 3 == 0 ? 200'000 : 8;
@@ -73,8 +73,8 @@ ROLLCALL_SCENARIO(event_loop) {
     scene.world.barrier();
 }
 
-// Who computes for long is left alone: the background thread sleeps until something comes. With nothing under way, and
-// with operations that wait. Words: milliseconds.
+// A program that computes for long is not disturbed: the background thread sleeps until something arrives. With nothing under way, and with
+// operations that wait. Words: milliseconds.
 ROLLCALL_SCENARIO(idle) {
     for (const bool waiting : {false, true}) {
         scene.world.barrier();
@@ -89,7 +89,7 @@ ROLLCALL_SCENARIO(idle) {
         fmt::print("rank {} slept {} ms{}: {} looks, {} parks, {} us of CPU\n", scene.rank, scene.number(0, 1000),
                    waiting ? " with receives" : "", looks, after.background_parks - before.background_parks,
                    (after.background_cpu_time - before.background_cpu_time) / 1000);
-        // One that does not sleep looks some ten thousand times a second.
+        // A thread that does not sleep looks about ten thousand times a second.
         check(looks < 500, "the background thread has looked {} times though nothing happened", looks);
         if (waiting && scene.rank != 0) barrier = scene.world.start_barrier();
         if (waiting) {
@@ -100,7 +100,7 @@ ROLLCALL_SCENARIO(idle) {
     }
 }
 
-// A paused background thread does not move anything; calls do, and it does again when resumed.
+// A paused background thread moves nothing, but calls do. After it is resumed, it moves data again.
 ROLLCALL_SCENARIO(pause) {
     if (scene.size < 2) return;
     constexpr std::uint64_t kBytes = 1 << 20;
@@ -115,12 +115,12 @@ ROLLCALL_SCENARIO(pause) {
                 sleep_us(500);
             }
             scene.raise(10 * round + 1);
-            send.wait();  // lands, now that the background thread is back
+            send.wait();  // Lands, now that the background thread is back.
             scene.raise(10 * round + 2);
         } else if (scene.rank == 1) {
             scene.job.pause_background();
             scene.job.pause_background();
-            // A look that it has begun must end before it counts as paused.
+            // A look that the thread has begun must end before the thread counts as paused.
             sleep_us(20'000);
             scene.raise(10 * round);
             scene.await(10 * round + 1);

@@ -90,7 +90,7 @@ ROLLCALL_SCENARIO(reductions) {
     world.reduce_scatter(of_each, one, maximum);
     check(one == n, "a reduce_scatter of single elements gave {}", one);
 
-    // What the ranks up to this one bring, and what those before it bring: nothing is written where there are none.
+    // The contributions of the ranks up to this one, and of the ranks before it. If there are none, nothing is written.
     const auto scanned = [&](bool exclusive, const std::function<void(std::vector<int>&, std::vector<int>&)>& call, bool in_place = false) {
         std::vector<int> own(5, mine), got(5, -1);
         call(own, got);
@@ -124,7 +124,7 @@ ROLLCALL_SCENARIO(reductions) {
     scanned(
         true, [&](auto& own, auto& got) { world.plan_exclusive_scan(got = own, sum).run(); }, true);
 
-    // Operators, types.
+    // Operators and element types.
     double value = mine;
     world.allreduce(value, maximum);
     check(value == n, "a maximum gave {}", value);
@@ -138,7 +138,7 @@ ROLLCALL_SCENARIO(reductions) {
     world.allreduce(bits, bitwise_or);
     check(bits == (1u << n) - 1, "the bits are {}", bits);
 
-    // A function of the program, in rank order, by each algorithm that can.
+    // A function of the program, in rank order, with each algorithm that supports it.
     for (const collectives::OperationRow& row : collectives::operations()) {
         if (!row.combines) continue;
         for (const std::string_view algorithm :
@@ -162,7 +162,7 @@ ROLLCALL_SCENARIO(reductions) {
     std::vector<Affine> data(10, affine_of(scene.rank, 0));
     world.allreduce(data, kCompose);
 
-    // What is refused, before anything is sent.
+    // Calls that are refused before anything is sent.
     const auto refused = [&](const std::string& sentence, const std::function<void()>& call) {
         const std::string what = expect_error(ErrorCode::invalid_argument, sentence, call).what();
         check(what.find(sentence) != std::string::npos, "it says '{}'", what);
@@ -188,7 +188,7 @@ ROLLCALL_SCENARIO(reductions) {
     refused("are more than a buffer can have", [&] { world.allreduce(raw(own), raw(own), ~std::uint64_t{0} / 2, sum_of_int); });
     reduced_by_all([&](auto& mine_again, auto& all) { world.allreduce(mine_again, all, sum); });
 
-    // Sums of other elements are told as different calls.
+    // Sums of different element types are reported as different calls.
     if (n == 1) return;
     const Communicator part = world.duplicate();
     float real = 1;

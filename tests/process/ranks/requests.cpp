@@ -1,5 +1,5 @@
 /// \file
-/// Scenarios of requests that are waited for in parts, given up, or have deadlines of their own, and of messages whose size is asked for.
+/// Scenarios of requests that are waited for in parts, given up, or have their own deadlines, and of messages whose size is asked for.
 #include <cstdlib>
 #include <optional>
 #include <span>
@@ -23,7 +23,7 @@ bool says(const Error& error, const std::string& what) { return std::string(erro
 
 }  // namespace
 
-// wait_for() leaves the request alive; what comes later is what it gets.
+// wait_for() leaves the request alive. A message that comes later still completes it.
 ROLLCALL_SCENARIO(wait_in_parts) {
     const Communicator& world = scene.world;
     int got = -1;
@@ -49,7 +49,7 @@ ROLLCALL_SCENARIO(wait_in_parts) {
     still_works(world);
 }
 
-// A request that is cancelled is empty, and its message goes to the next receive; one that is done keeps its result.
+// A cancelled request is empty, and its message goes to the next receive. A request that is done keeps its result.
 ROLLCALL_SCENARIO(cancelled_requests) {
     const Communicator& world = scene.world;
     int nobody = -1;
@@ -70,8 +70,8 @@ ROLLCALL_SCENARIO(cancelled_requests) {
     check(world.receive<int>(scene.rank, 3) == scene.rank, "a message to itself");
     check(!done.cancel() && done, "what was done was cancelled");
     check(done.wait().bytes == 0, "a send has received something");
-    // A collective operation that one rank cancels: others may have done their part, and get no further. The last one comes afterwards,
-    // so that the barrier is not over before.
+    // One rank cancels a collective operation. The others may have done their part, but get no further. The last rank comes afterwards, so
+    // that the barrier does not end before.
     if (scene.size > 1) {
         const Communicator part = world.duplicate();
         const int last = scene.size - 1;
@@ -116,7 +116,7 @@ ROLLCALL_SCENARIO(own_deadlines) {
         check(Request::wait_any(std::span(&request, 1)) == 0 && request, "wait_any does not keep what failed");
         request.wait();
     });
-    // Of two, the one whose deadline is over; the other one goes on.
+    // Of two requests, the one whose deadline is over fails. The other one goes on.
     std::vector<Request> two(2);
     two[0] = world.start_receive(got, scene.previous(), 2);
     int never = -1;
@@ -141,7 +141,7 @@ ROLLCALL_SCENARIO(own_deadlines) {
     still_works(world);
 }
 
-// With ROLLCALL_TIMEOUT, which holds wherever no other time is given.
+// With ROLLCALL_TIMEOUT, which applies wherever no other time is given.
 ROLLCALL_SCENARIO(default_timeouts) {
     const Communicator& world = scene.world;
     int got = -1;
@@ -165,7 +165,7 @@ ROLLCALL_SCENARIO(next_sizes) {
     const int count = scene.number(0, 3);
     for (const std::uint64_t bytes : {0, 1, 100, 8192, 100'000, 3 << 20}) {
         if (bytes * static_cast<std::uint64_t>(count) > (16 << 20)) continue;
-        // In this order, all to be sent before the first is asked for; asked for from the last tag to the first.
+        // All messages are sent in this order before the first is asked for. They are asked for from the last tag to the first.
         std::vector<std::vector<std::byte>> out;
         std::vector<Request> sends;
         for (int i = 0; i < count; ++i) {
@@ -186,7 +186,7 @@ ROLLCALL_SCENARIO(next_sizes) {
         }
         Request::wait_all(sends, kPatience);
     }
-    // Asked for before it is sent, beside a receive that comes first.
+    // The size is asked for before the message is sent, beside a receive that comes first.
     int first = -1;
     Request receive = world.start_receive(first, scene.previous(), 9);
     std::vector<Request> sends;
@@ -199,7 +199,7 @@ ROLLCALL_SCENARIO(next_sizes) {
     sender.join();
     check(size == 5, "the message after that of a receive has {} bytes", size);
     receive.wait();
-    // What ends within an element is not taken.
+    // A message that ends within an element is refused.
     std::vector<short> numbers(1);
     expect_error(ErrorCode::mismatch, "five bytes for a vector of two-byte numbers",
                  [&] { world.receive_resized(numbers, scene.previous(), 9, kPatience); });
@@ -210,7 +210,7 @@ ROLLCALL_SCENARIO(next_sizes) {
     still_works(world);
 }
 
-// Who waits for the size of a message hears of its sender's death.
+// A rank that waits for the size of a message is told of its sender's death.
 ROLLCALL_SCENARIO(size_of_the_dead) {
     if (scene.rank == 1) std::_Exit(0);
     const Error error = expect_error(ErrorCode::peer_failed, "the size of a message of a rank that is gone",

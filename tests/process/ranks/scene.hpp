@@ -1,5 +1,5 @@
 /// \file
-/// For the rank program: what a scenario gets, and how it says that something is wrong.
+/// For the rank program: what a scenario gets, and how it reports an error.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@
 
 namespace rollcall::test {
 
-/// What a scenario found wrong, in a sentence.
+/// An error that a scenario found, in a sentence.
 struct Wrong : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -29,11 +29,11 @@ void check(bool good, fmt::format_string<Values...> format, Values&&... values) 
     if (!good) throw Wrong(fmt::format(format, std::forward<Values>(values)...));
 }
 
-/// Words that all ranks of a job share outside Rollcall, zero at the start: order between ranks that must not come from
-/// what is tested.
+/// Returns a word that all ranks of a job share outside Rollcall, zero at the start. Scenarios use it to order ranks independently of the
+/// code under test.
 std::atomic<std::uint64_t>& shared(std::size_t index);
 inline constexpr std::size_t kSharedWords = 8192;
-/// Each scenario has that many of its own.
+/// The number of words that each scenario has.
 inline constexpr std::size_t kWordsEach = 512;
 
 /// One run of one scenario.
@@ -42,8 +42,8 @@ struct Scene {
     const Communicator& world;
     int rank;
     int size;
-    std::vector<std::string> words;  ///< What follows the scenario's name, at colons.
-    std::size_t first_word;          ///< Of shared().
+    std::vector<std::string> words;  ///< What follows the scenario's name, separated by colons.
+    std::size_t first_word;          ///< The index of its first word in shared().
 
     std::atomic<std::uint64_t>& at(std::size_t index) const { return shared(first_word + index); }
     void raise(std::size_t index) const { at(index).store(1); }
@@ -60,7 +60,7 @@ struct Scene {
 
 using Scenario = void (*)(Scene&);
 
-/// Adds a scenario to the program, by its name.
+/// Adds a scenario to the program under its name.
 struct Register {
     Register(const char* name, Scenario scenario);
 };
@@ -71,26 +71,26 @@ struct Register {
 
 inline void sleep_us(std::int64_t microseconds) { std::this_thread::sleep_for(std::chrono::microseconds(microseconds)); }
 
-/// A pattern that tells rounds, ranks and offsets apart.
+/// Returns a pattern that differs between rounds, ranks and offsets.
 std::vector<std::byte> pattern(std::uint64_t bytes, std::uint64_t which);
 void check_pattern(const void* data, std::uint64_t bytes, std::uint64_t which, const std::string& what);
 
-/// Runs it and gives the Error that it throws; anything else is wrong.
+/// Runs `work` and returns the Error that it throws. Any other outcome is an error of the scenario.
 Error expect_error(ErrorCode code, const std::string& what, const std::function<void()>& call);
 
-/// Leaves a job in which somebody died, or which is being ended: that is told also here.
+/// Leaves a job in which a rank died or which is being ended. Leaving reports that as well.
 void end_without_the_dead(Scene& scene);
 
-/// Whether the sanitizers take part, whose memory and time are their own.
+/// Whether a sanitizer is active. It needs memory and time of its own.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 inline constexpr bool kSanitized = true;
 #else
 inline constexpr bool kSanitized = false;
 #endif
 
-/// Names of the algorithms that calls on this communicator can ask for. The same on all its ranks.
+/// Returns the names of the algorithms that calls on this communicator can ask for. They are the same on all its ranks.
 std::vector<std::string> usable_algorithms(const Communicator& communicator, const collectives::OperationRow& row);
-/// Those of broadcasts in this job. `world` counts at the first call.
+/// Returns the broadcast algorithms of this job. `world` counts at the first call only.
 const std::vector<std::string>& broadcast_algorithms(const Communicator& world);
 
 }  // namespace rollcall::test

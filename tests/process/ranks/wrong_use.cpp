@@ -1,5 +1,5 @@
 /// \file
-/// Scenarios of an interface that is used wrongly on purpose: deadlines below 0, forked children, a second job, impossible sizes.
+/// Scenarios of deliberate misuse of the interface: deadlines below 0, forked children, a second job, impossible sizes.
 #include <array>
 #include <cstdio>
 #include <fstream>
@@ -22,7 +22,8 @@ using std::chrono::milliseconds;
 
 bool says(const Error& error, const std::string& part) { return std::string(error.what()).find(part) != std::string::npos; }
 
-// A child of this rank that does this; what it finds wrong, or that it hangs, is wrong here. It leaves without a destructor.
+// Runs `work` in a forked child of this rank. Reports an error that the child finds, or that it hangs. The child exits without running
+// destructors.
 void in_a_child(const std::function<void()>& work) {
     std::array<int, 2> pipe;
     check(::pipe(pipe.data()) == 0, "there is no pipe");
@@ -55,7 +56,7 @@ pid_t parent_of(pid_t process) {
     std::string text{std::istreambuf_iterator<char>(file), {}};
     const auto end = text.rfind(") ");
     check(end != std::string::npos, "process {} is not to be seen", process);
-    return std::stoi(text.substr(end + 4));  // after the state
+    return std::stoi(text.substr(end + 4));  // After the state.
 }
 
 }  // namespace
@@ -79,7 +80,7 @@ ROLLCALL_SCENARIO(negative_timeouts) {
             scene.await(0);
             world.send(5, scene.size - 1, 88);
         });
-    // One rank only makes the mistakes: were a sequence number taken or a message sent, the others would notice.
+    // Only one rank makes the mistakes. If a sequence number were taken or a message sent, the others would notice.
     if (scene.rank == scene.size - 1) {
         refused("a barrier", [&] { world.barrier(wrong); });
         refused("a barrier of the least timeout", [&] { world.barrier(Timeout::min()); });
@@ -109,7 +110,7 @@ ROLLCALL_SCENARIO(negative_timeouts) {
     check(value == 42, "a broadcast after wrong calls gave {}", value);
 }
 
-// Nearly for ever is for ever.
+// A timeout that is almost for ever is treated as for ever.
 ROLLCALL_SCENARIO(nearly_for_ever) {
     const Timeout long_time(kForever.count() - 1);
     const Communicator& world = scene.world;
@@ -118,7 +119,7 @@ ROLLCALL_SCENARIO(nearly_for_ever) {
     for (Tag tag = 0; tag < 3; ++tag) requests.push_back(world.start_receive(in[tag], scene.previous(), tag));
     std::thread sender([&] {
         for (Tag tag = 0; tag < 3; ++tag) {
-            sleep_us(5000);  // each of the waits has something to wait for
+            sleep_us(5000);  // Each of the waits has something to wait for.
             world.send(static_cast<int>(tag), scene.next(), tag);
         }
     });
@@ -130,7 +131,7 @@ ROLLCALL_SCENARIO(nearly_for_ever) {
     world.start_barrier().wait(long_time);
 }
 
-// The deadline of wait_all is one for all: nobody's is prolonged by another's, and the error says of how many.
+// wait_all has one deadline for all requests. No request prolongs that of another, and the error says how many are not done.
 ROLLCALL_SCENARIO(one_deadline_for_all) {
     const Communicator& world = scene.world;
     constexpr int kRequests = 20;
@@ -143,7 +144,7 @@ ROLLCALL_SCENARIO(one_deadline_for_all) {
         const Error error =
             expect_error(ErrorCode::timeout, "wait_all with one message of many", [&] { Request::wait_all(requests, milliseconds(250)); });
         const auto took = std::chrono::steady_clock::now() - begun;
-        // Each of the others' by itself: 19 x 250 ms.
+        // If each request had a deadline of its own: 19 x 250 ms.
         check(took < milliseconds(250) * (kRequests - 1), "it took {} ms", took / milliseconds(1));
         check(says(error, fmt::format("{} of the {} requests", kRequests - 1, kRequests)) && says(error, "250 ms"), "it says '{}'",
               error.what());
@@ -158,7 +159,7 @@ ROLLCALL_SCENARIO(one_deadline_for_all) {
     world.barrier();
 }
 
-// A child of the rank cannot call in its name, and what it destroys is the parent's still.
+// A child of the rank cannot make calls in its name. Objects that the child destroys still belong to the parent.
 ROLLCALL_SCENARIO(forked_child) {
     const Communicator& world = scene.world;
     Communicator part = world.duplicate();
@@ -199,13 +200,13 @@ ROLLCALL_SCENARIO(forked_child) {
             refused("finalize", [&] { scene.job.finalize(); });
             refused("abort", [&] { scene.job.abort(3, "by the child"); });
             check(world.rank() == scene.size - 1 && scene.job.size() == scene.size, "the child has forgotten whose it is");
-            // Destructors do nothing, the job's neither.
+            // Destructors do nothing, not even that of the job.
             receive = {};
             plan = {};
             part = {};
             scene.job.~Job();
         });
-        in_a_child([&] { scene.job.~Job(); });  // with all still there
+        in_a_child([&] { scene.job.~Job(); });  // With all objects still there.
         check(static_cast<bool>(receive) && static_cast<bool>(plan), "the parent has lost what its child destroyed");
     }
     world.barrier();
@@ -218,7 +219,8 @@ ROLLCALL_SCENARIO(forked_child) {
     part.barrier();
 }
 
-// A library and the program that uses it each have a Job, and messages of one are none of the other. The last one ends the job.
+// A library and the program that uses it each have a Job. The messages of one do not reach the other. The last Job that is destroyed ends
+// the job.
 ROLLCALL_SCENARIO(second_job) {
     const int of_first = 1, of_second = 2;
     {
@@ -268,7 +270,7 @@ ROLLCALL_SCENARIO(impossible_sizes) {
             refused("a gather" + size, [&] { world.gather(memory, memory, bytes, 0); });
             refused("a plan" + size, [&] { world.plan_gather(memory, memory, bytes, 0); });
         }
-        if (scene.size > 1) {  // each block is possible, all together are not
+        if (scene.size > 1) {  // Each block is possible, but all together are not.
             const std::uint64_t bytes = kMost / static_cast<std::uint64_t>(scene.size) + 1;
             refused("a scatter of blocks", [&] { world.scatter(memory, memory, bytes, 0); });
             refused("a gather of blocks", [&] { world.gather(memory, memory, bytes, 0); });
@@ -280,13 +282,13 @@ ROLLCALL_SCENARIO(impossible_sizes) {
     send.wait();
 }
 
-// Ranks that name different roots, each its own: nobody sends to anybody who receives. Words: algorithm, operation, and "end" when that was
-// the last call.
+// Each rank names itself as the root, so that no rank that sends finds one that receives. Words: algorithm, operation, and "end" if that
+// was the last call.
 ROLLCALL_SCENARIO(crossed_roots) {
     const Communicator part = scene.world.duplicate();
     const std::string algorithm = scene.word(0, "auto");
     CollectiveOptions options;
-    options.algorithm = algorithm;  // without a deadline
+    options.algorithm = algorithm;  // Without a deadline.
     std::vector<std::uint64_t> all(static_cast<std::size_t>(scene.size), 1);
     const std::string what = scene.word(1, "broadcast");
     const auto call = [&] {
@@ -301,8 +303,8 @@ ROLLCALL_SCENARIO(crossed_roots) {
     } catch (const Error& error) {
         told = error;
     }
-    // Whose part was done before the mistake was seen is told by its next call: what was sent wrongly has come by then, for it was sent
-    // before these.
+    // A rank whose part was done before the mistake was seen is told by its next call. The wrongly sent data has come by then, because it
+    // was sent before these messages.
     for (int peer = 0; peer < scene.size; ++peer) {
         Request send = scene.world.start_send(scene.rank, peer, 5);
         scene.world.receive<int>(peer, 5);
@@ -316,7 +318,7 @@ ROLLCALL_SCENARIO(crossed_roots) {
     check(says(error, "root=0") && says(error, "root=1"), "the roots are not named: {}", error.what());
 }
 
-// Ends the job with the code of the second word.
+// Ends the job with the exit code in the second word.
 ROLLCALL_SCENARIO(aborts_with) {
     scene.world.barrier();
     if (scene.rank == 0) {
@@ -326,16 +328,16 @@ ROLLCALL_SCENARIO(aborts_with) {
     scene.world.receive<int>(0);
 }
 
-// All ranks go to a barrier but the first, which interrupts the launcher then, and comes when all have been told. The error says what is
-// being ended.
+// All ranks but the first go to a barrier. The first rank interrupts the launcher and comes when all others have been told. The error says
+// what is being ended.
 ROLLCALL_SCENARIO(interrupts_its_launcher) {
     constexpr std::size_t kWaiting = 0, kTold = 1;
     const auto others = static_cast<std::uint64_t>(scene.size - 1);
-    ::signal(SIGTERM, SIG_IGN);  // the launcher's request to end, which comes with the news
+    ::signal(SIGTERM, SIG_IGN);  // The launcher's request to end, which comes with the news.
     ::signal(SIGINT, SIG_IGN);
     if (scene.rank == 0) {
         scene.await(kWaiting, others);
-        ::kill(parent_of(::getppid()), SIGINT);  // between the two is the guard
+        ::kill(parent_of(::getppid()), SIGINT);  // The guard is between the two.
         scene.await(kTold, others);
     }
     scene.at(kWaiting).fetch_add(1);
@@ -343,7 +345,7 @@ ROLLCALL_SCENARIO(interrupts_its_launcher) {
     fmt::print("rank {} told: {}\n", scene.rank, error.what());
     std::fflush(stdout);
     scene.at(kTold).fetch_add(1);
-    scene.await(kTold, others + 1);  // a rank that has gone would be told instead
+    scene.await(kTold, others + 1);  // A rank that has gone would be reported instead.
     end_without_the_dead(scene);
 }
 

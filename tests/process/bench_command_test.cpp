@@ -379,8 +379,8 @@ TEST_F(BenchCommand, InfoExplainsWhatCallsTake) {
     const Ended usual = run(words), without = run(words, "ROLLCALL_NODE_MEMORY=no");
     for (const Ended& ended : {usual, without}) {
         EXPECT_EQ(ended.code, 0) << ended.error;
-        EXPECT_EQ(count(ended.out, "one node"), 4) << ended.out;
-        EXPECT_EQ(count(ended.out, "several nodes"), 4) << ended.out;
+        EXPECT_EQ(count(ended.out, ",one node,"), 4) << ended.out;
+        EXPECT_EQ(count(ended.out, ",several nodes,"), 4) << ended.out;
     }
     EXPECT_EQ(count(usual.out, ",shared_memory,"), 4) << usual.out;
     EXPECT_EQ(count(without.out, "shared_memory"), 0) << without.out;

@@ -25,12 +25,9 @@ TEST(EarlyMemory, OfSmallMessagesIsBounded) {
 // Through node memory, and by messages that land or wait.
 TEST(EarlyMemory, OfManyWhoBringLongBlocksIsWithinTheBudgets) {
     const bool is_slow = kSlower > 1;
-    const auto options = [](Words environment) {
-        return JobOptions{.environment = std::move(environment), .launcher = {"--timeout", "120s"}};
-    };
-    expect_success(is_slow ? 6 : 64, {is_slow ? "many_wait_for_a_root:1024:3:128" : "many_wait_for_a_root:8192:3:128"}, options({}));
+    expect_success(is_slow ? 6 : 64, {is_slow ? "many_wait_for_a_root:1024:3:128" : "many_wait_for_a_root:8192:3:128"});
     expect_success(is_slow ? 4 : 16, {is_slow ? "many_wait_for_a_root:1024:3:16" : "many_wait_for_a_root:8192:3:16"},
-                   options({"ROLLCALL_NODE_MEMORY=no", "ROLLCALL_LANDING_BYTES=16Mi"}));
+                   with({"ROLLCALL_NODE_MEMORY=no", "ROLLCALL_LANDING_BYTES=16Mi"}));
 }
 
 }  // namespace

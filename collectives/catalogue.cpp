@@ -22,6 +22,9 @@ constexpr Need kNeeds[] = {
     {Condition::shared_boards, "needs ranks of one node that share memory, with slots on the arrivals board (ROLLCALL_BOARD_SLOTS)"},
     {Condition::node_memory,
      "needs ranks of one node that share memory (ROLLCALL_NODE_MEMORY), with slots on the arrivals board (ROLLCALL_BOARD_SLOTS)"},
+    {Condition::several_nodes,
+     "needs ranks on several nodes, some of which share memory (ROLLCALL_NODE_MEMORY), with slots on the arrivals board "
+     "(ROLLCALL_BOARD_SLOTS)"},
     {Condition::equal_blocks, "needs blocks of one size"},
     {Condition::background, "needs calls that go on without their callers (ROLLCALL_DECOUPLE and a landing budget)"},
     {Condition::commutative, "needs an operation that commutes"},

@@ -145,9 +145,14 @@ class alignas(64) Operation final : public Waitable {
     static constexpr std::uint64_t kArrivedStep = ~std::uint64_t{0};
 
     // --- the vocabulary -------------------------------------------------------------------------------------------
-    int rank() const noexcept { return communicator_.rank; }
-    int size() const noexcept { return communicator_.group->size; }
-    int root() const noexcept { return call_.root; }
+    int rank() const noexcept { return ranks_.rank; }
+    int size() const noexcept { return ranks_.size; }
+    int root() const noexcept { return ranks_.root; }
+    /// The rank in the communicator of a rank of the vocabulary. They are the same unless an Among lives.
+    int member(int rank) const noexcept { return ranks_.of ? ranks_.of[rank] : rank; }
+    class Among;
+    /// The nodes of the communicator's ranks, or null (Group::nodes).
+    const Nodes* nodes() const noexcept { return communicator_.group->nodes.get(); }
     /// In a communicator between two groups: the number of ranks in the first group, which are the lowest ranks. Otherwise 0.
     int first_group() const noexcept { return communicator_.group->first_group; }
     const Arguments& arguments() const noexcept { return arguments_; }
@@ -317,6 +322,14 @@ class alignas(64) Operation final : public Waitable {
     Call call_;
     std::unique_ptr<Arrivals> arrivals_;
 
+    /// The ranks of which the vocabulary speaks. `of` is null where they are all ranks of the communicator.
+    struct Ranks {
+        const int* of;
+        int size, rank, root;
+        std::uint64_t first_step;
+    };
+
+    Ranks ranks_;
     Nanoseconds first_data_ = 0;
     Algorithm algorithm_;
     Arguments arguments_;

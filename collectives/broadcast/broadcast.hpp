@@ -18,6 +18,7 @@ Task broadcast_scatter_allgather(Operation& op);
 Task broadcast_arrival_blocking(Operation& op);
 Task broadcast_arrival_nonblocking(Operation& op);
 Task broadcast_shared_memory(Operation& op);
+Task broadcast_two_level(Operation& op);
 /// Needs `arguments().oracle`, the arrival times of all ranks. For simulations only.
 Task broadcast_near_optimal(Operation& op);
 
@@ -63,6 +64,15 @@ inline constexpr AlgorithmEntry kBroadcastAlgorithms[] = {
      .needs = Condition::node_memory,
      .begins_early = true},
     {.operation = OperationKind::broadcast,
+     .name = "two_level",
+     .aliases = {"2l"},
+     .algorithm = &broadcast_two_level,
+     .summary = "a rank of each node passes the message on to other nodes, and writes it into the memory that its node shares",
+     .paper = kCheetah,
+     .needs = Condition::several_nodes,
+     .begins_early = true,
+     .runs_alone = true},
+    {.operation = OperationKind::broadcast,
      .name = "arrival_blocking",
      .aliases = {"arrival_b"},
      .algorithm = &broadcast_arrival_blocking,
@@ -102,6 +112,9 @@ inline constexpr Rule kBroadcastRules[] = {
     {kAnyBytes, 2, named(kBroadcastAlgorithms, "linear"), "one message, whatever the algorithm"},
     {8192, 8, named(kBroadcastAlgorithms, "linear"),
      "the message is carried along with its header: the root is done at once, and nobody waits for a rank that forwards"},
+    {kAnyBytes, kAnyRanks, named(kBroadcastAlgorithms, "two_level"),
+     "several ranks a node: the message enters each node once, whether its ranks have arrived or not, and is shared through its memory",
+     Condition::background},
     {8192, kAnyRanks, named(kBroadcastAlgorithms, "binomial"), "a short message to many: log2 n steps, each as cheap as a header"},
     {128 << 10, kAnyRanks, named(kBroadcastAlgorithms, "binomial"),
      "a tree passes the message on whether its callers have come or not, so nobody waits for a late rank", Condition::background},

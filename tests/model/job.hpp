@@ -51,6 +51,8 @@ std::vector<std::uint64_t> threshold_sizes(int n, std::uint64_t eager, std::uint
 
 /// Returns a random machine: costs, ports, duplex, cut-through, landing budget, eager length, and whether there is a board.
 runtime::Simulation::Options random_machine(Random& random, int ranks, std::uint64_t bytes);
+/// The same for calls of this algorithm: if it is for several nodes, the ranks are on nodes of a random size.
+runtime::Simulation::Options random_machine(Random& random, int ranks, std::uint64_t bytes, const collectives::AlgorithmEntry& entry);
 std::string describe(const runtime::Simulation::Options& options);
 
 /// Returns delays of a random shape: all at once, uniform, some late, ascending, descending, or the root late.

@@ -18,6 +18,17 @@ GroupWay pipeline(GroupForm form, std::uint64_t m, double each, double fill) {
     return {form, (m + pieces - 1) / pieces, (each * X + fill) * (a + bytes / X)};
 }
 
+// The largest delay in the binary tree of the ranks 1 .. last, in piece times. The bits of a rank's number behind the first one say which
+// child it is on the way from rank 1 to it: 0 the first one, 1 the second one.
+int binary_delay(unsigned last) {
+    const auto delay = [](unsigned v) { return static_cast<int>(std::bit_width(v)) + std::popcount(v) - 2; };
+    int largest = delay(last);
+    // The other candidates agree with `last` down to a 1, have a 0 there, and only ones behind it.
+    for (unsigned bit = 1; bit < std::bit_floor(last); bit *= 2)
+        if (last & bit) largest = std::max(largest, delay((last & ~bit) | (bit - 1)));
+    return std::max(largest, delay(std::bit_floor(last) - 1));
+}
+
 }  // namespace
 
 GroupWay group_way(int n, std::uint64_t m) {
@@ -25,10 +36,10 @@ GroupWay group_way(int n, std::uint64_t m) {
     const double steps = std::bit_width(static_cast<unsigned>(n - 1));
     GroupWay best{GroupForm::binomial, 0, steps * (a + bytes)};
     if (n == 2 || m == 0) return best;
-    const double depth = std::bit_width(static_cast<unsigned>(n - 1)) - 1;
+    const double delay = binary_delay(static_cast<unsigned>(n - 1));
     const GroupWay others[] = {
         pipeline(GroupForm::chain, m, 1, ranks - 2),
-        pipeline(GroupForm::binary, m, 2, 2 * depth - 1),
+        pipeline(GroupForm::binary, m, 2, delay - 1),
         {GroupForm::scatter_ring, 0, steps * a + bytes + (ranks - 2) * (a + bytes / (ranks - 1))},
     };
     for (const GroupWay& other : others)

@@ -23,15 +23,15 @@ struct GroupWay {
 
 /// The way that takes the least time for a message of m bytes to n ranks, the root among them (n >= 2), where a message of b bytes takes
 /// a + b with a = kMessageBytes (Hockney's model):
-///   binomial       ceil(log2 n) (a + m)
-///   chain          (X + n - 2) (a + m/X) for X pieces: Patarasuk and Yuan, "Efficient MPI_Bcast across different process arrival
-///   patterns",
-///                  section 3.3. Its derivative is 0 at X = sqrt((n - 2) m/a).
-///   binary         (2X + 2d - 1) (a + m/X), where d = floor(log2(n - 1)) is the depth below the root's child: a rank sends each piece
-///   twice,
-///                  and the last of its children gets a piece two piece times after it. Its derivative is 0 at X = sqrt((2d - 1) m/(2a)).
-///   scatter_ring   ceil(log2 n) a + m for the scatter and (n - 2) (a + m/(n - 1)) for the ring: Thakur, Rabenseifner and Gropp,
-///                  ANL/MCS-P1140-0304. The root leaves after the scatter.
+/// - binomial: ceil(log2 n) (a + m).
+/// - chain: (X + n - 2) (a + m/X) for X pieces (Patarasuk and Yuan, "Efficient MPI_Bcast across different process arrival patterns",
+///   section 3.3). The derivative is 0 at X = sqrt((n - 2) m/a).
+/// - binary: (2X + d - 1) (a + m/X), because a rank sends each piece twice. The last rank gets a piece d piece times after the root's
+/// child:
+///   1 for each first child on the way, and 2 for each second one. The derivative is 0 at X = sqrt((d - 1) m/(2a)).
+/// - scatter_ring: ceil(log2 n) a + m for the scatter, (n - 2) (a + m/(n - 1)) for the ring (Thakur, Rabenseifner and Gropp,
+///   ANL/MCS-P1140-0304). The root leaves after the scatter.
+///
 /// Examples: n = 128: binomial for 8 KiB, binary for 128 KiB, scatter_ring for 2 MiB, chain for 8 MiB. n = 2: binomial, always.
 GroupWay group_way(int n, std::uint64_t m);
 

@@ -98,26 +98,35 @@ TEST(BroadcastGroups, TakeTheTimeThatTheFormulaSays) {
 }
 
 TEST(BroadcastGroups, LongMessagesComeWhole) {
+    struct Case {
+        int n;
+        std::uint64_t bytes;
+        collectives::GroupForm form;  ///< Where all ranks but the root are one group.
+    };
+    using enum collectives::GroupForm;
+    constexpr Case kCases[] = {{3, 40'001, chain},         {4, 65'536, scatter_ring}, {7, 100'003, scatter_ring},
+                               {16, 65'539, scatter_ring}, {8, 20'000, binomial},     {33, 66'000, binary}};
     Random random(19);
-    for (int repetition = 0; repetition < 60 && !HasFailure(); ++repetition) {
-        const int n = static_cast<int>(random.between(3, 40));
-        const std::uint64_t bytes = random.between(30'000, 600'000);
-        const auto options = random_machine(random, n, bytes);
-        Simulation simulation(options);
-        std::vector<Step> steps;
-        for (const auto* name : {"arrival_blocking", "arrival_nonblocking"}) {
-            Step step;
-            step.entry = &broadcast(name);
-            step.root = static_cast<int>(random.below(static_cast<std::uint64_t>(n)));
-            step.bytes = bytes;
-            step.delays = random_delays(random, n, step.root, random.pick(std::vector<Nanoseconds>{0, 1000, 1'000'000}));
-            steps.push_back(step);
+    for (const Case& test : kCases) {
+        EXPECT_EQ(collectives::group_way(test.n, test.bytes).form, test.form);
+        for (const Nanoseconds scale : {0, 1000, 1'000'000}) {
+            const auto options = random_machine(random, test.n, test.bytes);
+            Simulation simulation(options);
+            std::vector<Step> steps;
+            for (const auto* name : {"arrival_blocking", "arrival_nonblocking"}) {
+                Step step;
+                step.entry = &broadcast(name);
+                step.root = static_cast<int>(random.below(static_cast<std::uint64_t>(test.n)));
+                step.bytes = test.bytes;
+                step.delays = random_delays(random, test.n, step.root, scale);
+                steps.push_back(step);
+            }
+            SCOPED_TRACE(describe(options) + describe(steps));
+            Job job(simulation, std::move(steps));
+            job.run();
+            job.expect_success();
+            job.expect_clean();
         }
-        SCOPED_TRACE(describe(options) + describe(steps));
-        Job job(simulation, std::move(steps));
-        job.run();
-        job.expect_success();
-        job.expect_clean();
     }
 }
 

@@ -92,11 +92,13 @@ struct AlgorithmEntry {
     std::string_view paper = "";
     std::string_view limits = "";   ///< The limits in words; empty: there are none.
     bool segmented = false;         ///< It uses the segment size.
-    bool whole_by_default = false;  ///< It is not cut into segments where no segment size is given.
+    bool whole_by_default = false;  ///< Where no segment size is given, it is given 0: it cuts nothing, or cuts as it finds best.
     Conditions needs = {};          ///< It never runs in a call that lacks one of these conditions.
     /// In a planned call it runs from the beginning of the compute phase on, and its code says what must wait for its caller. Other
     /// algorithms begin when their caller arrives.
     bool begins_early = false;
+    /// What a planned call runs, if not `algorithm`. All ranks of a call have planned it, or none has.
+    runtime::Algorithm when_planned = nullptr;
     /// A rank's part may run without its caller: it needs only the buffers, and no slots on the arrivals board.
     bool runs_alone = false;
     std::uint16_t number = number_of(name);

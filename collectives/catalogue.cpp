@@ -125,6 +125,9 @@ runtime::Call make_call(const AlgorithmEntry& entry, int root, std::uint64_t byt
             .reduction = static_cast<std::uint16_t>(number)};
 }
 
-runtime::Algorithm planned(const AlgorithmEntry& entry) noexcept { return entry.begins_early ? entry.algorithm : &begin_with_caller; }
+runtime::Algorithm planned(const AlgorithmEntry& entry) noexcept {
+    if (entry.when_planned) return entry.when_planned;
+    return entry.begins_early ? entry.algorithm : &begin_with_caller;
+}
 
 }  // namespace rollcall::collectives

@@ -3,11 +3,12 @@
 //
 // Idea: as arrival_blocking, but the root does not wait when no unserved rank has arrived. Instead it sends the message to a rank that has
 // not arrived. The message lands there, and the rank finds it on arrival; such a rank does not announce itself. Therefore the root is done
-// after at most n-1 messages, and every receiver has the message within 2T of its arrival. (Theorem 5: the competitive ratio is at most 3.)
+// after at most n-1 messages. If a sub-group broadcast takes T, as in section 3.1, every receiver has the message within 2T of its arrival.
+// (Theorem 5: the competitive ratio is at most 3.)
 //
-// Example: n = 4, root 0, T = 1, the ranks arrive at 0, 9, 0.5 and 5. At 0 no other rank is there: the root sends to 1 until 1. Then it
-// serves {2}, which has waited since 0.5, until 2. Then no unserved rank is there: it sends to 3 until 3. The root leaves at 3, rank 2 at
-// 2, rank 3 at 5 and rank 1 at 9. Ranks 3 and 1 do not wait.
+// Example: n = 5, root 0, T = 1, the ranks arrive at 0, 9, 0.5, 0.5 and 5. At 0 no other rank is there: the root sends to 1 until 1. Then
+// it serves {2, 3}, which have waited since 0.5, until 2. Then no unserved rank is there: it sends to 4 until 3. The root leaves at 3,
+// ranks 2 and 3 at 2, rank 4 at 5 and rank 1 at 9. Ranks 4 and 1 do not wait.
 //
 // A rank's notice of its arrival can cross the root's message to the same rank. The root discards such a notice, because it is already
 // serving that rank.
@@ -42,6 +43,7 @@ Task broadcast_arrival_nonblocking(Operation& op) {
     MessageAhead ahead;  // at most one at a time
     while (unserved > 0) {
         co_await op.until([&] { return ahead.done() || (ahead.stuck() && arrivals.any()); });
+        co_await op.moment();
         std::vector<int> group = arrivals.take();
         std::erase_if(group, already_served);
         if (!group.empty()) {

@@ -1,54 +1,111 @@
 #include "collectives/broadcast/subgroup.hpp"
 
-#include "collectives/trees/pipelined.hpp"
+#include <bit>
+
+#include "collectives/members.hpp"
+#include "collectives/trees/group.hpp"
 
 namespace rollcall::collectives {
 namespace {
 
 constexpr std::uint64_t kHeader = 0, kData = 1;
-// The words of a header: the segment size, the source, then the targets.
-constexpr std::size_t kSegment = 0, kSource = 1, kTargets = 2;
+
+// The words of a header. In a tree: the form, the rank that the message comes from, the segment size, and the ranks that it is sent on to.
+constexpr std::size_t kForm = 0, kSource = 1, kSegment = 2, kTargets = 3;
+// In a scatter_ring: the form, the rank that the parts come from, the number of members, this member's number among them, the next and the
+// previous rank in the ring, the number of parts of the subtree, and the rank and the number of parts of each child.
+constexpr std::size_t kMembers = 2, kMember = 3, kNext = 4, kPrevious = 5, kParts = 6, kChildren = 7, kWordsOfChild = 2;
 
 template <class Header>
 auto bytes_of(Header& header) {
     return transport::Bytes{header.data(), header.size() * sizeof(header[0])};
 }
 
+/// The ranks of a group by their numbers in it. Number 0 is the root.
+class Numbers {
+  public:
+    Numbers(int root, const std::vector<int>& members) : root_(root), members_(members) {}
+    int size() const { return static_cast<int>(members_.size()) + 1; }
+    int rank(int v) const { return v == 0 ? root_ : members_[static_cast<std::size_t>(v) - 1]; }
+
+  private:
+    int root_;
+    const std::vector<int>& members_;
+};
+
+SubgroupHeader header_of(const GroupWay& way, const Numbers& group, int v) {
+    const int n = group.size();
+    SubgroupHeader header = {static_cast<std::int64_t>(way.form)};
+    if (way.form != GroupForm::scatter_ring) {
+        const TreePlace place = group_place(way.form, n, v);
+        header.insert(header.end(), {group.rank(place.parent), static_cast<std::int64_t>(way.segment)});
+        for (const int child : place.children) header.push_back(group.rank(child));
+        return header;
+    }
+    const HalvingPlace place = halving_place(n, 0, v);
+    const int next = v % (n - 1) + 1, previous = (v + n - 3) % (n - 1) + 1;
+    header.insert(header.end(), {group.rank(place.parent), n - 1, v - 1, group.rank(next), group.rank(previous), place.blocks});
+    for (const auto& [child, blocks] : place.children) header.insert(header.end(), {group.rank(child), blocks});
+    return header;
+}
+
+Task member_of_ring(Operation& op, std::span<const std::int64_t> header) {
+    const auto word = [&](std::size_t number) { return static_cast<int>(header[number]); };
+    const transport::Bytes data = op.arguments().data;
+    const Parts parts = Parts::even(data.size, word(kMembers));
+    HalvingPlace place{word(kSource), word(kParts), {}};
+    for (std::size_t child = kChildren; child < header.size(); child += kWordsOfChild)
+        place.children.push_back({word(child), word(child + 1)});
+    co_await scatter_down(op, place, word(kMember), parts, data, kData);
+    co_await gather_all_in_ring(op, word(kNext), word(kPrevious), word(kMember), parts, data, kData + 1);
+}
+
 }  // namespace
 
 void MessageAhead::start(Operation& op, int rank) {
-    header_.assign({0, op.rank()});
+    header_ = {static_cast<std::int64_t>(GroupForm::binomial), op.rank(), 0};
     header_sent_ = op.send_ahead(rank, bytes_of(header_), kHeader);
     data_sent_ = op.send_ahead(rank, op.arguments().data, kData);
 }
 
 Task subgroup_root(Operation& op, std::vector<int> members) {
     const transport::Bytes data = op.arguments().data;
-    // A message to a single member is not passed on, so it is not cut.
-    const std::uint64_t segment = members.size() > 1 ? op.arguments().segment_bytes : 0;
-    const std::uint64_t pieces = segment_count(data.size, segment);
-    std::vector<SubgroupHeader> headers(members.size());
+    const std::uint64_t asked = op.arguments().segment_bytes;
+    const Numbers group(op.rank(), members);
+    const int n = group.size();
+    const GroupWay way = asked ? group_way(n, data.size, asked) : group_way(n, data.size);
+    std::vector<SubgroupHeader> headers;
     std::vector<Pending> told;
+    headers.reserve(members.size());
     told.reserve(members.size());
-    for (std::size_t position = 0; position < members.size(); ++position) {
-        const PipelinedPlace place = pipelined_tree(members.size(), pieces, position);
-        SubgroupHeader& header = headers[position];
-        header.push_back(static_cast<std::int64_t>(segment));
-        header.push_back(position == 0 ? op.rank() : members[place.parent]);
-        for (const std::size_t child : place.children) header.push_back(members[child]);
-        told.push_back(op.send(members[position], bytes_of(header), kHeader));
+    for (int v = 1; v < n; ++v) {
+        headers.push_back(header_of(way, group, v));
+        told.push_back(op.send(group.rank(v), bytes_of(headers.back()), kHeader));
     }
-    std::vector<int> first(1, members.front());
-    co_await relay(op, data, -1, std::move(first), segment, kData);
+    if (way.form == GroupForm::scatter_ring) {
+        HalvingPlace place = halving_place(n, 0, 0);
+        for (auto& child : place.children) child.rank = group.rank(child.rank);
+        constexpr int kNoPart = -1;  // The parts from the first one on belong to the other ranks.
+        co_await scatter_down(op, place, kNoPart, Parts::even(data.size, n - 1), data, kData);
+    } else {
+        std::vector<int> children = group_place(way.form, n, 0).children;
+        for (int& child : children) child = group.rank(child);
+        co_await relay(op, data, -1, std::move(children), way.segment, kData);
+    }
     co_await op.all_of(told);  // `headers` must live until they are sent
 }
 
 Task subgroup_member(Operation& op) {
-    SubgroupHeader header(kTargets + kPipelinedChildren);
+    SubgroupHeader header(kChildren + kWordsOfChild * static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(op.size()))));
     const auto receiving = op.receive(op.root(), bytes_of(header), kHeader);
     const std::uint64_t received = co_await receiving;
+    header.resize(received / sizeof(header[0]));
+    if (static_cast<GroupForm>(header[kForm]) == GroupForm::scatter_ring) {
+        co_await member_of_ring(op, header);
+        co_return;
+    }
     std::vector<int> targets;
-    for (std::size_t word = kTargets; word < received / sizeof(header[0]); ++word) targets.push_back(static_cast<int>(header[word]));
+    for (std::size_t word = kTargets; word < header.size(); ++word) targets.push_back(static_cast<int>(header[word]));
     co_await relay(op, op.arguments().data, static_cast<int>(header[kSource]), std::move(targets),
                    static_cast<std::uint64_t>(header[kSegment]), kData);
 }

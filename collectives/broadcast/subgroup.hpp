@@ -9,20 +9,21 @@
 
 namespace rollcall::collectives {
 
-/// What the root tells a member before the message comes, as numbers: the segment size, the rank that the message comes from, and the ranks
-/// that it is to be sent on to. A header is only as long as it needs to be.
+/// What the root tells a member before the message comes, as numbers: the form of the broadcast and the member's place in it. A header is
+/// only as long as it needs to be.
 using SubgroupHeader = std::vector<std::int64_t>;
 
-/// The root's side of one sub-group broadcast (Patarasuk and Yuan, section 4). It tells each member its neighbours. Then it sends the
-/// message to members[0], from where the message travels down pipelined_tree(). That tree is a chain, except for groups so large that a
-/// chain would be longer than the message has pieces. The task ends when the root has sent its part.
+/// The root's side of one sub-group broadcast (Patarasuk and Yuan, section 4). It tells each member its place. Then the message travels as
+/// group_way() says: whole down a tree, in pieces down a chain or a tree, or by a scatter and a ring allgather. The paper does the same,
+/// with the form that was fastest on each machine (section 5: a chain on Cetus, scatter-allgather on Draco). With a segment size, the
+/// message goes in pieces of this size. The task ends when the root has sent its part.
 ///
 /// The root sends each member a header that lists only the neighbours of that member. If every member got the whole list, k members would
 /// cost k^2 numbers (40 GB for 100,000 members). If the list were passed along the chain, it would come from a rank that its receiver
 /// cannot name.
 Task subgroup_root(Operation& op, std::vector<int> members);
 
-/// A receiver's side: learns its neighbours, takes the message from the rank before it and passes it on to the ranks after it.
+/// A receiver's side: learns its place, takes the message and passes it on.
 Task subgroup_member(Operation& op);
 
 /// Whether the root's header is here already. Then the root sends the message to this rank, and needs no notice of its arrival.

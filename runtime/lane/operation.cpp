@@ -56,29 +56,34 @@ bool Operation::is_here(int from, std::uint64_t step) const {
     return engine_->early_.find(key) != nullptr;
 }
 
+template <class Start>
+Pending Operation::inside(transport::Bytes into, std::uint64_t bytes, Start start) {
+    Transfer& transfer = engine_->new_transfer(*this, Transfer::Direction::receive, engine_->rank(), into, 0);
+    Pending pending(transfer);
+    transfer.stage = Transfer::Stage::moving;
+    transfer.received = bytes;
+    if (start(transfer) == Started::done) engine_->finish(transfer);
+    return pending;
+}
+
 Pending Operation::copy(transport::Bytes into, ConstBytes from) {
     if (!engine_->has_model_time_) {
         if (from.size) std::memcpy(into.data, from.data, from.size);
         return {};
     }
-    Transfer& transfer = engine_->new_transfer(*this, Transfer::Direction::receive, engine_->rank(), into, 0);
-    Pending pending(transfer);
-    transfer.stage = Transfer::Stage::moving;
-    transfer.received = from.size;
-    if (engine_->machine_.copy(into, from, transfer) == Started::done) engine_->finish(transfer);
-    return pending;
+    return inside(into, from.size, [&](Transfer& transfer) { return engine_->machine_.copy(into, from, transfer); });
 }
 
 Pending Operation::combine(transport::Bytes into, ConstBytes left, ConstBytes right) {
     arguments_.combiner(into.data, left.data, right.data, into.size);
     if (!engine_->has_model_time_) return {};
     // The machine only counts the time, as for a phantom.
-    Transfer& transfer = engine_->new_transfer(*this, Transfer::Direction::receive, engine_->rank(), into, 0);
-    Pending pending(transfer);
-    transfer.stage = Transfer::Stage::moving;
-    transfer.received = into.size;
-    if (engine_->machine_.spend_copy(into.size, transfer) == Started::done) engine_->finish(transfer);
-    return pending;
+    return inside(into, into.size, [&](Transfer& transfer) { return engine_->machine_.spend_copy(into.size, transfer); });
+}
+
+Pending Operation::moment() {
+    if (!engine_->has_model_time_) return {};
+    return inside({}, 0, [&](Transfer& transfer) { return engine_->machine_.pass_moment(transfer); });
 }
 
 Nanoseconds Operation::now() const { return engine_->machine_.now(); }

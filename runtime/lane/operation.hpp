@@ -9,7 +9,8 @@
 ///   op.announce_arrival(at), op.announce_prediction(at)       write a notice on another rank's board
 ///   op.arrivals()                                             what this rank's board says of the other ranks
 ///   op.turn(), op.signal(first, count), op.signals(first, count)   signals without data from rank to rank, through their boards
-///   op.now(), op.copy(into, from), op.combine(into, left, right)   the time, and local work on data
+///   op.now(), op.moment()                                     the time, and the end of a moment of virtual time
+///   op.copy(into, from), op.combine(into, left, right)        local work on data
 ///   Publication, Reading                                      data in memory that the ranks of a node share (publication.hpp)
 ///   op.host_time()                                            for the synchronisation of clocks
 /// Ranks are those of the communicator. Every receive names its source. An operation ends when its coroutine has returned and all transfers
@@ -230,6 +231,9 @@ class alignas(64) Operation final : public Waitable {
     /// Combines two operands; `left` comes from lower ranks. All three have one size, and `into` may be either operand. Takes as long as a
     /// copy.
     Pending combine(transport::Bytes into, transport::ConstBytes left, transport::ConstBytes right);
+    /// Ends when all ranks have done what they do at this moment, so that ranks that arrive together are seen together. This concerns
+    /// virtual time. Between real processes it is done at once: what is visible was taken in before the operation was resumed.
+    Pending moment();
     Nanoseconds now() const;
     /// The time of now() on the clock of this rank's host.
     Nanoseconds host_time() const;
@@ -296,6 +300,9 @@ class alignas(64) Operation final : public Waitable {
     };
 
     static constexpr std::size_t kFrameBytes = 5 * 64;
+    /// Something that happens inside this rank. `start(transfer)` asks the machine for it.
+    template <class Start>
+    Pending inside(transport::Bytes into, std::uint64_t bytes, Start start);
     void put_notice(int at, Nanoseconds arrival);
     void listen_to(int first, int count);
     bool has_signalled(int from) const;

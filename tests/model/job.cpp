@@ -284,7 +284,7 @@ void Job::begin(void* context, int rank) {
     arguments.oracle = step.delays.data();
     auto& world = job.simulation_.world(rank);
     const Step::Plan& plan = job.plan(rank, cell.step);
-    const auto algorithm = plan.lead >= 0 ? collectives::planned(*cell.entry) : cell.entry->algorithm;
+    const auto algorithm = step.plans.empty() ? cell.entry->algorithm : collectives::planned(*cell.entry);
     cell.operation = std::make_unique<Operation>(world, world.next_sequence++, cell.call, algorithm, arguments);
     cell.operation->on_done = &Job::done;
     cell.operation->on_done_context = &cell;

@@ -7,9 +7,8 @@ check() { # SUBCOMMAND...
     name=$(IFS=- && echo "rollcall${*:+-$*}")
     [ -s "$directory/$name.1" ] || { complain "there is no page $name.1" && return; }
     pages=$((pages + 1))
-    text=$(groff -wmac -wchar -wsyntax -K utf8 -man -Tascii -P-cbou "$directory/$name.1" 2>&1 >/dev/null)
-    [ -z "$text" ] || complain "$text"
-    text=$(groff -K utf8 -man -Tascii -P-cbou "$directory/$name.1")
+    text=$(groff -wmac -wchar -wsyntax -K utf8 -man -Tascii -P-cbou "$directory/$name.1" 2>&1)
+    ! grep -E ': (warning|error|fatal error): ' <<<"$text" || failed=1
     help=$("$command" "$@" --help)
     subcommands=$(awk '/^Subcommands:/ { inside = 1; next } /^[^ ]/ { inside = 0 } inside && /^  [a-z]/ { print $1 }' <<<"$help")
     for word in $(awk '/^  -/ { print $1 }' <<<"$help") $subcommands; do

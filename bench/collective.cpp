@@ -4,7 +4,10 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <iostream>
@@ -64,9 +67,17 @@ struct Agenda {
     std::vector<std::string> landing;  ///< Empty: the present setting.
 };
 
-int usable_cores() {
+/// Returns the number of CPUs that the ranks may use together: each rank may be bound to some of them. Collective.
+int usable_cpus(const Communicator& world) {
     cpu_set_t set;
-    return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    CPU_ZERO(&set);
+    ::sched_getaffinity(0, sizeof set, &set);
+    std::array<std::uint64_t, sizeof set / sizeof(std::uint64_t)> words;
+    std::memcpy(words.data(), &set, sizeof set);
+    world.allreduce(words, bitwise_or);
+    int cpus = 0;
+    for (const std::uint64_t word : words) cpus += std::popcount(word);
+    return cpus;
 }
 
 /// The work of one rank.
@@ -77,7 +88,7 @@ class Runner {
           world_(job.world()),
           agenda_(agenda),
           sweep_(agenda.sweep),
-          wait_(agenda.wait.value_or(sweep_.phases || job.size() > usable_cores() ? Compute::sleep : Compute::spin)),
+          wait_(agenda.wait.value_or(sweep_.phases || job.size() > usable_cpus(world_) ? Compute::sleep : Compute::spin)),
           time_(job),
           progress_(rows() * cells() * agenda.iterations,
                     job.rank() == 0 ? progress_surroundings(inherited) : ProgressLine::Surroundings{false, 0, {}, monotonic_now}) {

@@ -43,7 +43,7 @@ struct RunWords {
     std::string per_node;
     bool oversubscribe = false;
     std::string map_by = "slot";
-    std::string bind_to = "none";
+    std::string bind_to = "auto";
     bool display_map = false;
     std::string agent;
     std::string fanout;
@@ -287,8 +287,11 @@ void add_run_command(usage::Command& root, int& exit_code) {
                      "Where the next process goes: slot (fill a host), node (the next host), or within a host socket, numa, core")
         ->type_name("slot|node|socket|core|numa")
         ->capture_default_str();
-    run_command->add_option("--bind-to,--bind", words->bind_to, "What each process may use alone, within what this command may use")
-        ->type_name("none|hwthread|core|socket|numa")
+    run_command
+        ->add_option(
+            "--bind-to,--bind", words->bind_to,
+            "What each process may use alone, within what this command may use; auto: equal parts of the free cores, if they suffice")
+        ->type_name("auto|none|hwthread|core|socket|numa")
         ->capture_default_str();
     run_command->add_flag("--display-map", words->display_map, "Say which process runs where, before they start");
     run_command->add_option("--agent", words->agent, "The remote shell; {host} stands for the host")

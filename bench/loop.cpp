@@ -206,7 +206,7 @@ void add_loop_command(usage::Command& bench, int& exit_code) {
     command->add_option("--operation", words->operations, "Operations that move data, separated by commas, or all")
         ->type_name("NAMES")
         ->capture_default_str();
-    command->add_option("--bytes", words->bytes, "Sizes of the message, or of the vector of all blocks, separated by commas")
+    command->add_option("--bytes", words->bytes, fmt::format("Sizes of the message, or of the vector of all blocks, {}", kSizeList))
         ->type_name("SIZES")
         ->capture_default_str();
     command

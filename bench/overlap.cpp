@@ -178,7 +178,9 @@ void add_overlap_command(usage::Command& bench, int& exit_code) {
     usage::Command* const command = bench.add_subcommand("overlap", "How long a sender takes whose receiver computes");
     const auto words = std::make_shared<Words>();
     add_round_options(*command, *words, kRanks, "Sends to each of the two receivers");
-    command->add_option("--bytes", words->bytes, "Sizes of the message, separated by commas")->type_name("SIZES")->capture_default_str();
+    command->add_option("--bytes", words->bytes, fmt::format("Sizes of the message, {}", kSizeList))
+        ->type_name("SIZES")
+        ->capture_default_str();
     command->add_option("--landing", words->landing, "on: the landing budget as it is set; off: ROLLCALL_LANDING_BYTES=0; each is a job")
         ->type_name("on,off")
         ->capture_default_str();

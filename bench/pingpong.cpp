@@ -228,7 +228,9 @@ void add_pingpong_command(usage::Command& bench, int& exit_code) {
     const auto words = std::make_shared<Words>();
     add_round_options(*command, *words, kRanks, "Batches in each round");
     add_count_option(*command, "--rounds", words->rounds, "Jobs that are started, one after the other");
-    command->add_option("--bytes", words->bytes, "Sizes of the message, separated by commas")->type_name("SIZES")->capture_default_str();
+    command->add_option("--bytes", words->bytes, fmt::format("Sizes of the message, {}", kSizeList))
+        ->type_name("SIZES")
+        ->capture_default_str();
     command->add_flag("--raw-ucx", words->raw_ucx, "Run `ucx_perftest -t ucp_am_lat` over the same transports in each round, and compare");
     command->footer(R"(
 run_time is half a round trip; a sample is the mean of a batch of about 1 ms. Of ucx_perftest it is the

@@ -124,10 +124,12 @@ void add_sweep_options(usage::Command& command, SweepWords& words, OperationKind
     command
         .add_option(
             "--bytes", words.bytes,
-            words.sizes ? "About how many bytes all blocks have together, separated by commas"
-            : blocks ? "Sizes of the whole vector, separated by commas; a rank's block is a size / ranks, rounded down to whole elements "
-                       "of 4 bytes"
-                     : "Sizes of the message, separated by commas")
+            fmt::format("{}, {}{}",
+                        words.sizes ? "About how many bytes all blocks have together"
+                        : blocks    ? "Sizes of the whole vector"
+                                    : "Sizes of the message",
+                        kSizeList,
+                        blocks && !words.sizes ? ". A rank's block is a size / ranks, rounded down to whole elements of 4 bytes" : ""))
         ->type_name("SIZES")
         ->default_str(default_sizes(ranks));
     command

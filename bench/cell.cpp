@@ -39,17 +39,20 @@ constexpr double kLargestPercentage = 999;
 /// Rounding errors of the division up to this size do not raise a whole percentage to the next one.
 constexpr double kRounding = 1e-6;
 
+std::string per_second(double value, std::string_view what) {
+    constexpr std::pair<double, const char*> units[] = {{1e9, "G"}, {1e6, "M"}, {1e3, "k"}};
+    for (const auto& [size, prefix] : units)
+        if (value >= size) return fmt::format("{:.3g} {}{}", value / size, prefix, what);
+    return fmt::format("{:.3g} {}", value, what);
+}
+
 std::string human(Unit unit, double value) {
     if (!std::isfinite(value)) return "-";
     switch (unit) {
         case Unit::seconds: return value < 0 ? "-" + format_duration(-value) : format_duration(value);
         case Unit::ratio: return fmt::format("{:.3g}", value);
-        case Unit::bytes_per_second: {
-            constexpr std::pair<double, const char*> units[] = {{1e9, "GB/s"}, {1e6, "MB/s"}, {1e3, "kB/s"}, {1, "B/s"}};
-            for (const auto& [size, suffix] : units)
-                if (value >= size) return fmt::format("{:.3g} {}", value / size, suffix);
-            return fmt::format("{:.3g} B/s", value);
-        }
+        case Unit::bytes_per_second: return per_second(value, "B/s");
+        case Unit::per_second: return per_second(value, "/s");
     }
     return {};
 }
@@ -66,7 +69,7 @@ std::string human(const Metric& metric) {
 
 /// The columns that are printed once, above the table, if all rows agree.
 constexpr std::string_view kCommon[] = {"operation", "transport",        "ranks", "iterations", "model", "compute",
-                                        "predictor", "prediction_noise", "paper", "base"};
+                                        "predictor", "prediction_noise", "paper", "base",       "pairs", "window"};
 
 output::Row file_row(const Cell& cell) {
     const CellIdentity& identity = cell.identity;

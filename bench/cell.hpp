@@ -32,8 +32,8 @@ struct CellIdentity {
     bool operator==(const CellIdentity&) const = default;
 };
 
-/// The unit in which the text table shows a number. Files always contain seconds, bytes per second, or the plain ratio.
-enum class Unit { seconds, ratio, bytes_per_second };
+/// The unit in which the text table shows a number. Files always contain seconds, bytes per second, events per second, or the plain ratio.
+enum class Unit { seconds, ratio, bytes_per_second, per_second };
 
 struct Metric {
     std::string name;  ///< The key in JSON, and the beginning of the column names in CSV.

@@ -109,7 +109,8 @@ TEST_F(BenchCommand, RefusesWrongWordsInOneLine) {
     expect_refused("bench broadcast --sise 8", {"'--sise'", "--bytes"});
     expect_refused("bench brodcast", {"'brodcast'",
                                       "broadcast, scatter, scatterv, gather, gatherv, allgather, allgatherv, alltoall, alltoallv, reduce, "
-                                      "allreduce, reduce_scatter, scan, exclusive_scan, pingpong, barrier, overlap, loop, idle, schedule"});
+                                      "allreduce, reduce_scatter, scan, exclusive_scan, pingpong, bandwidth, barrier, overlap, loop, idle, "
+                                      "schedule"});
     expect_refused("bench barrier --peer gasnet", {"'gasnet'", "allowed: all, openmpi, mpich"});
     expect_refused("bench loop --operation barrier", {"'barrier'", "allowed: all, broadcast, scatter, gather"});
     expect_refused("bench loop --compute uniform:0..4T", {"uniform:0..4T", "in units of time"});

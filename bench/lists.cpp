@@ -22,16 +22,6 @@ std::string_view trim(std::string_view text) {
     return text;
 }
 
-std::vector<std::string_view> entries(std::string_view text) {
-    std::vector<std::string_view> parts;
-    for (;;) {
-        const auto comma = text.find(',');
-        parts.push_back(trim(text.substr(0, comma)));
-        if (comma == std::string_view::npos) return parts;
-        text.remove_prefix(comma + 1);
-    }
-}
-
 std::optional<std::uint64_t> whole_number(std::string_view text) {
     std::uint64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -73,6 +63,16 @@ std::vector<std::uint64_t> read_list(std::string_view text, const Read& read, co
 }
 
 }  // namespace
+
+std::vector<std::string_view> entries(std::string_view text) {
+    std::vector<std::string_view> parts;
+    for (;;) {
+        const auto comma = text.find(',');
+        parts.push_back(trim(text.substr(0, comma)));
+        if (comma == std::string_view::npos) return parts;
+        text.remove_prefix(comma + 1);
+    }
+}
 
 std::vector<std::uint64_t> parse_sizes(std::string_view text, std::string_view option) {
     const auto read = [](std::string_view entry) -> std::optional<std::uint64_t> {

@@ -17,6 +17,9 @@ struct Choice {
     bool in_all = true;  ///< Whether "all" includes it.
 };
 
+/// Splits a list at its commas. Blanks around an entry do not count.
+std::vector<std::string_view> entries(std::string_view text);
+
 /// What the help of an option that takes such a list says about the form of the list.
 inline constexpr const char* kSizeList = "separated by commas; 8..8Mi: each twice the one before, 8..8Mi:x4: four times";
 inline constexpr const char* kCountList = "separated by commas; 2..64: each twice the one before, 2..64:x4: four times";

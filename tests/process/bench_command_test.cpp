@@ -124,7 +124,7 @@ TEST_F(BenchCommand, RefusesWrongWordsInOneLine) {
     expect_refused("bench pingpong -n 5", {"a ping-pong of 5 ranks", "allowed: 2"});
     expect_refused("bench broadcast --arrival file:/dev/zero", {"'file:/dev/zero'", "not a regular file"});
     expect_refused("simulate broadcast --ranks 4 --model alpha=2us,delta=3", {"'delta=3'", "allowed: alpha=T"});
-    expect_refused("simulate broadcast --ranks 4 --landing much", {"'much'", "allowed: "});
+    expect_refused("simulate broadcast --ranks 4 --landing much", {"--landing", "'much'", "allowed: on, off, eager:SIZE"});
     expect_refused("simulate broadcast --segments 4 --segment 8", {"--segments"});
 }
 
@@ -141,7 +141,7 @@ TEST_F(BenchCommand, RefusesWrongWordsAboutScatterAndGatherInOneLine) {
     expect_refused("simulate gather --paper table4 --delays 7", {"'7'", "allowed: all, 0ms, 1ms, 5ms"});
     expect_refused("simulate gather --paper table4 --bytes 8", {"--bytes 8", "512Ki"});
     expect_refused("simulate gather --delays 5", {"--delays", "--paper"});
-    expect_refused("simulate scatter --landing unlimited,much", {"'much'", "allowed: "});
+    expect_refused("simulate scatter --landing on,1Mi,eager:65Ki", {"'eager:65Ki'", "64Ki at most"});
     EXPECT_NE(run("bench scatter --landing on", "ROLLCALL_LANDING_BYTES=0").error.find("allowed: off"), std::string::npos);
     EXPECT_NE(run("bench scatter --landing on", "ROLLCALL_LANDING_LONGEST=8Ki").error.find("allowed: eager:8Ki"), std::string::npos);
     const Ended in_job = run("run -n 2 " ROLLCALL_COMMAND " bench gather --landing off");

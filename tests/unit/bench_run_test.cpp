@@ -11,6 +11,7 @@
 #include <rollcall/error.hpp>
 
 #include "bench/child.hpp"
+#include "bench/landing.hpp"
 #include "bench/lists.hpp"
 #include "bench/payload.hpp"
 #include "bench/rounds.hpp"
@@ -80,6 +81,21 @@ TEST(BenchLists, AllLeavesOutWhatMustBeNamed) {
     EXPECT_EQ(parse_names("all,auto", "algorithm", choices), (std::vector<std::string>{"linear", "auto"}));
     EXPECT_EQ(parse_count("7", "--root", 0, 7), 7u);
     for (const char* wrong : {"8", "", "-1", "1,2", "1.5", "one"}) EXPECT_THROW(parse_count(wrong, "--root", 0, 7), Error) << wrong;
+}
+
+TEST(BenchLanding, SimulatedRanksTakeTheSameWordsAndBudgets) {
+    const auto landing = parse_simulated_landing("on, off,eager:65536,1Mi,0");
+    ASSERT_EQ(landing.size(), 5u);
+    const std::vector<Model> models = {Model::nonblocking, Model::blocking, Model::eager, Model::nonblocking, Model::blocking};
+    for (std::size_t i = 0; i < models.size(); ++i) EXPECT_EQ(landing[i].model(), models[i]) << i;
+    EXPECT_EQ(landing[2].longest, 65'536u);
+    EXPECT_EQ(landing[2].budget, landing[0].budget);
+    EXPECT_EQ(landing[3].budget, 1u << 20);
+    EXPECT_EQ(landing[3].longest, 0u);
+    EXPECT_EQ(parse_landing("eager:65536,on,eager:64Ki"), (std::vector<std::string>{"eager:64Ki", "on"}));
+    for (const char* wrong : {"", "on,", "unlimited", "eager:", "eager:0", "eager:65Ki", "eager:1Q"})
+        EXPECT_THROW(parse_simulated_landing(wrong), Error) << wrong;
+    EXPECT_THROW(parse_landing("1Mi"), Error) << "the budget of real ranks is a setting";
 }
 
 TEST(BenchRounds, RatiosAreOfTheMediansOfARound) {

@@ -24,9 +24,10 @@ constexpr std::uint64_t kDefaultWindow = 64, kMostWindow = 1 << 20;
 constexpr std::uint64_t kWindowBytes = 64 << 20;
 /// The duration of a batch of windows in nanoseconds. Compared with it, the barrier before the batch and the clock do not matter.
 constexpr Nanoseconds kBatchTime = 5'000'000;
-constexpr std::uint64_t kCalibrationWindows = 3, kLargestBatch = 100'000;
-/// Limit for each size. On a busy machine a batch may take far longer than planned; there are then fewer batches.
+constexpr std::uint64_t kLargestBatch = 100'000;
+/// Limit for each size. On a slow network a window may take seconds; there are then fewer batches, but not fewer than kFewestBatches.
 constexpr Nanoseconds kLongestSize = 5'000'000'000;
+constexpr std::uint64_t kFewestBatches = 2;
 constexpr Tag kTag = 6, kReadyTag = 7;
 
 struct Words : RoundWords {
@@ -48,8 +49,6 @@ struct Plan {
     }
 };
 
-std::string key_of_size(std::uint64_t bytes) { return fmt::format("{}", bytes); }
-
 /// The work of one rank. Rank r of the first half sends to rank r + n/2; with both ways, that rank sends back at the same time.
 class Runner {
   public:
@@ -63,24 +62,25 @@ class Runner {
     Samples run() {
         Samples samples;
         samples.transport = transport_name();
-        for (const std::uint64_t bytes : plan_.sizes) samples.values[key_of_size(bytes)] = measure(bytes);
+        for (const std::uint64_t bytes : plan_.sizes) samples.values[std::to_string(bytes)] = measure(bytes);
         return samples;
     }
 
   private:
     /// Returns the times of a window, each one averaged over a batch.
     std::vector<double> measure(std::uint64_t bytes) {
+        const auto windows_in_batch = [](double window) {
+            return static_cast<std::uint64_t>(
+                std::clamp(static_cast<double>(kBatchTime) * 1e-9 / window, 1.0, static_cast<double>(kLargestBatch)));
+        };
         prepare(bytes);
-        seconds_of(1);
+        const double first = seconds_of(1);  // slower than later ones, because it connects the ranks
         check();
-        const double window = seconds_of(kCalibrationWindows);
-        const auto batch = static_cast<std::uint64_t>(
-            std::clamp(static_cast<double>(kBatchTime) * 1e-9 / window, 1.0, static_cast<double>(kLargestBatch)));
-        seconds_of(batch);
+        const std::uint64_t batch = windows_in_batch(seconds_of(windows_in_batch(first)));
         std::vector<double> samples;
         const Nanoseconds until = monotonic_now() + kLongestSize;
         for (std::uint64_t i = 0; i < plan_.iterations; ++i) {
-            bool go_on = i < kFewestSamples || monotonic_now() < until;
+            bool go_on = i < kFewestBatches || monotonic_now() < until;
             world_.broadcast(go_on, 0);
             if (!go_on) break;
             samples.push_back(seconds_of(batch));
@@ -153,7 +153,7 @@ void print(CellPrinter& printer, const Plan& plan, int ranks, const std::vector<
     const int pairs = ranks / 2;
     for (const std::uint64_t bytes : plan.sizes) {
         const std::uint64_t window = plan.window_of(bytes);
-        const auto times = together(rounds_of(rounds, key_of_size(bytes)));
+        const auto times = together(rounds_of(rounds, std::to_string(bytes)));
         const double messages = static_cast<double>(window) * pairs * (plan.both_ways ? 2 : 1);
         std::vector<double> rates, bandwidths;
         for (const double time : times) {

@@ -43,8 +43,6 @@ struct Words : RoundWords {
     bool raw_ucx = false;
 };
 
-std::string key_of_size(std::uint64_t bytes) { return fmt::format("{}", bytes); }
-
 /// Returns the time of one direction, averaged over `trips` round trips, in seconds, at rank 0.
 double round_trips(const Communicator& world, std::vector<std::byte>& data, std::uint64_t trips) {
     const Nanoseconds begin = monotonic_now();
@@ -98,7 +96,7 @@ Samples measure_in(Job& job, const std::vector<std::uint64_t>& sizes, std::uint6
             round_trips(world, data, batch);
             const Nanoseconds until = monotonic_now() + kLongestSize;
             for (std::uint64_t i = 0; go_on(world, i < iterations && (i < kFewestSamples || monotonic_now() < until)); ++i)
-                samples.values[key_of_size(bytes)].push_back(round_trips(world, data, batch));
+                samples.values[std::to_string(bytes)].push_back(round_trips(world, data, batch));
         }
         world.barrier();
     }
@@ -178,7 +176,7 @@ int run(const Words& words) {
         // Rollcall asks UCX for this if the user does not choose.
         if (environment.empty() && std::getenv("UCX_TLS") == nullptr) environment = {"UCX_TLS=^sysv"};
         for (const std::uint64_t bytes : sizes) {
-            const double time = estimate(samples.values.at(key_of_size(bytes))).median;
+            const double time = estimate(samples.values.at(std::to_string(bytes))).median;
             const auto trips = static_cast<std::uint64_t>(
                 std::clamp(static_cast<double>(words.iterations) * static_cast<double>(kBatchTime) * 1e-9 / (2 * time), 20.0, 1e6));
             theirs[bytes].push_back({ucx_perftest(bytes, environment, trips)});
@@ -189,7 +187,7 @@ int run(const Words& words) {
         for (const std::uint64_t bytes : sizes) {
             std::vector<PeerRounds> peers;
             if (theirs.contains(bytes)) peers.push_back({identity(kPeer, transport, bytes), theirs[bytes]});
-            add_beside_peers(printer, identity("rollcall", transport, bytes), rounds_of(rounds, key_of_size(bytes)), peers);
+            add_beside_peers(printer, identity("rollcall", transport, bytes), rounds_of(rounds, std::to_string(bytes)), peers);
         }
         theirs.clear();
     };

@@ -71,6 +71,9 @@ TEST_F(BenchCommand, SimulatedPlansPredictPerfectlyWithoutNoise) {
     EXPECT_GT(error(" --prediction-noise 5%"), 0.2e-3);
     EXPECT_LT(error(" --prediction-noise 5%"), 2e-3);
     EXPECT_GT(error(" --predictor last"), 1e-3) << "delays are drawn anew";
+    // The first phase has nothing to learn from. The others count.
+    EXPECT_GT(error(" --predictor last --no-edge"), 1e-3);
+    EXPECT_EQ(Json::parse(run(words + " --predictor last --no-edge").out)["unpredicted_calls"], "1");
 }
 
 TEST_F(BenchCommand, SimulationIsDeterministicForASeed) {

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <sstream>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include <rollcall/error.hpp>
@@ -101,6 +104,28 @@ TEST(BenchLanding, SimulatedRanksTakeTheSameWordsAndBudgets) {
 TEST(BenchRounds, RatiosAreOfTheMediansOfARound) {
     EXPECT_EQ(ratios({{1, 2, 3}, {10}}, {{4}, {5, 5}}), (std::vector<double>{0.5, 2}));
     EXPECT_EQ(together({{1, 2}, {}, {3}}), (std::vector<double>{1, 2, 3}));
+}
+
+TEST(BenchRounds, SamplesOfANameAreKeptByRound) {
+    const std::vector<Samples> measured = {{.transport = "ucx", .explanation = {}, .values = {{"8", {1, 2}}, {"64", {3}}}},
+                                           {.transport = "ucx", .explanation = {}, .values = {{"8", {4}}, {"64", {5}}}}};
+    EXPECT_EQ(rounds_of(measured, "8"), (Rounds{{1, 2}, {4}}));
+    EXPECT_THROW(rounds_of(measured, "9"), std::out_of_range);
+}
+
+TEST(BenchRounds, PeersStandBelowWithTheTimeOfRollcallOverTheirs) {
+    const auto printed = [](const std::vector<PeerRounds>& peers) {
+        std::ostringstream out;
+        CellPrinter printer(out, output::Format::csv);
+        add_beside_peers(printer, {.operation = "barrier", .algorithm = "rollcall", .transport = "ucx"}, {{2, 2}, {4}}, peers);
+        printer.finish();
+        return out.str();
+    };
+    EXPECT_EQ(printed({}).find("rollcall_ratio"), std::string::npos);
+    const std::string beside = printed({{{.operation = "barrier", .algorithm = "mpich", .transport = "tcp"}, {{4}, {8}}}});
+    EXPECT_NE(beside.find(",rollcall_ratio_median,"), std::string::npos) << beside;
+    EXPECT_NE(beside.find("barrier,rollcall,ucx,0,0,balanced,3,2,2,4,,,,,,,,,,,,\n"), std::string::npos) << beside;
+    EXPECT_NE(beside.find("barrier,mpich,tcp,0,0,balanced,2,6,4,8,,,,,,,,,,0.5,0.5,0.5\n"), std::string::npos) << beside;
 }
 
 TEST(BenchChild, IsEndedWhenItsTimeIsOver) {

@@ -75,53 +75,29 @@ Plan plan_of(const Words& words, bool on_cluster) {
 int run(const Words& words) {
     const Start start = checked(words.start, kDefaultRanks, 1);
     const Plan plan = plan_of(words, start.cluster != nullptr);
-    CellPrinter printer(std::cout, words.format);
-    const auto explain = [&](const Samples& samples) {
-        // If a program reads the rows, explanations go to standard error.
-        if (words.explain) (words.format == output::Format::text ? std::cout : std::cerr) << samples.explanation << std::endl;
-    };
     const auto identity = [&](const std::string& who, const std::string& transport) {
         return CellIdentity{.operation = "barrier", .algorithm = who, .transport = transport, .ranks = start.ranks};
     };
+    if (!plan.peers.empty() && inside_job() && samples_path(words.inherited).empty())
+        throw Error(ErrorCode::invalid_argument, "--peer in a job that is already running; allowed: outside of one");
 
-    if (inside_job()) {
-        if (!plan.peers.empty() && samples_path(words.inherited).empty())
-            throw Error(ErrorCode::invalid_argument, "--peer in a job that is already running; allowed: outside of one");
-        run_in_job(
-            words.inherited, [&](Job& job) { return measure_in(job, plan); },
-            [&](const Samples& samples) {
-                explain(samples);
-                printer.add(plain_cell(identity("rollcall", samples.transport), samples.values.at(kKey)));
-                printer.finish();
-            });
-        return 0;
+    std::vector<PeerRounds> theirs;  // of the present transport
+    for (const Peer* peer : plan.peers) {
+        if (!inside_job()) plan.peer_words(*peer);  // fails before the first job if the peer is missing
+        theirs.push_back({identity(peer->name, start.cluster ? "tcp" : "its own choice"), {}});
     }
-
-    for (const Peer* peer : plan.peers) plan.peer_words(*peer);  // fails before the first job if a peer is missing
-    for (const TransportChoice& transport : plan.transports) {
-        Rounds ours;
-        std::vector<Rounds> theirs(plan.peers.size());
-        std::string name;
-        const int failed = run_rounds(start, transport.environment, words.rounds, [&](const Samples& samples) {
-            if (ours.empty()) explain(samples);
-            name = samples.transport;
-            ours.push_back(samples.values.at(kKey));
-            for (std::size_t peer = 0; peer < plan.peers.size(); ++peer)
-                theirs[peer].push_back(
-                    run_peer(*plan.peers[peer], start.ranks, plan.peer_words(*plan.peers[peer]), start.cluster.get(), plan.iterations));
-        });
-        if (failed) return failed;
-        Cell cell = plain_cell(identity("rollcall", name), together(ours));
-        if (!plan.peers.empty()) cell.metrics.push_back(undefined("rollcall_ratio", Unit::ratio));
-        printer.add(cell);
-        for (std::size_t peer = 0; peer < plan.peers.size(); ++peer) {
-            cell = plain_cell(identity(plan.peers[peer]->name, start.cluster ? "tcp" : "its own choice"), together(theirs[peer]));
-            cell.metrics.push_back(metric("rollcall_ratio", Unit::ratio, ratios(ours, theirs[peer])));
-            printer.add(cell);
-        }
-    }
-    printer.finish();
-    return 0;
+    const auto run_peers = [&](const TransportChoice&, const Samples&) {
+        for (std::size_t i = 0; i < theirs.size(); ++i)
+            theirs[i].rounds.push_back(
+                run_peer(*plan.peers[i], start.ranks, plan.peer_words(*plan.peers[i]), start.cluster.get(), plan.iterations));
+    };
+    const auto print = [&](CellPrinter& printer, const Variant&, const std::vector<Samples>& rounds) {
+        // If a program reads the rows, explanations go to standard error.
+        if (words.explain) (words.format == output::Format::text ? std::cout : std::cerr) << rounds.front().explanation << std::endl;
+        add_beside_peers(printer, identity("rollcall", rounds.front().transport), rounds_of(rounds, kKey), theirs);
+        for (PeerRounds& peer : theirs) peer.rounds.clear();
+    };
+    return run_rounds(start, words, {.measure = [&](Job& job) { return measure_in(job, plan); }, .after_job = run_peers, .print = print});
 }
 
 }  // namespace

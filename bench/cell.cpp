@@ -28,7 +28,7 @@ constexpr Measure kMeasures[] = {
     {"last_delay", Unit::seconds, &Metrics::last_delay, true},
     {"spread", Unit::seconds, &Metrics::spread, true},
     {"imbalance_factor", Unit::ratio, &Metrics::imbalance_factor, true},
-    {"competitive_ratio", Unit::ratio, &Metrics::competitive_ratio, true, true},
+    {"performance_ratio", Unit::ratio, &Metrics::performance_ratio, true, true},
     {"mean_deviation", Unit::seconds, &Metrics::mean_deviation, false},
     {"average_imbalance_factor", Unit::ratio, &Metrics::average_imbalance_factor, false},
     {"lower_bound", Unit::seconds, &Metrics::lower_bound, false, true},
@@ -39,17 +39,20 @@ constexpr double kLargestPercentage = 999;
 /// Rounding errors of the division up to this size do not raise a whole percentage to the next one.
 constexpr double kRounding = 1e-6;
 
+std::string per_second(double value, std::string_view what) {
+    constexpr std::pair<double, const char*> units[] = {{1e9, "G"}, {1e6, "M"}, {1e3, "k"}};
+    for (const auto& [size, prefix] : units)
+        if (value >= size) return fmt::format("{:.3g} {}{}", value / size, prefix, what);
+    return fmt::format("{:.3g} {}", value, what);
+}
+
 std::string human(Unit unit, double value) {
     if (!std::isfinite(value)) return "-";
     switch (unit) {
         case Unit::seconds: return value < 0 ? "-" + format_duration(-value) : format_duration(value);
         case Unit::ratio: return fmt::format("{:.3g}", value);
-        case Unit::bytes_per_second: {
-            constexpr std::pair<double, const char*> units[] = {{1e9, "GB/s"}, {1e6, "MB/s"}, {1e3, "kB/s"}, {1, "B/s"}};
-            for (const auto& [size, suffix] : units)
-                if (value >= size) return fmt::format("{:.3g} {}", value / size, suffix);
-            return fmt::format("{:.3g} B/s", value);
-        }
+        case Unit::bytes_per_second: return per_second(value, "B/s");
+        case Unit::per_second: return per_second(value, "/s");
     }
     return {};
 }
@@ -65,8 +68,8 @@ std::string human(const Metric& metric) {
 }
 
 /// The columns that are printed once, above the table, if all rows agree.
-constexpr std::string_view kCommon[] = {"operation", "transport",        "ranks", "iterations", "model", "compute",
-                                        "predictor", "prediction_noise", "paper", "base"};
+constexpr std::string_view kCommon[] = {"operation",        "transport",         "ranks", "iterations", "model", "compute", "predictor",
+                                        "prediction_noise", "unpredicted_calls", "paper", "base",       "pairs", "window"};
 
 output::Row file_row(const Cell& cell) {
     const CellIdentity& identity = cell.identity;
@@ -153,9 +156,16 @@ Metric prediction_error(std::span<const CallSample> samples) {
         for (std::size_t rank = 0; rank < sample.predicted.size(); ++rank)
             if (sample.predicted[rank] != kNoTime)
                 of_ranks.push_back(std::abs(static_cast<double>(sample.predicted[rank] - sample.arrivals[rank])) * 1e-9);
-        of_calls.push_back(of_ranks.empty() ? std::numeric_limits<double>::quiet_NaN() : estimate(of_ranks).median);
+        if (!of_ranks.empty()) of_calls.push_back(estimate(of_ranks).median);
     }
+    if (of_calls.empty()) of_calls.push_back(std::numeric_limits<double>::quiet_NaN());
     return metric("prediction_error", Unit::seconds, of_calls);
+}
+
+std::size_t unpredicted_calls(std::span<const CallSample> samples) {
+    return static_cast<std::size_t>(std::count_if(samples.begin(), samples.end(), [](const CallSample& sample) {
+        return std::all_of(sample.predicted.begin(), sample.predicted.end(), [](Nanoseconds time) { return time == kNoTime; });
+    }));
 }
 
 CellPrinter::CellPrinter(std::ostream& out, output::Format format) : out_(out), format_(format), table_(out, format) {}

@@ -32,8 +32,8 @@ struct CellIdentity {
     bool operator==(const CellIdentity&) const = default;
 };
 
-/// The unit in which the text table shows a number. Files always contain seconds, bytes per second, or the plain ratio.
-enum class Unit { seconds, ratio, bytes_per_second };
+/// The unit in which the text table shows a number. Files always contain seconds, bytes per second, events per second, or the plain ratio.
+enum class Unit { seconds, ratio, bytes_per_second, per_second };
 
 struct Metric {
     std::string name;  ///< The key in JSON, and the beginning of the column names in CSV.
@@ -68,7 +68,7 @@ struct CallSample {
 };
 
 /// Makes the cell of a collective. It contains the medians, over all calls, of run_time, mean_elapsed, worst_elapsed, last_delay, spread,
-/// imbalance_factor, competitive_ratio, and pattern_error (the largest one of each call). In CSV and JSON it also contains mean_deviation,
+/// imbalance_factor, performance_ratio, and pattern_error (the largest one of each call). In CSV and JSON it also contains mean_deviation,
 /// average_imbalance_factor, lower_bound, pattern_error_rms and message_time. The model is a note. The bound, and with it the ratio, is
 /// defined only for broadcasts. `iterations` becomes the number of samples. Throws Error{invalid_argument} if there are no samples, or if
 /// one does not have a time for each of identity.ranks ranks.
@@ -79,8 +79,11 @@ Metric metric(std::string name, Unit unit, std::span<const double> samples, bool
 
 /// For each call, takes the median of
 /// predicted - arrived
-/// over its ranks; the metric is the median of these over the calls. It is not defined if a call has no predictions.
+/// over those of its ranks that predicted; the metric is the median of these over the calls that have a prediction. It is not defined if no
+/// call has one.
 Metric prediction_error(std::span<const CallSample> samples);
+/// Counts the calls in which no rank predicted.
+std::size_t unpredicted_calls(std::span<const CallSample> samples);
 
 /// Prints cells. CSV and JSON are printed at once, one line for each cell. Text is printed as one aligned table by finish(). Its heading
 /// contains what all rows have in common. In text, a number is shown as the median, in a suitable unit, followed by ± and the larger half

@@ -1,5 +1,6 @@
 #include "bench/command.hpp"
 
+#include "bench/bandwidth.hpp"
 #include "bench/barrier.hpp"
 #include "bench/collective.hpp"
 #include "bench/idle.hpp"
@@ -20,6 +21,7 @@ csv and json: a line for each cell, with operation, algorithm, transport, ranks,
 medians with their 95 % intervals, in seconds.)");
     add_collective_commands(*bench, exit_code);
     add_pingpong_command(*bench, exit_code);
+    add_bandwidth_command(*bench, exit_code);
     add_barrier_command(*bench, exit_code);
     add_overlap_command(*bench, exit_code);
     add_loop_command(*bench, exit_code);

@@ -17,6 +17,7 @@
 #include "bench/lists.hpp"
 #include "bench/simulated_model.hpp"
 #include "collectives/catalogue.hpp"
+#include "foundation/quote.hpp"
 #include "runtime/simulation/simulation.hpp"
 #include "support/output.hpp"
 #include "support/usage.hpp"
@@ -71,23 +72,26 @@ std::vector<Case> cases_of(const Words& words) {
     if (words.groups || words.blocks) {
         const auto groups = parse_counts(words.groups.value_or("12,4"), "--groups", 1, kMostRanks);
         const auto blocks = parse_sizes(words.blocks.value_or("1Mi,1Mi"), "--blocks");
-        if (groups.size() != 2) throw Error(ErrorCode::invalid_argument, "--groups; allowed: two numbers, such as 12,4");
-        if (blocks.size() != 2) throw Error(ErrorCode::invalid_argument, "--blocks; allowed: two sizes, such as 1Mi,64Ki");
+        if (groups.size() != 2)
+            throw Error(ErrorCode::invalid_argument, fmt::format("--groups {}; allowed: two numbers, such as 12,4", quote(*words.groups)));
+        if (blocks.size() != 2)
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("--blocks {}; allowed: two sizes, such as 1Mi,64Ki", quote(*words.blocks)));
         return {{"", Sizes(groups[0], blocks[0]), Sizes(groups[1], blocks[1])}};
     }
     std::vector<Choice> choices;
     for (const Setting& setting : kSettings) choices.push_back({.name = std::string(setting.name)});
-    const auto block = parse_sizes(words.block, "--block");
-    if (block.size() != 1) throw Error(ErrorCode::invalid_argument, "--block; allowed: one size");
+    const auto blocks = parse_sizes(words.block, "--block");
     std::vector<Case> cases;
     for (const std::string& chosen : parse_names(words.settings, "setting", choices))
-        for (const std::uint64_t ranks : parse_counts(words.ranks, "--ranks", 4, kMostRanks)) {
-            const Setting& setting = kSettings[static_cast<std::size_t>(chosen[0] - '1')];
-            const int first = static_cast<int>(std::lround(static_cast<double>(ranks) * setting.first_part));
-            cases.push_back({chosen, blocks_of(first, block[0] * setting.first, setting.is_sequence),
-                             blocks_of(static_cast<int>(ranks) - first, block[0] * setting.second, setting.is_sequence), setting.own_sizes,
-                             setting.expected});
-        }
+        for (const std::uint64_t ranks : parse_counts(words.ranks, "--ranks", 4, kMostRanks))
+            for (const std::uint64_t block : blocks) {
+                const Setting& setting = kSettings[static_cast<std::size_t>(chosen[0] - '1')];
+                const int first = static_cast<int>(std::lround(static_cast<double>(ranks) * setting.first_part));
+                cases.push_back({chosen, blocks_of(first, block * setting.first, setting.is_sequence),
+                                 blocks_of(static_cast<int>(ranks) - first, block * setting.second, setting.is_sequence), setting.own_sizes,
+                                 setting.expected});
+            }
     return cases;
 }
 
@@ -170,10 +174,12 @@ void add_intergroup_command(usage::Command& simulate) {
         simulate.add_subcommand("intergroup_allgather", "The allgather between two groups of simulated ranks that arrive at once");
     const auto words = std::make_shared<Words>();
     command->add_option("--settings", words->settings, "Those of the paper: 1 to 8, or all")->type_name("LIST")->capture_default_str();
-    command->add_option("-n,--ranks", words->ranks, "How many ranks both groups have, for --settings")
+    command->add_option("-n,--ranks", words->ranks, fmt::format("How many ranks both groups have, for --settings, {}", kCountList))
         ->type_name("LIST")
         ->capture_default_str();
-    command->add_option("--block", words->block, "A (mean) block, for --settings")->type_name("BYTES")->capture_default_str();
+    command->add_option("--block", words->block, fmt::format("(Mean) blocks, for --settings, {}", kSizeList))
+        ->type_name("SIZES")
+        ->capture_default_str();
     command->add_option("--groups", words->groups, "Instead of --settings: the sizes of the two groups")
         ->type_name("P,Q")
         ->default_str("12,4");

@@ -2,6 +2,7 @@
 /// How much early data the ranks of a benchmark hold, as --landing describes it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -24,5 +25,15 @@ Model model_now();
 std::vector<std::string> parse_landing(const std::string& text);
 /// The environment with which ranks must be started for this choice.
 std::vector<std::string> environment_of(const std::string& landing);
+
+/// The same choice for simulated ranks.
+struct SimulatedLanding {
+    std::uint64_t budget = std::uint64_t{1} << 62;  ///< How many bytes of early data a rank holds. The default suffices.
+    std::uint64_t longest = 0;                      ///< Longer messages wait at their senders; 0: none does.
+
+    Model model() const { return budget == 0 ? Model::blocking : longest > 0 ? Model::eager : Model::nonblocking; }
+};
+/// Converts "on,off,eager:64Ki,1Mi". A size alone is a budget. Throws Error{invalid_argument} that lists what is allowed.
+std::vector<SimulatedLanding> parse_simulated_landing(const std::string& text);
 
 }  // namespace rollcall::bench

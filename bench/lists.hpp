@@ -17,14 +17,23 @@ struct Choice {
     bool in_all = true;  ///< Whether "all" includes it.
 };
 
-/// Converts "8,64Ki,8Mi" to bytes, in the given order. Throws Error{invalid_argument} with one line that names the list and the entry.
+/// Splits a list at its commas. Blanks around an entry do not count.
+std::vector<std::string_view> entries(std::string_view text);
+
+/// What the help of an option that takes such a list says about the form of the list.
+inline constexpr const char* kSizeList = "separated by commas; 8..8Mi: each twice the one before, 8..8Mi:x4: four times";
+inline constexpr const char* kCountList = "separated by commas; 2..64: each twice the one before, 2..64:x4: four times";
+
+/// Converts "8,64Ki,8Mi" to bytes, in the given order. An entry may be a range, "8..8Mi" or "8..8Mi:x4": its first size, and then each
+/// size multiplied by 2, or by the factor, up to its last size. Throws Error{invalid_argument} with one line that names the option and the
+/// entry.
 std::vector<std::uint64_t> parse_sizes(std::string_view text, std::string_view option);
 
-/// Converts "2,4,8" to whole numbers from `low` to `high`. `what` names the numbers in the error ("ranks"). Throws Error{invalid_argument}
-/// with one line that names the entry and the range.
-std::vector<std::uint64_t> parse_counts(std::string_view text, std::string_view what, std::uint64_t low, std::uint64_t high);
+/// Converts "2,4,8" to whole numbers from `low` to `high`. An entry may be a range as in parse_sizes(). Throws Error{invalid_argument} with
+/// one line that names the option, the entry and the allowed numbers.
+std::vector<std::uint64_t> parse_counts(std::string_view text, std::string_view option, std::uint64_t low, std::uint64_t high);
 
-/// Parses one such number. Throws the same errors.
+/// Parses one such number, which `what` names in the error. Throws the same errors.
 std::uint64_t parse_count(std::string_view text, std::string_view what, std::uint64_t low, std::uint64_t high);
 
 /// Converts "binomial,flat" to names out of `choices`, in the given order, each one once. Aliases are replaced by the names. "all" stands

@@ -41,7 +41,6 @@ struct Plan {
     std::vector<std::string> operations;
     std::vector<std::uint64_t> sizes;
     std::vector<std::string> decouple;
-    std::vector<TransportChoice> transports;
     Pattern compute;
     Compute how = Compute::sleep;
     std::uint64_t iterations = 0;
@@ -118,7 +117,6 @@ Plan plan_of(const Words& words) {
     plan.sizes = parse_sizes(words.bytes, "--bytes");
     const Choice modes[] = {{.name = "auto"}, {.name = "no"}};
     plan.decouple = parse_names(words.decouple, "way to decouple", modes);
-    plan.transports = parse_transports(words.transports);
     plan.compute = Pattern::parse(words.compute);
     if (plan.compute.needs_message_time())
         throw Error(ErrorCode::invalid_argument,
@@ -131,14 +129,11 @@ Plan plan_of(const Words& words) {
     return plan;
 }
 
-using Collected = std::map<std::string, std::vector<double>>;
-
-void print(CellPrinter& printer, const Plan& plan, int ranks, const std::string& transport, const std::string& mode,
-           const Collected& values) {
+void print(CellPrinter& printer, const Plan& plan, int ranks, const std::string& mode, const std::vector<Samples>& rounds) {
     for (const std::string& operation : plan.operations)
         for (const std::uint64_t bytes : plan.sizes) {
-            const auto& times = values.at(key(operation, bytes, kTime));
-            const auto& limits = values.at(key(operation, bytes, kLimit));
+            const auto times = together(rounds_of(rounds, key(operation, bytes, kTime)));
+            const auto limits = together(rounds_of(rounds, key(operation, bytes, kLimit)));
             std::vector<double> lost, ratio;
             for (std::size_t i = 0; i < times.size(); ++i) {
                 lost.push_back(times[i] - limits[i]);
@@ -146,7 +141,7 @@ void print(CellPrinter& printer, const Plan& plan, int ranks, const std::string&
             }
             Cell cell = plain_cell({.operation = "loop",
                                     .algorithm = mode == "auto" ? "decoupled" : "coupled",
-                                    .transport = transport,
+                                    .transport = rounds.front().transport,
                                     .ranks = ranks,
                                     .bytes = bytes,
                                     .pattern = plan.compute.describe(),
@@ -163,37 +158,15 @@ void print(CellPrinter& printer, const Plan& plan, int ranks, const std::string&
 int run(const Words& words) {
     const Start start = checked(words.start, kDefaultRanks, 1);
     const Plan plan = plan_of(words);
-    CellPrinter printer(std::cout, words.format);
-    if (inside_job()) {
-        run_in_job(
-            words.inherited, [&](Job& job) { return Runner(job, plan).run(); },
-            [&](const Samples& samples) {
-                print(printer, plan, job_size(), samples.transport, Settings::from_environment().decouple, samples.values);
-                printer.finish();
-            });
-        return 0;
-    }
-    for (const TransportChoice& transport : plan.transports) {
-        // The modes take turns, so that other activity of the machine concerns all of them alike.
-        std::map<std::string, Collected> all;
-        std::string name;
-        for (std::uint64_t round = 0; round < words.rounds; ++round)
-            for (const std::string& mode : plan.decouple) {
-                auto environment = transport.environment;
-                environment.push_back("ROLLCALL_DECOUPLE=" + mode);
-                const int failed = run_rounds(start, environment, 1, [&](const Samples& samples) {
-                    name = samples.transport;
-                    for (const auto& [what, values] : samples.values) {
-                        auto& into = all[mode][what];
-                        into.insert(into.end(), values.begin(), values.end());
-                    }
-                });
-                if (failed) return failed;
-            }
-        for (const std::string& mode : plan.decouple) print(printer, plan, start.ranks, name, mode, all[mode]);
-    }
-    printer.finish();
-    return 0;
+    std::vector<Variant> modes;
+    if (inside_job())
+        modes.push_back({Settings::from_environment().decouple});
+    else
+        for (const std::string& mode : plan.decouple) modes.push_back({mode, {"ROLLCALL_DECOUPLE=" + mode}});
+    const auto print_mode = [&](CellPrinter& printer, const Variant& mode, const std::vector<Samples>& rounds) {
+        print(printer, plan, start.ranks, mode.name, rounds);
+    };
+    return run_rounds(start, words, {.measure = [&](Job& job) { return Runner(job, plan).run(); }, .variants = modes, .print = print_mode});
 }
 
 }  // namespace
@@ -206,7 +179,7 @@ void add_loop_command(usage::Command& bench, int& exit_code) {
     command->add_option("--operation", words->operations, "Operations that move data, separated by commas, or all")
         ->type_name("NAMES")
         ->capture_default_str();
-    command->add_option("--bytes", words->bytes, "Sizes of the message, or of the vector of all blocks, separated by commas")
+    command->add_option("--bytes", words->bytes, fmt::format("Sizes of the message, or of the vector of all blocks, {}", kSizeList))
         ->type_name("SIZES")
         ->capture_default_str();
     command

@@ -82,7 +82,7 @@ Metrics measure(std::span<const Nanoseconds> arrivals, std::span<const Nanosecon
     metrics.average_imbalance_factor = ratio(metrics.mean_deviation, seconds(T));
     metrics.lower_bound = seconds((Delta + (count - 1) * T + waited_for_root) / count);
     // Without T the bound says nothing about the algorithm, even if the wait for the root makes it positive.
-    metrics.competitive_ratio = ratio(metrics.mean_elapsed, setup.message_time > 0 && n > 1 ? metrics.lower_bound : 0.0);
+    metrics.performance_ratio = ratio(metrics.mean_elapsed, setup.message_time > 0 && n > 1 ? metrics.lower_bound : 0.0);
     return metrics;
 }
 

@@ -42,7 +42,7 @@ struct Metrics {
     double imbalance_factor = 0;          ///< omega / T, the worst case imbalance factor (section 2.1); NaN when T is 0
     double average_imbalance_factor = 0;  ///< delta-bar / T (section 2.1); NaN when T is 0
     double lower_bound = 0;               ///< lower bound of mean_elapsed; see measure()
-    double competitive_ratio = 0;         ///< mean_elapsed / lower_bound; NaN when the bound is 0 (one rank, or T unknown)
+    double performance_ratio = 0;         ///< mean_elapsed / lower_bound; NaN when the bound is 0 (one rank, or T unknown)
 };
 
 /// Computes all measures of one call.

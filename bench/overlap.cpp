@@ -37,7 +37,6 @@ struct Words : RoundWords {
 
 struct Plan {
     std::vector<std::uint64_t> sizes;
-    std::vector<TransportChoice> transports;
     std::vector<std::string> landing;
     Nanoseconds compute = kDefaultCompute;
     std::uint64_t iterations = 0;
@@ -109,7 +108,6 @@ class Runner {
 Plan plan_of(const Words& words) {
     Plan plan;
     plan.sizes = parse_sizes(words.bytes, "--bytes");
-    plan.transports = parse_transports(words.transports);
     const Choice choices[] = {{.name = "on"}, {.name = "off"}};
     plan.landing = parse_names(words.landing, "landing", choices);
     plan.compute = parse_duration(words.compute);
@@ -120,11 +118,11 @@ Plan plan_of(const Words& words) {
     return plan;
 }
 
-void print(CellPrinter& printer, const Plan& plan, const Words& words, const std::string& landing, const Samples& samples) {
+void print(CellPrinter& printer, const Plan& plan, const Words& words, const std::string& landing, const std::vector<Samples>& rounds) {
     for (const std::uint64_t bytes : plan.sizes) {
-        const auto& computing = samples.values.at(key(bytes, kComputing));
-        const auto& waiting = samples.values.at(key(bytes, kWaiting));
-        const auto& left = samples.values.at(key(bytes, kLeft));
+        const auto computing = together(rounds_of(rounds, key(bytes, kComputing)));
+        const auto waiting = together(rounds_of(rounds, key(bytes, kWaiting)));
+        const auto left = together(rounds_of(rounds, key(bytes, kLeft)));
         std::vector<double> ratio, of_left;
         for (std::size_t i = 0; i < computing.size(); ++i) {
             ratio.push_back(computing[i] / waiting[i]);
@@ -132,7 +130,7 @@ void print(CellPrinter& printer, const Plan& plan, const Words& words, const std
         }
         Cell cell = plain_cell({.operation = "overlap",
                                 .algorithm = landing == "on" ? "landing" : "no_landing",
-                                .transport = samples.transport,
+                                .transport = rounds.front().transport,
                                 .ranks = kRanks,
                                 .bytes = bytes,
                                 .pattern = fmt::format("receiver_computes:{}", words.compute)},
@@ -148,28 +146,18 @@ void print(CellPrinter& printer, const Plan& plan, const Words& words, const std
 int run(const Words& words) {
     const Start start = checked(words.start, kRanks, kRanks);
     const Plan plan = plan_of(words);
-    CellPrinter printer(std::cout, words.format);
-    if (inside_job()) {
-        run_in_job(
-            words.inherited, [&](Job& job) { return Runner(job, plan).run(); },
-            [&](const Samples& samples) {
-                // The landing budget of a running job cannot be changed.
-                print(printer, plan, words, Settings::from_environment().landing_bytes > 0 ? "on" : "off", samples);
-                printer.finish();
-            });
-        return 0;
-    }
-    for (const TransportChoice& transport : plan.transports) {
-        for (const std::string& landing : plan.landing) {
-            auto environment = transport.environment;
-            if (landing == "off") environment.emplace_back("ROLLCALL_LANDING_BYTES=0");
-            const int failed = run_rounds(start, environment, words.rounds,
-                                          [&](const Samples& samples) { print(printer, plan, words, landing, samples); });
-            if (failed) return failed;
-        }
-    }
-    printer.finish();
-    return 0;
+    std::vector<Variant> variants;
+    if (inside_job())  // The landing budget of a running job cannot be changed.
+        variants.push_back({Settings::from_environment().landing_bytes > 0 ? "on" : "off"});
+    else
+        for (const std::string& landing : plan.landing)
+            variants.push_back(
+                {landing, landing == "off" ? std::vector<std::string>{"ROLLCALL_LANDING_BYTES=0"} : std::vector<std::string>{}});
+    const auto print_variant = [&](CellPrinter& printer, const Variant& variant, const std::vector<Samples>& rounds) {
+        print(printer, plan, words, variant.name, rounds);
+    };
+    return run_rounds(start, words,
+                      {.measure = [&](Job& job) { return Runner(job, plan).run(); }, .variants = variants, .print = print_variant});
 }
 
 }  // namespace
@@ -178,7 +166,9 @@ void add_overlap_command(usage::Command& bench, int& exit_code) {
     usage::Command* const command = bench.add_subcommand("overlap", "How long a sender takes whose receiver computes");
     const auto words = std::make_shared<Words>();
     add_round_options(*command, *words, kRanks, "Sends to each of the two receivers");
-    command->add_option("--bytes", words->bytes, "Sizes of the message, separated by commas")->type_name("SIZES")->capture_default_str();
+    command->add_option("--bytes", words->bytes, fmt::format("Sizes of the message, {}", kSizeList))
+        ->type_name("SIZES")
+        ->capture_default_str();
     command->add_option("--landing", words->landing, "on: the landing budget as it is set; off: ROLLCALL_LANDING_BYTES=0; each is a job")
         ->type_name("on,off")
         ->capture_default_str();

@@ -43,8 +43,6 @@ struct Words : RoundWords {
     bool raw_ucx = false;
 };
 
-std::string key_of_size(std::uint64_t bytes) { return fmt::format("{}", bytes); }
-
 /// Returns the time of one direction, averaged over `trips` round trips, in seconds, at rank 0.
 double round_trips(const Communicator& world, std::vector<std::byte>& data, std::uint64_t trips) {
     const Nanoseconds begin = monotonic_now();
@@ -98,7 +96,7 @@ Samples measure_in(Job& job, const std::vector<std::uint64_t>& sizes, std::uint6
             round_trips(world, data, batch);
             const Nanoseconds until = monotonic_now() + kLongestSize;
             for (std::uint64_t i = 0; go_on(world, i < iterations && (i < kFewestSamples || monotonic_now() < until)); ++i)
-                samples.values[key_of_size(bytes)].push_back(round_trips(world, data, batch));
+                samples.values[std::to_string(bytes)].push_back(round_trips(world, data, batch));
         }
         world.barrier();
     }
@@ -163,62 +161,40 @@ CellIdentity identity(const std::string& who, const std::string& transport, std:
     return {.operation = "pingpong", .algorithm = who, .transport = transport, .ranks = kRanks, .bytes = bytes};
 }
 
-/// Adds a cell. All rows have the same metrics. The row of a peer also contains the time of Rollcall relative to the peer's.
-void add(CellPrinter& printer, Cell cell, const std::vector<double>& ratio, bool has_peer) {
-    if (has_peer)
-        cell.metrics.push_back(ratio.empty() ? undefined("rollcall_ratio", Unit::ratio) : metric("rollcall_ratio", Unit::ratio, ratio));
-    printer.add(cell);
-}
-
 int run(const Words& words) {
     const Start start = checked(words.start, kRanks, kRanks);
     if (!inside_job() && start.ranks != kRanks)
         throw Error(ErrorCode::invalid_argument, fmt::format("a ping-pong of {} ranks; allowed: 2, between which it goes", start.ranks));
     const auto sizes = parse_sizes(words.bytes, "--bytes");
-    const auto transports = parse_transports(words.transports);
     if (words.raw_ucx && start.cluster) throw Error(ErrorCode::invalid_argument, "--raw-ucx with --cluster; allowed: on this host");
-    CellPrinter printer(std::cout, words.format);
+    if (words.raw_ucx && inside_job() && samples_path(words.inherited).empty())
+        throw Error(ErrorCode::invalid_argument, "--raw-ucx in a job that is already running; allowed: outside of one");
 
-    if (inside_job()) {
-        if (words.raw_ucx && samples_path(words.inherited).empty())
-            throw Error(ErrorCode::invalid_argument, "--raw-ucx in a job that is already running; allowed: outside of one");
-        run_in_job(
-            words.inherited, [&](Job& job) { return measure_in(job, sizes, words.iterations); },
-            [&](const Samples& samples) {
-                for (const std::uint64_t bytes : sizes)
-                    printer.add(plain_cell(identity("rollcall", samples.transport, bytes), samples.values.at(key_of_size(bytes))));
-                printer.finish();
-            });
-        return 0;
-    }
-
-    for (const TransportChoice& transport : transports) {
-        std::map<std::uint64_t, Rounds> ours, theirs;
-        std::string name;
-        const int failed = run_rounds(start, transport.environment, words.rounds, [&](const Samples& samples) {
-            name = samples.transport;
-            for (const std::uint64_t bytes : sizes) {
-                const auto& values = samples.values.at(key_of_size(bytes));
-                ours[bytes].push_back(values);
-                if (!words.raw_ucx) continue;
-                auto environment = transport.environment;
-                // Rollcall asks UCX for this if the user does not choose.
-                if (environment.empty() && std::getenv("UCX_TLS") == nullptr) environment = {"UCX_TLS=^sysv"};
-                const double time = estimate(values).median;
-                const auto trips = static_cast<std::uint64_t>(
-                    std::clamp(static_cast<double>(words.iterations) * static_cast<double>(kBatchTime) * 1e-9 / (2 * time), 20.0, 1e6));
-                theirs[bytes].push_back({ucx_perftest(bytes, environment, trips)});
-            }
-        });
-        if (failed) return failed;
+    std::map<std::uint64_t, Rounds> theirs;  // of the present transport
+    const auto run_peer = [&](const TransportChoice& transport, const Samples& samples) {
+        auto environment = transport.environment;
+        // Rollcall asks UCX for this if the user does not choose.
+        if (environment.empty() && std::getenv("UCX_TLS") == nullptr) environment = {"UCX_TLS=^sysv"};
         for (const std::uint64_t bytes : sizes) {
-            add(printer, plain_cell(identity("rollcall", name, bytes), together(ours[bytes])), {}, words.raw_ucx);
-            if (words.raw_ucx)
-                add(printer, plain_cell(identity(kPeer, name, bytes), together(theirs[bytes])), ratios(ours[bytes], theirs[bytes]), true);
+            const double time = estimate(samples.values.at(std::to_string(bytes))).median;
+            const auto trips = static_cast<std::uint64_t>(
+                std::clamp(static_cast<double>(words.iterations) * static_cast<double>(kBatchTime) * 1e-9 / (2 * time), 20.0, 1e6));
+            theirs[bytes].push_back({ucx_perftest(bytes, environment, trips)});
         }
-    }
-    printer.finish();
-    return 0;
+    };
+    const auto print = [&](CellPrinter& printer, const Variant&, const std::vector<Samples>& rounds) {
+        const std::string& transport = rounds.front().transport;
+        for (const std::uint64_t bytes : sizes) {
+            std::vector<PeerRounds> peers;
+            if (theirs.contains(bytes)) peers.push_back({identity(kPeer, transport, bytes), theirs[bytes]});
+            add_beside_peers(printer, identity("rollcall", transport, bytes), rounds_of(rounds, std::to_string(bytes)), peers);
+        }
+        theirs.clear();
+    };
+    return run_rounds(start, words,
+                      {.measure = [&](Job& job) { return measure_in(job, sizes, words.iterations); },
+                       .after_job = words.raw_ucx ? run_peer : std::function<void(const TransportChoice&, const Samples&)>(),
+                       .print = print});
 }
 
 }  // namespace
@@ -228,7 +204,9 @@ void add_pingpong_command(usage::Command& bench, int& exit_code) {
     const auto words = std::make_shared<Words>();
     add_round_options(*command, *words, kRanks, "Batches in each round");
     add_count_option(*command, "--rounds", words->rounds, "Jobs that are started, one after the other");
-    command->add_option("--bytes", words->bytes, "Sizes of the message, separated by commas")->type_name("SIZES")->capture_default_str();
+    command->add_option("--bytes", words->bytes, fmt::format("Sizes of the message, {}", kSizeList))
+        ->type_name("SIZES")
+        ->capture_default_str();
     command->add_flag("--raw-ucx", words->raw_ucx, "Run `ucx_perftest -t ucp_am_lat` over the same transports in each round, and compare");
     command->footer(R"(
 run_time is half a round trip; a sample is the mean of a batch of about 1 ms. Of ucx_perftest it is the

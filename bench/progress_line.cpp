@@ -48,15 +48,17 @@ ProgressLine::~ProgressLine() {
     }
 }
 
-void ProgressLine::update(std::size_t done, std::string_view what) {
+void ProgressLine::update(std::size_t done, std::string_view what, double part) {
     if (!surroundings_.is_terminal || total_ == 0) return;
     const Nanoseconds now = surroundings_.now();
     if (now - begin_ < kPatience || (is_shown_ && now - last_shown_ < kInterval)) return;
     done = std::min(done, total_);
 
-    std::string line = fmt::format("{}/{}  {:.0f}%", done, total_, 100.0 * static_cast<double>(done) / static_cast<double>(total_));
-    if (done > 0) {
-        const double rest = static_cast<double>(now - begin_) * static_cast<double>(total_ - done) / static_cast<double>(done);
+    const auto all = static_cast<double>(total_);
+    const double finished = std::min(static_cast<double>(done) + part, all);
+    std::string line = fmt::format("{}/{}  {:.0f}%", done, total_, 100 * finished / all);
+    if (finished > 0) {
+        const double rest = static_cast<double>(now - begin_) * (all - finished) / finished;
         line += fmt::format("  about {} left", clock_text(static_cast<Nanoseconds>(rest)));
     }
     if (!what.empty()) line += fmt::format("  {}", what);

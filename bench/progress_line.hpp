@@ -36,8 +36,8 @@ class ProgressLine {
     ProgressLine(const ProgressLine&) = delete;
     ProgressLine& operator=(const ProgressLine&) = delete;
 
-    /// `done` of the total are finished. `what` names what comes next ("binomial 64Ki").
-    void update(std::size_t done, std::string_view what = {});
+    /// `done` of the total are finished, and `part` (0 to 1) of the next one. `what` names the next one ("binomial 64Ki").
+    void update(std::size_t done, std::string_view what = {}, double part = 0);
     /// Erases the line before something else is printed on the terminal. The next update may show it again.
     void erase();
 

@@ -48,7 +48,9 @@ GanttChart gantt_of(const Measured& measured) {
 }  // namespace
 
 Report::Report(const Sweep& sweep, std::ostream& out)
-    : sweep_(sweep), plotted_bytes_(*std::max_element(sweep.sizes.begin(), sweep.sizes.end())), printer_(out, sweep.format) {
+    : sweep_(sweep),
+      plotted_bytes_(*std::max_element(sweep.sizes.begin(), sweep.sizes.end())),
+      printer_(out, sweep.format, sweep.patterns.size() > 1) {
     if (!sweep.raw.empty()) raw_.emplace(sweep.raw);
     lines_.title = fmt::format("{} of {} with {} ranks: time against imbalance", runtime::name(sweep.operation),
                                format_bytes(plotted_bytes_), sweep.ranks);
@@ -60,6 +62,7 @@ void Report::add(Measured measured) {
     if (sweep_.phases) {
         const auto files_only = std::find_if(cell.metrics.begin(), cell.metrics.end(), [](const Metric& m) { return !m.in_table; });
         cell.metrics.insert(files_only, prediction_error(measured.calls));
+        cell.notes.emplace_back("unpredicted_calls", std::to_string(unpredicted_calls(measured.calls)));
         for (auto& note : sweep_.phases->notes()) cell.notes.push_back(std::move(note));
     }
     cell.notes.insert(cell.notes.end(), measured.notes.begin(), measured.notes.end());
@@ -71,7 +74,7 @@ void Report::add(Measured measured) {
         return;
     }
     if (sweep_.paper) compare(cell, *sweep_.paper, measured.calls, base_);
-    printer_.add(cell);
+    printer_.add(std::move(cell));
 }
 
 void Report::keep_for_plot(const Measured& measured, const Cell& cell) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bench/cell.hpp"
+#include "bench/competitive_ratio.hpp"
 #include "bench/plot.hpp"
 #include "bench/raw.hpp"
 #include "bench/sweep.hpp"
@@ -36,7 +37,7 @@ class Report {
 
     const Sweep& sweep_;
     std::uint64_t plotted_bytes_;  ///< The largest size. Only this size is plotted.
-    CellPrinter printer_;
+    CompetitivePrinter printer_;
     std::optional<RawWriter> raw_;
     LineChart lines_;
     GanttChart gantt_;

@@ -1,7 +1,9 @@
 #include "bench/rounds.hpp"
 
 #include <algorithm>
+#include <iostream>
 #include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -13,6 +15,19 @@
 #include "support/usage.hpp"
 
 namespace rollcall::bench {
+namespace {
+
+void run_in_job(const RoundWords& words, const RoundBenchmark& benchmark) {
+    Job job;
+    const Samples samples = benchmark.measure(job);
+    if (job.rank() != 0) return;
+    if (!samples_path(words.inherited).empty()) return leave(words.inherited, samples);
+    CellPrinter printer(std::cout, words.format);
+    benchmark.print(printer, benchmark.variants.front(), {samples});
+    printer.finish();
+}
+
+}  // namespace
 
 void add_round_options(usage::Command& command, RoundWords& words, int default_ranks, const char* iterations_help) {
     add_start_options(command, words.start, default_ranks);
@@ -34,25 +49,37 @@ void add_count_option(usage::Command& command, const char* name, std::uint64_t& 
     command.add_option(name, read, help)->type_name("N")->default_str(std::to_string(count));
 }
 
-void run_in_job(const Inherited& inherited, const std::function<Samples(Job&)>& measure, const std::function<void(const Samples&)>& print) {
-    Job job;
-    const Samples samples = measure(job);
-    if (job.rank() != 0) return;
-    if (!samples_path(inherited).empty())
-        leave(inherited, samples);
-    else
-        print(samples);
+int run_rounds(const Start& start, const RoundWords& words, const RoundBenchmark& benchmark) {
+    const std::vector<TransportChoice> transports = parse_transports(words.transports);
+    if (inside_job()) {
+        run_in_job(words, benchmark);
+        return 0;
+    }
+    CellPrinter printer(std::cout, words.format);
+    for (const TransportChoice& transport : transports) {
+        std::vector<std::vector<Samples>> measured(benchmark.variants.size());
+        for (std::uint64_t round = 0; round < words.rounds; ++round)
+            for (std::size_t variant = 0; variant < measured.size(); ++variant) {
+                std::vector<std::string> environment = transport.environment;
+                const auto& more = benchmark.variants[variant].environment;
+                environment.insert(environment.end(), more.begin(), more.end());
+                // The environment chooses the transport.
+                Samples samples = collect(start, environment, {"--transport", "default"});
+                if (samples.exit_code != 0) return samples.exit_code;
+                if (benchmark.after_job) benchmark.after_job(transport, samples);
+                measured[variant].push_back(std::move(samples));
+            }
+        for (std::size_t variant = 0; variant < measured.size(); ++variant)
+            benchmark.print(printer, benchmark.variants[variant], measured[variant]);
+    }
+    printer.finish();
+    return 0;
 }
 
-int run_rounds(const Start& start, const std::vector<std::string>& environment, std::uint64_t rounds,
-               const std::function<void(const Samples&)>& use) {
-    for (std::uint64_t round = 0; round < rounds; ++round) {
-        // The environment chooses the transports.
-        const Samples samples = collect(start, environment, {"--transport", "default"});
-        if (samples.exit_code != 0) return samples.exit_code;
-        use(samples);
-    }
-    return 0;
+Rounds rounds_of(const std::vector<Samples>& measured, const std::string& name) {
+    Rounds rounds;
+    for (const Samples& samples : measured) rounds.push_back(samples.values.at(name));
+    return rounds;
 }
 
 std::vector<TransportChoice> parse_transports(std::string_view text) {
@@ -103,6 +130,17 @@ Cell plain_cell(CellIdentity identity, std::span<const double> run_time) {
 Metric undefined(std::string name, Unit unit) {
     constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
     return {std::move(name), unit, {kNone, kNone, kNone}};
+}
+
+void add_beside_peers(CellPrinter& printer, CellIdentity identity, const Rounds& ours, std::span<const PeerRounds> peers) {
+    Cell cell = plain_cell(std::move(identity), together(ours));
+    if (!peers.empty()) cell.metrics.push_back(undefined("rollcall_ratio", Unit::ratio));
+    printer.add(cell);
+    for (const PeerRounds& peer : peers) {
+        cell = plain_cell(peer.identity, together(peer.rounds));
+        cell.metrics.push_back(metric("rollcall_ratio", Unit::ratio, ratios(ours, peer.rounds)));
+        printer.add(cell);
+    }
 }
 
 }  // namespace rollcall::bench

@@ -38,17 +38,33 @@ struct TransportChoice {
 /// Parses "default,shm,tcp". Inside a job only "default" is allowed, because its ranks already run. Throws Error{invalid_argument}.
 std::vector<TransportChoice> parse_transports(std::string_view text);
 
-/// Measures, as a rank of a job. Rank 0 leaves the samples for the process that started the job, or prints them if no process waits for
-/// them.
-void run_in_job(const Inherited& inherited, const std::function<Samples(Job&)>& measure, const std::function<void(const Samples&)>& print);
-/// Starts jobs of this same command with additional environment, one for each round. Calls `use` with the samples of each job. Stops after
-/// the first job that fails, and returns its exit code; otherwise returns 0.
-int run_rounds(const Start& start, const std::vector<std::string>& environment, std::uint64_t rounds,
-               const std::function<void(const Samples&)>& use);
+/// A setting with which jobs are started, such as "landing off". Each round has a job of each variant.
+struct Variant {
+    std::string name;
+    std::vector<std::string> environment = {};  ///< K=V
+};
+
+/// A benchmark that run_rounds() runs.
+struct RoundBenchmark {
+    /// Measures, as a rank of a job. Only the samples of rank 0 count.
+    std::function<Samples(Job&)> measure;
+    /// Inside a job that already runs, only the first variant is used. It must then describe that job.
+    std::vector<Variant> variants = {{}};
+    /// Called after each job. Peers run here, so that they take turns with the jobs.
+    std::function<void(const TransportChoice&, const Samples&)> after_job = {};
+    /// Prints the results of one variant over one transport: the samples of each round.
+    std::function<void(CellPrinter&, const Variant&, const std::vector<Samples>&)> print;
+};
+/// Outside a job, starts jobs of this same command: for each transport, so many rounds of all variants. Stops after the first job that
+/// fails, and returns its exit code; otherwise returns 0. Inside a job, measures as one of its ranks. Rank 0 then leaves the samples for
+/// the process that started the job, or prints them if no process waits for them.
+int run_rounds(const Start& start, const RoundWords& words, const RoundBenchmark& benchmark);
 
 /// The samples of one competitor: one list for each round.
 using Rounds = std::vector<std::vector<double>>;
 
+/// Returns the samples of this name.
+Rounds rounds_of(const std::vector<Samples>& measured, const std::string& name);
 /// Returns all samples of all rounds.
 std::vector<double> together(const Rounds& rounds);
 /// Returns, for each round, the median of the numerator divided by the median of the denominator.
@@ -58,5 +74,13 @@ std::vector<double> ratios(const Rounds& numerator, const Rounds& denominator);
 Cell plain_cell(CellIdentity identity, std::span<const double> run_time);
 /// Makes a metric that is not defined for this cell.
 Metric undefined(std::string name, Unit unit);
+
+/// Another program that measured the same in each round.
+struct PeerRounds {
+    CellIdentity identity;
+    Rounds rounds;
+};
+/// Prints the row of Rollcall and those of its peers, which also contain the time of Rollcall relative to the peer's.
+void add_beside_peers(CellPrinter& printer, CellIdentity identity, const Rounds& ours, std::span<const PeerRounds> peers);
 
 }  // namespace rollcall::bench

@@ -56,7 +56,7 @@ std::vector<Choice> search_choices() {
 }
 
 Plan plan_of(const Words& words) {
-    Plan plan{.ranks = parse_counts(words.ranks, "ranks", 1, kMostProcesses),
+    Plan plan{.ranks = parse_counts(words.ranks, "--ranks", 1, kMostProcesses),
               .segments = {},
               .patterns = parse_names(words.patterns, "pattern", std::vector<Choice>{{.name = kUniform}, {.name = kSkewed}}),
               .searches = {},
@@ -183,7 +183,7 @@ void run(const Words& words) {
 void add_schedule_command(usage::Command& bench) {
     usage::Command* const command = bench.add_subcommand("schedule", "The time to compute Clairvoyant reduce schedules; starts no ranks");
     const auto words = std::make_shared<Words>();
-    command->add_option("-n,--ranks", words->ranks, "How many processes a schedule is for, separated by commas")
+    command->add_option("-n,--ranks", words->ranks, fmt::format("How many processes a schedule is for, {}", kCountList))
         ->type_name("LIST")
         ->capture_default_str();
     command->add_option("--segments", words->segments, "Segments of the data (default: as many as processes)")->type_name("N");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <iostream>
 #include <memory>
 
@@ -10,6 +11,7 @@
 
 #include "bench/clock.hpp"
 #include "bench/intergroup.hpp"
+#include "bench/landing.hpp"
 #include "bench/lists.hpp"
 #include "bench/operands.hpp"
 #include "bench/progress_line.hpp"
@@ -36,11 +38,7 @@ constexpr std::uint64_t kDefaultIterations = 20;
 /// If the user gives no number of iterations, a cell ends after this many events, which take some seconds. Events are counted, and not
 /// seconds, because the result must not depend on the machine.
 constexpr std::uint64_t kEventsOfCell = 20'000'000;
-constexpr std::uint64_t kUnlimited = std::uint64_t{1} << 62;
 
-/// The default network: 10 Gbit/s (0.8 ns for a byte), 2 us for a message or a notice, and 10 GB/s for a copy.
-
-constexpr const char* kUnlimitedName = "unlimited";
 constexpr const char* kBothWays = "no,auto";
 constexpr const char* kDecoupled = "+decoupled";
 constexpr int kDefaultRanks = 4096;
@@ -56,27 +54,11 @@ struct Words {
 struct Plan {
     Sweep sweep;
     transport::Model model;
-    std::vector<std::uint64_t> landing;  ///< The landing budgets.
-    std::vector<bool> decouple;          ///< Whether a rank's part in a call may begin before its caller and go on after it.
-    std::uint64_t segments = 0;          ///< 0: not given.
+    std::vector<SimulatedLanding> landing;
+    std::vector<bool> decouple;  ///< Whether a rank's part in a call may begin before its caller and go on after it.
+    std::uint64_t segments = 0;  ///< 0: not given.
     bool verbose = false;
 };
-
-std::vector<std::uint64_t> parse_landing(const std::string& text) {
-    std::vector<std::uint64_t> budgets;
-    for (std::size_t begin = 0; begin <= text.size();) {
-        const std::size_t end = std::min(text.find(',', begin), text.size());
-        const std::string entry = text.substr(begin, end - begin);
-        try {
-            budgets.push_back(entry == kUnlimitedName ? kUnlimited : parse_bytes(entry));
-        } catch (const Error&) {
-            throw Error(ErrorCode::invalid_argument,
-                        fmt::format("--landing {}; allowed: unlimited, or bytes such as 0 or 64Mi", quote(entry)));
-        }
-        begin = end + 1;
-    }
-    return budgets;
-}
 
 std::vector<bool> parse_decouple(const std::string& text) {
     if (text == "no") return {false};
@@ -94,7 +76,7 @@ Plan plan_of(const Words& words, OperationKind operation) {
     change_model(plan.model, kDefaultModel);
     if (paper) change_model(plan.model, kPaperModel);
     change_model(plan.model, words.model);
-    plan.landing = parse_landing(words.landing.value_or(paper ? "0" : kUnlimitedName));
+    plan.landing = parse_simulated_landing(words.landing.value_or(paper ? kLandingOfPapers : kLandingOn));
     // A planned call begins early anyway.
     const bool with_callers = paper || plan.sweep.phases;
     plan.decouple = parse_decouple(words.decouple.value_or(with_callers ? "no" : kBothWays));
@@ -108,17 +90,17 @@ Plan plan_of(const Words& words, OperationKind operation) {
     return plan;
 }
 
-/// One algorithm with one size, landing budget and pattern.
+/// One algorithm with one size, landing and pattern.
 class CellRun {
   public:
-    CellRun(const Plan& plan, std::uint64_t size, std::uint64_t landing_bytes, bool decouple, const Pattern& pattern,
+    CellRun(const Plan& plan, std::uint64_t size, const SimulatedLanding& landing, bool decouple, const Pattern& pattern,
             const std::string& name)
         : plan_(plan), pattern_(pattern) {
         const Sweep& sweep = plan.sweep;
         const std::uint64_t bytes = bytes_ = call_bytes(sweep.operation, size, sweep.ranks);
-        entry_ = name == "auto" ? collectives::select(sweep.operation, situation(plan, size, landing_bytes, decouple)).entry
+        entry_ = name == "auto" ? collectives::select(sweep.operation, situation(plan, size, landing, decouple)).entry
                                 : &collectives::find_algorithm(sweep.operation, name, kSimulated);
-        decoupled_ = decouple && landing_bytes > 0 && entry_->runs_alone;
+        decoupled_ = decouple && landing.budget > 0 && entry_->runs_alone;
         std::uint64_t segment = entry_->segmented && !entry_->whole_by_default ? Settings().segment_bytes : 0;
         if (sweep.segment_bytes) segment = *sweep.segment_bytes;
         if (plan.segments > 0) segment = std::max<std::uint64_t>((bytes + plan.segments - 1) / plan.segments, 1);
@@ -128,7 +110,8 @@ class CellRun {
         if (entry_->needs.contains(collectives::Condition::oracle)) model.cut_through = true;
         simulation_.emplace(runtime::Simulation::Options{.ranks = sweep.ranks,
                                                          .model = model,
-                                                         .landing_bytes = landing_bytes,
+                                                         .landing_bytes = landing.budget,
+                                                         .landing_longest = landing.longest,
                                                          .node_memory = false,
                                                          .find_part_alone = decoupled_ ? &collectives::part_alone : nullptr});
         if (sweep.phases) predictors_.assign(static_cast<std::size_t>(sweep.ranks), runtime::ArrivalPredictor(sweep.phases->predictor));
@@ -138,29 +121,33 @@ class CellRun {
                               .ranks = sweep.ranks,
                               .bytes = size,
                               .pattern = pattern.describe()};
-        measured_.setup = {sweep.root, model.message_time(bytes), landing_bytes > 0 ? Model::nonblocking : Model::blocking};
+        measured_.setup = {sweep.root, model.message_time(bytes), landing.model()};
         measured_.notes = {{"forwarding", model.cut_through ? "first_bit" : "message"}};
     }
 
     /// Whether parts of its calls begin before their callers and go on after them.
     bool is_decoupled() const { return decoupled_; }
 
-    static collectives::Situation situation(const Plan& plan, std::uint64_t size, std::uint64_t landing_bytes, bool decouple) {
+    static collectives::Situation situation(const Plan& plan, std::uint64_t size, const SimulatedLanding& landing, bool decouple) {
         collectives::Situation found = {
             .bytes = call_bytes(plan.sweep.operation, size, plan.sweep.ranks),
             .ranks = plan.sweep.ranks,
-            .has = landing_bytes > 0 ? collectives::kUsual : collectives::kUsual.without(collectives::Condition::landing)};
-        if (landing_bytes > 0 && decouple) found.has = found.has.with(collectives::Condition::background);
+            .has = landing.budget > 0 ? collectives::kUsual : collectives::kUsual.without(collectives::Condition::landing)};
+        if (landing.budget > 0 && decouple) found.has = found.has.with(collectives::Condition::background);
         return found;
     }
 
-    Measured run() {
+    /// `show` is called from time to time with the finished part of the cell (0 to 1) and a description of what goes on.
+    Measured run(const std::function<void(double part, const std::string& what)>& show) {
         const Nanoseconds begin = monotonic_now();
+        show_ = &show;
+        simulation_->network().set_watch([](void* self) { static_cast<CellRun*>(self)->show_progress(); }, this);
         std::uint64_t iterations = plan_.sweep.iterations.value_or(plan_.sweep.paper ? kPaperIterations : kDefaultIterations);
         for (std::uint64_t iteration = 0; iteration < iterations; ++iteration) {
             const std::uint64_t events = call(iteration);
             if (iteration == 0 && !plan_.sweep.iterations)
                 iterations = std::clamp<std::uint64_t>(kEventsOfCell / std::max<std::uint64_t>(events, 1), 1, iterations);
+            expected_events_ = events_ / (iteration + 1) * iterations;
         }
         if (plan_.verbose) {
             const double seconds = static_cast<double>(monotonic_now() - begin) * 1e-9;
@@ -173,6 +160,13 @@ class CellRun {
     }
 
   private:
+    /// All calls of a cell have about as many events. How many is not known during the first call.
+    void show_progress() {
+        const auto events = static_cast<double>(simulation_->network().events());
+        const double part = expected_events_ > 0 ? std::min(events / static_cast<double>(expected_events_), 1.0) : 0;
+        (*show_)(part, fmt::format("call {}, {:.1f} million events", measured_.calls.size() + 1, events * 1e-6));
+    }
+
     /// Executes one call. Returns the number of events.
     std::uint64_t call(std::uint64_t iteration) {
         const Sweep& sweep = plan_.sweep;
@@ -237,6 +231,8 @@ class CellRun {
     std::optional<runtime::Simulation> simulation_;
     Measured measured_;
     std::uint64_t messages_ = 0, events_ = 0;
+    std::uint64_t expected_events_ = 0;  ///< Of the whole cell; 0: not known yet.
+    const std::function<void(double, const std::string&)>* show_ = nullptr;
 };
 
 void simulate(const Plan& plan) {
@@ -244,7 +240,7 @@ void simulate(const Plan& plan) {
     if (sweep.explain) {
         std::ostream& out = sweep.format == output::Format::text ? std::cout : std::cerr;
         for (const std::uint64_t bytes : sweep.sizes) {
-            for (const std::uint64_t landing : plan.landing) {
+            for (const SimulatedLanding& landing : plan.landing) {
                 const auto situation = CellRun::situation(plan, bytes, landing, plan.decouple.back());
                 out << collectives::explain(sweep.operation, situation, collectives::select(sweep.operation, situation)) << std::endl;
             }
@@ -255,15 +251,18 @@ void simulate(const Plan& plan) {
                           plan.decouple.size());
     std::size_t done = 0;
     for (const std::uint64_t bytes : sweep.sizes) {
-        for (const std::uint64_t landing : plan.landing) {
+        for (const SimulatedLanding& landing : plan.landing) {
             for (const Pattern& pattern : sweep.patterns) {
                 for (const std::string& algorithm : sweep.algorithms) {
                     for (const bool decouple : plan.decouple) {
-                        progress.update(done++, fmt::format("{} {} {}", format_bytes(bytes), algorithm, pattern.describe()));
+                        const std::string name = fmt::format("{} {} {}", format_bytes(bytes), algorithm, pattern.describe());
+                        const std::size_t before = done++;
+                        progress.update(before, name);
                         CellRun cell(plan, bytes, landing, decouple, pattern, algorithm);
                         // An algorithm that needs its callers behaves the same both ways, so it is simulated only once.
                         if (decouple && !plan.decouple.front() && !cell.is_decoupled()) continue;
-                        Measured measured = cell.run();
+                        Measured measured =
+                            cell.run([&](double part, const std::string& what) { progress.update(before, name + ", " + what, part); });
                         progress.erase();
                         report.add(std::move(measured));
                     }
@@ -285,7 +284,7 @@ The default, )";
 constexpr const char* kFooterEnd = R"(, is a network of
 10 Gbit/s. Networks forward whole messages (or segments) for all algorithms but near_optimal: it is the paper's bound on
 what is possible at all, knows all arrivals beforehand, and forwards from the first bit on; the column `forwarding` says
-which. --landing 0 is the paper's blocking model, unlimited its non-blocking one.
+which. --landing off is the paper's blocking model, on its non-blocking one.
 
 An algorithm with "+decoupled" behind its name is one whose calls begin before their callers come, and go on after they have left,
 as they do in a job (ROLLCALL_DECOUPLE): a rank that is late still passes on. Only some algorithms can; those are shown both ways.
@@ -295,7 +294,7 @@ Without --iterations it is 20, and fewer for cells of very many messages (20 mil
 constexpr const char* kPaperFooter = R"(
 
 With --paper the defaults are the paper's: 48 ranks, 128 iterations, )";
-constexpr const char* kPaperFooterEnd = R"( (117 MB/s), and --landing 0. Its network was not this simple: several senders to
+constexpr const char* kPaperFooterEnd = R"( (117 MB/s), and --landing eager:64Ki. Its network was not this simple: several senders to
 one receiver, as at the beginning of a linear gather, cost it more than their bytes.)";
 
 void add_command(usage::Command& simulate_command, OperationKind operation, const std::string& summary) {
@@ -307,9 +306,11 @@ void add_command(usage::Command& simulate_command, OperationKind operation, cons
         ->type_name("K=V,...");
     command
         ->add_option("--landing", words->landing,
-                     "Early data that each rank takes in, separated by commas: unlimited, or bytes; 0: none. The column `model` says which")
-        ->type_name("BYTES")
-        ->default_str(kUnlimitedName);
+                     "Early data that each rank takes in. on: all; off: none, a sender waits for its receiver; eager:SIZE: messages up to "
+                     "SIZE, a sender of more than that waits, as on MPI (with --paper: eager:64Ki, Open MPI's over TCP); BYTES: this much "
+                     "at a time. The column `model` says which: nonblocking, blocking, eager")
+        ->type_name("on|off|eager:SIZE|BYTES,...")
+        ->default_str(kLandingOn);
     command
         ->add_option("--decouple", words->decouple,
                      "Whether calls begin before their callers and go on after them: no, auto (where an algorithm can), or both")

@@ -95,8 +95,8 @@ to point); pattern_error is the largest distance of an arrival from what the pat
 larger half of the 95 % interval. csv and json: seconds.)";
 
 constexpr const char* kBroadcastFooter = R"(
-competitive_ratio is mean elapsed time over the paper's lower bound (it may be below 1: data that moves before a rank
-arrives costs it no time).)";
+performance_ratio is mean elapsed time over the paper's lower bound, PERF(r, PAP) there (it may be below 1: data that
+moves before a rank arrives costs it no time). competitive_ratio is the largest one of the patterns that were measured.)";
 
 constexpr const char* kBlocksFooter = R"(
 The message whose time is T is one block.)";
@@ -105,7 +105,8 @@ constexpr const char* kPhasesFooter = R"(
 
 With --compute T each call is that of a plan (Proficz 2020, fig. 13): the plan begins, the rank computes for T + x/2, tells
 that half of its phase is over, computes as long again, and calls. x is its delay, so it arrives 2 T + x after the common
-start. prediction_error is the median of |predicted - real arrival|. With root_late:100ms and --compute 0 the root alone
+start. prediction_error is the median of |predicted - real arrival|, over the calls that had a prediction;
+unpredicted_calls is the number of those that had none. With root_late:100ms and --compute 0 the root alone
 computes, for 100 ms, and last_delay is what the call still takes after that.)";
 
 constexpr const char* kPaperFooter = R"(
@@ -124,10 +125,12 @@ void add_sweep_options(usage::Command& command, SweepWords& words, OperationKind
     command
         .add_option(
             "--bytes", words.bytes,
-            words.sizes ? "About how many bytes all blocks have together, separated by commas"
-            : blocks ? "Sizes of the whole vector, separated by commas; a rank's block is a size / ranks, rounded down to whole elements "
-                       "of 4 bytes"
-                     : "Sizes of the message, separated by commas")
+            fmt::format("{}, {}{}",
+                        words.sizes ? "About how many bytes all blocks have together"
+                        : blocks    ? "Sizes of the whole vector"
+                                    : "Sizes of the message",
+                        kSizeList,
+                        blocks && !words.sizes ? ". A rank's block is a size / ranks, rounded down to whole elements of 4 bytes" : ""))
         ->type_name("SIZES")
         ->default_str(default_sizes(ranks));
     command

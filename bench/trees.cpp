@@ -185,13 +185,16 @@ std::vector<Problem> problems_of(const Words& words) {
         return problems;
     }
     const auto ranks = static_cast<int>(parse_count(words.ranks.value_or("2000"), "--ranks", 1, kMostRanks));
-    const std::uint64_t block = parse_bytes(words.block.value_or("1000"));
+    const std::vector<std::uint64_t> blocks = parse_sizes(words.block.value_or("1000"), "--block");
     constexpr std::uint64_t kMostBlock = std::uint64_t{1} << 31;
-    if (block < 1 || block > kMostBlock) throw Error(ErrorCode::invalid_argument, "--block; allowed: 1 to 2Gi");
+    for (const std::uint64_t block : blocks)
+        if (block < 1 || block > kMostBlock)
+            throw Error(ErrorCode::invalid_argument, fmt::format("--block {}; allowed: 1 to 2Gi", format_bytes(block)));
     const auto rho = static_cast<int>(parse_count(words.rho, "--rho", 1, kMostRanks));
     const auto seed = static_cast<std::uint32_t>(parse_count(words.seed, "--seed", 0, std::numeric_limits<std::int32_t>::max()));
-    for (const SizeDistribution each : parse_distributions(sizes))
-        problems.push_back({.name = std::string(name(each)), .sizes = block_sizes(each, ranks, block, rho, seed), .costs = costs});
+    for (const std::uint64_t block : blocks)
+        for (const SizeDistribution each : parse_distributions(sizes))
+            problems.push_back({.name = std::string(name(each)), .sizes = block_sizes(each, ranks, block, rho, seed), .costs = costs});
     return problems;
 }
 
@@ -328,7 +331,9 @@ void add_tree_command(usage::Command& simulate) {
         ->type_name("NAMES|BYTES,...")
         ->default_str("spikes");
     command->add_option("-n,--ranks", words->ranks, "How many ranks")->type_name("N")->default_str("2000");
-    command->add_option("--block", words->block, "The mean size b of the distributions")->type_name("BYTES")->default_str("1000");
+    command->add_option("--block", words->block, fmt::format("Mean sizes b of the distributions, {}", kSizeList))
+        ->type_name("SIZES")
+        ->default_str("1000");
     command->add_option("--rho", words->rho, "Of spikes and skewed")->type_name("N")->capture_default_str();
     command->add_option("--seed", words->seed, "Of random, bucket and spikes; 1: the paper's numbers")
         ->type_name("S")

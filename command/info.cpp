@@ -11,6 +11,7 @@
 #include <sys/utsname.h>
 #include <rollcall/error.hpp>
 
+#include "bench/lists.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "collectives/catalogue.hpp"
 #include "command/algorithms.hpp"
@@ -199,9 +200,11 @@ void add_info_command(usage::Command& root) {
     command->add_flag("--algorithms", words->algorithms, "List the algorithms of the collectives instead");
     command->add_option("--explain", words->explained.operation, "Say which algorithm calls of this operation take, and why, instead")
         ->type_name("OPERATION");
-    command->add_option("--bytes", words->explained.sizes, "With --explain: sizes of the message or block, separated by commas")
+    command
+        ->add_option("--bytes", words->explained.sizes, fmt::format("With --explain: sizes of the message or block, {}", bench::kSizeList))
         ->type_name("BYTES");
-    command->add_option("--ranks", words->explained.ranks, "With --explain: numbers of ranks, separated by commas")->type_name("N");
+    command->add_option("--ranks", words->explained.ranks, fmt::format("With --explain: numbers of ranks, {}", bench::kCountList))
+        ->type_name("N");
     command->callback([words] {
         if (!words->explained.operation.empty())
             explain(words->explained, words->format);

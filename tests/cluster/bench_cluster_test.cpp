@@ -81,6 +81,15 @@ TEST_F(BenchCluster, TheRateOfLinksIsNotExceeded) {
     const double seconds = cells(result).at(0)["run_time"]["median"];
     constexpr int kBurst = 1 << 17;  // What an idle link carries at once.
     EXPECT_LT(((1 << 20) - kBurst) * 8e-6 / seconds, 1.05 * 100);
+
+    // Two pairs and two directions use four links, each of which carries 16 * 64 KiB in a window.
+    const Result pairs = bench(
+        "bandwidth --cluster 4 --rate 100mbit --bytes 64Ki --window 16 --both-ways --iterations 2 --rounds 1"
+        " --timeout 60s --format json");
+    ASSERT_EQ(pairs.code, 0) << pairs.error;
+    const Json row = cells(pairs).at(0);
+    EXPECT_EQ(row["pairs"], "2");
+    EXPECT_LT(row["bandwidth"]["median"].get<double>() * 8e-6 * ((1 << 20) - kBurst) / (1 << 20), 1.05 * 4 * 100);
 }
 
 TEST_F(BenchCluster, PeersRunOnTheSameHosts) {

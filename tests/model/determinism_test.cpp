@@ -62,7 +62,11 @@ TEST(Simulation, ThousandsOfRanks) {
         call.arguments.segment_bytes = 1 << 20;
         std::vector<Nanoseconds> arrivals(4096);
         for (Nanoseconds& arrival : arrivals) arrival = random.between(0, 50'000'000);
+        std::uint64_t watched = 0;
+        simulation.network().set_watch([](void* count) { ++*static_cast<std::uint64_t*>(count); }, &watched);
         const auto outcome = simulation.run([&](int) { return call; }, arrivals);
+        EXPECT_EQ(watched, outcome.events / transport::SimulatedNetwork::kWatchedEvents);
+        EXPECT_GE(watched, 1u);
         EXPECT_GE(outcome.bytes, 4095ull * (8 << 20)) << name;
         EXPECT_LE(outcome.bytes, 4095ull * ((8 << 20) + 64)) << name;
         for (std::size_t rank = 0; rank < 4096; ++rank) {

@@ -111,7 +111,7 @@ TEST(Paper, Lemma2IsALowerBoundForAll) {
                                       .bytes = T - static_cast<std::uint64_t>(random.below(2) * random.below(1000)),
                                       .root = root};
                 const auto m = metrics(*entry, a, setting);
-                ASSERT_GE(m.competitive_ratio, 1 - 1e-9)
+                ASSERT_GE(m.performance_ratio, 1 - 1e-9)
                     << entry->name << " " << bench::name(model) << " " << testing::PrintToString(a) << " root " << root << " cut-through "
                     << setting.cut_through << " segment " << setting.segment;
             }
@@ -187,12 +187,12 @@ TEST(Paper, Theorem5ArrivalNonblocking) {
     const auto check = [&](const Times& a, int root) {
         const Setting setting = chains_to(a.size(), bench::Model::nonblocking, root);
         const auto m = metrics(arrival_nb, a, setting);
-        EXPECT_LE(m.competitive_ratio, 3 * (1 + kHeaders)) << testing::PrintToString(a) << " root " << root;
+        EXPECT_LE(m.performance_ratio, 3 * (1 + kHeaders)) << testing::PrintToString(a) << " root " << root;
         const Times f = run(arrival_nb, a, setting).exits;
         const auto n = static_cast<double>(a.size());
         EXPECT_LE(static_cast<double>(f[static_cast<std::size_t>(root)] - a[static_cast<std::size_t>(root)]), (n - 1) * T * (1 + kHeaders));
         expect_served_in_time(arrival_nb, a, setting);
-        worst = std::max(worst, m.competitive_ratio);
+        worst = std::max(worst, m.performance_ratio);
     };
     for (int n = 2; n <= 64; n += n < 10 ? 1 : 9)
         for (const Times& a : adversaries(n)) check(a, 0);
@@ -211,7 +211,7 @@ TEST(Paper, Theorem6ArrivalBlocking) {
         const Setting setting = chains_to(a.size(), bench::Model::blocking, root);
         const auto m = metrics(arrival_b, a, setting);
         const auto n = static_cast<double>(a.size()), delta = static_cast<double>(Delta(a, root));
-        EXPECT_LE(m.competitive_ratio, (delta + 2 * n * T) / (delta + (n - 1) * T) * (1 + kHeaders))
+        EXPECT_LE(m.performance_ratio, (delta + 2 * n * T) / (delta + (n - 1) * T) * (1 + kHeaders))
             << testing::PrintToString(a) << " root " << root;
         const Times f = run(arrival_b, a, setting).exits;
         EXPECT_LE(static_cast<double>(f[static_cast<std::size_t>(root)] - a[static_cast<std::size_t>(root)]),

@@ -109,7 +109,8 @@ TEST_F(BenchCommand, RefusesWrongWordsInOneLine) {
     expect_refused("bench broadcast --sise 8", {"'--sise'", "--bytes"});
     expect_refused("bench brodcast", {"'brodcast'",
                                       "broadcast, scatter, scatterv, gather, gatherv, allgather, allgatherv, alltoall, alltoallv, reduce, "
-                                      "allreduce, reduce_scatter, scan, exclusive_scan, pingpong, barrier, overlap, loop, idle, schedule"});
+                                      "allreduce, reduce_scatter, scan, exclusive_scan, pingpong, bandwidth, barrier, overlap, loop, idle, "
+                                      "schedule"});
     expect_refused("bench barrier --peer gasnet", {"'gasnet'", "allowed: all, openmpi, mpich"});
     expect_refused("bench loop --operation barrier", {"'barrier'", "allowed: all, broadcast, scatter, gather"});
     expect_refused("bench loop --compute uniform:0..4T", {"uniform:0..4T", "in units of time"});
@@ -123,7 +124,7 @@ TEST_F(BenchCommand, RefusesWrongWordsInOneLine) {
     expect_refused("bench pingpong -n 5", {"a ping-pong of 5 ranks", "allowed: 2"});
     expect_refused("bench broadcast --arrival file:/dev/zero", {"'file:/dev/zero'", "not a regular file"});
     expect_refused("simulate broadcast --ranks 4 --model alpha=2us,delta=3", {"'delta=3'", "allowed: alpha=T"});
-    expect_refused("simulate broadcast --ranks 4 --landing much", {"'much'", "allowed: "});
+    expect_refused("simulate broadcast --ranks 4 --landing much", {"--landing", "'much'", "allowed: on, off, eager:SIZE"});
     expect_refused("simulate broadcast --segments 4 --segment 8", {"--segments"});
 }
 
@@ -140,7 +141,7 @@ TEST_F(BenchCommand, RefusesWrongWordsAboutScatterAndGatherInOneLine) {
     expect_refused("simulate gather --paper table4 --delays 7", {"'7'", "allowed: all, 0ms, 1ms, 5ms"});
     expect_refused("simulate gather --paper table4 --bytes 8", {"--bytes 8", "512Ki"});
     expect_refused("simulate gather --delays 5", {"--delays", "--paper"});
-    expect_refused("simulate scatter --landing unlimited,much", {"'much'", "allowed: "});
+    expect_refused("simulate scatter --landing on,1Mi,eager:65Ki", {"'eager:65Ki'", "64Ki at most"});
     EXPECT_NE(run("bench scatter --landing on", "ROLLCALL_LANDING_BYTES=0").error.find("allowed: off"), std::string::npos);
     EXPECT_NE(run("bench scatter --landing on", "ROLLCALL_LANDING_LONGEST=8Ki").error.find("allowed: eager:8Ki"), std::string::npos);
     const Ended in_job = run("run -n 2 " ROLLCALL_COMMAND " bench gather --landing off");
@@ -173,7 +174,7 @@ TEST_F(BenchCommand, ScatterAndGatherPrintACellForEachSizePatternAndAlgorithm) {
         for (const std::string& line : lines_of(ended.out)) {
             const Json cell = Json::parse(line);
             expect_cell(cell, operation, true);
-            EXPECT_FALSE(cell.contains("competitive_ratio"));
+            EXPECT_FALSE(cell.contains("performance_ratio") || cell.contains("competitive_ratio"));
             EXPECT_FALSE(cell.contains("prediction_error")) << "calls without phases predict nothing";
             cells.insert(cell["algorithm"].get<std::string>() + cell["pattern"].get<std::string>() + cell["bytes"].dump());
             algorithms.insert(cell["algorithm"]);
@@ -227,6 +228,7 @@ TEST_F(BenchCommand, PlansArePrecededByPhasesAndTheirPredictionsAreJudged) {
             EXPECT_EQ(cell["compute"], "5ms");
             EXPECT_EQ(cell["predictor"], "edge_linear");
             EXPECT_GE(cell["prediction_error"]["median"], 0.0);
+            EXPECT_EQ(cell["unpredicted_calls"], "0");
         }
         const Lines rows = lines_of(contents(raw));
         ASSERT_EQ(rows.size(), 1 + lines.size() * 3 * 3);  // heading; cells, iterations, ranks

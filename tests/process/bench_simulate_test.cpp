@@ -38,6 +38,26 @@ TEST_F(BenchCommand, PaperTablesAreComparedCellByCell) {
     EXPECT_LE(cell["quotient"]["median"], 1.01);
 }
 
+// Blocks of 43 KiB leave their sender at once, as in the paper, so the plain algorithm loses nothing to late ranks. Blocks of 85 KiB wait.
+TEST_F(BenchCommand, SimulatedTablesOfThePaperHaveItsEagerLimit) {
+    const auto quotients = [&](const std::string& more) {
+        const Ended ended = run("simulate scatter --paper table3 --bytes 2Mi,4Mi --delays 50 --iterations 10 --format json" + more);
+        EXPECT_EQ(ended.code, 0) << ended.error;
+        std::map<std::string, double> found;
+        for (const std::string& line : lines_of(ended.out)) {
+            const Json cell = Json::parse(line);
+            found[cell["model"].get<std::string>() + " " + cell["bytes"].dump()] = cell["quotient"]["median"].get<double>();
+        }
+        return found;
+    };
+    std::map<std::string, double> usual = quotients(""), off = quotients(" --landing off");
+    ASSERT_EQ(usual.size(), 2u);
+    EXPECT_NEAR(usual.at("eager 2097152"), 1.0, 0.02);
+    EXPECT_GT(usual.at("eager 4194304"), 1.1);
+    EXPECT_GT(off.at("blocking 2097152"), 1.1);
+    EXPECT_DOUBLE_EQ(off.at("blocking 4194304"), usual.at("eager 4194304")) << "long messages wait either way";
+}
+
 TEST_F(BenchCommand, SimulatedPlansPredictPerfectlyWithoutNoise) {
     const std::string words =
         "simulate gather --ranks 9 --bytes 1Mi --arrival uniform:0..10ms --iterations 5 --algorithm linear --compute 10ms --format json";
@@ -51,6 +71,9 @@ TEST_F(BenchCommand, SimulatedPlansPredictPerfectlyWithoutNoise) {
     EXPECT_GT(error(" --prediction-noise 5%"), 0.2e-3);
     EXPECT_LT(error(" --prediction-noise 5%"), 2e-3);
     EXPECT_GT(error(" --predictor last"), 1e-3) << "delays are drawn anew";
+    // The first phase has nothing to learn from. The others count.
+    EXPECT_GT(error(" --predictor last --no-edge"), 1e-3);
+    EXPECT_EQ(Json::parse(run(words + " --predictor last --no-edge").out)["unpredicted_calls"], "1");
 }
 
 TEST_F(BenchCommand, SimulationIsDeterministicForASeed) {
@@ -82,7 +105,7 @@ TEST_F(BenchCommand, SimulationIsDeterministicForASeed) {
     // Both models in one run, with phases.
     const std::string gather =
         "simulate gather --ranks 17 --bytes 1Mi --arrival uniform:0..10ms --iterations 2 --compute 1ms --landing "
-        "unlimited,0 --prediction-noise 5% --format json --seed ";
+        "on,off --prediction-noise 5% --format json --seed ";
     const Ended planned = run(gather + "5");
     ASSERT_EQ(planned.code, 0) << planned.error;
     EXPECT_EQ(planned.out, run(gather + "5").out);

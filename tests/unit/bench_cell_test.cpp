@@ -52,7 +52,7 @@ TEST(BenchCell, TheBoundIsOfBroadcastsOnly) {
     const std::vector<CallSample> samples = {call(0, 0)};
     const Cell cell = collective_cell(identity, kSetup, samples);
     for (const Metric& metric : cell.metrics) {
-        EXPECT_NE(metric.name, "competitive_ratio");
+        EXPECT_NE(metric.name, "performance_ratio");
         EXPECT_NE(metric.name, "lower_bound");
     }
     EXPECT_EQ(cell.metrics.size(), 11u);
@@ -69,7 +69,11 @@ TEST(BenchCell, PredictionErrorIsTheMedianOverRanksAndCalls) {
     const CallSample first = sample({0, 0, 9'000'000, 4}, {1'000'000, 5'000'000, 7'000'000, kNoTime});
     EXPECT_DOUBLE_EQ(prediction_error(std::vector{first}).value.median, 2e-3);
     EXPECT_DOUBLE_EQ(prediction_error(std::vector{first, first, sample({0}, {8'000'000})}).value.high, 8e-3);
-    EXPECT_TRUE(std::isnan(prediction_error(std::vector{first, sample({0, 1}, {kNoTime, kNoTime})}).value.median));
+    const CallSample none = sample({0, 1}, {kNoTime, kNoTime});
+    EXPECT_DOUBLE_EQ(prediction_error(std::vector{none, first, none}).value.high, 2e-3) << "calls without a prediction do not count";
+    EXPECT_EQ(unpredicted_calls(std::vector{none, first, none, sample({0}, {})}), 3u);
+    EXPECT_EQ(unpredicted_calls(std::vector{first}), 0u);
+    EXPECT_TRUE(std::isnan(prediction_error(std::vector{none, none}).value.median));
 }
 
 TEST(BenchCell, CollectiveCellHasMediansOfEveryMeasure) {
@@ -78,7 +82,7 @@ TEST(BenchCell, CollectiveCellHasMediansOfEveryMeasure) {
     std::vector<std::string> names;
     for (const Metric& metric : cell.metrics) names.push_back(metric.name);
     EXPECT_EQ(names, (std::vector<std::string>{"run_time", "mean_elapsed", "worst_elapsed", "last_delay", "spread", "imbalance_factor",
-                                               "competitive_ratio", "pattern_error", "mean_deviation", "average_imbalance_factor",
+                                               "performance_ratio", "pattern_error", "mean_deviation", "average_imbalance_factor",
                                                "lower_bound", "pattern_error_rms", "message_time"}));
     const auto expect = [&](std::size_t i, double median, double low, double high) {
         EXPECT_DOUBLE_EQ(cell.metrics[i].value.median, median) << names[i];

@@ -34,6 +34,30 @@ TEST(BenchLists, Sizes) {
     EXPECT_TRUE(mentions(refusal([] { parse_sizes("8\n,9", "--bytes"); }), "\\x0a"));
 }
 
+TEST(BenchLists, RangesOfSizes) {
+    using Sizes = std::vector<std::uint64_t>;
+    EXPECT_EQ(parse_sizes("8..64", "--bytes"), (Sizes{8, 16, 32, 64}));
+    EXPECT_EQ(parse_sizes("8..100", "--bytes"), (Sizes{8, 16, 32, 64})) << "the last size need not be reached";
+    EXPECT_EQ(parse_sizes("0,1Ki..64Ki:x4, 1M", "--bytes"), (Sizes{0, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 1'000'000}));
+    EXPECT_EQ(parse_sizes("7..7", "--bytes"), Sizes{7});
+    EXPECT_EQ(parse_sizes("8..8Mi", "--bytes").size(), 21u);
+    const Sizes all = parse_sizes("1..18446744073709551615", "--bytes");
+    EXPECT_EQ(all.size(), 64u);
+    EXPECT_EQ(all.back(), std::uint64_t{1} << 63);
+    EXPECT_EQ(parse_sizes("3..18446744073709551615:x18446744073709551615", "--bytes"), Sizes{3});
+    for (const char* text : {"0..8", "9..8", "8..", "..8", "..", "8...9", "8..9..10", "8..64:x1", "8..64:x0", "8..64:x", "8..64:4",
+                             "8..64:x4:x4", "8..64:", "8:x4", "8..64:x-2", "8..64:x1Ki"})
+        EXPECT_TRUE(mentions(refusal([&] { parse_sizes(text, "--bytes"); }), "--bytes: unknown size '" + std::string(text) + "' in"))
+            << text;
+    EXPECT_TRUE(mentions(refusal([] { parse_sizes("8,9..8", "--bytes"); }), "'9..8' in '8,9..8'; allowed: "));
+}
+
+TEST(BenchLists, RangesOfCounts) {
+    EXPECT_EQ(parse_counts("2..64:x3,5", "--ranks", 1, 64), (std::vector<std::uint64_t>{2, 6, 18, 54, 5}));
+    for (const char* text : {"2..65", "0..8", "8..2", "2..1Ki"})
+        EXPECT_TRUE(mentions(refusal([&] { parse_counts(text, "--ranks", 0, 64); }), "--ranks '" + std::string(text) + "' in")) << text;
+}
+
 TEST(BenchLists, Counts) {
     EXPECT_EQ(parse_counts("2,4,8", "ranks", 1, 64), (std::vector<std::uint64_t>{2, 4, 8}));
     for (const char* text : {"", "0", "65", "2,x", "2.5", "99999999999999999999"})

@@ -41,13 +41,13 @@ TEST(BenchMetrics, WorkedExample) {
     EXPECT_DOUBLE_EQ(metrics.imbalance_factor, 1);
     EXPECT_DOUBLE_EQ(metrics.average_imbalance_factor, 0.3);
     EXPECT_DOUBLE_EQ(metrics.lower_bound, 7.5) << "3/4 of 10";
-    EXPECT_DOUBLE_EQ(metrics.competitive_ratio, 11 / 7.5);
+    EXPECT_DOUBLE_EQ(metrics.performance_ratio, 11 / 7.5);
 }
 
 TEST(BenchMetrics, BlockingBoundAddsTheLastArrival) {
     const Metrics metrics = measure(kArrivals, kExits, {0, 10 * kSecond, Model::blocking});
     EXPECT_DOUBLE_EQ(metrics.lower_bound, 10) << "(10 + 3 * 10) / 4";
-    EXPECT_DOUBLE_EQ(metrics.competitive_ratio, 1.1);
+    EXPECT_DOUBLE_EQ(metrics.performance_ratio, 1.1);
 }
 
 TEST(BenchMetrics, WhoComesBeforeTheRootCountsAsComingWithIt) {
@@ -66,11 +66,11 @@ TEST(BenchMetrics, UndefinedRatiosAreNaN) {
     EXPECT_DOUBLE_EQ(alone.run_time, 1);
     EXPECT_DOUBLE_EQ(alone.spread, 0);
     EXPECT_DOUBLE_EQ(alone.lower_bound, 0);
-    EXPECT_TRUE(std::isnan(alone.competitive_ratio));
+    EXPECT_TRUE(std::isnan(alone.performance_ratio));
     const Metrics unknown = measure(kArrivals, kExits, {3, 0, Model::nonblocking});
     EXPECT_TRUE(std::isnan(unknown.imbalance_factor));
     EXPECT_TRUE(std::isnan(unknown.average_imbalance_factor));
-    EXPECT_TRUE(std::isnan(unknown.competitive_ratio));
+    EXPECT_TRUE(std::isnan(unknown.performance_ratio));
 }
 
 TEST(BenchMetrics, WrongArguments) {
@@ -112,10 +112,10 @@ TEST(BenchMetrics, NearOptimalLiesBetweenTheLemmas) {
             blocking[order[i]] = effective[order[std::min(i + 1, n - 1)]] + T;
         }
         const auto count = static_cast<double>(n);
-        const double free = measure(a, nonblocking, {static_cast<int>(root), T, Model::nonblocking}).competitive_ratio;
+        const double free = measure(a, nonblocking, {static_cast<int>(root), T, Model::nonblocking}).performance_ratio;
         EXPECT_GE(free, 1 - 1e-9);
         EXPECT_LE(free, count / (count - 1) + 1e-9);
-        const double blocked = measure(a, blocking, {static_cast<int>(root), T, Model::blocking}).competitive_ratio;
+        const double blocked = measure(a, blocking, {static_cast<int>(root), T, Model::blocking}).performance_ratio;
         EXPECT_GE(blocked, 1 - 1e-9);
         EXPECT_LE(blocked, count / (count - 1) + 1e-9);
         if (HasFailure()) FAIL() << "round " << round << ": n " << n << ", root " << root << ", T " << T;

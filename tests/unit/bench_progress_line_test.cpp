@@ -29,6 +29,18 @@ TEST(BenchProgressLine, ShowsOnlyLongRuns) {
     EXPECT_EQ(terminal.written, "\r1/4  25%  about 6 s left  binomial 64Ki\033[K");
 }
 
+TEST(BenchProgressLine, CountsAPartOfTheNextOne) {
+    Terminal terminal;
+    ProgressLine line(4, terminal.surroundings(true));
+    terminal.time += 3 * kSecond;
+    line.update(1, "binomial", 0.5);
+    EXPECT_EQ(terminal.written, "\r1/4  38%  about 5 s left  binomial\033[K");
+    terminal.time += ProgressLine::kInterval;
+    terminal.written.clear();
+    line.update(4, "", 1);
+    EXPECT_EQ(terminal.written, "\r4/4  100%  about 0 s left\033[K") << "never more than all";
+}
+
 TEST(BenchProgressLine, NothingGoesToAFile) {
     Terminal terminal;
     {

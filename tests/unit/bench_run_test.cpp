@@ -6,11 +6,15 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <sstream>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include <rollcall/error.hpp>
 
 #include "bench/child.hpp"
+#include "bench/landing.hpp"
 #include "bench/lists.hpp"
 #include "bench/payload.hpp"
 #include "bench/rounds.hpp"
@@ -82,9 +86,46 @@ TEST(BenchLists, AllLeavesOutWhatMustBeNamed) {
     for (const char* wrong : {"8", "", "-1", "1,2", "1.5", "one"}) EXPECT_THROW(parse_count(wrong, "--root", 0, 7), Error) << wrong;
 }
 
+TEST(BenchLanding, SimulatedRanksTakeTheSameWordsAndBudgets) {
+    const auto landing = parse_simulated_landing("on, off,eager:65536,1Mi,0");
+    ASSERT_EQ(landing.size(), 5u);
+    const std::vector<Model> models = {Model::nonblocking, Model::blocking, Model::eager, Model::nonblocking, Model::blocking};
+    for (std::size_t i = 0; i < models.size(); ++i) EXPECT_EQ(landing[i].model(), models[i]) << i;
+    EXPECT_EQ(landing[2].longest, 65'536u);
+    EXPECT_EQ(landing[2].budget, landing[0].budget);
+    EXPECT_EQ(landing[3].budget, 1u << 20);
+    EXPECT_EQ(landing[3].longest, 0u);
+    EXPECT_EQ(parse_landing("eager:65536,on,eager:64Ki"), (std::vector<std::string>{"eager:64Ki", "on"}));
+    for (const char* wrong : {"", "on,", "unlimited", "eager:", "eager:0", "eager:65Ki", "eager:1Q"})
+        EXPECT_THROW(parse_simulated_landing(wrong), Error) << wrong;
+    EXPECT_THROW(parse_landing("1Mi"), Error) << "the budget of real ranks is a setting";
+}
+
 TEST(BenchRounds, RatiosAreOfTheMediansOfARound) {
     EXPECT_EQ(ratios({{1, 2, 3}, {10}}, {{4}, {5, 5}}), (std::vector<double>{0.5, 2}));
     EXPECT_EQ(together({{1, 2}, {}, {3}}), (std::vector<double>{1, 2, 3}));
+}
+
+TEST(BenchRounds, SamplesOfANameAreKeptByRound) {
+    const std::vector<Samples> measured = {{.transport = "ucx", .explanation = {}, .values = {{"8", {1, 2}}, {"64", {3}}}},
+                                           {.transport = "ucx", .explanation = {}, .values = {{"8", {4}}, {"64", {5}}}}};
+    EXPECT_EQ(rounds_of(measured, "8"), (Rounds{{1, 2}, {4}}));
+    EXPECT_THROW(rounds_of(measured, "9"), std::out_of_range);
+}
+
+TEST(BenchRounds, PeersStandBelowWithTheTimeOfRollcallOverTheirs) {
+    const auto printed = [](const std::vector<PeerRounds>& peers) {
+        std::ostringstream out;
+        CellPrinter printer(out, output::Format::csv);
+        add_beside_peers(printer, {.operation = "barrier", .algorithm = "rollcall", .transport = "ucx"}, {{2, 2}, {4}}, peers);
+        printer.finish();
+        return out.str();
+    };
+    EXPECT_EQ(printed({}).find("rollcall_ratio"), std::string::npos);
+    const std::string beside = printed({{{.operation = "barrier", .algorithm = "mpich", .transport = "tcp"}, {{4}, {8}}}});
+    EXPECT_NE(beside.find(",rollcall_ratio_median,"), std::string::npos) << beside;
+    EXPECT_NE(beside.find("barrier,rollcall,ucx,0,0,balanced,3,2,2,4,,,,,,,,,,,,\n"), std::string::npos) << beside;
+    EXPECT_NE(beside.find("barrier,mpich,tcp,0,0,balanced,2,6,4,8,,,,,,,,,,0.5,0.5,0.5\n"), std::string::npos) << beside;
 }
 
 TEST(BenchChild, IsEndedWhenItsTimeIsOver) {

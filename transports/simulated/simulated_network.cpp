@@ -286,7 +286,7 @@ void SimulatedNetwork::prefetch() const {
 }
 
 void SimulatedNetwork::handle(const Event& event) {
-    ++events_;
+    if (++events_ % kWatchedEvents == 0 && watch_) watch_(watch_context_);
     auto* flight = static_cast<Flight*>(event.subject);
     switch (event.kind) {
         case Kind::offer: {

@@ -65,6 +65,12 @@ class SimulatedNetwork {
         prefetch_ = action;
         prefetch_context_ = context;
     }
+    /// `action` is called after every kWatchedEvents events, to show how far a long run has come.
+    void set_watch(void (*action)(void* context), void* context) {
+        watch_ = action;
+        watch_context_ = context;
+    }
+    static constexpr std::uint64_t kWatchedEvents = 1 << 16;  ///< They take some hundredths of a second.
     /// `ask` is called for each message (not for notices), to simulate jitter. It returns how many nanoseconds longer than in the model the
     /// message takes.
     void set_delay(Nanoseconds (*ask)(void* context, int from, int to), void* context) {
@@ -147,6 +153,8 @@ class SimulatedNetwork {
     void* settle_context_ = nullptr;
     void (*prefetch_)(void*, int, bool) = nullptr;
     void* prefetch_context_ = nullptr;
+    void (*watch_)(void*) = nullptr;
+    void* watch_context_ = nullptr;
     Nanoseconds (*delay_)(void*, int, int) = nullptr;
     void* delay_context_ = nullptr;
 };

@@ -1,0 +1,69 @@
+/// \file
+/// Tests `rollcall bench bandwidth` as a user calls it.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/process/bench_command.hpp"
+
+namespace rollcall::test {
+namespace {
+
+/// Expects that the rates follow from the time of a window in which so many messages move.
+void expect_rates(const Json& cell, double messages) {
+    const double bytes = cell["bytes"].get<double>();
+    const auto expect = [&](const char* rate, const char* time) {
+        const double seconds = cell["run_time"][time].get<double>();
+        EXPECT_NEAR(cell["message_rate"][rate].get<double>() * seconds / messages, 1, 1e-9) << cell;
+        EXPECT_NEAR(cell["bandwidth"][rate].get<double>() * seconds, messages * bytes, 1e-9 * messages * bytes) << cell;
+    };
+    // The largest rate belongs to the shortest time. The number of samples is odd, so the medians are of one sample.
+    expect("median", "median");
+    expect("low", "high");
+    expect("high", "low");
+}
+
+TEST_F(BenchCommand, BandwidthIsOfAllMessagesOfAWindow) {
+    const Ended ended = run("bench bandwidth --bytes 0,8..4Ki:x512,64Mi --iterations 3 --rounds 1 --timeout 100s --format json");
+    ASSERT_EQ(ended.code, 0) << ended.error;
+    const Lines lines = lines_of(ended.out);
+    ASSERT_EQ(lines.size(), 4u) << ended.out;
+    const double windows[] = {64, 64, 64, 1};
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        const Json cell = Json::parse(lines[i]);
+        expect_cell(cell, "bandwidth", false);
+        EXPECT_EQ(cell["algorithm"], "one_way");
+        EXPECT_EQ(cell["ranks"], 2);
+        EXPECT_EQ(cell["pairs"], "1");
+        EXPECT_EQ(cell["window"], std::to_string(static_cast<int>(windows[i])));
+        expect_rates(cell, windows[i]);
+    }
+}
+
+TEST_F(BenchCommand, BandwidthOfSeveralPairsInBothDirections) {
+    const std::string words = "bench bandwidth --ranks 4 --bytes 1000,20Ki --window 5 --both-ways --iterations 3 --rounds 1 --timeout 100s";
+    const Ended ended = run(words + " --format json", "UCX_TLS=posix,self");
+    ASSERT_EQ(ended.code, 0) << ended.error;
+    const Lines lines = lines_of(ended.out);
+    ASSERT_EQ(lines.size(), 2u) << ended.out;
+    for (const std::string& line : lines) {
+        const Json cell = Json::parse(line);
+        expect_cell(cell, "bandwidth", false);
+        EXPECT_EQ(cell["algorithm"], "both_ways");
+        EXPECT_EQ(cell["pairs"], "2");
+        expect_rates(cell, 2 * 2 * 5);
+    }
+    // A job that already runs is measured once.
+    const Ended in_job = run("run -n 2 " ROLLCALL_COMMAND " bench bandwidth --bytes 8 --iterations 2");
+    ASSERT_EQ(in_job.code, 0) << in_job.error;
+    EXPECT_NE(in_job.out.find("ranks: 2, iterations: 2, pairs: 1, window: 64"), std::string::npos) << in_job.out;
+}
+
+TEST_F(BenchCommand, BandwidthNeedsPairs) {
+    expect_refused("bench bandwidth --ranks 3", {"pairs of 3 ranks", "allowed: an even number"});
+    expect_refused("bench bandwidth --window 0", {"--window '0'", "from 1 to"});
+    expect_refused("bench bandwidth --bytes 8Mi..8", {"--bytes: ", "'8Mi..8'", "8..8Mi:x4"});
+}
+
+}  // namespace
+}  // namespace rollcall::test

@@ -81,6 +81,7 @@ TEST(BroadcastGroups, TakeTheTimeThatTheFormulaSays) {
             Simulation::Options options;
             options.ranks = n;
             options.model.alpha = static_cast<double>(collectives::kMessageBytes);
+            options.node_memory = false;
             Simulation simulation(options);
             Simulation::RankCall call;
             call.call = {.bytes = bytes, .root = 0, .kind = runtime::OperationKind::broadcast};
@@ -97,6 +98,19 @@ TEST(BroadcastGroups, TakeTheTimeThatTheFormulaSays) {
         }
 }
 
+// Ranks of one node: each gets a header and the message, in one piece. A ring would take more messages.
+TEST(BroadcastGroups, TakeFewMessagesOnOneNode) {
+    for (const bool on_one_node : {true, false}) {
+        Simulation simulation({.ranks = 8, .node_memory = on_one_node});
+        Simulation::RankCall call;
+        call.call = {.bytes = 65'536, .root = 0, .kind = runtime::OperationKind::broadcast};
+        call.algorithm = broadcast("arrival_blocking").algorithm;
+        call.arguments.data = {nullptr, 65'536};
+        const auto outcome = simulation.run([&](int) { return call; }, Times(8, 0));
+        EXPECT_EQ(outcome.messages, on_one_node ? 7u + 7u : 7u + 7u + 7u * 6u);
+    }
+}
+
 TEST(BroadcastGroups, LongMessagesComeWhole) {
     struct Case {
         int n;
@@ -110,7 +124,8 @@ TEST(BroadcastGroups, LongMessagesComeWhole) {
     for (const Case& test : kCases) {
         EXPECT_EQ(collectives::group_way(test.n, test.bytes).form, test.form);
         for (const Nanoseconds scale : {0, 1000, 1'000'000}) {
-            const auto options = random_machine(random, test.n, test.bytes);
+            auto options = random_machine(random, test.n, test.bytes);
+            options.node_memory = false;
             Simulation simulation(options);
             std::vector<Step> steps;
             for (const auto* name : {"arrival_blocking", "arrival_nonblocking"}) {

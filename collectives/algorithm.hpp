@@ -92,7 +92,8 @@ struct AlgorithmEntry {
     std::string_view paper = "";
     std::string_view limits = "";   ///< The limits in words; empty: there are none.
     bool segmented = false;         ///< It uses the segment size.
-    bool whole_by_default = false;  ///< Where no segment size is given, it is given 0: it cuts nothing, or cuts as it finds best.
+    bool whole_by_default = false;  ///< It is not cut into segments where no segment size is given, unless it chooses them.
+    bool chooses_pieces = false;    ///< Where no segment size is given, it chooses the pieces itself.
     Conditions needs = {};          ///< It never runs in a call that lacks one of these conditions.
     /// In a planned call it runs from the beginning of the compute phase on, and its code says what must wait for its caller. Other
     /// algorithms begin when their caller arrives.

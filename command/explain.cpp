@@ -60,14 +60,16 @@ void explain(const Explained& asked, output::Format format) {
                 std::vector<std::string_view> others;
                 for (const auto& entry : row.algorithms)
                     if (&entry != chosen.entry && situation.has.contains(entry.needs)) others.push_back(entry.name);
-                const std::uint64_t segment = chosen.segment            ? chosen.segment(bytes, situation.ranks)
-                                              : chosen.entry->segmented ? settings.segment_bytes
-                                                                        : 0;
+                const bool takes_setting = chosen.entry->segmented && !chosen.entry->whole_by_default;
+                const std::uint64_t segment = chosen.segment  ? chosen.segment(bytes, situation.ranks)
+                                              : takes_setting ? settings.segment_bytes
+                                                              : 0;
+                const std::string_view whole = chosen.entry->chooses_pieces ? "root's choice" : "whole";
                 table.add({{"ranks", ranks},
                            {"on", where},
                            {"bytes", row.moves_data ? format_bytes(bytes) : "-"},
                            {"algorithm", chosen.entry->name},
-                           {"segment", segment > 0 && segment < bytes ? format_bytes(segment) : "whole"},
+                           {"segment", segment > 0 && segment < bytes ? format_bytes(segment) : std::string(whole)},
                            {"because", chosen.why},
                            {"others", fmt::format("{}", fmt::join(others, " "))}});
             }

@@ -25,7 +25,7 @@ Task broadcast_arrival_blocking(Operation& op) {
         co_await op.moment();
         std::vector<int> group = arrivals.take();
         unserved -= static_cast<int>(group.size());
-        co_await subgroup_root(op, std::move(group));
+        co_await subgroup_root(op, std::move(group), MessageAhead());
     }
 }
 

@@ -1,15 +1,23 @@
 #include "collectives/broadcast/subgroup.hpp"
 
+#include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "collectives/members.hpp"
 #include "collectives/trees/group.hpp"
+#include "runtime/lane/publication.hpp"
 
 namespace rollcall::collectives {
 namespace {
 
-constexpr std::uint64_t kHeader = 0, kData = 1;
+// The steps. A rank gets a header with each instalment, and one with its place in a sub-group.
+constexpr std::uint64_t kHeaders = 0, kInstalments = MessageAhead::kMostInstalments, kData = 2 * MessageAhead::kMostInstalments;
+// A shorter instalment would cost much more than its bytes.
+constexpr std::uint64_t kLeastInstalment = 64 << 10;
 
+// The form that stands in the header of an instalment. Nothing else is in it: the sizes follow from that of the message.
+constexpr std::int64_t kInstalment = -1;
 // The words of a header. In a tree: the form, the rank that the message comes from, the segment size, and the ranks that it is sent on to.
 constexpr std::size_t kForm = 0, kSource = 1, kSegment = 2, kTargets = 3;
 // In a scatter_ring: the form, the rank that the parts come from, the number of members, this member's number among them, the next and the
@@ -32,6 +40,21 @@ class Numbers {
     int root_;
     const std::vector<int>& members_;
 };
+
+transport::Bytes instalment(transport::Bytes data, std::uint64_t number) {
+    const Range range = Parts::even(data.size, static_cast<int>(MessageAhead::instalments(data.size)))[static_cast<int>(number)];
+    return runtime::slice(data, range.begin, range.size());
+}
+
+// Between the ranks of a node a message costs no network, but the time of a core, which may be shared. So there are few messages: pieces
+// are long, and there is no ring. (With 8 ranks on 2 cores a ring took twice as long as a tree for 64 KiB.)
+constexpr std::uint64_t kPieceOnNode = 128 << 10;
+
+GroupWay way_to(Operation& op, int n) {
+    const std::uint64_t bytes = op.arguments().data.size, asked = op.arguments().segment_bytes;
+    if (asked) return group_way(n, bytes, asked);
+    return runtime::are_on_one_node(op) ? group_way(n, bytes, kPieceOnNode) : group_way(n, bytes);
+}
 
 SubgroupHeader header_of(const GroupWay& way, const Numbers& group, int v) {
     const int n = group.size();
@@ -62,25 +85,31 @@ Task member_of_ring(Operation& op, std::span<const std::int64_t> header) {
 
 }  // namespace
 
-void MessageAhead::start(Operation& op, int rank) {
-    header_ = {static_cast<std::int64_t>(GroupForm::binomial), op.rank(), 0};
-    header_sent_ = op.send_ahead(rank, bytes_of(header_), kHeader);
-    data_sent_ = op.send_ahead(rank, op.arguments().data, kData);
+std::uint64_t MessageAhead::instalments(std::uint64_t bytes) {
+    return std::clamp<std::uint64_t>(bytes / kLeastInstalment, 1, kMostInstalments);
 }
 
-Task subgroup_root(Operation& op, std::vector<int> members) {
+void MessageAhead::send_next(Operation& op, int rank) {
+    if (std::exchange(rank_, rank) != rank) sent_ = 0;
     const transport::Bytes data = op.arguments().data;
-    const std::uint64_t asked = op.arguments().segment_bytes;
+    header_ = {kInstalment};
+    header_sent_ = op.send_ahead(rank, bytes_of(header_), kHeaders + sent_);
+    data_sent_ = op.send_ahead(rank, instalment(data, sent_), kInstalments + sent_);
+    ++sent_;
+}
+
+Task subgroup_root(Operation& op, std::vector<int> members, const MessageAhead& ahead) {
+    const transport::Bytes data = op.arguments().data;
     const Numbers group(op.rank(), members);
     const int n = group.size();
-    const GroupWay way = asked ? group_way(n, data.size, asked) : group_way(n, data.size);
+    const GroupWay way = way_to(op, n);
     std::vector<SubgroupHeader> headers;
     std::vector<Pending> told;
     headers.reserve(members.size());
     told.reserve(members.size());
     for (int v = 1; v < n; ++v) {
         headers.push_back(header_of(way, group, v));
-        told.push_back(op.send(group.rank(v), bytes_of(headers.back()), kHeader));
+        told.push_back(op.send(group.rank(v), bytes_of(headers.back()), kHeaders + ahead.sent_to(group.rank(v))));
     }
     if (way.form == GroupForm::scatter_ring) {
         HalvingPlace place = halving_place(n, 0, 0);
@@ -96,20 +125,26 @@ Task subgroup_root(Operation& op, std::vector<int> members) {
 }
 
 Task subgroup_member(Operation& op) {
-    SubgroupHeader header(kChildren + kWordsOfChild * static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(op.size()))));
-    const auto receiving = op.receive(op.root(), bytes_of(header), kHeader);
-    const std::uint64_t received = co_await receiving;
-    header.resize(received / sizeof(header[0]));
+    const transport::Bytes data = op.arguments().data;
+    SubgroupHeader header;
+    for (std::uint64_t number = 0;; ++number) {
+        if (number == MessageAhead::instalments(data.size)) co_return;
+        header.resize(kChildren + kWordsOfChild * static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(op.size()))));
+        const auto receiving = op.receive(op.root(), bytes_of(header), kHeaders + number);
+        const std::uint64_t received = co_await receiving;
+        header.resize(received / sizeof(header[0]));
+        if (header[kForm] != kInstalment) break;
+        co_await op.receive(op.root(), instalment(data, number), kInstalments + number);
+    }
     if (static_cast<GroupForm>(header[kForm]) == GroupForm::scatter_ring) {
         co_await member_of_ring(op, header);
         co_return;
     }
     std::vector<int> targets;
     for (std::size_t word = kTargets; word < header.size(); ++word) targets.push_back(static_cast<int>(header[word]));
-    co_await relay(op, op.arguments().data, static_cast<int>(header[kSource]), std::move(targets),
-                   static_cast<std::uint64_t>(header[kSegment]), kData);
+    co_await relay(op, data, static_cast<int>(header[kSource]), std::move(targets), static_cast<std::uint64_t>(header[kSegment]), kData);
 }
 
-bool subgroup_called(Operation& op) { return op.is_here(op.root(), kHeader); }
+bool message_is_ahead(Operation& op) { return op.is_here(op.root(), kHeaders + MessageAhead::instalments(op.arguments().data.size) - 1); }
 
 }  // namespace rollcall::collectives

@@ -18,6 +18,11 @@ node::Entry& entry_in(const node::Region& region, const Group& group, int publis
 
 }  // namespace
 
+bool are_on_one_node(Operation& operation) {
+    const node::NodeMemory* const memory = operation.engine().node();
+    return memory && memory->holds(*operation.communicator().group);
+}
+
 NodeUse::NodeUse(Operation& operation, std::uint64_t size) : operation_(operation), size_(size) {
     next_ = operation.node_uses_;
     if (next_) next_->previous_ = this;

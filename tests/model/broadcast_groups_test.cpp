@@ -10,32 +10,37 @@ namespace {
 
 // --- ranks that arrive together ------------------------------------------------------------------------------------------
 
-// What Figures 4 and 5 do, step by step: in each round the root serves all unserved ranks that have arrived by then. If there are none, it
-// sends to the next unserved rank (nonblocking), or waits for the next arrival (blocking).
+// What the root does, step by step: it serves all unserved ranks that have arrived by then. If there are none, it waits for the next
+// arrival (blocking), or sends an eighth of the message to the next unserved rank (nonblocking), which gets the rest when it has arrived
+// alone.
 std::vector<double> served_in_rounds(const Times& a, int root, bench::Model model) {
     const int n = static_cast<int>(a.size());
-    const auto at = [](int rank) { return static_cast<std::size_t>(rank); };
-    Times f(a.size(), -1);
-    Nanoseconds t = a[at(root)];
-    for (int unserved = n - 1; unserved > 0; t += T) {
-        const auto is_unserved = [&](int rank) { return rank != root && f[at(rank)] < 0; };
-        Nanoseconds next_arrival = -1;
-        int next = -1, group = 0;
-        for (int i = n - 1; i > 0; --i)
-            if (const int rank = (root + i) % n; is_unserved(rank)) {
-                next = rank;
-                next_arrival = next_arrival < 0 ? a[at(rank)] : std::min(next_arrival, a[at(rank)]);
-            }
-        if (model == bench::Model::blocking) t = std::max(t, next_arrival);
-        for (int rank = 0; rank < n; ++rank)
-            if (is_unserved(rank) && a[at(rank)] <= t) {
-                f[at(rank)] = t + T;
-                ++group;
-            }
-        if (group == 0) f[at(next)] = std::max(a[at(next)], t + T);
-        unserved -= std::max(group, 1);
+    std::vector<int> unserved;
+    for (int i = 1; i < n; ++i) unserved.push_back((root + i) % n);
+    const auto at = [&](int rank) { return a[static_cast<std::size_t>(rank)]; };
+    Times f(a.size(), 0);
+    Nanoseconds t = at(root);
+    int eighths = 0;  // of the message, at the first unserved rank
+    while (!unserved.empty()) {
+        std::vector<int> group, others;
+        for (const int rank : unserved) (at(rank) <= t ? group : others).push_back(rank);
+        const int next = unserved.front();
+        if (!group.empty() && !(eighths > 0 && group == std::vector<int>{next})) {
+            t += T;
+            for (const int rank : group) f[static_cast<std::size_t>(rank)] = t;
+            if (group.front() == next) eighths = 0;
+            unserved = others;
+        } else if (model == bench::Model::blocking) {
+            for (t = at(next); const int rank : others) t = std::min(t, at(rank));
+        } else {
+            t += T / 8;
+            if (++eighths < 8) continue;
+            f[static_cast<std::size_t>(next)] = std::max(at(next), t);
+            unserved.erase(unserved.begin());
+            eighths = 0;
+        }
     }
-    f[at(root)] = t;
+    f[static_cast<std::size_t>(root)] = t;
     std::vector<double> exits;
     for (const Nanoseconds exit : f) exits.push_back(static_cast<double>(exit) / T);
     return exits;
@@ -81,6 +86,7 @@ TEST(BroadcastGroups, TakeTheTimeThatTheFormulaSays) {
             Simulation::Options options;
             options.ranks = n;
             options.model.alpha = static_cast<double>(collectives::kMessageBytes);
+            options.node_memory = false;
             Simulation simulation(options);
             Simulation::RankCall call;
             call.call = {.bytes = bytes, .root = 0, .kind = runtime::OperationKind::broadcast};
@@ -97,6 +103,22 @@ TEST(BroadcastGroups, TakeTheTimeThatTheFormulaSays) {
         }
 }
 
+// Ranks of one node: each gets a header and the message, in one piece. A ring would take more messages.
+TEST(BroadcastGroups, TakeFewMessagesOnOneNode) {
+    for (const bool on_one_node : {true, false}) {
+        Simulation::Options options;
+        options.ranks = 8;
+        options.node_memory = on_one_node;
+        Simulation simulation(options);
+        Simulation::RankCall call;
+        call.call = {.bytes = 65'536, .root = 0, .kind = runtime::OperationKind::broadcast};
+        call.algorithm = broadcast("arrival_blocking").algorithm;
+        call.arguments.data = {nullptr, 65'536};
+        const auto outcome = simulation.run([&](int) { return call; }, Times(8, 0));
+        EXPECT_EQ(outcome.messages, on_one_node ? 7u + 7u : 7u + 7u + 7u * 6u);
+    }
+}
+
 TEST(BroadcastGroups, LongMessagesComeWhole) {
     struct Case {
         int n;
@@ -104,13 +126,14 @@ TEST(BroadcastGroups, LongMessagesComeWhole) {
         collectives::GroupForm form;  ///< Where all ranks but the root are one group.
     };
     using enum collectives::GroupForm;
-    constexpr Case kCases[] = {{3, 40'001, chain},         {4, 65'536, scatter_ring}, {7, 100'003, scatter_ring},
-                               {16, 65'539, scatter_ring}, {8, 20'000, binomial},     {33, 66'000, binary}};
+    constexpr Case kCases[] = {{3, 40'001, chain},    {4, 65'536, scatter_ring}, {7, 100'003, scatter_ring}, {16, 65'539, scatter_ring},
+                               {8, 20'000, binomial}, {4, 520'001, chain},       {33, 66'000, binary}};
     Random random(19);
     for (const Case& test : kCases) {
         EXPECT_EQ(collectives::group_way(test.n, test.bytes).form, test.form);
-        for (const Nanoseconds scale : {0, 1000, 1'000'000}) {
-            const auto options = random_machine(random, test.n, test.bytes);
+        for (const Nanoseconds scale : {0, 100'000, 3'000'000}) {
+            auto options = random_machine(random, test.n, test.bytes);
+            options.node_memory = false;
             Simulation simulation(options);
             std::vector<Step> steps;
             for (const auto* name : {"arrival_blocking", "arrival_nonblocking"}) {

@@ -36,6 +36,7 @@ inline Simulation::Outcome run(const AlgorithmEntry& entry, const Times& a, cons
     options.ranks = static_cast<int>(a.size());
     options.model.cut_through = setting.cut_through;
     options.board = setting.board;
+    options.node_memory = false;
     if (setting.model == bench::Model::blocking) options.landing_bytes = 0;
     Simulation simulation(options);
     Simulation::RankCall call;

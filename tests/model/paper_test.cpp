@@ -271,7 +271,7 @@ TEST(Example, ArrivalBlocking) {
 }
 
 TEST(Example, ArrivalNonblocking) {
-    expect_near(run(broadcast("arrival_nonblocking"), {0, 9 * T, T / 2, T / 2, 5 * T}, {}).exits, {3, 9, 2, 2, 5});
+    expect_near(run(broadcast("arrival_nonblocking"), {0, 9 * T, T / 2, T / 2, 5 * T}, {}).exits, {3, 9, 1.5, 1.5, 5});
 }
 
 TEST(Example, DisseminationBarrierSendsLogNRounds) {

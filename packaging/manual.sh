@@ -5,6 +5,8 @@ set -eu
 help2man=$1 version=$3 directory=$4
 mkdir -p "$directory"
 rm -f "$directory"/rollcall*.1
+locale=--locale=C.UTF-8
+"$help2man" "$locale" --version >/dev/null 2>&1 || locale=--locale=C # It was built without locales, and writes ? for what is not ASCII.
 cd "$(dirname "$2")" # help2man is given a line of words, and the path of the build may have blanks.
 
 pages() ( # [SUBCOMMAND...]
@@ -16,7 +18,7 @@ pages() ( # [SUBCOMMAND...]
         related="${related:+$related,
 }.BR $name-$subcommand (1)"
     done
-    "$help2man" --no-info --locale=C.UTF-8 --name="$(printf '%s\n' "$help" | head -n 1)" --source="Rollcall $version" \
+    "$help2man" --no-info "$locale" --name="$(printf '%s\n' "$help" | head -n 1)" --source="Rollcall $version" \
         --version-string="$name $version" --include=/dev/stdin --output="$directory/$name.1" "./rollcall${*:+ $*}" <<END
 [SEE ALSO]
 $related

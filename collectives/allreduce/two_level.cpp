@@ -44,6 +44,11 @@ Task share_with_node(Operation& op, const Levels& levels, const Lanes& lanes, ru
 }  // namespace
 
 Task allreduce_two_level(Operation& op) {
+    // No elements, no shares: the messages only show that all ranks make the same call.
+    if (op.arguments().contribution.size == 0) {
+        co_await allreduce_recursive_doubling(op);
+        co_return;
+    }
     const Levels levels(op);
     const runtime::Arguments arguments = op.arguments();
     const int place = levels.place();

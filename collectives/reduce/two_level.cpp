@@ -26,6 +26,11 @@ constexpr std::uint64_t kResults = 2;
 }  // namespace
 
 Task reduce_two_level(Operation& op) {
+    // No elements, no shares: the messages only show that all ranks make the same call.
+    if (op.arguments().contribution.size == 0) {
+        co_await reduce_binomial(op);
+        co_return;
+    }
     const Levels levels(op);
     const runtime::Arguments arguments = op.arguments();
     const auto contribution = arguments.contribution;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <rollcall/rollcall.hpp>
 #include <sstream>
@@ -18,6 +19,7 @@
 #include "bench/clock.hpp"
 #include "bench/lists.hpp"
 #include "bench/payload.hpp"
+#include "bench/peer.hpp"
 #include "bench/rounds.hpp"
 #include "support/usage.hpp"
 
@@ -34,12 +36,14 @@ constexpr std::uint64_t kCalibrationTrips = 20, kLargestBatch = 100'000;
 constexpr Nanoseconds kLongestSize = 5'000'000'000;
 constexpr Tag kTag = 3;
 constexpr const char* kPeer = "ucx_perftest";
-constexpr auto kPeerLimit = std::chrono::seconds(60);
+constexpr const char* kPeerProgram = "pingpong";
+constexpr auto kPerftestLimit = std::chrono::seconds(60);
 constexpr auto kServerStarts = std::chrono::seconds(5);
 
 struct Words : RoundWords {
     Words() { iterations = kDefaultIterations, rounds = kDefaultRounds; }
     std::string bytes = "8";
+    std::vector<std::string> peers;
     bool raw_ucx = false;
 };
 
@@ -135,13 +139,13 @@ double ucx_perftest(std::uint64_t bytes, const std::vector<std::string>& environ
                                            std::to_string(std::max<std::uint64_t>(trips / 10, 1)),
                                            "-f"};
     ChildResult server, client;
-    std::thread serving([&] { server = run_child(test, {}, {environment, kPeerLimit}); });
+    std::thread serving([&] { server = run_child(test, {}, {environment, kPerftestLimit}); });
     auto words = test;
     words.insert(words.begin() + 1, "127.0.0.1");
     const Nanoseconds give_up = monotonic_now() + std::chrono::nanoseconds(kServerStarts).count();
     do {  // until the server listens
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
-        client = run_child(words, {}, {environment, kPeerLimit});
+        client = run_child(words, {}, {environment, kPerftestLimit});
     } while (client.found && client.exit_code != 0 && monotonic_now() < give_up);
     serving.join();
     if (!client.found) throw Error(ErrorCode::state, fmt::format("{} is not there: install it (Debian and Ubuntu: ucx-utils)", kPeer));
@@ -170,18 +174,40 @@ void add(CellPrinter& printer, Cell cell, const std::vector<double>& ratio, bool
     printer.add(cell);
 }
 
+/// Runs the peer's program once, for all sizes.
+void run_round(const Peer& peer, std::uint64_t iterations, const std::vector<std::uint64_t>& sizes, const EmulatedCluster* cluster,
+               std::map<std::uint64_t, Rounds>& into) {
+    std::vector<std::string> program = {peer_program(peer, kPeerProgram), std::to_string(iterations), std::to_string(kBatchTime)};
+    for (const std::uint64_t bytes : sizes) program.push_back(std::to_string(bytes));
+    const std::vector<double> numbers = run_peer(peer, kRanks, program, cluster, sizes.size() * iterations);
+    auto next = numbers.begin();
+    for (const std::uint64_t bytes : sizes) {
+        const auto end = next + static_cast<std::ptrdiff_t>(iterations);
+        into[bytes].emplace_back(next, end);
+        next = end;
+    }
+}
+
 int run(const Words& words) {
     const Start start = checked(words.start, kRanks, kRanks);
     if (!inside_job() && start.ranks != kRanks)
         throw Error(ErrorCode::invalid_argument, fmt::format("a ping-pong of {} ranks; allowed: 2, between which it goes", start.ranks));
     const auto sizes = parse_sizes(words.bytes, "--bytes");
     const auto transports = parse_transports(words.transports);
+    const std::vector<const Peer*> peers = parse_peers(words.peers);
+    if (!peers.empty()) refuse_other_than_peers(transports, start.cluster != nullptr);
+    for (const std::uint64_t bytes : sizes)
+        if (!peers.empty() && bytes > std::numeric_limits<int>::max())
+            throw Error(ErrorCode::invalid_argument,
+                        "--peer with messages of 2 GiB or more, which MPI 3 does not count; allowed: smaller ones");
     if (words.raw_ucx && start.cluster) throw Error(ErrorCode::invalid_argument, "--raw-ucx with --cluster; allowed: on this host");
     CellPrinter printer(std::cout, words.format);
 
     if (inside_job()) {
         if (words.raw_ucx && samples_path(words.inherited).empty())
             throw Error(ErrorCode::invalid_argument, "--raw-ucx in a job that is already running; allowed: outside of one");
+        if (!peers.empty() && samples_path(words.inherited).empty())
+            throw Error(ErrorCode::invalid_argument, "--peer in a job that is already running; allowed: outside of one");
         run_in_job(
             words.inherited, [&](Job& job) { return measure_in(job, sizes, words.iterations); },
             [&](const Samples& samples) {
@@ -192,11 +218,15 @@ int run(const Words& words) {
         return 0;
     }
 
+    for (const Peer* peer : peers) peer_program(*peer, kPeerProgram);  // fails before the first job if a peer is missing
+    const bool compares = words.raw_ucx || !peers.empty();
     for (const TransportChoice& transport : transports) {
         std::map<std::uint64_t, Rounds> ours, theirs;
+        std::map<const Peer*, std::map<std::uint64_t, Rounds>> of_peers;
         std::string name;
         const int failed = run_rounds(start, transport.environment, words.rounds, [&](const Samples& samples) {
             name = samples.transport;
+            for (const Peer* peer : peers) run_round(*peer, words.iterations, sizes, start.cluster.get(), of_peers[peer]);
             for (const std::uint64_t bytes : sizes) {
                 const auto& values = samples.values.at(key_of_size(bytes));
                 ours[bytes].push_back(values);
@@ -212,9 +242,12 @@ int run(const Words& words) {
         });
         if (failed) return failed;
         for (const std::uint64_t bytes : sizes) {
-            add(printer, plain_cell(identity("rollcall", name, bytes), together(ours[bytes])), {}, words.raw_ucx);
+            add(printer, plain_cell(identity("rollcall", name, bytes), together(ours[bytes])), {}, compares);
             if (words.raw_ucx)
                 add(printer, plain_cell(identity(kPeer, name, bytes), together(theirs[bytes])), ratios(ours[bytes], theirs[bytes]), true);
+            for (const Peer* peer : peers)
+                add(printer, plain_cell(identity(peer->name, peer_transport(start.cluster.get()), bytes), together(of_peers[peer][bytes])),
+                    ratios(ours[bytes], of_peers[peer][bytes]), true);
         }
     }
     printer.finish();
@@ -230,6 +263,7 @@ void add_pingpong_command(usage::Command& bench, int& exit_code) {
     add_count_option(*command, "--rounds", words->rounds, "Jobs that are started, one after the other");
     command->add_option("--bytes", words->bytes, "Sizes of the message, separated by commas")->type_name("SIZES")->capture_default_str();
     command->add_flag("--raw-ucx", words->raw_ucx, "Run `ucx_perftest -t ucp_am_lat` over the same transports in each round, and compare");
+    add_peer_option(*command, words->peers);
     command->footer(R"(
 run_time is half a round trip; a sample is the mean of a batch of about 1 ms. Of ucx_perftest it is the
 smaller of the 50th percentile and the mean that it prints. rollcall_ratio, in the row of a peer, is

@@ -62,6 +62,10 @@ void Report::add(Measured measured) {
         cell.metrics.insert(files_only, prediction_error(measured.calls));
         for (auto& note : sweep_.phases->notes()) cell.notes.push_back(std::move(note));
     }
+    if (!sweep_.paper) {
+        const auto after = std::find_if(cell.metrics.begin(), cell.metrics.end(), [](const Metric& m) { return m.name == "elapsed"; });
+        cell.metrics.insert(after + 1, compare_with_first(measured));
+    }
     cell.notes.insert(cell.notes.end(), measured.notes.begin(), measured.notes.end());
     if (raw_)
         for (const CallSample& call : measured.calls) raw_->append(cell.identity, measured.setup, call);
@@ -72,6 +76,19 @@ void Report::add(Measured measured) {
     }
     if (sweep_.paper) compare(cell, *sweep_.paper, measured.calls, base_);
     printer_.add(cell);
+}
+
+Metric Report::compare_with_first(const Measured& measured) {
+    std::string key = fmt::format("{} {}", measured.identity.bytes, measured.identity.pattern);
+    for (const auto& [name, note] : measured.notes)
+        if (name == "sizes") key += " " + note;
+    const auto [known, is_new] = first_.try_emplace(key, measured);
+    // The same algorithm again begins the cells of another model, such as another landing budget.
+    if (!is_new && known->second.identity.algorithm == measured.identity.algorithm) known->second = measured;
+    const Measured& first = known->second;
+    Metric metric = over_first(measured.calls, measured.setup, first.calls, first.setup);
+    metric.in_table = sweep_.has_peers || sweep_.algorithms.size() > 1;
+    return metric;
 }
 
 void Report::keep_for_plot(const Measured& measured, const Cell& cell) {

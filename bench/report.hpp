@@ -2,6 +2,7 @@
 /// The output of the measured calls of a collective: cells, raw samples and pictures.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -32,6 +33,8 @@ class Report {
     void finish();
 
   private:
+    /// Keeps the calls of the first algorithm of their size and pattern. Returns the comparison with them.
+    Metric compare_with_first(const Measured& measured);
     void keep_for_plot(const Measured& measured, const Cell& cell);
 
     const Sweep& sweep_;
@@ -42,7 +45,8 @@ class Report {
     GanttChart gantt_;
     double gantt_spread_ = -1;
     std::optional<Model> first_model_;
-    std::vector<CallSample> base_;  ///< The calls of the base of the paper's table.
+    std::vector<CallSample> base_;           ///< The calls of the base of the paper's table.
+    std::map<std::string, Measured> first_;  ///< By size, pattern and distribution of sizes.
 };
 
 }  // namespace rollcall::bench

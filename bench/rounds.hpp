@@ -38,6 +38,9 @@ struct TransportChoice {
 /// Parses "default,shm,tcp". Inside a job only "default" is allowed, because its ranks already run. Throws Error{invalid_argument}.
 std::vector<TransportChoice> parse_transports(std::string_view text);
 
+/// For comparisons with peers, which choose their transport: refuses TCP on this host. Throws Error{invalid_argument}.
+void refuse_other_than_peers(const std::vector<TransportChoice>& transports, bool on_cluster);
+
 /// Measures, as a rank of a job. Rank 0 leaves the samples for the process that started the job, or prints them if no process waits for
 /// them.
 void run_in_job(const Inherited& inherited, const std::function<Samples(Job&)>& measure, const std::function<void(const Samples&)>& print);

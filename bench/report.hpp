@@ -9,19 +9,12 @@
 #include <vector>
 
 #include "bench/cell.hpp"
-#include "bench/plot.hpp"
+#include "bench/measured.hpp"
+#include "bench/pictures.hpp"
 #include "bench/raw.hpp"
 #include "bench/sweep.hpp"
 
 namespace rollcall::bench {
-
-/// All calls of one cell.
-struct Measured {
-    CellIdentity identity;
-    CallSetup setup;
-    std::vector<CallSample> calls;
-    std::vector<std::pair<std::string, std::string>> notes = {};
-};
 
 class Report {
   public:
@@ -35,16 +28,11 @@ class Report {
   private:
     /// Keeps the calls of the first algorithm of their size and pattern. Returns the comparison with them.
     Metric compare_with_first(const Measured& measured);
-    void keep_for_plot(const Measured& measured, const Cell& cell);
 
     const Sweep& sweep_;
-    std::uint64_t plotted_bytes_;  ///< The largest size. Only this size is plotted.
     CellPrinter printer_;
     std::optional<RawWriter> raw_;
-    LineChart lines_;
-    GanttChart gantt_;
-    double gantt_spread_ = -1;
-    std::optional<Model> first_model_;
+    Pictures pictures_;
     std::vector<CallSample> base_;           ///< The calls of the base of the paper's table.
     std::map<std::string, Measured> first_;  ///< By size, pattern and distribution of sizes.
 };

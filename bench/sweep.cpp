@@ -168,8 +168,10 @@ void add_sweep_options(usage::Command& command, SweepWords& words, OperationKind
         ->type_name("BYTES");
     output::add_format_option(command, words.format);
     command
-        .add_option("--plot", words.plot,
-                    "Draw into this SVG file: time against imbalance for the largest size, and one call (needs gnuplot)")
+        .add_option(
+            "--plot", words.plot,
+            "Draw into this file, which ends in .svg, .png or .pdf: time against imbalance and against size, or bars, and one call of each "
+            "algorithm (needs gnuplot)")
         ->type_name("FILE");
     command.add_option("--raw", words.raw, "Write what every rank did in every call to this csv file")->type_name("FILE");
     command.add_flag("--explain", words.explain, "Say what `auto` chooses for each size, and why");
@@ -221,6 +223,7 @@ Sweep checked(const SweepWords& words, OperationKind operation, int ranks, Ranks
     for (const Pattern& pattern : sweep.patterns) pattern.delays(ranks, sweep.root, 0, 0);
     if (!sweep.raw.empty()) require_writable("--raw", sweep.raw);
     if (!sweep.plot.empty()) require_writable("--plot", sweep.plot);
+    if (!sweep.plot.empty()) picture_type(sweep.plot);
     if (!sweep.plot.empty()) require_gnuplot();
     return sweep;
 }

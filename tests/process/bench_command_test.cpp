@@ -105,6 +105,7 @@ TEST_F(BenchCommand, RefusesWrongWordsInOneLine) {
     expect_refused("bench broadcast --landing eager:65Ki", {"'eager:65Ki'", "64Ki at most"});
     expect_refused("bench broadcast --env ROLLCALL_LANDIN_BYTES=0", {"ROLLCALL_LANDIN_BYTES"});
     expect_refused("bench broadcast --raw /nowhere/raw.csv", {"--raw '/nowhere/raw.csv' cannot be written"});
+    expect_refused("bench broadcast --plot picture.jpg", {"'picture.jpg'", ".svg, .png or .pdf"});
     expect_refused("bench broadcast --plot /", {"--plot '/' cannot be written"});
     expect_refused("bench broadcast --sise 8", {"'--sise'", "--bytes"});
     expect_refused("bench brodcast", {"'brodcast'",

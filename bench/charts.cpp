@@ -175,7 +175,7 @@ std::string Area::commands() const {
                across(kLeftMargin), across(kLeftMargin + kPlotWidth), up(top + kTopMargin), up(top + height - kBottomMargin)) +
            fmt::format(
                "set key at screen {},{} left center vertical Left reverse samplen 2.5 spacing 1.25\n"
-               "set border 3\nset tics out nomirror\nset grid xtics ytics linecolor rgb '#E4E4E4' linetype 1\n",
+               "set border 3\nset xtics\nset tics out nomirror\nset grid xtics ytics linecolor rgb '#E4E4E4' linetype 1\n",
                across(kLeftMargin + kPlotWidth + 10), up(top + (kTopMargin + height - kBottomMargin) / 2));
 }
 
@@ -244,12 +244,13 @@ std::string commands_of(const LineChart& chart, const Area& area) {
     for (const std::size_t i : order) {
         const char* colour = kColours[i % kColours.size()];
         const std::size_t round = i / kColours.size();
-        intervals.push_back(series[i].points.size() > 1
-                                ? fmt::format("$line{} using 1:3:4 with filledcurves linecolor rgb '{}' fillstyle transparent solid "
-                                              "0.15 noborder notitle",
-                                              i, colour)
-                                : fmt::format("$line{} using 1:2:3:4 with yerrorbars linecolor rgb '{}' linewidth 2 pointtype 0 notitle", i,
-                                              has_lines ? colour : kBarInterval));
+        intervals.push_back(
+            series[i].points.size() > 1
+                ? fmt::format("$line{} using 1:3:4 with filledcurves linecolor rgb '{}' fillstyle transparent solid "
+                              "0.15 noborder notitle",
+                              i, colour)
+                : fmt::format("$line{} using 1:2:3:4 with yerrorbars linecolor rgb '{}' linewidth 2 pointtype 7 pointsize 0.3 notitle", i,
+                              has_lines ? colour : kBarInterval));
         if (!has_lines) {
             lines.push_back(fmt::format("$line{} using 1:2 with boxes linecolor rgb '{}' fillstyle {} border title {}", i, colour,
                                         kFills[round % kFills.size()], gnuplot_string(series[i].name)));
@@ -262,7 +263,8 @@ std::string commands_of(const LineChart& chart, const Area& area) {
     }
     // Intervals are below lines, but above bars.
     return script + (has_lines ? fmt::format("plot {}, {}\n", fmt::join(intervals, ", "), fmt::join(lines, ", "))
-                               : fmt::format("set boxwidth 0.7\nplot {}, {}\n", fmt::join(lines, ", "), fmt::join(intervals, ", ")));
+                               : fmt::format("set boxwidth 0.7\nset pointintervalbox 0\nplot {}, {}\n", fmt::join(lines, ", "),
+                                             fmt::join(intervals, ", ")));
 }
 
 std::string commands_of(const GanttChart& chart, const Area& area) {

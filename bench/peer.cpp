@@ -27,8 +27,8 @@ std::string peer_file(const Peer& peer, const std::string& name) {
 void add(Words& words, const Words& more) { words.insert(words.end(), more.begin(), more.end()); }
 
 /// How the ranks of a peer are started on a cluster. All emulated hosts have the same cores. Binding would put all ranks on the first ones,
-/// so ranks are not bound. pml ob1 with btl tcp is what Open MPI's documentation names for Ethernet (its FAQ, "Tuning the run-time
-/// characteristics of MPI TCP communications").
+/// so ranks are not bound. pml ob1 with btl tcp is what Open MPI's documentation names for TCP
+/// (docs.open-mpi.org, "Tuning MPI applications", "Networking support", "TCP").
 Words on_cluster(const Peer& peer, const EmulatedCluster& cluster, int ranks) {
     Words hosts;
     for (const launcher::Host& host : cluster.hosts(ranks)) hosts.push_back(fmt::format("{}:{}", host.name, host.slots));

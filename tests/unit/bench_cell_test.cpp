@@ -200,7 +200,7 @@ TEST(BenchCell, TextFitsTheScreen) {
     peers[1].identity.transport = "its own";
     EXPECT_TRUE(mentions(printed(Format::text, peers, 100), "json: transport, imbalance_factor"));
     peers[1].identity.algorithm = peers[0].identity.algorithm;
-    EXPECT_TRUE(mentions(printed(Format::text, peers, 100), "its own  binomial"));
+    EXPECT_TRUE(mentions(printed(Format::text, peers, 100), "its own    binomial"));
 }
 
 TEST(BenchCell, WrongSamples) {

@@ -314,23 +314,6 @@ TEST_F(BenchCommand, ASpoiledBlockEndsTheRun) {
         << gather.error;
 }
 
-TEST_F(BenchCommand, PlainBenchmarksPrintTheSameForm) {
-    const std::vector<std::pair<std::string, std::string>> commands = {
-        {"pingpong", "pingpong --bytes 8,20Ki --iterations 2 --rounds 2"},
-        {"barrier", "barrier --ranks 3 --iterations 2 --rounds 1 --batch 10"},
-        {"overlap", "overlap --bytes 64Ki --compute 10ms --iterations 2"},
-        {"loop", "loop --bytes 64Ki --compute uniform:0..1ms --iterations 3 --rounds 1 --ranks 2 --decouple auto"},
-        {"idle", "idle --ranks 2 --duration 50ms"}};
-    for (const auto& [operation, words] : commands) {
-        SCOPED_TRACE(operation);
-        const Ended ended = run("bench " + words + " --timeout 100s --format json");
-        ASSERT_EQ(ended.code, 0) << ended.error;
-        const Lines lines = lines_of(ended.out);
-        EXPECT_EQ(lines.size(), operation == "barrier" ? 1u : 2u);
-        for (const std::string& line : lines) expect_cell(Json::parse(line), operation, false);
-    }
-}
-
 TEST_F(BenchCommand, SchedulesOfAllSearches) {
     const std::string words = "bench schedule --ranks 8,20 --segments 70 --iterations 3 --format json";
     const Ended ended = run(words);

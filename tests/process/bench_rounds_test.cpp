@@ -1,13 +1,32 @@
 /// \file
-/// Tests `rollcall bench bandwidth` as a user calls it.
+/// Tests the benchmarks that measure no collective operation, as a user calls them.
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/process/bench_command.hpp"
 
 namespace rollcall::test {
 namespace {
+
+TEST_F(BenchCommand, PlainBenchmarksPrintTheSameForm) {
+    const std::vector<std::pair<std::string, std::string>> commands = {
+        {"pingpong", "pingpong --bytes 8,20Ki --iterations 2 --rounds 2"},
+        {"barrier", "barrier --ranks 3 --iterations 2 --rounds 1 --batch 10"},
+        {"overlap", "overlap --bytes 64Ki --compute 10ms --iterations 2"},
+        {"loop", "loop --bytes 64Ki --compute uniform:0..1ms --iterations 3 --rounds 1 --ranks 2 --decouple auto"},
+        {"idle", "idle --ranks 2 --duration 50ms"}};
+    for (const auto& [operation, words] : commands) {
+        SCOPED_TRACE(operation);
+        const Ended ended = run("bench " + words + " --timeout 100s --format json");
+        ASSERT_EQ(ended.code, 0) << ended.error;
+        const Lines lines = lines_of(ended.out);
+        EXPECT_EQ(lines.size(), operation == "barrier" ? 1u : 2u);
+        for (const std::string& line : lines) expect_cell(Json::parse(line), operation, false);
+    }
+}
 
 /// Expects that the rates follow from the time of a window in which so many messages move.
 void expect_rates(const Json& cell, double messages) {

@@ -69,7 +69,7 @@ std::string human(const Metric& metric) {
 constexpr std::string_view kCommon[] = {"operation", "transport",        "ranks", "iterations", "model", "compute",
                                         "predictor", "prediction_noise", "paper", "base"};
 
-/// What a screen that is too narrow does not show, from the least important column on. Those that a call's cost is judged by are not here.
+/// What a screen that is too narrow does not show, from the least important column on. mean_elapsed and its quotient are always shown.
 const std::vector<std::string> kLeastImportant = {
     "imbalance_factor", "worst_elapsed",    "competitive_ratio", "last_delay",         "spread",
     "run_time",         "prediction_error", "pattern_error",     "elapsed_over_first", "elapsed"};

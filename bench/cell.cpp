@@ -72,10 +72,10 @@ std::string human(const Metric& metric) {
 constexpr std::string_view kCommon[] = {"operation",        "transport",         "ranks", "iterations", "model", "compute", "predictor",
                                         "prediction_noise", "unpredicted_calls", "paper", "base",       "pairs", "window"};
 
-/// What a screen that is too narrow does not show, from the least important column on. Those that a call's cost is judged by are not here.
-const std::vector<std::string> kLeastImportant = {"imbalance_factor", "worst_elapsed", "performance_ratio", "competitive_ratio",
-                                                  "last_delay",       "spread",        "run_time",          "prediction_error",
-                                                  "pattern_error",    "elapsed"};
+/// What a screen that is too narrow does not show, from the least important column on. mean_elapsed and its quotient are always shown.
+const std::vector<std::string> kLeastImportant = {
+    "imbalance_factor", "worst_elapsed", "performance_ratio", "competitive_ratio", "unpredicted_calls",  "last_delay",
+    "spread",           "run_time",      "prediction_error",  "pattern_error",     "elapsed_over_first", "elapsed"};
 
 output::Row file_row(const Cell& cell) {
     const CellIdentity& identity = cell.identity;
@@ -88,10 +88,7 @@ output::Row file_row(const Cell& cell) {
     row.emplace_back("pattern", identity.pattern);
     row.emplace_back("iterations", identity.iterations);
     for (const Metric& metric : cell.metrics)
-        if (metric.has_interval)
-            row.emplace_back(metric.name, output::Interval{metric.value.median, metric.value.low, metric.value.high});
-        else
-            row.emplace_back(metric.name, metric.value.median);
+        row.emplace_back(metric.name, output::Interval{metric.value.median, metric.value.low, metric.value.high, metric.is_mean});
     for (const auto& [key, note] : cell.notes) row.emplace_back(key, note);
     return row;
 }
@@ -115,10 +112,9 @@ output::Row text_row(const Cell& cell) {
 
 /// The mean over all calls. If another rank is late in each call, the times of calls are of several kinds, and the median shows only one.
 Metric mean_elapsed_of(const std::vector<Metrics>& calls) {
-    double sum = 0;
-    for (const Metrics& call : calls) sum += call.mean_elapsed;
-    const double mean = sum / static_cast<double>(calls.size());
-    return {.name = "elapsed", .unit = Unit::seconds, .value = {mean, mean, mean}, .has_interval = false};
+    std::vector<double> values;
+    for (const Metrics& call : calls) values.push_back(call.mean_elapsed);
+    return {.name = "elapsed", .unit = Unit::seconds, .value = estimate_mean(values), .is_mean = true};
 }
 
 /// Returns the text of a column, or null if the row has no such column.
@@ -195,19 +191,27 @@ std::size_t unpredicted_calls(std::span<const CallSample> samples) {
     }));
 }
 
-Metric over_first(std::span<const CallSample> calls, const CallSetup& setup, std::span<const CallSample> first,
-                  const CallSetup& first_setup) {
+std::vector<Metric> comparisons(std::span<const CallSample> calls, const CallSetup& setup, std::span<const CallSample> first,
+                                const CallSetup& first_setup) {
     std::map<std::uint64_t, const CallSample*> partners;
     for (const CallSample& call : first) partners[call.iteration] = &call;
-    std::vector<double> quotients;
+    std::vector<double> own, others, quotients;
     for (const CallSample& call : calls) {
         const auto partner = partners.find(call.iteration);
         if (partner == partners.end()) continue;
         const double other = measure(partner->second->arrivals, partner->second->exits, first_setup).mean_elapsed;
-        if (other > 0) quotients.push_back(measure(call.arrivals, call.exits, setup).mean_elapsed / other);
+        if (other <= 0) continue;
+        own.push_back(measure(call.arrivals, call.exits, setup).mean_elapsed);
+        others.push_back(other);
+        quotients.push_back(own.back() / other);
     }
-    if (quotients.empty()) quotients.push_back(std::numeric_limits<double>::quiet_NaN());
-    return metric("over_first", Unit::ratio, quotients);
+    constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+    const Estimate none{kNone, kNone, kNone};
+    return {{.name = "over_first", .unit = Unit::ratio, .value = quotients.empty() ? none : estimate(quotients)},
+            {.name = "elapsed_over_first",
+             .unit = Unit::ratio,
+             .value = quotients.empty() ? none : estimate_ratio_of_means(own, others),
+             .is_mean = true}};
 }
 
 CellPrinter::CellPrinter(std::ostream& out, output::Format format, std::size_t columns)

@@ -39,8 +39,8 @@ struct Metric {
     std::string name;  ///< The key in JSON, and the beginning of the column names in CSV.
     Unit unit = Unit::seconds;
     Estimate value;
-    bool in_table = true;      ///< False: only in CSV and JSON.
-    bool has_interval = true;  ///< False: a mean or another plain number, which is the median of `value`.
+    bool in_table = true;  ///< False: only in CSV and JSON.
+    bool is_mean = false;  ///< `value` has a mean in the place of the median.
 };
 
 /// One row of results: the identity, the metrics in the order in which they are printed, and notes ("model": "blocking"). All cells that
@@ -86,10 +86,11 @@ Metric prediction_error(std::span<const CallSample> samples);
 /// Counts the calls in which no rank predicted.
 std::size_t unpredicted_calls(std::span<const CallSample> samples);
 
-/// Compares with calls of another algorithm, in pairs of the same iteration, whose delays were the same. The metric over_first is the
-/// median of mean_elapsed divided by that of the other call. It is not defined if no iteration is in both.
-Metric over_first(std::span<const CallSample> calls, const CallSetup& setup, std::span<const CallSample> first,
-                  const CallSetup& first_setup);
+/// Compares with calls of another algorithm, in pairs of the same iteration, whose delays were the same. over_first is the median of
+/// mean_elapsed divided by that of the other call. elapsed_over_first is the quotient of the means over these calls. They are not defined
+/// if no iteration is in both.
+std::vector<Metric> comparisons(std::span<const CallSample> calls, const CallSetup& setup, std::span<const CallSample> first,
+                                const CallSetup& first_setup);
 
 /// Prints cells. CSV and JSON are printed at once, one line for each cell. Text is printed as one aligned table by finish(). Its heading
 /// contains what all rows have in common. In text, a number is shown as the median, in a suitable unit, followed by ± and the larger half

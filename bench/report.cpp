@@ -20,7 +20,8 @@ void Report::add(Measured measured) {
     }
     if (!sweep_.paper) {
         const auto after = std::find_if(cell.metrics.begin(), cell.metrics.end(), [](const Metric& m) { return m.name == "elapsed"; });
-        cell.metrics.insert(after + 1, compare_with_first(measured));
+        const std::vector<Metric> compared = compare_with_first(measured);
+        cell.metrics.insert(after + 1, compared.begin(), compared.end());
     }
     cell.notes.insert(cell.notes.end(), measured.notes.begin(), measured.notes.end());
     if (raw_)
@@ -34,7 +35,7 @@ void Report::add(Measured measured) {
     printer_.add(std::move(cell));
 }
 
-Metric Report::compare_with_first(const Measured& measured) {
+std::vector<Metric> Report::compare_with_first(const Measured& measured) {
     std::string key = fmt::format("{} {}", measured.identity.bytes, measured.identity.pattern);
     for (const auto& [name, note] : measured.notes)
         if (name == "sizes") key += " " + note;
@@ -42,9 +43,9 @@ Metric Report::compare_with_first(const Measured& measured) {
     // The same algorithm again begins the cells of another model, such as another landing budget.
     if (!is_new && known->second.identity.algorithm == measured.identity.algorithm) known->second = measured;
     const Measured& first = known->second;
-    Metric metric = over_first(measured.calls, measured.setup, first.calls, first.setup);
-    metric.in_table = sweep_.has_peers || sweep_.algorithms.size() > 1;
-    return metric;
+    std::vector<Metric> metrics = comparisons(measured.calls, measured.setup, first.calls, first.setup);
+    for (Metric& metric : metrics) metric.in_table = sweep_.has_peers || sweep_.algorithms.size() > 1;
+    return metrics;
 }
 
 void Report::finish() {

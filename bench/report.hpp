@@ -27,8 +27,8 @@ class Report {
     void finish();
 
   private:
-    /// Keeps the calls of the first algorithm of their size and pattern. Returns the comparison with them.
-    Metric compare_with_first(const Measured& measured);
+    /// Keeps the calls of the first algorithm of their size and pattern. Returns the comparisons with them.
+    std::vector<Metric> compare_with_first(const Measured& measured);
 
     const Sweep& sweep_;
     CompetitivePrinter printer_;

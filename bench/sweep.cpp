@@ -91,10 +91,10 @@ time: clocks are synchronised before and after each size, and what they drift in
 
 Columns: run_time is latest exit - earliest arrival; mean_elapsed and worst_elapsed are the mean and the largest exit -
 arrival of the ranks; last_delay is latest exit - latest arrival; elapsed is the mean of mean_elapsed over all calls;
-over_first is mean_elapsed over that of the first algorithm, in pairs of calls with the same delays; spread is latest -
-earliest arrival, and imbalance_factor the same in message times T (measured point to point); pattern_error is the
-largest distance of an arrival from what the pattern asked for. All but elapsed are medians, with the larger half of the
-95 % interval behind ±, or its ends in brackets. Text leaves out what does not fit the screen; csv and json (in seconds)
+over_first is mean_elapsed over that of the first algorithm, in pairs of calls with the same delays, and
+elapsed_over_first the quotient of the means of these; spread is latest - earliest arrival, and imbalance_factor the same
+in message times T (measured point to point); pattern_error is the largest distance of an arrival from what the pattern
+asked for. All but the means are medians, with the larger half of the 95 % interval behind ±, or its ends in brackets. Text leaves out what does not fit the screen; csv and json (in seconds)
 have all.)";
 
 constexpr const char* kBroadcastFooter = R"(

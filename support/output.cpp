@@ -89,13 +89,14 @@ std::string as_csv(const Value& value) {
 using Json = nlohmann::ordered_json;
 
 Json as_json(const Value& value) {
-    return std::visit(Overload{[](std::monostate) { return Json(); }, [](Bytes size) { return Json(size.bytes); },
-                               [](Seconds duration) { return Json(duration.seconds); },
-                               [](const Interval& interval) {
-                                   return Json{{"median", interval.median}, {"low", interval.low}, {"high", interval.high}};
-                               },
-                               [](const auto& plain) { return Json(plain); }},
-                      value.held());
+    return std::visit(
+        Overload{[](std::monostate) { return Json(); }, [](Bytes size) { return Json(size.bytes); },
+                 [](Seconds duration) { return Json(duration.seconds); },
+                 [](const Interval& interval) {
+                     return Json{{interval.is_mean ? "mean" : "median", interval.median}, {"low", interval.low}, {"high", interval.high}};
+                 },
+                 [](const auto& plain) { return Json(plain); }},
+        value.held());
 }
 
 /// The blanks between two columns.
@@ -171,7 +172,8 @@ void Table::write_csv_header(const std::vector<const Value*>& cells) {
         const auto& column = columns_[i];
         out_ << (i == 0 ? "" : ",");
         if (interval_[i]) {
-            for (const char* part : {"_median,", "_low,", "_high"}) {
+            const bool is_mean = std::get<Interval>(cells[i]->held()).is_mean;
+            for (const char* part : {is_mean ? "_mean," : "_median,", "_low,", "_high"}) {
                 std::string name = column + part;
                 const bool more = name.ends_with(',');
                 if (more) name.pop_back();

@@ -45,9 +45,11 @@ struct Bytes {
 };
 
 /// A measured duration with its confidence interval, in seconds. JSON contains {"median", "low", "high"}. CSV has three columns for it:
-/// NAME_median, NAME_low and NAME_high. Text shows "12.3 us [12.0 us, 13.1 us]".
+/// NAME_median, NAME_low and NAME_high. If the number is a mean, they say "mean" instead of "median". Text shows "12.3 us [12.0 us, 13.1
+/// us]".
 struct Interval {
     double median = 0, low = 0, high = 0;
+    bool is_mean = false;
     bool operator==(const Interval&) const = default;
 };
 

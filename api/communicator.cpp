@@ -61,6 +61,7 @@ collectives::Conditions Communicator::Implementation::conditions_of_calls() cons
     if (process->decouples()) has = has.with(Condition::background);
     if (shares_boards) has = has.with(Condition::shared_boards);
     if (shares_node) has = has.with(Condition::node_memory);
+    if (state.group->nodes) has = has.with(Condition::several_nodes);
     return has;
 }
 
@@ -279,6 +280,7 @@ std::shared_ptr<Communicator::Implementation> Communicator::Implementation::divi
         group->first_slot.push_back(first_slots[static_cast<std::size_t>(member)]);
         if (group->first_slot.back() == runtime::kNoSlots) group->has_slots = false;
     }
+    process->find_nodes(*group);
     return std::make_shared<Implementation>(process, std::move(group), rank, own_first_slot, algorithms, clock);
 }
 

@@ -166,7 +166,7 @@ void Communicator::Implementation::keep(Plan& plan, Layout layout) { plan.implem
 Plan Communicator::Implementation::plan(Prepared prepared, const PlanOptions& options, std::string explanation) const {
     if (options.timeout) checked_timeout(*options.timeout);
     auto own = divide(0, state.rank, OperationKind::plan);
-    if (prepared.algorithm->needs.contains(collectives::Condition::node_memory) && !own->shares_node) {
+    if (!own->conditions.contains(prepared.algorithm->needs)) {
         // There were slots for this communicator, but there are none for the plan.
         const collectives::OperationRow& row = collectives::operation(prepared.call.kind);
         const runtime::Call call = prepared.call;

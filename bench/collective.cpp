@@ -1,9 +1,13 @@
 #include "bench/collective.hpp"
 
 #include <fmt/format.h>
+#include <sched.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <iostream>
@@ -36,6 +40,19 @@ constexpr Tag kGatherTag = 2;
 /// For self-tests: the rank named by this variable changes a byte of the data it received, before it checks the data.
 constexpr const char* kCorruptVariable = "ROLLCALL_TEST_CORRUPT";
 
+/// Returns the number of CPUs that the ranks may use together: each rank may be bound to some of them. Collective.
+int usable_cpus(const Communicator& world) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    ::sched_getaffinity(0, sizeof set, &set);
+    std::array<std::uint64_t, sizeof set / sizeof(std::uint64_t)> words;
+    std::memcpy(words.data(), &set, sizeof set);
+    world.allreduce(words, bitwise_or);
+    int cpus = 0;
+    for (const std::uint64_t word : words) cpus += std::popcount(word);
+    return cpus;
+}
+
 /// The work of one rank.
 class Runner {
   public:
@@ -44,7 +61,7 @@ class Runner {
           world_(job.world()),
           agenda_(agenda),
           sweep_(agenda.sweep),
-          wait_(agenda.wait.value_or(sweep_.phases || share_cpus(job.size()) ? Compute::sleep : Compute::spin)),
+          wait_(agenda.wait.value_or(sweep_.phases || job.size() > usable_cpus(world_) ? Compute::sleep : Compute::spin)),
           time_(job),
           progress_(rows() * cells() * agenda.iterations,
                     job.rank() == 0 ? progress_surroundings(inherited) : ProgressLine::Surroundings{false, 0, {}, monotonic_now}) {

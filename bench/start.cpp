@@ -78,7 +78,8 @@ int start(const Start& start, const std::vector<std::string>& environment, const
         start.cluster->up();
         options.hosts = start.cluster->hosts(start.ranks);
         options.agent = start.cluster->agent();
-        options.fanout = 0;  // agents on emulated hosts reach no other host
+        options.fanout = 0;                        // agents on emulated hosts reach no other host
+        options.bind_to = launcher::BindTo::none;  // all emulated hosts have the same cores
         options.applications.back().argv.emplace_back(kOnClusterOption);
     }
     return launcher::run(options);

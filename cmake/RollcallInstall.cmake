@@ -45,5 +45,8 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+# What single options look for: `--plot`, `--raw-ucx`, `--hosts`, and the second transport.
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "gnuplot-nox, ucx-utils, openssh-client, libfabric1")
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS OFF)
+set(CPACK_PRE_BUILD_SCRIPTS "${PROJECT_SOURCE_DIR}/packaging/debian.cmake")
 include(CPack)

@@ -22,16 +22,17 @@ using runtime::Task;
 /// What a call offers and what an algorithm needs. The conditions of a call are the same on all ranks: only facts that all ranks know
 /// count.
 enum class Condition : std::uint16_t {
-    oracle = 1 << 0,         ///< All arrivals are known in advance (simulations only).
-    landing = 1 << 1,        ///< Early data can land (the budget is not zero).
-    shared_boards = 1 << 2,  ///< All ranks are on one node and share memory, and have slots on each other's arrivals boards.
-    equal_blocks = 1 << 3,   ///< All blocks have the same size.
-    commutative = 1 << 4,    ///< Operands may be combined in any order.
-    any_order = 1 << 5,      ///< The result may also differ, in its last bits, with the order of arrival.
-    element_type = 1 << 6,   ///< The element type of the data is known, so that the data may be cut between any two elements.
-    node_memory = 1 << 7,    ///< All ranks are on one node and share memory in which they publish.
-    whole_pieces = 1 << 9,   ///< A piece of node memory holds whole elements only.
-    background = 1 << 8,     ///< A rank's part may begin before its caller and go on after it (runtime/lane/deputy.hpp).
+    oracle = 1 << 0,          ///< All arrivals are known in advance (simulations only).
+    landing = 1 << 1,         ///< Early data can land (the budget is not zero).
+    shared_boards = 1 << 2,   ///< All ranks are on one node and share memory, and have slots on each other's arrivals boards.
+    equal_blocks = 1 << 3,    ///< All blocks have the same size.
+    commutative = 1 << 4,     ///< Operands may be combined in any order.
+    any_order = 1 << 5,       ///< The result may also differ, in its last bits, with the order of arrival.
+    element_type = 1 << 6,    ///< The element type of the data is known, so that the data may be cut between any two elements.
+    node_memory = 1 << 7,     ///< All ranks are on one node and share memory in which they publish.
+    whole_pieces = 1 << 9,    ///< A piece of node memory holds whole elements only.
+    several_nodes = 1 << 10,  ///< The ranks are on several nodes, at least one of which has several ranks that share memory (Group::nodes).
+    background = 1 << 8,      ///< A rank's part may begin before its caller and go on after it (runtime/lane/deputy.hpp).
 };
 
 class Conditions {
@@ -56,7 +57,8 @@ inline constexpr Conditions kUsual = Condition::landing | Condition::equal_block
                                      Condition::element_type | Condition::whole_pieces;
 
 /// The conditions that some call between real processes can have.
-inline constexpr Conditions kReal = kUsual | Condition::shared_boards | Condition::node_memory | Condition::background;
+inline constexpr Conditions kReal =
+    kUsual | Condition::shared_boards | Condition::node_memory | Condition::several_nodes | Condition::background;
 
 /// A short list of names.
 class Aliases {
@@ -90,11 +92,14 @@ struct AlgorithmEntry {
     std::string_view paper = "";
     std::string_view limits = "";   ///< The limits in words; empty: there are none.
     bool segmented = false;         ///< It uses the segment size.
-    bool whole_by_default = false;  ///< It is not cut into segments where no segment size is given.
+    bool whole_by_default = false;  ///< It is not cut into segments where no segment size is given, unless it chooses them.
+    bool chooses_pieces = false;    ///< Where no segment size is given, it chooses the pieces itself.
     Conditions needs = {};          ///< It never runs in a call that lacks one of these conditions.
     /// In a planned call it runs from the beginning of the compute phase on, and its code says what must wait for its caller. Other
     /// algorithms begin when their caller arrives.
     bool begins_early = false;
+    /// What a planned call runs, if not `algorithm`. All ranks of a call have planned it, or none has.
+    runtime::Algorithm when_planned = nullptr;
     /// A rank's part may run without its caller: it needs only the buffers, and no slots on the arrivals board.
     bool runs_alone = false;
     std::uint16_t number = number_of(name);
@@ -115,6 +120,12 @@ inline constexpr std::string_view kThakur = "Thakur, Rabenseifner, Gropp: Optimi
 inline constexpr std::string_view kBruck = "Bruck, Ho, Kipnis, Upfal, Weathersby: Efficient algorithms for all-to-all communications";
 
 inline constexpr std::string_view kNodeMemory = "Our own, after the non-blocking model of Patarasuk and Yuan";
+
+inline constexpr std::string_view kCheetah =
+    "Our own, after Graham et al.: Cheetah, a framework for scalable hierarchical collective operations";
+
+inline constexpr std::string_view kMultiLane =
+    "Träff, Hunold: Decomposing MPI collectives for exploiting multi-lane communication, through node memory";
 
 inline constexpr std::uint64_t kAnyBytes = std::numeric_limits<std::uint64_t>::max();
 inline constexpr int kAnyRanks = std::numeric_limits<int>::max();

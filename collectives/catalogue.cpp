@@ -22,6 +22,9 @@ constexpr Need kNeeds[] = {
     {Condition::shared_boards, "needs ranks of one node that share memory, with slots on the arrivals board (ROLLCALL_BOARD_SLOTS)"},
     {Condition::node_memory,
      "needs ranks of one node that share memory (ROLLCALL_NODE_MEMORY), with slots on the arrivals board (ROLLCALL_BOARD_SLOTS)"},
+    {Condition::several_nodes,
+     "needs ranks on several nodes, some of which share memory (ROLLCALL_NODE_MEMORY), with slots on the arrivals board "
+     "(ROLLCALL_BOARD_SLOTS)"},
     {Condition::equal_blocks, "needs blocks of one size"},
     {Condition::background, "needs calls that go on without their callers (ROLLCALL_DECOUPLE and a landing budget)"},
     {Condition::commutative, "needs an operation that commutes"},
@@ -122,6 +125,9 @@ runtime::Call make_call(const AlgorithmEntry& entry, int root, std::uint64_t byt
             .reduction = static_cast<std::uint16_t>(number)};
 }
 
-runtime::Algorithm planned(const AlgorithmEntry& entry) noexcept { return entry.begins_early ? entry.algorithm : &begin_with_caller; }
+runtime::Algorithm planned(const AlgorithmEntry& entry) noexcept {
+    if (entry.when_planned) return entry.when_planned;
+    return entry.begins_early ? entry.algorithm : &begin_with_caller;
+}
 
 }  // namespace rollcall::collectives

@@ -23,7 +23,7 @@ struct Share {
     std::uint64_t size() const { return end - begin; }
 };
 inline Share share_of(const Operation& op, int number, int shares) {
-    const std::uint64_t element = op.arguments().combiner.element_bytes, elements = op.call().bytes / element;
+    const std::uint64_t element = op.arguments().combiner.element_bytes, elements = op.arguments().contribution.size / element;
     const auto n = static_cast<std::uint64_t>(shares), i = static_cast<std::uint64_t>(number);
     const auto bound = [&](std::uint64_t k) { return (elements / n * k + std::min(k, elements % n)) * element; };
     return {bound(i), bound(i + 1)};

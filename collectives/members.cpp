@@ -16,12 +16,25 @@ int span_of(int member, int size) { return member > 0 ? member & -member : stati
 
 Task gather_all_in_ring(Operation& op, const Members& members, int member, const Parts& parts, transport::Bytes data, std::uint64_t step) {
     const int n = members.size;
-    const int right = members.rank((member + 1) % n), left = members.rank((member + n - 1) % n);
+    return gather_all_in_ring(op, members.rank((member + 1) % n), members.rank((member + n - 1) % n), member, parts, data, step);
+}
+
+Task gather_all_in_ring(Operation& op, int next, int previous, int member, const Parts& parts, transport::Bytes data, std::uint64_t step) {
+    const int n = parts.count();
     for (int i = 0; i + 1 < n; ++i, ++step) {
-        const auto received = op.receive(left, slice_of(data, parts[(member - i - 1 + n) % n]), step);
-        const auto sent = op.send(right, slice_of(data, parts[(member - i + n) % n]), step);
+        const auto received = op.receive(previous, slice_of(data, parts[(member - i - 1 + n) % n]), step);
+        const auto sent = op.send(next, slice_of(data, parts[(member - i + n) % n]), step);
         co_await received;
         co_await sent;
+    }
+}
+
+Task scatter_down(Operation& op, const HalvingPlace& place, int own, const Parts& parts, transport::Bytes data, std::uint64_t step) {
+    int last = own + place.blocks - 1;
+    if (place.parent >= 0) co_await op.receive(place.parent, slice_of(data, parts.from_to(own, last)), step);
+    for (const auto& [child, blocks] : place.children) {
+        co_await op.send(child, slice_of(data, parts.from_to(last - blocks + 1, last)), step);
+        last -= blocks;
     }
 }
 
@@ -31,12 +44,10 @@ Task scatter_and_gather_all(Operation& op, const Members& members, int member, t
     const std::uint64_t most = (data.size + static_cast<std::uint64_t>(n) - 1) / static_cast<std::uint64_t>(n);
     Parts parts;
     for (int i = 0; i < n; ++i) parts.add(std::min(most, data.size - parts.total()));
-    const auto below = [&](int from, int span) { return slice_of(data, parts.from_to(from, std::min(from + span, n) - 1)); };
-
-    int span = span_of(member, n);
-    if (member > 0) co_await op.receive(members.rank(member - span), below(member, span), step);
-    for (span /= 2; span > 0; span /= 2)
-        if (member + span < n) co_await op.send(members.rank(member + span), below(member + span, span), step);
+    HalvingPlace place = halving_place(n, 0, member);
+    if (place.parent >= 0) place.parent = members.rank(place.parent);
+    for (auto& child : place.children) child.rank = members.rank(child.rank);
+    co_await scatter_down(op, place, member, parts, data, step);
     co_await gather_all_in_ring(op, members, member, parts, data, step + 1);
 }
 

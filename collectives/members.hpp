@@ -3,6 +3,7 @@
 #pragma once
 
 #include "collectives/parts.hpp"
+#include "collectives/trees/halving.hpp"
 #include "runtime/lane/operation.hpp"
 
 namespace rollcall::collectives {
@@ -20,6 +21,12 @@ struct Members {
 /// the next member, then the part that it received last, in size - 1 steps. No member sends or receives a byte twice. Uses one step for
 /// each of them, from `step` on.
 Task gather_all_in_ring(Operation& op, const Members& members, int member, const Parts& parts, transport::Bytes data, std::uint64_t step);
+/// The same where only the next and the previous member are known. There are as many members as parts.
+Task gather_all_in_ring(Operation& op, int next, int previous, int member, const Parts& parts, transport::Bytes data, std::uint64_t step);
+
+/// Scatters the parts of `data` down a halving tree, in which `place` is this rank's place. The parts of its subtree are those from `own`
+/// on, one for each rank, its own first. The parent sends them; the root of the tree has them. Uses one step.
+Task scatter_down(Operation& op, const HalvingPlace& place, int own, const Parts& parts, transport::Bytes data, std::uint64_t step);
 
 /// Broadcast of member 0's data: it is scattered down a binomial tree, one part for each member, and then gathered in a ring. Each member
 /// sends and receives at most about twice the data. Uses the steps from `step` on, one for each member.

@@ -5,6 +5,7 @@
 
 #include "collectives/segments.hpp"
 #include "collectives/trees/block_tree.hpp"
+#include "collectives/trees/costs.hpp"
 
 namespace rollcall::collectives {
 
@@ -36,7 +37,7 @@ Task adaptive_place(Operation& op, SegmentPlace& place);
 
 /// Sending a block of this length by itself costs at most an eighth more than sending it together with others (kMessageBytes for a
 /// message), and in a tree it may be sent several times.
-inline constexpr std::uint64_t kMessageBytes = 8192, kStraight = 8 * kMessageBytes;
+inline constexpr std::uint64_t kStraight = 8 * kMessageBytes;
 
 /// The best ordered tree (trees/optimal.hpp). The root finds it and sends it to all ranks down a binomial tree, together with the size that
 /// it counts for each rank: 16 bytes for each rank. With more than kMostOptimalRanks ranks the adaptive tree is used instead.

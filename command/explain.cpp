@@ -1,6 +1,8 @@
 #include "command/explain.hpp"
 
 #include <iostream>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -18,14 +20,20 @@ namespace {
 using collectives::Condition;
 using collectives::Conditions;
 
+/// Where the ranks of a call are.
+enum class Place { one_node, several_nodes, own_nodes };
+constexpr std::pair<Place, std::string_view> kPlaces[] = {
+    {Place::one_node, "one node"}, {Place::several_nodes, "several nodes"}, {Place::own_nodes, "a node each"}};
+
 // As for a communicator of a job (api/communicator.cpp), where ranks of a node can share memory.
-Conditions conditions(const Settings& settings, bool on_one_node) {
+Conditions conditions(const Settings& settings, Place place) {
     Conditions has = collectives::kUsual;
     if (settings.landing_bytes == 0) has = has.without(Condition::landing);
     if (settings.landing_bytes > 0 && settings.decouple != "no") has = has.with(Condition::background);
-    if (!on_one_node) return has;
-    has = has.with(Condition::shared_boards);
-    return settings.landing_bytes > 0 && settings.node_memory != "no" ? has.with(Condition::node_memory) : has;
+    const bool has_node_memory = settings.landing_bytes > 0 && settings.node_memory != "no";
+    if (place == Place::one_node) has = has.with(Condition::shared_boards);
+    if (place == Place::own_nodes || !has_node_memory) return has;
+    return has.with(place == Place::one_node ? Condition::node_memory : Condition::several_nodes);
 }
 
 const collectives::OperationRow& row_of(const std::string& operation) {
@@ -44,22 +52,24 @@ void explain(const Explained& asked, output::Format format) {
     const std::vector<std::uint64_t> sizes = row.moves_data ? bench::parse_sizes(asked.sizes, "--bytes") : std::vector<std::uint64_t>{0};
     output::Table table(std::cout, format);
     for (const std::uint64_t ranks : bench::parse_counts(asked.ranks, "--ranks", 1, 10'000'000))
-        for (const bool on_one_node : {true, false})
+        for (const auto& [place, where] : kPlaces)
             for (const std::uint64_t bytes : sizes) {
                 const collectives::Situation situation{
-                    .bytes = bytes, .ranks = static_cast<int>(ranks), .has = conditions(settings, on_one_node)};
+                    .bytes = bytes, .ranks = static_cast<int>(ranks), .has = conditions(settings, place)};
                 const collectives::Selection chosen = collectives::choose(row, situation, {}, setting);
                 std::vector<std::string_view> others;
                 for (const auto& entry : row.algorithms)
                     if (&entry != chosen.entry && situation.has.contains(entry.needs)) others.push_back(entry.name);
-                const std::uint64_t segment = chosen.segment            ? chosen.segment(bytes, situation.ranks)
-                                              : chosen.entry->segmented ? settings.segment_bytes
-                                                                        : 0;
+                const bool takes_setting = chosen.entry->segmented && !chosen.entry->whole_by_default;
+                const std::uint64_t segment = chosen.segment  ? chosen.segment(bytes, situation.ranks)
+                                              : takes_setting ? settings.segment_bytes
+                                                              : 0;
+                const std::string_view whole = chosen.entry->chooses_pieces ? "root's choice" : "whole";
                 table.add({{"ranks", ranks},
-                           {"on", on_one_node ? "one node" : "several nodes"},
+                           {"on", where},
                            {"bytes", row.moves_data ? format_bytes(bytes) : "-"},
                            {"algorithm", chosen.entry->name},
-                           {"segment", segment > 0 && segment < bytes ? format_bytes(segment) : "whole"},
+                           {"segment", segment > 0 && segment < bytes ? format_bytes(segment) : std::string(whole)},
                            {"because", chosen.why},
                            {"others", fmt::format("{}", fmt::join(others, " "))}});
             }

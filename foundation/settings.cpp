@@ -119,6 +119,8 @@ constexpr std::array kFixedSettings = {
             "a rank's part in a collective call begins before its caller comes, and goes on after it has left, if auto"},
     Setting{"ROLLCALL_NODE_MEMORY", Word{&Settings::node_memory, kAutoOrNo},
             "collectives within a node go through memory that its ranks share; auto = where that is possible, no = by messages"},
+    Setting{"ROLLCALL_NODE_RANKS", Count{&Settings::node_ranks, 1ull << 20, "all"},
+            "how many ranks of a host, one after the other, share node memory, at most, for example those of one socket"},
     Setting{
         "ROLLCALL_SINGLE_COPY", Word{&Settings::single_copy, kSingleCopies},
         "a rank copies long messages straight out of the memory of a sender on its node; auto = when more ranks than cores share the node"},

@@ -31,6 +31,7 @@ struct Settings {
     std::uint64_t eager_bytes = 8192;         ///< ROLLCALL_EAGER_BYTES: longest message sent along with its header
     std::uint64_t segment_bytes = 128 << 10;  ///< ROLLCALL_SEGMENT_BYTES: piece of a pipelined transfer
     std::string node_memory = "auto";         ///< ROLLCALL_NODE_MEMORY: auto | no: ranks of a node share memory
+    std::uint64_t node_ranks = 0;             ///< ROLLCALL_NODE_RANKS: ranks of a host that share node memory, at most; 0 = all
     std::string single_copy = "auto";  ///< ROLLCALL_SINGLE_COPY: auto | always | no: receivers read long messages of their node directly
     std::string decouple = "auto";     ///< ROLLCALL_DECOUPLE: auto | no: parts of calls may begin before their callers
     std::uint64_t board_slots = 0;     ///< ROLLCALL_BOARD_SLOTS: arrival slots, all communicators; 0 = automatic

@@ -49,21 +49,43 @@ std::vector<Thread> order_threads(const Machine& machine, MapBy map, BindTo bind
     return threads;
 }
 
+/// Joins neighbouring cores into `parts` cores, whose sizes differ by one at most.
+Machine join_cores(const Machine& machine, std::size_t parts) {
+    Machine joined;
+    const std::size_t cores = machine.cores.size();
+    for (std::size_t part = 0; part < parts; ++part) {
+        const std::size_t first = part * cores / parts;
+        Core whole = machine.cores[first];
+        for (std::size_t i = first + 1; i < (part + 1) * cores / parts; ++i) {
+            const auto& more = machine.cores[i].processors;
+            whole.processors.insert(whole.processors.end(), more.begin(), more.end());
+        }
+        joined.cores.push_back(std::move(whole));
+    }
+    return joined;
+}
+
 }  // namespace
 
 BindTo parse_bind_to(std::string_view text) {
+    if (text == "auto") return BindTo::automatic;
     if (text == "none") return BindTo::none;
     if (text == "hwthread") return BindTo::hwthread;
     if (text == "core") return BindTo::core;
     if (text == "socket") return BindTo::socket;
     if (text == "numa") return BindTo::numa;
-    throw Error(ErrorCode::invalid_argument, fmt::format("--bind-to takes none, hwthread, core, socket or numa, not {}", quote(text)));
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("--bind-to takes auto, none, hwthread, core, socket or numa, not {}", quote(text)));
 }
 
 std::vector<std::vector<int>> bind_ranks(const Machine& machine, int local_ranks, MapBy map, BindTo bind) {
     if (local_ranks < 0) throw Error(ErrorCode::invalid_argument, fmt::format("a host cannot have {} ranks", local_ranks));
     std::vector<std::vector<int>> bound(static_cast<std::size_t>(local_ranks));
     if (bind == BindTo::none || bound.empty()) return bound;
+    if (bind == BindTo::automatic) {
+        if (local_ranks == 1 || machine.cores.size() < bound.size()) return bound;
+        return bind_ranks(join_cores(machine, bound.size()), local_ranks, map, BindTo::core);
+    }
     const auto threads = order_threads(machine, map, bind);
     if (threads.empty()) throw Error(ErrorCode::invalid_argument, "there is no processor to bind ranks to; give --bind-to none");
 
@@ -75,7 +97,8 @@ std::vector<std::vector<int>> bind_ranks(const Machine& machine, int local_ranks
     for (std::size_t rank = 0; rank < bound.size(); ++rank) {
         const auto [core, index] = threads[rank % threads.size()];
         switch (bind) {
-            case BindTo::none: break;
+            case BindTo::none:
+            case BindTo::automatic: break;
             case BindTo::hwthread: bound[rank] = {core->processors[index]}; break;
             case BindTo::core: bound[rank] = core->processors; break;
             case BindTo::socket: bound[rank] = processors_of[core->socket]; break;
@@ -87,7 +110,7 @@ std::vector<std::vector<int>> bind_ranks(const Machine& machine, int local_ranks
 }
 
 std::string name_place(const Machine& machine, const std::vector<int>& processors, BindTo bind) {
-    if (processors.empty() || bind == BindTo::none) return {};
+    if (processors.empty() || bind == BindTo::none || bind == BindTo::automatic) return {};
     for (const Core& core : machine.cores) {
         if (std::find(core.processors.begin(), core.processors.end(), processors.front()) == core.processors.end()) continue;
         if (bind == BindTo::socket) return fmt::format("socket {}", core.socket);

@@ -43,7 +43,7 @@ struct RunWords {
     std::string per_node;
     bool oversubscribe = false;
     std::string map_by = "slot";
-    std::string bind_to = "none";
+    std::string bind_to = "auto";
     bool display_map = false;
     std::string agent;
     std::string fanout;
@@ -238,11 +238,15 @@ rollcall run -n N [options] program [arguments] [: -n M program2 [arguments]]...
 Examples:
   rollcall run -n 8 ./solver input.dat             8 processes on this host
   rollcall run -n 1 ./server : -n 4 ./client -v    one job of two programs, ranks 0 and 1 to 4
-  rollcall run -n 2 --env LEVEL=3 --tag-output sh -c 'echo $LEVEL'
-  rollcall run -n 4 --timeout 30s --bind-to core -- ./solver
   rollcall run --hosts a:4,b:4 ./solver            8 processes on two hosts, started by ssh
+  rollcall run -n 2 --env LEVEL=3 --tag-output sh -c 'echo $LEVEL'
+                                                   a variable for both, and their ranks before what they write
+  rollcall run -n 4 --timeout 30s --bind-to core -- ./solver
+                                                   a core for each process, and no more than 30 seconds
   rollcall run --hostfile hosts -n 6 --map-by node --display-map ./solver
+                                                   6 processes, one on each host of the file, then again
   rollcall run --hosts pod[0-3] --agent 'kubectl exec -i {host} --' --command /opt/rollcall/bin/rollcall ./solver
+                                                   agents started by another command than ssh
 
 Options stand before the program: what follows it is the program's own, up to a lone `:`. What --env sets before the first
 program is for all programs; after a `:` it is for that program.
@@ -283,8 +287,11 @@ void add_run_command(usage::Command& root, int& exit_code) {
                      "Where the next process goes: slot (fill a host), node (the next host), or within a host socket, numa, core")
         ->type_name("slot|node|socket|core|numa")
         ->capture_default_str();
-    run_command->add_option("--bind-to,--bind", words->bind_to, "What each process may use alone, within what this command may use")
-        ->type_name("none|hwthread|core|socket|numa")
+    run_command
+        ->add_option(
+            "--bind-to,--bind", words->bind_to,
+            "What each process may use alone, within what this command may use; auto: equal parts of the free cores, if they suffice")
+        ->type_name("auto|none|hwthread|core|socket|numa")
         ->capture_default_str();
     run_command->add_flag("--display-map", words->display_map, "Say which process runs where, before they start");
     run_command->add_option("--agent", words->agent, "The remote shell; {host} stands for the host")

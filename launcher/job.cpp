@@ -171,6 +171,7 @@ void Job::go() {
             for (const auto& rank : order_.hosts[i].ranks) {
                 auto& row = rows[static_cast<std::size_t>(rank.rank)];
                 row.host = order_.hosts[i].name;
+                row.not_bound = prepared_[i].not_bound;
                 if (prepared_[i].processors.empty()) continue;
                 row.processors = prepared_[i].processors.at(static_cast<std::size_t>(rank.local_rank));
                 row.place = prepared_[i].places.at(static_cast<std::size_t>(rank.local_rank));

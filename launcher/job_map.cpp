@@ -20,6 +20,7 @@ std::string list_numbers(std::string_view what, const std::vector<int>& numbers)
 std::string draw_map(const std::vector<MappedRank>& ranks) {
     std::vector<std::string_view> hosts;
     std::vector<std::vector<int>> ranks_of;
+    std::vector<std::string_view> not_bound;
     std::unordered_map<std::string_view, std::size_t> index;
     std::size_t widest_host = 0;
     std::size_t widest_place = 0;
@@ -29,6 +30,7 @@ std::string draw_map(const std::vector<MappedRank>& ranks) {
         if (fresh) {
             hosts.emplace_back(ranks[rank].host);
             ranks_of.emplace_back();
+            not_bound.emplace_back(ranks[rank].not_bound);
         }
         ranks_of[found->second].push_back(static_cast<int>(rank));
         widest_host = std::max(widest_host, ranks[rank].host.size());
@@ -39,7 +41,9 @@ std::string draw_map(const std::vector<MappedRank>& ranks) {
     std::string map =
         fmt::format("{} rank{} on {} host{}\n", ranks.size(), ranks.size() == 1 ? "" : "s", hosts.size(), hosts.size() == 1 ? "" : "s");
     for (std::size_t host = 0; host < hosts.size(); ++host) {
-        map += fmt::format("{:{}}  {}\n", hosts[host], widest_host, list_numbers("rank", ranks_of[host]));
+        map += fmt::format("{:{}}  {}", hosts[host], widest_host, list_numbers("rank", ranks_of[host]));
+        if (!not_bound[host].empty()) map += fmt::format("  not bound: {}", not_bound[host]);
+        map += '\n';
     }
     if (!bound) return map;
     const std::size_t widest_rank = std::to_string(ranks.size() - 1).size();

@@ -12,10 +12,12 @@ struct MappedRank {
     std::string host;
     std::vector<int> processors;  ///< Ascending; empty: not bound.
     std::string place;            ///< "core 2"; may be empty.
+    std::string not_bound;        ///< Why none of this host's ranks is; empty if they are, or if that was not asked for.
 };
 
-/// Returns lines for people, each ended by a newline: the numbers of ranks and hosts, the ranks of each host, and, if any
-/// rank is bound, the processors of each rank. Hosts come in the order of their first rank. Pure; any thread may call it.
+/// Returns lines for people, each ended by a newline: the numbers of ranks and hosts, the ranks of each host and why they
+/// are not bound, if that is known, and, if any rank is bound, the processors of each rank. Hosts come in the order of their first rank.
+/// Pure; any thread may call it.
 ///
 ///     3 ranks on 2 hosts
 ///     node1  ranks 0,2

@@ -16,6 +16,7 @@
 #include "launcher/job.hpp"
 #include "launcher/job_map.hpp"
 #include "launcher/pair.hpp"
+#include "launcher/preparation.hpp"
 #include "runtime/topology/binding.hpp"
 
 namespace rollcall::launcher {
@@ -142,19 +143,19 @@ std::string describe(const LaunchOptions& options) {
     std::string ways;
     for (std::size_t i = 0; i < order.hosts.size(); ++i) {
         const HostOrder& host = order.hosts[i];
-        std::vector<std::vector<int>> processors;
-        Machine machine;
-        if (i == 0 && options.bind_to != BindTo::none) {
-            machine = load_machine();
-            processors = bind_ranks(machine, static_cast<int>(host.ranks.size()), options.map_by, options.bind_to);
+        HostBinding binding;
+        Claims claims;  // given back at once: nothing is started
+        if (i == 0 && !host.ranks.empty()) {
+            binding = bind_host(static_cast<int>(host.ranks.size()), options.map_by, options.bind_to, claims);
         }
         for (const auto& rank : host.ranks) {
             auto& row = rows[static_cast<std::size_t>(rank.rank)];
             row.host = host.name;
             ranks_of[static_cast<std::size_t>(rank.application)].push_back(rank.rank);
-            if (processors.empty()) continue;
-            row.processors = processors.at(static_cast<std::size_t>(rank.local_rank));
-            row.place = name_place(machine, row.processors, options.bind_to);
+            row.not_bound = binding.not_bound;
+            if (binding.processors.empty()) continue;
+            row.processors = binding.processors.at(static_cast<std::size_t>(rank.local_rank));
+            row.place = binding.places.at(static_cast<std::size_t>(rank.local_rank));
         }
         if (i > 0) {
             ways +=

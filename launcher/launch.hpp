@@ -46,7 +46,7 @@ struct LaunchOptions {
     std::optional<int> per_node;           ///< Ranks on each host.
     bool oversubscribe = false;            ///< More ranks than slots are allowed.
     MapBy map_by = MapBy::slot;
-    BindTo bind_to = BindTo::none;
+    BindTo bind_to = BindTo::automatic;
     bool display_map = false;     ///< Write to standard error which rank runs where, before they start.
     std::string agent;            ///< The remote shell, see remote_command(); empty: ssh.
     int fanout = kDefaultFanout;  ///< 0: flat, the launcher starts all agents.

@@ -9,6 +9,7 @@
 
 #include <rollcall/error.hpp>
 
+#include "foundation/file.hpp"
 #include "foundation/quote.hpp"
 #include "launcher/binding.hpp"
 #include "runtime/topology/binding.hpp"
@@ -53,19 +54,45 @@ Machine read_machine(hwloc_topology_t topology, const std::optional<std::set<int
     return machine;
 }
 
-/// What the kernel tells of cores, and nothing else.
-Machine without_hwloc(const std::set<int>& allowed) {
-    Machine machine;
-    std::map<std::vector<int>, std::size_t> core_of;
-    for (const int processor : allowed) {
-        const auto [found, fresh] = core_of.try_emplace(runtime::cpus_of_core(processor), machine.cores.size());
-        if (fresh) machine.cores.push_back({.number = static_cast<int>(machine.cores.size()), .processors = {}});
-        machine.cores[found->second].processors.push_back(processor);
+/// The list in a file of the kernel; empty if there is none.
+std::vector<int> read_list(const std::string& path) {
+    try {
+        return runtime::parse_cpus(read_line(path));
+    } catch (const Error&) {
+        return {};
     }
-    return machine;
+}
+
+/// The NUMA node of each processor.
+std::map<int, int> numa_nodes() {
+    std::map<int, int> node_of;
+    for (const int node : read_list("/sys/devices/system/node/online")) {
+        for (const int processor : read_list(fmt::format("/sys/devices/system/node/node{}/cpulist", node))) node_of[processor] = node;
+    }
+    return node_of;
 }
 
 }  // namespace
+
+Machine load_cores(const std::vector<int>& allowed) {
+    Machine machine;
+    std::map<int, std::size_t> core_of;  // by processor
+    auto node_of = numa_nodes();
+    for (const int processor : allowed) {
+        const auto [found, fresh] = core_of.try_emplace(processor, machine.cores.size());
+        if (fresh) {
+            for (const int sibling : runtime::cpus_of_core(processor)) core_of.emplace(sibling, found->second);
+            const auto package = read_list(fmt::format("/sys/devices/system/cpu/cpu{}/topology/physical_package_id", processor));
+            machine.cores.push_back(
+                {.number = 0, .socket = package.empty() ? 0 : package.front(), .numa = node_of[processor], .processors = {}});
+        }
+        machine.cores[found->second].processors.push_back(processor);
+    }
+    std::stable_sort(machine.cores.begin(), machine.cores.end(),
+                     [](const Core& a, const Core& b) { return std::pair(a.socket, a.numa) < std::pair(b.socket, b.numa); });
+    for (std::size_t i = 0; i < machine.cores.size(); ++i) machine.cores[i].number = static_cast<int>(i);
+    return machine;
+}
 
 Machine load_machine() {
     const auto mine = runtime::cpus_of();
@@ -77,7 +104,7 @@ Machine load_machine() {
     // hwloc may have been given another machine's description by its environment variables.
     std::size_t known = 0;
     for (const Core& core : machine.cores) known += core.processors.size();
-    return known == 0 || known < allowed.size() ? without_hwloc(allowed) : machine;
+    return known == 0 || known < allowed.size() ? load_cores(mine) : machine;
 }
 
 Machine describe_machine(const std::string& description, const std::vector<int>& allowed) {

@@ -11,8 +11,55 @@
 
 #include "launcher/launch.hpp"
 #include "launcher/spawn.hpp"
+#include "runtime/topology/binding.hpp"
 
 namespace rollcall::launcher {
+namespace {
+
+std::vector<int> all_of(const std::vector<std::vector<int>>& processors) {
+    std::vector<int> all;
+    for (const auto& some : processors) all.insert(all.end(), some.begin(), some.end());
+    return all;
+}
+
+/// Binds ranks to cores that no other job has claimed, or says why not. The claims are this job's even then.
+std::string bind_to_free_cores(int ranks, MapBy map, Claims& claims, std::vector<std::vector<int>>& bound) {
+    if (ranks == 1) return "no other rank is there";
+    if (!claims.possible()) return "this system does not show which cores other jobs have";
+    const auto usable = runtime::cpus_of();
+    const auto fewest = static_cast<std::size_t>(ranks);
+    if (usable.size() < fewest) return "there are more ranks than cores";
+    Machine machine = load_cores(usable);
+    if (machine.cores.size() < fewest) return "there are more ranks than cores";
+    const auto claimed = claims.claimed_by_others(usable);
+    std::erase_if(machine.cores, [&](const Core& core) {
+        return std::find_first_of(core.processors.begin(), core.processors.end(), claimed.begin(), claimed.end()) != core.processors.end();
+    });
+    if (machine.cores.size() < fewest) return fmt::format("other jobs have CPUs {}", runtime::format_cpus(claimed));
+    bound = bind_ranks(machine, ranks, map, BindTo::automatic);
+    const auto taken = all_of(bound);
+    if (!claims.claim(taken)) return fmt::format("cores cannot be claimed ({})", std::strerror(errno));
+    return claims.claimed_by_others(taken).empty() ? std::string() : "another job took the same cores at the same time";
+}
+
+}  // namespace
+
+HostBinding bind_host(int ranks, MapBy map, BindTo bind, Claims& claims) {
+    HostBinding binding;
+    if (bind == BindTo::automatic) {
+        binding.not_bound = bind_to_free_cores(ranks, map, claims, binding.processors);
+        if (!binding.not_bound.empty()) binding.processors.clear();
+        binding.places.resize(binding.processors.size());
+    } else if (bind != BindTo::none) {
+        const Machine machine = load_machine();
+        binding.processors = bind_ranks(machine, ranks, map, bind);
+        for (const auto& processors : binding.processors) binding.places.push_back(name_place(machine, processors, bind));
+        // They are bound all the same where nothing can be claimed: this was asked for.
+        static_cast<void>(claims.claim(all_of(binding.processors)));
+    }
+    if (binding.processors.empty()) claims.release();
+    return binding;
+}
 
 Prepared prepare_host(const Order& order, const std::string& host, Preparation& found) {
     const HostOrder& own = order.hosts.front();
@@ -44,20 +91,19 @@ Prepared prepare_host(const Order& order, const std::string& host, Preparation& 
                                   program.error == ENOENT && name.find('/') == std::string::npos ? "there is no such program in PATH"
                                                                                                  : std::strerror(program.error)));
     }
-    if (order.bind_to != BindTo::none) {
-        const Machine machine = load_machine();
-        found.processors = bind_ranks(machine, static_cast<int>(own.ranks.size()), order.map_by, order.bind_to);
-        result.processors = found.processors;
-        const std::set<std::vector<int>> places(found.processors.begin(), found.processors.end());
-        if ((order.bind_to == BindTo::core || order.bind_to == BindTo::hwthread) && places.size() < own.ranks.size()) {
-            const char* const what = order.bind_to == BindTo::core ? "core" : "hardware thread";
-            result.warning = fmt::format(
-                "host {} has {} {}{} for {} ranks, which share them and slow each other down; give --bind-to none, "
-                "or start fewer ranks there",
-                host, places.size(), what, places.size() == 1 ? "" : "s", own.ranks.size());
-        }
-        for (const auto& processors : found.processors) result.places.push_back(name_place(machine, processors, order.bind_to));
+    auto binding = bind_host(static_cast<int>(own.ranks.size()), order.map_by, order.bind_to, found.claims);
+    found.processors = binding.processors;
+    const std::set<std::vector<int>> places(binding.processors.begin(), binding.processors.end());
+    if ((order.bind_to == BindTo::core || order.bind_to == BindTo::hwthread) && places.size() < own.ranks.size()) {
+        const char* const what = order.bind_to == BindTo::core ? "core" : "hardware thread";
+        result.warning = fmt::format(
+            "host {} has {} {}{} for {} ranks, which share them and slow each other down; give --bind-to none, "
+            "or start fewer ranks there",
+            host, places.size(), what, places.size() == 1 ? "" : "s", own.ranks.size());
     }
+    result.processors = std::move(binding.processors);
+    result.places = std::move(binding.places);
+    result.not_bound = std::move(binding.not_bound);
     return result;
 }
 

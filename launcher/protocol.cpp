@@ -155,6 +155,7 @@ Blob encode_prepared(const Prepared& prepared) {
     writer.i32(prepared.host).text(prepared.refusal).i32(prepared.code).u32(static_cast<std::uint32_t>(prepared.processors.size()));
     for (const auto& processors : prepared.processors) put(writer, processors);
     put(writer, prepared.places);
+    writer.text(prepared.not_bound);
     return writer.finish();
 }
 
@@ -166,6 +167,7 @@ Prepared decode_prepared(std::span<const std::byte> body) {
     prepared.code = reader.i32();
     for (auto count = reader.u32(); count > 0; --count) prepared.processors.push_back(numbers(reader));
     prepared.places = texts(reader);
+    prepared.not_bound = reader.text();
     reader.end();
     return prepared;
 }

@@ -35,7 +35,7 @@
 
 namespace rollcall::launcher {
 
-inline constexpr std::uint32_t kAgentProtocol = 1;
+inline constexpr std::uint32_t kAgentProtocol = 2;
 /// The maximal size of a frame between agents. The longest frame is the answer to an exchange.
 inline constexpr std::size_t kLongestAgentFrame = bootstrap::kLongestAnswer + 64;
 /// How many bytes of one stream of a rank may be under way. Agents read no further until these have been passed on.
@@ -68,7 +68,7 @@ struct JobOrder {
     std::vector<std::string> environment;  ///< K=V, on top of the agent's own.
     std::string directory;                 ///< Where the programs start.
     MapBy map_by = MapBy::slot;
-    BindTo bind_to = BindTo::none;
+    BindTo bind_to = BindTo::automatic;
     std::vector<int> input_ranks;  ///< Those that get the launcher's standard input through `input`.
     std::string remote_shell;      ///< For agents below.
     std::string command;           ///< Path of `rollcall` on the hosts.
@@ -105,6 +105,7 @@ struct Prepared {
     int code = 0;                              ///< The job's exit code if the start is refused.
     std::vector<std::vector<int>> processors;  ///< Of each of its ranks; none at all when they are not bound.
     std::vector<std::string> places;           ///< Where these are, for people.
+    std::string not_bound;                     ///< See HostBinding.
     std::string warning;                       ///< Said by the station itself, and not passed on.
 };
 Blob encode_prepared(const Prepared& prepared);

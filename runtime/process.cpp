@@ -116,7 +116,8 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
     if (settings_.node_memory == "no") {
         node_memory_in_words_ = "none, because ROLLCALL_NODE_MEMORY is no";
     } else if (place.size > 1) {
-        segment_ = std::make_unique<node::Segment>(slots_of(settings_, place.size), engine_->landing().budget());
+        const std::uint64_t part = settings_.node_ranks == 0 ? 0 : static_cast<std::uint64_t>(place.local_rank) / settings_.node_ranks;
+        segment_ = std::make_unique<node::Segment>(slots_of(settings_, place.size), engine_->landing().budget(), part);
         if (!segment_->why_not().empty()) node_memory_in_words_ = "none: " + segment_->why_not();
     }
     Card mine{.host = place.host,
@@ -166,6 +167,11 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
         if (lifelines_ && card->host != place.host) lifelines_->add(static_cast<int>(rank), card->lifeline);
     }
     share_memory(handles, hosts);
+    std::unordered_map<std::uint64_t, int> first_in;
+    for (std::size_t rank = 0; rank < handles.size(); ++rank) {
+        const int own = static_cast<int>(rank);
+        sharing_.push_back(handles[rank].domain == 0 ? own : first_in.try_emplace(handles[rank].domain, own).first->second);
+    }
     engine_->set_hosts(std::move(hosts));
     engine_->set_signs_of_life(lifelines_.get());
     for (std::size_t i = 0; i < transports_.size(); ++i) transports_[i]->connect(addresses[i], cards.storage());
@@ -176,6 +182,7 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
     world->id = kWorldId;
     world->name = "world";
     world->size = place.size;
+    find_nodes(*world);
     slots_.take(static_cast<std::uint64_t>(place.size));
     world_ = world;
 

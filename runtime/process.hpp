@@ -78,6 +78,8 @@ class Process {
     bool share_boards(const Group& group) const;
     /// Whether all members of the group have node memory in common. A group of one rank needs none. All members get the same answer.
     bool share_node(const Group& group) const { return group.size == 1 || (node_ && node_->holds(group)); }
+    /// Sets the nodes of a new group (Group::nodes).
+    void find_nodes(Group& group) const { runtime::find_nodes(group, sharing_); }
     /// For example "rank 3 on host a".
     std::string name_of(int world_rank) const { return engine_->name_of(world_rank); }
 
@@ -133,7 +135,8 @@ class Process {
     std::unique_ptr<Lane> lane_;
     std::shared_ptr<const Group> world_;
     std::vector<int> hosts_;
-    std::vector<int> memory_;  ///< For each rank: the first rank with which it shares memory; -1: it shares none.
+    std::vector<int> sharing_;  ///< For each rank: the first rank with which it shares node memory, or itself.
+    std::vector<int> memory_;   ///< For each rank: the first rank with which it shares memory; -1: it shares none.
     std::shared_ptr<CommonClock> clock_;
     std::vector<int> clock_hosts_;
     std::uint32_t forks_at_birth_ = forks_so_far;

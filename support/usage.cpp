@@ -132,6 +132,8 @@ Command::Command(CLI::App* app) : state_(new State{.app = app}) {}
 Command::Command(const std::string& summary, const std::string& name) : Command(nullptr) {
     state_->own = std::make_unique<CLI::App>(summary, name);
     state_->app = state_->own.get();
+    // Two blanks stand between every option and its description, also behind `--format text|csv|json=text`. help2man needs them.
+    state_->app->get_formatter()->column_width(32);
 }
 
 Command::~Command() = default;

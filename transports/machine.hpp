@@ -17,6 +17,8 @@ class Machine {
     virtual Started copy(Bytes into, ConstBytes from, Completion& completion) = 0;
     /// Spends the time of a copy of this size, on account of other work on memory that is done already.
     virtual Started spend_copy(std::uint64_t bytes, Completion& completion) = 0;
+    /// Ends when everything has happened that happens at this moment of a virtual clock. On a real clock it is done at once.
+    virtual Started pass_moment(Completion& completion) = 0;
 
   protected:
     ~Machine() = default;
@@ -29,6 +31,7 @@ class RealMachine final : public Machine {
     bool has_model_time() const override { return false; }
     Started copy(Bytes into, ConstBytes from, Completion& completion) override;
     Started spend_copy(std::uint64_t, Completion&) override { return Started::done; }
+    Started pass_moment(Completion&) override { return Started::done; }
 };
 
 }  // namespace rollcall::transport

@@ -17,6 +17,7 @@ Task allgather_bruck(Operation& op);
 Task allgather_recursive_doubling(Operation& op);
 Task allgather_neighbour_exchange(Operation& op);
 Task allgather_shared_memory(Operation& op);
+Task allgather_two_level(Operation& op);
 
 inline constexpr AlgorithmEntry kAllgatherAlgorithms[] = {
     {.operation = OperationKind::allgather,
@@ -60,12 +61,22 @@ inline constexpr AlgorithmEntry kAllgatherAlgorithms[] = {
      .paper = kNodeMemory,
      .needs = Condition::node_memory,
      .begins_early = true},
+    {.operation = OperationKind::allgather,
+     .name = "two_level",
+     .aliases = {"2l"},
+     .algorithm = &allgather_two_level,
+     .summary =
+         "a rank of each node collects its blocks, the nodes exchange them in a ring, and each node shares all blocks through its memory",
+     .paper = kCheetah,
+     .limits = "waits for all ranks, by its nature",
+     .needs = Condition::several_nodes},
 };
 
 inline constexpr Rule kAllgatherRules[] = {
     {kAnyBytes, kAnyRanks, named(kAllgatherAlgorithms, "shared_memory"),
      "ranks of one node: each block is copied into shared memory once, and each rank copies those that are there", Condition::node_memory},
     {kAnyBytes, 2, named(kAllgatherAlgorithms, "linear"), "one message each way, whatever the algorithm"},
+    {4096, kAnyRanks, named(kAllgatherAlgorithms, "two_level"), "short blocks, several ranks a node: messages go between nodes only"},
     {4096, kAnyRanks, named(kAllgatherAlgorithms, "bruck"), "short blocks: log2 n messages leave each rank instead of n - 1"},
     {kAnyBytes, kAnyRanks, named(kAllgatherAlgorithms, "linear"),
      "long blocks: each goes straight to each rank, and lands where its rank has not come, so nobody waits for a rank that forwards",

@@ -16,6 +16,7 @@ Task allreduce_ring(Operation& op);
 Task allreduce_rabenseifner(Operation& op);
 Task allreduce_reduce_then_broadcast(Operation& op);
 Task allreduce_shared_memory(Operation& op);
+Task allreduce_two_level(Operation& op);
 Task allreduce_sorted_linear_tree(Operation& op);
 Task allreduce_pre_reduced_ring(Operation& op);
 Task allreduce_straggler(Operation& op);
@@ -62,6 +63,14 @@ inline constexpr AlgorithmEntry kAllreduceAlgorithms[] = {
      .limits = "waits for all ranks, by its nature",
      .needs = Condition::node_memory | Condition::whole_pieces},
     {.operation = OperationKind::allreduce,
+     .name = "two_level",
+     .aliases = {"2l"},
+     .algorithm = &allreduce_two_level,
+     .summary = "the ranks of a node combine a share each, and the ranks that have the same share combine it between the nodes",
+     .paper = kMultiLane,
+     .limits = "waits for all ranks, by its nature",
+     .needs = Condition::several_nodes | Condition::commutative | Condition::whole_pieces},
+    {.operation = OperationKind::allreduce,
      .name = "sorted_linear_tree",
      .aliases = {"slt"},
      .algorithm = &allreduce_sorted_linear_tree,
@@ -93,6 +102,9 @@ inline constexpr AlgorithmEntry kAllreduceAlgorithms[] = {
 inline constexpr Rule kAllreduceRules[] = {
     {kAnyBytes, kAnyRanks, named(kAllreduceAlgorithms, "shared_memory"),
      "ranks of one node: what each brings is copied into shared memory once, and combining is shared", Condition::node_memory},
+    {kAnyBytes, kAnyRanks, named(kAllreduceAlgorithms, "two_level"),
+     "several ranks a node: each combines a share through the memory of its node, and what leaves a node is as long as one rank's elements",
+     Condition::commutative},
     {8 << 10, kAnyRanks, named(kAllreduceAlgorithms, "recursive_doubling"), "short messages: log2 n steps, and no more"},
     {128 << 10, 4, named(kAllreduceAlgorithms, "ring"), "so few ranks that the number of a ring's steps does not count",
      Condition::commutative},

@@ -18,6 +18,7 @@ Task broadcast_scatter_allgather(Operation& op);
 Task broadcast_arrival_blocking(Operation& op);
 Task broadcast_arrival_nonblocking(Operation& op);
 Task broadcast_shared_memory(Operation& op);
+Task broadcast_two_level(Operation& op);
 /// Needs `arguments().oracle`, the arrival times of all ranks. For simulations only.
 Task broadcast_near_optimal(Operation& op);
 
@@ -63,12 +64,23 @@ inline constexpr AlgorithmEntry kBroadcastAlgorithms[] = {
      .needs = Condition::node_memory,
      .begins_early = true},
     {.operation = OperationKind::broadcast,
+     .name = "two_level",
+     .aliases = {"2l"},
+     .algorithm = &broadcast_two_level,
+     .summary = "a rank of each node passes the message on to other nodes, and writes it into the memory that its node shares",
+     .paper = kCheetah,
+     .needs = Condition::several_nodes,
+     .begins_early = true,
+     .runs_alone = true},
+    {.operation = OperationKind::broadcast,
      .name = "arrival_blocking",
      .aliases = {"arrival_b"},
      .algorithm = &broadcast_arrival_blocking,
-     .summary = "the root serves, with sub-group broadcasts, those who have arrived",
+     .summary = "the root serves, with sub-group broadcasts, those who have arrived; it chooses their form and pieces by the size",
      .paper = kPatarasukYuan,
-     .segmented = true},
+     .segmented = true,
+     .whole_by_default = true,
+     .chooses_pieces = true},
     {.operation = OperationKind::broadcast,
      .name = "arrival_nonblocking",
      .aliases = {"arrival_nb"},
@@ -76,7 +88,9 @@ inline constexpr AlgorithmEntry kBroadcastAlgorithms[] = {
      .summary = "as arrival_blocking; while nobody has arrived, sends ahead to those who have not",
      .paper = kPatarasukYuan,
      .limits = "sends ahead within the landing budget of the receivers",
-     .segmented = true},
+     .segmented = true,
+     .whole_by_default = true,
+     .chooses_pieces = true},
     {.operation = OperationKind::broadcast,
      .name = "near_optimal",
      .aliases = {"nearopt"},
@@ -102,6 +116,9 @@ inline constexpr Rule kBroadcastRules[] = {
     {kAnyBytes, 2, named(kBroadcastAlgorithms, "linear"), "one message, whatever the algorithm"},
     {8192, 8, named(kBroadcastAlgorithms, "linear"),
      "the message is carried along with its header: the root is done at once, and nobody waits for a rank that forwards"},
+    {kAnyBytes, kAnyRanks, named(kBroadcastAlgorithms, "two_level"),
+     "several ranks a node: the message enters each node once, whether its ranks have arrived or not, and is shared through its memory",
+     Condition::background},
     {8192, kAnyRanks, named(kBroadcastAlgorithms, "binomial"), "a short message to many: log2 n steps, each as cheap as a header"},
     {128 << 10, kAnyRanks, named(kBroadcastAlgorithms, "binomial"),
      "a tree passes the message on whether its callers have come or not, so nobody waits for a late rank", Condition::background},
@@ -110,7 +127,10 @@ inline constexpr Rule kBroadcastRules[] = {
      "once",
      Condition::background, &chain_segment},
     {kAnyBytes, kAnyRanks, named(kBroadcastAlgorithms, "arrival_nonblocking"),
-     "a long message: at most three times the optimum for any arrival pattern, where the others have no bound", Condition::landing},
+     "a long message: whoever is late, no rank waits for more than two broadcasts to ranks that have arrived, where in a fixed tree or "
+     "chain a "
+     "late rank stops all ranks behind it",
+     Condition::landing},
     {kAnyBytes, kAnyRanks, named(kBroadcastAlgorithms, "arrival_blocking"),
      "a long message and no landing budget: nothing can be sent ahead, so the root serves those who have arrived"},
 };

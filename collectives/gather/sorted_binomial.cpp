@@ -6,6 +6,9 @@
 // callers. When the latest rank arrives, it still has half of the blocks to collect. Therefore this algorithm alone gains nothing where one
 // rank is late (equation 21).
 //
+// Without a plan no rank can be told its place before it arrives, and telling would only add a message for each rank. Then the algorithm is
+// binomial.
+//
 // Example: P = 4, root 0, a block takes 1, the ranks arrive at 0, 0, 0 and 5, all are predicted. By position the ranks are 0 2 3 1. 2->0
 // until 1; 3 takes the block of 1 from 5 to 6; 3->0 {3, 1} until 8. The ranks leave at 8, 6, 1 and 8.
 #include "collectives/gather/gather.hpp"

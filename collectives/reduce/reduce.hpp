@@ -17,6 +17,7 @@ Task reduce_binomial(Operation& op);
 Task reduce_pipelined(Operation& op);
 Task reduce_rabenseifner(Operation& op);
 Task reduce_shared_memory(Operation& op);
+Task reduce_two_level(Operation& op);
 Task reduce_clairvoyant(Operation& op);
 
 inline constexpr AlgorithmEntry kReduceAlgorithms[] = {
@@ -57,6 +58,14 @@ inline constexpr AlgorithmEntry kReduceAlgorithms[] = {
                 "they come",
      .paper = kNodeMemory,
      .needs = Condition::node_memory | Condition::whole_pieces},
+    {.operation = OperationKind::reduce,
+     .name = "two_level",
+     .aliases = {"2l"},
+     .algorithm = &reduce_two_level,
+     .summary = "the ranks of a node combine a share each, and the ranks that have the same share reduce it to the root's node",
+     .paper = kMultiLane,
+     .limits = "waits for the ranks of each node that combine",
+     .needs = Condition::several_nodes | Condition::commutative | Condition::whole_pieces},
     {.operation = OperationKind::reduce,
      .name = "clairvoyant",
      .aliases = {"clv"},

@@ -5,6 +5,9 @@
 // delays no other rank (equation 14). The root decides the order and tells each rank its place. Where possible, it does so before its own
 // caller arrives; the data waits for that caller.
 //
+// Without a plan no rank can be told its place before it arrives, and telling would only add a message for each rank. Then the algorithm is
+// binomial.
+//
 // Example: P = 8, root 0, a block takes 1, nothing lands early, rank 1 arrives at 9, the others at 0, all are predicted. By position the
 // ranks are 0 5 3 7 2 6 4 1. 0->2 {2, 6, 4, 1} until 4; 0->3 {3, 7} and 2->4 {4, 1} until 6; 0->5, 3->7 and 2->6 until 7; 4->1 from 9 to
 // 10.

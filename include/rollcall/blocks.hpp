@@ -64,12 +64,16 @@ class IntegerList {
 ///   - alltoall: each rank, for what it sends and for what it receives.
 class Blocks {
   public:
+    /// No blocks: for ranks that give no numbers.
     constexpr Blocks() = default;
+    /// Blocks of these sizes, one behind the other.
     template <detail::LastingIntegers C>
     constexpr explicit Blocks(C&& counts) : counts_(counts) {}
+    /// Blocks of these sizes at these places.
     template <detail::LastingIntegers C, detail::LastingIntegers O>
     constexpr Blocks(C&& counts, O&& offsets) : counts_(counts), offsets_(offsets) {}
 
+    /// \cond
     // The functions below are for the library.
     /// The same blocks in a buffer of `elements` elements of `element_bytes` bytes each.
     constexpr Blocks among(std::uint64_t elements, std::uint64_t element_bytes) const {
@@ -82,6 +86,7 @@ class Blocks {
     const detail::IntegerList& offsets() const noexcept { return offsets_; }
     std::uint64_t room() const noexcept { return room_; }
     std::uint64_t unit() const noexcept { return unit_; }
+    /// \endcond
 
   private:
     detail::IntegerList counts_, offsets_;

@@ -143,13 +143,16 @@ concept WritableResultOf = Writable<D> && std::is_same_v<Element<D>, Element<C>>
 template <class Void>
 class BasicBytePointer {
   public:
+    /// A buffer at this address.
     template <detail::Byte<Void> T>
     constexpr BasicBytePointer(T* address) noexcept : address_(address) {}
     template <detail::NoByte T>
     BasicBytePointer(T* elements) = delete;  // give std::span(elements, count), or a void* with the number of bytes
+    /// No buffer.
     template <detail::NullPointer T>
     constexpr BasicBytePointer(T) noexcept {}
 
+    /// The address.
     constexpr Void* get() const noexcept { return address_; }
 
   private:

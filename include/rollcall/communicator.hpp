@@ -61,12 +61,15 @@ using Tag = std::uint64_t;
 /// Point-to-point messages between living ranks still work.
 class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges {
   public:
+    /// \{
+    /// A null handle, or one more handle to the same group.
     Communicator();
     ~Communicator();
     Communicator(const Communicator&);
     Communicator(Communicator&&) noexcept;
     Communicator& operator=(const Communicator&);
     Communicator& operator=(Communicator&&) noexcept;
+    /// \}
 
     /// False if this is a null communicator, such as split() gives to a rank without a colour. Any other call on it throws Error{state}.
     explicit operator bool() const noexcept { return implementation_ != nullptr; }
@@ -90,6 +93,7 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
     // A C array takes no tag, because send(array, 8, 1) could mean 8 bytes to rank 1 or the whole array to rank 8 with tag 1. To send an
     // array with a tag, pass std::span(array).
 
+    /// \{
     /// Sends `data` to rank `to`. Returns when the buffer may be used again. Since early data waits at the receiver, that is usually
     /// before the receiver asks for the message.
     void send(ConstBytePointer data, std::uint64_t bytes, int to, Tag tag = 0, std::optional<Timeout> timeout = {}) const;
@@ -102,7 +106,9 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
     void send(const T (&array)[N], int to) const {
         send(std::span(array), to);
     }
+    /// \}
 
+    /// \{
     /// Receives the next message with this tag from rank `from`, and returns its size. The message may be shorter than the buffer and may
     /// end within an element; the rest of the buffer stays as it was. A longer message throws Error{truncated}. Into a single object only a
     /// message of exactly its size is received: a shorter one throws Error{mismatch}.
@@ -119,6 +125,7 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
     Received receive(T (&array)[N], int from) const {
         return receive(std::span(array), from);
     }
+    /// \}
     /// Receives one object and returns it. A message of another size throws Error{mismatch} or Error{truncated}.
     template <Transferable T>
     T receive(int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const {
@@ -143,6 +150,7 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
     /// same tag from the same rank.
     std::uint64_t next_size(int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const;
 
+    /// \{
     /// Starts a send and returns a request for it. The buffer must stay unchanged until the request is done. The deadline counts from this
     /// call, and takes effect when the program waits for the request or tests it.
     Request start_send(ConstBytePointer data, std::uint64_t bytes, int to, Tag tag = 0, std::optional<Timeout> timeout = {}) const;
@@ -155,6 +163,8 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
     Request start_send(const T (&array)[N], int to) const {
         return start_send(std::span(array), to);
     }
+    /// \}
+    /// \{
     /// Starts a receive and returns a request for it. The deadline counts as for start_send(). Received::bytes of the result says how much
     /// came. This is also true for a single object: a shorter message is no error here.
     Request start_receive(BytePointer data, std::uint64_t bytes, int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const;
@@ -167,17 +177,21 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
     Request start_receive(T (&array)[N], int from) const {
         return start_receive(std::span(array), from);
     }
+    /// \}
 
     // --- collective --------------------------------------------------------------------------------------------------
     // The three forms of each operation, x(), start_x() and plan_x(), are explained above this class. allgather() and alltoall() are in
     // exchanges.hpp; reduce(), allreduce(), reduce_scatter(), scan() and exclusive_scan() are in reducing_operations.hpp.
 
+    /// \{
     /// Waits for all ranks: it returns on a rank only after all ranks have called it.
     void barrier(const CollectiveOptions& options = {}) const;
     void barrier(Timeout timeout) const;
     Request start_barrier(const CollectiveOptions& options = {}) const;
     Plan plan_barrier(const PlanOptions& options = {}) const;
+    /// \}
 
+    /// \{
     /// Sends `bytes` bytes from the root to all ranks. The buffer is read at the root and written on all other ranks. `bytes` may be 0. All
     /// ranks give the same size and root. The call returns on a rank when its own part is done, not when all ranks have the data.
     void broadcast(BytePointer data, std::uint64_t bytes, int root, const CollectiveOptions& options = {}) const;
@@ -198,7 +212,9 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
         const auto elements = detail::elements_of(data);
         return plan_broadcast(detail::memory(elements), elements.size_bytes(), root, options);
     }
+    /// \}
 
+    /// \{
     /// Sends each rank its block of the root's data: block r goes to rank r. Each block has `bytes` bytes, which may be 0. At the root
     /// `data` has size() blocks in rank order; on other ranks it is not looked at. `block` is where this rank's block goes; at the root it
     /// may be the block's place in `data`. All ranks give the same size and root. The call returns on a rank when its part is done.
@@ -206,6 +222,8 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
     Request start_scatter(ConstBytePointer data, BytePointer block, std::uint64_t bytes, int root,
                           const CollectiveOptions& options = {}) const;
     Plan plan_scatter(ConstBytePointer data, BytePointer block, std::uint64_t bytes, int root, const PlanOptions& options = {}) const;
+    /// \}
+    /// \{
     /// Scatter with ranges. `block` is one element or a range of elements, and its length is the size of a block. At the root `data` must
     /// have as many elements as all blocks together, else Error{invalid_argument}. On other ranks `data` is not looked at and may be {}.
     template <Writable B, detail::DataOf<B> D = std::span<const detail::Element<B>>>
@@ -229,7 +247,9 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
         check_blocks(all.size(), one.size(), root, "plan_scatter");
         return plan_scatter(detail::memory(all), detail::memory(one), one.size_bytes(), root, options);
     }
+    /// \}
 
+    /// \{
     /// Scatter with blocks of different sizes (MPI_Scatterv). At the root `blocks` says where the block of each rank is in `data`; the
     /// other ranks pass Blocks(). `block` is where this rank's block goes, and its length must be what the root counts for this rank, else
     /// Error{mismatch} on both. At the root Error{invalid_argument} if `blocks` has not one number for each rank, has a negative number,
@@ -259,7 +279,9 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
         const auto one = detail::block_of<D>(block);
         return plan_scatter(detail::memory(all), detail::among(blocks, all), detail::memory(one), one.size_bytes(), root, options);
     }
+    /// \}
 
+    /// \{
     /// Collects the blocks of all ranks at the root, in rank order. Each block has `bytes` bytes, which may be 0. `block` is this rank's
     /// block; at the root it may be the block's place in `data`. `data` is written at the root, where it has room for size() blocks; on
     /// other ranks it is not looked at. All ranks give the same size and root. The call returns on a rank when its part is done.
@@ -267,6 +289,8 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
     Request start_gather(ConstBytePointer block, BytePointer data, std::uint64_t bytes, int root,
                          const CollectiveOptions& options = {}) const;
     Plan plan_gather(ConstBytePointer block, BytePointer data, std::uint64_t bytes, int root, const PlanOptions& options = {}) const;
+    /// \}
+    /// \{
     /// Gather with ranges. `block` is one element or a range of elements, and its length is the size of a block. At the root `data` must
     /// have as many elements as all blocks together, else Error{invalid_argument}. On other ranks `data` is not looked at and may be {}.
     template <Readable B, detail::WritableDataOf<B> D = std::span<detail::Element<B>>>
@@ -290,7 +314,9 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
         check_blocks(all.size(), one.size(), root, "plan_gather");
         return plan_gather(detail::memory(one), detail::memory(all), one.size_bytes(), root, options);
     }
+    /// \}
 
+    /// \{
     /// Gather with blocks of different sizes (MPI_Gatherv). At the root `blocks` says where the block of each rank goes in `data`; the
     /// other ranks pass Blocks(). The blocks must not overlap in `data`, and what lies between them stays as it was. `block` is this rank's
     /// block, of the size that the root counts for it, else Error{mismatch} on both. At the root Error{invalid_argument} for the same
@@ -320,6 +346,7 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
         const auto one = detail::block_of<D>(block);
         return plan_gather(detail::memory(one), one.size_bytes(), detail::memory(all), detail::among(blocks, all), root, options);
     }
+    /// \}
 
     /// Says in a sentence which algorithm a call of this operation ("broadcast", "scatter", ...) would run, and why. `bytes` is the size of
     /// the message or of one block, or kOwnSizes for blocks of different sizes. Not collective. Throws Error{invalid_argument}, with the
@@ -329,7 +356,7 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
     /// Makes one communicator for each colour, of the ranks that give this colour. They are ordered by key, and by rank where keys are
     /// equal. Collective. `color` is 0 or more, else Error{invalid_argument}; a rank that gives kNoColor gets a null communicator.
     Communicator split(int color, int key) const;
-    static constexpr int kNoColor = -1;
+    static constexpr int kNoColor = -1;  ///< The colour of ranks that get no communicator from split().
     /// Makes one communicator for each host, of the ranks on that host, in their present order. Collective.
     Communicator split_by_host() const;
     /// Makes a communicator of the listed ranks, in the order of the list. Collective: all ranks of this communicator call it with the same

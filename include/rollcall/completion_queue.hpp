@@ -47,8 +47,11 @@ class ROLLCALL_EXPORT CompletionQueue {
     /// Makes an empty queue for the job of this communicator. It takes requests of all communicators of that job. Not collective.
     explicit CompletionQueue(const Communicator& communicator);
     ~CompletionQueue();
+    /// \{
+    /// Moves the queue. No thread may be in a call of either queue.
     CompletionQueue(CompletionQueue&&) noexcept;
     CompletionQueue& operator=(CompletionQueue&&) noexcept;
+    /// \}
 
     /// Moves the request into the queue, and leaves `request` empty. A deadline of the request still counts: when it passes, the request is
     /// abandoned and comes out with Error{timeout}. Throws Error{invalid_argument} and takes nothing if the request is empty or belongs to

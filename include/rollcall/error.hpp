@@ -29,6 +29,7 @@ ROLLCALL_EXPORT const char* name(ErrorCode code) noexcept;
 /// A failure that Rollcall reports. what() is a sentence that says what failed, where, and what to do about it.
 class ROLLCALL_EXPORT Error : public std::runtime_error {
   public:
+    /// A failure of this kind, with the sentence for what().
     Error(ErrorCode code, const std::string& sentence, int failed_rank = -1)
         : std::runtime_error(sentence), code_(code), failed_rank_(failed_rank) {}
 

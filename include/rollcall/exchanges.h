@@ -1,4 +1,4 @@
-/* \file
+/** \file
  * Allgather and alltoall for C: the collective operations in which every rank sends data to every rank. A part of rollcall.h.
  *
  * All functions are collective, and the rules in rollcall.h hold for them. A call returns when this rank has its blocks and what it sends
@@ -17,7 +17,8 @@
 extern "C" {
 #endif
 
-/* Collects the blocks of all ranks on all ranks, in rank order (MPI_Allgather). Each block has `bytes` bytes. `block` is this rank's block,
+/** \{
+ * Collects the blocks of all ranks on all ranks, in rank order (MPI_Allgather). Each block has `bytes` bytes. `block` is this rank's block,
  * and may be its place in `data`. `data` has room for a block of each rank. */
 rollcall_status rollcall_allgather(const rollcall_communicator* communicator, const void* block, void* data, uint64_t bytes,
                                    const rollcall_collective_options* options);
@@ -25,7 +26,9 @@ rollcall_status rollcall_start_allgather(const rollcall_communicator* communicat
                                          const rollcall_collective_options* options, rollcall_request** request);
 rollcall_status rollcall_plan_allgather(const rollcall_communicator* communicator, const void* block, void* data, uint64_t bytes,
                                         const rollcall_collective_options* options, rollcall_predictor predictor, rollcall_plan** plan);
-/* Allgather with blocks of different sizes (MPI_Allgatherv). `counts` has the size of the block of each rank, and `offsets` the place in
+/** \} */
+/** \{
+ * Allgather with blocks of different sizes (MPI_Allgatherv). `counts` has the size of the block of each rank, and `offsets` the place in
  * `data` where it goes, both in bytes. NULL offsets place the blocks one behind the other. The lists are read only during the call. `bytes`
  * is the size of this rank's block. All ranks give the same counts; offsets may differ. Blocks must not overlap in `data`. */
 rollcall_status rollcall_allgather_blocks(const rollcall_communicator* communicator, const void* block, uint64_t bytes, void* data,
@@ -36,8 +39,10 @@ rollcall_status rollcall_start_allgather_blocks(const rollcall_communicator* com
 rollcall_status rollcall_plan_allgather_blocks(const rollcall_communicator* communicator, const void* block, uint64_t bytes, void* data,
                                                const uint64_t* counts, const uint64_t* offsets, const rollcall_collective_options* options,
                                                rollcall_predictor predictor, rollcall_plan** plan);
+/** \} */
 
-/* Sends a block from each rank to each rank (MPI_Alltoall): block r of `data` on rank s becomes block s of `result` on rank r. Each block
+/** \{
+ * Sends a block from each rank to each rank (MPI_Alltoall): block r of `data` on rank s becomes block s of `result` on rank r. Each block
  * has `bytes` bytes. `data` and `result` must not overlap. */
 rollcall_status rollcall_alltoall(const rollcall_communicator* communicator, const void* data, void* result, uint64_t bytes,
                                   const rollcall_collective_options* options);
@@ -45,7 +50,9 @@ rollcall_status rollcall_start_alltoall(const rollcall_communicator* communicato
                                         const rollcall_collective_options* options, rollcall_request** request);
 rollcall_status rollcall_plan_alltoall(const rollcall_communicator* communicator, const void* data, void* result, uint64_t bytes,
                                        const rollcall_collective_options* options, rollcall_predictor predictor, rollcall_plan** plan);
-/* Alltoall with blocks of different sizes (MPI_Alltoallv). `send_counts` and `send_offsets` describe the block for each rank in `data`;
+/** \} */
+/** \{
+ * Alltoall with blocks of different sizes (MPI_Alltoallv). `send_counts` and `send_offsets` describe the block for each rank in `data`;
  * `receive_counts` and `receive_offsets` describe the place in `result` of the block from each rank. All numbers are in bytes and are read
  * only during the call. NULL offsets place the blocks one behind the other. Blocks must not overlap in `result`. */
 rollcall_status rollcall_alltoall_blocks(const rollcall_communicator* communicator, const void* data, const uint64_t* send_counts,
@@ -59,6 +66,7 @@ rollcall_status rollcall_plan_alltoall_blocks(const rollcall_communicator* commu
                                               const uint64_t* send_offsets, void* result, const uint64_t* receive_counts,
                                               const uint64_t* receive_offsets, const rollcall_collective_options* options,
                                               rollcall_predictor predictor, rollcall_plan** plan);
+/** \} */
 
 #ifdef __cplusplus
 }

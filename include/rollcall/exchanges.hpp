@@ -20,12 +20,15 @@ class Communicator;
 /// threads, deadlines and errors hold here. In the forms without Blocks all ranks give the same size, else Error{mismatch}. It may be 0.
 class ROLLCALL_EXPORT Exchanges {
   public:
+    /// \{
     /// Collects the blocks of all ranks on all ranks, in rank order (MPI_Allgather). Each block has `bytes` bytes. `block` is this rank's
     /// block, and may be its place in `data`. `data` has room for size() blocks. The call returns when this rank has all blocks and its own
     /// block has left.
     void allgather(ConstBytePointer block, BytePointer data, std::uint64_t bytes, const CollectiveOptions& options = {}) const;
     Request start_allgather(ConstBytePointer block, BytePointer data, std::uint64_t bytes, const CollectiveOptions& options = {}) const;
     Plan plan_allgather(ConstBytePointer block, BytePointer data, std::uint64_t bytes, const PlanOptions& options = {}) const;
+    /// \}
+    /// \{
     /// Allgather with ranges. `block` is one element or a range of elements, and its length is the size of a block. `data` must have as
     /// many elements as all blocks together, else Error{invalid_argument}.
     template <Readable B, detail::WritableDataOf<B> D>
@@ -49,6 +52,8 @@ class ROLLCALL_EXPORT Exchanges {
         check_all(all.size(), one.size(), "plan_allgather");
         return plan_allgather(detail::memory(one), detail::memory(all), one.size_bytes(), options);
     }
+    /// \}
+    /// \{
     /// Allgather in place: each rank's block already lies at its place in `data`. The elements of `data` are divided into size() equal
     /// blocks. Throws Error{invalid_argument} if their number is not a multiple of size().
     template <Writable D>
@@ -69,7 +74,9 @@ class ROLLCALL_EXPORT Exchanges {
         const auto one = all.subspan(own_part(all.size(), "plan_allgather"), share(all.size()));
         return plan_allgather(detail::memory(one), detail::memory(all), one.size_bytes(), options);
     }
+    /// \}
 
+    /// \{
     /// Allgather with blocks of different sizes (MPI_Allgatherv). On each rank `blocks` says where the block of every rank goes in `data`.
     /// The blocks must not overlap there, and what lies between them stays as it was. All ranks must call this form, because the choice of
     /// algorithm depends on it. They must give the same counts; their offsets may differ. See Blocks (blocks.hpp).
@@ -101,6 +108,8 @@ class ROLLCALL_EXPORT Exchanges {
         const auto one = detail::block_of<D>(block);
         return plan_allgather(detail::memory(one), one.size_bytes(), detail::memory(all), detail::among(blocks, all), options);
     }
+    /// \}
+    /// \{
     /// Allgather in place with blocks of different sizes: each rank's block already lies in `data` where `blocks` says.
     template <Writable D>
     void allgather(D&& data, const Blocks& blocks, const CollectiveOptions& options = {}) const {
@@ -117,13 +126,17 @@ class ROLLCALL_EXPORT Exchanges {
         const auto all = detail::elements_of(data);
         return plan_allgather_in_place(detail::memory(all), detail::among(blocks, all), options);
     }
+    /// \}
 
+    /// \{
     /// Sends a block from each rank to each rank (MPI_Alltoall). Block r of `data` on rank s becomes block s of `result` on rank r. Each
     /// block has `bytes` bytes, and both buffers have size() blocks. They must not overlap; Error{invalid_argument} if they begin at the
     /// same address. The call returns when this rank has all its blocks and the blocks for other ranks have left.
     void alltoall(ConstBytePointer data, BytePointer result, std::uint64_t bytes, const CollectiveOptions& options = {}) const;
     Request start_alltoall(ConstBytePointer data, BytePointer result, std::uint64_t bytes, const CollectiveOptions& options = {}) const;
     Plan plan_alltoall(ConstBytePointer data, BytePointer result, std::uint64_t bytes, const PlanOptions& options = {}) const;
+    /// \}
+    /// \{
     /// Alltoall with ranges. The elements of `data` are divided into size() equal blocks. Throws Error{invalid_argument} if their number is
     /// not a multiple of size(), or if `result` has another number of elements.
     template <Readable D, detail::WritableResultOf<D> R>
@@ -147,7 +160,9 @@ class ROLLCALL_EXPORT Exchanges {
         const std::size_t one = block_of_both(from.size(), into.size(), "plan_alltoall");
         return plan_alltoall(detail::memory(from), detail::memory(into), one * sizeof(detail::Element<D>), options);
     }
+    /// \}
 
+    /// \{
     /// Alltoall with blocks of different sizes (MPI_Alltoallv). `to_send` says where the block for each rank is in `data`; `to_receive`
     /// says where the block from each rank goes in `result`. Blocks must not overlap in `result`. All ranks must call this form. Throws
     /// Error{mismatch} on all ranks if a rank expects another size from a rank than that rank sends. Throws Error{invalid_argument} as the
@@ -179,6 +194,7 @@ class ROLLCALL_EXPORT Exchanges {
         return plan_alltoall(detail::memory(from), detail::among(to_send, from), detail::memory(into), detail::among(to_receive, into),
                              options);
     }
+    /// \}
 
   private:
     friend class Communicator;

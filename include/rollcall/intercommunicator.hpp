@@ -18,22 +18,27 @@
 
 namespace rollcall {
 
-/// The root of an operation, if it is in the group of the rank that calls. `rank` is its rank in that group. All ranks name the same root:
-/// the ranks of its group as Mine, the ranks of the other group as Theirs.
+/// The root of an operation, if it is in the group of the rank that calls. All ranks name the same root: the ranks of its group as Mine,
+/// the ranks of the other group as Theirs.
 struct Mine {
-    int rank;
+    int rank;  ///< Its rank in that group.
 };
-/// The root of an operation, if it is in the other group. `rank` is its rank in that group.
+/// The root of an operation, if it is in the other group.
 struct Theirs {
-    int rank;
+    int rank;  ///< Its rank in that group.
 };
 
 /// The root of an operation between two groups: Mine{rank} or Theirs{rank}.
 class IntergroupRoot {
   public:
+    /// \{
+    /// The root, as Mine or Theirs names it.
     constexpr IntergroupRoot(Mine root) noexcept : rank_(root.rank), is_mine_(true) {}
     constexpr IntergroupRoot(Theirs root) noexcept : rank_(root.rank), is_mine_(false) {}
+    /// \}
+    /// Its rank in its group.
     constexpr int rank() const noexcept { return rank_; }
+    /// True if it is in the group of the rank that calls.
     constexpr bool is_mine() const noexcept { return is_mine_; }
 
   private:
@@ -69,12 +74,15 @@ struct IntergroupCall {
 /// the data must stay in place until the operation is done.
 class ROLLCALL_EXPORT Intercommunicator {
   public:
+    /// \{
+    /// A null handle, or one more handle to the same groups.
     Intercommunicator();
     ~Intercommunicator();
     Intercommunicator(const Intercommunicator&);
     Intercommunicator(Intercommunicator&&) noexcept;
     Intercommunicator& operator=(const Intercommunicator&);
     Intercommunicator& operator=(Intercommunicator&&) noexcept;
+    /// \}
 
     /// False if this is null, as create_intercommunicator() gives it to ranks in neither group. Any other call on it throws Error{state}.
     explicit operator bool() const noexcept { return implementation_ != nullptr; }
@@ -97,46 +105,57 @@ class ROLLCALL_EXPORT Intercommunicator {
     // --- point to point: with ranks of the other group ---------------------------------------------------------------
     // These behave as the functions of Communicator with the same names; `to` and `from` are ranks of the other group.
 
+    /// \{
     /// Sends `data` to a rank of the other group. Returns when the buffer may be used again.
     void send(ConstBytePointer data, std::uint64_t bytes, int to, Tag tag = 0, std::optional<Timeout> timeout = {}) const;
     template <detail::Message D>
     void send(D&& data, int to, Tag tag = 0, std::optional<Timeout> timeout = {}) const {
         both().send(data, remote(to, "send"), tag, timeout);
     }
+    /// \}
+    /// \{
     /// Receives the next message with this tag from a rank of the other group, and returns its size.
     Received receive(BytePointer data, std::uint64_t bytes, int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const;
     template <detail::WritableMessage D>
     Received receive(D&& data, int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const {
         return both().receive(data, remote(from, "receive"), tag, timeout);
     }
+    /// \}
     /// Receives one object from a rank of the other group, and returns it.
     template <Transferable T>
     T receive(int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const {
         return both().template receive<T>(remote(from, "receive"), tag, timeout);
     }
+    /// \{
     /// Starts a send to a rank of the other group.
     Request start_send(ConstBytePointer data, std::uint64_t bytes, int to, Tag tag = 0, std::optional<Timeout> timeout = {}) const;
     template <detail::LastingMessage D>
     Request start_send(D&& data, int to, Tag tag = 0, std::optional<Timeout> timeout = {}) const {
         return both().start_send(data, remote(to, "start_send"), tag, timeout);
     }
+    /// \}
+    /// \{
     /// Starts a receive from a rank of the other group.
     Request start_receive(BytePointer data, std::uint64_t bytes, int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const;
     template <detail::WritableMessage D>
     Request start_receive(D&& data, int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const {
         return both().start_receive(data, remote(from, "start_receive"), tag, timeout);
     }
+    /// \}
 
     // --- collective --------------------------------------------------------------------------------------------------
 
+    /// \{
     /// Returns on a rank only after all ranks of both groups have called it.
     void barrier(const CollectiveOptions& options = {}) const;
     Request start_barrier(const CollectiveOptions& options = {}) const;
+    /// \}
 
     // Operations with a root (broadcast, scatter, gather, reduce) take one buffer. Its meaning depends on the rank that calls. The ranks of
     // the root's group other than the root take no part: their buffer is not looked at and may be {}. Throws Error{invalid_argument} if a
     // buffer that would be written is const.
 
+    /// \{
     /// Sends `data` from the root to all ranks of the other group. It is read at the root and written in the other group.
     void broadcast(BytePointer data, std::uint64_t bytes, IntergroupRoot root, const CollectiveOptions& options = {}) const {
         call(rooted(detail::IntergroupOperation::broadcast, data.get(), data.get(), bytes, root), options);
@@ -149,7 +168,9 @@ class ROLLCALL_EXPORT Intercommunicator {
     Request start_broadcast(D&& data, IntergroupRoot root, const CollectiveOptions& options = {}) const {
         return start(rooted_range(detail::IntergroupOperation::broadcast, data, root), options);
     }
+    /// \}
 
+    /// \{
     /// Sends each rank of the other group its block of the root's data. At the root `data` has one block for each rank of the other group,
     /// in rank order. In the other group `data` is where this rank's block goes. All blocks have the same size. `bytes` is the size of
     /// `data`: of all blocks at the root, of one block in the other group.
@@ -164,7 +185,9 @@ class ROLLCALL_EXPORT Intercommunicator {
     Request start_scatter(D&& data, IntergroupRoot root, const CollectiveOptions& options = {}) const {
         return start(rooted_range(detail::IntergroupOperation::scatter, data, root), options);
     }
+    /// \}
 
+    /// \{
     /// Collects the blocks of the other group at the root. In the other group `data` is this rank's block. At the root `data` is where the
     /// blocks of all ranks of the other group go, in rank order. All blocks have the same size, and `bytes` is the size of `data`.
     void gather(BytePointer data, std::uint64_t bytes, IntergroupRoot root, const CollectiveOptions& options = {}) const {
@@ -178,7 +201,9 @@ class ROLLCALL_EXPORT Intercommunicator {
     Request start_gather(D&& data, IntergroupRoot root, const CollectiveOptions& options = {}) const {
         return start(rooted_range(detail::IntergroupOperation::gather, data, root), options);
     }
+    /// \}
 
+    /// \{
     /// Combines the elements of the other group at the root, in rank order. In the other group `data` has the elements that this rank
     /// brings. At the root `data` is where the result goes, with as many elements. `function` is an operator or function as in
     /// Communicator::reduce(). All ranks give elements of the same type, including those that take no part.
@@ -190,7 +215,9 @@ class ROLLCALL_EXPORT Intercommunicator {
     Request start_reduce(D&& data, const auto& function, IntergroupRoot root, const CollectiveOptions& options = {}) const {
         return start(reduced_range(data, function, root), options);
     }
+    /// \}
 
+    /// \{
     /// Combines the elements of each group in rank order, and gives the result to all ranks of the other group. All ranks of both groups
     /// bring the same number of elements, and `result` has as many as `contribution`, else Error{invalid_argument}.
     template <Readable C, detail::WritableResultOf<C> D>
@@ -201,7 +228,9 @@ class ROLLCALL_EXPORT Intercommunicator {
     Request start_allreduce(C&& contribution, D&& result, const auto& function, const CollectiveOptions& options = {}) const {
         return start(reduced(contribution, result, function), options);
     }
+    /// \}
 
+    /// \{
     /// Gives each rank the blocks of all ranks of the other group, in rank order, in `all`. `block` is this rank's own block, of `bytes`
     /// bytes. All blocks of a group have the same size. The sizes of the two groups may differ, and may be 0. `all_bytes` is the size of
     /// `all`, a multiple of remote_size(), else Error{invalid_argument}: remote_size() times the block size of the other group.
@@ -218,6 +247,8 @@ class ROLLCALL_EXPORT Intercommunicator {
     Request start_allgather(B&& block, D&& all, const CollectiveOptions& options = {}) const {
         return start(exchanged<D>(detail::IntergroupOperation::allgather, block, all), options);
     }
+    /// \}
+    /// \{
     /// Allgather with blocks of different sizes. `blocks` says where the block of each rank of the other group goes in `all`. The sizes
     /// that a rank gives must be those of the blocks of the other group, else Error{mismatch} on all ranks.
     template <Readable B, detail::WritableDataOf<B> D>
@@ -234,7 +265,9 @@ class ROLLCALL_EXPORT Intercommunicator {
         call_of_blocks.blocks = &placed;
         return start(call_of_blocks, options);
     }
+    /// \}
 
+    /// \{
     /// Sends a block from each rank to each rank of the other group. `blocks`, of `bytes` bytes, has a block for each rank of the other
     /// group, in rank order. `all`, of `all_bytes` bytes, gets a block from each of them, in rank order. All blocks that a group sends have
     /// the same size. The sizes of the two groups may differ, and may be 0. `bytes` and `all_bytes` are multiples of remote_size(), else
@@ -251,6 +284,7 @@ class ROLLCALL_EXPORT Intercommunicator {
     Request start_alltoall(B&& blocks, D&& all, const CollectiveOptions& options = {}) const {
         return start(exchanged<D>(detail::IntergroupOperation::alltoall, blocks, all), options);
     }
+    /// \}
 
   private:
     friend class Communicator;

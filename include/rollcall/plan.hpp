@@ -87,8 +87,12 @@ class ROLLCALL_EXPORT Plan {
     /// Makes a null plan. Any call on it other than operator bool throws Error{state}.
     Plan();
     ~Plan();
+    /// \{
+    /// Moves the plan, and leaves a null plan behind.
     Plan(Plan&&) noexcept;
     Plan& operator=(Plan&&) noexcept;
+    /// \}
+    /// False if this is a null plan.
     explicit operator bool() const noexcept { return implementation_ != nullptr; }
 
     /// Announces that the compute phase before the next iteration begins now. Throws Error{state} if an earlier iteration was begun or

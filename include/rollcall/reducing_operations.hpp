@@ -27,6 +27,7 @@ class Communicator;
 /// done. Throws Error{invalid_argument} if the Reduction is not a valid one, for example a bitwise operator for floats.
 class ROLLCALL_EXPORT ReducingOperations {
   public:
+    /// \{
     /// Combines the elements of all ranks at the root (MPI_Reduce). Each rank brings `count` elements of reduction.element_bytes bytes
     /// each. `result` is written at the root, where it may be the same address as `contribution`; on other ranks it is not looked at.
     void reduce(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction, int root,
@@ -35,6 +36,8 @@ class ROLLCALL_EXPORT ReducingOperations {
                          const CollectiveOptions& options = {}) const;
     Plan plan_reduce(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction, int root,
                      const PlanOptions& options = {}) const;
+    /// \}
+    /// \{
     /// Reduce with ranges. At the root `result` must have as many elements as `contribution`, else Error{invalid_argument}. On other ranks
     /// it is not looked at and may be {}.
     template <Readable C, Reduces<detail::Element<C>> F, detail::WritableResultOf<C> D = std::span<detail::Element<C>>>
@@ -59,7 +62,9 @@ class ROLLCALL_EXPORT ReducingOperations {
         check_result(all.size(), own.size(), root, "plan_reduce");
         return plan_reduce(detail::memory(own), detail::memory(all), own.size(), reduction_of<detail::Element<C>>(function), root, options);
     }
+    /// \}
 
+    /// \{
     /// Combines the elements of all ranks and gives the result to all ranks (MPI_Allreduce). It has the same bits on every rank. Each rank
     /// brings `count` elements of reduction.element_bytes bytes each. `result` may be the same address as `contribution`.
     void allreduce(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction,
@@ -68,6 +73,8 @@ class ROLLCALL_EXPORT ReducingOperations {
                             const CollectiveOptions& options = {}) const;
     Plan plan_allreduce(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction,
                         const PlanOptions& options = {}) const;
+    /// \}
+    /// \{
     /// Allreduce with ranges. `result` must have as many elements as `contribution`, else Error{invalid_argument}.
     template <Readable C, detail::WritableResultOf<C> D, Reduces<detail::Element<C>> F>
     void allreduce(C&& contribution, D&& result, const F& function, const CollectiveOptions& options = {}) const {
@@ -81,6 +88,8 @@ class ROLLCALL_EXPORT ReducingOperations {
     Plan plan_allreduce(C&& contribution, D&& result, const F& function, const PlanOptions& options = {}) const {
         return combine<Plan>(&ReducingOperations::plan_allreduce, "plan_allreduce", contribution, result, function, options);
     }
+    /// \}
+    /// \{
     /// Allreduce in place: the result overwrites what this rank brings.
     template <Writable D, Reduces<detail::Element<D>> F>
     void allreduce(D&& data, const F& function, const CollectiveOptions& options = {}) const {
@@ -94,7 +103,9 @@ class ROLLCALL_EXPORT ReducingOperations {
     Plan plan_allreduce(D&& data, const F& function, const PlanOptions& options = {}) const {
         return plan_allreduce(data, data, function, options);
     }
+    /// \}
 
+    /// \{
     /// Combines the elements of all ranks and gives each rank one block of the result: block r goes to rank r (MPI_Reduce_scatter_block).
     /// Each block has `count` elements. `contribution` has size() blocks in rank order. `result` is where this rank's block goes, and may
     /// be its place in `contribution`.
@@ -104,6 +115,8 @@ class ROLLCALL_EXPORT ReducingOperations {
                                  const CollectiveOptions& options = {}) const;
     Plan plan_reduce_scatter(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction,
                              const PlanOptions& options = {}) const;
+    /// \}
+    /// \{
     /// Reduce_scatter with ranges. `result` is one element or a range of elements, and its length is the size of a block. `contribution`
     /// must have as many elements as all blocks together, else Error{invalid_argument}.
     template <Writable B, detail::DataOf<B> C, Reduces<detail::Element<C>> F>
@@ -120,7 +133,9 @@ class ROLLCALL_EXPORT ReducingOperations {
         return combine_blocks<Plan>(&ReducingOperations::plan_reduce_scatter, "plan_reduce_scatter", contribution, result, function,
                                     options);
     }
+    /// \}
 
+    /// \{
     /// Combines the elements of all ranks up to this one, in rank order: rank r gets the combination of ranks 0 to r (MPI_Scan). Each rank
     /// brings `count` elements. `result` may be the same address as `contribution`. A rank waits only for the ranks before it.
     void scan(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction,
@@ -129,6 +144,8 @@ class ROLLCALL_EXPORT ReducingOperations {
                        const CollectiveOptions& options = {}) const;
     Plan plan_scan(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction,
                    const PlanOptions& options = {}) const;
+    /// \}
+    /// \{
     /// Scan with ranges. `result` must have as many elements as `contribution`, else Error{invalid_argument}.
     template <Readable C, detail::WritableResultOf<C> D, Reduces<detail::Element<C>> F>
     void scan(C&& contribution, D&& result, const F& function, const CollectiveOptions& options = {}) const {
@@ -142,6 +159,8 @@ class ROLLCALL_EXPORT ReducingOperations {
     Plan plan_scan(C&& contribution, D&& result, const F& function, const PlanOptions& options = {}) const {
         return combine<Plan>(&ReducingOperations::plan_scan, "plan_scan", contribution, result, function, options);
     }
+    /// \}
+    /// \{
     /// Scan in place: the result overwrites what this rank brings.
     template <Writable D, Reduces<detail::Element<D>> F>
     void scan(D&& data, const F& function, const CollectiveOptions& options = {}) const {
@@ -155,7 +174,9 @@ class ROLLCALL_EXPORT ReducingOperations {
     Plan plan_scan(D&& data, const F& function, const PlanOptions& options = {}) const {
         return plan_scan(data, data, function, options);
     }
+    /// \}
 
+    /// \{
     /// Combines the elements of all ranks before this one, in rank order: rank r gets the combination of ranks 0 to r - 1 (MPI_Exscan).
     /// Each rank brings `count` elements. No rank comes before rank 0, so its `result` stays as it was; in place that is what rank 0
     /// brings. `result` may be the same address as `contribution`. A rank waits only for the ranks before it.
@@ -165,6 +186,8 @@ class ROLLCALL_EXPORT ReducingOperations {
                                  const CollectiveOptions& options = {}) const;
     Plan plan_exclusive_scan(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction,
                              const PlanOptions& options = {}) const;
+    /// \}
+    /// \{
     /// Exclusive scan with ranges. `result` must have as many elements as `contribution`, else Error{invalid_argument}.
     template <Readable C, detail::WritableResultOf<C> D, Reduces<detail::Element<C>> F>
     void exclusive_scan(C&& contribution, D&& result, const F& function, const CollectiveOptions& options = {}) const {
@@ -178,6 +201,8 @@ class ROLLCALL_EXPORT ReducingOperations {
     Plan plan_exclusive_scan(C&& contribution, D&& result, const F& function, const PlanOptions& options = {}) const {
         return combine<Plan>(&ReducingOperations::plan_exclusive_scan, "plan_exclusive_scan", contribution, result, function, options);
     }
+    /// \}
+    /// \{
     /// Exclusive scan in place: the result overwrites what this rank brings, except on rank 0.
     template <Writable D, Reduces<detail::Element<D>> F>
     void exclusive_scan(D&& data, const F& function, const CollectiveOptions& options = {}) const {
@@ -191,6 +216,7 @@ class ROLLCALL_EXPORT ReducingOperations {
     Plan plan_exclusive_scan(D&& data, const F& function, const PlanOptions& options = {}) const {
         return plan_exclusive_scan(data, data, function, options);
     }
+    /// \}
 
   protected:
     ReducingOperations() = default;

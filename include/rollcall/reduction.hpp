@@ -59,19 +59,20 @@ enum class Operator : std::uint8_t {
 /// integer, float or double.
 template <class T>
 struct Located {
-    T value;
-    std::int64_t location;
+    T value;                ///< What is compared.
+    std::int64_t location;  ///< Where the value is.
 
+    /// True if values and locations are equal.
     bool operator==(const Located&) const = default;
 };
 
 /// The bits of an IEEE 754 half-precision number, for which C++20 has no type.
 struct Float16 {
-    std::uint16_t bits;
+    std::uint16_t bits;  ///< Sign, exponent and fraction, from the highest bit down.
 };
 /// The bits of a bfloat16 number (the upper half of a float32), for which C++20 has no type.
 struct BFloat16 {
-    std::uint16_t bits;
+    std::uint16_t bits;  ///< Sign, exponent and fraction, from the highest bit down.
 };
 
 /// True if f(a, b) and f(b, a) are always equal for a function of type F. Specialise it for a function that commutes:
@@ -161,6 +162,8 @@ constexpr bool is_defined(Operator operation, ElementType type, bool located = f
 /// The type of the operators as values, such as rollcall::sum.
 template <Operator kOperator>
 struct OperatorFunction {};
+/// \{
+/// An operator as a value, for calls such as `world.allreduce(values, rollcall::sum)`.
 inline constexpr OperatorFunction<Operator::sum> sum;
 inline constexpr OperatorFunction<Operator::product> product;
 inline constexpr OperatorFunction<Operator::minimum> minimum;
@@ -173,11 +176,12 @@ inline constexpr OperatorFunction<Operator::bitwise_or> bitwise_or;
 inline constexpr OperatorFunction<Operator::bitwise_xor> bitwise_xor;
 inline constexpr OperatorFunction<Operator::minimum_location> minimum_location;
 inline constexpr OperatorFunction<Operator::maximum_location> maximum_location;
+/// \}
 
 /// What by_rank() returns.
 template <class F>
 struct ByRank {
-    F function;
+    F function;  ///< What by_rank() was given.
 };
 /// Makes an operator or function whose result is the same to the last bit in whichever order the ranks arrive.
 template <class F>

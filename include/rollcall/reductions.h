@@ -1,4 +1,4 @@
-/* \file
+/** \file
  * The collective operations for C that combine elements of several ranks (sums, minima, ...). A part of rollcall.h.
  *
  * All operations are collective, and the rules in rollcall.h hold for them. Each rank brings elements at `contribution`, and element i of
@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-/* How the elements of ranks are combined; Operator in reduction.hpp explains each. */
+/** How the elements of ranks are combined; Operator in reduction.hpp explains each. */
 typedef enum rollcall_operator {
     ROLLCALL_SUM,
     ROLLCALL_PRODUCT,
@@ -29,11 +29,11 @@ typedef enum rollcall_operator {
     ROLLCALL_BITWISE_AND,
     ROLLCALL_BITWISE_OR,
     ROLLCALL_BITWISE_XOR,
-    ROLLCALL_MINIMUM_LOCATION, /* for 16-byte structures of a value and an int64_t location; the type is that of the value */
-    ROLLCALL_MAXIMUM_LOCATION, /* the same */
-    ROLLCALL_FUNCTION          /* the function of the program in rollcall_reduction */
+    ROLLCALL_MINIMUM_LOCATION, /**< for 16-byte structures of a value and an int64_t location; the type is that of the value */
+    ROLLCALL_MAXIMUM_LOCATION, /**< the same */
+    ROLLCALL_FUNCTION          /**< the function of the program in rollcall_reduction */
 } rollcall_operator;
-/* The types of elements; ElementType in reduction.hpp explains them. */
+/** The types of elements; ElementType in reduction.hpp explains them. */
 typedef enum rollcall_element_type {
     ROLLCALL_INT8,
     ROLLCALL_INT16,
@@ -47,30 +47,30 @@ typedef enum rollcall_element_type {
     ROLLCALL_FLOAT64,
     ROLLCALL_FLOAT16,
     ROLLCALL_BFLOAT16,
-    ROLLCALL_COMPLEX64, /* two float */
+    ROLLCALL_COMPLEX64, /**< two float */
     ROLLCALL_COMPLEX128 /* two double */
 } rollcall_element_type;
-/* A function of the program that sets into[i] to left[i] combined with right[i], for `count` elements. `into` may be `left` or `right`. It
+/** A function of the program that sets into[i] to left[i] combined with right[i], for `count` elements. `into` may be `left` or `right`. It
  * must be associative. Any thread that moves data may call it. */
 typedef void (*rollcall_combine)(void* context, void* into, const void* left, const void* right, uint64_t count);
-/* What is combined and how. Initialise it with ROLLCALL_REDUCTION. */
+/** What is combined and how. Initialise it with ROLLCALL_REDUCTION. */
 typedef struct rollcall_reduction {
-    size_t size; /* sizeof(rollcall_reduction) */
-    rollcall_operator operation;
-    rollcall_element_type type;
-    int by_rank; /* other than 0: the result is the same to the last bit in whichever order the ranks arrive */
-    /* The fields below are for ROLLCALL_FUNCTION only. `context` is passed to the function. What it points to must stay until the operation
-     * is done, or as long as the plan. */
-    int is_commutative;     /* 0: elements are combined in rank order */
-    uint32_t element_bytes; /* the size of an element, above 0 */
-    rollcall_combine function;
-    void* context;
+    size_t size;                 /**< sizeof(rollcall_reduction) */
+    rollcall_operator operation; /**< how elements are combined */
+    rollcall_element_type type;  /**< their type; with ROLLCALL_FUNCTION any */
+    int by_rank;                 /**< other than 0: the result is the same to the last bit in whichever order the ranks arrive */
+    /* The fields below are for ROLLCALL_FUNCTION only. */
+    int is_commutative;        /**< 0: elements are combined in rank order */
+    uint32_t element_bytes;    /**< the size of an element, above 0 */
+    rollcall_combine function; /**< what combines elements */
+    void* context; /**< passed to the function; what it points to must stay until the operation is done, or as long as the plan */
 } rollcall_reduction;
-/* A reduction by an operator: ROLLCALL_REDUCTION(ROLLCALL_SUM, ROLLCALL_FLOAT64). */
+/** A reduction by an operator: ROLLCALL_REDUCTION(ROLLCALL_SUM, ROLLCALL_FLOAT64). */
 #define ROLLCALL_REDUCTION(operation, type) \
     { sizeof(rollcall_reduction), operation, type, 0, 0, 0, NULL, NULL }
 
-/* Combines the elements of all ranks at the root. Each rank brings `count` elements. `result` is written at the root, where it may be the
+/** \{
+ * Combines the elements of all ranks at the root. Each rank brings `count` elements. `result` is written at the root, where it may be the
  * same address as `contribution`; on other ranks it is not looked at. */
 rollcall_status rollcall_reduce(const rollcall_communicator* communicator, const void* contribution, void* result, uint64_t count,
                                 const rollcall_reduction* reduction, int root, const rollcall_collective_options* options);
@@ -80,8 +80,10 @@ rollcall_status rollcall_start_reduce(const rollcall_communicator* communicator,
 rollcall_status rollcall_plan_reduce(const rollcall_communicator* communicator, const void* contribution, void* result, uint64_t count,
                                      const rollcall_reduction* reduction, int root, const rollcall_collective_options* options,
                                      rollcall_predictor predictor, rollcall_plan** plan);
+/** \} */
 
-/* Combines the elements of all ranks and gives the result to all ranks, with the same bits on each. Each rank brings `count` elements.
+/** \{
+ * Combines the elements of all ranks and gives the result to all ranks, with the same bits on each. Each rank brings `count` elements.
  * `result` may be the same address as `contribution`. */
 rollcall_status rollcall_allreduce(const rollcall_communicator* communicator, const void* contribution, void* result, uint64_t count,
                                    const rollcall_reduction* reduction, const rollcall_collective_options* options);
@@ -91,8 +93,10 @@ rollcall_status rollcall_start_allreduce(const rollcall_communicator* communicat
 rollcall_status rollcall_plan_allreduce(const rollcall_communicator* communicator, const void* contribution, void* result, uint64_t count,
                                         const rollcall_reduction* reduction, const rollcall_collective_options* options,
                                         rollcall_predictor predictor, rollcall_plan** plan);
+/** \} */
 
-/* Combines the elements of all ranks and gives each rank one block of the result: block r goes to rank r (MPI_Reduce_scatter_block). Each
+/** \{
+ * Combines the elements of all ranks and gives each rank one block of the result: block r goes to rank r (MPI_Reduce_scatter_block). Each
  * block has `count` elements. `contribution` has a block for each rank, in rank order. `result` may be this rank's place in it. */
 rollcall_status rollcall_reduce_scatter(const rollcall_communicator* communicator, const void* contribution, void* result, uint64_t count,
                                         const rollcall_reduction* reduction, const rollcall_collective_options* options);
@@ -103,8 +107,10 @@ rollcall_status rollcall_plan_reduce_scatter(const rollcall_communicator* commun
                                              uint64_t count, const rollcall_reduction* reduction,
                                              const rollcall_collective_options* options, rollcall_predictor predictor,
                                              rollcall_plan** plan);
+/** \} */
 
-/* Combines the elements of all ranks up to this one, in rank order (MPI_Scan). Each rank brings `count` elements. `result` may be the same
+/** \{
+ * Combines the elements of all ranks up to this one, in rank order (MPI_Scan). Each rank brings `count` elements. `result` may be the same
  * address as `contribution`. */
 rollcall_status rollcall_scan(const rollcall_communicator* communicator, const void* contribution, void* result, uint64_t count,
                               const rollcall_reduction* reduction, const rollcall_collective_options* options);
@@ -114,8 +120,10 @@ rollcall_status rollcall_start_scan(const rollcall_communicator* communicator, c
 rollcall_status rollcall_plan_scan(const rollcall_communicator* communicator, const void* contribution, void* result, uint64_t count,
                                    const rollcall_reduction* reduction, const rollcall_collective_options* options,
                                    rollcall_predictor predictor, rollcall_plan** plan);
+/** \} */
 
-/* Combines the elements of all ranks before this one, in rank order (MPI_Exscan). Each rank brings `count` elements. On rank 0, which has
+/** \{
+ * Combines the elements of all ranks before this one, in rank order (MPI_Exscan). Each rank brings `count` elements. On rank 0, which has
  * none before it, `result` stays as it was. `result` may be the same address as `contribution`. */
 rollcall_status rollcall_exclusive_scan(const rollcall_communicator* communicator, const void* contribution, void* result, uint64_t count,
                                         const rollcall_reduction* reduction, const rollcall_collective_options* options);
@@ -126,6 +134,7 @@ rollcall_status rollcall_plan_exclusive_scan(const rollcall_communicator* commun
                                              uint64_t count, const rollcall_reduction* reduction,
                                              const rollcall_collective_options* options, rollcall_predictor predictor,
                                              rollcall_plan** plan);
+/** \} */
 
 #ifdef __cplusplus
 }

@@ -14,7 +14,7 @@ namespace rollcall {
 
 /// The size of a message that was received.
 struct Received {
-    std::uint64_t bytes = 0;
+    std::uint64_t bytes = 0;  ///< The size in bytes.
     /// The number of whole elements of type T. A message may end within an element, which is not counted.
     template <class T>
     std::uint64_t count() const noexcept {
@@ -37,8 +37,11 @@ class ROLLCALL_EXPORT Request {
   public:
     Request();
     ~Request();
+    /// \{
+    /// Moves the request, and leaves an empty one behind. A request that is assigned to is abandoned first.
     Request(Request&&) noexcept;
     Request& operator=(Request&&) noexcept;
+    /// \}
 
     /// False if the request is empty.
     explicit operator bool() const noexcept { return implementation_ != nullptr; }

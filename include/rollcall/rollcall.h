@@ -1,4 +1,4 @@
-/* \file
+/** \file
  * The interface of Rollcall for C, and for languages that call C.
  *
  *     #include <rollcall/rollcall.h>
@@ -36,213 +36,228 @@
 extern "C" {
 #endif
 
-/* How a call ended. The values from ROLLCALL_INVALID_ARGUMENT to ROLLCALL_STATE are those of rollcall::ErrorCode plus one. */
+/** How a call ended. The values from ROLLCALL_INVALID_ARGUMENT to ROLLCALL_STATE are those of rollcall::ErrorCode plus one. */
 typedef enum rollcall_status {
     ROLLCALL_OK = 0,
-    ROLLCALL_INVALID_ARGUMENT, /* a wrong argument; nothing was sent */
-    ROLLCALL_INVALID_SETTING,  /* an environment variable with a wrong name or value */
-    ROLLCALL_MISMATCH,         /* ranks gave different operations, roots or sizes at one place in the sequence of calls */
-    ROLLCALL_TRUNCATED,        /* a message was longer than the buffer it was received into */
-    ROLLCALL_PEER_FAILED,      /* a rank died or became unreachable: rollcall_failed_rank() */
-    ROLLCALL_TIMEOUT,          /* a deadline passed */
-    ROLLCALL_BOOTSTRAP,        /* the processes of the job could not find each other */
-    ROLLCALL_TRANSPORT,        /* the network layer failed */
-    ROLLCALL_STATE,            /* the call is not allowed in this state */
-    ROLLCALL_INTERNAL          /* anything else, such as memory that ran out */
+    ROLLCALL_INVALID_ARGUMENT, /**< a wrong argument; nothing was sent */
+    ROLLCALL_INVALID_SETTING,  /**< an environment variable with a wrong name or value */
+    ROLLCALL_MISMATCH,         /**< ranks gave different operations, roots or sizes at one place in the sequence of calls */
+    ROLLCALL_TRUNCATED,        /**< a message was longer than the buffer it was received into */
+    ROLLCALL_PEER_FAILED,      /**< a rank died or became unreachable: rollcall_failed_rank() */
+    ROLLCALL_TIMEOUT,          /**< a deadline passed */
+    ROLLCALL_BOOTSTRAP,        /**< the processes of the job could not find each other */
+    ROLLCALL_TRANSPORT,        /**< the network layer failed */
+    ROLLCALL_STATE,            /**< the call is not allowed in this state */
+    ROLLCALL_INTERNAL          /**< anything else, such as memory that ran out */
 } rollcall_status;
 
-/* The membership of this process in its job. */
+/** The membership of this process in its job. */
 typedef struct rollcall_job rollcall_job;
-/* A group of ranks that send each other messages and call collective operations together. */
+/** A group of ranks that send each other messages and call collective operations together. */
 typedef struct rollcall_communicator rollcall_communicator;
-/* An operation under way. Its buffers must stay in place until it is done. */
+/** An operation under way. Its buffers must stay in place until it is done. */
 typedef struct rollcall_request rollcall_request;
-/* A collective operation that the program repeats; see plan.hpp. */
+/** A collective operation that the program repeats; see plan.hpp. */
 typedef struct rollcall_plan rollcall_plan;
 
-/* As a timeout: the deadline that the setting ROLLCALL_TIMEOUT gives to all calls. By default there is none. */
+/** As a timeout: the deadline that the setting ROLLCALL_TIMEOUT gives to all calls. By default there is none. */
 #define ROLLCALL_DEFAULT_TIMEOUT INT64_C(-1)
-/* As a timeout: wait as long as it takes. */
+/** As a timeout: wait as long as it takes. */
 #define ROLLCALL_FOREVER INT64_MAX
-/* The colour of ranks that get no communicator from rollcall_split(). */
+/** The colour of ranks that get no communicator from rollcall_split(). */
 #define ROLLCALL_NO_COLOR (-1)
 
-/* A sentence that says why the most recent failed call of this thread failed. The text, of at most 2047 bytes, is valid until the next
+/** A sentence that says why the most recent failed call of this thread failed. The text, of at most 2047 bytes, is valid until the next
  * failure in this thread. It is empty if no call of this thread has failed. */
 const char* rollcall_last_error(void);
-/* The rank in the world communicator that caused that failure, or -1 if no single rank did. */
+/** The rank in the world communicator that caused that failure, or -1 if no single rank did. */
 int rollcall_failed_rank(void);
-/* The name of a status in lower case, such as "peer_failed". */
+/** The name of a status in lower case, such as "peer_failed". */
 const char* rollcall_status_name(rollcall_status status);
 
-/* --- the job -------------------------------------------------------------------------------------------------------
- */
+/* --- the job --------------------------------------------------------------------------------------------------- */
 
-/* Joins the job for which this process was started. A process that no launcher started is a job of one rank. On failure `*job` is NULL.
+/** Joins the job for which this process was started. A process that no launcher started is a job of one rank. On failure `*job` is NULL.
  * Collective. Several parts of a program may each call it: the second and later ones share the job of the process, each with a world
  * communicator of its own. All ranks call it for their parts in the same order, and the last rollcall_finalize() ends the job. */
 rollcall_status rollcall_init(rollcall_job** job);
 
-/* The path to one job, for a program that starts its processes itself. One process makes the id and the program hands it to all ranks.
- * Instead, the program may provide an allgather: see rollcall_init_by_allgather(). start.hpp says who may see what is handed over. */
+/** The size of a unique id. */
 #define ROLLCALL_UNIQUE_ID_BYTES 256
+/** The path to one job, for a program that starts its processes itself. One process makes the id and the program hands it to all ranks.
+ * Instead, the program may provide an allgather: see rollcall_init_by_allgather(). start.hpp says who may see what is handed over. */
 typedef struct rollcall_unique_id {
-    unsigned char bytes[ROLLCALL_UNIQUE_ID_BYTES];
+    unsigned char bytes[ROLLCALL_UNIQUE_ID_BYTES]; /**< handed to all ranks as they are */
 } rollcall_unique_id;
-/* Makes a unique id for one job. This process must live until that job has ended. Not collective. */
+/** Makes a unique id for one job. This process must live until that job has ended. Not collective. */
 rollcall_status rollcall_make_unique_id(rollcall_unique_id* id);
-/* Joins the job of this unique id as rank `rank` of `size`. On failure `*job` is NULL. Collective. */
+/** Joins the job of this unique id as rank `rank` of `size`. On failure `*job` is NULL. Collective. */
 rollcall_status rollcall_init_by_unique_id(rollcall_job** job, int rank, int size, const rollcall_unique_id* id);
-/* A function of the program that gives the `bytes` bytes at `mine` of each process to all processes. `all` has room for size times as many
+/** A function of the program that gives the `bytes` bytes at `mine` of each process to all processes. `all` has room for size times as many
  * bytes, in rank order. Returns 0 if that has worked. */
 typedef int (*rollcall_allgather_function)(void* context, const void* mine, size_t bytes, void* all);
-/* Joins a job as rank `rank` of `size`. The ranks find each other by one call of `allgather`, which is given `context` as it is. On failure
- * `*job` is NULL. Collective. */
+/** Joins a job as rank `rank` of `size`. The ranks find each other by one call of `allgather`, which is given `context` as it is. On
+ * failure `*job` is NULL. Collective. */
 rollcall_status rollcall_init_by_allgather(rollcall_job** job, int rank, int size, rollcall_allgather_function allgather, void* context);
 
-/* Waits for all ranks, closes the connections and frees the job. It frees the job also if it fails, with one exception: the status is
+/** Waits for all ranks, closes the connections and frees the job. It frees the job also if it fails, with one exception: the status is
  * ROLLCALL_STATE if an operation is still under way on this rank, or in a forked child, and then the job is as it was. Collective. */
 rollcall_status rollcall_finalize(rollcall_job* job);
-/* Ends the whole job, all ranks, and does not return. `code` is the exit code, from 1 to 255; any other code becomes 255. `why` is printed
+/** Ends the whole job, all ranks, and does not return. `code` is the exit code, from 1 to 255; any other code becomes 255. `why` is printed
  * by whatever started the job, and may be NULL. If `job` is NULL only this process ends. */
 void rollcall_abort(rollcall_job* job, int code, const char* why);
-/* What started this process, as a text for people. The text belongs to the job. Returns NULL if `job` is NULL. */
+/** What started this process, as a text for people. The text belongs to the job. Returns NULL if `job` is NULL. */
 const char* rollcall_started_by(const rollcall_job* job);
-/* What carries the data, as a text for people. The text belongs to the job. Returns NULL if `job` is NULL. */
+/** What carries the data, as a text for people. The text belongs to the job. Returns NULL if `job` is NULL. */
 const char* rollcall_transport_description(const rollcall_job* job);
-/* The communicator of all ranks. It belongs to the job: do not free it. Returns NULL if `job` is NULL. */
+/** The communicator of all ranks. It belongs to the job: do not free it. Returns NULL if `job` is NULL. */
 const rollcall_communicator* rollcall_world(const rollcall_job* job);
 
-/* Measures how the clocks of the hosts differ, so that all ranks know job time, the clock of rank 0. `window` is how long clocks are
+/** Measures how the clocks of the hosts differ, so that all ranks know job time, the clock of rank 0. `window` is how long clocks are
  * watched in each round; 0 takes the default, 30 ms. The largest possible error of this rank's job time goes to `error`, which may be NULL.
  * See job.hpp for its cost. Collective. */
 rollcall_status rollcall_synchronize_clocks(rollcall_job* job, int64_t window, int64_t* error);
-/* The job time now. */
+/** The job time now. */
 rollcall_status rollcall_time(const rollcall_job* job, int64_t* time);
-/* The job time at the moment when CLOCK_MONOTONIC of this host shows `local`. */
+/** The job time at the moment when CLOCK_MONOTONIC of this host shows `local`. */
 rollcall_status rollcall_time_at(const rollcall_job* job, int64_t local, int64_t* time);
-/* What CLOCK_MONOTONIC of this host shows at the job time `time`. */
+/** What CLOCK_MONOTONIC of this host shows at the job time `time`. */
 rollcall_status rollcall_local_time_at(const rollcall_job* job, int64_t time, int64_t* local);
 
-/* Moves whatever data can be moved now, without waiting. `happened` becomes 1 if anything moved, else 0; it may be NULL. Programs with
+/** Moves whatever data can be moved now, without waiting. `happened` becomes 1 if anything moved, else 0; it may be NULL. Programs with
  * ROLLCALL_PROGRESS=host call it from their own loop. */
 rollcall_status rollcall_progress(rollcall_job* job, int* happened);
-/* A file descriptor for an event loop: poll it for reading after rollcall_prepare_to_sleep() has set 1. Returns -1 on failure. */
+/** A file descriptor for an event loop: poll it for reading after rollcall_prepare_to_sleep() has set 1. Returns -1 on failure. */
 int rollcall_progress_descriptor(const rollcall_job* job);
-/* `may_sleep` becomes 0 if something has arrived or ended since the last call (test the requests again before sleeping), else 1. */
+/** `may_sleep` becomes 0 if something has arrived or ended since the last call (test the requests again before sleeping), else 1. */
 rollcall_status rollcall_prepare_to_sleep(rollcall_job* job, int* may_sleep);
-/* Stops the background thread from moving data until rollcall_resume_background(). Calls nest: each needs its own resume. */
+/** Stops the background thread from moving data until rollcall_resume_background(). Calls nest: each needs its own resume. */
 rollcall_status rollcall_pause_background(rollcall_job* job);
-/* Ends one rollcall_pause_background(). */
+/** Ends one rollcall_pause_background(). */
 rollcall_status rollcall_resume_background(rollcall_job* job);
 
-/* What the background thread has done and cost. Times are in nanoseconds; job.hpp explains each field. */
+/** What the background thread has done and cost since the job began. Times are in nanoseconds. */
 typedef struct rollcall_progress_statistics {
-    size_t size; /* sizeof(rollcall_progress_statistics), set by the caller */
-    int64_t background_cpu_time;
-    uint64_t background_looks, background_takeovers, background_parks;
-    uint64_t caller_sleeps;
-    uint64_t landing_peak_bytes;
+    size_t size;                   /**< sizeof(rollcall_progress_statistics), set by the caller */
+    int64_t background_cpu_time;   /**< CPU time of the background thread */
+    uint64_t background_looks;     /**< how often it woke */
+    uint64_t background_takeovers; /**< how often it found work while the application was not calling the library */
+    uint64_t background_parks;     /**< how often it went to sleep until something arrives */
+    uint64_t caller_sleeps;        /**< how often a thread that waited in a call went to sleep */
+    uint64_t landing_peak_bytes;   /**< the most bytes of early data held at one time */
 } rollcall_progress_statistics;
+/** What the background thread has done so far. Set `statistics->size` before the call. */
 rollcall_status rollcall_statistics(const rollcall_job* job, rollcall_progress_statistics* statistics);
 
-/* --- communicators -------------------------------------------------------------------------------------------------
- */
+/* --- communicators --------------------------------------------------------------------------------------------- */
 
-/* The rank of this process in the communicator. Returns -1 if that is NULL. */
+/** The rank of this process in the communicator. Returns -1 if that is NULL. */
 int rollcall_rank(const rollcall_communicator* communicator);
-/* The number of ranks in the communicator. Returns -1 if that is NULL. */
+/** The number of ranks in the communicator. Returns -1 if that is NULL. */
 int rollcall_size(const rollcall_communicator* communicator);
-/* The number of ranks of the communicator on this rank's host that come before this rank. Returns -1 if the communicator is NULL. */
+/** The number of ranks of the communicator on this rank's host that come before this rank. Returns -1 if the communicator is NULL. */
 int rollcall_local_rank(const rollcall_communicator* communicator);
-/* The number of ranks of the communicator on this rank's host. Returns -1 if the communicator is NULL. */
+/** The number of ranks of the communicator on this rank's host. Returns -1 if the communicator is NULL. */
 int rollcall_local_size(const rollcall_communicator* communicator);
-/* The name of the communicator in error messages. The text belongs to the communicator. Returns NULL if that is NULL. */
+/** The name of the communicator in error messages. The text belongs to the communicator. Returns NULL if that is NULL. */
 const char* rollcall_name(const rollcall_communicator* communicator);
-/* The rank that `rank` of this communicator has in the world communicator. */
+/** The rank that `rank` of this communicator has in the world communicator. */
 rollcall_status rollcall_world_rank(const rollcall_communicator* communicator, int rank, int* world_rank);
 
-/* Makes one communicator for each colour (0 or more), of the ranks that give this colour, ordered by key, and by rank where keys are equal.
- * A rank that gives ROLLCALL_NO_COLOR gets NULL. Collective. */
+/** Makes one communicator for each colour (0 or more), of the ranks that give this colour, ordered by key, and by rank where keys are
+ * equal. A rank that gives ROLLCALL_NO_COLOR gets NULL. Collective. */
 rollcall_status rollcall_split(const rollcall_communicator* communicator, int color, int key, rollcall_communicator** result);
-/* Makes one communicator for each host, of the ranks on that host. Collective. */
+/** Makes one communicator for each host, of the ranks on that host. Collective. */
 rollcall_status rollcall_split_by_host(const rollcall_communicator* communicator, rollcall_communicator** result);
-/* Makes a communicator of the `count` listed ranks, in the order of the list. All ranks of `communicator` give the same list; those that
+/** Makes a communicator of the `count` listed ranks, in the order of the list. All ranks of `communicator` give the same list; those that
  * are not in it get NULL. Collective. */
 rollcall_status rollcall_create(const rollcall_communicator* communicator, const int* ranks, size_t count, rollcall_communicator** result);
-/* Makes a communicator of the same ranks, with messages and operations separate from those of `communicator`. Collective. */
+/** Makes a communicator of the same ranks, with messages and operations separate from those of `communicator`. Collective. */
 rollcall_status rollcall_duplicate(const rollcall_communicator* communicator, rollcall_communicator** result);
-/* Frees a communicator that split, split_by_host, create or duplicate made. NULL is allowed. */
+/** Frees a communicator that split, split_by_host, create or duplicate made. NULL is allowed. */
 void rollcall_communicator_free(rollcall_communicator* communicator);
 
-/* --- point to point ------------------------------------------------------------------------------------------------
- */
+/* --- point to point -------------------------------------------------------------------------------------------- */
 
-/* Sends `bytes` bytes to rank `to`. Returns when the buffer may be used again, usually before the receiver asks for the message. */
+/** Sends `bytes` bytes to rank `to`. Returns when the buffer may be used again, usually before the receiver asks for the message. */
 rollcall_status rollcall_send(const rollcall_communicator* communicator, const void* data, uint64_t bytes, int to, uint64_t tag,
                               int64_t timeout);
-/* Receives the next message with this tag from rank `from`. It may be shorter than `bytes`; a longer one is ROLLCALL_TRUNCATED. The number
+/** Receives the next message with this tag from rank `from`. It may be shorter than `bytes`; a longer one is ROLLCALL_TRUNCATED. The number
  * of bytes that came goes to `received`, which may be NULL. */
 rollcall_status rollcall_receive(const rollcall_communicator* communicator, void* data, uint64_t bytes, int from, uint64_t tag,
                                  int64_t timeout, uint64_t* received);
-/* Start a send or a receive. `timeout` becomes the deadline of the request and counts from this call. The buffer must stay in place until
+/** \{
+ * Start a send or a receive. `timeout` becomes the deadline of the request and counts from this call. The buffer must stay in place until
  * the request is done. */
 rollcall_status rollcall_start_send(const rollcall_communicator* communicator, const void* data, uint64_t bytes, int to, uint64_t tag,
                                     int64_t timeout, rollcall_request** request);
 rollcall_status rollcall_start_receive(const rollcall_communicator* communicator, void* data, uint64_t bytes, int from, uint64_t tag,
                                        int64_t timeout, rollcall_request** request);
-/* Waits until a message with this tag from rank `from` has been announced, and sets its size. The message stays for a later receive. */
+/** \} */
+/** Waits until a message with this tag from rank `from` has been announced, and sets its size. The message stays for a later receive. */
 rollcall_status rollcall_next_size(const rollcall_communicator* communicator, int from, uint64_t tag, int64_t timeout, uint64_t* bytes);
 
-/* --- collective ----------------------------------------------------------------------------------------------------
- */
+/* --- collective ------------------------------------------------------------------------------------------------ */
 
-/* The times of one call on this rank, in nanoseconds; plan.hpp (CallRecord) says of which clock. */
+/** The times of one call on this rank, in nanoseconds; plan.hpp (CallRecord) says of which clock. */
 typedef struct rollcall_call_record {
-    size_t size; /* sizeof(rollcall_call_record), set by the caller */
-    int64_t arrival, first_data, exit, predicted;
+    size_t size;        /**< sizeof(rollcall_call_record), set by the caller */
+    int64_t arrival;    /**< when this rank called the operation */
+    int64_t first_data; /**< when data of another rank first arrived; 0 if none did */
+    int64_t exit;       /**< when this rank's part was done */
+    int64_t predicted;  /**< for plans: the last prediction of this rank's arrival; 0 if there was none */
 } rollcall_call_record;
 
-/* The options of a collective call. Initialise them with ROLLCALL_COLLECTIVE_DEFAULTS, so that fields which later versions add have their
+/** The options of a collective call. Initialise them with ROLLCALL_COLLECTIVE_DEFAULTS, so that fields which later versions add have their
  * defaults. All ranks give the same algorithm and segment size. */
 typedef struct rollcall_collective_options {
-    size_t size;           /* sizeof(rollcall_collective_options) */
-    const char* algorithm; /* a name of `rollcall info --algorithms`; NULL: the setting of the operation, ROLLCALL_BROADCAST and so on */
-    int64_t segment_bytes; /* size of a piece where data is forwarded in pieces; 0: whole; -1: the setting ROLLCALL_SEGMENT_BYTES */
-    int64_t timeout;       /* counts from the call */
-    rollcall_call_record* record; /* filled when a blocking call succeeds; may be NULL */
-    int until_delivered;          /* 1: a call that only sends ends when its data has left this rank, not when it has been copied */
+    size_t size;           /**< sizeof(rollcall_collective_options) */
+    const char* algorithm; /**< a name of `rollcall info --algorithms`; NULL: the setting of the operation, ROLLCALL_BROADCAST and so on */
+    int64_t segment_bytes; /**< size of a piece where data is forwarded in pieces; 0: whole; -1: the setting ROLLCALL_SEGMENT_BYTES */
+    int64_t timeout;       /**< counts from the call */
+    rollcall_call_record* record; /**< filled when a blocking call succeeds; may be NULL */
+    int until_delivered;          /**< 1: a call that only sends ends when its data has left this rank, not when it has been copied */
 } rollcall_collective_options;
+/** What the fields of rollcall_collective_options are if nothing is said. */
 #define ROLLCALL_COLLECTIVE_DEFAULTS \
     { sizeof(rollcall_collective_options), NULL, -1, ROLLCALL_DEFAULT_TIMEOUT, NULL, 0 }
 
 /* The calls below are collective. `options` may be NULL, which gives the defaults. A call returns on a rank when its part is done. A start_
  * call returns at once with a request; its buffers must stay in place until the request is done. */
 
-/* Returns on a rank only after all ranks have called it. */
+/** \{
+ * Returns on a rank only after all ranks have called it. */
 rollcall_status rollcall_barrier(const rollcall_communicator* communicator, int64_t timeout);
 rollcall_status rollcall_start_barrier(const rollcall_communicator* communicator, const rollcall_collective_options* options,
                                        rollcall_request** request);
-/* Sends `bytes` bytes from the root to all ranks. `data` is read at the root and written on all other ranks. */
+/** \} */
+/** \{
+ * Sends `bytes` bytes from the root to all ranks. `data` is read at the root and written on all other ranks. */
 rollcall_status rollcall_broadcast(const rollcall_communicator* communicator, void* data, uint64_t bytes, int root,
                                    const rollcall_collective_options* options);
 rollcall_status rollcall_start_broadcast(const rollcall_communicator* communicator, void* data, uint64_t bytes, int root,
                                          const rollcall_collective_options* options, rollcall_request** request);
+/** \} */
 
-/* Sends block r of the root's `data` to the `block` of rank r. Each block has `bytes` bytes. At the root `data` has one block for each
+/** \{
+ * Sends block r of the root's `data` to the `block` of rank r. Each block has `bytes` bytes. At the root `data` has one block for each
  * rank, in rank order; on other ranks it is not looked at. At the root `block` may be its place in `data`. */
 rollcall_status rollcall_scatter(const rollcall_communicator* communicator, const void* data, void* block, uint64_t bytes, int root,
                                  const rollcall_collective_options* options);
 rollcall_status rollcall_start_scatter(const rollcall_communicator* communicator, const void* data, void* block, uint64_t bytes, int root,
                                        const rollcall_collective_options* options, rollcall_request** request);
-/* Collects the `block` of each rank r as block r of the root's `data`. Each block has `bytes` bytes. At the root `data` has room for one
+/** \} */
+/** \{
+ * Collects the `block` of each rank r as block r of the root's `data`. Each block has `bytes` bytes. At the root `data` has room for one
  * block of each rank; on other ranks it is not looked at. At the root `block` may be its place in `data`. */
 rollcall_status rollcall_gather(const rollcall_communicator* communicator, const void* block, void* data, uint64_t bytes, int root,
                                 const rollcall_collective_options* options);
 rollcall_status rollcall_start_gather(const rollcall_communicator* communicator, const void* block, void* data, uint64_t bytes, int root,
                                       const rollcall_collective_options* options, rollcall_request** request);
+/** \} */
 
-/* Scatter and gather with blocks of different sizes (MPI_Scatterv, MPI_Gatherv). At the root `counts` has the size in bytes of the block of
+/** \{
+ * Scatter and gather with blocks of different sizes (MPI_Scatterv, MPI_Gatherv). At the root `counts` has the size in bytes of the block of
  * each rank, and `offsets` has the byte of `data` at which it begins; NULL offsets place the blocks one behind the other. On other ranks
  * both are not looked at. They are read only during the call. `bytes` is the size of this rank's block, and must be what the root counts
  * for it. All ranks must call this form. See blocks.hpp. */
@@ -252,30 +267,33 @@ rollcall_status rollcall_scatter_blocks(const rollcall_communicator* communicato
 rollcall_status rollcall_start_scatter_blocks(const rollcall_communicator* communicator, const void* data, const uint64_t* counts,
                                               const uint64_t* offsets, void* block, uint64_t bytes, int root,
                                               const rollcall_collective_options* options, rollcall_request** request);
-/* Gather with blocks of different sizes, with the arguments of rollcall_scatter_blocks(). The blocks must not overlap in `data`. */
+/** \} */
+/** \{
+ * Gather with blocks of different sizes, with the arguments of rollcall_scatter_blocks(). The blocks must not overlap in `data`. */
 rollcall_status rollcall_gather_blocks(const rollcall_communicator* communicator, const void* block, uint64_t bytes, void* data,
                                        const uint64_t* counts, const uint64_t* offsets, int root,
                                        const rollcall_collective_options* options);
 rollcall_status rollcall_start_gather_blocks(const rollcall_communicator* communicator, const void* block, uint64_t bytes, void* data,
                                              const uint64_t* counts, const uint64_t* offsets, int root,
                                              const rollcall_collective_options* options, rollcall_request** request);
-/* As `bytes` of rollcall_explain(): the blocks have different sizes. */
+/** \} */
+/** As `bytes` of rollcall_explain(): the blocks have different sizes. */
 #define ROLLCALL_OWN_SIZES UINT64_MAX
 
-/* Writes a sentence to `text` that says which algorithm a call of this operation ("broadcast", ...) would run, and why. `bytes` is the size
- * of the message or of one block. The text is cut so that it fits `capacity` bytes with its final zero. Not collective. */
+/** Writes a sentence to `text` that says which algorithm a call of this operation ("broadcast", ...) would run, and why. `bytes` is the
+ * size of the message or of one block. The text is cut so that it fits `capacity` bytes with its final zero. Not collective. */
 rollcall_status rollcall_explain(const rollcall_communicator* communicator, const char* operation, uint64_t bytes,
                                  const rollcall_collective_options* options, char* text, size_t capacity);
 
-/* --- plans ---------------------------------------------------------------------------------------------------------
- */
+/* --- plans ----------------------------------------------------------------------------------------------------- */
 /* A plan is a collective operation that the program repeats at one place. plan.hpp says when its buffers are read and written. They must
  * stay in place as long as the plan. One thread at a time may use a plan. */
 
-/* How a rank's arrival is predicted; see Predictor in plan.hpp. */
+/** How a rank's arrival is predicted; see Predictor in plan.hpp. */
 typedef enum rollcall_predictor { ROLLCALL_EDGE_LINEAR, ROLLCALL_LAST, ROLLCALL_MOVING_AVERAGE, ROLLCALL_EXPONENTIAL } rollcall_predictor;
 
-/* The plan_ functions make a plan for the operation of the same name, with the same arguments. `options` may be NULL; its timeout is that
+/** \{
+ * The plan_ functions make a plan for the operation of the same name, with the same arguments. `options` may be NULL; its timeout is that
  * of each rollcall_plan_run() and rollcall_plan_wait(), and its record and until_delivered are ignored. Collective. */
 rollcall_status rollcall_plan_barrier(const rollcall_communicator* communicator, const rollcall_collective_options* options,
                                       rollcall_predictor predictor, rollcall_plan** plan);
@@ -292,79 +310,78 @@ rollcall_status rollcall_plan_scatter_blocks(const rollcall_communicator* commun
 rollcall_status rollcall_plan_gather_blocks(const rollcall_communicator* communicator, const void* block, uint64_t bytes, void* data,
                                             const uint64_t* counts, const uint64_t* offsets, int root,
                                             const rollcall_collective_options* options, rollcall_predictor predictor, rollcall_plan** plan);
-/* A hint: the compute phase before the next iteration begins now. */
+/** \} */
+/** A hint: the compute phase before the next iteration begins now. */
 rollcall_status rollcall_plan_begin(rollcall_plan* plan);
-/* A hint: this fraction of the compute phase, above 0 and at most 1, is done. */
+/** A hint: this fraction of the compute phase, above 0 and at most 1, is done. */
 rollcall_status rollcall_plan_edge(rollcall_plan* plan, double fraction);
-/* Carries out one iteration: rollcall_plan_start() followed by rollcall_plan_wait(). */
+/** Carries out one iteration: rollcall_plan_start() followed by rollcall_plan_wait(). */
 rollcall_status rollcall_plan_run(rollcall_plan* plan);
-/* Says that this rank has arrived, starts its part of the iteration, and returns at once. */
+/** Says that this rank has arrived, starts its part of the iteration, and returns at once. */
 rollcall_status rollcall_plan_start(rollcall_plan* plan);
-/* Waits until this rank's part of the started iteration is done. */
+/** Waits until this rank's part of the started iteration is done. */
 rollcall_status rollcall_plan_wait(rollcall_plan* plan);
-/* `done` becomes 1 if rollcall_plan_wait() would return at once, else 0. Each call also moves data, as rollcall_progress() does. */
+/** `done` becomes 1 if rollcall_plan_wait() would return at once, else 0. Each call also moves data, as rollcall_progress() does. */
 rollcall_status rollcall_plan_test(rollcall_plan* plan, int* done);
-/* The times of the last iteration that was waited for. Set `record->size` before the call. */
+/** The times of the last iteration that was waited for. Set `record->size` before the call. */
 rollcall_status rollcall_plan_record(const rollcall_plan* plan, rollcall_call_record* record);
-/* Says in a sentence why this algorithm was chosen. The text belongs to the plan. Returns NULL if that is NULL. */
+/** Says in a sentence why this algorithm was chosen. The text belongs to the plan. Returns NULL if that is NULL. */
 const char* rollcall_plan_explanation(const rollcall_plan* plan);
-/* Frees a plan. NULL is allowed. An iteration that is under way fails on the other ranks. */
+/** Frees a plan. NULL is allowed. An iteration that is under way fails on the other ranks. */
 void rollcall_plan_free(rollcall_plan* plan);
 
-/* --- requests ------------------------------------------------------------------------------------------------------
- */
+/* --- requests -------------------------------------------------------------------------------------------------- */
 /* A call that takes the result of a request, or its failure, frees it and sets its pointer to NULL. A NULL request counts as done.
  * `received` gets the number of bytes that a receive got, and may be NULL. One thread at a time may use a request. */
 
-/* Waits until the request is done. If the time runs out it is abandoned, and the status is ROLLCALL_TIMEOUT. */
+/** Waits until the request is done. If the time runs out it is abandoned, and the status is ROLLCALL_TIMEOUT. */
 rollcall_status rollcall_wait(rollcall_request** request, int64_t timeout, uint64_t* received);
-/* Waits for at most this time. `done` becomes 1 if the request is done, else 0, and the request goes on. With ROLLCALL_DEFAULT_TIMEOUT it
+/** Waits for at most this time. `done` becomes 1 if the request is done, else 0, and the request goes on. With ROLLCALL_DEFAULT_TIMEOUT it
  * waits as rollcall_wait() does. */
 rollcall_status rollcall_wait_for(rollcall_request** request, int64_t timeout, int* done, uint64_t* received);
-/* Gives the operation up and returns when its buffers are free. `cancelled`, which may be NULL, becomes 1; or it becomes 0 if the operation
- * had already ended, and then the request keeps its result. */
+/** Gives the operation up and returns when its buffers are free. `cancelled`, which may be NULL, becomes 1; or it becomes 0 if the
+ * operation had already ended, and then the request keeps its result. */
 rollcall_status rollcall_cancel(rollcall_request** request, int* cancelled);
-/* Does not wait. `done` becomes 1 if the request is done, else 0. Each call also moves data, as rollcall_progress() does. */
+/** Does not wait. `done` becomes 1 if the request is done, else 0. Each call also moves data, as rollcall_progress() does. */
 rollcall_status rollcall_test(rollcall_request** request, int* done, uint64_t* received);
-/* Waits until one of the requests is done, and sets its index. The request keeps its result for rollcall_wait(), which then returns at
+/** Waits until one of the requests is done, and sets its index. The request keeps its result for rollcall_wait(), which then returns at
  * once. NULL requests do not count; ROLLCALL_INVALID_ARGUMENT if all are NULL. ROLLCALL_TIMEOUT abandons nothing. */
 rollcall_status rollcall_wait_any(rollcall_request** requests, size_t count, int64_t timeout, size_t* index);
-/* Waits for all requests, within one timeout for all. Requests that are not done by then are abandoned. All pointers become NULL. The
+/** Waits for all requests, within one timeout for all. Requests that are not done by then are abandoned. All pointers become NULL. The
  * status is that of the first request in the list that failed. */
 rollcall_status rollcall_wait_all(rollcall_request** requests, size_t count, int64_t timeout);
-/* Abandons the request and returns when its buffers are free. NULL is allowed. */
+/** Abandons the request and returns when its buffers are free. NULL is allowed. */
 void rollcall_request_free(rollcall_request* request);
 
-/* --- completion queues ---------------------------------------------------------------------------------------------
- */
-/* A queue holds many requests and returns each one when it has ended; see completion_queue.hpp. Any thread may add requests; one thread at
+/* --- completion queues ----------------------------------------------------------------------------------------- */
+/** A queue holds many requests and returns each one when it has ended; see completion_queue.hpp. Any thread may add requests; one thread at
  * a time may take completions. */
 typedef struct rollcall_queue rollcall_queue;
 
-/* How a request from a queue ended. A failed request is no failure of the call that returns it. */
+/** How a request from a queue ended. A failed request is no failure of the call that returns it. */
 typedef struct rollcall_completion {
-    size_t size;            /* sizeof(rollcall_completion), set by the caller */
-    uint64_t context;       /* what was given to rollcall_queue_add(); a pointer as (uint64_t)(uintptr_t)pointer */
-    uint64_t received;      /* the number of bytes that a receive got */
-    rollcall_status status; /* ROLLCALL_OK, or why it failed; then rollcall_last_error() has the sentence */
-    int failed_rank;        /* the rank that caused the failure, as rollcall_failed_rank() */
+    size_t size;            /**< sizeof(rollcall_completion), set by the caller */
+    uint64_t context;       /**< what was given to rollcall_queue_add(); a pointer as (uint64_t)(uintptr_t)pointer */
+    uint64_t received;      /**< the number of bytes that a receive got */
+    rollcall_status status; /**< ROLLCALL_OK, or why it failed; then rollcall_last_error() has the sentence */
+    int failed_rank;        /**< the rank that caused the failure, as rollcall_failed_rank() */
 } rollcall_completion;
 
-/* Makes a queue for requests of the job of this communicator. Not collective. */
+/** Makes a queue for requests of the job of this communicator. Not collective. */
 rollcall_status rollcall_queue_create(const rollcall_communicator* communicator, rollcall_queue** queue);
-/* Moves the request into the queue, and its pointer becomes NULL. On failure the request stays as it was. */
+/** Moves the request into the queue, and its pointer becomes NULL. On failure the request stays as it was. */
 rollcall_status rollcall_queue_add(rollcall_queue* queue, rollcall_request** request, uint64_t context);
-/* The number of requests in the queue, done or not. Returns 0 if the queue is NULL. */
+/** The number of requests in the queue, done or not. Returns 0 if the queue is NULL. */
 size_t rollcall_queue_size(const rollcall_queue* queue);
-/* Waits for the next request that ends, at most as long as the setting ROLLCALL_TIMEOUT says; then the status is ROLLCALL_TIMEOUT, and
+/** Waits for the next request that ends, at most as long as the setting ROLLCALL_TIMEOUT says; then the status is ROLLCALL_TIMEOUT, and
  * nothing is abandoned. The status is ROLLCALL_STATE if the queue is empty. */
 rollcall_status rollcall_queue_next(rollcall_queue* queue, rollcall_completion* completion);
-/* Waits for the next request that ends, at most this time. `got` becomes 1 if one has ended, else 0. With ROLLCALL_DEFAULT_TIMEOUT it does
+/** Waits for the next request that ends, at most this time. `got` becomes 1 if one has ended, else 0. With ROLLCALL_DEFAULT_TIMEOUT it does
  * what rollcall_queue_next() does. */
 rollcall_status rollcall_queue_next_for(rollcall_queue* queue, int64_t timeout, int* got, rollcall_completion* completion);
-/* Takes a request that has ended, without waiting. `got` becomes 1 if there is one, else 0. Each call also moves data. */
+/** Takes a request that has ended, without waiting. `got` becomes 1 if there is one, else 0. Each call also moves data. */
 rollcall_status rollcall_queue_try_next(rollcall_queue* queue, int* got, rollcall_completion* completion);
-/* Frees the queue and abandons the requests that are in it. NULL is allowed. */
+/** Frees the queue and abandons the requests that are in it. NULL is allowed. */
 void rollcall_queue_free(rollcall_queue* queue);
 
 #ifdef __cplusplus

@@ -24,3 +24,10 @@
 #include <rollcall/request.hpp>
 #include <rollcall/start.hpp>
 #include <rollcall/time.hpp>
+
+/// \mainpage
+/// A program in C++ includes rollcall/rollcall.hpp. It joins its job with a rollcall::Job. Its world() is a rollcall::Communicator, which
+/// has the messages and the collective operations, also those of rollcall::Exchanges and rollcall::ReducingOperations. Every failure is a
+/// rollcall::Error.
+///
+/// A program in C includes rollcall/rollcall.h.

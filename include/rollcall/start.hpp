@@ -26,8 +26,8 @@ namespace rollcall {
 /// The means by which ranks find one job. It holds the job's key, so hand it over in ways that other users cannot read, and do not store
 /// it.
 struct UniqueId {
-    static constexpr std::size_t kBytes = 256;
-    std::array<std::byte, kBytes> bytes{};
+    static constexpr std::size_t kBytes = 256;  ///< Its size.
+    std::array<std::byte, kBytes> bytes{};      ///< What the program hands to all ranks, as it is.
 };
 
 /// Makes a unique id for one job. From then on a thread of this process waits for the ranks of that job, so this process must live until

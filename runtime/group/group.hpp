@@ -3,12 +3,20 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace rollcall::runtime {
 
 inline constexpr std::uint64_t kNoSlots = ~std::uint64_t{0};
+
+/// Which members of a group share memory with each other.
+struct Nodes {
+    std::vector<int> of;                    ///< The node of each member. Nodes are numbered in the order of their lowest members.
+    std::vector<std::vector<int>> members;  ///< The members of each node, in rank order.
+};
 
 /// The members of a communicator. The group is the same on all of them and never changes.
 struct Group {
@@ -21,11 +29,17 @@ struct Group {
     /// For an intercommunicator: this many members, from the first on, form one of its two groups, and the others form the other one. 0:
     /// there is only one group.
     int first_group = 0;
+    /// The nodes of a group that is spread over several nodes, of which at least one has several members. Null in all other cases, and
+    /// where members have no slots.
+    std::shared_ptr<const Nodes> nodes;
 
     int world_rank(int rank) const noexcept { return world.empty() ? rank : world[static_cast<std::size_t>(rank)]; }
     std::uint64_t slot_of(int on, int writer) const noexcept {
         return (first_slot.empty() ? 0 : first_slot[static_cast<std::size_t>(on)]) + static_cast<std::uint64_t>(writer);
     }
 };
+
+/// Sets `group.nodes`. For each world rank, `sharing` has the lowest world rank with which it shares memory: its own one if there is none.
+void find_nodes(Group& group, std::span<const int> sharing);
 
 }  // namespace rollcall::runtime

@@ -40,9 +40,9 @@ unsigned Engine::look_at_node() {
 void Engine::tell_node(const Operation& operation, int to) {
     const Group& group = *operation.communicator_.group;
     const auto each = [&](auto&& tell) {
-        if (to >= 0) return tell(group.world_rank(to));
-        for (int rank = to == kHigherRanks ? operation.rank() + 1 : 0; rank < group.size; ++rank)
-            if (rank != operation.rank()) tell(group.world_rank(rank));
+        if (to >= 0) return tell(group.world_rank(operation.member(to)));
+        for (int rank = to == kHigherRanks ? operation.rank() + 1 : 0; rank < operation.size(); ++rank)
+            if (rank != operation.rank()) tell(group.world_rank(operation.member(rank)));
     };
     if (tells_of_puts_) {
         each([&](int peer) { transport_.put(peer, 0, {}); });
@@ -68,8 +68,8 @@ void Engine::mismatch(Operation& operation, const Call& other, int source) {
 void Engine::add_awaited_in_node(const Operation& operation, std::vector<int>& peers) {
     const Group& group = *operation.communicator_.group;
     for (const NodeUse* use = operation.node_uses_; use; use = use->next_)
-        for (int rank = 0; rank < group.size; ++rank)
-            if (use->awaits(rank)) peers.push_back(group.world_rank(rank));
+        for (int rank = 0; rank < operation.size(); ++rank)
+            if (use->awaits(rank)) peers.push_back(group.world_rank(operation.member(rank)));
 }
 
 // A rank that has not read what this rank published some operations ago may have made another call at that point, or may have destroyed the
@@ -85,7 +85,8 @@ void Engine::ask_for_readers(const Operation& operation) {
         header.sequence = claim.sequence;
         header.call = claim.entry->call;
         for (int rank = 0; rank < claim.group->size; ++rank)
-            if (const int peer = claim.group->world_rank(rank); peer != options_.rank) send_control(peer, MessageKind::probe, header);
+            if (const int peer = claim.group->world_rank(rank); peer != options_.rank && node_->has(peer))
+                send_control(peer, MessageKind::probe, header);
     }
 }
 

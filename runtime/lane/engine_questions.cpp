@@ -138,11 +138,12 @@ void Engine::mismatch_of_sizes(Operation& operation, int with, std::uint64_t at_
             Error(ErrorCode::mismatch,
                   fmt::format("the calls at sequence {} of communicator {} do not match: in {} rank {} sends {} bytes to rank {}, which "
                               "counts {} from it. Who receives must count for each rank what that one counts for it",
-                              operation.sequence(), group.name, to_string(operation.call_), with, elsewhere, operation.rank(), at_root),
+                              operation.sequence(), group.name, to_string(operation.call_), with, elsewhere, operation.communicator_.rank,
+                              at_root),
                   group.world_rank(with)),
             true);
     }
-    const int other = operation.rank() == operation.root() ? with : operation.rank();
+    const int own = operation.communicator_.rank, other = own == operation.call_.root ? with : own;
     tell_sizes(operation, with, fmt::format("{} bytes for rank {}, whose block has {}", at_root, other, elsewhere));
 }
 

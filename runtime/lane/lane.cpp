@@ -247,10 +247,15 @@ Lane::Drove Lane::drive(const Goal& goal, Nanoseconds deadline) {
             continue;  // the end of what it moved is looked at before anything else
         }
         look_at_notices_if_due(before);
-        sched_yield();
-        if (!idle_.looked(before, monotonic_now())) continue;
+        if (!idle_.parks_at_once(before)) {
+            sched_yield();
+            const Nanoseconds after = monotonic_now();
+            // Where ranks share cores anyway, what comes in a yield tells nothing.
+            const bool came = !policy_.yield && poll() != 0;
+            if (!idle_.looked(before, after, came)) continue;
+        }
         sleep_as_owner(std::min(deadline, engine_.due()));
-        idle_.slept();
+        idle_.slept(before, monotonic_now());
         slept = true;
     }
     if (slept) {

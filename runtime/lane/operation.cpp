@@ -12,7 +12,12 @@ using transport::Started;
 
 Operation::Operation(CommunicatorState& communicator, std::uint64_t sequence, const Call& call, Algorithm algorithm,
                      const Arguments& arguments)
-    : communicator_(communicator), key_{communicator.group->id, sequence}, call_(call), algorithm_(algorithm), arguments_(arguments) {}
+    : communicator_(communicator),
+      key_{communicator.group->id, sequence},
+      call_(call),
+      ranks_{nullptr, communicator.group->size, communicator.rank, call.root, 0},
+      algorithm_(algorithm),
+      arguments_(arguments) {}
 
 FrameArena& arena_of(Operation& operation) noexcept { return operation.engine_->arena(); }
 
@@ -20,18 +25,18 @@ void Operation::begin(Engine& engine) { engine.start(*this); }
 void Operation::abandon(Engine& engine, const Error& error) { engine.abandon(*this, error); }
 
 Pending Operation::send(int to, ConstBytes bytes, std::uint64_t step) {
-    const int peer = communicator_.group->world_rank(to);
+    const int peer = communicator_.group->world_rank(member(to));
     transport::Bytes buffer{const_cast<void*>(bytes.data), bytes.size};
-    Transfer& transfer = engine_->new_transfer(*this, Transfer::Direction::send, peer, buffer, step);
+    Transfer& transfer = engine_->new_transfer(*this, Transfer::Direction::send, peer, buffer, ranks_.first_step + step);
     Pending pending(transfer);
     engine_->send(transfer);
     return pending;
 }
 
 Pending Operation::send_ahead(int to, ConstBytes bytes, std::uint64_t step) {
-    const int peer = communicator_.group->world_rank(to);
+    const int peer = communicator_.group->world_rank(member(to));
     transport::Bytes buffer{const_cast<void*>(bytes.data), bytes.size};
-    Transfer& transfer = engine_->new_transfer(*this, Transfer::Direction::send, peer, buffer, step);
+    Transfer& transfer = engine_->new_transfer(*this, Transfer::Direction::send, peer, buffer, ranks_.first_step + step);
     transfer.tell_deferred = true;
     Pending pending(transfer);
     engine_->send(transfer);
@@ -39,16 +44,26 @@ Pending Operation::send_ahead(int to, ConstBytes bytes, std::uint64_t step) {
 }
 
 Pending Operation::receive(int from, transport::Bytes bytes, std::uint64_t step) {
-    const int peer = communicator_.group->world_rank(from);
-    Transfer& transfer = engine_->new_transfer(*this, Transfer::Direction::receive, peer, bytes, step);
+    const int peer = communicator_.group->world_rank(member(from));
+    Transfer& transfer = engine_->new_transfer(*this, Transfer::Direction::receive, peer, bytes, ranks_.first_step + step);
     Pending pending(transfer);
     engine_->receive(transfer);
     return pending;
 }
 
 bool Operation::is_here(int from, std::uint64_t step) const {
-    const MatchKey key{communicator_.group->id, key_.sequence, step, communicator_.group->world_rank(from)};
+    const MatchKey key{communicator_.group->id, key_.sequence, ranks_.first_step + step, communicator_.group->world_rank(member(from))};
     return engine_->early_.find(key) != nullptr;
+}
+
+template <class Start>
+Pending Operation::inside(transport::Bytes into, std::uint64_t bytes, Start start) {
+    Transfer& transfer = engine_->new_transfer(*this, Transfer::Direction::receive, engine_->rank(), into, 0);
+    Pending pending(transfer);
+    transfer.stage = Transfer::Stage::moving;
+    transfer.received = bytes;
+    if (start(transfer) == Started::done) engine_->finish(transfer);
+    return pending;
 }
 
 Pending Operation::copy(transport::Bytes into, ConstBytes from) {
@@ -56,24 +71,19 @@ Pending Operation::copy(transport::Bytes into, ConstBytes from) {
         if (from.size) std::memcpy(into.data, from.data, from.size);
         return {};
     }
-    Transfer& transfer = engine_->new_transfer(*this, Transfer::Direction::receive, engine_->rank(), into, 0);
-    Pending pending(transfer);
-    transfer.stage = Transfer::Stage::moving;
-    transfer.received = from.size;
-    if (engine_->machine_.copy(into, from, transfer) == Started::done) engine_->finish(transfer);
-    return pending;
+    return inside(into, from.size, [&](Transfer& transfer) { return engine_->machine_.copy(into, from, transfer); });
 }
 
 Pending Operation::combine(transport::Bytes into, ConstBytes left, ConstBytes right) {
     arguments_.combiner(into.data, left.data, right.data, into.size);
     if (!engine_->has_model_time_) return {};
     // The machine only counts the time, as for a phantom.
-    Transfer& transfer = engine_->new_transfer(*this, Transfer::Direction::receive, engine_->rank(), into, 0);
-    Pending pending(transfer);
-    transfer.stage = Transfer::Stage::moving;
-    transfer.received = into.size;
-    if (engine_->machine_.spend_copy(into.size, transfer) == Started::done) engine_->finish(transfer);
-    return pending;
+    return inside(into, into.size, [&](Transfer& transfer) { return engine_->machine_.spend_copy(into.size, transfer); });
+}
+
+Pending Operation::moment() {
+    if (!engine_->has_model_time_) return {};
+    return inside({}, 0, [&](Transfer& transfer) { return engine_->machine_.pass_moment(transfer); });
 }
 
 Nanoseconds Operation::now() const { return engine_->machine_.now(); }

@@ -9,7 +9,8 @@
 ///   op.announce_arrival(at), op.announce_prediction(at)       write a notice on another rank's board
 ///   op.arrivals()                                             what this rank's board says of the other ranks
 ///   op.turn(), op.signal(first, count), op.signals(first, count)   signals without data from rank to rank, through their boards
-///   op.now(), op.copy(into, from), op.combine(into, left, right)   the time, and local work on data
+///   op.now(), op.moment()                                     the time, and the end of a moment of virtual time
+///   op.copy(into, from), op.combine(into, left, right)        local work on data
 ///   Publication, Reading                                      data in memory that the ranks of a node share (publication.hpp)
 ///   op.host_time()                                            for the synchronisation of clocks
 /// Ranks are those of the communicator. Every receive names its source. An operation ends when its coroutine has returned and all transfers
@@ -145,9 +146,14 @@ class alignas(64) Operation final : public Waitable {
     static constexpr std::uint64_t kArrivedStep = ~std::uint64_t{0};
 
     // --- the vocabulary -------------------------------------------------------------------------------------------
-    int rank() const noexcept { return communicator_.rank; }
-    int size() const noexcept { return communicator_.group->size; }
-    int root() const noexcept { return call_.root; }
+    int rank() const noexcept { return ranks_.rank; }
+    int size() const noexcept { return ranks_.size; }
+    int root() const noexcept { return ranks_.root; }
+    /// The rank in the communicator of a rank of the vocabulary. They are the same unless an Among lives.
+    int member(int rank) const noexcept { return ranks_.of ? ranks_.of[rank] : rank; }
+    class Among;
+    /// The nodes of the communicator's ranks, or null (Group::nodes).
+    const Nodes* nodes() const noexcept { return communicator_.group->nodes.get(); }
     /// In a communicator between two groups: the number of ranks in the first group, which are the lowest ranks. Otherwise 0.
     int first_group() const noexcept { return communicator_.group->first_group; }
     const Arguments& arguments() const noexcept { return arguments_; }
@@ -225,6 +231,9 @@ class alignas(64) Operation final : public Waitable {
     /// Combines two operands; `left` comes from lower ranks. All three have one size, and `into` may be either operand. Takes as long as a
     /// copy.
     Pending combine(transport::Bytes into, transport::ConstBytes left, transport::ConstBytes right);
+    /// Ends when all ranks have done what they do at this moment, so that ranks that arrive together are seen together. This concerns
+    /// virtual time. Between real processes it is done at once: what is visible was taken in before the operation was resumed.
+    Pending moment();
     Nanoseconds now() const;
     /// The time of now() on the clock of this rank's host.
     Nanoseconds host_time() const;
@@ -291,6 +300,9 @@ class alignas(64) Operation final : public Waitable {
     };
 
     static constexpr std::size_t kFrameBytes = 5 * 64;
+    /// Something that happens inside this rank. `start(transfer)` asks the machine for it.
+    template <class Start>
+    Pending inside(transport::Bytes into, std::uint64_t bytes, Start start);
     void put_notice(int at, Nanoseconds arrival);
     void listen_to(int first, int count);
     bool has_signalled(int from) const;
@@ -317,6 +329,14 @@ class alignas(64) Operation final : public Waitable {
     Call call_;
     std::unique_ptr<Arrivals> arrivals_;
 
+    /// The ranks of which the vocabulary speaks. `of` is null where they are all ranks of the communicator.
+    struct Ranks {
+        const int* of;
+        int size, rank, root;
+        std::uint64_t first_step;
+    };
+
+    Ranks ranks_;
     Nanoseconds first_data_ = 0;
     Algorithm algorithm_;
     Arguments arguments_;

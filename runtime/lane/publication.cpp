@@ -18,6 +18,11 @@ node::Entry& entry_in(const node::Region& region, const Group& group, int publis
 
 }  // namespace
 
+bool are_on_one_node(Operation& operation) {
+    const node::NodeMemory* const memory = operation.engine().node();
+    return memory && memory->holds(*operation.communicator().group);
+}
+
 NodeUse::NodeUse(Operation& operation, std::uint64_t size) : operation_(operation), size_(size) {
     next_ = operation.node_uses_;
     if (next_) next_->previous_ = this;
@@ -36,7 +41,8 @@ Publication::Publication(Operation& operation, int to, std::uint64_t size, Publi
     : NodeUse(operation, size),
       to_(to),
       leaves_(publisher == Publisher::leaves),
-      entry_(entry_in(operation.engine().node()->own(), *operation.communicator().group, operation.rank(), to, operation.sequence())) {
+      entry_(entry_in(operation.engine().node()->own(), *operation.communicator().group, operation.communicator().rank,
+                      to < 0 ? to : operation.member(to), operation.sequence())) {
     publisher_.entry = &entry_;
     publisher_.communicator = operation.communicator().group->id;
     publisher_.sequence = operation.sequence();
@@ -127,13 +133,14 @@ void Publication::look_for_other_calls() const {
     const std::uint64_t key = node::key_of(group.id, operation_.sequence());
     for (int reader = 0; reader < operation_.size(); ++reader) {
         if (!is_for(reader)) continue;
-        const node::Region region = operation_.engine().node()->region_of(group.world_rank(reader));
-        for (const int addressee : {operation_.rank(), kEverybody}) {
-            const node::Entry& entry = entry_in(region, group, reader, addressee, operation_.sequence());
+        const int member = operation_.member(reader);
+        const node::Region region = operation_.engine().node()->region_of(group.world_rank(member));
+        for (const int addressee : {operation_.communicator().rank, kEverybody}) {
+            const node::Entry& entry = entry_in(region, group, member, addressee, operation_.sequence());
             if (entry.key.load(std::memory_order_acquire) != key) continue;
             const Call call = entry.call;
             if (entry.key.load(std::memory_order_acquire) == key && !operation_.call().agrees_with(call))
-                return operation_.engine().mismatch(operation_, call, reader);
+                return operation_.engine().mismatch(operation_, call, member);
         }
     }
 }
@@ -151,9 +158,9 @@ bool Publication::is_kept_by(const node::NodeMemory::Claim& claim) const noexcep
 Reading::Reading(Operation& operation, int from, bool for_everybody, std::uint64_t size)
     : NodeUse(operation, size),
       publisher_(from),
-      region_(operation.engine().node()->region_of(operation.communicator().group->world_rank(from))),
-      entry_(
-          entry_in(region_, *operation.communicator().group, from, for_everybody ? kEverybody : operation.rank(), operation.sequence())) {}
+      region_(operation.engine().node()->region_of(operation.communicator().group->world_rank(operation.member(from)))),
+      entry_(entry_in(region_, *operation.communicator().group, operation.member(from),
+                      for_everybody ? kEverybody : operation.communicator().rank, operation.sequence())) {}
 
 bool Reading::find() {
     const std::uint64_t key = node::key_of(operation_.communicator().group->id, operation_.sequence());
@@ -165,12 +172,13 @@ bool Reading::find() {
     // The publisher may have taken it back meanwhile.
     if (entry_.key.load(std::memory_order_acquire) != key) return false;
     if (!operation_.call().agrees_with(call)) {
-        operation_.engine().mismatch(operation_, call, publisher_);
+        operation_.engine().mismatch(operation_, call, operation_.member(publisher_));
         return false;
     }
     if (size != size_) {
-        const bool reads_at_root = operation_.root() < 0 || operation_.rank() == operation_.root();
-        operation_.engine().mismatch_of_sizes(operation_, publisher_, reads_at_root ? size_ : size, reads_at_root ? size : size_);
+        const bool reads_at_root = call.root < 0 || operation_.communicator().rank == call.root;
+        operation_.engine().mismatch_of_sizes(operation_, operation_.member(publisher_), reads_at_root ? size_ : size,
+                                              reads_at_root ? size : size_);
         return false;
     }
     found_ = true;

@@ -35,6 +35,9 @@ inline constexpr int kHigherRanks = -2;
 /// Data longer than this is published in pieces of this size.
 inline constexpr std::uint64_t kPieceOfNode = node::kLargeBytes;
 
+/// Whether all ranks of the operation's communicator are on one node and share memory. The answer is the same on all of them.
+bool are_on_one_node(Operation& operation);
+
 /// The common part of Publication and Reading. It lives as long as the coroutine that made it.
 class NodeUse {
   public:

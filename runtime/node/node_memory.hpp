@@ -36,6 +36,9 @@ class NodeMemory {
     /// Whether all ranks of a group are on this node. The answer is the same on all of them.
     bool holds(const Group& group) const;
 
+    /// Whether this rank of the job is on this node.
+    bool has(int world_rank) const noexcept { return on_node(world_rank) >= 0; }
+
     Pool& pool() noexcept { return pool_; }
     const Region& own() const noexcept { return own_; }
     Region region_of(int world_rank) const noexcept { return shared_.region(on_node(world_rank)); }

@@ -44,17 +44,18 @@ Geometry geometry_of(std::span<const Handle> handles) {
     return geometry;
 }
 
-Segment::Segment(std::uint64_t slots, std::uint64_t landing_bytes) : why_not_(make_file(slots, landing_bytes)) {
+Segment::Segment(std::uint64_t slots, std::uint64_t landing_bytes, std::uint64_t part) : why_not_(make_file(slots, landing_bytes, part)) {
     if (!why_not_.empty()) close();
 }
 
-std::string Segment::make_file(std::uint64_t slots, std::uint64_t landing_bytes) {
+std::string Segment::make_file(std::uint64_t slots, std::uint64_t landing_bytes, std::uint64_t part) {
     const std::uint32_t large_blocks = large_blocks_for(landing_bytes);
     if (large_blocks == 0) return "the landing budget (ROLLCALL_LANDING_BYTES) has no room for it";
     file_ = ::memfd_create("rollcall-node", MFD_CLOEXEC);
     if (file_ < 0) return fmt::format("memfd_create: {}", std::strerror(errno));
     handle_ = {node_identity(), ::getpid(), file_, slots, large_blocks};
     if (handle_.domain == 0) return "/proc does not tell of which kernel and namespaces this process is";
+    if (part > 0) handle_.domain = key_of(handle_.domain, part);
     if (::prctl(PR_GET_DUMPABLE) != 1) return "other processes may not look into this one (it is not dumpable)";
     // Try to open it in the way the other ranks will.
     const int again = ::open(path_of(handle_).c_str(), O_RDWR | O_CLOEXEC);

@@ -33,9 +33,9 @@ Geometry geometry_of(std::span<const Handle> handles);
 /// A mapping of shared memory.
 class Segment {
   public:
-    /// Makes a file of this rank's own, which is empty at first. Where that is not possible, the domain of handle() is 0, and why_not()
-    /// gives the reason.
-    Segment(std::uint64_t slots, std::uint64_t landing_bytes);
+    /// Makes a file of this rank's own, which is empty at first. Only ranks of the same part of the node will share memory. Where that is
+    /// not possible, the domain of handle() is 0, and why_not() gives the reason.
+    Segment(std::uint64_t slots, std::uint64_t landing_bytes, std::uint64_t part = 0);
     ~Segment();
     Segment(const Segment&) = delete;
     Segment& operator=(const Segment&) = delete;
@@ -51,7 +51,7 @@ class Segment {
 
   private:
     /// Returns the reason of a failure, or an empty string.
-    std::string make_file(std::uint64_t slots, std::uint64_t landing_bytes);
+    std::string make_file(std::uint64_t slots, std::uint64_t landing_bytes, std::uint64_t part);
 
     int file_ = -1;
     Handle handle_;

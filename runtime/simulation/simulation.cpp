@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -34,32 +33,54 @@ Simulation::Rank::Rank(transport::SimulatedNetwork& network, FrameArena& arena, 
     engine->add(world);
 }
 
-// The memory of a simulated node on which all ranks are.
-struct Simulation::NodeOfAll {
-    explicit NodeOfAll(int size) : shared{nullptr, {static_cast<std::uint64_t>(size), kSmallBlocks, kLargeBlocks}, size} {
+// The memory of a simulated node.
+struct Simulation::Node {
+    Node(int its_ranks, int ranks_of_job)
+        : shared{nullptr, {static_cast<std::uint64_t>(ranks_of_job), kSmallBlocks, kLargeBlocks}, its_ranks}, all(ranks_of_job) {
         void* const mapped = ::mmap(nullptr, shared.bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (mapped == MAP_FAILED)
-            throw Error(ErrorCode::state, fmt::format("there is no memory for a simulated node of {} ranks: simulate fewer", size));
+            throw Error(ErrorCode::state, fmt::format("there is no memory for a simulated node of {} ranks: simulate fewer", its_ranks));
         shared.memory = static_cast<std::byte*>(mapped);
     }
-    ~NodeOfAll() { ::munmap(shared.memory, shared.bytes()); }
-    NodeOfAll(const NodeOfAll&) = delete;
-    NodeOfAll& operator=(const NodeOfAll&) = delete;
+    ~Node() { ::munmap(shared.memory, shared.bytes()); }
+    Node(const Node&) = delete;
+    Node& operator=(const Node&) = delete;
 
-    void add(Engine& engine, transport::Memory& memory) {
-        const int rank = engine.rank();
-        std::vector<int> all(static_cast<std::size_t>(shared.ranks));
-        std::iota(all.begin(), all.end(), 0);
+    /// Adds the rank of this engine. `ranks_of_node` are all of the node.
+    void add(Engine& engine, const std::vector<int>& ranks_of_node, transport::Memory& memory) {
+        std::vector<int> rank_on_node(static_cast<std::size_t>(all), -1);
+        for (std::size_t i = 0; i < ranks_of_node.size(); ++i)
+            rank_on_node[static_cast<std::size_t>(ranks_of_node[i])] = static_cast<int>(i);
+        const int own = rank_on_node[static_cast<std::size_t>(engine.rank())];
         Landing& budget = budgets.emplace_back(memory, std::uint64_t{1} << 62);
-        engine.set_node(&ranks.emplace_back(shared, rank, std::move(all), budget));
+        engine.set_node(&ranks.emplace_back(shared, own, std::move(rank_on_node), budget));
     }
 
     // Small numbers, so that the blocks are reused again and again.
     static constexpr std::uint32_t kSmallBlocks = 8, kLargeBlocks = 16;
     node::Shared shared;
+    int all;  ///< Ranks of the job.
     std::deque<Landing> budgets;
     std::deque<node::NodeMemory> ranks;
 };
+
+void Simulation::make_nodes(Group& group) {
+    const int all = options_.ranks, most = options_.ranks_per_node > 0 ? options_.ranks_per_node : all;
+    const int count = (all + most - 1) / most;
+    std::vector<std::vector<int>> ranks_of(static_cast<std::size_t>(count));
+    std::vector<int> sharing;
+    for (int rank = 0; rank < all; ++rank) {
+        std::vector<int>& ranks = ranks_of[static_cast<std::size_t>(options_.ranks_in_turn ? rank % count : rank / most)];
+        ranks.push_back(rank);
+        sharing.push_back(ranks.front());
+    }
+    for (const std::vector<int>& ranks : ranks_of) {
+        if (ranks.size() == 1) continue;
+        Node& node = *nodes_.emplace_back(std::make_unique<Node>(static_cast<int>(ranks.size()), all));
+        for (const int rank : ranks) node.add(engine(rank), ranks, network_.at(rank).memory());
+    }
+    find_nodes(group, sharing);
+}
 
 Simulation::Simulation(const Options& options)
     : options_(options),
@@ -73,10 +94,7 @@ Simulation::Simulation(const Options& options)
     group->has_slots = options.board;
     for (int rank = 0; rank < options.ranks; ++rank)
         ranks_[static_cast<std::size_t>(rank)].emplace(network_, arena_, group, options_, rank);
-    if (options.node_memory && options.ranks <= kMostOnNode) {
-        node_ = std::make_unique<NodeOfAll>(options.ranks);
-        for (int rank = 0; rank < options.ranks; ++rank) node_->add(engine(rank), network_.at(rank).memory());
-    }
+    if (options.node_memory && options.ranks <= kMostOnNode) make_nodes(*group);
     network_.set_settle(&Simulation::settle, this);
     network_.set_prefetch(&Simulation::prefetch, this);
 }
@@ -161,7 +179,7 @@ void Simulation::tell_death(void* death, int rank) {
 
 void Simulation::done(Operation& operation, void* self) {
     auto& simulation = *static_cast<Simulation*>(self);
-    const int rank = operation.rank();
+    const int rank = operation.communicator().rank;
     simulation.ranks_[static_cast<std::size_t>(rank)]->exit = std::max(simulation.network_.now(), simulation.network_.last_bit(rank));
 }
 

@@ -27,10 +27,14 @@ class Simulation {
         std::uint64_t landing_longest = 0;                     ///< Longer messages wait for their receivers; 0: none does.
         std::uint64_t eager_bytes = 64;                        ///< Small control messages travel whole. Data is offered and fetched.
         bool board = true;                                     ///< False: notices travel as messages.
-        /// All ranks are on one node and can publish in its memory. Copies cost what the model says, and reading published data costs
+        /// The ranks of a node can publish in its memory. Copies cost what the model says, and reading published data costs
         /// nothing. Published data does not count in the landing budget. The memory needed grows with the number of pairs of ranks, so this
         /// works for at most kMostOnNode ranks.
         bool node_memory = true;
+        /// With node memory: at most this many ranks are on each node, one after the other, or dealt out to the nodes in turn. 0: all are
+        /// on one node. The network does not know of nodes.
+        int ranks_per_node = 0;
+        bool ranks_in_turn = false;
         /// For this long after a call (in virtual time) the rank checks what keeps it waiting, as a real lane does (Engine::tick). 0:
         /// never; then no messages are sent except those of the algorithm.
         Nanoseconds tick_for = 0;
@@ -88,7 +92,8 @@ class Simulation {
         Nanoseconds tick_until = 0;
         Nanoseconds tick_at = kNever;  ///< The time of the next tick, if one is scheduled.
     };
-    struct NodeOfAll;
+    struct Node;
+    void make_nodes(Group& group);
     struct Death {
         Simulation* simulation;
         int rank;
@@ -108,7 +113,7 @@ class Simulation {
     Options options_;
     transport::SimulatedNetwork network_;
     FrameArena arena_;
-    std::unique_ptr<NodeOfAll> node_;
+    std::vector<std::unique_ptr<Node>> nodes_;
     std::vector<std::optional<Rank>, transport::HugeAllocator<std::optional<Rank>>>
         ranks_;  ///< Contiguous in memory, because the simulated network prefetches them.
     std::vector<std::unique_ptr<Death>> deaths_;

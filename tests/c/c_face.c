@@ -281,8 +281,14 @@ int main(void) {
     const rollcall_communicator* const world = rollcall_world(job);
     const int rank = rollcall_rank(world), size = rollcall_size(world);
     CHECK(rank >= 0 && rank < size);
+    /* Another part of the program shares the job, in a world of its own. */
     rollcall_job* again = NULL;
-    CHECK(rollcall_init(&again) != ROLLCALL_OK && !again);
+    OK(rollcall_init(&again));
+    CHECK(again != job && rollcall_rank(rollcall_world(again)) == rank && rollcall_size(rollcall_world(again)) == size);
+    int shared = rank == 0 ? 7 : 0;
+    OK(rollcall_broadcast(rollcall_world(again), &shared, sizeof shared, 0, NULL));
+    CHECK(shared == 7);
+    OK(rollcall_finalize(again));
 
     wrong(world, size);
     point_to_point(world, rank, size);

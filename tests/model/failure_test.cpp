@@ -94,10 +94,8 @@ TEST(Mismatch, EverybodyIsToldBothCalls) {
                 call.arguments.segment_bytes = segment;
                 call.arguments.oracle = oracle;
                 const auto& plan = step.plans.empty() ? Step::Plan() : step.plans[static_cast<std::size_t>(rank)];
-                if (plan.lead >= 0 && rank != deviant) {
-                    call.begin = step.delays[static_cast<std::size_t>(rank)] - plan.lead;
-                    call.algorithm = collectives::planned(used);
-                }
+                if (!step.plans.empty()) call.algorithm = collectives::planned(used);
+                if (plan.lead >= 0 && rank != deviant) call.begin = step.delays[static_cast<std::size_t>(rank)] - plan.lead;
                 return call;
             },
             step.delays);

@@ -91,12 +91,22 @@ Simulation::Options random_machine(Random& random, int ranks, std::uint64_t byte
     return options;
 }
 
+Simulation::Options random_machine(Random& random, int ranks, std::uint64_t bytes, const collectives::AlgorithmEntry& entry) {
+    Simulation::Options options = random_machine(random, ranks, bytes);
+    if (!entry.needs.contains(collectives::Condition::several_nodes)) return options;
+    options.board = true;
+    options.ranks_per_node = static_cast<int>(random.between(std::min(2, ranks), ranks));
+    options.ranks_in_turn = random.chance(0.3);
+    return options;
+}
+
 std::string describe(const Simulation::Options& options) {
     const auto& m = options.model;
     return fmt::format(
-        "ranks={} alpha={} beta={} gamma={} notice={} ports={} full_duplex={} cut_through={} landing={} eager={} board={} decoupled={}",
+        "ranks={} alpha={} beta={} gamma={} notice={} ports={} full_duplex={} cut_through={} landing={} eager={} board={} decoupled={} "
+        "per_node={} in_turn={}",
         options.ranks, m.alpha, m.beta, m.gamma, m.notice, m.ports, m.full_duplex, m.cut_through, options.landing_bytes,
-        options.eager_bytes, options.board, options.find_part_alone != nullptr);
+        options.eager_bytes, options.board, options.find_part_alone != nullptr, options.ranks_per_node, options.ranks_in_turn);
 }
 
 std::string describe(const Step& step) {
@@ -274,7 +284,7 @@ void Job::begin(void* context, int rank) {
     arguments.oracle = step.delays.data();
     auto& world = job.simulation_.world(rank);
     const Step::Plan& plan = job.plan(rank, cell.step);
-    const auto algorithm = plan.lead >= 0 ? collectives::planned(*cell.entry) : cell.entry->algorithm;
+    const auto algorithm = step.plans.empty() ? cell.entry->algorithm : collectives::planned(*cell.entry);
     cell.operation = std::make_unique<Operation>(world, world.next_sequence++, cell.call, algorithm, arguments);
     cell.operation->on_done = &Job::done;
     cell.operation->on_done_context = &cell;

@@ -51,6 +51,8 @@ std::vector<std::uint64_t> threshold_sizes(int n, std::uint64_t eager, std::uint
 
 /// Returns a random machine: costs, ports, duplex, cut-through, landing budget, eager length, and whether there is a board.
 runtime::Simulation::Options random_machine(Random& random, int ranks, std::uint64_t bytes);
+/// The same for calls of this algorithm: if it is for several nodes, the ranks are on nodes of a random size.
+runtime::Simulation::Options random_machine(Random& random, int ranks, std::uint64_t bytes, const collectives::AlgorithmEntry& entry);
 std::string describe(const runtime::Simulation::Options& options);
 
 /// Returns delays of a random shape: all at once, uniform, some late, ascending, descending, or the root late.
@@ -65,8 +67,8 @@ struct Step {
     std::vector<Nanoseconds> delays;  ///< By rank: when it arrives, after its arrival at the previous call or the end of that call.
     bool at_once = false;             ///< Begins after its arrival at the previous call, whether that call has ended or not.
     bool in_place = false;            ///< The own block of a rank that has all, or combined data, is in its place.
-    /// Makes a rank's call a planned one. Says how long before the arrival the call is begun (within the rank's delay; -1: not planned),
-    /// and which arrival it then predicts, as times after the beginning. Empty: no rank's call is planned.
+    /// The planned calls of the ranks. Says how long before the arrival the call is begun (within the rank's delay; -1: only on arrival),
+    /// and which arrival it then predicts, as times after the beginning. Empty: the calls are not planned.
     struct Plan {
         Nanoseconds lead = -1;
         std::vector<runtime::Simulation::RankCall::Prediction> predictions = {};

@@ -47,7 +47,7 @@ TEST(Placement, EveryAlgorithmEveryRootOfSmallJobs) {
                 const std::uint64_t segment = random.pick(std::vector<std::uint64_t>{0, 1, 7, 100});
                 const auto sizes = threshold_sizes(n, 64, segment);
                 const std::uint64_t bytes = random.pick(sizes);
-                expect_placed(random_machine(random, n, bytes), {make_step(random, *entry, n, root, bytes, segment)});
+                expect_placed(random_machine(random, n, bytes, *entry), {make_step(random, *entry, n, root, bytes, segment)});
                 if (HasFatalFailure() || HasNonfatalFailure()) return;
             }
 }
@@ -59,7 +59,7 @@ TEST(Placement, EverySizeAroundAThreshold) {
             for (const std::uint64_t segment : {0, 10, 128})
                 for (const std::uint64_t landing : {std::uint64_t{0}, std::uint64_t{300}, std::uint64_t{1} << 40})
                     for (const std::uint64_t bytes : threshold_sizes(n, 64, segment)) {
-                        auto options = random_machine(random, n, bytes);
+                        auto options = random_machine(random, n, bytes, *entry);
                         options.landing_bytes = landing;
                         options.eager_bytes = 64;
                         expect_placed(options, {make_step(random, *entry, n, static_cast<int>(random.below(static_cast<std::uint64_t>(n))),
@@ -74,9 +74,9 @@ TEST(Placement, RandomLargeJobs) {
         const int n = static_cast<int>(random.between(2, 64));
         const std::uint64_t segment = random.pick(std::vector<std::uint64_t>{0, 100, 1000});
         const std::uint64_t bytes = random.chance(0.3) ? random.below(20'000) : random.pick(threshold_sizes(n, 64, segment));
-        expect_placed(random_machine(random, n, bytes),
-                      {make_step(random, *random.pick(moving_algorithms()), n,
-                                 static_cast<int>(random.below(static_cast<std::uint64_t>(n))), bytes, segment)});
+        const auto& entry = *random.pick(moving_algorithms());
+        expect_placed(random_machine(random, n, bytes, entry),
+                      {make_step(random, entry, n, static_cast<int>(random.below(static_cast<std::uint64_t>(n))), bytes, segment)});
         if (HasFatalFailure() || HasNonfatalFailure()) return;
     }
 }

@@ -45,7 +45,7 @@ void expect_rank_order(const F& function, std::uint64_t salt) {
                                                                       : std::vector<std::uint64_t>{0, 1, 3, 130, 1000, 9000});
                 const std::uint64_t segment = random.pick(std::vector<std::uint64_t>{0, 1, 100, 4096});
                 const bool in_place = random.chance(0.5);
-                auto options = random_machine(random, n, count * sizeof(T));
+                auto options = random_machine(random, n, count * sizeof(T), *entry);
                 SCOPED_TRACE(fmt::format("{} {} root={} count={} segment={} in_place={} {}", name(row.kind), entry->name, root, count,
                                          segment, in_place, describe(options)));
                 const std::size_t own = row.in_blocks ? count * static_cast<std::size_t>(n) : count;

@@ -17,6 +17,7 @@ expect '' -- run bench simulate info
 expect bench allr -- allreduce
 expect run --bi -- --bind-to --bind
 expect run --bind-to n -- none numa
+expect run --bind-to a -- auto
 expect run --bind-to so -- socket
 expect simulate broadcast --deco -- --decouple
 expect run "$PWD" --no-such -- ''

@@ -10,17 +10,19 @@
 
 namespace rollcall::test {
 
-/// Returns the algorithms of an operation that run between real processes.
-inline Words algorithms(runtime::OperationKind operation, collectives::Conditions has = collectives::kReal) {
+/// The conditions of calls whose ranks are all on one host.
+inline constexpr collectives::Conditions kOneHost = collectives::kReal.without(collectives::Condition::several_nodes);
+
+/// Returns the algorithms of an operation that run between real processes with these conditions.
+inline Words algorithms(runtime::OperationKind operation, collectives::Conditions has = kOneHost) {
     const auto names = collectives::algorithm_names(operation, has);
     return {names.begin(), names.end()};
 }
 /// The conditions where ranks share no memory, as without landing or without slots.
-inline constexpr collectives::Conditions kByMessages = collectives::kReal.without(collectives::Condition::node_memory);
+inline constexpr collectives::Conditions kByMessages = kOneHost.without(collectives::Condition::node_memory);
 
 /// Returns "SCENARIO:OPERATION:ALGORITHM<rest>" for each algorithm of each operation that moves data.
-inline Words for_all_algorithms(const std::string& scenario, const std::string& rest = "",
-                                collectives::Conditions has = collectives::kReal) {
+inline Words for_all_algorithms(const std::string& scenario, const std::string& rest = "", collectives::Conditions has = kOneHost) {
     Words scenarios;
     for (const collectives::OperationRow& row : collectives::operations())
         if (row.moves_data)

@@ -16,6 +16,7 @@
 
 #include "collectives/catalogue.hpp"
 #include "tests/common.hpp"
+#include "tests/process/algorithms.hpp"
 
 namespace rollcall::test {
 
@@ -95,7 +96,7 @@ inline void expect_cell(const Json& cell, const std::string& operation, bool col
 inline std::set<std::string> names_of(const std::string& operation) {
     for (const auto& row : collectives::operations())
         if (name(row.kind) == operation) {
-            const auto names = algorithm_names(row, collectives::kReal);
+            const auto names = algorithm_names(row, kOneHost);
             return {names.begin(), names.end()};
         }
     return {};

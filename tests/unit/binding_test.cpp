@@ -119,6 +119,49 @@ TEST(BindRanks, ToAllOfASocketOrNumaNode) {
     EXPECT_EQ(bind_ranks(describe_machine("package:2 core:2 pu:2", {1, 2, 5}), 2, MapBy::socket, BindTo::socket), (Bound{{1, 2}, {5}}));
 }
 
+// All cores are given out, each to one rank, and ranks get the same number of cores or one more.
+void expect_equal_parts(const Machine& machine, int ranks, MapBy map) {
+    const Bound bound = bind_ranks(machine, ranks, map, BindTo::automatic);
+    if (ranks == 1 || machine.cores.size() < static_cast<std::size_t>(ranks)) {
+        EXPECT_EQ(bound, Bound(static_cast<std::size_t>(ranks)));
+        return;
+    }
+    std::map<int, std::size_t> rank_of;  // by processor
+    for (std::size_t rank = 0; rank < bound.size(); ++rank) {
+        for (const int processor : bound[rank]) EXPECT_TRUE(rank_of.try_emplace(processor, rank).second) << "CPU " << processor;
+    }
+    std::vector<std::size_t> cores_of(bound.size());
+    for (const Core& core : machine.cores) {
+        const std::size_t rank = rank_of.at(core.processors.front());
+        for (const int processor : core.processors) EXPECT_EQ(rank_of.at(processor), rank) << "core " << core.number;
+        ++cores_of[rank];
+    }
+    const auto [least, most] = std::minmax_element(cores_of.begin(), cores_of.end());
+    EXPECT_LE(*most - *least, 1u);
+}
+
+TEST(BindRanks, AutomaticallyToEqualPartsOfAllCores) {
+    EXPECT_EQ(bind_ranks(describe_machine("core:2 pu:1"), 2, MapBy::slot, BindTo::automatic), (Bound{{0}, {1}}));
+    // Whole cores: no rank gets a hardware thread of another one's core.
+    EXPECT_EQ(bind_ranks(describe_machine("core:2 pu:2"), 2, MapBy::slot, BindTo::automatic), (Bound{{0, 1}, {2, 3}}));
+    EXPECT_EQ(bind_ranks(big(), 2, MapBy::slot, BindTo::automatic), (Bound{{0, 1, 2, 3, 4, 5, 6, 7}, {8, 9, 10, 11, 12, 13, 14, 15}}));
+    // Both sockets are used as much, and no core is left over.
+    EXPECT_EQ(bind_ranks(big(), 5, MapBy::slot, BindTo::automatic),
+              (Bound{{0, 1}, {2, 3, 4, 5}, {6, 7}, {8, 9, 10, 11}, {12, 13, 14, 15}}));
+    EXPECT_EQ(bind_ranks(big(), 4, MapBy::socket, BindTo::automatic),
+              (Bound{{0, 1, 2, 3}, {8, 9, 10, 11}, {4, 5, 6, 7}, {12, 13, 14, 15}}));
+    // Only what is allowed: here 3 of the 8 cores, one of them with a single thread.
+    EXPECT_EQ(bind_ranks(describe_machine("package:2 numa:2 core:2 pu:2", {1, 8, 9, 12, 13}), 2, MapBy::slot, BindTo::automatic),
+              (Bound{{1}, {8, 9, 12, 13}}));
+}
+
+TEST(BindRanks, AutomaticallyToNothingWhereCoresWouldBeShared) {
+    EXPECT_EQ(bind_ranks(describe_machine("core:2 pu:2"), 3, MapBy::slot, BindTo::automatic), Bound(3));
+    EXPECT_EQ(bind_ranks(describe_machine("core:4 pu:1"), 5, MapBy::numa, BindTo::automatic), Bound(5));
+    EXPECT_EQ(bind_ranks(Machine{}, 2, MapBy::slot, BindTo::automatic), Bound(2));
+    EXPECT_EQ(bind_ranks(big(), 1, MapBy::slot, BindTo::automatic), Bound(1)) << "no other rank could take its core";
+}
+
 // What is promised, for machines and allowed processors of any shape.
 TEST(BindRanks, KeepsItsPromises) {
     const char* given = std::getenv("ROLLCALL_TEST_SEED");
@@ -144,6 +187,7 @@ TEST(BindRanks, KeepsItsPromises) {
         const auto map = kMaps[static_cast<std::size_t>(below(static_cast<int>(kMaps.size())))];
         const auto bind = kBinds[static_cast<std::size_t>(below(static_cast<int>(kBinds.size())))];
         const int ranks = below(40) + 1;
+        expect_equal_parts(machine, ranks, map);
         const Bound bound = bind_ranks(machine, ranks, map, bind);
         SCOPED_TRACE(shape + " allowed " + runtime::format_cpus(allowed) + " ranks " + std::to_string(ranks));
         ASSERT_EQ(bound.size(), static_cast<std::size_t>(ranks));
@@ -229,7 +273,24 @@ TEST(LoadMachine, BelievesTheKernelWhenHwlocDescribesAnother) {
     EXPECT_EQ(processors_of(machine), mine);
 }
 
+// The kernel's files and hwloc tell of the same cores. Their order may differ.
+TEST(LoadCores, FindsTheCoresThatHwlocFinds) {
+    const auto mine = runtime::cpus_of();
+    const auto sorted = [](const Machine& machine) {
+        std::set<std::vector<int>> cores;
+        for (const Core& core : machine.cores) cores.insert(core.processors);
+        return cores;
+    };
+    const Machine machine = load_cores(mine);
+    EXPECT_EQ(processors_of(machine), mine);
+    EXPECT_EQ(sorted(machine), sorted(load_machine()));
+    for (std::size_t i = 0; i < machine.cores.size(); ++i) EXPECT_EQ(machine.cores[i].number, static_cast<int>(i));
+    EXPECT_EQ(processors_of(load_cores({mine.back()})), std::vector<int>{mine.back()});
+    EXPECT_TRUE(load_cores({}).cores.empty());
+}
+
 TEST(BindTo, IsNamed) {
+    EXPECT_EQ(parse_bind_to("auto"), BindTo::automatic);
     EXPECT_EQ(parse_bind_to("none"), BindTo::none);
     EXPECT_EQ(parse_bind_to("hwthread"), BindTo::hwthread);
     EXPECT_EQ(parse_bind_to("core"), BindTo::core);
@@ -240,7 +301,7 @@ TEST(BindTo, IsNamed) {
             parse_bind_to(wrong);
             ADD_FAILURE() << wrong;
         } catch (const Error& error) {
-            EXPECT_EQ(error.what(), std::string("--bind-to takes none, hwthread, core, socket or numa, not '") + wrong + "'");
+            EXPECT_EQ(error.what(), std::string("--bind-to takes auto, none, hwthread, core, socket or numa, not '") + wrong + "'");
         }
     }
 }

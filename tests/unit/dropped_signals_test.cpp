@@ -32,6 +32,7 @@ struct VirtualMachine final : transport::Machine {
     bool has_model_time() const override { return true; }
     transport::Started copy(transport::Bytes, transport::ConstBytes, transport::Completion&) override { return transport::Started::failed; }
     transport::Started spend_copy(std::uint64_t, transport::Completion&) override { return transport::Started::failed; }
+    transport::Started pass_moment(transport::Completion&) override { return transport::Started::failed; }
     Nanoseconds time = kVirtualSecond;
 };
 

@@ -22,11 +22,26 @@ struct Caller {
         for (int polls = 1; polls <= most; ++polls) {
             now += kPoll;
             if (idle.polled(false) != Step::look) continue;
+            if (idle.parks_at_once(now)) return polls;
             const Nanoseconds before = now;
             now += yield;
-            if (idle.looked(before, now)) return polls;
+            if (idle.looked(before, now, false)) return polls;
         }
         return -1;
+    }
+    void sleep(Nanoseconds time) {
+        idle.slept(now, now + time);
+        now += time;
+    }
+    /// Waits for something that comes in a yield. Gives the polls before it.
+    int polls_until_a_yield_brings_it() {
+        idle.begin();
+        int polls = 1;
+        while (now += kPoll, idle.polled(false) != Step::look) ++polls;
+        EXPECT_FALSE(idle.parks_at_once(now));
+        EXPECT_FALSE(idle.looked(now, now + yield, true));
+        now += yield;
+        return polls;
     }
 
     Idle idle;
@@ -91,7 +106,7 @@ TEST(Idle, TheSpinIsLongOnlyAsLongAsTheCoreIsFree) {
         if (caller.idle.polled(false) != Step::look) continue;
         const Nanoseconds before = caller.now;
         caller.now += caller.yield;
-        if (caller.idle.looked(before, caller.now)) break;
+        if (caller.idle.looked(before, caller.now, false)) break;
     }
     EXPECT_GE(caller.now - begun, kSpin);
     EXPECT_LE(caller.now - begun, kSpin + 2 * (Idle::kPollsPerLook * kPoll + caller.yield));
@@ -104,7 +119,7 @@ TEST(Idle, ParksAfterTheLongSpinWhereTheCoreIsFree) {
         ASSERT_GT(caller.polls_until_it_parks(), 0);
         EXPECT_GE(caller.now - begun, kLongSpin);
         EXPECT_LE(caller.now - begun, kLongSpin + 2 * (Idle::kPollsPerLook * kPoll + caller.yield));
-        caller.idle.slept();
+        caller.sleep(kMillisecond);
         const Nanoseconds again = caller.now;
         ASSERT_GT(caller.polls_until_it_parks(), 0);
         EXPECT_GE(caller.now - again, kLongSpin) << "what woke it may be followed by more";
@@ -139,7 +154,8 @@ TEST(Idle, LooksAtTheClockThoughEachPollBringsSomething) {
             caller.now += 1000;
             if (caller.idle.polled(true) != Step::look) continue;
             ++looks;
-            ASSERT_FALSE(caller.idle.looked(caller.now, caller.now)) << "it parks while messages come";
+            ASSERT_FALSE(caller.idle.parks_at_once(caller.now)) << "it parks while messages come";
+            ASSERT_FALSE(caller.idle.looked(caller.now, caller.now, false)) << "it parks while messages come";
         }
         EXPECT_GE(looks, 10'000 / static_cast<int>(Idle::kBusyPollsPerLook));
         EXPECT_LE(looks, 10'000 / static_cast<int>(Idle::kBusyPollsPerLook) + 1);
@@ -151,18 +167,95 @@ TEST(Idle, AStrangerThatWantsTheCoreShortensTheSpinForAWhile) {
     caller.yield = 4 * kMillisecond;  // another process had the core
     Nanoseconds begun = caller.now;
     EXPECT_LE(caller.polls_until_it_parks(), 2 * static_cast<int>(Idle::kPollsPerLook));
-    caller.idle.slept();
+    caller.sleep(kMillisecond);
     caller.yield = 400;
     begun = caller.now;
     const int polls = caller.polls_until_it_parks();
     ASSERT_GT(polls, 0);
     EXPECT_LT(polls, static_cast<int>(Idle::kPollsPerLook)) << "it looks more often";
     EXPECT_LT(caller.now - begun, kSpin / 4) << "right after it";
-    caller.idle.slept();
+    caller.sleep(kMillisecond);
     caller.now += Idle::kContention;
     begun = caller.now;
     ASSERT_GT(caller.polls_until_it_parks(), 0);
     EXPECT_GE(caller.now - begun, kLongSpin) << "a while later";
+}
+
+// A program that computes on this core gets it for a slice of time at each yield.
+TEST(Idle, DoesNotYieldToAStranger) {
+    Caller caller(false);
+    caller.yield = 4 * kMillisecond;
+    ASSERT_GT(caller.polls_until_it_parks(), 0);
+    for (int wait = 0; wait < 10; ++wait) {
+        caller.sleep(10'000);
+        const Nanoseconds begun = caller.now;
+        ASSERT_EQ(caller.polls_until_it_parks(), static_cast<int>(Idle::kEarlyPollsPerLook));
+        EXPECT_LT(caller.now - begun, kSpin / 4) << "it has not yielded";
+    }
+    caller.now += Idle::kContention;
+    const Nanoseconds begun = caller.now;
+    ASSERT_GT(caller.polls_until_it_parks(), 0);
+    EXPECT_GE(caller.now - begun, caller.yield) << "it looks whether the stranger is there still";
+}
+
+TEST(Idle, YieldsAfterASingleLateYield) {
+    Caller caller(false);
+    caller.yield = 4 * kMillisecond;
+    ASSERT_EQ(caller.polls_until_it_parks(int{Idle::kPollsPerLook}), -1);
+    caller.yield = 400;
+    const Nanoseconds begun = caller.now;
+    ASSERT_GT(caller.polls_until_it_parks(), 0);
+    EXPECT_GE(caller.now - begun, kLongSpin);
+}
+
+// Two ranks on one core: what one waits for comes when the other one runs.
+TEST(Idle, YieldsOftenWhileYieldsBringWhatItWaitsFor) {
+    Caller caller(false);
+    for (unsigned wait = 1; wait <= Idle::kInARow; ++wait) EXPECT_EQ(caller.polls_until_a_yield_brings_it(), int{Idle::kPollsPerLook});
+    for (unsigned wait = 0; wait < 2 * Idle::kWaitsPerEarlyLook; ++wait)
+        ASSERT_EQ(caller.polls_until_a_yield_brings_it(), int{Idle::kYieldsPerLook}) << wait;
+    // The other rank has moved to a core of its own.
+    ASSERT_EQ(caller.polls_until_it_parks(2 * int{Idle::kYieldsPerLook}), -1);
+    EXPECT_EQ(caller.polls_until_a_yield_brings_it(), int{Idle::kPollsPerLook});
+}
+
+// Where a yield does not give the core to the other rank, only sleep does.
+TEST(Idle, SleepsAtOnceWhileSleepBringsWhatItWaitsFor) {
+    Caller caller(false);
+    const auto spins = [&] {
+        const Nanoseconds begun = caller.now;
+        EXPECT_GT(caller.polls_until_it_parks(), 0);
+        return caller.now - begun >= kSpin;
+    };
+    const auto learn = [&] {
+        for (unsigned wait = 0; wait < Idle::kInARow; ++wait) {
+            EXPECT_TRUE(spins()) << wait;
+            caller.sleep(Idle::kSoon / 2);
+        }
+    };
+    learn();
+    const Nanoseconds until = caller.now + Idle::kContention;
+    while (caller.now + Idle::kSoon < until) {
+        ASSERT_FALSE(spins());
+        caller.sleep(Idle::kSoon / 2);
+    }
+    caller.now = until;
+    // From time to time it spins. Once is enough to see that nothing has changed.
+    EXPECT_TRUE(spins());
+    caller.sleep(Idle::kSoon / 2);
+    EXPECT_FALSE(spins());
+    // The other rank has moved to a core of its own, and takes its time.
+    caller.now += Idle::kContention;
+    EXPECT_TRUE(spins());
+    caller.sleep(Idle::kSoon);
+    EXPECT_TRUE(spins());
+    // Or what it waits for comes while it spins.
+    learn();
+    caller.now += Idle::kContention;
+    caller.polls_until_a_yield_brings_it();
+    EXPECT_TRUE(spins());
+    caller.sleep(Idle::kSoon / 2);
+    EXPECT_TRUE(spins());
 }
 
 TEST(Idle, WithYieldsALateOneIsToARankOfTheJob) {

@@ -187,17 +187,28 @@ TEST(DrawMap, ShowsHostsAndTheirRanks) {
               "6 ranks on 2 hosts\n"
               "node10  ranks 0-2,5\n"
               "n1      ranks 3-4\n");
-    EXPECT_EQ(draw_map({{"a", {}, {}}}),
+    EXPECT_EQ(draw_map({{"a", {}, {}, {}}}),
               "1 rank on 1 host\n"
               "a  rank 0\n");
 }
 
+TEST(DrawMap, SaysOfWhichHostWhyNoneIsBound) {
+    EXPECT_EQ(
+        draw_map({{"a", {}, "", "there are more ranks than cores"}, {"b", {0}, "", ""}, {"a", {}, "", "there are more ranks than cores"}}),
+        "3 ranks on 2 hosts\n"
+        "a  ranks 0,2  not bound: there are more ranks than cores\n"
+        "b  rank 1\n"
+        "rank 0  a  not bound\n"
+        "rank 1  b  cpu 0\n"
+        "rank 2  a  not bound\n");
+}
+
 TEST(DrawMap, ShowsTheProcessorsOfRanksThatAreBound) {
     std::vector<MappedRank> ranks;
-    for (int rank = 0; rank < 11; ++rank) ranks.push_back({rank == 1 ? "b" : "aa", {rank, rank + 11}, "core " + std::to_string(rank)});
+    for (int rank = 0; rank < 11; ++rank) ranks.push_back({rank == 1 ? "b" : "aa", {rank, rank + 11}, "core " + std::to_string(rank), ""});
     ranks[1].processors = {0, 1, 2, 3, 8};
     ranks[2].processors = {7};
-    ranks[3] = {"aa", {}, ""};
+    ranks[3] = {"aa", {}, "", ""};
     const std::string map = draw_map(ranks);
     EXPECT_EQ(map.substr(0, map.find("rank 4 ")),
               "11 ranks on 2 hosts\n"
@@ -208,7 +219,7 @@ TEST(DrawMap, ShowsTheProcessorsOfRanksThatAreBound) {
               "rank 2   aa  core 2   cpu 7\n"
               "rank 3   aa           not bound\n");
     EXPECT_EQ(map.substr(map.find("rank 10 ")), "rank 10  aa  core 10  cpus 10,21\n");
-    EXPECT_EQ(draw_map({{"a", {0}, ""}}),
+    EXPECT_EQ(draw_map({{"a", {0}, "", ""}}),
               "1 rank on 1 host\n"
               "a  rank 0\n"
               "rank 0  a  cpu 0\n");

@@ -127,6 +127,10 @@ const std::vector<Case> kCases = {
     {"ROLLCALL_YIELD", {{"auto", "auto"}, {"always", "always"}, {"never", "never"}}, {"", "yes", "1"}, "auto, always, never"},
     {"ROLLCALL_DECOUPLE", {{"auto", "auto"}, {"no", "no"}}, {"", "yes", "0"}, "auto, no"},
     {"ROLLCALL_NODE_MEMORY", {{"auto", "auto"}, {"no", "no"}}, {"", "yes", "0"}, "auto, no"},
+    {"ROLLCALL_NODE_RANKS",
+     {{"0", "0"}, {"8", "8"}, {"1Ki", "1024"}},
+     with(kBadSizes, {"2Mi", "-1"}),
+     "a number such as 123 or 64Ki, 1Mi or less; 0 = all"},
     {"ROLLCALL_SINGLE_COPY", {{"auto", "auto"}, {"always", "always"}, {"no", "no"}}, {"", "yes", "1"}, "auto, always, no"},
     {"ROLLCALL_TIMEOUT", {{"0", "0"}, {"30s", "30s"}}, kBadDurations, "a duration such as 20us, 50ms or 1.5s, 0 or more"},
     {"ROLLCALL_MISMATCH_PROBE",
@@ -204,7 +208,8 @@ TEST(Settings, StoreTheValuesWhereTheyBelong) {
               {"ROLLCALL_TIMEOUT", "2min"},         {"ROLLCALL_MISMATCH_PROBE", "1s"},  {"ROLLCALL_LAUNCH_TIMEOUT", "2s"},
               {"ROLLCALL_HEARTBEAT", "3s"},         {"ROLLCALL_SILENCE", "4s"},         {"ROLLCALL_PORT", "29501"},
               {"ROLLCALL_KEY_FILE", "/a/key"},      {"ROLLCALL_MUNGE_SOCKET", "/m"},    {"ROLLCALL_LOG", "debug"},
-              {"ROLLCALL_TRANSPORT", "ucx"}});
+              {"ROLLCALL_TRANSPORT", "ucx"},        {"ROLLCALL_NODE_RANKS", "4"}});
+    EXPECT_EQ(settings.node_ranks, 4u);
     EXPECT_EQ(settings.net, "eth0,^10.0.0.0/8");
     EXPECT_EQ(settings.landing_bytes, 1u << 20);
     EXPECT_EQ(settings.landing_longest, 65536u);

@@ -8,7 +8,7 @@
 
 namespace rollcall::transport {
 
-// A message, a notice, or a copy inside a rank, on its way.
+// A message, a notice, or something inside a rank (a copy, the end of a moment), on its way.
 struct alignas(64) SimulatedNetwork::Flight {
     // The first cache line contains all that the end of the flight needs.
     ConstBytes payload;
@@ -106,10 +106,11 @@ class SimulatedNetwork::Endpoint final : public Transport, public Machine {
     Started spend_copy(std::uint64_t bytes, Completion& completion) override {
         const auto time = static_cast<Nanoseconds>(std::llround(network_.model_.gamma * static_cast<double>(bytes)));
         if (time == 0) return Started::done;
-        Flight* flight = network_.new_flight();
-        flight->from = flight->to = rank_;
-        flight->receiver = &completion;
-        network_.post(network_.now_ + time, Kind::copy_end, flight);
+        network_.post(network_.now_ + time, Kind::local_end, &new_local(completion));
+        return Started::pending;
+    }
+    Started pass_moment(Completion& completion) override {
+        network_.post_moment_end(new_local(completion));
         return Started::pending;
     }
 
@@ -180,6 +181,13 @@ class SimulatedNetwork::Endpoint final : public Transport, public Machine {
     Sink& sink() { return *sink_; }
 
   private:
+    /// Something that ends at this rank without a message.
+    Flight& new_local(Completion& completion) {
+        Flight& flight = *network_.new_flight();
+        flight.from = flight.to = rank_;
+        flight.receiver = &completion;
+        return flight;
+    }
     struct Free {
         void operator()(std::byte* memory) const { std::free(memory); }
     };
@@ -224,6 +232,10 @@ void SimulatedNetwork::post(Nanoseconds when, Kind kind, void* subject, int rank
         later_.push(event);
 }
 
+void SimulatedNetwork::post_moment_end(Flight& flight) {
+    moment_ends_.push_back({now_, order_++, &flight, nullptr, flight.to, Kind::local_end});
+}
+
 void SimulatedNetwork::run() {
     for (;;) {
         // Events with the same time happen in the order in which they were posted. Those in `later_` were posted before the present time
@@ -241,6 +253,10 @@ void SimulatedNetwork::run() {
                 now_head_ = 0;
             }
             handle(event);
+            continue;
+        }
+        if (!moment_ends_.empty()) {
+            now_events_.swap(moment_ends_);
             continue;
         }
         if (later_.empty()) return;
@@ -325,7 +341,7 @@ void SimulatedNetwork::handle(const Event& event) {
             settle(to);
             return;
         }
-        case Kind::copy_end: {
+        case Kind::local_end: {
             const int rank = flight->to;
             if (flight->receiver) flight->receiver->complete(Outcome::ok);
             free(flight);

@@ -5,7 +5,8 @@
 /// port of its target. Large messages are offered at no cost and begin to move when their receiver fetches them. With a landing budget of
 /// zero, that is when the receiver is ready (the *blocking* model of Patarasuk and Yuan, section 3.1). With a sufficient budget, it is when
 /// the message is sent (the *non-blocking* model). Ports are given out first come, first served, in the order in which transfers begin.
-/// Events with the same time happen in the order in which they were posted, so that runs are deterministic.
+/// Events with the same time happen in the order in which they were posted, so that runs are deterministic. Who waits for the end of a
+/// moment (Machine::pass_moment()) goes on when no event of that time is left.
 #pragma once
 
 #include <cstdint>
@@ -93,7 +94,7 @@ class SimulatedNetwork {
   private:
     class Endpoint;
     struct Flight;
-    enum class Kind : std::uint8_t { offer, eager_end, first_bit, last_bit, put, copy_end, action };
+    enum class Kind : std::uint8_t { offer, eager_end, first_bit, last_bit, put, local_end, action };
     struct Event {
         Nanoseconds time;
         std::uint64_t order;
@@ -105,6 +106,7 @@ class SimulatedNetwork {
     };
 
     void post(Nanoseconds when, Kind kind, void* subject, int rank = 0, void (*action)(void*, int) = nullptr);
+    void post_moment_end(Flight& flight);
     void handle(const Event& event);
     void prefetch() const;
     static constexpr std::size_t kFlightAhead = 6, kRanksAhead = 3, kFramesAhead = 1;  ///< Numbers of events ahead, found by measurement.
@@ -140,6 +142,7 @@ class SimulatedNetwork {
     EventQueue<Event> later_;
     std::vector<Event> now_events_;  ///< The events at the present time, first in, first out.
     std::size_t now_head_ = 0;
+    std::vector<Event> moment_ends_;                ///< What happens when no other event of the present time is left.
     std::vector<Nanoseconds> sending_, receiving_;  ///< The time when each port is free. receiving_ is empty for half duplex.
     std::vector<Nanoseconds> last_bit_;
     std::vector<bool> dead_;  ///< Empty until a rank has died.

@@ -16,7 +16,7 @@ ROLLCALL_SCENARIO(storm) {
     Random same(seed);
     Random own = own_random(scene, seed);
     for (int i = 0; i < scene.number(0, 300); ++i) {
-        const auto& algorithms = broadcast_algorithms(scene.world);
+        const auto algorithms = broadcast_algorithms(scene.world);
         const std::string& algorithm = algorithms[same() % algorithms.size()];
         const int root = static_cast<int>(same() % static_cast<std::uint64_t>(scene.size));
         const std::uint64_t choices[] = {0, 8, 500, 8192, 12'000, 100'000};
@@ -69,7 +69,7 @@ ROLLCALL_SCENARIO(barriers_publish) {
 
 // Several operations of one communicator are under way at once and end in any order.
 ROLLCALL_SCENARIO(started) {
-    const auto& algorithms = broadcast_algorithms(scene.world);
+    const auto algorithms = broadcast_algorithms(scene.world);
     for (std::uint64_t round = 0; round < 10; ++round) {
         std::vector<std::vector<std::byte>> buffers;
         std::vector<Request> requests;
@@ -137,24 +137,25 @@ ROLLCALL_SCENARIO(soak) {
     Random own = own_random(scene, same());
     std::vector<Communicator> all = {scene.world, scene.world.duplicate(), scene.world.split(scene.rank % 2, -scene.rank),
                                      scene.world.split(scene.rank / 3, 0)};
+    std::vector<std::vector<std::string>> algorithms;
+    for (const Communicator& communicator : all) algorithms.push_back(broadcast_algorithms(communicator));
     const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(scene.number(1, 1000));
     std::uint64_t round = 0;
     for (bool on = true; on;) {
         for (int i = 0; i < 50; ++i, ++round) {
             const auto draw = [&](std::uint64_t below) { return same() % below; };
             const std::size_t which = draw(all.size());
-            const std::uint64_t action = draw(12), size_class = draw(10), root_draw = same(),
-                                algorithm = draw(broadcast_algorithms(scene.world).size()), fine = same();
+            const std::uint64_t action = draw(12), size_class = draw(10), root_draw = same(), algorithm_draw = same(), fine = same();
             const std::uint64_t bytes = size_class < 4   ? fine % 64
                                         : size_class < 7 ? fine % 20'000
                                         : size_class < 9 ? fine % 300'000
                                                          : fine % 3'000'000;
             const Communicator& on_which = all[which];
             const int root = static_cast<int>(root_draw % static_cast<std::uint64_t>(on_which.size()));
+            const std::string& algorithm = algorithms[which][algorithm_draw % algorithms[which].size()];
             if (own() % 8 == 0) sleep_us(static_cast<std::int64_t>(own() % 3000));
             if (action < 5) {
-                check_broadcast(on_which, bytes, root, round,
-                                {.algorithm = broadcast_algorithms(scene.world)[algorithm], .segment_bytes = {}, .timeout = {}});
+                check_broadcast(on_which, bytes, root, round, {.algorithm = algorithm, .segment_bytes = {}, .timeout = {}});
             } else if (action < 6) {
                 on_which.barrier();
             } else if (action < 10) {
@@ -170,10 +171,9 @@ ROLLCALL_SCENARIO(soak) {
                 send.wait();
             } else if (action < 11) {
                 std::vector<std::byte> data = on_which.rank() == root ? pattern(bytes, round) : std::vector<std::byte>(bytes);
-                Request requests[] = {on_which.start_broadcast(
-                                          std::span(data), root,
-                                          {.algorithm = broadcast_algorithms(scene.world)[algorithm], .segment_bytes = {}, .timeout = {}}),
-                                      on_which.start_barrier()};
+                Request requests[] = {
+                    on_which.start_broadcast(std::span(data), root, {.algorithm = algorithm, .segment_bytes = {}, .timeout = {}}),
+                    on_which.start_barrier()};
                 if (own() % 2 == 0) sleep_us(static_cast<std::int64_t>(own() % 1000));
                 Request::wait_all(requests);
                 check_pattern(data.data(), bytes, round, fmt::format("round {}", round));

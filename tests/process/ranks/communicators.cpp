@@ -16,7 +16,7 @@ ROLLCALL_SCENARIO(splits) {
     check(part.rank() == members - 1 - scene.rank / 2, "rank {} is {} of its part", scene.rank, part.rank());
     for (int i = 0; i < members; ++i)
         check(part.world_rank(i) == 2 * (members - 1 - i) + scene.rank % 2, "rank {} of a part is {}", i, part.world_rank(i));
-    for (const std::string& algorithm : broadcast_algorithms(scene.world))
+    for (const std::string& algorithm : broadcast_algorithms(part))
         for (int root = 0; root < members; ++root)
             check_broadcast(part, 10'000, root, static_cast<std::uint64_t>(scene.rank % 2),
                             {.algorithm = algorithm, .segment_bytes = {}, .timeout = {}});
@@ -211,7 +211,7 @@ ROLLCALL_SCENARIO(threads) {
         const Communicator& mine = all[static_cast<std::size_t>(thread)];
         Random same(static_cast<std::uint64_t>(thread));
         Random own = own_random(scene, 17 + static_cast<std::uint64_t>(thread));
-        const auto& algorithms = broadcast_algorithms(scene.world);
+        const auto algorithms = broadcast_algorithms(mine);
         for (int round = 0; round < scene.number(1, 100); ++round) {
             const std::uint64_t choices[] = {0, 8, 8192, 9000, 100'000};
             const std::uint64_t bytes = choices[same() % std::size(choices)];

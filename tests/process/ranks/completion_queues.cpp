@@ -135,12 +135,16 @@ ROLLCALL_SCENARIO(queue_failures) {
     other.join();
     check(earlier && earlier->context == 2 && says(*earlier, ErrorCode::timeout, "5.00 ms"), "the earlier deadline was not seen");
     if (scene.size > 1) {
+        // The last rank comes afterwards, so that the barrier does not end before.
         const Communicator part = world.duplicate();
+        const int last = scene.size - 1;
         if (scene.rank == 0) {
             Request barrier = part.start_barrier();
             check(barrier.cancel(), "a barrier could not be cancelled");
+            world.send(last, last, 4);
             world.barrier();
         } else {
+            if (scene.rank == last) check(world.receive<int>(0, 4) == last, "a word is wrong");
             queue.add(part.start_barrier(), 4);
             // A rank whose part is done without rank 0 may have ended the first one.
             Completion barrier = queue.next();

@@ -220,6 +220,12 @@ ROLLCALL_SCENARIO(death) {
                     world.barrier();
                 }
             });
+        } else if (where == "allreduce") {
+            std::vector<double> values(20'000, 1);
+            work([&](int i) {
+                const auto some = std::span(values).first(i % 2 ? 1 : values.size());
+                part.allreduce(some, rollcall::maximum);
+            });
         } else {
             work([&](int i) {
                 part.broadcast(data.data(), i % 2 ? 8 : data.size(), i % scene.size,

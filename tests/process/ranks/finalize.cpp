@@ -223,11 +223,12 @@ ROLLCALL_SCENARIO(hands_blocks_over) {
     if (!leaves_now) all_is_well(scene, 60);
 }
 
-// A rank passes a broadcast on while its own caller is elsewhere. Words: how many calls ahead.
+// A rank passes a broadcast on while its own caller is elsewhere. Words: how many calls ahead, and the algorithm.
 ROLLCALL_SCENARIO(begins_early) {
     const int ahead = scene.number(0, 3);
     const int late = 1;
-    const CollectiveOptions chain{.algorithm = "pipelined", .segment_bytes = 32 << 10, .timeout = std::chrono::seconds(60)};
+    const std::string algorithm = scene.word(1, "pipelined");
+    const CollectiveOptions chain{.algorithm = algorithm, .segment_bytes = 32 << 10, .timeout = std::chrono::seconds(60)};
     scene.world.barrier();
     // Waits until all others have reported that they have all data.
     for (int rank = 0; scene.rank == late && rank < scene.size; ++rank) {

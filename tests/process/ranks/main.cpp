@@ -127,9 +127,8 @@ std::vector<std::string> usable_algorithms(const Communicator& communicator, con
     return usable;
 }
 
-const std::vector<std::string>& broadcast_algorithms(const Communicator& world) {
-    static const std::vector<std::string> all = usable_algorithms(world, collectives::operation(runtime::OperationKind::broadcast));
-    return all;
+std::vector<std::string> broadcast_algorithms(const Communicator& communicator) {
+    return usable_algorithms(communicator, collectives::operation(runtime::OperationKind::broadcast));
 }
 
 }  // namespace rollcall::test

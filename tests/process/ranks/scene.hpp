@@ -90,7 +90,7 @@ inline constexpr bool kSanitized = false;
 
 /// Returns the names of the algorithms that calls on this communicator can ask for. They are the same on all its ranks.
 std::vector<std::string> usable_algorithms(const Communicator& communicator, const collectives::OperationRow& row);
-/// Returns the broadcast algorithms of this job. `world` counts at the first call only.
-const std::vector<std::string>& broadcast_algorithms(const Communicator& world);
+/// Returns the broadcast algorithms that this communicator can run.
+std::vector<std::string> broadcast_algorithms(const Communicator& communicator);
 
 }  // namespace rollcall::test

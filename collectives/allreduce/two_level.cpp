@@ -1,0 +1,72 @@
+// Allreduce on two levels. The ranks of a node take part together, as in J. L. Träff and S. Hunold, "Decomposing MPI collectives for
+// exploiting multi-lane communication", IEEE Cluster 2020.
+//
+// Idea: if the elements are many, they are cut into as many shares as the smallest node has ranks. The first ranks of each node combine a
+// share each of what their node brings, through its memory. The ranks that have the same share combine it between the nodes; they form a
+// lane. Then each publishes its share on its node. All cores of a node combine, and what leaves a node is as long as one rank's elements.
+// If the elements are few, there is one lane, which has all of them.
+//
+// Example: nodes {0 1} {2 3}, one lane, a message takes 5, a copy takes 1, and so does combining, all ranks arrive at 0. Ranks 1 and 3
+// write until 1. Ranks 0 and 2 copy their own elements until 1, combine until 2, exchange until 7, combine until 8, and write until 9.
+// Ranks 1 and 3 copy until 10. With two lanes, ranks 0 and 2 would do so with the first half of the elements, and ranks 1 and 3 with the
+// second half.
+#include <utility>
+#include <vector>
+
+#include "collectives/allreduce/allreduce.hpp"
+#include "collectives/published.hpp"
+#include "collectives/published_parts.hpp"
+#include "collectives/two_level/levels.hpp"
+
+namespace rollcall::collectives {
+namespace {
+
+/// The first step of what is published last. The operands before it take two steps.
+constexpr std::uint64_t kResults = 2;
+
+Task share_with_node(Operation& op, const Levels& levels, const Lanes& lanes, runtime::Arguments arguments) {
+    const auto data = arguments.data;
+    std::vector<runtime::Block> blocks;
+    for (std::size_t place = 0; place < levels.here().size(); ++place)
+        blocks.push_back(place < lanes.shares.size() ? runtime::Block{lanes.shares[place].begin, lanes.shares[place].size()}
+                                                     : runtime::Block{0, 0});
+    arguments.contribution = lanes.part(data, levels.place());
+    arguments.blocks = blocks.data();
+    const Among node(op, levels.here(), levels.place(), 0, arguments, kResults);
+    if (lanes.count() > 1)
+        co_await publish_and_copy(op, true, &same_for_all);
+    else if (op.rank() == 0)
+        co_await publish_all(op, kEverybody, data);
+    else
+        co_await copy_all(op, 0, true, data);
+}
+
+}  // namespace
+
+Task allreduce_two_level(Operation& op) {
+    const Levels levels(op);
+    const runtime::Arguments arguments = op.arguments();
+    const int place = levels.place();
+    const bool is_alone = levels.here().size() == 1;
+    const Lanes lanes(op, arguments.data.size <= kOneLane ? 1 : levels.fewest());
+    const auto own = lanes.part(arguments.data, place);
+    if (is_alone) {
+        co_await copy_own(op, arguments.data, arguments.contribution);
+    } else {
+        const Among node(op, levels.here(), place, 0, arguments);
+        PublishedParts parts{.brought = [&](int other) { return lanes.part(arguments.contribution, other); }, .own = own};
+        co_await combine_published_parts(op, std::move(parts));
+    }
+    if (place < lanes.count() && levels.nodes() > 1) {
+        const std::vector<int> lane = levels.at_place(place);
+        runtime::Arguments share = arguments;
+        share.data = own;
+        share.contribution = own;
+        const auto algorithm = between_nodes(OperationKind::allreduce, op, own.size, levels.nodes());
+        const Among nodes(op, lane, levels.node(), 0, share);
+        co_await algorithm(op);
+    }
+    if (!is_alone) co_await share_with_node(op, levels, lanes, arguments);
+}
+
+}  // namespace rollcall::collectives

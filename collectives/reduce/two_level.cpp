@@ -1,0 +1,75 @@
+// Reduce on two levels. The ranks of a node take part together, as in J. L. Träff and S. Hunold, "Decomposing MPI collectives for
+// exploiting multi-lane communication", IEEE Cluster 2020.
+//
+// Idea: the elements are cut into as many shares as the smallest node has ranks (few elements: into one). On each node that many ranks
+// combine a share each of what their node brings, through its memory; the others write and leave. The ranks that have the same share form a
+// lane, which reduces it to the root's node. There the root gathers the shares.
+//
+// Example: nodes {0 1} {2 3}, root 0, one lane, a message takes 5, a copy takes 1, and so does combining, all ranks arrive at 0. Ranks 1
+// and 3 write until 1 and leave. Ranks 0 and 2 copy their own elements until 1 and combine until 2. 2->0 until 7. Rank 0 combines until 8.
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "collectives/published.hpp"
+#include "collectives/published_parts.hpp"
+#include "collectives/reduce/reduce.hpp"
+#include "collectives/two_level/levels.hpp"
+
+namespace rollcall::collectives {
+namespace {
+
+/// The first step of what is published last. The operands before it take two steps.
+constexpr std::uint64_t kResults = 2;
+
+}  // namespace
+
+Task reduce_two_level(Operation& op) {
+    const Levels levels(op);
+    const runtime::Arguments arguments = op.arguments();
+    const auto contribution = arguments.contribution;
+    const int rank = op.rank(), root = op.root(), node_of_root = levels.node_of(root);
+    const bool is_at_root = levels.node() == node_of_root;
+    // On the root's node the root comes first, so that its share is where it is wanted.
+    std::vector<int> of_root = levels.on(node_of_root);
+    std::rotate(of_root.begin(), std::find(of_root.begin(), of_root.end(), root), of_root.end());
+    const std::vector<int>& here = is_at_root ? of_root : levels.here();
+    const int place = static_cast<int>(std::find(here.begin(), here.end(), rank) - here.begin());
+
+    const Lanes lanes(op, contribution.size <= kOneLane ? 1 : levels.fewest());
+    const Scratch scratch(rank == root ? 0 : lanes.part(contribution, place).size, contribution);
+    const auto own = rank == root ? lanes.part(arguments.data, 0) : scratch.bytes();
+    const auto brought = lanes.part(contribution, place);
+    if (here.size() == 1) {
+        co_await copy_own(op, own, brought);
+    } else {
+        const Among node(op, here, place, 0, arguments);
+        PublishedParts parts{.brought = [&](int other) { return lanes.part(contribution, other); }, .own = own};
+        co_await combine_published_parts(op, std::move(parts));
+    }
+    if (place >= lanes.count()) co_return;
+    if (levels.nodes() > 1) {
+        std::vector<int> lane = levels.at_place(place);
+        lane[static_cast<std::size_t>(node_of_root)] = of_root[static_cast<std::size_t>(place)];
+        runtime::Arguments share = arguments;
+        share.contribution = own;
+        share.data = is_at_root ? own : transport::Bytes{};
+        share.segment_bytes = combining_segment(own.size, levels.nodes());
+        const auto algorithm = between_nodes(OperationKind::reduce, op, own.size, levels.nodes());
+        const Among nodes(op, lane, levels.node(), node_of_root, share);
+        co_await algorithm(op);
+    }
+    if (!is_at_root) co_return;
+    for (int other = 1; other < lanes.count(); ++other) {
+        if (rank != root && place != other) continue;
+        const std::array pair{root, of_root[static_cast<std::size_t>(other)]};
+        const Among both(op, pair, rank == root ? 0 : 1, 0, arguments, kResults);
+        if (rank == root)
+            co_await copy_all(op, 1, true, lanes.part(arguments.data, other));
+        else
+            co_await publish_all(op, kEverybody, own);
+    }
+}
+
+}  // namespace rollcall::collectives

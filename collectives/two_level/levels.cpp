@@ -1,0 +1,45 @@
+#include "collectives/two_level/levels.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "collectives/selection.hpp"
+
+namespace rollcall::collectives {
+
+Levels::Levels(const Operation& op) : rank_(op.rank()), nodes_(op.nodes()) {
+    if (nodes_) return;
+    one_node_.of.resize(static_cast<std::size_t>(op.size()));
+    one_node_.members.emplace_back(static_cast<std::size_t>(op.size()));
+    std::iota(one_node_.members[0].begin(), one_node_.members[0].end(), 0);
+}
+
+int Levels::place() const {
+    const std::vector<int>& ranks = here();
+    return static_cast<int>(std::lower_bound(ranks.begin(), ranks.end(), rank_) - ranks.begin());
+}
+
+int Levels::fewest() const {
+    std::size_t least = members()[0].size();
+    for (const std::vector<int>& ranks : members()) least = std::min(least, ranks.size());
+    return static_cast<int>(least);
+}
+
+bool Levels::is_in_rank_order() const { return std::is_sorted(all().of.begin(), all().of.end()); }
+
+std::vector<int> Levels::at_place(int place) const {
+    std::vector<int> ranks;
+    for (const std::vector<int>& node : members()) ranks.push_back(node[static_cast<std::size_t>(place)]);
+    return ranks;
+}
+
+runtime::Algorithm between_nodes(OperationKind kind, const Operation& op, std::uint64_t bytes, int ranks) {
+    const Conditions has = conditions_of(op.arguments().combiner, kUsual);
+    return select(kind, {.bytes = bytes, .ranks = ranks, .has = has}).entry->algorithm;
+}
+
+Lanes::Lanes(const Operation& op, int count) {
+    for (int number = 0; number < count; ++number) shares.push_back(share_of(op, number, count));
+}
+
+}  // namespace rollcall::collectives

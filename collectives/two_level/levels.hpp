@@ -1,0 +1,65 @@
+/// \file
+/// The two levels of a call whose ranks are on several nodes. The ranks of a node share what they have through its memory, and messages go
+/// between nodes only.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "collectives/combining.hpp"
+#include "runtime/lane/among.hpp"
+#include "runtime/lane/operation.hpp"
+
+namespace rollcall::collectives {
+
+using Among = Operation::Among;
+
+class Levels {
+  public:
+    explicit Levels(const Operation& op);
+
+    int nodes() const { return static_cast<int>(members().size()); }
+    /// The node of a rank.
+    int node_of(int rank) const { return all().of[static_cast<std::size_t>(rank)]; }
+    int node() const { return node_of(rank_); }
+    /// The ranks of a node, in rank order.
+    const std::vector<int>& on(int node) const { return members()[static_cast<std::size_t>(node)]; }
+    const std::vector<int>& here() const { return on(node()); }
+    /// This rank's place in here().
+    int place() const;
+    /// How many ranks the smallest node has.
+    int fewest() const;
+    /// Whether the nodes' ranks, node after node, are in rank order.
+    bool is_in_rank_order() const;
+    /// A rank of each node: the one at this place.
+    std::vector<int> at_place(int place) const;
+
+  private:
+    const runtime::Nodes& all() const { return nodes_ ? *nodes_ : one_node_; }
+    const std::vector<std::vector<int>>& members() const { return all().members; }
+
+    int rank_;
+    const runtime::Nodes* nodes_;
+    runtime::Nodes one_node_;  ///< Where the communicator has no nodes: all ranks are on this one.
+};
+
+/// The algorithm that `auto` takes for elements of `bytes` bytes among `ranks` ranks, of which no two are on one node.
+runtime::Algorithm between_nodes(OperationKind kind, const Operation& op, std::uint64_t bytes, int ranks);
+
+/// The elements, cut into a share for each of the first `lanes` ranks of a node. The ranks behind them have no share.
+struct Lanes {
+    Lanes(const Operation& op, int count);
+    template <class Bytes>
+    Bytes part(Bytes all, int place) const {
+        return static_cast<std::size_t>(place) < shares.size() ? part_of(all, shares[static_cast<std::size_t>(place)])
+                                                               : runtime::slice(all, 0, 0);
+    }
+    int count() const { return static_cast<int>(shares.size()); }
+    std::vector<Share> shares;
+};
+
+/// Up to this size, in bytes, one rank of each node has all of the elements. With fewer bytes for each message, the latency of the messages
+/// counts more than the copies.
+inline constexpr std::uint64_t kOneLane = 8192;
+
+}  // namespace rollcall::collectives

@@ -1,0 +1,10 @@
+# CPack runs this before it packs. Debian's policy wants manual pages compressed (12.1), and the licence in a file of this name (12.5).
+if(CPACK_GENERATOR STREQUAL "DEB")
+  set(share "${CPACK_TEMPORARY_INSTALL_DIRECTORY}${CPACK_PACKAGING_INSTALL_PREFIX}/share")
+  file(GLOB pages "${share}/man/man1/*.1")
+  if(pages)
+    execute_process(COMMAND gzip -9 --no-name ${pages} COMMAND_ERROR_IS_FATAL ANY)
+  endif()
+  file(MAKE_DIRECTORY "${share}/doc/${CPACK_PACKAGE_NAME}")
+  file(COPY_FILE "${CPACK_RESOURCE_FILE_LICENSE}" "${share}/doc/${CPACK_PACKAGE_NAME}/copyright")
+endif()

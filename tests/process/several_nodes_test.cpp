@@ -1,0 +1,82 @@
+/// \file
+/// Collective operations of jobs on several nodes, where ranks share the memory of their node. Here a node is a part of
+/// the ranks of this host.
+#include <csignal>
+#include <random>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "tests/process/algorithms.hpp"
+#include "tests/process/harness.hpp"
+
+namespace rollcall::test {
+namespace {
+
+// Jobs in which so many ranks, one after the other, share memory.
+JobOptions on_nodes(int ranks, Words environment = {}) {
+    environment.push_back(fmt::format("ROLLCALL_NODE_RANKS={}", ranks));
+    return {.environment = std::move(environment), .launcher = {}};
+}
+
+// Every operation's algorithms for several nodes.
+Words calls(const std::string& scenario, const std::string& rest = "") {
+    Words scenarios;
+    for (const collectives::OperationRow& row : collectives::operations())
+        for (const collectives::AlgorithmEntry& entry : row.algorithms)
+            if (entry.needs.contains(collectives::Condition::several_nodes))
+                scenarios.push_back(fmt::format("{}:{}:{}{}", scenario, name(row.kind), entry.name, rest));
+    EXPECT_GE(scenarios.size(), 4u);
+    return scenarios;
+}
+
+TEST(SeveralNodes, GiveRightResults) {
+    for (const auto& [ranks, of_node] : {std::pair(6, 4), std::pair(8, 3), std::pair(4, 2)})
+        expect_success(ranks, calls("calls"), on_nodes(of_node));
+    expect_success(4, calls("calls"), on_nodes(2, {"ROLLCALL_DECOUPLE=no"}));
+    expect_success(5, calls("calls"), on_nodes(3, {"ROLLCALL_PROGRESS=host"}));
+    // Long messages find no room in the memory of a node.
+    expect_success(5, calls("calls"), on_nodes(3, {"ROLLCALL_LANDING_BYTES=600Ki"}));
+    // All algorithms of these operations.
+    expect_success(3, {"reductions"}, on_nodes(2));
+    expect_success(4, {"exchanges_by_all_algorithms"}, on_nodes(3));
+}
+
+TEST(SeveralNodes, WithPlans) {
+    expect_success(4, calls("plans", kSlower > 1 ? ":2" : ":6"), on_nodes(2));
+    expect_success(4, calls("dropped_plan"), on_nodes(3));
+}
+
+// Communicators within nodes, across them, and with other ranks in another order.
+TEST(SeveralNodes, AmongEverythingElse) {
+    const std::string number = std::to_string(seed() % 1'000'000'000);
+    expect_success(5, {"splits", "created", "soak:" + number + (kSlower > 1 ? ":50" : ":400")}, on_nodes(2));
+    expect_success(6, {"storm:" + std::string(kSlower > 1 ? "20:" : "200:") + number, "many_communicators:5"},
+                   on_nodes(3, {"ROLLCALL_SPIN=0"}));
+    // Not all of these communicators get slots.
+    expect_success(4, {"many_communicators:10"}, on_nodes(2, {"ROLLCALL_BOARD_SLOTS=5"}));
+}
+
+TEST(SeveralNodes, DeathsAreToldToEveryRank) {
+    constexpr int kRanks = 4;
+    std::mt19937_64 random(seed());
+    for (const int ranks_of_node : {2, 3})
+        for (const char* const where : {"two_level", "allreduce"})
+            for (int repetition = 0; repetition < (kSlower > 1 ? 1 : 3); ++repetition) {
+                const std::string scenario = fmt::format("death:kill:{}:{}:{}", random() % kRanks, where, random() % 30'000);
+                JobOptions options = on_nodes(ranks_of_node);
+                options.launcher.insert(options.launcher.end(), {"--grace", "60s"});
+                const Ended ended = run_ranks(kRanks, {scenario}, options);
+                EXPECT_EQ(ended.code, 128 + SIGKILL) << scenario << " on nodes of " << ranks_of_node << "\n" << ended.out << ended.error;
+                EXPECT_EQ(static_cast<int>(lines_with(ended.out, " told after").size()), kRanks - 1) << scenario << ended.out;
+            }
+}
+
+// The rank that passes the message on to the ranks of its node calls only when these have all data.
+TEST(SeveralNodes, ABroadcastGoesOnWithoutTheRankThatPassesItOn) {
+    expect_success(4, {"begins_early:1:two_level", "begins_early:10:two_level"}, on_nodes(3));
+}
+
+}  // namespace
+}  // namespace rollcall::test

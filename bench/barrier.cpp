@@ -7,7 +7,6 @@
 #include <rollcall/rollcall.hpp>
 
 #include "bench/clock.hpp"
-#include "bench/lists.hpp"
 #include "bench/peer.hpp"
 #include "bench/rounds.hpp"
 #include "support/usage.hpp"
@@ -60,15 +59,8 @@ Samples measure_in(Job& job, const Plan& plan) {
 
 Plan plan_of(const Words& words, bool on_cluster) {
     Plan plan{.peers = {}, .transports = parse_transports(words.transports), .iterations = words.iterations, .batch = words.batch};
-    std::vector<Choice> choices;
-    for (const Peer& peer : peers()) choices.push_back({.name = peer.name});
-    for (const std::string& text : words.peers)
-        for (const std::string& name : parse_names(text, "peer", choices))
-            for (const Peer& peer : peers())
-                if (peer.name == name) plan.peers.push_back(&peer);
-    for (const TransportChoice& transport : plan.transports)
-        if (!plan.peers.empty() && transport.name == "tcp" && !on_cluster)
-            throw Error(ErrorCode::invalid_argument, "--peer with --transport tcp; allowed: default, shm, which is what the peers use");
+    plan.peers = parse_peers(words.peers);
+    if (!plan.peers.empty()) refuse_other_than_peers(plan.transports, on_cluster);
     return plan;
 }
 
@@ -84,7 +76,7 @@ int run(const Words& words) {
     std::vector<PeerRounds> theirs;  // of the present transport
     for (const Peer* peer : plan.peers) {
         if (!inside_job()) plan.peer_words(*peer);  // fails before the first job if the peer is missing
-        theirs.push_back({identity(peer->name, start.cluster ? "tcp" : "its own choice"), {}});
+        theirs.push_back({identity(peer->name, peer_transport(start.cluster.get())), {}});
     }
     const auto run_peers = [&](const TransportChoice&, const Samples&) {
         for (std::size_t i = 0; i < theirs.size(); ++i)
@@ -109,12 +101,10 @@ void add_barrier_command(usage::Command& bench, int& exit_code) {
     add_count_option(*command, "--rounds", words->rounds, "Jobs that are started, one after the other");
     add_count_option(*command, "--batch", words->batch, "Barriers in a batch, whose mean is a sample");
     command->add_flag("--explain", words->explain, "Say which algorithm it is, and why");
-    command->add_option("--peer", words->peers, "Run this MPI library in each round, and compare: openmpi, mpich, all; may be given again")
-        ->type_name("NAMES")
-        ->one_word_each_time();
+    add_peer_option(*command, words->peers);
     command->footer(R"(
 run_time is the time of one barrier. rollcall_ratio, in the row of a peer, is the time of Rollcall over that of the
-peer: the median of a round each. Peers yield while they poll, where ranks may share cores: Open MPI by its
+peer: the median of a round each. Peers yield while they poll, where ranks share cores: Open MPI by its
 mpi_yield_when_idle, MPICH by a small library that is loaded before it. With --cluster they run on the same hosts.)");
     command->callback([words, &exit_code] { exit_code = run(*words); });
 }

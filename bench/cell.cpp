@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <ostream>
 #include <rollcall/error.hpp>
 
@@ -34,8 +35,8 @@ constexpr Measure kMeasures[] = {
     {"lower_bound", Unit::seconds, &Metrics::lower_bound, false, true},
 };
 
-/// A larger interval is shown as a multiple of the median and not as a percentage.
-constexpr double kLargestPercentage = 999;
+/// Of a larger interval, both ends are shown.
+constexpr double kLargestPercentage = 100;
 /// Rounding errors of the division up to this size do not raise a whole percentage to the next one.
 constexpr double kRounding = 1e-6;
 
@@ -63,13 +64,18 @@ std::string human(const Metric& metric) {
     std::string text = human(metric.unit, value.median);
     if (!std::isfinite(half) || half == 0 || value.median == 0) return text;
     const double percent = 100 * half / std::abs(value.median);
-    if (percent > kLargestPercentage) return text + fmt::format(" ±{:.0f}x", percent / 100);
+    if (percent > kLargestPercentage) return text + fmt::format(" [{}, {}]", human(metric.unit, value.low), human(metric.unit, value.high));
     return text + fmt::format(" ±{:.0f}%", std::ceil(percent - kRounding));
 }
 
 /// The columns that are printed once, above the table, if all rows agree.
 constexpr std::string_view kCommon[] = {"operation",        "transport",         "ranks", "iterations", "model", "compute", "predictor",
                                         "prediction_noise", "unpredicted_calls", "paper", "base",       "pairs", "window"};
+
+/// What a screen that is too narrow does not show, from the least important column on. mean_elapsed and its quotient are always shown.
+const std::vector<std::string> kLeastImportant = {
+    "imbalance_factor", "worst_elapsed", "performance_ratio", "competitive_ratio", "unpredicted_calls",  "last_delay",
+    "spread",           "run_time",      "prediction_error",  "pattern_error",     "elapsed_over_first", "elapsed"};
 
 output::Row file_row(const Cell& cell) {
     const CellIdentity& identity = cell.identity;
@@ -82,7 +88,7 @@ output::Row file_row(const Cell& cell) {
     row.emplace_back("pattern", identity.pattern);
     row.emplace_back("iterations", identity.iterations);
     for (const Metric& metric : cell.metrics)
-        row.emplace_back(metric.name, output::Interval{metric.value.median, metric.value.low, metric.value.high});
+        row.emplace_back(metric.name, output::Interval{metric.value.median, metric.value.low, metric.value.high, metric.is_mean});
     for (const auto& [key, note] : cell.notes) row.emplace_back(key, note);
     return row;
 }
@@ -104,10 +110,26 @@ output::Row text_row(const Cell& cell) {
     return row;
 }
 
+/// The mean over all calls. If another rank is late in each call, the times of calls are of several kinds, and the median shows only one.
+Metric mean_elapsed_of(const std::vector<Metrics>& calls) {
+    std::vector<double> values;
+    for (const Metrics& call : calls) values.push_back(call.mean_elapsed);
+    return {.name = "elapsed", .unit = Unit::seconds, .value = estimate_mean(values), .is_mean = true};
+}
+
 /// Returns the text of a column, or null if the row has no such column.
 const std::string* text_of(const output::Row& row, std::string_view column) {
     const auto found = std::find_if(row.begin(), row.end(), [&](const auto& entry) { return entry.first == column; });
     return found == row.end() ? nullptr : std::get_if<std::string>(&found->second.held());
+}
+
+/// Whether rows with the same algorithm have the same text in this column, so that the column need not be seen.
+bool follows_algorithm(const std::vector<output::Row>& rows, std::string_view column) {
+    std::map<std::string, std::string> known;
+    return std::all_of(rows.begin(), rows.end(), [&](const output::Row& row) {
+        const std::string *algorithm = text_of(row, "algorithm"), *text = text_of(row, column);
+        return algorithm != nullptr && text != nullptr && known.try_emplace(*algorithm, *text).first->second == *text;
+    });
 }
 
 }  // namespace
@@ -139,6 +161,7 @@ Cell collective_cell(CellIdentity identity, const CallSetup& setup, std::span<co
         if (row.of_broadcasts && cell.identity.operation != runtime::name(runtime::OperationKind::broadcast)) continue;
         std::transform(calls.begin(), calls.end(), values.begin(), [&](const Metrics& call) { return call.*row.member; });
         cell.metrics.push_back(metric(row.name, row.unit, values, row.in_table));
+        if (row.member == &Metrics::last_delay) cell.metrics.push_back(mean_elapsed_of(calls));
     }
     const auto after_ratio = std::find_if(cell.metrics.begin(), cell.metrics.end(), [](const Metric& m) { return !m.in_table; });
     cell.metrics.insert(after_ratio, metric("pattern_error", Unit::seconds, largest_errors));
@@ -168,7 +191,31 @@ std::size_t unpredicted_calls(std::span<const CallSample> samples) {
     }));
 }
 
-CellPrinter::CellPrinter(std::ostream& out, output::Format format) : out_(out), format_(format), table_(out, format) {}
+std::vector<Metric> comparisons(std::span<const CallSample> calls, const CallSetup& setup, std::span<const CallSample> first,
+                                const CallSetup& first_setup) {
+    std::map<std::uint64_t, const CallSample*> partners;
+    for (const CallSample& call : first) partners[call.iteration] = &call;
+    std::vector<double> own, others, quotients;
+    for (const CallSample& call : calls) {
+        const auto partner = partners.find(call.iteration);
+        if (partner == partners.end()) continue;
+        const double other = measure(partner->second->arrivals, partner->second->exits, first_setup).mean_elapsed;
+        if (other <= 0) continue;
+        own.push_back(measure(call.arrivals, call.exits, setup).mean_elapsed);
+        others.push_back(other);
+        quotients.push_back(own.back() / other);
+    }
+    constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+    const Estimate none{kNone, kNone, kNone};
+    return {{.name = "over_first", .unit = Unit::ratio, .value = quotients.empty() ? none : estimate(quotients)},
+            {.name = "elapsed_over_first",
+             .unit = Unit::ratio,
+             .value = quotients.empty() ? none : estimate_ratio_of_means(own, others),
+             .is_mean = true}};
+}
+
+CellPrinter::CellPrinter(std::ostream& out, output::Format format, std::size_t columns)
+    : out_(out), format_(format), columns_(columns), table_(out, format) {}
 
 void CellPrinter::add(const Cell& cell) {
     if (format_ == output::Format::text) {
@@ -188,10 +235,17 @@ void CellPrinter::finish() {
                                    return other != nullptr && *other == *text;
                                });
         if (!is_common) continue;
-        heading += fmt::format("{}{}: {}", heading.empty() ? "" : ", ", column, *text);
+        const std::string part = fmt::format("{}: {}", column, *text);
+        if (!heading.empty()) heading += heading.size() - (heading.rfind('\n') + 1) + part.size() + 2 > columns_ ? ",\n" : ", ";
+        heading += part;
         for (output::Row& row : rows_) std::erase_if(row, [&](const auto& entry) { return entry.first == column; });
     }
     if (!heading.empty()) out_ << heading << '\n';
+    std::vector<std::string> least_important;
+    for (const char* column : {"transport", "model"})
+        if (follows_algorithm(rows_, column)) least_important.emplace_back(column);
+    least_important.insert(least_important.end(), kLeastImportant.begin(), kLeastImportant.end());
+    table_.fit(columns_, least_important);
     for (const output::Row& row : rows_) table_.add(row);
     rows_.clear();
     table_.finish();

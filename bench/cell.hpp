@@ -40,6 +40,7 @@ struct Metric {
     Unit unit = Unit::seconds;
     Estimate value;
     bool in_table = true;  ///< False: only in CSV and JSON.
+    bool is_mean = false;  ///< `value` has a mean in the place of the median.
 };
 
 /// One row of results: the identity, the metrics in the order in which they are printed, and notes ("model": "blocking"). All cells that
@@ -68,10 +69,10 @@ struct CallSample {
 };
 
 /// Makes the cell of a collective. It contains the medians, over all calls, of run_time, mean_elapsed, worst_elapsed, last_delay, spread,
-/// imbalance_factor, performance_ratio, and pattern_error (the largest one of each call). In CSV and JSON it also contains mean_deviation,
-/// average_imbalance_factor, lower_bound, pattern_error_rms and message_time. The model is a note. The bound, and with it the ratio, is
-/// defined only for broadcasts. `iterations` becomes the number of samples. Throws Error{invalid_argument} if there are no samples, or if
-/// one does not have a time for each of identity.ranks ranks.
+/// imbalance_factor, performance_ratio, and pattern_error (the largest one of each call), and the mean of mean_elapsed over all calls
+/// (`elapsed`). In CSV and JSON it also contains mean_deviation, average_imbalance_factor, lower_bound, pattern_error_rms and message_time.
+/// The model is a note. The bound, and with it the ratio, is defined only for broadcasts. `iterations` becomes the number of samples.
+/// Throws Error{invalid_argument} if there are no samples, or if one does not have a time for each of identity.ranks ranks.
 Cell collective_cell(CellIdentity identity, const CallSetup& setup, std::span<const CallSample> samples);
 
 /// Makes a metric from one number for each iteration. Used for benchmarks that measure no collective (pingpong, overlap, idle).
@@ -85,12 +86,21 @@ Metric prediction_error(std::span<const CallSample> samples);
 /// Counts the calls in which no rank predicted.
 std::size_t unpredicted_calls(std::span<const CallSample> samples);
 
+/// Compares with calls of another algorithm, in pairs of the same iteration, whose delays were the same. over_first is the median of
+/// mean_elapsed divided by that of the other call. elapsed_over_first is the quotient of the means over these calls. They are not defined
+/// if no iteration is in both.
+std::vector<Metric> comparisons(std::span<const CallSample> calls, const CallSetup& setup, std::span<const CallSample> first,
+                                const CallSetup& first_setup);
+
 /// Prints cells. CSV and JSON are printed at once, one line for each cell. Text is printed as one aligned table by finish(). Its heading
 /// contains what all rows have in common. In text, a number is shown as the median, in a suitable unit, followed by ± and the larger half
-/// of its 95 % interval relative to the median. An undefined number (NaN) is `-` in text, empty in CSV, and null in JSON.
+/// of its 95 % interval relative to the median; or by both ends of the interval, if that half is larger than the median. Columns that do
+/// not fit the screen are left out, the least important ones first. An undefined number (NaN) is `-` in text, empty in CSV, and null in
+/// JSON.
 class CellPrinter {
   public:
-    CellPrinter(std::ostream& out, output::Format format);
+    /// `columns`: how many characters of text fit on a line.
+    CellPrinter(std::ostream& out, output::Format format, std::size_t columns = output::screen_columns());
     /// Throws std::invalid_argument if the cell has a metric or note that the first cell does not have.
     void add(const Cell& cell);
     /// Prints the remaining cells. Must be called once.
@@ -99,6 +109,7 @@ class CellPrinter {
   private:
     std::ostream& out_;
     output::Format format_;
+    std::size_t columns_;
     output::Table table_;
     std::vector<output::Row> rows_;  // text: kept until finish()
 };

@@ -14,31 +14,22 @@
 #include <memory>
 #include <rollcall/rollcall.hpp>
 
+#include "bench/agenda.hpp"
 #include "bench/clock.hpp"
 #include "bench/job_time.hpp"
 #include "bench/landing.hpp"
-#include "bench/lists.hpp"
 #include "bench/message_time.hpp"
 #include "bench/operands.hpp"
 #include "bench/payload.hpp"
+#include "bench/peer_calls.hpp"
 #include "bench/report.hpp"
-#include "bench/start.hpp"
-#include "bench/sweep.hpp"
-#include "foundation/settings.hpp"
 #include "foundation/units.hpp"
-#include "runtime/process.hpp"
 #include "support/usage.hpp"
 
 namespace rollcall::bench {
 namespace {
 
 using runtime::OperationKind;
-
-constexpr int kDefaultRanks = 8;
-/// Enough samples that the interval of the median leaves out the five largest and the five smallest ones.
-constexpr std::uint64_t kDefaultIterations = 20;
-constexpr std::uint64_t kDefaultWarmup = 2;
-constexpr std::uint64_t kMostWarmup = 10'000;
 
 /// The common start must be later than the moment when the last rank learns of it.
 constexpr Nanoseconds kStartMargin = 1'000'000;
@@ -48,24 +39,6 @@ constexpr Tag kGatherTag = 2;
 
 /// For self-tests: the rank named by this variable changes a byte of the data it received, before it checks the data.
 constexpr const char* kCorruptVariable = "ROLLCALL_TEST_CORRUPT";
-
-struct Words {
-    StartWords start;
-    SweepWords sweep;
-    Inherited inherited;
-    std::string warmup;
-    std::string wait;
-    std::optional<std::string> landing;
-};
-
-/// What to measure.
-struct Agenda {
-    Sweep sweep;
-    std::uint64_t warmup = kDefaultWarmup;
-    std::uint64_t iterations = kDefaultIterations;
-    std::optional<Compute> wait;
-    std::vector<std::string> landing;  ///< Empty: the present setting.
-};
 
 /// Returns the number of CPUs that the ranks may use together: each rank may be bound to some of them. Collective.
 int usable_cpus(const Communicator& world) {
@@ -98,7 +71,7 @@ class Runner {
 
     /// At rank 0, calls `use` for each cell, once all cells of its size have been measured.
     void run(const std::function<void(Measured)>& use) {
-        if (const Nanoseconds error = time_.worst_error(); error > 0 && job_.rank() == 0)
+        if (const Nanoseconds error = time_.worst_error(); error > 0 && job_.rank() == 0 && agenda_.first == 0)
             std::cerr << fmt::format("clocks of several hosts: synchronised, at most {} off\n",
                                      format_duration(static_cast<double>(error) * 1e-9));
         for (const std::uint64_t bytes : sweep_.sizes) {
@@ -116,7 +89,8 @@ class Runner {
     /// The number of rows that are measured one after the other.
     std::size_t rows() const { return sweep_.sizes.size() * std::max<std::size_t>(sweep_.distributions.size(), 1); }
     std::size_t cells() const { return sweep_.patterns.size() * sweep_.algorithms.size(); }
-    std::size_t place(std::uint64_t iteration, std::size_t cell) const { return iteration * cells() + cell; }
+    /// The index of the record of call number `i` of this job.
+    std::size_t place(std::uint64_t i, std::size_t cell) const { return i * cells() + cell; }
     const Pattern& pattern(std::size_t cell) const { return sweep_.patterns[cell / sweep_.algorithms.size()]; }
     const std::string& algorithm(std::size_t cell) const { return sweep_.algorithms[cell % sweep_.algorithms.size()]; }
     std::uint64_t size_of_call(std::uint64_t bytes) const { return call_bytes(sweep_.operation, bytes, job_.size()); }
@@ -138,7 +112,7 @@ class Runner {
 
     std::vector<Measured> measure_size(std::uint64_t bytes, std::optional<SizeDistribution> distribution) {
         Operands operands = operands_of(bytes, distribution);
-        if (sweep_.explain && job_.rank() == 0) {
+        if (sweep_.explain && job_.rank() == 0 && agenda_.first == 0) {
             // If a program reads the rows, explanations go to standard error.
             std::ostream& out = sweep_.format == output::Format::text ? std::cout : std::cerr;
             out << operands.explain({.algorithm = "auto", .segment_bytes = {}, .timeout = {}}) << std::endl;
@@ -160,11 +134,12 @@ class Runner {
             for (std::size_t cell = 0; cell < (plans.empty() ? sweep_.algorithms.size() : cells()); ++cell) call_cell(cell, 0, iteration);
 
         std::vector<Record> mine(agenda_.iterations * cells());
-        for (std::uint64_t iteration = 0; iteration < agenda_.iterations; ++iteration) {
+        for (std::uint64_t i = 0; i < agenda_.iterations; ++i) {
+            const std::uint64_t iteration = agenda_.first + i;
             for (const std::size_t cell : shuffled(cells(), key_of({sweep_.seed, bytes}), iteration)) {
                 progress_.update(done_++, fmt::format("{} {} {}", format_bytes(bytes), algorithm(cell), pattern(cell).describe()));
                 const auto delays = pattern(cell).delays(job_.size(), sweep_.root, iteration, message);
-                mine[place(iteration, cell)] = call_cell(cell, delays[static_cast<std::size_t>(job_.rank())], agenda_.warmup + iteration);
+                mine[place(i, cell)] = call_cell(cell, delays[static_cast<std::size_t>(job_.rank())], agenda_.warmup + iteration);
             }
         }
         time_.check();
@@ -233,13 +208,13 @@ class Runner {
                                            .iterations = agenda_.iterations},
                               .setup = {sweep_.root, message, model_},
                               .calls = {}};
-            for (std::uint64_t iteration = 0; iteration < agenda_.iterations; ++iteration) {
+            for (std::uint64_t i = 0; i < agenda_.iterations; ++i) {
                 CallSample call;
-                call.iteration = iteration;
-                call.start = mine[place(iteration, cell)].start;
-                call.asked = pattern(cell).delays(job_.size(), sweep_.root, iteration, message);
+                call.iteration = agenda_.first + i;
+                call.start = mine[place(i, cell)].start;
+                call.asked = pattern(cell).delays(job_.size(), sweep_.root, call.iteration, message);
                 for (const auto& records : all) {
-                    const Record& record = records[place(iteration, cell)];
+                    const Record& record = records[place(i, cell)];
                     call.arrivals.push_back(record.arrival);
                     call.exits.push_back(record.exit);
                     call.first_data.push_back(record.first_data);
@@ -264,51 +239,6 @@ class Runner {
     std::size_t done_ = 0;  ///< Number of measured calls.
 };
 
-Agenda agenda_of(const Words& words, OperationKind operation, int ranks) {
-    Agenda agenda;
-    agenda.sweep = checked(words.sweep, operation, ranks, Ranks::real);
-    agenda.iterations = agenda.sweep.iterations.value_or(kDefaultIterations);
-    if (!words.warmup.empty()) agenda.warmup = parse_count(words.warmup, "--warmup", 0, kMostWarmup);
-    if (words.wait == "sleep") {
-        agenda.wait = Compute::sleep;
-    } else if (words.wait == "spin") {
-        agenda.wait = Compute::spin;
-    } else if (!words.wait.empty()) {
-        throw Error(ErrorCode::invalid_argument, fmt::format("--wait '{}'; allowed: sleep, spin", words.wait));
-    }
-    if (words.landing) {
-        agenda.landing = parse_landing(*words.landing);
-        if (agenda.landing.size() > 1 && !agenda.sweep.distributions.empty())
-            throw Error(ErrorCode::invalid_argument, "--landing with several values for blocks of own sizes; allowed: one");
-        const std::string now_set = landing_now();
-        // Inside a job, the ranks already have their settings. A job that this command starts can be given less landing memory than is set,
-        // but not more.
-        for (const std::string& wanted : agenda.landing)
-            if (wanted != now_set && (inside_job() || (now_set != kLandingOn && wanted != kLandingOff)))
-                throw Error(ErrorCode::invalid_argument,
-                            fmt::format("--landing {}, but ROLLCALL_LANDING_BYTES and ROLLCALL_LANDING_LONGEST make it {}; allowed: {}",
-                                        *words.landing, now_set, now_set));
-    } else if (agenda.sweep.paper && !inside_job() && landing_now() == kLandingOn) {
-        agenda.landing = {kLandingOfPapers};
-    }
-    return agenda;
-}
-
-/// Each plan has a communicator of its own, and needs arrival slots for its predictions. Returns the environment with which the ranks must
-/// be started so that there are enough slots.
-std::vector<std::string> enough_slots(const Agenda& agenda) {
-    const Sweep& sweep = agenda.sweep;
-    const Settings settings = Settings::from_environment();
-    const std::size_t plans = sweep.phases ? sweep.patterns.size() * sweep.algorithms.size() : 0;
-    const std::uint64_t needed = (plans + 1) * static_cast<std::uint64_t>(sweep.ranks);  // one more for the world
-    if (needed <= runtime::slots_of(settings, sweep.ranks)) return {};
-    if (inside_job() || settings.board_slots)
-        throw Error(ErrorCode::invalid_argument, fmt::format("{} plans of {} ranks; allowed: as many as there are arrival slots for, here "
-                                                             "with ROLLCALL_BOARD_SLOTS={}",
-                                                             plans, sweep.ranks, needed));
-    return {fmt::format("ROLLCALL_BOARD_SLOTS={}", needed)};
-}
-
 /// Removes the algorithms that cannot run here. For example, the ranks may not share memory.
 void leave_out_impossible(Sweep& sweep, const Communicator& world) {
     std::erase_if(sweep.algorithms, [&](const std::string& algorithm) {
@@ -322,29 +252,66 @@ void leave_out_impossible(Sweep& sweep, const Communicator& world) {
     });
 }
 
-int run(const Words& words, OperationKind operation) {
+/// The work of a rank of a job. Rank 0 leaves its samples for the process that started the job, or prints them if no process waits for
+/// them.
+void work_as_rank(const AgendaWords& words, Agenda agenda) {
+    Job job;
+    if (words.sweep.algorithms.value_or("all") == "all") leave_out_impossible(agenda.sweep, job.world());
+    Runner runner(job, agenda, words.inherited);
+    if (job.rank() != 0) {
+        runner.run([](const Measured&) {});
+    } else if (const auto path = samples_path(words.inherited); !path.empty()) {
+        RawWriter samples(path);
+        runner.run([&](const Measured& cell) {
+            for (const CallSample& call : cell.calls) samples.append(cell.identity, cell.setup, call);
+        });
+        samples.close();
+    } else {
+        Report report(agenda.sweep, std::cout);
+        runner.run([&](Measured cell) { report.add(std::move(cell)); });
+        report.finish();
+    }
+}
+
+/// Starts a job that leaves its samples. Returns its exit code.
+int collect_cells(const Start& start, const std::vector<std::string>& environment, const std::vector<std::string>& words,
+                  const std::function<void(RawCell)>& use) {
+    return start_with_samples(start, environment, words, [&](const std::filesystem::path& path) {
+        for (RawCell& cell : read_raw(path)) use(std::move(cell));
+    });
+}
+
+/// Jobs of Rollcall and runs of the peers take turns. There is one report for all.
+int run_with_peers(const Agenda& agenda, const Start& start, const std::vector<std::string>& environment, std::vector<std::string> words) {
+    for (const Peer* peer : agenda.peers) peer_program(*peer, kCollectiveProgram);  // fails before the first job if a peer is missing
+    const Compute wait = agenda.wait.value_or(share_cpus(start.ranks) ? Compute::sleep : Compute::spin);
+    words.insert(words.end(), {"--wait", wait == Compute::sleep ? "sleep" : "spin", kFirstIterationOption, "0"});
+    Report report(agenda.sweep, std::cout);
+    std::vector<RawCell> all;
+    for (std::uint64_t round = 0; round < agenda.rounds; ++round) {
+        words.back() = std::to_string(round * agenda.iterations);
+        std::vector<RawCell> ours;
+        const Nanoseconds begin = monotonic_now();
+        const int failed = collect_cells(start, environment, words, [&](RawCell cell) { ours.push_back(std::move(cell)); });
+        if (failed) return failed;
+        const PeerCalls calls(ours, {.wait = wait, .warmup = agenda.warmup, .seed = agenda.sweep.seed});
+        const Timeout limit = start.timeout != kForever ? start.timeout : peer_limit(monotonic_now() - begin);
+        append(all, ours);
+        for (const Peer* peer : agenda.peers) append(all, calls.measure(*peer, start.cluster.get(), limit));
+    }
+    for (RawCell& cell : grouped(std::move(all))) report.add({std::move(cell.identity), cell.setup, std::move(cell.samples)});
+    report.finish();
+    return 0;
+}
+
+int run(const AgendaWords& words, OperationKind operation) {
     const Start start = checked(words.start, kDefaultRanks, 1);
-    Agenda agenda = agenda_of(words, operation, start.ranks);
+    Agenda agenda = checked(words, operation, start);
     std::vector<std::string> settings = enough_slots(agenda);
     // In the paper, a rank's part in a call begins and ends with its caller.
     if (agenda.sweep.paper && !std::getenv("ROLLCALL_DECOUPLE")) settings.emplace_back("ROLLCALL_DECOUPLE=no");
     if (inside_job()) {
-        Job job;
-        if (words.sweep.algorithms.value_or("all") == "all") leave_out_impossible(agenda.sweep, job.world());
-        Runner runner(job, agenda, words.inherited);
-        if (job.rank() != 0) {
-            runner.run([](const Measured&) {});
-        } else if (const auto path = samples_path(words.inherited); !path.empty()) {
-            RawWriter samples(path);
-            runner.run([&](const Measured& cell) {
-                for (const CallSample& call : cell.calls) samples.append(cell.identity, cell.setup, call);
-            });
-            samples.close();
-        } else {
-            Report report(agenda.sweep, std::cout);
-            runner.run([&](Measured cell) { report.add(std::move(cell)); });
-            report.finish();
-        }
+        work_as_rank(words, std::move(agenda));
         return 0;
     }
     const auto environment = [&](const std::string& landing) {
@@ -352,13 +319,16 @@ int run(const Words& words, OperationKind operation) {
         all.insert(all.end(), settings.begin(), settings.end());
         return all;
     };
-    if (agenda.landing.empty()) return start_again(start, settings);
-    if (agenda.landing.size() == 1) return start_again(start, environment(agenda.landing[0]), {"--landing", agenda.landing[0]});
+    const bool is_set = agenda.landing.size() == 1;
+    const std::vector<std::string> present = is_set ? environment(agenda.landing[0]) : settings,
+                                   more = is_set ? std::vector<std::string>{"--landing", agenda.landing[0]} : std::vector<std::string>();
+    if (!agenda.peers.empty()) return run_with_peers(agenda, start, present, more);
+    if (agenda.landing.size() < 2) return start_again(start, present, more);
     // There is one report for all jobs, which run one after the other.
     Report report(agenda.sweep, std::cout);
     for (const std::string& landing : agenda.landing) {
-        const int failed = start_with_samples(start, environment(landing), {"--landing", landing}, [&](const std::filesystem::path& path) {
-            for (RawCell& cell : read_raw(path)) report.add({std::move(cell.identity), cell.setup, std::move(cell.samples)});
+        const int failed = collect_cells(start, environment(landing), {"--landing", landing}, [&](RawCell cell) {
+            report.add({std::move(cell.identity), cell.setup, std::move(cell.samples)});
         });
         if (failed) return failed;
     }
@@ -370,26 +340,9 @@ int run(const Words& words, OperationKind operation) {
 void add_command(usage::Command& bench, OperationKind operation, const std::string& name, const std::string& summary,
                  std::optional<std::string> distributions, int& exit_code) {
     usage::Command* const command = bench.add_subcommand(name, summary);
-    const auto words = std::make_shared<Words>();
+    const auto words = std::make_shared<AgendaWords>();
     words->sweep.sizes = std::move(distributions);
-    add_start_options(*command, words->start, kDefaultRanks);
-    add_sweep_options(*command, words->sweep, operation, Ranks::real);
-    command->add_option("--warmup", words->warmup, "Balanced calls of each algorithm and size (with plans: of each cell) before")
-        ->type_name("N")
-        ->default_str(std::to_string(kDefaultWarmup));
-    command->get_option("--iterations")->default_str(std::to_string(kDefaultIterations));
-    command
-        ->add_option("--wait", words->wait,
-                     "How ranks spend the time until they arrive (default: sleep where there are more ranks than cores, and in phases)")
-        ->type_name("sleep|spin");
-    command
-        ->add_option("--landing", words->landing,
-                     "on: the landing budget as it is set; off: ROLLCALL_LANDING_BYTES=0, a sender waits for its receiver; eager:SIZE: a "
-                     "sender of more than that waits, as on MPI (with --paper: eager:64Ki, Open MPI's over TCP); each is a job, and the "
-                     "column `model` says which: nonblocking, blocking, eager")
-        ->type_name("on|off|eager:SIZE,...")
-        ->take_last();
-    add_inherited_options(*command, words->inherited);
+    add_agenda_options(*command, *words, operation);
     command->callback([words, operation, &exit_code] { exit_code = run(*words, operation); });
 }
 

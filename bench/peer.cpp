@@ -3,18 +3,21 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <rollcall/error.hpp>
 #include <sstream>
 
 #include "bench/child.hpp"
 #include "bench/companion.hpp"
+#include "bench/lists.hpp"
+#include "bench/start.hpp"
+#include "support/usage.hpp"
 
 namespace rollcall::bench {
 namespace {
 
 using Words = std::vector<std::string>;
 
-constexpr auto kLimit = std::chrono::seconds(120);
 constexpr const char* kOpenMpi = "openmpi";
 
 std::string peer_file(const Peer& peer, const std::string& name) {
@@ -24,7 +27,8 @@ std::string peer_file(const Peer& peer, const std::string& name) {
 void add(Words& words, const Words& more) { words.insert(words.end(), more.begin(), more.end()); }
 
 /// How the ranks of a peer are started on a cluster. All emulated hosts have the same cores. Binding would put all ranks on the first ones,
-/// so ranks are not bound.
+/// so ranks are not bound. pml ob1 with btl tcp is what Open MPI's documentation names for TCP
+/// (docs.open-mpi.org, "Tuning MPI applications", "Networking support", "TCP").
 Words on_cluster(const Peer& peer, const EmulatedCluster& cluster, int ranks) {
     Words hosts;
     for (const launcher::Host& host : cluster.hosts(ranks)) hosts.push_back(fmt::format("{}:{}", host.name, host.slots));
@@ -32,29 +36,54 @@ Words on_cluster(const Peer& peer, const EmulatedCluster& cluster, int ranks) {
     if (peer.name == kOpenMpi) {
         Words words = {"mpirun.openmpi", "--allow-run-as-root", "--bind-to", "none", "--host", list, "--mca", "plm_rsh_agent", shell};
         for (const auto& [name, value] :
-             {std::pair("mpi_yield_when_idle", "1"), std::pair("plm_rsh_no_tree_spawn", "1"), std::pair("pml", "ob1"),
-              std::pair("btl", "tcp,vader,self"), std::pair("btl_tcp_if_include", EmulatedCluster::network()),
-              std::pair("oob_tcp_if_include", EmulatedCluster::network())})
+             {std::pair("plm_rsh_no_tree_spawn", "1"), std::pair("pml", "ob1"), std::pair("btl", "tcp,vader,self"),
+              std::pair("btl_tcp_if_include", EmulatedCluster::network()), std::pair("oob_tcp_if_include", EmulatedCluster::network())})
             add(words, {"--mca", name, value});
-        add(words, {"-n"});
         return words;
     }
-    return {"mpiexec.hydra", "-launcher", "ssh", "-launcher-exec", shell, "-bind-to", "none", "-hosts", list, "-n"};
+    return {"mpiexec.hydra", "-launcher", "ssh", "-launcher-exec", shell, "-bind-to", "none", "-hosts", list};
 }
 
 }  // namespace
 
 const std::vector<Peer>& peers() {
     static const std::vector<Peer> all = {
+        // mpi_yield_when_idle: `ompi_info --param mpi all --level 9` says what it does, and that mpirun sets it by itself where a host has
+        // more ranks than slots. An emulated host does not know of the ranks on other hosts, so it is always set where CPUs are shared.
         {.name = kOpenMpi,
-         .launcher = {"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "-n"},
+         .launcher = {"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe"},
+         .yielding = {"--mca", "mpi_yield_when_idle", "1"},
          .preload = "",
          .packages = "openmpi-bin libopenmpi-dev"},
-        // MPICH 4.0 polls without yielding. If ranks share cores, each step would take a time slice.
-        {.name = "mpich", .launcher = {"mpiexec.hydra", "-n"}, .preload = "librollcall-peer-yield.so", .packages = "mpich libmpich-dev"},
+        // MPICH 4.0 over UCX polls without yielding. Its variable for this, MPIR_CVAR_POLLS_BEFORE_YIELD (`mpivars`), has no effect there:
+        // with 1, strace sees no sched_yield. If ranks shared CPUs, each step would take a time slice. So a library is loaded (yield.c).
+        {.name = "mpich",
+         .launcher = {"mpiexec.hydra"},
+         .yielding = {},
+         .preload = "librollcall-peer-yield.so",
+         .packages = "mpich libmpich-dev"},
     };
     return all;
 }
+
+void add_peer_option(usage::Command& command, std::vector<std::string>& words) {
+    command.add_option("--peer", words, "Run this MPI library in each round, and compare: openmpi, mpich, all; may be given again")
+        ->type_name("NAMES")
+        ->one_word_each_time();
+}
+
+std::vector<const Peer*> parse_peers(const std::vector<std::string>& words) {
+    std::vector<Choice> choices;
+    for (const Peer& peer : peers()) choices.push_back({.name = peer.name});
+    std::vector<const Peer*> chosen;
+    for (const std::string& text : words)
+        for (const std::string& name : parse_names(text, "peer", choices))
+            for (const Peer& peer : peers())
+                if (peer.name == name && std::find(chosen.begin(), chosen.end(), &peer) == chosen.end()) chosen.push_back(&peer);
+    return chosen;
+}
+
+std::string peer_transport(const EmulatedCluster* cluster) { return cluster != nullptr ? "tcp" : "its own choice"; }
 
 std::string peer_program(const Peer& peer, const std::string& program) {
     if (!peer.preload.empty()) peer_file(peer, peer.preload);
@@ -64,15 +93,17 @@ std::string peer_program(const Peer& peer, const std::string& program) {
 std::vector<std::string> peer_command(const Peer& peer, int ranks, const std::vector<std::string>& program,
                                       const EmulatedCluster* cluster) {
     Words words = cluster != nullptr ? on_cluster(peer, *cluster, ranks) : peer.launcher;
-    add(words, {std::to_string(ranks)});
-    if (!peer.preload.empty()) add(words, {"-genv", "LD_PRELOAD", peer_file(peer, peer.preload)});
+    const bool shares_cpus = cluster != nullptr || share_cpus(ranks);
+    if (shares_cpus) add(words, peer.yielding);
+    add(words, {"-n", std::to_string(ranks)});
+    if (shares_cpus && !peer.preload.empty()) add(words, {"-genv", "LD_PRELOAD", peer_file(peer, peer.preload)});
     add(words, program);
     return cluster != nullptr ? cluster->at_head(words) : words;
 }
 
 std::vector<double> run_peer(const Peer& peer, int ranks, const std::vector<std::string>& program, const EmulatedCluster* cluster,
-                             std::size_t count) {
-    ChildOptions options{.environment = {}, .timeout = kLimit};
+                             std::size_t count, Timeout limit) {
+    ChildOptions options{.environment = {}, .timeout = limit};
     if (cluster != nullptr) options.environment.push_back("EMULATED_CLUSTER=" + cluster->name());
     const ChildResult result = run_child(peer_command(peer, ranks, program, cluster), {}, options);
     const std::string launcher = peer.launcher.front();

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <rollcall/rollcall.hpp>
 #include <sstream>
@@ -18,6 +19,7 @@
 #include "bench/clock.hpp"
 #include "bench/lists.hpp"
 #include "bench/payload.hpp"
+#include "bench/peer.hpp"
 #include "bench/rounds.hpp"
 #include "support/usage.hpp"
 
@@ -34,12 +36,14 @@ constexpr std::uint64_t kCalibrationTrips = 20, kLargestBatch = 100'000;
 constexpr Nanoseconds kLongestSize = 5'000'000'000;
 constexpr Tag kTag = 3;
 constexpr const char* kPeer = "ucx_perftest";
-constexpr auto kPeerLimit = std::chrono::seconds(60);
+constexpr const char* kPeerProgram = "pingpong";
+constexpr auto kPerftestLimit = std::chrono::seconds(60);
 constexpr auto kServerStarts = std::chrono::seconds(5);
 
 struct Words : RoundWords {
     Words() { iterations = kDefaultIterations, rounds = kDefaultRounds; }
     std::string bytes = "8";
+    std::vector<std::string> peers;
     bool raw_ucx = false;
 };
 
@@ -133,13 +137,13 @@ double ucx_perftest(std::uint64_t bytes, const std::vector<std::string>& environ
                                            std::to_string(std::max<std::uint64_t>(trips / 10, 1)),
                                            "-f"};
     ChildResult server, client;
-    std::thread serving([&] { server = run_child(test, {}, {environment, kPeerLimit}); });
+    std::thread serving([&] { server = run_child(test, {}, {environment, kPerftestLimit}); });
     auto words = test;
     words.insert(words.begin() + 1, "127.0.0.1");
     const Nanoseconds give_up = monotonic_now() + std::chrono::nanoseconds(kServerStarts).count();
     do {  // until the server listens
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
-        client = run_child(words, {}, {environment, kPeerLimit});
+        client = run_child(words, {}, {environment, kPerftestLimit});
     } while (client.found && client.exit_code != 0 && monotonic_now() < give_up);
     serving.join();
     if (!client.found) throw Error(ErrorCode::state, fmt::format("{} is not there: install it (Debian and Ubuntu: ucx-utils)", kPeer));
@@ -161,17 +165,44 @@ CellIdentity identity(const std::string& who, const std::string& transport, std:
     return {.operation = "pingpong", .algorithm = who, .transport = transport, .ranks = kRanks, .bytes = bytes};
 }
 
+/// Runs the peer's program once, for all sizes.
+void run_round(const Peer& peer, std::uint64_t iterations, const std::vector<std::uint64_t>& sizes, const EmulatedCluster* cluster,
+               std::map<std::uint64_t, Rounds>& into) {
+    std::vector<std::string> program = {peer_program(peer, kPeerProgram), std::to_string(iterations), std::to_string(kBatchTime)};
+    for (const std::uint64_t bytes : sizes) program.push_back(std::to_string(bytes));
+    const std::vector<double> numbers = run_peer(peer, kRanks, program, cluster, sizes.size() * iterations);
+    auto next = numbers.begin();
+    for (const std::uint64_t bytes : sizes) {
+        const auto end = next + static_cast<std::ptrdiff_t>(iterations);
+        into[bytes].emplace_back(next, end);
+        next = end;
+    }
+}
+
 int run(const Words& words) {
     const Start start = checked(words.start, kRanks, kRanks);
     if (!inside_job() && start.ranks != kRanks)
         throw Error(ErrorCode::invalid_argument, fmt::format("a ping-pong of {} ranks; allowed: 2, between which it goes", start.ranks));
     const auto sizes = parse_sizes(words.bytes, "--bytes");
+    const std::vector<const Peer*> peers = parse_peers(words.peers);
+    if (!peers.empty()) refuse_other_than_peers(parse_transports(words.transports), start.cluster != nullptr);
+    for (const std::uint64_t bytes : sizes)
+        if (!peers.empty() && bytes > std::numeric_limits<int>::max())
+            throw Error(ErrorCode::invalid_argument,
+                        "--peer with messages of 2 GiB or more, which MPI 3 does not count; allowed: smaller ones");
     if (words.raw_ucx && start.cluster) throw Error(ErrorCode::invalid_argument, "--raw-ucx with --cluster; allowed: on this host");
-    if (words.raw_ucx && inside_job() && samples_path(words.inherited).empty())
-        throw Error(ErrorCode::invalid_argument, "--raw-ucx in a job that is already running; allowed: outside of one");
+    if (inside_job() && samples_path(words.inherited).empty() && (words.raw_ucx || !peers.empty()))
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("{} in a job that is already running; allowed: outside of one", words.raw_ucx ? "--raw-ucx" : "--peer"));
+    for (const Peer* peer : peers)
+        if (!inside_job()) peer_program(*peer, kPeerProgram);  // fails before the first job if a peer is missing
 
-    std::map<std::uint64_t, Rounds> theirs;  // of the present transport
-    const auto run_peer = [&](const TransportChoice& transport, const Samples& samples) {
+    // Of the present transport.
+    std::map<std::uint64_t, Rounds> of_ucx;
+    std::map<const Peer*, std::map<std::uint64_t, Rounds>> of_peers;
+    const auto run_peers = [&](const TransportChoice& transport, const Samples& samples) {
+        for (const Peer* peer : peers) run_round(*peer, words.iterations, sizes, start.cluster.get(), of_peers[peer]);
+        if (!words.raw_ucx) return;
         auto environment = transport.environment;
         // Rollcall asks UCX for this if the user does not choose.
         if (environment.empty() && std::getenv("UCX_TLS") == nullptr) environment = {"UCX_TLS=^sysv"};
@@ -179,22 +210,24 @@ int run(const Words& words) {
             const double time = estimate(samples.values.at(std::to_string(bytes))).median;
             const auto trips = static_cast<std::uint64_t>(
                 std::clamp(static_cast<double>(words.iterations) * static_cast<double>(kBatchTime) * 1e-9 / (2 * time), 20.0, 1e6));
-            theirs[bytes].push_back({ucx_perftest(bytes, environment, trips)});
+            of_ucx[bytes].push_back({ucx_perftest(bytes, environment, trips)});
         }
     };
     const auto print = [&](CellPrinter& printer, const Variant&, const std::vector<Samples>& rounds) {
         const std::string& transport = rounds.front().transport;
         for (const std::uint64_t bytes : sizes) {
-            std::vector<PeerRounds> peers;
-            if (theirs.contains(bytes)) peers.push_back({identity(kPeer, transport, bytes), theirs[bytes]});
-            add_beside_peers(printer, identity("rollcall", transport, bytes), rounds_of(rounds, std::to_string(bytes)), peers);
+            std::vector<PeerRounds> others;
+            if (words.raw_ucx) others.push_back({identity(kPeer, transport, bytes), of_ucx[bytes]});
+            for (const Peer* peer : peers)
+                others.push_back({identity(peer->name, peer_transport(start.cluster.get()), bytes), of_peers[peer][bytes]});
+            add_beside_peers(printer, identity("rollcall", transport, bytes), rounds_of(rounds, std::to_string(bytes)), others);
         }
-        theirs.clear();
+        of_ucx.clear();
+        of_peers.clear();
     };
-    return run_rounds(start, words,
-                      {.measure = [&](Job& job) { return measure_in(job, sizes, words.iterations); },
-                       .after_job = words.raw_ucx ? run_peer : std::function<void(const TransportChoice&, const Samples&)>(),
-                       .print = print});
+    return run_rounds(
+        start, words,
+        {.measure = [&](Job& job) { return measure_in(job, sizes, words.iterations); }, .after_job = run_peers, .print = print});
 }
 
 }  // namespace
@@ -208,6 +241,7 @@ void add_pingpong_command(usage::Command& bench, int& exit_code) {
         ->type_name("SIZES")
         ->capture_default_str();
     command->add_flag("--raw-ucx", words->raw_ucx, "Run `ucx_perftest -t ucp_am_lat` over the same transports in each round, and compare");
+    add_peer_option(*command, words->peers);
     command->footer(R"(
 run_time is half a round trip; a sample is the mean of a batch of about 1 ms. Of ucx_perftest it is the
 smaller of the 50th percentile and the mean that it prints. rollcall_ratio, in the row of a peer, is

@@ -2,6 +2,7 @@
 /// The output of the measured calls of a collective: cells, raw samples and pictures.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -9,19 +10,12 @@
 
 #include "bench/cell.hpp"
 #include "bench/competitive_ratio.hpp"
-#include "bench/plot.hpp"
+#include "bench/measured.hpp"
+#include "bench/pictures.hpp"
 #include "bench/raw.hpp"
 #include "bench/sweep.hpp"
 
 namespace rollcall::bench {
-
-/// All calls of one cell.
-struct Measured {
-    CellIdentity identity;
-    CallSetup setup;
-    std::vector<CallSample> calls;
-    std::vector<std::pair<std::string, std::string>> notes = {};
-};
 
 class Report {
   public:
@@ -33,17 +27,15 @@ class Report {
     void finish();
 
   private:
-    void keep_for_plot(const Measured& measured, const Cell& cell);
+    /// Keeps the calls of the first algorithm of their size and pattern. Returns the comparisons with them.
+    std::vector<Metric> compare_with_first(const Measured& measured);
 
     const Sweep& sweep_;
-    std::uint64_t plotted_bytes_;  ///< The largest size. Only this size is plotted.
     CompetitivePrinter printer_;
     std::optional<RawWriter> raw_;
-    LineChart lines_;
-    GanttChart gantt_;
-    double gantt_spread_ = -1;
-    std::optional<Model> first_model_;
-    std::vector<CallSample> base_;  ///< The calls of the base of the paper's table.
+    Pictures pictures_;
+    std::vector<CallSample> base_;           ///< The calls of the base of the paper's table.
+    std::map<std::string, Measured> first_;  ///< By size, pattern and distribution of sizes.
 };
 
 }  // namespace rollcall::bench

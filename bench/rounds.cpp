@@ -102,6 +102,14 @@ std::vector<TransportChoice> parse_transports(std::string_view text) {
     return chosen;
 }
 
+void refuse_other_than_peers(const std::vector<TransportChoice>& transports, bool on_cluster) {
+    for (const TransportChoice& transport : transports)
+        if (transport.name.ends_with("tcp") && !on_cluster)
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("--peer with --transport {}; allowed: default, shm, ofi_shm, because the peers use shared memory",
+                                    transport.name));
+}
+
 std::vector<double> together(const Rounds& rounds) {
     std::vector<double> all;
     for (const auto& round : rounds) all.insert(all.end(), round.begin(), round.end());

@@ -38,6 +38,9 @@ struct TransportChoice {
 /// Parses "default,shm,tcp". Inside a job only "default" is allowed, because its ranks already run. Throws Error{invalid_argument}.
 std::vector<TransportChoice> parse_transports(std::string_view text);
 
+/// For comparisons with peers, which choose their transport: refuses TCP on this host. Throws Error{invalid_argument}.
+void refuse_other_than_peers(const std::vector<TransportChoice>& transports, bool on_cluster);
+
 /// A setting with which jobs are started, such as "landing off". Each round has a job of each variant.
 struct Variant {
     std::string name;

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
@@ -22,6 +23,8 @@
 #include "foundation/settings.hpp"
 #include "foundation/units.hpp"
 #include "launcher/launch.hpp"
+#include "runtime/topology/binding.hpp"
+#include "support/output.hpp"
 #include "support/usage.hpp"
 
 namespace rollcall::bench {
@@ -68,6 +71,8 @@ int start(const Start& start, const std::vector<std::string>& environment, const
     launcher::LaunchOptions options;
     options.applications.push_back(std::move(application));
     options.environment = environment;
+    // Rank 0 prints, but its standard output is no terminal.
+    options.environment.push_back(fmt::format("COLUMNS={}", output::screen_columns()));
     options.timeout = start.timeout;
     if (start.cluster) {
         start.cluster->up();
@@ -91,12 +96,15 @@ int job_size() {
     return text == nullptr ? 1 : std::atoi(text);
 }
 
+bool share_cpus(int ranks) { return ranks > static_cast<int>(std::max<std::size_t>(runtime::cpus_of().size(), 1)); }
+
 void add_inherited_options(usage::Command& command, Inherited& inherited) {
     // Without a group, the option is not shown in the help.
     command.add_option(kTerminalOption, inherited.terminal)->group("");
     command.add_option(kSamplesOption, inherited.samples)->group("");
     command.add_option(kTerminalFileOption, inherited.terminal_file)->group("");
     command.add_option(kSamplesFileOption, inherited.samples_file)->group("");
+    command.add_option(kFirstIterationOption, inherited.first_iteration)->group("");
 }
 
 void add_start_options(usage::Command& command, StartWords& words, int default_ranks) {

@@ -30,12 +30,17 @@ namespace rollcall::bench {
 bool inside_job();
 int job_size();
 
+/// Whether this host has fewer CPUs for this process than there are ranks.
+bool share_cpus(int ranks);
+
 /// What a benchmark inside a job has inherited from the process that started the job. -1, or empty: nothing.
 struct Inherited {
     int terminal = -1;
     int samples = -1;
     std::string terminal_file, samples_file;
+    int first_iteration = 0;  ///< The number of the first iteration, where several jobs measure one cell.
 };
+inline constexpr const char* kFirstIterationOption = "--inherited-first-iteration";
 void add_inherited_options(usage::Command& command, Inherited& inherited);
 
 /// The options that say how to start a job.

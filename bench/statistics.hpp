@@ -26,6 +26,15 @@ inline constexpr std::size_t kFewestSamples = 6;
 /// there are no samples.
 Estimate estimate(std::span<const double> samples);
 
+/// Returns the mean in the place of the median, with its 95 % interval by Student's t. The interval supposes that the mean is normally
+/// distributed, which it nearly is if there are many samples. One sample has no interval: both ends are the mean. NaN and errors as in
+/// estimate().
+Estimate estimate_mean(std::span<const double> samples);
+/// Returns the mean of the numerators divided by the mean of the denominators, which come in pairs, with its 95 % interval. It is that of
+/// the mean of the residuals (x - ratio * y) / mean(y), so what is the same in both of a pair cancels (Fieller's and the delta method agree
+/// where the interval is narrow). Throws Error{invalid_argument} if there are no pairs, or different numbers of both.
+Estimate estimate_ratio_of_means(std::span<const double> numerators, std::span<const double> denominators);
+
 /// Returns the k of estimate(), from 1 (the smallest sample). It is 1 for n < kFewestSamples.
 std::size_t interval_order(std::size_t n);
 /// Returns the confidence with which [x_(k), x_(n+1-k)], k = interval_order(n), covers the median. It is >= 0.95 for n >= kFewestSamples.

@@ -89,10 +89,13 @@ algorithms and patterns of a size are interleaved in random order, anew for each
 checked. The common start is a time of CLOCK_MONOTONIC, which the ranks of one host share. On several hosts it is job
 time: clocks are synchronised before and after each size, and what they drift in between is shared out evenly.
 
-Columns: run_time is latest exit - earliest arrival; elapsed is exit - arrival of a rank; last_delay is latest exit -
-latest arrival; spread is latest - earliest arrival, and imbalance_factor the same in message times T (measured point
-to point); pattern_error is the largest distance of an arrival from what the pattern asked for. Medians; behind ± the
-larger half of the 95 % interval. csv and json: seconds.)";
+Columns: run_time is latest exit - earliest arrival; mean_elapsed and worst_elapsed are the mean and the largest exit -
+arrival of the ranks; last_delay is latest exit - latest arrival; elapsed is the mean of mean_elapsed over all calls;
+over_first is mean_elapsed over that of the first algorithm, in pairs of calls with the same delays, and
+elapsed_over_first the quotient of the means of these; spread is latest - earliest arrival, and imbalance_factor the same
+in message times T (measured point to point); pattern_error is the largest distance of an arrival from what the pattern
+asked for. All but the means are medians, with the larger half of the 95 % interval behind ±, or its ends in brackets. Text leaves out what does not fit the screen; csv and json (in seconds)
+have all.)";
 
 constexpr const char* kBroadcastFooter = R"(
 performance_ratio is mean elapsed time over the paper's lower bound, PERF(r, PAP) there (it may be below 1: data that
@@ -168,8 +171,10 @@ void add_sweep_options(usage::Command& command, SweepWords& words, OperationKind
         ->type_name("BYTES");
     output::add_format_option(command, words.format);
     command
-        .add_option("--plot", words.plot,
-                    "Draw into this SVG file: time against imbalance for the largest size, and one call (needs gnuplot)")
+        .add_option(
+            "--plot", words.plot,
+            "Draw into this file, which ends in .svg, .png or .pdf: time against imbalance and against size, or bars, and one call of each "
+            "algorithm (needs gnuplot)")
         ->type_name("FILE");
     command.add_option("--raw", words.raw, "Write what every rank did in every call to this csv file")->type_name("FILE");
     command.add_flag("--explain", words.explain, "Say what `auto` chooses for each size, and why");
@@ -221,6 +226,7 @@ Sweep checked(const SweepWords& words, OperationKind operation, int ranks, Ranks
     for (const Pattern& pattern : sweep.patterns) pattern.delays(ranks, sweep.root, 0, 0);
     if (!sweep.raw.empty()) require_writable("--raw", sweep.raw);
     if (!sweep.plot.empty()) require_writable("--plot", sweep.plot);
+    if (!sweep.plot.empty()) picture_type(sweep.plot);
     if (!sweep.plot.empty()) require_gnuplot();
     return sweep;
 }

@@ -59,6 +59,7 @@ struct Sweep {
     std::optional<std::uint64_t> segment_bytes;
     std::string plot, raw;  ///< File names. Empty: no file.
     bool explain = false;
+    bool has_peers = false;  ///< MPI libraries are compared as well.
     output::Format format = output::Format::text;
 };
 /// Throws Error{invalid_argument} with one line that names the mistake and lists what is allowed.

@@ -12,7 +12,7 @@ test_packages=(libgtest-dev gnuplot-nox doxygen help2man groff-base "mpich?" "op
 # Ubuntu 24.04 do. LLVM's linker and its symbolizer (in llvm-16) save time. Without them, the linker and the addr2line of binutils are used.
 clang_packages=("clang-16?" "libclang-rt-16-dev?" "lld-16?" "llvm-16?")
 # mpich, openmpi-bin and Slurm are needed for their launchers, which start programs of Rollcall in tests. The MPI libraries that `rollcall
-# bench barrier` can be compared with (libopenmpi-dev, libmpich-dev) are not installed.
+# bench --peer` compares with (libopenmpi-dev, libmpich-dev) are not installed.
 
 oldest_cmake=3.25
 

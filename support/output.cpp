@@ -1,8 +1,12 @@
 #include "support/output.hpp"
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <stdexcept>
 
@@ -85,14 +89,18 @@ std::string as_csv(const Value& value) {
 using Json = nlohmann::ordered_json;
 
 Json as_json(const Value& value) {
-    return std::visit(Overload{[](std::monostate) { return Json(); }, [](Bytes size) { return Json(size.bytes); },
-                               [](Seconds duration) { return Json(duration.seconds); },
-                               [](const Interval& interval) {
-                                   return Json{{"median", interval.median}, {"low", interval.low}, {"high", interval.high}};
-                               },
-                               [](const auto& plain) { return Json(plain); }},
-                      value.held());
+    return std::visit(
+        Overload{[](std::monostate) { return Json(); }, [](Bytes size) { return Json(size.bytes); },
+                 [](Seconds duration) { return Json(duration.seconds); },
+                 [](const Interval& interval) {
+                     return Json{{interval.is_mean ? "mean" : "median", interval.median}, {"low", interval.low}, {"high", interval.high}};
+                 },
+                 [](const auto& plain) { return Json(plain); }},
+        value.held());
 }
+
+/// The blanks between two columns.
+constexpr std::size_t kGap = 2;
 
 /// The width in columns of a screen. Counts code points, which is right for the few symbols printed here.
 std::size_t width(std::string_view text) {
@@ -100,7 +108,18 @@ std::size_t width(std::string_view text) {
         std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
+constexpr std::size_t kFewestColumns = 40, kNoTerminal = 100, kUnknownTerminal = 80;
+
 }  // namespace
+
+std::size_t screen_columns() {
+    if (const char* const text = std::getenv("COLUMNS"))
+        if (const auto columns = std::strtoul(text, nullptr, 10); columns >= kFewestColumns) return columns;
+    if (::isatty(STDOUT_FILENO) != 1) return kNoTerminal;
+    winsize size{};
+    const bool is_told = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    return is_told ? std::max<std::size_t>(size.ws_col, kFewestColumns) : kUnknownTerminal;
+}
 
 usage::Option* add_format_option(usage::Command& command, Format& format) {
     static const std::map<std::string, Format> kFormats = {{"text", Format::text}, {"csv", Format::csv}, {"json", Format::json}};
@@ -153,7 +172,8 @@ void Table::write_csv_header(const std::vector<const Value*>& cells) {
         const auto& column = columns_[i];
         out_ << (i == 0 ? "" : ",");
         if (interval_[i]) {
-            for (const char* part : {"_median,", "_low,", "_high"}) {
+            const bool is_mean = std::get<Interval>(cells[i]->held()).is_mean;
+            for (const char* part : {is_mean ? "_mean," : "_median,", "_low,", "_high"}) {
                 std::string name = column + part;
                 const bool more = name.ends_with(',');
                 if (more) name.pop_back();
@@ -189,6 +209,11 @@ void Table::add_json(const Row& row) {
     out_.flush();
 }
 
+void Table::fit(std::size_t columns, std::vector<std::string> least_important_first) {
+    screen_ = columns;
+    least_important_first_ = std::move(least_important_first);
+}
+
 void Table::write_text() {
     if (text_rows_.empty()) return;
     struct Column {
@@ -212,19 +237,28 @@ void Table::write_text() {
         }
         if (!empty) columns.push_back(column);
     }
+    std::string left_out;
+    for (const std::string& name : least_important_first_) {
+        std::size_t length = 0;
+        for (const Column& column : columns) length += column.width + (length > 0 ? kGap : 0);
+        if (length <= screen_) break;
+        if (std::erase_if(columns, [&](const Column& column) { return columns_[column.index] == name; }) > 0)
+            left_out += (left_out.empty() ? "" : ", ") + name;
+    }
     const auto write_line = [&](const std::vector<std::string>& cells) {
         std::string line;
         for (const auto& column : columns) {
             const auto& cell = cells[column.index];
             const std::string padding(column.width - width(cell), ' ');
             line += column.right ? padding + cell : cell + padding;
-            line += "  ";
+            line.append(kGap, ' ');
         }
         line.resize(line.find_last_not_of(' ') + 1);
         out_ << line << '\n';
     };
     write_line(columns_);
     for (const auto& line : texts) write_line(line);
+    if (!left_out.empty()) out_ << fmt::format("not shown here, but with --format csv or json: {}\n", left_out);
     text_rows_.clear();
 }
 

@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -21,6 +22,10 @@ class Option;
 namespace rollcall::output {
 
 enum class Format { text, csv, json };
+
+/// The columns that text may take: of the terminal at standard output, or 100 if that is no terminal. The variable COLUMNS takes
+/// precedence, so that programs whose output is passed on can be told.
+std::size_t screen_columns();
 
 /// Adds --format text
 /// csv
@@ -40,9 +45,11 @@ struct Bytes {
 };
 
 /// A measured duration with its confidence interval, in seconds. JSON contains {"median", "low", "high"}. CSV has three columns for it:
-/// NAME_median, NAME_low and NAME_high. Text shows "12.3 us [12.0 us, 13.1 us]".
+/// NAME_median, NAME_low and NAME_high. If the number is a mean, they say "mean" instead of "median". Text shows "12.3 us [12.0 us, 13.1
+/// us]".
 struct Interval {
     double median = 0, low = 0, high = 0;
+    bool is_mean = false;
     bool operator==(const Interval&) const = default;
 };
 
@@ -89,6 +96,9 @@ class Table {
     Table& operator=(const Table&) = delete;
 
     void add(const Row& row);
+    /// Text only: if the lines are longer than `columns`, leaves out these columns one after the other until the lines fit. A last line
+    /// names them.
+    void fit(std::size_t columns, std::vector<std::string> least_important_first);
     /// Writes the rows that have not been written. Text leaves out the columns that are empty in every row. A table without rows writes
     /// nothing, except that CSV writes its header if the columns were given. Later rows begin a new table.
     void finish();
@@ -104,6 +114,8 @@ class Table {
     std::vector<std::string> columns_;
     std::vector<bool> interval_;  ///< CSV: whether a column is written as three columns.
     std::vector<std::vector<Value>> text_rows_;
+    std::size_t screen_ = std::numeric_limits<std::size_t>::max();
+    std::vector<std::string> least_important_first_;
     bool header_written_ = false;
 };
 

@@ -108,6 +108,14 @@ TEST_F(BenchCluster, PeersRunOnTheSameHosts) {
         // The barrier must have crossed hosts: through shared memory it would take only a few microseconds.
         EXPECT_GT(cell["run_time"]["median"].get<double>(), 20e-6);
     }
+    // A collective operation has its delays there, too.
+    const Result gather = bench(
+        "gather --cluster 3 --rate 1gbit --bytes 30000 --arrival last:1:5ms --algorithm linear --iterations 2 "
+        "--rounds 1 --timeout 60s --format json --peer " +
+        there);
+    ASSERT_EQ(gather.code, 0) << gather.error;
+    EXPECT_EQ(cells(gather).size(), all.size());
+    for (const Json& cell : cells(gather)) EXPECT_GT(cell["spread"]["median"].get<double>(), 2e-3);
 }
 
 TEST_F(BenchCluster, WhateverEndsItEndsTheCluster) {

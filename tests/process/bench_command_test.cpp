@@ -51,6 +51,24 @@ TEST_F(BenchCommand, CsvHasAHeadingAndARowForEachCell) {
     EXPECT_TRUE(lines[2].starts_with("broadcast,auto,")) << lines[2];
 }
 
+// Rank 0 prints, and its standard output is a pipe to the command.
+TEST_F(BenchCommand, TextFitsTheScreen) {
+    const std::string words = std::string(kQuick) + " --bytes 8 --arrival balanced,uniform:0..1ms --algorithm flat,auto";
+    const auto longest = [](const std::string& text) {
+        std::ptrdiff_t most = 0;
+        for (const std::string& line : lines_of(text))
+            if (!line.starts_with("not shown here, but with --format csv or json: "))
+                most = std::max(most, std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+        return most;
+    };
+    const Ended narrow = run(words, "COLUMNS=90"), usual = run(words, "env -u COLUMNS"), wide = run(words, "COLUMNS=400");
+    EXPECT_LE(longest(narrow.out), 90) << narrow.out;
+    EXPECT_LE(longest(usual.out), 100) << usual.out;
+    EXPECT_EQ(wide.out.find("not shown here"), std::string::npos) << wide.out;
+    for (const char* column : {"mean_elapsed", "over_first"}) EXPECT_NE(narrow.out.find(column), std::string::npos) << narrow.out;
+    EXPECT_NE(wide.out.find("imbalance_factor"), std::string::npos) << wide.out;
+}
+
 TEST_F(BenchCommand, UsesTheJobItIsStartedIn) {
     const std::string bench = " " ROLLCALL_COMMAND " bench broadcast --bytes 8 --iterations 2 --warmup 0 --algorithm linear --format json";
     const Ended ended = run("run -n 2" + bench);
@@ -105,6 +123,7 @@ TEST_F(BenchCommand, RefusesWrongWordsInOneLine) {
     expect_refused("bench broadcast --landing eager:65Ki", {"'eager:65Ki'", "64Ki at most"});
     expect_refused("bench broadcast --env ROLLCALL_LANDIN_BYTES=0", {"ROLLCALL_LANDIN_BYTES"});
     expect_refused("bench broadcast --raw /nowhere/raw.csv", {"--raw '/nowhere/raw.csv' cannot be written"});
+    expect_refused("bench broadcast --plot picture.jpg", {"'picture.jpg'", ".svg, .png or .pdf"});
     expect_refused("bench broadcast --plot /", {"--plot '/' cannot be written"});
     expect_refused("bench broadcast --sise 8", {"'--sise'", "--bytes"});
     expect_refused("bench brodcast", {"'brodcast'",

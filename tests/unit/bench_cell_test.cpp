@@ -1,6 +1,7 @@
 // Result cells: from raw samples to text, csv and json.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -38,9 +39,9 @@ Cell example(std::string algorithm = "binomial") {
     return collective_cell(identity, kSetup, samples);
 }
 
-std::string printed(Format format, const std::vector<Cell>& cells) {
+std::string printed(Format format, const std::vector<Cell>& cells, std::size_t columns = 100) {
     std::ostringstream out;
-    CellPrinter printer(out, format);
+    CellPrinter printer(out, format, columns);
     for (const Cell& cell : cells) printer.add(cell);
     printer.finish();
     return out.str();
@@ -55,7 +56,7 @@ TEST(BenchCell, TheBoundIsOfBroadcastsOnly) {
         EXPECT_NE(metric.name, "performance_ratio");
         EXPECT_NE(metric.name, "lower_bound");
     }
-    EXPECT_EQ(cell.metrics.size(), 11u);
+    EXPECT_EQ(cell.metrics.size(), 12u);
 }
 
 TEST(BenchCell, PredictionErrorIsTheMedianOverRanksAndCalls) {
@@ -76,14 +77,27 @@ TEST(BenchCell, PredictionErrorIsTheMedianOverRanksAndCalls) {
     EXPECT_TRUE(std::isnan(prediction_error(std::vector{none, none}).value.median));
 }
 
+TEST(BenchCell, ComparesWithCallsOfTheSameIteration) {
+    // The mean elapsed times are (12 + more) / 2 ms.
+    const std::vector<CallSample> first = {call(0, 0), call(1, 12 * kMillisecond), call(2, 0), call(7, 0)};
+    const std::vector<CallSample> calls = {call(2, 12 * kMillisecond), call(1, 12 * kMillisecond), call(0, 36 * kMillisecond), call(9, 0)};
+    const std::vector<Metric> compared = comparisons(calls, kSetup, first, kSetup);
+    EXPECT_EQ(compared[0].name, "over_first");
+    EXPECT_EQ(compared[0].value, (Estimate{2, 1, 4}));
+    EXPECT_EQ(compared[1].name, "elapsed_over_first");
+    EXPECT_DOUBLE_EQ(compared[1].value.median, (12.0 + 12 + 24) / (6 + 12 + 6));
+    for (const Metric& metric : comparisons(first, kSetup, first, kSetup)) EXPECT_EQ(metric.value, (Estimate{1, 1, 1}));
+    for (const Metric& metric : comparisons(std::vector{call(3, 0)}, kSetup, first, kSetup)) EXPECT_TRUE(std::isnan(metric.value.median));
+}
+
 TEST(BenchCell, CollectiveCellHasMediansOfEveryMeasure) {
     const Cell cell = example();
     EXPECT_EQ(cell.identity.iterations, 7u);
     std::vector<std::string> names;
     for (const Metric& metric : cell.metrics) names.push_back(metric.name);
-    EXPECT_EQ(names, (std::vector<std::string>{"run_time", "mean_elapsed", "worst_elapsed", "last_delay", "spread", "imbalance_factor",
-                                               "performance_ratio", "pattern_error", "mean_deviation", "average_imbalance_factor",
-                                               "lower_bound", "pattern_error_rms", "message_time"}));
+    EXPECT_EQ(names, (std::vector<std::string>{"run_time", "mean_elapsed", "worst_elapsed", "last_delay", "elapsed", "spread",
+                                               "imbalance_factor", "performance_ratio", "pattern_error", "mean_deviation",
+                                               "average_imbalance_factor", "lower_bound", "pattern_error_rms", "message_time"}));
     const auto expect = [&](std::size_t i, double median, double low, double high) {
         EXPECT_DOUBLE_EQ(cell.metrics[i].value.median, median) << names[i];
         EXPECT_DOUBLE_EQ(cell.metrics[i].value.low, low) << names[i];
@@ -92,11 +106,13 @@ TEST(BenchCell, CollectiveCellHasMediansOfEveryMeasure) {
     expect(0, 0.015, 0.012, 0.018);
     expect(1, 0.008, 0.0065, 0.0095);  // (11 + more + 1) / 2
     expect(3, 0.005, 0.002, 0.008);
-    expect(4, 0.010, 0.010, 0.010);
-    expect(5, 10, 10, 10);
-    expect(6, 16, 13, 19);  // the bound is T/2
-    expect(7, 0, 0, 0);
-    expect(12, 0.001, 0.001, 0.001);
+    EXPECT_DOUBLE_EQ(cell.metrics[4].value.median, 0.008);
+    EXPECT_NEAR(cell.metrics[4].value.low, 0.008 - 0.001, 1e-5);  // 2.447 * 1.0801 ms / sqrt(7)
+    expect(5, 0.010, 0.010, 0.010);
+    expect(6, 10, 10, 10);
+    expect(7, 16, 13, 19);  // the bound is T/2
+    expect(8, 0, 0, 0);
+    expect(13, 0.001, 0.001, 0.001);
 }
 
 TEST(BenchCell, JsonIsOneObjectPerCellAndLineWithTheAgreedKeys) {
@@ -115,6 +131,7 @@ TEST(BenchCell, JsonIsOneObjectPerCellAndLineWithTheAgreedKeys) {
     EXPECT_EQ(object["pattern"], "last:1:10ms");
     EXPECT_EQ(object["iterations"], 7);
     EXPECT_EQ(object["run_time"], (nlohmann::ordered_json{{"median", 0.015}, {"low", 0.012}, {"high", 0.018}}));
+    EXPECT_DOUBLE_EQ(object["elapsed"]["mean"], 0.008);
     EXPECT_EQ(object["model"], "nonblocking");
     ASSERT_TRUE(std::getline(lines, line));
     EXPECT_EQ(nlohmann::json::parse(line)["algorithm"], "linear");
@@ -153,12 +170,40 @@ TEST(BenchCell, TextIsATableUnderWhatAllRowsShare) {
     two.metrics[1].value = {std::numeric_limits<double>::quiet_NaN(), 0, 0};
     EXPECT_EQ(printed(Format::text, {one, two}),
               "operation: pingpong, transport: ucx, ranks: 2, iterations: 3\n"
-              "algorithm  bytes  pattern   latency       rate\n"
-              "tagged     8      balanced  2.00 us ±10%  4 MB/s\n"
-              "tagged     8Mi    balanced  1.00 ms ±19x  -\n");
+              "algorithm  bytes  pattern   latency                     rate\n"
+              "tagged     8      balanced  2.00 us ±10%                4 MB/s\n"
+              "tagged     8Mi    balanced  1.00 ms [1.00 ms, 20.0 ms]  -\n");
     two.identity.ranks = 4;
     EXPECT_EQ(printed(Format::text, {one, two}).substr(0, 50), "operation: pingpong, transport: ucx, iterations: 3");
     EXPECT_EQ(printed(Format::text, {}), "");
+}
+
+TEST(BenchCell, TextFitsTheScreen) {
+    const std::vector<Cell> cells = {example(), example("linear")};
+    const auto characters = [](const std::string& line) {
+        return std::count_if(line.begin(), line.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
+    };
+    const std::string left_out = "not shown here, but with --format csv or json: imbalance_factor";
+    for (const std::size_t columns : {80, 100, 120, 200}) {
+        std::istringstream lines(printed(Format::text, cells, columns));
+        std::string last;
+        for (std::string line; std::getline(lines, line); last = line) {
+            if (line.starts_with("algorithm")) {
+                EXPECT_TRUE(mentions(line, "mean_elapsed")) << line;
+            }
+            if (!line.starts_with(left_out)) {
+                EXPECT_LE(characters(line), static_cast<std::ptrdiff_t>(columns)) << line;
+            }
+        }
+        EXPECT_EQ(last.starts_with(left_out), columns < 200) << last;
+    }
+    EXPECT_EQ(printed(Format::csv, cells, 40), printed(Format::csv, cells, 200));
+    // What the algorithm's name tells goes first. What it does not tell stays.
+    std::vector<Cell> peers = cells;
+    peers[1].identity.transport = "its own";
+    EXPECT_TRUE(mentions(printed(Format::text, peers, 100), "json: transport, imbalance_factor"));
+    peers[1].identity.algorithm = peers[0].identity.algorithm;
+    EXPECT_TRUE(mentions(printed(Format::text, peers, 100), "its own    binomial"));
 }
 
 TEST(BenchCell, WrongSamples) {

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "bench/child.hpp"
+#include "bench/pictures.hpp"
 #include "bench/plot.hpp"
 #include "tests/unit/bench.hpp"
 
@@ -58,7 +59,7 @@ class BenchPlot : public testing::Test {
 };
 
 TEST(BenchPlotScript, TimesAreInAUnitThatSuitsThemAndPointsInOrder) {
-    const std::string script = gnuplot_script(kLines, std::nullopt);
+    const std::string script = gnuplot_script({kLines});
     EXPECT_TRUE(mentions(script, "set ylabel 'mean elapsed time [ms]'")) << script;
     EXPECT_TRUE(mentions(script, "set xlabel 'imbalance factor'"));
     EXPECT_TRUE(mentions(script, "$line0 << EOD\n0 2 1.8 2.2\n1 4 3.6 4.4\n4 10 9 11\nEOD\n"));
@@ -68,27 +69,27 @@ TEST(BenchPlotScript, TimesAreInAUnitThatSuitsThemAndPointsInOrder) {
 }
 
 TEST(BenchPlotScript, WideRangesAreLogarithmicWithZeroAtTheLeft) {
-    const std::string script = gnuplot_script(lines({{0, 0.001}, {3, 0.010}, {300, 0.100}}), std::nullopt);
+    const std::string script = gnuplot_script({lines({{0, 0.001}, {3, 0.010}, {300, 0.100}})});
     EXPECT_TRUE(mentions(script, "\nset logscale x")) << script;
     EXPECT_TRUE(mentions(script, "\nset logscale y"));
     EXPECT_TRUE(mentions(script, "set xtics ('0' 1, '2' 2, '5' 5, '10' 10")) << "0 stands where 1 would be";
     EXPECT_TRUE(mentions(script, "$line0 << EOD\n1 1 0.9 1.1\n3 10 9 11\n300 100 90 110\nEOD"));
-    EXPECT_FALSE(mentions(gnuplot_script(lines({{0, 0}, {1, 0.001}, {2, 0.100}}), std::nullopt), "\nset logscale"))
+    EXPECT_FALSE(mentions(gnuplot_script({lines({{0, 0}, {1, 0.001}, {2, 0.100}})}), "\nset logscale"))
         << "a time of 0 has no place on a logarithmic axis";
 }
 
 TEST(BenchPlotScript, PointsThatAreNotFiniteAreLeftOut) {
     LineChart chart = kLines;
     chart.series[0].points[1].y.low = std::numeric_limits<double>::quiet_NaN();
-    EXPECT_TRUE(mentions(gnuplot_script(chart, std::nullopt), "$line0 << EOD\n1 4 3.6 4.4\n4 10 9 11\nEOD"));
+    EXPECT_TRUE(mentions(gnuplot_script({chart}), "$line0 << EOD\n1 4 3.6 4.4\n4 10 9 11\nEOD"));
     chart.series.clear();
-    EXPECT_TRUE(mentions(failure([&] { gnuplot_script(chart, std::nullopt); }), "nothing to draw"));
+    EXPECT_TRUE(mentions(failure([&] { gnuplot_script({chart}); }), "nothing to draw"));
 }
 
 TEST(BenchPlotScript, SeriesOfOnePointStandSideBySide) {
     LineChart chart = lines({{18.6, 0.004}});
     chart.series.push_back({"linear", {{18.9, {0.006, 0.005, 0.007}}}});
-    const std::string script = gnuplot_script(chart, std::nullopt);
+    const std::string script = gnuplot_script({chart});
     EXPECT_TRUE(mentions(script, "set xlabel 'imbalance factor: 18.6 to 18.9'")) << script;
     EXPECT_TRUE(mentions(script, "$line1 << EOD\n0 6 5 7\n"));
     EXPECT_TRUE(mentions(script, "$line0 << EOD\n1 4 3.6 4.4\n"));
@@ -99,32 +100,115 @@ TEST(BenchPlotScript, NamesCannotBecomeCommands) {
     LineChart chart = kLines;
     chart.series[0].name = "it's\n`reboot`";
     chart.title = "'; system('reboot')";
-    const std::string script = gnuplot_script(chart, std::nullopt);
+    const std::string script = gnuplot_script({chart});
     EXPECT_TRUE(mentions(script, "title 'it''s `reboot`'")) << script;
     EXPECT_TRUE(mentions(script, "set title '''; system(''reboot'')'"));
 }
 
 TEST(BenchPlotScript, LongNamesWidenThePictureAndNotTheirOwnSpace) {
-    EXPECT_TRUE(mentions(gnuplot_script(kLines, kGantt), "noenhanced size 1000,"));
+    EXPECT_TRUE(mentions(gnuplot_script({kLines, kGantt}), "noenhanced size 1000,"));
     LineChart chart = kLines;
     chart.series[0].name = "background_sorted_linear_synchronized (nonblocking)";
-    EXPECT_TRUE(mentions(gnuplot_script(chart, kGantt), fmt::format("noenhanced size {},", 115 + 640 + 60 + 8 * 51)));
+    EXPECT_TRUE(mentions(gnuplot_script({chart, kGantt}), fmt::format("noenhanced size {},", 115 + 640 + 60 + 8 * 51)));
 }
 
 TEST(BenchPlotScript, GanttRowsBeginWithTheEarliestEvent) {
-    const std::string script = gnuplot_script(std::nullopt, kGantt);
+    const std::string script = gnuplot_script({kGantt});
     EXPECT_TRUE(mentions(script, "time since the first event [µs]")) << script;
     EXPECT_TRUE(mentions(script, "('0 (root)' 0, '1' 1)"));
     EXPECT_TRUE(mentions(script, "$wait << EOD\n0 0 0 8 -0.36 0.36\n5 1 5 6 0.64 1.36\nEOD"));
     EXPECT_TRUE(mentions(script, "$transfer << EOD\n0 0 0 7 -0.36 0.36\n1 1 1 2 0.64 1.36\nEOD")) << "before the arrival too";
-    EXPECT_TRUE(mentions(failure([] { gnuplot_script(std::nullopt, GanttChart{}); }), "nothing to draw"));
-    EXPECT_TRUE(mentions(failure([] { gnuplot_script(std::nullopt, std::nullopt); }), "nothing to draw"));
+    EXPECT_TRUE(mentions(failure([] { gnuplot_script({GanttChart{}}); }), "nothing to draw"));
+    EXPECT_TRUE(mentions(failure([] { gnuplot_script({}); }), "nothing to draw"));
+}
+
+TEST(BenchPlotScript, TheNameSaysTheType) {
+    EXPECT_EQ(picture_type("a/b.svg"), PictureType::svg);
+    EXPECT_EQ(picture_type("b.png"), PictureType::png);
+    EXPECT_EQ(picture_type("b.svg.pdf"), PictureType::pdf);
+    for (const char* name : {"b.jpg", "svg", "b.svg/c", ""})
+        EXPECT_TRUE(mentions(failure([&] { picture_type(name); }), ".svg, .png or .pdf")) << name;
+    EXPECT_TRUE(mentions(gnuplot_script({kLines}, PictureType::png), "set terminal pngcairo noenhanced size 1000,540 "));
+    EXPECT_TRUE(mentions(gnuplot_script({kLines}, PictureType::pdf), "set terminal pdfcairo noenhanced size 10.4167in,5.625in "));
+}
+
+TEST(BenchPlotScript, SizesAreMarkedWhereTheyAre) {
+    LineChart chart = lines({{0, 0.001}, {8, 0.001}, {65536, 0.003}});
+    chart.x.marks = {{"0", 0}, {"8", 8}, {"64Ki", 65536}};
+    const std::string script = gnuplot_script({chart});
+    EXPECT_TRUE(mentions(script, "set logscale x\nset xtics ('0' 2.666666667, '8' 8, '64Ki' 65536)\n")) << script;
+}
+
+TEST(BenchPlotScript, CallsShareTheirTimeAxis) {
+    GanttChart longer = kGantt;
+    longer.rows[1].exit = 21'000;
+    Picture charts = {kLines, kGantt, longer};
+    share_time_axis(charts);
+    for (const std::size_t i : {1, 2}) EXPECT_EQ(std::get<GanttChart>(charts[i]).span, 20'000);
+    const std::string script = gnuplot_script({charts[1]});
+    EXPECT_TRUE(mentions(script, ":20.3]\nset xtics")) << script;
+}
+
+TEST(BenchPictures, ARootThatCollectsWaitsWhileNothingMoves) {
+    Measured measured;
+    measured.identity = {"gather", "linear", "ucx", 4, 8, "balanced", 1};
+    measured.setup = {.root = 0, .message_time = 10};
+    // Ranks 1 and 2 come together with the root, and rank 3 much later.
+    CallSample call{.iteration = 0, .start = 0, .asked = {}, .arrivals = {0, 1, 5, 100}, .exits = {110, 3, 7, 102}};
+    call.first_data = {2, kNoTime, kNoTime, kNoTime};
+    const auto transfers = gantt_of(measured, call).rows[0].transfers;
+    ASSERT_EQ(transfers.size(), 2u);
+    EXPECT_EQ(std::pair(transfers[0].begin, transfers[0].end), std::pair(Nanoseconds{2}, Nanoseconds{15}));
+    EXPECT_EQ(std::pair(transfers[1].begin, transfers[1].end), std::pair(Nanoseconds{100}, Nanoseconds{110}));
+    EXPECT_TRUE(gantt_of(measured, call).rows[1].transfers.empty());
+    call.first_data.clear();
+    EXPECT_EQ(gantt_of(measured, call).rows[0].transfers.size(), 2u) << "of a peer that does not tell";
+    measured.identity.operation = "broadcast";
+    EXPECT_EQ(gantt_of(measured, call).rows[0].transfers.size(), 1u) << "a root that sends is busy all the time";
+    // Everybody came before the root.
+    measured.identity.operation = "reduce";
+    call.arrivals = {200, 1, 5, 100};
+    call.exits = {210, 3, 7, 102};
+    call.first_data = {204, kNoTime, kNoTime, kNoTime};
+    const auto late = gantt_of(measured, call).rows[0].transfers;
+    ASSERT_EQ(late.size(), 1u);
+    EXPECT_EQ(std::pair(late[0].begin, late[0].end), std::pair(Nanoseconds{204}, Nanoseconds{210}));
+}
+
+TEST(BenchPictures, SizesPatternsAndBars) {
+    const auto titles = [](const std::vector<std::uint64_t>& sizes, const std::vector<std::string>& patterns) {
+        Sweep sweep;
+        sweep.operation = runtime::OperationKind::gather;
+        sweep.ranks = 2;
+        sweep.sizes = sizes;
+        sweep.algorithms = {"linear", "binomial"};
+        Pictures pictures(sweep);
+        for (const std::uint64_t bytes : sizes)
+            for (std::size_t pattern = 0; pattern < patterns.size(); ++pattern)
+                for (const std::string& algorithm : sweep.algorithms) {
+                    const auto late = static_cast<Nanoseconds>(1000 * pattern);
+                    const CallSample call{
+                        .iteration = 3, .start = 0, .asked = {0, late}, .arrivals = {0, late}, .exits = {late + 9, late + 9}};
+                    const Measured measured{{"gather", algorithm, "ucx", 2, bytes, patterns[pattern], 1}, {.message_time = 5}, {call}, {}};
+                    pictures.add(measured, collective_cell(measured.identity, measured.setup, measured.calls));
+                }
+        std::vector<std::string> all;
+        for (const Chart& chart : pictures.picture()) all.push_back(std::visit([](const auto& one) { return one.title; }, chart));
+        return all;
+    };
+    const std::string calls[] = {"linear, 64, late: call 3", "binomial, 64, late: call 3"};
+    EXPECT_EQ(
+        titles({8, 64}, {"balanced", "late"}),
+        (std::vector<std::string>{"gather of 64 with 2 ranks: time against imbalance", "gather with 2 ranks, balanced: time against size",
+                                  "gather with 2 ranks, late: time against size", calls[0], calls[1]}));
+    EXPECT_EQ(titles({64}, {"late"}), (std::vector<std::string>{"gather of 64 with 2 ranks, late", calls[0], calls[1]}));
+    EXPECT_EQ(titles({8, 64}, {"late"}), (std::vector<std::string>{"gather with 2 ranks, late: time against size", calls[0], calls[1]}));
 }
 
 TEST_F(BenchPlot, MissingProgramNamesThePackage) {
     const std::string missing = (folder_ / "no_such_program").string();
     EXPECT_TRUE(mentions(failure([&] { require_gnuplot(missing); }), "gnuplot-nox"));
-    EXPECT_TRUE(mentions(failure([&] { write_svg(svg_, kLines, kGantt, missing); }), "gnuplot-nox"));
+    EXPECT_TRUE(mentions(failure([&] { write_picture(svg_, {kLines, kGantt}, missing); }), "gnuplot-nox"));
     EXPECT_FALSE(std::filesystem::exists(svg_));
 }
 
@@ -132,23 +216,23 @@ TEST_F(BenchPlot, FailureShowsWhatTheProgramSaid) {
     std::ofstream(svg_) << "the picture of yesterday";
     // It reads nothing: that must not raise a signal here.
     const std::string broken = program("printf '\\n  line 3:\\tno such terminal\\n' >&2; exit 7\n");
-    const std::string sentence = failure([&] { write_svg(svg_, kLines, std::nullopt, broken); });
+    const std::string sentence = failure([&] { write_picture(svg_, {kLines}, broken); });
     EXPECT_TRUE(mentions(sentence, "exit code 7: line 3: no such terminal")) << sentence;
     EXPECT_EQ(picture(), "the picture of yesterday");
     const std::string silent = program("cat >/dev/null; echo odd >&2\n");
-    EXPECT_TRUE(mentions(failure([&] { write_svg(svg_, kLines, std::nullopt, silent); }), "drew no picture: odd"));
+    EXPECT_TRUE(mentions(failure([&] { write_picture(svg_, {kLines}, silent); }), "drew no picture: odd"));
     const std::string killed = program("kill -9 $$\n");
     EXPECT_TRUE(mentions(failure([&] { require_gnuplot(killed); }), "exit code 137"));
 }
 
 TEST_F(BenchPlot, ScriptIsPassedWholeAndPictureIsTheOutput) {
     const std::string copy = (folder_ / "script").string();
-    const std::string fake = program("cat > " + copy + "; echo '<svg></svg>'\n");
-    write_svg(svg_, kLines, kGantt, fake);
+    const std::string fake = program("cat > " + copy + "; echo '<?xml?>'\n");
+    write_picture(svg_, {kLines, kGantt}, fake);
     std::ifstream file(copy);
-    EXPECT_EQ((std::ostringstream() << file.rdbuf()).str(), gnuplot_script(kLines, kGantt));
-    EXPECT_EQ(picture(), "<svg></svg>\n");
-    EXPECT_TRUE(mentions(failure([&] { write_svg("/nonexistent/out.svg", kLines, kGantt, fake); }), "No such file"));
+    EXPECT_EQ((std::ostringstream() << file.rdbuf()).str(), gnuplot_script({kLines, kGantt}));
+    EXPECT_EQ(picture(), "<?xml?>\n");
+    EXPECT_TRUE(mentions(failure([&] { write_picture("/nonexistent/out.svg", {kLines, kGantt}, fake); }), "No such file"));
 }
 
 TEST(BenchChild, LongInputAndOutputDoNotBlockEachOther) {
@@ -162,24 +246,32 @@ TEST(BenchChild, LongInputAndOutputDoNotBlockEachOther) {
 
 TEST_F(BenchPlot, GnuplotDrawsEveryKindOfChart) {
     if (!run_child({"gnuplot", "--version"}, {}).found) GTEST_SKIP() << "gnuplot is not installed (package gnuplot-nox)";
-    const auto draw = [&](const std::optional<LineChart>& chart, const std::optional<GanttChart>& gantt) {
-        write_svg(svg_, chart, gantt);
+    const auto draw = [&](const Picture& charts) {
+        write_picture(svg_, charts);
         return picture();
     };
-    const std::string both = draw(kLines, kGantt);
+    const std::string both = draw({kLines, kGantt});
     for (const char* text : {"broadcast, 8 ranks", "imbalance factor", "mean elapsed time [ms]", ">binomial<", "one call", "0 (root)",
                              ">wait<", ">transfer<", ">arrival<", ">exit<", "[µs]"})
         EXPECT_TRUE(mentions(both, text)) << text;
-    EXPECT_FALSE(mentions(draw(kLines, std::nullopt), ">wait<"));
-    EXPECT_FALSE(mentions(draw(std::nullopt, kGantt), ">binomial<"));
-    draw(lines({{0, 0.001}, {3, 0.010}, {300, 0.100}}), std::nullopt);
-    draw(lines({{5, 0.001}}), std::nullopt);
-    draw(lines({{0, 0}}), std::nullopt);
-    draw(lines({{0, 0}, {1, 0}}), std::nullopt);
-    draw(std::nullopt, GanttChart{"nothing happened", {{"0", 5, 5, {}}}});
+    EXPECT_FALSE(mentions(draw({kLines}), ">wait<"));
+    EXPECT_FALSE(mentions(draw({kGantt}), ">binomial<"));
+    draw({lines({{0, 0.001}, {3, 0.010}, {300, 0.100}}), lines({{5, 0.001}}), kGantt, kGantt});
+    draw({lines({{0, 0}})});
+    draw({lines({{0, 0}, {1, 0}})});
+    draw({GanttChart{"nothing happened", {{"0", 5, 5, {}}}}});
+    LineChart sizes = lines({{0, 0.001}, {8, 0.001}, {8 << 20, 0.100}});
+    sizes.x.marks = {{"0", 0}, {"8", 8}, {"8Mi", 8 << 20}};
+    EXPECT_TRUE(mentions(draw({sizes}), ">8Mi<"));
     GanttChart large{"many ranks", {}};
     for (int rank = 0; rank < 3'000; ++rank) large.rows.push_back({std::to_string(rank), rank, 10'000, {{5'000, 6'000 + rank}}});
-    draw(std::nullopt, large);
+    draw({large});
+    for (const auto& [name, begins] : {std::pair("out.png", "\x89PNG"), std::pair("out.pdf", "%PDF")}) {
+        write_picture(folder_ / name, {kLines, lines({{5, 0.001}}), kGantt});
+        std::ifstream file(folder_ / name);
+        EXPECT_TRUE((std::ostringstream() << file.rdbuf()).str().starts_with(begins));
+        std::filesystem::remove(folder_ / name);
+    }
     EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), std::filesystem::directory_iterator()), 1)
         << "nothing but the picture is left";
 }

@@ -80,5 +80,37 @@ TEST(BenchStatistics, IntervalCoversTheMedianOfASkewedDistribution) {
     EXPECT_NEAR(covered / double{kRounds}, interval_confidence(20), 0.026);
 }
 
+TEST(BenchStatistics, MeansHaveStudentsInterval) {
+    EXPECT_EQ(estimate_mean(std::vector{7.0}), (Estimate{7, 7, 7}));
+    // One standard deviation of the mean is 1; the percentiles are from a printed table.
+    for (const auto& [samples, t] : {std::pair(std::vector{-1.0, 1.0}, 12.706), {std::vector{-3.0, 0.0, 3.0}, 4.303 * std::sqrt(3)}}) {
+        const Estimate mean = estimate_mean(samples);
+        EXPECT_DOUBLE_EQ(mean.median, 0);
+        EXPECT_NEAR(mean.high, t, 0.002 * t);
+        EXPECT_DOUBLE_EQ(mean.low, -mean.high);
+    }
+    for (const auto& [degrees, t] : {std::pair(5, 2.571), {6, 2.447}, {10, 2.228}, {30, 2.042}, {1000, 1.962}}) {
+        std::vector<double> samples(static_cast<std::size_t>(degrees) + 1, 0.0);
+        samples[0] = 1;
+        samples[1] = -1;
+        // The sum of squares is 2.
+        const double deviation = std::sqrt(2.0 / degrees / (degrees + 1));
+        EXPECT_NEAR(estimate_mean(samples).high, t * deviation, 0.002 * t * deviation) << degrees;
+    }
+    EXPECT_THROW(estimate_mean({}), Error);
+}
+
+TEST(BenchStatistics, QuotientsOfMeansAreOfPairs) {
+    // What both of a pair have in common does not widen the interval.
+    const std::vector<double> base = {1, 5, 100, 2, 7}, twice = {2, 10, 200, 4, 14};
+    EXPECT_EQ(estimate_ratio_of_means(twice, base), (Estimate{2, 2, 2}));
+    const std::vector<double> noisy = {2.5, 9.5, 200.5, 3.5, 14};
+    const Estimate ratio = estimate_ratio_of_means(noisy, base);
+    EXPECT_DOUBLE_EQ(ratio.median, 2);
+    // The residuals are 0.5, -0.5, 0.5, -0.5 and 0, over a mean of 23.
+    EXPECT_NEAR(ratio.high - 2, 2.776 * std::sqrt(1.0 / 4 / 5) / 23, 1e-4);
+    EXPECT_THROW(estimate_ratio_of_means(twice, std::vector{1.0}), Error);
+}
+
 }  // namespace
 }  // namespace rollcall::bench

@@ -1,0 +1,131 @@
+/// \file
+/// Tests benchmarks beside MPI libraries, where these and their headers were there when the peers were built.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/process/bench_command.hpp"
+
+namespace rollcall::test {
+namespace {
+
+class BenchPeers : public BenchCommand {
+  protected:
+    void SetUp() override {
+        BenchCommand::SetUp();
+        for (const auto& [peer, launcher] : {std::pair("openmpi", "mpirun.openmpi"), std::pair("mpich", "mpiexec.hydra")})
+            if (std::filesystem::exists(program("collective", peer)) &&
+                std::system(("command -v " + std::string(launcher) + " >/dev/null").c_str()) == 0)
+                peers_.emplace_back(peer);
+        if (peers_.empty())
+            GTEST_SKIP() << "no MPI library to compare with was there when the peers were built (libopenmpi-dev, libmpich-dev)";
+    }
+
+    static std::string program(const std::string& name, const std::string& peer) {
+        return (std::filesystem::path(ROLLCALL_COMMAND).parent_path() / "peers" / (name + "-" + peer)).string();
+    }
+    std::string option() const {
+        std::string names;
+        for (const std::string& peer : peers_) names += (names.empty() ? " --peer " : ",") + peer;
+        return names;
+    }
+
+    Lines peers_;
+};
+
+constexpr const char* kTiny = " --ranks 3 --iterations 2 --rounds 2 --warmup 1 --timeout 100s";
+
+TEST_F(BenchPeers, TheirRowsStandBesideOurs) {
+    const auto raw = directory_ / "raw.csv";
+    const Ended ended = run("bench gather --bytes 0,3001 --arrival balanced,rotating:2ms --algorithm auto,linear --root 1 --format json" +
+                            std::string(kTiny) + option() + " --raw " + raw.string());
+    ASSERT_EQ(ended.code, 0) << ended.error;
+    const Lines lines = lines_of(ended.out);
+    const std::size_t rows = 2 + peers_.size();
+    ASSERT_EQ(lines.size(), 2 * 2 * rows) << ended.out;
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        const Json cell = Json::parse(lines[i]);
+        expect_cell(cell, "gather", true);
+        EXPECT_EQ(cell["algorithm"], i % rows == 0 ? "auto" : i % rows == 1 ? "linear" : peers_[i % rows - 2]);
+        EXPECT_EQ(cell["ranks"], 3);
+        EXPECT_EQ(cell["iterations"], 4) << "of both rounds";
+        EXPECT_GT(cell["elapsed"]["mean"], 0.0);
+        if (i % rows == 0) {
+            EXPECT_EQ(cell["over_first"]["median"], 1.0);
+        }
+        EXPECT_GT(cell["over_first"]["median"], 0.0);
+        EXPECT_GT(cell["elapsed_over_first"]["mean"], 0.0);
+        if (cell["pattern"] == "rotating:2ms") {
+            EXPECT_GT(cell["spread"]["median"], 1.5e-3) << "the peer has the delays, too";
+        }
+    }
+    // A heading; two sizes, two patterns, four calls, three ranks. Iterations go on in the second round.
+    const Lines samples = lines_of(contents(raw));
+    EXPECT_EQ(samples.size(), 1u + 2 * 2 * rows * 4 * 3);
+    EXPECT_NE(contents(raw).find(",3,2,"), std::string::npos);
+}
+
+TEST_F(BenchPeers, EveryOperationIsChecked) {
+    const std::vector<std::string> operations = {"broadcast", "scatter",   "gather",         "allgather", "alltoall",
+                                                 "reduce",    "allreduce", "reduce_scatter", "scan",      "exclusive_scan"};
+    const auto plan = directory_ / "plan";
+    for (const std::string& operation : operations) {
+        std::ofstream(plan) << operation << " 1 1 3\n1000 77 0 0 0\n0 78 0 0 0\n40000 18446744073709551615 0 300000 0\n";
+        for (const std::string& peer : peers_) {
+            SCOPED_TRACE(operation + " " + peer);
+            const std::string launch =
+                peer == "openmpi" ? "mpirun.openmpi --allow-run-as-root --oversubscribe -n 3 " : "mpiexec.hydra -n 3 ";
+            const auto out = directory_ / "out", error = directory_ / "error";
+            const auto result = [&](const std::string& before) {
+                const std::string words = before + " timeout 60 " + launch + program("collective", peer) + " " + plan.string();
+                return std::system((words + " >" + out.string() + " 2>" + error.string()).c_str());
+            };
+            EXPECT_EQ(result(""), 0) << contents(error);
+            EXPECT_EQ(lines_of(contents(out)).size(), 3u) << contents(out);
+            // Rank 1 is the root. Of a broadcast and of an exclusive scan, rank 2 has a result.
+            const std::string taker = operation == "broadcast" || operation == "exclusive_scan" ? "2" : "1";
+            EXPECT_NE(result("ROLLCALL_TEST_CORRUPT=" + taker), 0);
+            EXPECT_NE(contents(error).find(operation + " gave a wrong result: "), std::string::npos) << contents(error);
+        }
+    }
+}
+
+TEST_F(BenchPeers, PlainBenchmarksHaveThemToo) {
+    for (const std::string words : {"pingpong --bytes 8,20Ki", "barrier --ranks 2 --batch 10"}) {
+        const Ended ended = run("bench " + words + " --iterations 2 --rounds 2 --timeout 100s --format json" + option());
+        ASSERT_EQ(ended.code, 0) << ended.error;
+        std::map<std::string, int> rows;
+        for (const std::string& line : lines_of(ended.out)) {
+            const Json cell = Json::parse(line);
+            ++rows[cell["algorithm"]];
+            EXPECT_EQ(cell["iterations"], 4);
+            EXPECT_EQ(cell["rollcall_ratio"]["median"].is_number(), cell["algorithm"] != "rollcall");
+        }
+        EXPECT_EQ(rows.size(), 1 + peers_.size()) << ended.out;
+    }
+}
+
+TEST_F(BenchCommand, WhatPeersCannotDoIsRefused) {
+    const std::string gather = "bench gather --peer openmpi ";
+    expect_refused("bench gather --peer gasnet", {"'gasnet'", "allowed: all, openmpi, mpich"});
+    expect_refused("bench gather --rounds 2", {"--rounds without --peer"});
+    expect_refused(gather + "--compute 1ms", {"--peer with --compute"});
+    expect_refused(gather + "--paper table4", {"--peer with --compute or --paper"});
+    expect_refused(gather + "--landing on,off", {"--peer with several values of --landing"});
+    expect_refused(gather + "--bytes 64Gi", {"2 GiB", "smaller"});
+    expect_refused(gather + "--rounds 0", {"--rounds '0'"});
+    expect_refused("bench gatherv --peer openmpi", {"'--peer'"});
+    expect_refused("bench pingpong --peer openmpi --transport tcp", {"--peer with --transport tcp"});
+    const Ended in_job = run("run -n 2 " ROLLCALL_COMMAND " " + gather);
+    EXPECT_EQ(in_job.code, 2);
+    EXPECT_NE(in_job.error.find("--peer in a job that is already running"), std::string::npos) << in_job.error;
+}
+
+}  // namespace
+}  // namespace rollcall::test

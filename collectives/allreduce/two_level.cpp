@@ -10,19 +10,14 @@
 // write until 1. Ranks 0 and 2 copy their own elements until 1, combine until 2, exchange until 7, combine until 8, and write until 9.
 // Ranks 1 and 3 copy until 10. With two lanes, ranks 0 and 2 would do so with the first half of the elements, and ranks 1 and 3 with the
 // second half.
-#include <utility>
 #include <vector>
 
 #include "collectives/allreduce/allreduce.hpp"
 #include "collectives/published.hpp"
-#include "collectives/published_parts.hpp"
 #include "collectives/two_level/levels.hpp"
 
 namespace rollcall::collectives {
 namespace {
-
-/// The first step of what is published last. The operands before it take two steps.
-constexpr std::uint64_t kResults = 2;
 
 Task share_with_node(Operation& op, const Levels& levels, const Lanes& lanes, runtime::Arguments arguments) {
     const auto data = arguments.data;
@@ -32,7 +27,7 @@ Task share_with_node(Operation& op, const Levels& levels, const Lanes& lanes, ru
                                                      : runtime::Block{0, 0});
     arguments.contribution = lanes.part(data, levels.place());
     arguments.blocks = blocks.data();
-    const Among node(op, levels.here(), levels.place(), 0, arguments, kResults);
+    const Among node(op, levels.here(), levels.place(), 0, arguments, kResultSteps);
     if (lanes.count() > 1)
         co_await publish_and_copy(op, true, &same_for_all);
     else if (op.rank() == 0)
@@ -52,16 +47,9 @@ Task allreduce_two_level(Operation& op) {
     const Levels levels(op);
     const runtime::Arguments arguments = op.arguments();
     const int place = levels.place();
-    const bool is_alone = levels.here().size() == 1;
     const Lanes lanes(op, arguments.data.size <= kOneLane ? 1 : levels.fewest());
     const auto own = lanes.part(arguments.data, place);
-    if (is_alone) {
-        co_await copy_own(op, arguments.data, arguments.contribution);
-    } else {
-        const Among node(op, levels.here(), place, 0, arguments);
-        PublishedParts parts{.brought = [&](int other) { return lanes.part(arguments.contribution, other); }, .own = own};
-        co_await combine_published_parts(op, std::move(parts));
-    }
+    co_await combine_on_node(op, levels.here(), place, lanes, own);
     if (place < lanes.count() && levels.nodes() > 1) {
         const std::vector<int> lane = levels.at_place(place);
         runtime::Arguments share = arguments;
@@ -71,7 +59,7 @@ Task allreduce_two_level(Operation& op) {
         const Among nodes(op, lane, levels.node(), 0, share);
         co_await algorithm(op);
     }
-    if (!is_alone) co_await share_with_node(op, levels, lanes, arguments);
+    if (levels.here().size() > 1) co_await share_with_node(op, levels, lanes, arguments);
 }
 
 }  // namespace rollcall::collectives

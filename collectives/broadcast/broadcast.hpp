@@ -8,6 +8,7 @@
 #pragma once
 
 #include "collectives/algorithm.hpp"
+#include "collectives/relay.hpp"
 
 namespace rollcall::collectives {
 
@@ -100,15 +101,6 @@ inline constexpr AlgorithmEntry kBroadcastAlgorithms[] = {
      .limits = "simulation only: it is told all arrival times",
      .needs = Condition::oracle},
 };
-
-/// The default piece size for a chain, in bytes. A chain takes as many steps as it has ranks and pieces together, so the message is cut
-/// into at least as many pieces as there are ranks, within the bounds of 16 and 128 KiB.
-constexpr std::uint64_t chain_segment(std::uint64_t bytes, int ranks) {
-    const std::uint64_t wanted = bytes / (2 * static_cast<std::uint64_t>(ranks < 2 ? 1 : ranks - 1));
-    std::uint64_t segment = 128 << 10;
-    while (segment > wanted && segment > (16 << 10)) segment /= 2;
-    return segment;
-}
 
 inline constexpr Rule kBroadcastRules[] = {
     {kAnyBytes, kAnyRanks, named(kBroadcastAlgorithms, "shared_memory"),

@@ -92,7 +92,7 @@ inline constexpr Rule kReduceRules[] = {
      named(kReduceAlgorithms, "pipelined"),
      "long messages: each port carries them once, and each rank combines once, whatever the number of ranks",
      {},
-     &combining_segment},
+     &chain_segment},
 };
 
 }  // namespace rollcall::collectives

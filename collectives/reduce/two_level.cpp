@@ -9,21 +9,13 @@
 // and 3 write until 1 and leave. Ranks 0 and 2 copy their own elements until 1 and combine until 2. 2->0 until 7. Rank 0 combines until 8.
 #include <algorithm>
 #include <array>
-#include <utility>
 #include <vector>
 
 #include "collectives/published.hpp"
-#include "collectives/published_parts.hpp"
 #include "collectives/reduce/reduce.hpp"
 #include "collectives/two_level/levels.hpp"
 
 namespace rollcall::collectives {
-namespace {
-
-/// The first step of what is published last. The operands before it take two steps.
-constexpr std::uint64_t kResults = 2;
-
-}  // namespace
 
 Task reduce_two_level(Operation& op) {
     // No elements, no shares: the messages only show that all ranks make the same call.
@@ -45,14 +37,7 @@ Task reduce_two_level(Operation& op) {
     const Lanes lanes(op, contribution.size <= kOneLane ? 1 : levels.fewest());
     const Scratch scratch(rank == root ? 0 : lanes.part(contribution, place).size, contribution);
     const auto own = rank == root ? lanes.part(arguments.data, 0) : scratch.bytes();
-    const auto brought = lanes.part(contribution, place);
-    if (here.size() == 1) {
-        co_await copy_own(op, own, brought);
-    } else {
-        const Among node(op, here, place, 0, arguments);
-        PublishedParts parts{.brought = [&](int other) { return lanes.part(contribution, other); }, .own = own};
-        co_await combine_published_parts(op, std::move(parts));
-    }
+    co_await combine_on_node(op, here, place, lanes, own);
     if (place >= lanes.count()) co_return;
     if (levels.nodes() > 1) {
         std::vector<int> lane = levels.at_place(place);
@@ -60,7 +45,7 @@ Task reduce_two_level(Operation& op) {
         runtime::Arguments share = arguments;
         share.contribution = own;
         share.data = is_at_root ? own : transport::Bytes{};
-        share.segment_bytes = combining_segment(own.size, levels.nodes());
+        share.segment_bytes = chain_segment(own.size, levels.nodes());
         const auto algorithm = between_nodes(OperationKind::reduce, op, own.size, levels.nodes());
         const Among nodes(op, lane, levels.node(), node_of_root, share);
         co_await algorithm(op);
@@ -69,7 +54,7 @@ Task reduce_two_level(Operation& op) {
     for (int other = 1; other < lanes.count(); ++other) {
         if (rank != root && place != other) continue;
         const std::array pair{root, of_root[static_cast<std::size_t>(other)]};
-        const Among both(op, pair, rank == root ? 0 : 1, 0, arguments, kResults);
+        const Among both(op, pair, rank == root ? 0 : 1, 0, arguments, kResultSteps);
         if (rank == root)
             co_await copy_all(op, 1, true, lanes.part(arguments.data, other));
         else

@@ -59,7 +59,7 @@ inline constexpr Rule kScanRules[] = {
      named(kScanAlgorithms, "linear"),
      "long messages: each port carries them once, in pieces, and each rank combines once, whatever the number of ranks",
      {},
-     &combining_segment},
+     &chain_segment},
 };
 
 // The exclusive scan has the same algorithms and rules.

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
+#include "collectives/published_parts.hpp"
 #include "collectives/selection.hpp"
 
 namespace rollcall::collectives {
@@ -40,6 +42,18 @@ runtime::Algorithm between_nodes(OperationKind kind, const Operation& op, std::u
 
 Lanes::Lanes(const Operation& op, int count) {
     for (int number = 0; number < count; ++number) shares.push_back(share_of(op, number, count));
+}
+
+Task combine_on_node(Operation& op, const std::vector<int>& here, int place, const Lanes& lanes, transport::Bytes own) {
+    const runtime::Arguments arguments = op.arguments();
+    const auto contribution = arguments.contribution;
+    if (here.size() == 1) {
+        co_await copy_own(op, own, lanes.part(contribution, place));
+        co_return;
+    }
+    const Among node(op, here, place, 0, arguments);
+    PublishedParts parts{.brought = [&](int other) { return lanes.part(contribution, other); }, .own = own};
+    co_await combine_published_parts(op, std::move(parts));
 }
 
 }  // namespace rollcall::collectives

@@ -58,6 +58,12 @@ struct Lanes {
     std::vector<Share> shares;
 };
 
+/// Combines what the ranks of a node bring, in shares, through its memory. The rank at each place of `here` gets its share in `own`. This
+/// rank is at `place`. Takes the steps before kResultSteps.
+Task combine_on_node(Operation& op, const std::vector<int>& here, int place, const Lanes& lanes, transport::Bytes own);
+/// The first step of what is published on the node afterwards.
+inline constexpr std::uint64_t kResultSteps = 2;
+
 /// Up to this size, in bytes, one rank of each node has all of the elements. With fewer bytes for each message, the latency of the messages
 /// counts more than the copies.
 inline constexpr std::uint64_t kOneLane = 8192;

@@ -13,8 +13,8 @@
 ///   op.copy(into, from), op.combine(into, left, right)        local work on data
 ///   Publication, Reading                                      data in memory that the ranks of a node share (publication.hpp)
 ///   op.host_time()                                            for the synchronisation of clocks
-/// Ranks are those of the communicator. Every receive names its source. An operation ends when its coroutine has returned and all transfers
-/// that it started have ended.
+/// Ranks are those of the communicator, or of an Among (among.hpp). Every receive names its source. An operation ends when its coroutine
+/// has returned and all transfers that it started have ended.
 #pragma once
 
 #include <coroutine>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -31,6 +32,13 @@ struct alignas(64) SimulatedNetwork::Flight {
     std::uint64_t offset = 0;
     std::byte header[kMaximumHeader];
 };
+
+template <class F>
+void SimulatedNetwork::for_each_flight(F&& visit) {
+    for (auto& chunk : flight_chunks_)
+        for (Flight& flight : chunk)
+            if (flight.in_use) visit(flight);
+}
 
 class SimulatedNetwork::Endpoint final : public Transport, public Machine {
   public:

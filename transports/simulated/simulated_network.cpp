@@ -178,13 +178,6 @@ void SimulatedNetwork::kill(int rank) {
     });
 }
 
-template <class F>
-void SimulatedNetwork::for_each_flight(F&& visit) {
-    for (auto& chunk : flight_chunks_)
-        for (Flight& flight : chunk)
-            if (flight.in_use) visit(flight);
-}
-
 Nanoseconds& SimulatedNetwork::earliest_port(std::vector<Nanoseconds>& ports, int rank) {
     const auto first = ports.begin() + static_cast<std::ptrdiff_t>(rank) * model_.ports;
     return *std::min_element(first, first + model_.ports);

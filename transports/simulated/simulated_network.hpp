@@ -123,7 +123,7 @@ class SimulatedNetwork {
         if (settle_ && !dead(rank)) settle_(settle_context_, rank);
     }
     template <class F>
-    void for_each_flight(F&& visit);
+    void for_each_flight(F&& visit);  ///< Defined in endpoint.hpp.
     Nanoseconds& earliest_port(std::vector<Nanoseconds>& ports, int rank);
     Nanoseconds occupy(int from, int to, std::uint64_t bytes);
     Nanoseconds delay(int from, int to) { return delay_ ? delay_(delay_context_, from, to) : 0; }

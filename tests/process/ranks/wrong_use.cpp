@@ -1,11 +1,13 @@
 /// \file
 /// Scenarios of deliberate misuse of the interface: deadlines below 0, forked children, a second job, impossible sizes.
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
 #include <limits>
 #include <optional>
+#include <thread>
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -328,6 +330,8 @@ ROLLCALL_SCENARIO(aborts_with) {
     scene.world.receive<int>(0);
 }
 
+volatile std::sig_atomic_t asked_to_end = 0;
+
 // All ranks but the first go to a barrier. The first rank interrupts the launcher and comes when all others have been told. The error says
 // what is being ended.
 ROLLCALL_SCENARIO(interrupts_its_launcher) {
@@ -335,6 +339,7 @@ ROLLCALL_SCENARIO(interrupts_its_launcher) {
     const auto others = static_cast<std::uint64_t>(scene.size - 1);
     ::signal(SIGTERM, SIG_IGN);  // The launcher's request to end, which comes with the news.
     ::signal(SIGINT, SIG_IGN);
+    ::signal(SIGCONT, [](int) { asked_to_end = 1; });  // Follows that request.
     if (scene.rank == 0) {
         scene.await(kWaiting, others);
         ::kill(parent_of(::getppid()), SIGINT);  // The guard is between the two.
@@ -346,6 +351,8 @@ ROLLCALL_SCENARIO(interrupts_its_launcher) {
     std::fflush(stdout);
     scene.at(kTold).fetch_add(1);
     scene.await(kTold, others + 1);  // A rank that has gone would be reported instead.
+    // SIGCONT also takes back the SIGSTOP with which the leak check at the end of the process stops its threads. The check would never end.
+    while (!asked_to_end) std::this_thread::sleep_for(milliseconds(1));
     end_without_the_dead(scene);
 }
 

@@ -88,7 +88,7 @@ std::string_view algorithm_name(OperationKind kind, std::uint16_t number) noexce
 
 runtime::PartAlone part_alone(const runtime::Call& call, int rank, int ranks) noexcept {
     const AlgorithmEntry* const entry = entry_of(call.kind, call.algorithm);
-    if (!entry || !entry->runs_alone || call.own_sizes) return {};
+    if (!entry || !entry->runs_alone) return {};
     const OperationRow& row = operation(call.kind);
     const bool is_root = rank == call.root;
     runtime::PartAlone part{.algorithm = entry->algorithm, .begins_before = true, .ends_after = true};
@@ -111,6 +111,8 @@ runtime::PartAlone part_alone(const runtime::Call& call, int rank, int ranks) no
     part.contribution = size_of(row.contribution);
     part.data = size_of(row.data);
     part.result = size_of(row.result);
+    // Only the caller knows the size of its block. At the root, the caller also knows the other sizes: the engine puts them here.
+    if (call.own_sizes) part.begins_before = false;
     return part;
 }
 

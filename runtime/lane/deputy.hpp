@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "runtime/lane/operation.hpp"
 #include "transports/transport.hpp"
@@ -18,6 +19,7 @@
 namespace rollcall::runtime {
 
 /// What a rank's part in a call needs in order to run without its caller. Sizes are in bytes and describe the buffers that the rank has.
+/// Where blocks have sizes of their own, those of the root do not count: its caller has them.
 struct PartAlone {
     Algorithm algorithm = nullptr;  ///< Null: the part needs its caller.
     /// It reads nothing from its caller's buffers, so that it may begin before the caller comes.
@@ -36,8 +38,8 @@ using FindPartAlone = PartAlone (*)(const Call& call, int rank, int ranks) noexc
 /// Owner-only. The engine owns it and frees it.
 class Deputy final : private transport::Completion {
   public:
-    /// `memory` counts in the landing budget, and is given back at the end. `source`: the world rank whose message began it; -1: no message
-    /// did.
+    /// `memory` counts in the landing budget, and is given back at the end. Its `blocks` are copied. `source`: the world rank whose message
+    /// began it; -1: no message did.
     Deputy(Engine& engine, CommunicatorState& communicator, std::uint64_t sequence, const Call& call, const PartAlone& part,
            const Arguments& memory, int source);
     ~Deputy();
@@ -64,8 +66,9 @@ class Deputy final : private transport::Completion {
     enum class Copying : std::uint8_t { nothing, in, out };
 
     Engine& engine_;
-    Operation operation_;
+    std::vector<Block> blocks_;
     Arguments memory_;
+    Operation operation_;
     std::optional<std::uint64_t> own_block_;
     Operation* caller_ = nullptr;  ///< The caller that waits for it.
     int source_;

@@ -239,8 +239,8 @@ class alignas(64) Engine final : public transport::Sink {
         bool phantom;
         int caller;
     };
-    Deputy* make_deputy(CommunicatorState& communicator, std::uint64_t sequence, const Call& call, const PartAlone& part, bool phantom,
-                        int source);
+    Deputy* make_deputy(CommunicatorState& communicator, std::uint64_t sequence, const Call& call, const PartAlone& part,
+                        const Block* blocks, bool phantom, int source);
     bool may_begin_before_caller(const CommunicatorState& communicator, const EarlyMessage& early) const;
     void begin_before_callers();
     void begin_alone(Deputy& deputy);

@@ -28,6 +28,18 @@ Bytes buffer(const Arguments& arguments, int number) {
     }
 }
 
+Arguments with_blocks(Arguments arguments, const std::vector<Block>& blocks) {
+    arguments.blocks = blocks.empty() ? nullptr : blocks.data();
+    return arguments;
+}
+
+/// Whether the blocks fill the data without gaps. (The contents of gaps may change, so they must not be copied.)
+bool fill_data(const Arguments& arguments, int ranks) {
+    std::uint64_t sum = 0;
+    for (int rank = 0; rank < ranks; ++rank) sum += arguments.blocks[rank].size;
+    return sum == arguments.data.size;
+}
+
 }  // namespace
 
 // --- Deputy ------------------------------------------------------------------------------------------------------------------
@@ -35,8 +47,9 @@ Bytes buffer(const Arguments& arguments, int number) {
 Deputy::Deputy(Engine& engine, CommunicatorState& communicator, std::uint64_t sequence, const Call& call, const PartAlone& part,
                const Arguments& memory, int source)
     : engine_(engine),
-      operation_(communicator, sequence, call, part.algorithm, memory),
-      memory_(memory),
+      blocks_(memory.blocks, memory.blocks + (memory.blocks ? communicator.group->size : 0)),
+      memory_(with_blocks(memory, blocks_)),
+      operation_(communicator, sequence, call, part.algorithm, memory_),
       own_block_(part.own_block),
       source_(source) {
     operation_.alone_ = true;
@@ -91,8 +104,8 @@ void Deputy::ended(Operation&, void* self) {
 
 // --- before the caller -------------------------------------------------------------------------------------------------------
 
-Deputy* Engine::make_deputy(CommunicatorState& communicator, std::uint64_t sequence, const Call& call, const PartAlone& part, bool phantom,
-                            int source) {
+Deputy* Engine::make_deputy(CommunicatorState& communicator, std::uint64_t sequence, const Call& call, const PartAlone& part,
+                            const Block* blocks, bool phantom, int source) {
     std::array<Bytes, kBuffers> taken{};
     const std::array sizes = {part.contribution, part.data, part.own_block ? 0 : part.result};
     for (std::size_t number = 0; number < taken.size(); ++number) {
@@ -109,6 +122,7 @@ Deputy* Engine::make_deputy(CommunicatorState& communicator, std::uint64_t seque
     memory.contribution = {taken[0].data, taken[0].size};
     memory.data = taken[1];
     memory.result = part.own_block ? slice(memory.data, *part.own_block, part.result) : taken[2];
+    memory.blocks = blocks;
     memory.segment_bytes = call.segment_bytes;
     memory.combiner = part.combiner;
     return new Deputy(*this, communicator, sequence, call, part, memory, source);
@@ -128,7 +142,7 @@ void Engine::begin_before_callers() {
                             !find_active(early.key.communicator, early.key.sequence) && !deputies_.find(early.key);
         Deputy* const deputy = wanted ? make_deputy(*communicator, early.key.sequence, early.call,
                                                     options_.find_part_alone(early.call, communicator->rank, communicator->group->size),
-                                                    early.phantom, early.caller)
+                                                    nullptr, early.phantom, early.caller)
                                       : nullptr;
         if (deputy) {
             deputy->expected_ = true;
@@ -193,17 +207,24 @@ bool Engine::meet_deputy(Operation& caller) {
 
 bool Engine::hand_over(Operation& caller) {
     CommunicatorState& communicator = caller.communicator_;
-    if (caller.call_.bytes <= options_.eager_bytes || caller.stays_ || caller.awaits_caller_ || caller.size() == 1 || finalizing_)
-        return false;
+    const Block* const blocks = caller.arguments_.blocks;
+    const std::uint64_t longest = blocks ? caller.arguments_.data.size : caller.call_.bytes;
+    if (longest <= options_.eager_bytes || caller.stays_ || caller.awaits_caller_ || caller.size() == 1 || finalizing_) return false;
     if (communicator.is_broken_at(caller.sequence())) return false;
-    const PartAlone part = options_.find_part_alone(caller.call_, caller.rank(), caller.size());
+    PartAlone part = options_.find_part_alone(caller.call_, caller.rank(), caller.size());
     if (!part.ends_after) return false;
+    if (blocks) {
+        if (!fill_data(caller.arguments_, caller.size())) return false;
+        part.data = caller.arguments_.data.size;
+        part.result = blocks[caller.rank()].size;
+        part.own_block = blocks[caller.rank()].offset;
+    }
     // Early messages keep at least half of the budget.
     if (landing_.used() + part.contribution + part.data > landing_.budget() / 2) return false;
     // Calls that do not match must be reported as they are without a deputy.
     if (early_by_call_.find_if(caller.key_, [&](const EarlyMessage& early) { return !early.call.agrees_with(caller.call_); })) return false;
     const bool phantom = !caller.arguments_.contribution.data && !caller.arguments_.data.data;
-    Deputy* const deputy = make_deputy(communicator, caller.sequence(), caller.call_, part, phantom, -1);
+    Deputy* const deputy = make_deputy(communicator, caller.sequence(), caller.call_, part, blocks, phantom, -1);
     if (!deputy) return false;
     attach(caller, *deputy);
     deputies_.insert(*deputy);  // while the deputy copies, messages for it count as early

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "tests/model/blocks.hpp"
 #include "tests/model/job.hpp"
 
 namespace rollcall::model_test {
@@ -116,6 +117,34 @@ TEST(Decoupled, TheRootOfAScatterLeavesAfterACopy) {
         EXPECT_GT(run(machine(4, kGamma, false), *entry, 0, 1000, 0, arrivals).exits[0], outcome.exits[0]) << entry->name;
     }
     EXPECT_EQ(tried, 2);
+}
+
+// The same for blocks of own sizes, with data. A root whose blocks leave gaps stays, because what is in the gaps is not its to read.
+TEST(Decoupled, WithBlocksOfOwnSizes) {
+    constexpr double kGamma = 0.5;
+    const Times arrivals = {300, 0, 70, 1'000'000};
+    for (const OperationKind kind : {OperationKind::gather, OperationKind::scatter})
+        for (const bool gap : {false, true}) {
+            const bool is_gather = kind == OperationKind::gather;
+            const AlgorithmEntry& linear = collectives::find_algorithm(kind, "linear");
+            const std::uint64_t shift = gap ? 10 : 0;
+            BlocksCall call{.entry = linear,
+                            .root = is_gather ? 3 : 0,
+                            .blocks = {{3000, 1000}, {0, 3000}, {4000, 200}, {4200 + shift, 500}},
+                            .own_sizes = {1000, 3000, 200, 500}};
+            call.fill();
+            SCOPED_TRACE(call.text());
+            Simulation simulation(machine(4, kGamma));
+            const auto outcome = simulation.run([&](int rank) { return call.of(rank); }, arrivals);
+            for (const auto& error : outcome.errors) ASSERT_EQ(error, nullptr) << error->what();
+            call.expect_moved();
+            for (int rank = 0; rank < 4; ++rank) {
+                if ((rank == call.root) == is_gather) continue;
+                const auto at = static_cast<std::size_t>(rank);
+                const auto copied = copy_time(kGamma, is_gather ? call.own_sizes[at] : 4700 + call.own_sizes[at]) + 1;
+                EXPECT_EQ(outcome.exits[at] <= arrivals[at] + copied, is_gather || !gap) << "rank " << rank;
+            }
+        }
 }
 
 // The others are many calls ahead of a rank that comes late. The data is real.

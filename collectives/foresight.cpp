@@ -12,9 +12,8 @@ using runtime::Operation;
 using runtime::Pending;
 using runtime::Task;
 
-namespace {
-
-Task foresee(Operation& op, std::vector<Nanoseconds>& times) {
+Task decide_arrivals(Operation& op, std::vector<Nanoseconds>& times) {
+    std::fill(times.begin(), times.end(), kUnknownTime);
     runtime::Arrivals& arrivals = op.arrivals();
     std::vector<bool> has_arrived(times.size());
     const auto own = static_cast<std::size_t>(op.rank());
@@ -39,13 +38,11 @@ Task foresee(Operation& op, std::vector<Nanoseconds>& times) {
     for (Nanoseconds& time : times) time = (time == kUnknownTime ? last : time) - now;
 }
 
-}  // namespace
-
 Task foresee_arrivals(Operation& op, int leader, Foresight& foresight) {
     foresight.arrivals.assign(static_cast<std::size_t>(op.size()), kUnknownTime);
     const transport::Bytes words{foresight.arrivals.data(), foresight.arrivals.size() * sizeof(foresight.arrivals[0])};
     if (op.rank() == leader) {
-        if (op.size() > 1) co_await foresee(op, foresight.arrivals);
+        if (op.size() > 1) co_await decide_arrivals(op, foresight.arrivals);
         for (int i = 1; i < op.size(); ++i) foresight.telling.push_back(op.send((leader + i) % op.size(), words, kTimesStep));
     } else {
         const Pending told = op.receive(leader, words, kTimesStep);

@@ -20,6 +20,11 @@ constexpr Nanoseconds foreseen_time(std::uint64_t bytes) {
     return static_cast<Nanoseconds>(kForeseenMessage + kForeseenByte * static_cast<double>(bytes));
 }
 
+/// Decides at this rank when each rank arrives, by rank, in ns from the time of the decision on. Ranks that have arrived have 0. Ends as soon
+/// as each rank has arrived or is predicted, or this rank's caller has arrived. A rank of which nothing is known then counts as the last one.
+/// `times` has an element for each rank.
+runtime::Task decide_arrivals(runtime::Operation& op, std::vector<Nanoseconds>& times);
+
 struct Foresight {
     /// By rank, in ns from the time of the decision on. Ranks that had arrived by then have 0. The same on all ranks.
     std::vector<Nanoseconds> arrivals;

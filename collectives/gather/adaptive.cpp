@@ -9,7 +9,8 @@
 // Example: P = 4, root 0, blocks of 1, 1, 1 and 9. Round 1: 1->0 and 2->3, because 3 has more. Round 2: 3->0 with {2, 3}. In a halving
 // tree, 3->2 would move the block of 9 once more.
 #include "collectives/gather/gather.hpp"
-#include "collectives/segment_places.hpp"
+#include "collectives/segments/found_places.hpp"
+#include "collectives/segments/told_places.hpp"
 
 namespace rollcall::collectives {
 
@@ -17,6 +18,12 @@ Task gather_adaptive(Operation& op) {
     SegmentPlace place;
     co_await adaptive_place(op, place);
     co_await gather_segments(op, place);
+}
+
+Task gather_adaptive_planned(Operation& op) {
+    std::shared_ptr<const SegmentPlace> place;
+    co_await kept_place(op, &adaptive_place, place);
+    co_await gather_segments(op, *place);
 }
 
 }  // namespace rollcall::collectives

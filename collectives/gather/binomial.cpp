@@ -9,7 +9,7 @@
 // 4->0 {4, 5, 6, 7} until 7. The ranks leave at 7, 1, 3, 1, 7, 1, 3 and 1.
 #include "collectives/gather/gather.hpp"
 #include "collectives/gather/tree.hpp"
-#include "collectives/segment_places.hpp"
+#include "collectives/segments/found_places.hpp"
 
 namespace rollcall::collectives {
 

@@ -7,7 +7,7 @@
 // Example: P = 4, root 0, blocks of 1, 1, 40000 and 40000. The messages are 1->0, 2->0 and 3->0: three messages and the data. In a binomial
 // tree one of the long blocks would be sent twice. For four blocks of 1 the tree is binomial: 1->0, 2->3, 3->0.
 #include "collectives/gather/gather.hpp"
-#include "collectives/segment_places.hpp"
+#include "collectives/segments/told_places.hpp"
 
 namespace rollcall::collectives {
 
@@ -15,6 +15,12 @@ Task gather_optimal(Operation& op) {
     SegmentPlace place;
     co_await optimal_place(op, place);
     co_await gather_segments(op, place);
+}
+
+Task gather_optimal_planned(Operation& op) {
+    std::shared_ptr<const SegmentPlace> place;
+    co_await kept_place(op, &optimal_place, place);
+    co_await gather_segments(op, *place);
 }
 
 }  // namespace rollcall::collectives

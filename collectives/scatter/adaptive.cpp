@@ -8,7 +8,8 @@
 // Example: P = 4, root 0, blocks of 1, 1, 1 and 9. The messages are 0->3 with {2, 3}, then 0->1 and 3->2. In a halving tree the block of 9
 // would go to rank 2 first.
 #include "collectives/scatter/scatter.hpp"
-#include "collectives/segment_places.hpp"
+#include "collectives/segments/found_places.hpp"
+#include "collectives/segments/told_places.hpp"
 
 namespace rollcall::collectives {
 
@@ -16,6 +17,12 @@ Task scatter_adaptive(Operation& op) {
     SegmentPlace place;
     co_await adaptive_place(op, place);
     co_await scatter_segments(op, place);
+}
+
+Task scatter_adaptive_planned(Operation& op) {
+    std::shared_ptr<const SegmentPlace> place;
+    co_await kept_place(op, &adaptive_place, place);
+    co_await scatter_segments(op, *place);
 }
 
 }  // namespace rollcall::collectives

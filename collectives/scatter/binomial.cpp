@@ -9,7 +9,7 @@
 // 2->3, 4->5 and 6->7 until 7. All ranks leave at 7.
 #include "collectives/scatter/scatter.hpp"
 #include "collectives/scatter/tree.hpp"
-#include "collectives/segment_places.hpp"
+#include "collectives/segments/found_places.hpp"
 
 namespace rollcall::collectives {
 

@@ -4,9 +4,10 @@
 #include <utility>
 
 #include "bench/block_sizes.hpp"
-#include "collectives/segment_places.hpp"
+#include "collectives/segments/found_places.hpp"
+#include "collectives/segments/told_places.hpp"
 #include "collectives/trees/adaptive.hpp"
-#include "collectives/trees/optimal.hpp"
+#include "collectives/trees/completion.hpp"
 #include "tests/model/blocks.hpp"
 
 namespace rollcall::model_test {
@@ -24,6 +25,24 @@ std::vector<SegmentPlace> found_places;  // By rank, of the last call.
 
 Task only_adaptive_place(Operation& op) { co_await collectives::adaptive_place(op, found_places[static_cast<std::size_t>(op.rank())]); }
 Task only_optimal_place(Operation& op) { co_await collectives::optimal_place(op, found_places[static_cast<std::size_t>(op.rank())]); }
+Task only_sorted_place(Operation& op) { co_await collectives::sorted_optimal_place(op, found_places[static_cast<std::size_t>(op.rank())]); }
+Task only_two_part_place(Operation& op) { co_await collectives::two_part_place(op, found_places[static_cast<std::size_t>(op.rank())]); }
+
+/// The trees that the root finds: how ranks learn their places in them, and how the root finds them.
+struct ToldTree {
+    std::string_view name;
+    runtime::Algorithm place;
+    collectives::SegmentTree (*choose)(const collectives::BlockProblem&, int);
+};
+constexpr ToldTree kToldTrees[] = {{"optimal", &only_optimal_place, &collectives::best_segment_tree},
+                                   {"sorted_optimal", &only_sorted_place, &collectives::best_sorted_tree},
+                                   {"two_part", &only_two_part_place, &collectives::two_part_segment_tree}};
+
+collectives::SegmentTree by_rank(BlockTree tree) {
+    std::vector<int> order(tree.nodes.size());
+    std::iota(order.begin(), order.end(), 0);
+    return {std::move(tree), std::move(order)};
+}
 
 const collectives::AlgorithmEntry& entry_of(OperationKind kind, std::string_view name) { return collectives::find_algorithm(kind, name); }
 
@@ -55,8 +74,9 @@ std::vector<SegmentPlace> places(BlocksCall& call, runtime::Algorithm algorithm,
     return found_places;
 }
 
-void expect_places(const std::vector<SegmentPlace>& found, const BlockTree& tree, const std::vector<std::uint64_t>& in_segments) {
-    for (int rank = 0; rank < tree.ranks(); ++rank) {
+void expect_places(const std::vector<SegmentPlace>& found, const collectives::SegmentTree& tree,
+                   const std::vector<std::uint64_t>& in_segments) {
+    for (int rank = 0; rank < tree.tree.ranks(); ++rank) {
         const SegmentPlace& place = found[static_cast<std::size_t>(rank)];
         const SegmentPlace expected = collectives::place_in(tree, in_segments, rank);
         ASSERT_EQ(place.parent, expected.parent) << "rank " << rank;
@@ -91,7 +111,7 @@ TEST(Segments, RanksFindTheAdaptiveTreeThemselves) {
         call.data.resize(end);
         for (const std::uint64_t size : sizes) call.own.emplace_back(size);
         const auto found = places(call, &only_adaptive_place, random_machine(random, n, 3000), random_delays(random, n, root, 1000));
-        expect_places(found, collectives::adaptive_tree(in_segments, root), in_segments);
+        expect_places(found, by_rank(collectives::adaptive_tree(in_segments, root)), in_segments);
         if (HasFailure()) {
             ADD_FAILURE() << call.text();
             return;
@@ -99,16 +119,22 @@ TEST(Segments, RanksFindTheAdaptiveTreeThemselves) {
     }
 }
 
-TEST(Segments, AllRanksGetTheOptimalTree) {
+TEST(Segments, AllRanksGetTheTreeThatTheRootFinds) {
     Random random(82);
-    for (int repetition = 0; repetition < 200; ++repetition) {
+    for (int repetition = 0; repetition < 300; ++repetition) {
+        const ToldTree& told = kToldTrees[repetition % 3];
         const int n = static_cast<int>(random.between(1, 20)), root = static_cast<int>(random.between(0, n - 1));
+        const bool has_two_sizes = random.chance(0.5);
         std::vector<std::uint64_t> sizes;
-        for (int rank = 0; rank < n; ++rank) sizes.push_back(random.chance(0.2) ? 0 : random.below(100'000));
-        BlocksCall call = call_of_sizes(entry_of(OperationKind::gather, "optimal"), root, sizes);
-        const auto found = places(call, &only_optimal_place, random_machine(random, n, 3000), random_delays(random, n, root, 1000));
-        const collectives::LinearCosts costs{.alpha = static_cast<double>(collectives::kMessageBytes), .beta = 1, .gamma = 0.1};
-        expect_places(found, collectives::optimal_tree({.sizes = sizes}, costs, root).tree, sizes);
+        for (int rank = 0; rank < n; ++rank)
+            sizes.push_back(has_two_sizes ? random.pick(std::vector<std::uint64_t>{7, 50'000})
+                                          : (random.chance(0.2) ? 0 : random.below(100'000)));
+        BlocksCall call = call_of_sizes(entry_of(OperationKind::gather, told.name), root, sizes);
+        const auto found = places(call, told.place, random_machine(random, n, 3000), random_delays(random, n, root, 1000));
+        const collectives::SegmentTree tree = told.choose({.sizes = sizes}, root);
+        EXPECT_TRUE(collectives::is_tree(tree.tree));
+        EXPECT_EQ(tree.tree.root, root);
+        expect_places(found, tree, sizes);
         if (HasFailure()) {
             ADD_FAILURE() << call.text();
             return;
@@ -119,7 +145,39 @@ TEST(Segments, AllRanksGetTheOptimalTree) {
     BlocksCall call = call_of_sizes(entry_of(OperationKind::gather, "optimal"), 5, many);
     const int n = call.ranks();
     const auto found = places(call, &only_optimal_place, random_machine(random, n, 3), random_delays(random, n, 5, 1000));
-    expect_places(found, collectives::adaptive_tree(many, 5), many);
+    expect_places(found, by_rank(collectives::adaptive_tree(many, 5)), many);
+}
+
+// In whatever order blocks stand in segments, a segment is the blocks of successive positions, and no order is worse than that of ranks.
+TEST(Segments, TreesInOtherOrders) {
+    Random random(86);
+    for (int repetition = 0; repetition < 1000; ++repetition) {
+        const int n = static_cast<int>(random.between(1, 24)), root = static_cast<int>(random.between(0, n - 1));
+        std::vector<std::uint64_t> sizes;
+        std::vector<double> arrivals;
+        for (int rank = 0; rank < n; ++rank) {
+            sizes.push_back(random.pick(std::vector<std::uint64_t>{0, 1, 900, 60'000}));
+            arrivals.push_back(repetition % 2 ? static_cast<double>(random.below(300'000)) : 0);
+        }
+        const collectives::BlockProblem problem{.sizes = sizes, .arrivals = arrivals};
+        for (const ToldTree& told : kToldTrees) {
+            const collectives::SegmentTree tree = told.choose(problem, root);
+            for (int rank = 0; rank < n; ++rank) {
+                const SegmentPlace place = collectives::place_in(tree, sizes, rank);
+                int first = place.position, last = place.position, count = 1;
+                for (const auto& child : place.children) {
+                    first = std::min(first, child.first);
+                    last = std::max(last, child.last);
+                    count += child.last - child.first + 1;
+                }
+                ASSERT_EQ(last - first + 1, count) << told.name << " rank " << rank << " seed 86 repetition " << repetition;
+            }
+        }
+        const auto time = [&](const collectives::SegmentTree& tree) {
+            return collectives::completion_time(tree.tree, problem, collectives::kTreeCosts);
+        };
+        EXPECT_LE(time(collectives::best_sorted_tree(problem, root)), time(collectives::best_segment_tree(problem, root)) + 1e-6);
+    }
 }
 
 // Returns which rank sends to which, as "from>to", in the order of ranks and then of children.
@@ -131,23 +189,71 @@ std::string connections(const std::vector<SegmentPlace>& places) {
 }
 
 TEST(Segments, TheWorkedExamples) {
-    const auto shape = [](std::string_view name, std::vector<std::uint64_t> sizes) {
-        BlocksCall call = call_of_sizes(entry_of(OperationKind::gather, name), 0, sizes);
-        const int n = call.ranks();
-        return connections(places(call, name == "adaptive" ? &only_adaptive_place : &only_optimal_place, {.ranks = n, .model = {}},
-                                  std::vector<Nanoseconds>(sizes.size(), 0)));
+    const auto shape = [](std::string_view name, std::vector<std::uint64_t> sizes, int root = 0) {
+        BlocksCall call = call_of_sizes(entry_of(OperationKind::gather, name), root, sizes);
+        const auto told = std::find_if(std::begin(kToldTrees), std::end(kToldTrees), [&](const ToldTree& one) { return one.name == name; });
+        return connections(places(call, told == std::end(kToldTrees) ? &only_adaptive_place : told->place,
+                                  {.ranks = call.ranks(), .model = {}}, std::vector<Nanoseconds>(sizes.size(), 0)));
     };
     EXPECT_EQ(shape("adaptive", {1, 1, 1, 9}), "1>0 3>0 2>3");
     EXPECT_EQ(shape("adaptive", {1, 1, 40'000, 40'000}), "1>0 3>0 2>3");
     EXPECT_EQ(shape("optimal", {1, 1, 40'000, 40'000}), "1>0 2>0 3>0");
     EXPECT_EQ(shape("optimal", {1, 1, 1, 1}), "1>0 3>0 2>3");
+    const std::vector<std::uint64_t> mixed = {1, 40'000, 1, 40'000, 1};
+    EXPECT_EQ(shape("optimal", mixed, 1), "2>1 3>1 0>1 4>3");
+    EXPECT_EQ(shape("two_part", mixed, 1), "3>1 2>1 0>2 4>2");
+    EXPECT_EQ(shape("sorted_optimal", mixed, 1), "3>1 4>1 2>4 0>4");
+    // Rank 1 is late. The others go on without it.
+    const std::vector<std::uint64_t> ones(5, 1);
+    const std::vector<double> arrivals = {0, 100'000, 0, 0, 0};
+    const auto late = collectives::best_sorted_tree({.sizes = ones, .arrivals = arrivals}, 0);
+    std::vector<SegmentPlace> found;
+    for (int rank = 0; rank < 5; ++rank) found.push_back(collectives::place_in(late, ones, rank));
+    EXPECT_EQ(connections(found), "2>0 4>0 1>0 3>4");
+}
+
+// In a plan the place is found in the first iteration, unless it depends on arrivals.
+TEST(Segments, PlansKeepTheirPlaces) {
+    const int n = 6;
+    const auto others = static_cast<std::uint64_t>(n - 1);
+    for (const OperationKind kind : {OperationKind::gather, OperationKind::scatter})
+        for (const char* name : {"adaptive", "optimal", "sorted_optimal", "two_part"}) {
+            const auto& entry = entry_of(kind, name);
+            Simulation simulation({.ranks = n, .model = {.alpha = 100, .beta = 1}});
+            std::vector<std::uint64_t> messages;
+            for (int iteration = 0; iteration < 3; ++iteration) {
+                BlocksCall call = call_of_sizes(entry, 2, {5, 6, 7, 8, 9, 5000});
+                const auto outcome = simulation.run(
+                    [&](int rank) {
+                        Simulation::RankCall made = call.of(rank);
+                        made.algorithm = collectives::planned(entry);
+                        made.begin = 0;
+                        return made;
+                    },
+                    std::vector<Nanoseconds>(static_cast<std::size_t>(n), 100'000));
+                for (const auto& error : outcome.errors) ASSERT_EQ(error, nullptr) << error->what();
+                call.expect_moved();
+                messages.push_back(outcome.messages);
+            }
+            SCOPED_TRACE(call_of_sizes(entry, 2, {5, 6, 7, 8, 9, 5000}).text());
+            EXPECT_EQ(messages[1], messages[2]);
+            if (kind == OperationKind::gather && std::string_view(name) == "sorted_optimal") {
+                EXPECT_EQ(messages[0], messages[1]);
+                EXPECT_EQ(messages[1], 2 * others);
+            } else {
+                EXPECT_EQ(messages[1], others);
+                EXPECT_GE(messages[0], messages[1] + others);
+            }
+        }
 }
 
 // Checks what is sent and that it arrives: distributions with large and empty blocks, every number of ranks.
 TEST(Segments, EveryDistributionEveryNumberOfRanks) {
     Random random(83);
     for (const auto* entry : algorithms_of_blocks()) {
-        if (entry->name != "binomial" && entry->name != "adaptive" && entry->name != "optimal") continue;
+        if (entry->name != "binomial" && entry->name != "adaptive" &&
+            std::none_of(std::begin(kToldTrees), std::end(kToldTrees), [&](const ToldTree& told) { return told.name == entry->name; }))
+            continue;
         for (int n = 1; n <= 33; ++n)
             for (const auto distribution : bench::kSizeDistributions) {
                 const int root = static_cast<int>(random.between(0, n - 1));

@@ -1,11 +1,9 @@
-#include "collectives/segment_places.hpp"
+#include "collectives/segments/found_places.hpp"
 
 #include <bit>
 
 #include "collectives/trees/adaptive.hpp"
-#include "collectives/trees/binomial.hpp"
 #include "collectives/trees/halving.hpp"
-#include "collectives/trees/optimal.hpp"
 
 namespace rollcall::collectives {
 namespace {
@@ -15,11 +13,6 @@ using runtime::weight_of;
 template <class Message>
 transport::Bytes bytes_of(Message& message) {
     return {&message, sizeof message};
-}
-
-std::uint64_t own_size(const Operation& op) {
-    const runtime::Arguments& arguments = op.arguments();
-    return op.call().kind == OperationKind::gather ? arguments.contribution.size : arguments.result.size;
 }
 
 // Runs at the root. Checks whether what the ranks at these positions say of their blocks agrees with what the root counts. If it does not,
@@ -72,47 +65,12 @@ struct SegmentWord {
 };
 static_assert(sizeof(SegmentWord) == 32, "it travels: without padding");
 
-struct TreeWord {
-    std::uint64_t size;  ///< The size that the root counts for the rank.
-    std::int32_t parent, turn;
-};
-static_assert(sizeof(TreeWord) == 16, "it travels: without padding");
-
-std::vector<TreeWord> words_of(const BlockTree& tree, std::span<const std::uint64_t> sizes) {
-    std::vector<TreeWord> words(sizes.size());
-    for (int rank = 0; rank < tree.ranks(); ++rank) {
-        words[static_cast<std::size_t>(rank)].size = sizes[static_cast<std::size_t>(rank)];
-        words[static_cast<std::size_t>(rank)].parent = tree.node(rank).parent;
-        std::int32_t turn = 0;
-        for (const int child : tree.node(rank).children) words[static_cast<std::size_t>(child)].turn = turn++;
-    }
-    return words;
-}
-
-BlockTree tree_of(std::span<const TreeWord> words) {
-    BlockTree tree(static_cast<int>(words.size()));
-    for (int rank = 0; rank < tree.ranks(); ++rank) {
-        const TreeWord& word = words[static_cast<std::size_t>(rank)];
-        tree.node(rank).parent = word.parent;
-        if (word.parent < 0) {
-            tree.root = rank;
-            continue;
-        }
-        auto& children = tree.node(word.parent).children;
-        children.resize(std::max(children.size(), static_cast<std::size_t>(word.turn) + 1));
-        children[static_cast<std::size_t>(word.turn)] = rank;
-    }
-    return tree;
-}
-
-BlockTree best_tree(std::span<const std::uint64_t> sizes, int root) {
-    // The unit of time is the time of a byte, so alpha is the cost of a message in bytes. Copying is ten times as fast as the network.
-    constexpr LinearCosts costs{.alpha = kMessageBytes, .beta = 1, .gamma = 0.1};
-    return sizes.size() > static_cast<std::size_t>(kMostOptimalRanks) ? adaptive_tree(sizes, root)
-                                                                      : optimal_tree({.sizes = sizes}, costs, root).tree;
-}
-
 }  // namespace
+
+std::uint64_t own_size(const Operation& op) {
+    const runtime::Arguments& arguments = op.arguments();
+    return op.call().kind == OperationKind::gather ? arguments.contribution.size : arguments.result.size;
+}
 
 void BlockSums::add(int rank, std::uint64_t size, std::uint64_t size_in_segment) {
     in_segment += size_in_segment;
@@ -217,55 +175,6 @@ Task adaptive_place(Operation& op, SegmentPlace& place) {
         // The rank that spoke for the lower segment goes on for both. A rank that neither speaks nor is the root of a segment is done.
         if (!is_root && (rank != first || !is_lower)) co_return;
     }
-}
-
-Task optimal_place(Operation& op, SegmentPlace& place) {
-    const auto n = static_cast<std::size_t>(op.size());
-    const bool root = op.rank() == op.root();
-    std::vector<TreeWord> words(n);
-    if (root) {
-        std::vector<std::uint64_t> sizes;
-        for (int rank = 0; rank < op.size(); ++rank) sizes.push_back(block_of(op, rank).size);
-        words = words_of(best_tree(sizes, op.root()), sizes);
-    }
-    const transport::Bytes message{words.data(), n * sizeof(TreeWord)};
-    const TreePlace way = binomial_tree(op.size(), op.root(), op.rank());
-    if (!root) {
-        co_await op.receive(way.parent, message, kTree);
-        const std::uint64_t counted = words[static_cast<std::size_t>(op.rank())].size;
-        if (counted != own_size(op)) {
-            op.tell_sizes_differ(op.root(), counted, own_size(op));
-            co_await op.failure();
-        }
-    }
-    std::vector<Pending> passing;
-    for (const int child : way.children) passing.push_back(op.send(child, message, kTree));
-    std::vector<std::uint64_t> sizes;
-    for (const TreeWord& word : words) sizes.push_back(word.size);
-    place = place_in(tree_of(words), sizes, op.rank());
-    co_await op.all_of(passing);
-}
-
-SegmentPlace place_in(const BlockTree& tree, std::span<const std::uint64_t> sizes, int rank) {
-    std::vector<int> first(sizes.size()), last(sizes.size());
-    for (const int each : children_first(tree)) {
-        const auto at = static_cast<std::size_t>(each);
-        first[at] = last[at] = each;
-        for (const int child : tree.node(each).children) {
-            first[at] = std::min(first[at], first[static_cast<std::size_t>(child)]);
-            last[at] = std::max(last[at], last[static_cast<std::size_t>(child)]);
-        }
-    }
-    const auto segments = segment_sizes(tree, sizes);
-    SegmentPlace place;
-    place.parent = tree.node(rank).parent;
-    place.position = rank;
-    place.own = sizes[static_cast<std::size_t>(rank)];
-    for (const int child : tree.node(rank).children) {
-        const auto at = static_cast<std::size_t>(child);
-        place.children.push_back({child, first[at], last[at], segments[at]});
-    }
-    return place;
 }
 
 }  // namespace rollcall::collectives

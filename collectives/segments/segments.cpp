@@ -1,8 +1,8 @@
-#include "collectives/segments.hpp"
+#include "collectives/segments/segments.hpp"
 
 #include <optional>
 
-#include "collectives/segment_places.hpp"
+#include "collectives/segments/found_places.hpp"
 
 namespace rollcall::collectives {
 namespace {
@@ -95,6 +95,7 @@ Task gather_at_root(Operation& op, const SegmentPlace& place) {
     for (const int rank : straight_ranks(op, place)) straight.push_back(op.receive(rank, block_of(op, rank), kStraightBlock));
     for (std::size_t i = 0; i < place.children.size(); ++i)
         receiving.push_back(place.children[i].bytes > 0 ? op.receive(place.children[i].rank, segments[i].bytes, kSegment) : Pending());
+    co_await op.arrival();
     co_await copy_own(op, block_of(op, op.rank()), op.arguments().contribution);
     for (std::size_t i = 0; i < place.children.size(); ++i) {
         co_await receiving[i];
@@ -110,6 +111,7 @@ Task gather_at_root(Operation& op, const SegmentPlace& place) {
 
 Task scatter_at_root(Operation& op, const SegmentPlace& place) {
     const RootSegments segments(op, place);
+    co_await op.arrival();
     Pending sent;
     for (std::size_t i = place.children.size(); i-- > 0;) {
         if (place.children[i].bytes == 0) continue;
@@ -138,10 +140,14 @@ Task gather_segments(Operation& op, const SegmentPlace& place) {
         co_return;
     }
     const auto contribution = op.arguments().contribution;
+    const auto send_straight = [&] {
+        return contribution.size >= place.straight_from ? op.send(op.root(), contribution, kStraightBlock) : Pending();
+    };
     Pending straight;
-    if (contribution.size >= place.straight_from) straight = op.send(op.root(), contribution, kStraightBlock);
     const std::uint64_t bytes = place.bytes();
     if (bytes == place.own) {
+        co_await op.arrival();
+        straight = send_straight();
         if (bytes > 0) co_await op.send(place.parent, contribution, kSegment);
     } else {
         const Scratch scratch(bytes, contribution);
@@ -150,6 +156,8 @@ Task gather_segments(Operation& op, const SegmentPlace& place) {
         for (std::size_t i = 0; i < place.children.size(); ++i)
             if (const auto& child = place.children[i]; child.bytes > 0)
                 receiving.push_back(op.receive(child.rank, runtime::slice(scratch.bytes(), parts.children[i], child.bytes), kSegment));
+        co_await op.arrival();
+        straight = send_straight();
         if (place.own > 0) co_await op.copy(runtime::slice(scratch.bytes(), parts.own, place.own), contribution);
         co_await op.all_of(receiving);
         co_await op.send(place.parent, scratch.bytes(), kSegment);

@@ -3,8 +3,7 @@
 /// counts are compared with those of the ranks. If they differ, all ranks are told before any data goes to a wrong place.
 #pragma once
 
-#include "collectives/segments.hpp"
-#include "collectives/trees/block_tree.hpp"
+#include "collectives/segments/segments.hpp"
 #include "collectives/trees/costs.hpp"
 
 namespace rollcall::collectives {
@@ -39,14 +38,7 @@ Task adaptive_place(Operation& op, SegmentPlace& place);
 /// message), and in a tree it may be sent several times.
 inline constexpr std::uint64_t kStraight = 8 * kMessageBytes;
 
-/// The best ordered tree (trees/optimal.hpp). The root finds it and sends it to all ranks down a binomial tree, together with the size that
-/// it counts for each rank: 16 bytes for each rank. With more than kMostOptimalRanks ranks the adaptive tree is used instead.
-Task optimal_place(Operation& op, SegmentPlace& place);
-
-/// Up to this number the dynamic program takes less than a few milliseconds.
-inline constexpr int kMostOptimalRanks = 256;
-
-/// The place of a rank in an ordered tree. `sizes`: the sizes of all blocks, as they are in segments.
-SegmentPlace place_in(const BlockTree& tree, std::span<const std::uint64_t> sizes, int rank);
+/// The size of this rank's block in a gather or scatter.
+std::uint64_t own_size(const Operation& op);
 
 }  // namespace rollcall::collectives

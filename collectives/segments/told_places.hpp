@@ -1,0 +1,51 @@
+/// \file
+/// Trees of segments that the root finds, because it knows all sizes. It tells each rank its place, and the size that it counts for the
+/// rank, in 16 bytes for each rank, down a binomial tree. If the sizes differ, all ranks are told before any data goes to a wrong place.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "collectives/segments/segments.hpp"
+#include "collectives/trees/block_tree.hpp"
+#include "collectives/trees/costs.hpp"
+
+namespace rollcall::collectives {
+
+/// The costs for which trees are found, in the time of a byte. Copying is ten times as fast as the network.
+inline constexpr LinearCosts kTreeCosts{.alpha = kMessageBytes, .beta = 1, .gamma = 0.1};
+
+/// Up to this number the dynamic program takes less than a few milliseconds.
+inline constexpr int kMostOptimalRanks = 256;
+/// Up to this number a rank's place fits into its message.
+inline constexpr int kMostToldRanks = 32767;
+
+/// A tree, and the order in which blocks stand in segments.
+struct SegmentTree {
+    BlockTree tree;
+    std::vector<int> order;  ///< The rank at each position. Each rank and the ranks below it are at successive positions.
+};
+
+/// The best ordered tree (trees/optimal.hpp).
+SegmentTree best_segment_tree(const BlockProblem& problem, int root);
+/// The best of three trees: those that are best in the order of ranks, of sizes, and of arrivals. The last one is left out if all arrive
+/// together. A tree in another order than that of the ranks must be better by the time in which the root copies all blocks once more.
+SegmentTree best_sorted_tree(const BlockProblem& problem, int root);
+/// The tree of Träff's Lemma 2: one tree of the ranks with small blocks, one of those with large blocks, and one message between them. Of
+/// two sizes that follow each other, those with the largest ratio separate small blocks from large ones.
+SegmentTree two_part_segment_tree(const BlockProblem& problem, int root);
+
+/// This rank's place in such a tree. Ranks beyond kMostOptimalRanks (kMostToldRanks) use the adaptive tree instead.
+Task optimal_place(Operation& op, SegmentPlace& place);
+Task sorted_optimal_place(Operation& op, SegmentPlace& place);
+Task two_part_place(Operation& op, SegmentPlace& place);
+
+/// The same in the iterations of a plan, in which sizes do not change: the place is found in the first iteration and kept.
+Task kept_place(Operation& op, Task (*find)(Operation&, SegmentPlace&), std::shared_ptr<const SegmentPlace>& place);
+/// In an iteration of a plan: sorted_optimal_place() with the arrivals that are predicted for it.
+Task predicted_place(Operation& op, SegmentPlace& place);
+
+/// The place of a rank in a tree. `sizes`: the sizes of all blocks, as they are in segments.
+SegmentPlace place_in(const SegmentTree& tree, std::span<const std::uint64_t> sizes, int rank);
+
+}  // namespace rollcall::collectives

@@ -57,6 +57,7 @@ void check_peers(const AgendaWords& words, Agenda& agenda) {
     if (inside_job() && samples_path(words.inherited).empty()) refuse("in a job that is already running", "outside of one");
     if (agenda.sweep.phases) refuse("with --compute or --paper", "calls without phases");
     if (agenda.landing.size() > 1) refuse("with several values of --landing", "one");
+    if (agenda.sweep.distributions.size() > 1) refuse("with several distributions in --sizes", "one");
     for (const std::uint64_t bytes : agenda.sweep.sizes)
         if (call_bytes(agenda.sweep.operation, bytes, agenda.sweep.ranks) > std::numeric_limits<int>::max())
             refuse("with messages or blocks of 2 GiB or more, which MPI 3 does not count", "smaller ones");
@@ -86,7 +87,6 @@ void add_agenda_options(usage::Command& command, AgendaWords& words, runtime::Op
         ->type_name("on|off|eager:SIZE,...")
         ->take_last();
     add_inherited_options(command, words.inherited);
-    if (words.sweep.sizes) return;
     add_peer_option(command, words.peers);
     command.add_option("--rounds", words.rounds, "With --peer: how often jobs of Rollcall and of each peer take turns")
         ->type_name("N")

@@ -3,6 +3,7 @@
 /// Scatter Collectives", section 5.1.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string_view>
@@ -33,5 +34,10 @@ std::string_view name(SizeDistribution distribution);
 /// Returns the sizes, about ranks * b in sum. With rho = 5 and the seed 1 they are those of the paper, whose random numbers come from
 /// glibc's rand(), seeded anew for each distribution. The result is the same on all systems. Requires b <= 2^31 and rho >= 1.
 std::vector<std::uint64_t> block_sizes(SizeDistribution distribution, int ranks, std::uint64_t b, int rho = 5, std::uint32_t seed = 1);
+
+/// The same for blocks that have about `bytes` bytes together.
+inline std::vector<std::uint64_t> sizes_together(SizeDistribution distribution, int ranks, std::uint64_t bytes) {
+    return block_sizes(distribution, ranks, std::max<std::uint64_t>(bytes / static_cast<std::uint64_t>(ranks), 1));
+}
 
 }  // namespace rollcall::bench

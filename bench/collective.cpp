@@ -97,8 +97,7 @@ class Runner {
 
     Operands operands_of(std::uint64_t bytes, std::optional<SizeDistribution> distribution) const {
         if (!distribution) return {world_, sweep_.operation, size_of_call(bytes), sweep_.root};
-        const std::uint64_t mean = std::max<std::uint64_t>(bytes / static_cast<std::uint64_t>(job_.size()), 1);
-        return {world_, sweep_.operation, block_sizes(*distribution, job_.size(), mean), sweep_.root};
+        return {world_, sweep_.operation, sizes_together(*distribution, job_.size(), bytes), sweep_.root};
     }
 
     void run_size(std::uint64_t bytes, std::optional<SizeDistribution> distribution, const std::function<void(Measured)>& use) {
@@ -294,12 +293,18 @@ int run_with_peers(const Agenda& agenda, const Start& start, const std::vector<s
         const Nanoseconds begin = monotonic_now();
         const int failed = collect_cells(start, environment, words, [&](RawCell cell) { ours.push_back(std::move(cell)); });
         if (failed) return failed;
-        const PeerCalls calls(ours, {.wait = wait, .warmup = agenda.warmup, .seed = agenda.sweep.seed});
+        PeerSetup setup{.wait = wait, .warmup = agenda.warmup, .seed = agenda.sweep.seed};
+        if (!agenda.sweep.distributions.empty()) setup.distribution = agenda.sweep.distributions.front();
+        const PeerCalls calls(ours, setup);
         const Timeout limit = start.timeout != kForever ? start.timeout : peer_limit(monotonic_now() - begin);
         append(all, ours);
         for (const Peer* peer : agenda.peers) append(all, calls.measure(*peer, start.cluster.get(), limit));
     }
-    for (RawCell& cell : grouped(std::move(all))) report.add({std::move(cell.identity), cell.setup, std::move(cell.samples)});
+    for (RawCell& cell : grouped(std::move(all))) {
+        Measured measured{std::move(cell.identity), cell.setup, std::move(cell.samples)};
+        for (const SizeDistribution distribution : agenda.sweep.distributions) measured.notes.emplace_back("sizes", name(distribution));
+        report.add(std::move(measured));
+    }
     report.finish();
     return 0;
 }

@@ -75,7 +75,7 @@ PeerCalls::PeerCalls(const std::vector<RawCell>& ours, const PeerSetup& setup) :
                 calls_.push_back({of_size[i], sample});
     }
     // The program counts the words of its plan as MPI does.
-    const auto words = calls_.size() * (2 + static_cast<std::size_t>(ranks()));
+    const auto words = calls_.size() * (2 + (setup.distribution ? 2 : 1) * static_cast<std::size_t>(ranks()));
     if (words > std::numeric_limits<int>::max())
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("--peer with {} calls of {} ranks; allowed: fewer --iterations", calls_.size(), ranks()));
@@ -84,15 +84,18 @@ PeerCalls::PeerCalls(const std::vector<RawCell>& ours, const PeerSetup& setup) :
 std::string PeerCalls::plan() const {
     const RawCell& first = cells_.front();
     const runtime::OperationKind operation = collectives::find_operation(first.identity.operation)->kind;
-    std::string text =
-        fmt::format("{} {} {} {}\n", first.identity.operation, first.setup.root, setup_.wait == Compute::sleep ? 1 : 0, calls_.size());
+    const auto& distribution = setup_.distribution;
+    std::string text = fmt::format("{}{} {} {} {}\n", first.identity.operation, distribution ? "v" : "", first.setup.root,
+                                   setup_.wait == Compute::sleep ? 1 : 0, calls_.size());
     const std::vector<Nanoseconds> balanced(static_cast<std::size_t>(ranks()));
     for (std::size_t number = 0; number < calls_.size(); ++number) {
         const Call& call = calls_[number];
         const RawCell& cell = cells_[call.cell];
         const auto& delays = call.sample == kWarmup ? balanced : cell.samples[call.sample].asked;
-        text += fmt::format("{} {} {}\n", call_bytes(operation, cell.identity.bytes, ranks()), key_of({setup_.seed, number}),
+        text += fmt::format("{} {} {}", call_bytes(operation, cell.identity.bytes, ranks()), key_of({setup_.seed, number}),
                             fmt::join(delays, " "));
+        if (distribution) text += fmt::format(" {}", fmt::join(sizes_together(*distribution, ranks(), cell.identity.bytes), " "));
+        text += '\n';
     }
     return text;
 }

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "bench/block_sizes.hpp"
 #include "bench/clock.hpp"
 #include "bench/peer.hpp"
 #include "bench/raw.hpp"
@@ -21,6 +23,7 @@ struct PeerSetup {
     Compute wait = Compute::sleep;
     std::uint64_t warmup = 0;  ///< Balanced calls of each size before the measured ones.
     std::uint64_t seed = 0;
+    std::optional<SizeDistribution> distribution = {};  ///< That of the blocks' sizes, if these are their own.
 };
 
 class PeerCalls {

@@ -3,8 +3,9 @@
 
    collective PLAN: rank 0 reads the file, whose words are separated by blanks:
        OPERATION ROOT SLEEP CALLS     SLEEP: 1: ranks sleep until they arrive; 0: they poll
-       BYTES KEY DELAY...             for each call: the size of the message or of a block, the key of its data, the delay of each rank in
-   ns Rank 0 prints a line for each call: the arrival and the exit of each rank, in ns after the common start. */
+       BYTES KEY DELAY... SIZE...     for each call: the size of the message or of a block, the key of its data, the delay of each rank in
+                                      ns; where the operation is gatherv, scatterv, allgatherv or alltoallv: the sizes of the blocks
+   Rank 0 prints a line for each call: the arrival and the exit of each rank, in ns after the common start. */
 #define _GNU_SOURCE
 #include <mpi.h>
 
@@ -36,6 +37,11 @@ static const struct operation* row;
 static int rank, ranks, root, may_sleep;
 static int64_t calls;
 
+/* Where blocks have sizes of their own: these, for the current call, and what MPI is told of the blocks that are read and written. */
+static int own_sizes;
+static const uint64_t* sizes;
+static int *counts, *offsets;
+
 static int is_of(enum who who) { return who == EVERYBODY || who == (rank == root ? ROOT : OTHERS); }
 
 static void fail(const char* what) {
@@ -60,6 +66,17 @@ static uint64_t number_of(int block, int has_blocks, int is_written) {
     return (uint64_t)(has_blocks ? block : kind == BROADCAST ? root : rank);
 }
 
+/* The size of a block. Where each rank has a block for each other one, the two have the sizes in another order (bench/operands.cpp). */
+static uint64_t size_of(uint64_t bytes, int block, int has_blocks) {
+    if (!own_sizes) return bytes;
+    return sizes[kind == ALLTOALL ? (rank + block) % ranks : has_blocks ? block : rank];
+}
+static uint64_t offset_of(uint64_t bytes, int block, int has_blocks) {
+    uint64_t sum = 0;
+    for (int before = 0; before < block; ++before) sum += size_of(bytes, before, has_blocks);
+    return sum;
+}
+
 struct buffer {
     char* data;
     uint64_t capacity;
@@ -67,7 +84,7 @@ struct buffer {
 static struct buffer reading, writing;
 
 static void make_room(struct buffer* buffer, enum who who, int has_blocks, uint64_t bytes) {
-    const uint64_t size = is_of(who) ? bytes * (uint64_t)(has_blocks ? ranks : 1) : 0;
+    const uint64_t size = is_of(who) ? offset_of(bytes, has_blocks ? ranks : 1, has_blocks) : 0;
     if (buffer->data && buffer->capacity == size) return;
     free(buffer->data);
     *buffer = (struct buffer){allocate(size), size};
@@ -77,9 +94,15 @@ static void prepare(uint64_t bytes, uint64_t key) {
     make_room(&reading, row->reads, row->reads_blocks, bytes);
     make_room(&writing, row->writes, row->writes_blocks, bytes);
     for (int block = 0; block < (row->writes_blocks ? ranks : 1) && is_of(row->writes); ++block)
-        fill(writing.data + (uint64_t)block * bytes, bytes, key_of(key, number_of(block, row->writes_blocks, 1)), ~UINT64_C(0));
+        fill(writing.data + offset_of(bytes, block, row->writes_blocks), size_of(bytes, block, row->writes_blocks),
+             key_of(key, number_of(block, row->writes_blocks, 1)), ~UINT64_C(0));
     for (int block = 0; block < (row->reads_blocks ? ranks : 1) && is_of(row->reads) && !row->combines; ++block)
-        fill(reading.data + (uint64_t)block * bytes, bytes, key_of(key, number_of(block, row->reads_blocks, 0)), 0);
+        fill(reading.data + offset_of(bytes, block, row->reads_blocks), size_of(bytes, block, row->reads_blocks),
+             key_of(key, number_of(block, row->reads_blocks, 0)), 0);
+    for (int block = 0; own_sizes && block < ranks; ++block) {
+        counts[block] = (int)size_of(bytes, block, 1);
+        offsets[block] = (int)offset_of(bytes, block, 1);
+    }
     float* const elements = (float*)reading.data;
     for (uint64_t i = 0; row->combines && i < reading.capacity / sizeof *elements; ++i) elements[i] = summand(key, i, rank);
 }
@@ -105,8 +128,8 @@ static void check(uint64_t bytes, uint64_t key) {
         return;
     }
     for (int block = 0; block < (row->writes_blocks ? ranks : 1); ++block) {
-        const int64_t wrong =
-            find_wrong(writing.data + (uint64_t)block * bytes, bytes, key_of(key, number_of(block, row->writes_blocks, 1)));
+        const int64_t wrong = find_wrong(writing.data + offset_of(bytes, block, row->writes_blocks), size_of(bytes, block, row->writes_blocks),
+                                         key_of(key, number_of(block, row->writes_blocks, 1)));
         if (wrong < 0) continue;
         fprintf(stderr, "%s gave a wrong result: byte %" PRId64 " of block %d on rank %d is not what was sent\n", row->name, wrong, block,
                 rank);
@@ -116,7 +139,23 @@ static void check(uint64_t bytes, uint64_t key) {
 
 /* ---- calls ---- */
 
+static void call_of_own_sizes(void) {
+    const MPI_Comm world = MPI_COMM_WORLD;
+    const int own = (int)sizes[rank];
+    switch (kind) {
+        case SCATTER: MPI_Scatterv(reading.data, counts, offsets, MPI_BYTE, writing.data, own, MPI_BYTE, root, world); break;
+        case GATHER: MPI_Gatherv(reading.data, own, MPI_BYTE, writing.data, counts, offsets, MPI_BYTE, root, world); break;
+        case ALLGATHER: MPI_Allgatherv(reading.data, own, MPI_BYTE, writing.data, counts, offsets, MPI_BYTE, world); break;
+        case ALLTOALL: MPI_Alltoallv(reading.data, counts, offsets, MPI_BYTE, writing.data, counts, offsets, MPI_BYTE, world); break;
+        default: break;
+    }
+}
+
 static void call(uint64_t bytes) {
+    if (own_sizes) {
+        call_of_own_sizes();
+        return;
+    }
     const MPI_Comm world = MPI_COMM_WORLD;
     const int size = (int)bytes, count = (int)(bytes / sizeof(float));
     switch (kind) {
@@ -161,24 +200,40 @@ static void read_numbers(FILE* file, uint64_t* numbers, int64_t count) {
         if (fscanf(file, "%" SCNu64, &numbers[i]) != 1) fail("the plan ends too early");
 }
 
+/* The number of the operation with this name, from 1 on, or 0. Sets own_sizes if its name has a "v" behind it. */
+static uint64_t find_operation(const char* name) {
+    uint64_t number = KINDS;
+    for (; number > 0; --number) {
+        const char* const known = kOperations[number - 1].name;
+        if (strncmp(known, name, strlen(known)) != 0) continue;
+        own_sizes = strcmp(name + strlen(known), "v") == 0;
+        if (own_sizes || strcmp(known, name) == 0) return number;
+    }
+    return 0;
+}
+
+static int64_t words_of_line(void) { return 2 + (own_sizes ? 2 : 1) * (int64_t)ranks; }
+
 /* Reads the plan at rank 0, and tells all ranks. Returns the lines of the calls. */
 static uint64_t* read_plan(const char* path) {
     FILE* const file = rank == 0 ? fopen(path, "r") : NULL;
     char name[32] = "";
-    uint64_t head[4] = {KINDS};
+    uint64_t head[5] = {0};
     if (rank == 0) {
         if (!file || fscanf(file, "%31s", name) != 1) fail("the plan cannot be read");
-        while (head[0] > 0 && strcmp(kOperations[head[0] - 1].name, name) != 0) --head[0];
+        head[0] = find_operation(name);
         if (head[0] == 0) fail("the plan names an unknown operation");
         read_numbers(file, head + 1, 3);
+        head[4] = (uint64_t)own_sizes;
     }
-    MPI_Bcast(head, 4, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+    MPI_Bcast(head, 5, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+    own_sizes = (int)head[4];
     kind = (enum kind)(head[0] - 1);
     row = &kOperations[kind];
     root = (int)head[1];
     may_sleep = (int)head[2];
     calls = (int64_t)head[3];
-    const int64_t words = calls * (2 + ranks);
+    const int64_t words = calls * words_of_line();
     uint64_t* const lines = allocate((uint64_t)words * sizeof *lines);
     if (file) {
         read_numbers(file, lines, words);
@@ -206,11 +261,16 @@ int main(int argc, char** argv) {
     make_sleep_exact();
     uint64_t* const lines = read_plan(argv[1]);
     struct times* const mine = allocate(sizeof *mine * (uint64_t)calls);
+    counts = allocate(sizeof *counts * (uint64_t)ranks);
+    offsets = allocate(sizeof *offsets * (uint64_t)ranks);
     for (int64_t i = 0; i < calls; ++i) {
-        const uint64_t* const line = lines + i * (2 + ranks);
+        const uint64_t* const line = lines + i * words_of_line();
+        sizes = line + 2 + ranks;
         mine[i] = measure(line[0], line[1], (int64_t)line[2 + rank]);
     }
     print(mine);
+    free(counts);
+    free(offsets);
     free(mine);
     free(lines);
     free(reading.data);

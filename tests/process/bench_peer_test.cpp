@@ -71,12 +71,30 @@ TEST_F(BenchPeers, TheirRowsStandBesideOurs) {
     EXPECT_NE(contents(raw).find(",3,2,"), std::string::npos);
 }
 
+TEST_F(BenchPeers, BlocksOfOwnSizesToo) {
+    const Ended ended =
+        run("bench gatherv --bytes 30000 --sizes spikes --arrival balanced --algorithm auto,two_part --root 1 --format json" +
+            std::string(kTiny) + option());
+    ASSERT_EQ(ended.code, 0) << ended.error;
+    const Lines lines = lines_of(ended.out);
+    ASSERT_EQ(lines.size(), 2 + peers_.size()) << ended.out;
+    for (const std::string& line : lines) {
+        const Json cell = Json::parse(line);
+        EXPECT_EQ(cell["sizes"], "spikes");
+        EXPECT_EQ(cell["iterations"], 4);
+    }
+}
+
 TEST_F(BenchPeers, EveryOperationIsChecked) {
     const std::vector<std::string> operations = {"broadcast", "scatter",   "gather",         "allgather", "alltoall",
-                                                 "reduce",    "allreduce", "reduce_scatter", "scan",      "exclusive_scan"};
+                                                 "reduce",    "allreduce", "reduce_scatter", "scan",      "exclusive_scan",
+                                                 "scatterv",  "gatherv",   "allgatherv",     "alltoallv"};
     const auto plan = directory_ / "plan";
     for (const std::string& operation : operations) {
-        std::ofstream(plan) << operation << " 1 1 3\n1000 77 0 0 0\n0 78 0 0 0\n40000 18446744073709551615 0 300000 0\n";
+        if (operation.back() == 'v')
+            std::ofstream(plan) << operation << " 1 1 3\n0 77 0 0 0 5 4000 0\n0 78 0 0 0 0 0 0\n0 79 0 300000 0 1 70000 12\n";
+        else
+            std::ofstream(plan) << operation << " 1 1 3\n1000 77 0 0 0\n0 78 0 0 0\n40000 18446744073709551615 0 300000 0\n";
         for (const std::string& peer : peers_) {
             SCOPED_TRACE(operation + " " + peer);
             const std::string launch =
@@ -91,7 +109,8 @@ TEST_F(BenchPeers, EveryOperationIsChecked) {
             // Rank 1 is the root. Of a broadcast and of an exclusive scan, rank 2 has a result.
             const std::string taker = operation == "broadcast" || operation == "exclusive_scan" ? "2" : "1";
             EXPECT_NE(result("ROLLCALL_TEST_CORRUPT=" + taker), 0);
-            EXPECT_NE(contents(error).find(operation + " gave a wrong result: "), std::string::npos) << contents(error);
+            const std::string name = operation.back() == 'v' ? operation.substr(0, operation.size() - 1) : operation;
+            EXPECT_NE(contents(error).find(name + " gave a wrong result: "), std::string::npos) << contents(error);
         }
     }
 }
@@ -120,7 +139,7 @@ TEST_F(BenchCommand, WhatPeersCannotDoIsRefused) {
     expect_refused(gather + "--landing on,off", {"--peer with several values of --landing"});
     expect_refused(gather + "--bytes 64Gi", {"2 GiB", "smaller"});
     expect_refused(gather + "--rounds 0", {"--rounds '0'"});
-    expect_refused("bench gatherv --peer openmpi", {"'--peer'"});
+    expect_refused("bench gatherv --peer openmpi --sizes spikes,same", {"--peer with several distributions", "allowed: one"});
     expect_refused("bench pingpong --peer openmpi --transport tcp", {"--peer with --transport tcp"});
     const Ended in_job = run("run -n 2 " ROLLCALL_COMMAND " " + gather);
     EXPECT_EQ(in_job.code, 2);

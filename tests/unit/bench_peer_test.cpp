@@ -74,6 +74,18 @@ TEST(BenchPeer, ThePlanHasTheDelaysOfEverySizeAndPatternOnce) {
     for (std::size_t i = 2; i < 8; i += 2) EXPECT_NE(lines[i][3] == 0, lines[i + 1][3] == 0);
 }
 
+TEST(BenchPeer, ThePlanHasTheSizesOfBlocks) {
+    const PeerCalls calls(peer_example(), {.wait = Compute::sleep, .warmup = 0, .seed = 4, .distribution = SizeDistribution::increasing});
+    const std::string plan = calls.plan();
+    EXPECT_EQ(plan.substr(0, plan.find('\n')), "gatherv 1 1 12");
+    for (const auto& line : lines_of_plan(plan)) {
+        ASSERT_EQ(line.size(), 2u + 2 * kPeerRanks);
+        const bool is_short = line[0] == 40;
+        EXPECT_EQ(line[2 + kPeerRanks], is_short ? 41u : 2001u) << "2b/n + 1, with b = bytes / n";
+        EXPECT_EQ(line[3 + kPeerRanks], is_short ? 81u : 4001u);
+    }
+}
+
 TEST(BenchPeer, NumbersGoToTheirCalls) {
     const PeerCalls calls(peer_example(), {.wait = Compute::spin, .warmup = 1, .seed = 4});
     EXPECT_EQ(calls.plan().substr(0, 12), "gather 1 0 1");

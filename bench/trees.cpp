@@ -67,10 +67,7 @@ class TreeMaker {
         if (!optimal_) optimal_.emplace(problem_, costs_);
         return root == kAnyRoot ? optimal_->best() : optimal_->with_root(root);
     }
-    TimedTree two_part(int root) {
-        const double mean = std::accumulate(problem_.sizes.begin(), problem_.sizes.end(), 0.0) / problem_.ranks();
-        return timed(two_part_tree(problem_, static_cast<std::uint64_t>(mean) + 1, costs_, root));
-    }
+    TimedTree two_part(int root) { return timed(two_part_tree(problem_, large_from(problem_.sizes), costs_, root)); }
     TimedTree sorted(int root) {
         std::vector<int> order = every_rank();
         // The root comes first, as if it had the largest block or arrived first. The parts of ranks that follow it are received first.
@@ -362,7 +359,7 @@ sent on average.
 
 linear: all send to the root. binary: the best with two children at most. oblivious: binomial, whatever the sizes are. adaptive:
 binomial, the smaller part sends to the larger. optimal: the best ordered tree, in which what a rank sends are the blocks of neighbours.
-two_part: adaptive trees of the blocks up to the mean and of those above it, at the same time. sorted: the best tree over the ranks by
+two_part: adaptive trees of the small blocks and of the large ones, at the same time. sorted: the best tree over the ranks by
 arrival and size. unordered: the best of all. Where ranks are --late, all but binary know when; linear takes them by number all the same.
 
 Distributions, about n*b together: same, random, random_decreasing, random_increasing, bucket, spikes, decreasing, increasing, alternating,

@@ -144,14 +144,16 @@ SegmentTree best_sorted_tree(const BlockProblem& problem, int root) {
     double limit = best.time - kTreeCosts.copy(root, all);
     const auto try_order_by = [&](auto key) {
         std::vector<int> sorted = ranks_in_order(problem.ranks());
-        std::stable_sort(sorted.begin(), sorted.end(), [&](int one, int other) { return key(one) < key(other); });
+        std::stable_sort(sorted.begin(), sorted.end(), [&](int one, int other) {
+            return other != root && (one == root || key(one) < key(other));  // what stands far from the root is received last
+        });
         TimedTree found = optimal_tree_in_order(problem, sorted, kTreeCosts, root);
         if (found.time >= limit) return;
         limit = found.time;
         best = std::move(found);
         order = std::move(sorted);
     };
-    try_order_by([&](int rank) { return problem.size(rank); });
+    try_order_by([&](int rank) { return -problem.size(rank); });
     const auto arrivals = problem.arrivals;
     if (std::adjacent_find(arrivals.begin(), arrivals.end(), std::not_equal_to<>()) != arrivals.end())
         try_order_by([&](int rank) { return problem.arrival(rank); });
@@ -159,16 +161,7 @@ SegmentTree best_sorted_tree(const BlockProblem& problem, int root) {
 }
 
 SegmentTree two_part_segment_tree(const BlockProblem& problem, int root) {
-    std::vector<std::uint64_t> sizes(problem.sizes.begin(), problem.sizes.end());
-    std::sort(sizes.begin(), sizes.end());
-    std::uint64_t large = 0;
-    double largest_ratio = 1;
-    for (std::size_t i = 1; i < sizes.size(); ++i) {
-        const double ratio = static_cast<double>(sizes[i]) / static_cast<double>(std::max<std::uint64_t>(sizes[i - 1], 1));
-        if (ratio <= largest_ratio) continue;
-        largest_ratio = ratio;
-        large = sizes[i];
-    }
+    const std::uint64_t large = large_from(problem.sizes);
     std::vector<int> order = ranks_in_order(problem.ranks());
     std::stable_partition(order.begin(), order.end(), [&](int rank) { return problem.sizes[static_cast<std::size_t>(rank)] < large; });
     return {two_part_tree(problem, large, kTreeCosts, root), std::move(order)};

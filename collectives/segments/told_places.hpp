@@ -28,11 +28,11 @@ struct SegmentTree {
 
 /// The best ordered tree (trees/optimal.hpp).
 SegmentTree best_segment_tree(const BlockProblem& problem, int root);
-/// The best of three trees: those that are best in the order of ranks, of sizes, and of arrivals. The last one is left out if all arrive
-/// together. A tree in another order than that of the ranks must be better by the time in which the root copies all blocks once more.
+/// The best of three trees: those that are best in the order of ranks, of sizes from the largest on, and of arrivals. In the last two the
+/// root comes first. The last one is left out if all arrive together. A tree in another order than that of the ranks must be better by the
+/// time in which the root copies all blocks once more.
 SegmentTree best_sorted_tree(const BlockProblem& problem, int root);
-/// The tree of Träff's Lemma 2: one tree of the ranks with small blocks, one of those with large blocks, and one message between them. Of
-/// two sizes that follow each other, those with the largest ratio separate small blocks from large ones.
+/// The tree of Träff's Lemma 2: one tree of the ranks with small blocks, one of those with large blocks, and one message between them.
 SegmentTree two_part_segment_tree(const BlockProblem& problem, int root);
 
 /// This rank's place in such a tree. Ranks beyond kMostOptimalRanks (kMostToldRanks) use the adaptive tree instead.

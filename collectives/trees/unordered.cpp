@@ -123,6 +123,20 @@ TimedTree best_unordered_tree(const BlockProblem& problem, const LinearCosts& co
     return result;
 }
 
+std::uint64_t large_from(std::span<const std::uint64_t> sizes) {
+    std::vector<std::uint64_t> sorted(sizes.begin(), sizes.end());
+    std::sort(sorted.begin(), sorted.end());
+    std::uint64_t large = 0;
+    double largest_ratio = 1;
+    for (std::size_t i = 1; i < sorted.size(); ++i) {
+        const double ratio = static_cast<double>(sorted[i]) / static_cast<double>(std::max<std::uint64_t>(sorted[i - 1], 1));
+        if (ratio <= largest_ratio) continue;
+        largest_ratio = ratio;
+        large = sorted[i];
+    }
+    return large;
+}
+
 BlockTree two_part_tree(const BlockProblem& problem, std::uint64_t large, const LinearCosts& costs, int root) {
     std::vector<int> small_ranks, large_ranks;
     std::uint64_t small_bytes = 0, large_bytes = 0;

@@ -14,6 +14,10 @@ inline constexpr int kMostUnorderedRanks = 14;
 /// The best of all trees, ordered or not (Proposition 2). Throws Error{invalid_argument} beyond kMostUnorderedRanks.
 TimedTree best_unordered_tree(const BlockProblem& problem, const LinearCosts& costs, int root = kAnyRoot);
 
+/// The size from which on blocks are large: of two sizes that follow each other, those with the largest ratio separate small blocks from
+/// large ones. 0 if all sizes are equal.
+std::uint64_t large_from(std::span<const std::uint64_t> sizes);
+
 /// For blocks that are either small or large. The ranks with less than `large` bytes form one adaptive tree, and the others a second one,
 /// at the same time. Then one more segment is sent between their two roots: the smaller one, or that of the part without `root`. Lemma 2:
 /// with one large block y at the root, x at all others, gamma = beta and y >= (n - 1) x + ceil(log2 (n - 1)) alpha / beta, it takes alpha +

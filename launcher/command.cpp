@@ -252,9 +252,9 @@ Options stand before the program. What follows the program belongs to it, up to 
 the first program are for all programs; after a `:` they are for that program.
 
 In an allocation of Slurm, PBS, LSF or Grid Engine, the job runs on the hosts of the allocation, unless --hosts or --hostfile
-names others; `--hosts localhost` keeps it on this host. `--agent srun` starts agents by srun, and needs an allocation of Slurm.
+names others; `--hosts localhost` keeps it on this host. `--agent srun` starts agents by srun, in an allocation of Slurm.
 
-Hosts: `a:4,b:4` or `node[0-3]:2`; a hostfile has a line for each host, `a slots=4`, `a:4` or just `a`. Without -n there are as
+Hosts: `a:4,b:4` or `node[0-3]:2`; a hostfile has a line for each host: `a slots=4`, `a:4` or `a`. Without -n there are as
 many processes as slots. Every host must have the same `rollcall` command, program and directory. An agent is started on each
 host by ssh without a password, or by the command of --agent, in which {host} stands for the host. The launcher and its agents
 talk only through the pipes of that command, and open no port. The variables ROLLCALL_*, UCX_*, FI_*, OMP_*, PATH and

@@ -170,13 +170,13 @@ void Engine::mismatch_of_groups(Operation& operation, int with) {
     const Group& group = *operation.communicator_.group;
     break_communicator(
         operation.communicator_, operation.sequence(),
-        Error(
-            ErrorCode::mismatch,
-            fmt::format("the calls at sequence {} of communicator {} do not match: in {} the groups of {} and {} do not give the true "
-                        "sizes of each other's blocks. Every rank must give for each rank of the other group the size of that rank's block",
-                        operation.sequence(), group.name, to_string(operation.call_), name_of(group.world_rank(operation.rank())),
-                        name_of(group.world_rank(with))),
-            group.world_rank(with)),
+        Error(ErrorCode::mismatch,
+              fmt::format(
+                  "the calls at sequence {} of communicator {} do not match: in {} the groups of {} and {} count other sizes for each "
+                  "other's blocks than they have. Every rank must give for each rank of the other group the size of that rank's block",
+                  operation.sequence(), group.name, to_string(operation.call_), name_of(group.world_rank(operation.rank())),
+                  name_of(group.world_rank(with))),
+              group.world_rank(with)),
         true);
 }
 

@@ -161,8 +161,7 @@ TEST(Intergroup, OtherSizesThanCountedAreTold) {
         for (const auto& error : outcome.errors) {
             ASSERT_NE(error, nullptr);
             EXPECT_EQ(error->code(), ErrorCode::mismatch);
-            EXPECT_NE(std::string(error->what()).find("count other sizes for each other's blocks"), std::string::npos)
-                << error->what();
+            EXPECT_NE(std::string(error->what()).find("count other sizes for each other's blocks"), std::string::npos) << error->what();
         }
     }
 }

@@ -201,8 +201,7 @@ rollcall_status rollcall_init_by_allgather(rollcall_job** job, int rank, int siz
         embedding.size = size;
         embedding.allgather = [=](std::span<const std::byte> mine, std::span<std::byte> all) {
             const int code = allgather(context, mine.data(), mine.size(), all.data());
-            if (code != 0)
-                throw Error(ErrorCode::bootstrap, "the embedding program's allgather has failed with " + std::to_string(code));
+            if (code != 0) throw Error(ErrorCode::bootstrap, "the embedding program's allgather has failed with " + std::to_string(code));
         };
         place = new rollcall_job(embedding);
     });

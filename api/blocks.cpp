@@ -38,8 +38,8 @@ void check_overlap(const Block* blocks, int ranks, std::uint64_t unit, const std
         const int first = by_offset[i - 1], second = by_offset[i];
         if (blocks[first].offset + blocks[first].size > blocks[second].offset)
             refuse(caller,
-                   fmt::format("the blocks of rank {} ({} from {} on) and rank {} (from {} on) overlap, where both are written: give "
-                               "each a place of its own",
+                   fmt::format("the blocks of rank {} ({} from {} on) and rank {} (from {} on) overlap, but the call writes both: give "
+                               "each block a place of its own",
                                first, blocks[first].size / unit, blocks[first].offset / unit, second, blocks[second].offset / unit));
     }
 }
@@ -60,17 +60,18 @@ LaidOut lay_out(const Blocks& given, int ranks, int rank, std::optional<std::uin
         std::uint64_t bytes = 0;
         if (count == 0) continue;  // an empty block has no place
         if (__builtin_add_overflow(offset, count, &next) || __builtin_mul_overflow(next, unit, &bytes) || bytes > collectives::kMostBytes)
-            refuse(caller, fmt::format("the block of rank {} ({} {} from {} on) ends beyond what a buffer can have: {} bytes", i, count,
-                                       units, offset, collectives::kMostBytes));
+            refuse(caller,
+                   fmt::format("the block of rank {} ({} {} from {} on) ends beyond the longest buffer that is possible, of {} bytes", i,
+                               count, units, offset, collectives::kMostBytes));
         if (next > given.room())
-            refuse(caller, fmt::format("the block of rank {} ({} elements from {} on) ends outside of the data, which has {}", i, count,
-                                       offset, given.room()));
+            refuse(caller, fmt::format("the block of rank {} ({} elements from {} on) ends outside of the data, which has {} elements", i,
+                                       count, offset, given.room()));
         blocks[static_cast<std::size_t>(i)] = {offset * unit, count * unit};
         last = std::max(last, bytes);
     }
     if (const std::uint64_t counted = own ? blocks[static_cast<std::size_t>(rank)].size : 0; own && counted != *own)
-        refuse(caller,
-               fmt::format("the block of this rank has {} {}, and its count is {}: give the same", *own / unit, units, counted / unit));
+        refuse(caller, fmt::format("this rank's own block has {} {}, but the list gives it a count of {}: the two must be the same",
+                                   *own / unit, units, counted / unit));
     if (written && offsets) check_overlap(blocks.get(), ranks, unit, caller);
     return {std::move(blocks), last};
 }

@@ -73,11 +73,12 @@ rollcall::CollectiveOptions options_of(const rollcall_collective_options* given)
 
 void refuse_size(std::size_t given, std::size_t known, const char* what, const char* how) {
     if (given < known)
-        throw Error(ErrorCode::invalid_argument, std::string(what) + " say a size of " + std::to_string(given) +
-                                                     " bytes, and have at least " + std::to_string(known) + ": begin with " + how);
-    throw Error(ErrorCode::invalid_argument, std::string(what) +
-                                                 " have something set that this version of the library does not know: the "
-                                                 "program was built against a newer one");
+        throw Error(ErrorCode::invalid_argument, std::string(what) + ": its size is given as " + std::to_string(given) +
+                                                     " bytes, but is at least " + std::to_string(known) + ": initialize it with " + how);
+    throw Error(
+        ErrorCode::invalid_argument,
+        std::string(what) +
+            ": a field is set that this version of the library does not know, because the program was built against a newer version");
 }
 
 Reduction reduction_of(const rollcall_reduction* given) {
@@ -89,8 +90,7 @@ Reduction reduction_of(const rollcall_reduction* given) {
     check_size(&checked(given, "the reduction"), "the reduction", "ROLLCALL_REDUCTION(operation, type)");
     if (static_cast<unsigned>(given->operation) > ROLLCALL_FUNCTION || static_cast<unsigned>(given->type) > ROLLCALL_COMPLEX128)
         throw Error(ErrorCode::invalid_argument,
-                    "the reduction's operation is none of rollcall_operator, or its type none of "
-                    "rollcall_element_type");
+                    "the reduction's operation is not one of rollcall_operator, or its type is not one of rollcall_element_type");
     Reduction reduction;
     reduction.operation = static_cast<Operator>(given->operation);
     reduction.type = static_cast<ElementType>(given->type);
@@ -126,7 +126,7 @@ rollcall::PlanOptions plan_options_of(const rollcall_collective_options* given, 
                   static_cast<int>(rollcall::Predictor::moving_average) == ROLLCALL_MOVING_AVERAGE &&
                   static_cast<int>(rollcall::Predictor::exponential) == ROLLCALL_EXPONENTIAL);
     if (predictor < ROLLCALL_EDGE_LINEAR || predictor > ROLLCALL_EXPONENTIAL)
-        throw Error(ErrorCode::invalid_argument, "the predictor is none of rollcall_predictor");
+        throw Error(ErrorCode::invalid_argument, "the predictor is not one of rollcall_predictor");
     const rollcall::CollectiveOptions options = options_of(given);
     return {options.algorithm, options.segment_bytes, options.timeout, static_cast<rollcall::Predictor>(predictor)};
 }

@@ -65,7 +65,7 @@ Collective::Collective(const Communicator& communicator, runtime::OperationKind 
 void Collective::check_reduction(const char* form) const {
     std::string wrong = what_is_wrong(reduction_);
     if (wrong.empty() && bytes_ % reduction_.element_bytes != 0)
-        wrong = fmt::format("{} bytes are no whole number of elements of {} bytes", bytes_, reduction_.element_bytes);
+        wrong = fmt::format("{} bytes are not a whole number of elements of {} bytes", bytes_, reduction_.element_bytes);
     if (!wrong.empty())
         throw Error(ErrorCode::invalid_argument, fmt::format("{} on {}: {}", caller(form), here().state.group->name, wrong));
 }
@@ -102,8 +102,8 @@ void Collective::refuse_size(const char* form) const {
         Communicator::Implementation::refuse_buffer(bytes_, caller(form).c_str());
     if (row_.personal && given.contribution.data && given.contribution.data == given.data.data && given.data.size > 0)
         throw Error(ErrorCode::invalid_argument,
-                    fmt::format("{} on {}: what is received would overwrite what is sent: give the result a place of its own", caller(form),
-                                here().state.group->name));
+                    fmt::format("{} on {}: the data received would overwrite the data to send: give the result a buffer of its own",
+                                caller(form), here().state.group->name));
 }
 
 // `is_planned`: the call begins by itself, before its caller arrives.
@@ -182,9 +182,9 @@ std::uint64_t CollectiveOfBlocks::prepare_one_list(Prepared& prepared, bool is_r
 std::uint64_t CollectiveOfBlocks::prepare_two_lists(Prepared& prepared, const std::string& caller) const {
     const Communicator::Implementation& here = call_.here();
     const int ranks = here.state.group->size, rank = here.state.rank;
-    const LaidOut sent = lay_out(to_send_, ranks, rank, std::nullopt, false, caller + ", what is sent");
+    const LaidOut sent = lay_out(to_send_, ranks, rank, std::nullopt, false, caller + ", data to send");
     const std::uint64_t own = sent.blocks[static_cast<std::size_t>(rank)].size;
-    const LaidOut received = lay_out(blocks_, ranks, rank, own, true, caller + ", what is received");
+    const LaidOut received = lay_out(blocks_, ranks, rank, own, true, caller + ", data received");
     prepared.arguments = collectives::arguments_of(call_.row_, call_.buffers_, 0, received.end, false);
     prepared.arguments.contribution.size = sent.end;
     auto both = std::make_unique<runtime::Block[]>(2 * static_cast<std::size_t>(ranks));

@@ -153,7 +153,7 @@ Communicator& Communicator::operator=(Communicator&&) noexcept = default;
 Communicator::Communicator(std::shared_ptr<Implementation> implementation) noexcept : implementation_(std::move(implementation)) {}
 
 const Communicator::Implementation& Communicator::checked() const {
-    if (!implementation_) throw Error(ErrorCode::state, "this communicator is null: the rank has no part in it");
+    if (!implementation_) throw Error(ErrorCode::state, "this communicator is null: this rank is not in it");
     return *implementation_;
 }
 
@@ -187,8 +187,8 @@ Received Communicator::receive_whole(void* value, std::uint64_t bytes, int from,
     const Received got = receive(value, bytes, from, tag, timeout);
     if (got.bytes == bytes) return got;
     throw Error(ErrorCode::mismatch,
-                fmt::format("receive on {}: rank {} sent {} bytes with tag {} where a value of {} was asked for: receive into a span "
-                            "where messages may be shorter",
+                fmt::format("receive on {}: rank {} sent {} bytes with tag {}, but the value to receive has {} bytes: if messages may be "
+                            "shorter, receive into a span",
                             name(), from, got.bytes, tag, bytes),
                 world_rank(from));
 }
@@ -203,12 +203,11 @@ Received Communicator::receive_sized(void* data, void* (*resize)(void* data, std
     const Nanoseconds begun = limit == kForever ? 0 : monotonic_now();
     const std::uint64_t bytes = checked().next_size("receive_resized", from, tag, limit);
     if (bytes % element != 0)
-        throw Error(
-            ErrorCode::mismatch,
-            fmt::format("receive_resized on {}: the message of rank {} with tag {} has {} bytes, which are no whole number of elements "
-                        "of {}. It was not taken: receive it with other elements",
-                        name(), from, tag, bytes, element),
-            world_rank(from));
+        throw Error(ErrorCode::mismatch,
+                    fmt::format("receive_resized on {}: the message of rank {} with tag {} has {} bytes, which is not a whole number of "
+                                "elements of {} bytes. The message was not taken: receive it with elements of another type",
+                                name(), from, tag, bytes, element),
+                    world_rank(from));
     void* const room = resize(data, bytes / element);
     const Timeout left = limit == kForever ? kForever : std::max(Timeout::zero(), limit - Timeout(monotonic_now() - begun));
     return receive(room, bytes, from, tag, left);
@@ -303,7 +302,7 @@ std::vector<int> Communicator::Implementation::agreed_places(std::span<const int
         int& its = places[static_cast<std::size_t>(ranks[i])];
         if (its >= 0)
             throw Error(ErrorCode::invalid_argument,
-                        fmt::format("{} on {}: rank {} stands in the list twice", caller, state.group->name, ranks[i]));
+                        fmt::format("{} on {}: rank {} is in the list twice", caller, state.group->name, ranks[i]));
         its = static_cast<int>(i);
     }
     // All ranks compare the same hashes, so all come to the same result.
@@ -311,8 +310,8 @@ std::vector<int> Communicator::Implementation::agreed_places(std::span<const int
     for (std::size_t rank = 1; rank < lists.size(); ++rank)
         if (lists[rank] != lists[0])
             throw Error(ErrorCode::mismatch,
-                        fmt::format("{} on {}: rank {} gives another list of ranks than rank 0: all ranks must give the same, those that "
-                                    "are not in it, too",
+                        fmt::format("{} on {}: rank {} gives another list of ranks than rank 0: all ranks must give the same list, also "
+                                    "the ranks that are not in it",
                                     caller, state.group->name, rank),
                         state.group->world_rank(static_cast<int>(rank)));
     return places;

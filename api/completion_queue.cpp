@@ -131,7 +131,9 @@ CompletionQueue::~CompletionQueue() {
 void CompletionQueue::add(Request&& request, std::uint64_t context) {
     Implementation& here = *implementation_;
     here.communicator->process->check_not_forked();
-    if (!request) throw Error(ErrorCode::invalid_argument, "CompletionQueue::add(): the request is empty: there is nothing that could end");
+    if (!request)
+        throw Error(ErrorCode::invalid_argument,
+                    "CompletionQueue::add(): the request is empty: add one that a start_ function has returned");
     if (request.implementation_->communicator->process != here.communicator->process)
         throw Error(ErrorCode::invalid_argument, "CompletionQueue::add(): the request belongs to another job than the queue");
     here.add(request.implementation_, context);
@@ -143,7 +145,7 @@ Completion CompletionQueue::next() {
     Implementation& here = *implementation_;
     here.communicator->process->check_not_forked();
     const std::size_t requests = size();
-    if (requests == 0) throw Error(ErrorCode::state, "CompletionQueue::next(): there is no request in the queue, so that none can end");
+    if (requests == 0) throw Error(ErrorCode::state, "CompletionQueue::next(): there is no request in the queue: add one first");
     const Timeout limit = here.communicator->deadline({});
     if (auto completion = here.take_until(deadline_of(limit))) return std::move(*completion);
     throw Error(ErrorCode::timeout, fmt::format("CompletionQueue::next(): none of {} requests ended within {}", requests,

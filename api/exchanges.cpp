@@ -95,7 +95,7 @@ void Exchanges::check_all(std::size_t all, std::size_t one, const char* operatio
     const auto ranks = static_cast<std::size_t>(whole().size());
     if (all == one * ranks) return;
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("{} on {}: the data has {} elements, and {} blocks of {} are {}: give it exactly as many", operation,
+                fmt::format("{} on {}: the data has {} elements, but {} blocks of {} are {}: give it exactly as many", operation,
                             whole().name(), all, ranks, one, one * ranks));
 }
 
@@ -104,9 +104,9 @@ std::size_t Exchanges::share(std::size_t all) const { return all / static_cast<s
 std::size_t Exchanges::own_part(std::size_t all, const char* operation) const {
     const auto ranks = static_cast<std::size_t>(whole().size());
     if (all % ranks != 0)
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("{} on {}: {} elements are no equal blocks for {} ranks: give a multiple, or blocks of own sizes",
-                                operation, whole().name(), all, ranks));
+        throw Error(ErrorCode::invalid_argument, fmt::format("{} on {}: {} elements cannot be cut into equal blocks for {} ranks: give a "
+                                                             "multiple of the number of ranks, or blocks of own sizes",
+                                                             operation, whole().name(), all, ranks));
     return share(all) * static_cast<std::size_t>(whole().rank());
 }
 
@@ -114,8 +114,8 @@ std::size_t Exchanges::block_of_both(std::size_t data, std::size_t result, const
     own_part(data, operation);
     if (result != data)
         throw Error(ErrorCode::invalid_argument,
-                    fmt::format("{} on {}: the result has {} elements, and the data {}: give it exactly as many", operation, whole().name(),
-                                result, data));
+                    fmt::format("{} on {}: the result has {} elements, but the data has {}: give the result exactly as many", operation,
+                                whole().name(), result, data));
     return share(data);
 }
 

@@ -71,8 +71,8 @@ struct ROLLCALL_HIDDEN Intercommunicator::Implementation {
     std::uint64_t block_of(const IntergroupCall& call, std::uint64_t bytes) const {
         const auto ranks = static_cast<std::uint64_t>(other.size);
         if (bytes % (ranks * call.element_bytes) != 0)
-            refuse(call, fmt::format("{} {} are no blocks of one size for the {} ranks of the other group", bytes / call.element_bytes,
-                                     call.element_bytes == 1 ? "bytes" : "elements", ranks));
+            refuse(call, fmt::format("{} {} cannot be cut into equal blocks for the {} ranks of the other group",
+                                     bytes / call.element_bytes, call.element_bytes == 1 ? "bytes" : "elements", ranks));
         return bytes / ranks;
     }
     void check_buffers(const IntergroupCall& call, const runtime::Arguments& given) const {
@@ -86,8 +86,8 @@ struct ROLLCALL_HIDDEN Intercommunicator::Implementation {
     void check_reduction(const IntergroupCall& call) const {
         std::string wrong = what_is_wrong(call.reduction);
         if (wrong.empty() && call.own_bytes != call.other_bytes)
-            wrong = fmt::format("the result has room for {} bytes, and each rank brings {}: give it exactly as many", call.other_bytes,
-                                call.own_bytes);
+            wrong = fmt::format("the result has room for {} bytes, but each rank brings {}: give it room for exactly as many",
+                                call.other_bytes, call.own_bytes);
         if (!wrong.empty()) refuse(call, wrong);
     }
     void give_rooted(const IntergroupCall& call, bool is_root, runtime::Arguments& arguments, std::uint64_t& bytes) const;
@@ -105,7 +105,7 @@ void Intercommunicator::Implementation::give_rooted(const IntergroupCall& call, 
     const transport::Bytes written{call.other, call.other_bytes};
     const bool is_written = is_root ? call.operation == IntergroupOperation::gather || call.operation == IntergroupOperation::reduce
                                     : call.operation == IntergroupOperation::broadcast || call.operation == IntergroupOperation::scatter;
-    if (is_written && !call.other && call.own) refuse(call, "this rank's data is const, and would be written");
+    if (is_written && !call.other && call.own) refuse(call, "the call writes to this rank's data, which is const: give data that is not");
     const bool in_blocks = call.operation == IntergroupOperation::scatter || call.operation == IntergroupOperation::gather;
     bytes = is_root && in_blocks ? block_of(call, call.own_bytes) : call.own_bytes;
     if (is_root || call.operation == IntergroupOperation::broadcast)
@@ -153,7 +153,8 @@ Intercommunicator::Implementation::Prepared Intercommunicator::Implementation::p
     if (options.timeout) checked_timeout(*options.timeout);
     const KindOfCall& kind = kind_of(call);
     if (!kind.has_choice() && !options.algorithm.empty() && options.algorithm != "auto")
-        refuse(call, fmt::format("there is no algorithm '{}': between two groups there is a choice for allgather only", options.algorithm));
+        refuse(call, fmt::format("there is no algorithm '{}': between two groups only allgather has algorithms to choose from",
+                                 options.algorithm));
     Prepared prepared;
     auto& [made, algorithm, arguments, until_delivered] = prepared.call;
     algorithm = &kind.only;
@@ -191,7 +192,7 @@ Intercommunicator::Intercommunicator(std::shared_ptr<Implementation> implementat
     : implementation_(std::move(implementation)) {}
 
 const Intercommunicator::Implementation& Intercommunicator::checked() const {
-    if (!implementation_) throw Error(ErrorCode::state, "this intercommunicator is null: the rank is in neither group");
+    if (!implementation_) throw Error(ErrorCode::state, "this intercommunicator is null: this rank is in neither group");
     return *implementation_;
 }
 const Communicator& Intercommunicator::both() const { return checked().both; }
@@ -207,7 +208,7 @@ int Intercommunicator::remote(int rank, const char* function) const {
     const auto& [first, size] = checked().other;
     if (rank >= 0 && rank < size) return first + rank;
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("{} on {}: the rank {} is not one of the other group, which has 0 to {}", function, name(), rank, size - 1));
+                fmt::format("{} on {}: rank {} is out of range: the other group has ranks 0 to {}", function, name(), rank, size - 1));
 }
 
 void Intercommunicator::send(ConstBytePointer data, std::uint64_t bytes, int to, Tag tag, std::optional<Timeout> timeout) const {
@@ -243,7 +244,8 @@ Request Intercommunicator::start(const IntergroupCall& call, const CollectiveOpt
 Intercommunicator Communicator::create_intercommunicator(std::span<const int> first, std::span<const int> second) const {
     const Implementation& here = checked();
     if (first.empty() || second.empty())
-        throw Error(ErrorCode::invalid_argument, fmt::format("create_intercommunicator on {}: a group has no ranks", name()));
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("create_intercommunicator on {}: a group has no ranks: give each group at least one", name()));
     std::vector<int> ranks(first.begin(), first.end());
     ranks.insert(ranks.end(), second.begin(), second.end());
     const int in_first = static_cast<int>(first.size()), in_second = static_cast<int>(second.size());

@@ -112,7 +112,7 @@ std::string Communicator::explain(std::string_view operation, std::uint64_t byte
 void Communicator::check_blocks(std::size_t all, std::size_t one, int root, const char* operation) const {
     if (rank() != root || all == one * static_cast<std::size_t>(size())) return;
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("{} on {}: the root's data has {} elements, and {} blocks of {} are {}: give it exactly as many", operation,
+                fmt::format("{} on {}: the root's data has {} elements, but {} blocks of {} are {}: give it exactly as many", operation,
                             name(), all, size(), one, one * static_cast<std::size_t>(size())));
 }
 

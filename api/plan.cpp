@@ -106,7 +106,8 @@ Plan::Implementation& Plan::checked() const {
 void Plan::begin() {
     Implementation& here = checked();
     if (here.operation)
-        throw Error(ErrorCode::state, fmt::format("Plan::begin(): {} is under way: run() or wait() ends it", here.operation->describe()));
+        throw Error(ErrorCode::state,
+                    fmt::format("Plan::begin(): {} is under way: end it with run() or wait() first", here.operation->describe()));
     here.make_operation();
     here.operation->await_caller();
     here.predictor.begin(monotonic_now());
@@ -119,7 +120,8 @@ void Plan::edge(double fraction) {
     Implementation& here = checked();
     if (!here.predictor.in_phase()) throw Error(ErrorCode::state, "Plan::edge(): no compute phase has begun: call begin() first");
     if (!(fraction > 0 && fraction <= 1))
-        throw Error(ErrorCode::invalid_argument, fmt::format("Plan::edge(): {} is no fraction of the phase: above 0, at most 1", fraction));
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("Plan::edge(): {} is not a fraction of the phase: give a number above 0 and at most 1", fraction));
     here.predictor.edge(fraction, monotonic_now());
     here.tell_prediction();
 }
@@ -198,14 +200,14 @@ Plan Communicator::Implementation::plan(Prepared prepared, const PlanOptions& op
                                     "operation with the same root, size and algorithm",
                                     state.group->name, to_string(all[0].call, &collectives::algorithm_name), rank,
                                     to_string(all[rank].call, &collectives::algorithm_name),
-                                    all[rank].call.counts_others(all[0].call) ? ", and counts other sizes for the blocks" : ""),
+                                    all[rank].call.counts_others(all[0].call) ? ", with other sizes of the blocks" : ""),
                         static_cast<int>(rank));
     // Predictions of different hosts are compared, so the hosts need a common clock. The next plan of this communicator finds the clock
     // there.
     own->agree_on_clock(known_by_all, Job::kClockWindow.count());
     use_clock(own->clock);
     if (!own->state.group->has_slots)
-        explanation += "; the arrivals board has no slots left for it (ROLLCALL_BOARD_SLOTS), so that predictions are not told";
+        explanation += "; predictions are not sent, because the arrivals board has no slots left for this plan (ROLLCALL_BOARD_SLOTS)";
     return Plan(std::make_unique<Plan::Implementation>(std::move(own), prepared, options, std::move(explanation)));
 }
 

@@ -105,15 +105,15 @@ Plan ReducingOperations::plan_exclusive_scan(ConstBytePointer contribution, Byte
 void ReducingOperations::check_result(std::size_t all, std::size_t own, int root, const char* operation) const {
     if ((root != kOnAllRanks && communicator().rank() != root) || all == own) return;
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("{} on {}: the result has room for {} elements, and each rank brings {}: give it exactly as many", operation,
-                            communicator().name(), all, own));
+                fmt::format("{} on {}: the result has room for {} elements, but each rank brings {}: give it room for exactly as many",
+                            operation, communicator().name(), all, own));
 }
 
 void ReducingOperations::check_blocks(std::size_t all, std::size_t one, const char* operation) const {
     const auto ranks = static_cast<std::size_t>(communicator().size());
     if (all == one * ranks) return;
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("{} on {}: the contribution has {} elements, and {} blocks of {} are {}: give it exactly as many", operation,
+                fmt::format("{} on {}: the contribution has {} elements, but {} blocks of {} are {}: give it exactly as many", operation,
                             communicator().name(), all, ranks, one, one * ranks));
 }
 

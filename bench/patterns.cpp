@@ -199,7 +199,7 @@ Argument parse_argument(std::string_view pattern, Kind kind, std::string_view te
     switch (kind) {
         case Kind::duration: {
             const auto delay = parse_delay(text);
-            if (!delay) reject(pattern, fmt::format("{} is no duration", quote(text)));
+            if (!delay) reject(pattern, fmt::format("{} is not a duration", quote(text)));
             argument.delay = *delay;
             break;
         }
@@ -207,7 +207,7 @@ Argument parse_argument(std::string_view pattern, Kind kind, std::string_view te
             const auto ends = split(text, "..");
             const auto low = parse_delay(ends.front());
             const auto high = parse_delay(ends.back());
-            if (ends.size() != 2 || !low || !high) reject(pattern, fmt::format("{} is no range A..B of durations", quote(text)));
+            if (ends.size() != 2 || !low || !high) reject(pattern, fmt::format("{} is not a range A..B of durations", quote(text)));
             // 0 is the same in both units. Otherwise only delays of the same unit can be compared.
             const bool comparable = low->relative == high->relative;
             if (comparable && (low->relative ? low->message_times > high->message_times : low->absolute > high->absolute))
@@ -218,7 +218,7 @@ Argument parse_argument(std::string_view pattern, Kind kind, std::string_view te
         }
         case Kind::count: {
             const auto count = to_count(text);
-            if (!count) reject(pattern, fmt::format("{} is no whole number from 1 to {}", quote(text), kLargestCount));
+            if (!count) reject(pattern, fmt::format("{} is not a whole number from 1 to {}", quote(text), kLargestCount));
             argument.count = *count;
             break;
         }
@@ -226,13 +226,13 @@ Argument parse_argument(std::string_view pattern, Kind kind, std::string_view te
             // The percent sign is required, because a bare 0.2 could mean 20% as well as 0.2%.
             const auto percent = text.ends_with('%') ? parse_number(text.substr(0, text.size() - 1)) : std::nullopt;
             if (!percent || *percent < 0 || *percent > 100)
-                reject(pattern, fmt::format("{} is no probability from 0% to 100%", quote(text)));
+                reject(pattern, fmt::format("{} is not a probability from 0% to 100%", quote(text)));
             argument.number = *percent;
             break;
         }
         case Kind::number: {
             const auto number = parse_number(text);
-            if (!number || *number <= 0) reject(pattern, fmt::format("{} is no number above 0", quote(text)));
+            if (!number || *number <= 0) reject(pattern, fmt::format("{} is not a number above 0", quote(text)));
             argument.number = *number;
             break;
         }

@@ -50,7 +50,7 @@ struct Line {
         Integer value{};
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
         if (error != std::errc{} || end != text.data() + text.size())
-            reject(fmt::format("{} is '{}', which is no whole number in range", heading()[column], text));
+            reject(fmt::format("{} is '{}', which is not a whole number in range", heading()[column], text));
         return value;
     }
 };

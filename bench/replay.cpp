@@ -74,7 +74,8 @@ Replay read_replay(std::string path) {
             const auto seconds = parse_number(field);
             const auto delay = seconds && *seconds >= 0 ? Delay{false, 0, bounded(*seconds * 1e9)} : parse_delay(field);
             if (!delay)
-                reject_file(replay.path, fmt::format("line {}: {} is no delay (seconds, or a number with a unit)", number, quote(field)));
+                reject_file(replay.path,
+                            fmt::format("line {}: {} is not a delay (seconds, or a number with a unit)", number, quote(field)));
             delays.push_back(*delay);
         }
         if (!replay.lines.empty() && delays.size() != replay.lines.front().size())

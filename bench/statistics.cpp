@@ -89,7 +89,8 @@ Estimate estimate_mean(std::span<const double> samples) {
 
 Estimate estimate_ratio_of_means(std::span<const double> numerators, std::span<const double> denominators) {
     if (numerators.size() != denominators.size())
-        throw Error(ErrorCode::invalid_argument, fmt::format("{} and {} samples are no pairs", numerators.size(), denominators.size()));
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("{} and {} samples do not make pairs", numerators.size(), denominators.size()));
     const double base = estimate_mean(denominators).median, ratio = estimate_mean(numerators).median / base;
     std::vector<double> residuals;
     for (std::size_t i = 0; i < numerators.size(); ++i) residuals.push_back((numerators[i] - ratio * denominators[i]) / base);

@@ -25,7 +25,7 @@ namespace {
 
 bool is_set(const char* variable) { return std::getenv(variable) != nullptr; }
 
-/// How many processes a starter has started, as far as the environment tells.
+/// How many processes a starter has started, as far as the environment says.
 enum class Told { nothing, one, many };
 
 Told told(bool evident, const char* size) {
@@ -44,17 +44,17 @@ Told by_pmi_with_open_socket() {
     return told(open, "PMI_SIZE");
 }
 
-/// Without its socket, what tells of a single process may have been left by an outer starter.
+/// The socket must be open. Without it, an outer starter may have left the variables of a single process.
 Told by_pmi() { return told(is_set("PMI_FD"), "PMI_SIZE") == Told::many ? Told::many : Told::nothing; }
 
-/// A task of srun's, not a script of sbatch's or a shell of salloc's: those may be in a step of their own, of one task, in which
-/// others start jobs. So a step of one does not end the search.
+/// True only for the tasks of srun. A script of sbatch or a shell of salloc is no task, but may be in a step of its own with one task, and
+/// start jobs itself. So a step of one task does not end the search.
 Told by_srun() {
     const char* const size = is_set("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS";
     return told(is_set("SLURM_PROCID") && is_set("SLURM_STEP_ID"), size) == Told::many ? Told::many : Told::nothing;
 }
 
-/// PMIx does not put the size there, but Slurm does.
+/// PMIx does not put the size into the environment, but Slurm does.
 Told by_pmix() {
     if (!is_set("PMIX_RANK")) return Told::nothing;
     const char* const name_space = std::getenv("PMIX_NAMESPACE");
@@ -62,32 +62,33 @@ Told by_pmix() {
     return of_slurm && told(true, "SLURM_STEP_NUM_TASKS") == Told::one ? Told::nothing : Told::many;
 }
 
-/// Others that speak PMI, by other ways than an inherited socket.
+/// Other starters that speak PMI, without an inherited socket.
 Told by_other_pmi() { return told(!is_set("PMI_FD") && is_set("PMI_RANK"), "PMI_SIZE"); }
 
 std::unique_ptr<Bootstrap> join_rollcall_run() { return std::make_unique<Launched>(std::getenv(kDescriptorVariable)); }
 
-/// One way of being started, told by the environment.
+/// A way of being started that the environment shows.
 struct Starter {
     const char* name;
-    const char* variable;  ///< That tells of it.
+    const char* variable;  ///< The variable that shows it.
     Told (*told)();
-    std::unique_ptr<Bootstrap> (*join)();  ///< nullptr: evident, but not supported.
+    std::unique_ptr<Bootstrap> (*join)();  ///< nullptr: the starter is evident, but not supported.
 };
 
 constexpr const char* kRankOfTorchrun = "RANK";
 
-/// From the innermost to the outermost.
+/// These go from the innermost starter to the outermost.
 const Starter kStarters[] = {
-    // Inside an allocation of Slurm's, or under somebody's mpiexec, it is nearer to the program than those.
+    // It may run inside an allocation of Slurm or under somebody's mpiexec. Then it is nearer to the program than those.
     {"rollcall run", kDescriptorVariable, by_rollcall_run, join_rollcall_run},
-    // Set by hand for this job, and taken out of the environment by who joins: nothing is nearer, but for the above.
+    // The user sets this variable for this job, and the process that joins removes it. So only `rollcall run` is nearer.
     {"a rendezvous directory", kDirectoryVariable, by_directory, join_directory},
-    // A torchrun is often started by srun or mpirun itself, once on each host; the reverse is not done.
+    // srun or mpirun often start a torchrun, once on each host. The reverse is not done.
     {"a launcher like torchrun", kRankOfTorchrun, by_torchrun, join_torchrun},
-    // Before Open MPI: its mpirun closes what it does not know, so that a socket which is open comes from within.
+    // This row comes before Open MPI: its mpirun closes descriptors that it does not know, so an open socket comes from within it.
     {"a launcher that speaks PMI-1", "PMI_FD", by_pmi_with_open_socket, join_pmi},
-    // Those before srun: what speaks PMI or PMIx inside a step is Slurm itself, or somebody whose daemons srun started.
+    // These rows come before srun: if PMI or PMIx is spoken inside a step, either Slurm speaks it itself, or a starter whose daemons srun
+    // has started.
     {"Open MPI's mpirun", "OMPI_COMM_WORLD_SIZE", by_open_mpi, join_pmix},
     {"a launcher that speaks PMI-1", "PMI_FD", by_pmi, join_pmi},
     {"a launcher that speaks PMIx", "PMIX_RANK", by_pmix, join_pmix},
@@ -95,7 +96,7 @@ const Starter kStarters[] = {
     {"a launcher that speaks PMI (mpiexec)", "PMI_RANK", by_other_pmi, nullptr},
 };
 
-/// What else belongs to those variables.
+/// Other variables that belong to those of the starters.
 constexpr const char* kCompanions[] = {kDirectoryRankVariable, kDirectorySizeVariable, kDirectoryJobVariable, "PMI_SIZE", "PMIX_NAMESPACE"};
 
 struct Found {
@@ -103,7 +104,7 @@ struct Found {
     Told told = Told::nothing;
 };
 
-/// One that tells of a single process ends the search, too: what is around it has not started this program.
+/// A starter of a single process ends the search, too: the starters around it have not started this program.
 Found look_in_environment() {
     for (const Starter& starter : kStarters) {
         if (const Told told = starter.told(); told != Told::nothing) return {&starter, told};
@@ -111,8 +112,8 @@ Found look_in_environment() {
     return {};
 }
 
-/// What this program starts is no rank: neither of this job nor of one that an outer starter tells of. Torchrun's variables stay,
-/// because the program's framework needs them.
+/// The programs that this program starts are no ranks, neither of this job nor of one that an outer starter describes. The variables of
+/// torchrun stay, because the program's framework needs them.
 void take_out_of_environment() {
     for (const Starter& starter : kStarters) {
         if (starter.variable != kRankOfTorchrun) ::unsetenv(starter.variable);
@@ -120,8 +121,7 @@ void take_out_of_environment() {
     for (const char* variable : kCompanions) ::unsetenv(variable);
 }
 
-/// The process that has joined, so that a second look in it is an error and not a job of one; its forked children may
-/// look.
+/// The process that has joined. If it looks again, that is an error and not a job of one process. Its forked children may look.
 std::atomic<pid_t> joined_process = 0;
 
 }  // namespace
@@ -134,11 +134,11 @@ Evidence evident_starter() {
 }
 
 std::unique_ptr<Bootstrap> find_bootstrap() {
-    // Some starters' variables stay in the environment.
+    // The variables of some starters stay in the environment.
     if (joined_process == ::getpid()) {
         throw Error(ErrorCode::state,
-                    "this process has already joined its job, and can do so once: let the parts of the program share its Job, each with a "
-                    "communicator of its own (Communicator::duplicate())");
+                    "this process has already joined its job, and can join only once: let the parts of the program share its Job, each "
+                    "with a communicator of its own (Communicator::duplicate())");
     }
     const auto [starter, told] = look_in_environment();
     if (told == Told::nothing) return std::make_unique<Alone>();

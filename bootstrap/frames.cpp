@@ -39,7 +39,7 @@ Integer get(std::span<const std::byte> bytes) {
 FrameWriter::FrameWriter(FrameType type) {
     put<std::uint16_t>(bytes_, kFrameMagic);
     put<std::uint16_t>(bytes_, static_cast<std::uint16_t>(type));
-    put<std::uint32_t>(bytes_, 0);  // the length, known at the end
+    put<std::uint32_t>(bytes_, 0);  // the length is filled in at the end
 }
 
 FrameWriter& FrameWriter::u32(std::uint32_t value) {
@@ -109,8 +109,8 @@ ssize_t Inbox::read(int socket, std::span<std::byte> into) {
 
 Inbox::State Inbox::receive(int socket) {
     std::array<std::byte, 65536> chunk;
-    // A peer that sends without end must not keep us here, nor fill memory: one frame of the longest kind, then its
-    // frames.
+    // A peer that sends without end must neither keep us here nor fill the memory. So at most one frame of the longest kind is read, and
+    // then the frames are handled.
     for (std::size_t taken = 0; taken <= longest_body_ + kHeaderBytes;) {
         const ssize_t count = read(socket, chunk);
         if (count > 0) {
@@ -135,12 +135,12 @@ void Inbox::append(std::span<const std::byte> bytes) {
 
 bool Inbox::skip_to(FrameType type, std::string& dropped) {
     Blob begin = FrameWriter(type).finish();
-    begin.resize(sizeof(std::uint16_t) * 2);  // magic and type
+    begin.resize(sizeof(std::uint16_t) * 2);  // the magic number and the type
     const auto from = bytes_.begin() + static_cast<std::ptrdiff_t>(begin_);
     auto at = std::search(from, bytes_.end(), begin.begin(), begin.end());
     const bool found = at != bytes_.end();
     if (!found) {
-        // The end of what is there may be the beginning of the frame.
+        // The last bytes may be the beginning of the frame.
         at -= std::min<std::ptrdiff_t>(bytes_.end() - from, static_cast<std::ptrdiff_t>(begin.size()) - 1);
         while (!std::equal(at, bytes_.end(), begin.begin())) ++at;
     }
@@ -213,10 +213,9 @@ Blob encode_welcome(const Place& place) {
 Place decode_welcome(std::span<const std::byte> body) {
     FrameReader reader(body);
     if (const auto version = reader.u32(); version != kProtocolVersion) {
-        throw Error(ErrorCode::bootstrap,
-                    fmt::format("`rollcall run` speaks version {} of the bootstrap protocol and this program version {}; "
-                                "use the `rollcall` command of the same installation as the library",
-                                version, kProtocolVersion));
+        throw Error(ErrorCode::bootstrap, fmt::format("`rollcall run` speaks version {} of the bootstrap protocol, but this program speaks "
+                                                      "version {}; use the `rollcall` command of the same installation as the library",
+                                                      version, kProtocolVersion));
     }
     Place place;
     place.rank = reader.i32();
@@ -229,7 +228,7 @@ Place decode_welcome(std::span<const std::byte> body) {
     reader.end();
     if (place.size < 1 || place.rank < 0 || place.rank >= place.size || place.local_size < 1 || place.local_rank < 0 ||
         place.local_rank >= place.local_size || place.local_size > place.size || place.hosts < 1 || place.hosts > place.size) {
-        refuse(fmt::format("a place that cannot be: rank {} of {}, local rank {} of {}, {} hosts", place.rank, place.size, place.local_rank,
+        refuse(fmt::format("an impossible place: rank {} of {}, local rank {} of {}, {} hosts", place.rank, place.size, place.local_rank,
                            place.local_size, place.hosts));
     }
     return place;

@@ -17,7 +17,7 @@
 namespace rollcall::bootstrap {
 namespace {
 
-/// The frame's body in memory that nobody can change any more; an empty descriptor when there is none to be had.
+/// Returns memory that holds the body of a frame and that nobody can change any more. Returns an empty descriptor if there is no memory.
 Descriptor sealed_memory(std::span<const std::byte> body) {
     Descriptor memory(::memfd_create("rollcall-gathered", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (!memory) return memory;
@@ -45,7 +45,7 @@ Gathered::Gathered(Descriptor file, std::size_t bytes, int size) {
     if (::fstat(file.get(), &status) != 0 || static_cast<std::size_t>(status.st_size) < bytes) {
         throw Error(ErrorCode::bootstrap, fmt::format("the answer to an exchange has {} bytes of {}", status.st_size, bytes));
     }
-    // Private: writing was sealed off, and a shared mapping would be refused for that.
+    // The mapping is private. The memory is sealed against writing, and a shared mapping of it would be refused.
     void* const at = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.get(), 0);
     if (at == MAP_FAILED) {
         throw Error(ErrorCode::bootstrap,
@@ -85,7 +85,7 @@ bool hand_out(int socket, const std::shared_ptr<const Blob>& frame) {
     if (frame->size() < kSharedAnswer) return false;
     const auto type = static_cast<FrameType>(std::to_integer<unsigned>((*frame)[2]) | std::to_integer<unsigned>((*frame)[3]) << 8);
     if (type != FrameType::gathered) return false;
-    // The ranks of a node are answered one after the other with the same frame.
+    // All ranks of a node get the same frame, one after the other. So the memory is kept for the next rank.
     thread_local struct {
         std::weak_ptr<const Blob> frame;
         Descriptor memory;

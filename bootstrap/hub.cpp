@@ -10,7 +10,7 @@
 namespace rollcall::bootstrap {
 namespace {
 
-/// Rounds that may be open at once: a rank is in one, or in a few when it gave up some at their deadlines.
+/// How many rounds may be open at once. A rank is in one round, or in a few if its earlier calls gave up at their deadlines.
 constexpr std::size_t kOpenRounds = 64;
 
 std::shared_ptr<const Blob> shared(Blob frame) { return std::make_shared<const Blob>(std::move(frame)); }
@@ -21,7 +21,7 @@ std::shared_ptr<const Blob> failure(std::uint64_t sequence, ErrorCode code, int 
 
 const char* name(Hub::Kind kind) { return kind == Hub::Kind::exchange ? "exchange" : "barrier"; }
 
-/// A frame as it came, to be passed on.
+/// Encodes a frame as it came, to pass it on.
 std::shared_ptr<const Blob> again(const Frame& frame) { return shared(encode(frame)); }
 
 }  // namespace
@@ -56,7 +56,7 @@ const Hub::Gone* Hub::doom(std::uint64_t sequence) const {
     return found == gone_.end() ? nullptr : &*found;
 }
 
-/// What is already certain about a call; nullptr when nothing is.
+/// Returns what is already certain about a call, or nullptr if nothing is.
 std::shared_ptr<const Blob> Hub::answer_of(std::uint64_t sequence) const {
     if (const auto found = failed_.find(sequence); found != failed_.end()) return found->second;
     if (const Gone* const gone = doom(sequence)) return failure(sequence, ErrorCode::peer_failed, gone->rank, gone->sentence);
@@ -64,7 +64,7 @@ std::shared_ptr<const Blob> Hub::answer_of(std::uint64_t sequence) const {
     return nullptr;
 }
 
-/// The round that `rank` calls; nullptr when it disagrees with those before it.
+/// Returns the round that `rank` calls, or nullptr if this call disagrees with the earlier ones.
 Hub::Round* Hub::open(std::uint64_t sequence, Kind kind, int rank, Deliveries& out) {
     if (!rounds_.contains(sequence) && rounds_.size() >= kOpenRounds) {
         throw Error(ErrorCode::bootstrap,
@@ -92,7 +92,7 @@ Hub::Deliveries Hub::arrive(int rank, Kind kind, std::uint64_t sequence, Blob bl
         out.push_back({Delivery::To::rank, rank, std::move(answer)});
         return out;
     }
-    // Waits from before it disagrees: the answer to that is for it too.
+    // The rank is listed before its call is compared: if it disagrees, the answer is for it, too.
     if (const auto found = rounds_.find(sequence); found != rounds_.end()) found->second.waiting.push_back(rank);
     Round* const round = open(sequence, kind, rank, out);
     last = sequence;
@@ -117,9 +117,9 @@ Hub::Deliveries Hub::hear_below(int hub, const Frame& frame) {
             const auto count = reader.u32();
             if (sequence <= last_below_[index] || kind > Kind::barrier || count != ranks.size()) {
                 throw Error(ErrorCode::bootstrap,
-                            fmt::format("a contribution of {} ranks to bootstrap sequence {} that cannot be", count, sequence));
+                            fmt::format("an impossible contribution of {} ranks to bootstrap sequence {}", count, sequence));
             }
-            // Read to its end first: a contribution that is refused must not count for a call.
+            // All entries are read first, because a contribution that is refused must not count for a call.
             std::vector<std::pair<int, Blob>> entries;
             for (std::uint32_t i = 0; i < count; ++i) {
                 const int rank = reader.i32();
@@ -130,7 +130,7 @@ Hub::Deliveries Hub::hear_below(int hub, const Frame& frame) {
                 entries.emplace_back(rank, Blob(bytes.begin(), bytes.end()));
             }
             reader.end();
-            if (answer_of(sequence)) return out;  // the hub has been told, or will be when it has read what is on its way
+            if (answer_of(sequence)) return out;  // the hub below has been told, or will be when it has read what is on its way
             last_below_[index] = sequence;
             Round* const round = open(sequence, kind, ranks.empty() ? -1 : ranks.front(), out);
             if (round == nullptr) return out;
@@ -187,7 +187,7 @@ Hub::Deliveries Hub::lose(int rank, std::string host, std::string how, bool noti
     if (lost_.contains(rank)) return out;
     const Loss loss{{rank}, std::move(host), std::move(how), notice};
     const auto last = last_.at(rank);
-    // Applied at once and told to the root, which tells all: this hub hears of it again and knows it then.
+    // The loss is applied here at once and told to the root, which tells all hubs. This hub hears of it again, and knows it then.
     if (!root_) out.push_back({Delivery::To::above, 0, shared(encode_loss(loss, last))});
     apply(loss, last, -1, out);
     return out;
@@ -201,7 +201,7 @@ Hub::Deliveries Hub::lose_below(int hub, std::string host, std::string how) {
         if (!lost_.contains(rank)) loss.ranks.push_back(rank);
     }
     if (loss.ranks.empty()) return out;
-    // What it gathered and did not pass on is gone with it.
+    // Contributions that the hub below gathered and did not pass on are lost with it.
     if (!root_) out.push_back({Delivery::To::above, 0, shared(encode_loss(loss, last_below_[index]))});
     apply(loss, last_below_[index], hub, out);
     return out;
@@ -275,7 +275,7 @@ std::shared_ptr<const Blob> Hub::gathered(std::uint64_t sequence, Round& round) 
     for (const auto& [rank, blob] : round.entries) bytes += blob.size() + 4;
     if (bytes > kLongestAnswer) {
         return failure(sequence, ErrorCode::invalid_argument, -1,
-                       fmt::format("the blobs of all ranks make {} bytes; {} are the most", bytes, kLongestAnswer));
+                       fmt::format("the blobs of all ranks have {} bytes together; at most {} are allowed", bytes, kLongestAnswer));
     }
     std::sort(round.entries.begin(), round.entries.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     FrameWriter writer(FrameType::gathered);
@@ -284,7 +284,7 @@ std::shared_ptr<const Blob> Hub::gathered(std::uint64_t sequence, Round& round) 
     return shared(writer.finish());
 }
 
-/// Passes a round on that is whole at this hub.
+/// Passes a round on if it is complete at this hub.
 void Hub::settle(std::uint64_t sequence, Deliveries& out) {
     Round& round = rounds_.at(sequence);
     if (round.covered < covers_ || round.disagreed) return;

@@ -5,7 +5,7 @@
 namespace rollcall::bootstrap {
 namespace {
 
-/// How long a departure may wait for others, so that the end of a job is not news for each host from each rank.
+/// How long a departure may wait for others. Without the wait, the end of a job would bring every host a message from every rank.
 constexpr Nanoseconds kDeparturesTogether = 100 * kMillisecond;
 
 }  // namespace

@@ -42,8 +42,8 @@ Launched::Launched(std::string_view number) {
         unusable(number, "that descriptor is not the launcher's socket");
     }
 
-    // The welcome was put there before this process began. Look without taking: what another process of this rank is
-    // about to read must stay.
+    // The welcome was put there before this process began. It is only looked at and not taken, because another process of this rank may be
+    // about to read it.
     Peeked peeked;
     try {
         peeked = peek_frame(inherited);

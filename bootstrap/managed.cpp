@@ -10,7 +10,7 @@
 namespace rollcall::bootstrap {
 namespace {
 
-/// For a process manager to pass on what a rank has written.
+/// How long a process manager may take to pass on what a rank has written.
 constexpr auto kReadingTime = std::chrono::milliseconds(100);
 
 }  // namespace
@@ -27,9 +27,10 @@ void Managed::leave() noexcept {
 
 void Managed::abort(int code, std::string_view why) noexcept {
     rendezvous_.say_abort(code, why);
-    // A manager that ends a job may drop what it has not read yet: the reason above.
+    // A process manager that ends a job may drop what it has not read yet, such as the reason written above.
     std::this_thread::sleep_for(kReadingTime);
-    // Before the others hear of it: they exit then, and the first exit that the manager sees gives the job's code.
+    // The process manager is told before the other ranks. They exit when they hear of it, and the first exit that the manager sees gives
+    // the job's exit code.
     manager_->abort(code, why);
     rendezvous_.tell_abort(code, why);
 }

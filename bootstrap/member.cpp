@@ -20,7 +20,7 @@ namespace {
 
 using Clock = Waiting::Clock;
 
-/// leave() and abort() send at once; when the socket is full they try this long.
+/// leave() and abort() send at once. If the socket is full, they try for this long.
 constexpr auto kPatience = std::chrono::milliseconds(500);
 constexpr auto kNap = std::chrono::microseconds(500);
 
@@ -66,7 +66,7 @@ Member::Member(Place place, Descriptor control, Descriptor notices, Loss loss, D
 void Member::post(Blob frame) {
     const std::lock_guard lock(sending_);
     outbox_.add(std::move(frame));
-    outbox_.send(control_.get());  // a launcher that is gone shows when the answer is read
+    outbox_.send(control_.get());  // if the launcher is gone, that shows when the answer is read
 }
 
 bool Member::flush() {
@@ -79,7 +79,7 @@ bool Member::unsent() {
     return !outbox_.empty();
 }
 
-/// The caller probably exits next.
+/// Sends everything now, because the caller probably exits next.
 void Member::push_out() {
     const auto deadline = Clock::now() + kPatience;
     while (unsent() && flush() && Clock::now() < deadline) wait_on(control_.get(), POLLOUT, kNap);
@@ -89,12 +89,12 @@ Frame Member::answer(const char* operation, std::uint64_t sequence, const Meanwh
     Waiting waiting(meanwhile, timeout);
     for (;;) {
         flush();
-        const bool dead = is_readable(hub_process_.get());  // looked at first: what it said before is there then
+        const bool dead = is_readable(hub_process_.get());  // asked first, so that all that it said before its death is there
         const auto state = inbox_.receive(control_.get());
         while (auto frame = inbox_.next()) {
             FrameReader reader(frame->body);
             const auto answered = reader.u64();
-            if (answered < sequence) continue;  // of a call that gave up at its deadline
+            if (answered < sequence) continue;  // the answer to a call that gave up at its deadline
             if (frame->type != FrameType::failed) return std::move(*frame);
             const auto code = static_cast<ErrorCode>(reader.u32());
             const int rank = reader.i32();
@@ -121,7 +121,7 @@ Frame Member::answer(const char* operation, std::uint64_t sequence, const Meanwh
 
 Gathered Member::exchange(std::span<const std::byte> mine, const Meanwhile& meanwhile, Timeout timeout) {
     if (mine.size() > kLongestBlob) {
-        throw Error(ErrorCode::invalid_argument, fmt::format("rank {}: a bootstrap exchange of {} bytes; the longest blob has {}",
+        throw Error(ErrorCode::invalid_argument, fmt::format("rank {}: a bootstrap exchange of {} bytes; a blob has at most {}",
                                                              place_.rank, mine.size(), kLongestBlob));
     }
     const auto sequence = ++sequence_;
@@ -169,8 +169,8 @@ std::optional<Notice> Member::take_notice() {
         }
         if (count < 0 && errno == EINTR) continue;
         if (count < 0 && !dead && (errno == EAGAIN || errno == EWOULDBLOCK)) return std::nullopt;
-        // The end of the stream, and of the process, stays readable for ever; whoever sleeps on the descriptor must not be woken by it
-        // again.
+        // A stream that has ended, and a process that has ended, stay readable for ever. They must not wake a thread that sleeps on the
+        // descriptor again.
         hub_gone_ = true;
         for (const int descriptor : {notices_.get(), hub_process_.get()})
             ::epoll_ctl(notice_events_.get(), EPOLL_CTL_DEL, descriptor, nullptr);
@@ -184,7 +184,7 @@ void Member::leave() noexcept {
     try {
         post(FrameWriter(FrameType::leave).finish());
         push_out();
-    } catch (...) {  // out of memory: the exit then counts as a death, which is true enough
+    } catch (...) {  // out of memory: the exit then counts as a death, which is nearly true
     }
 }
 

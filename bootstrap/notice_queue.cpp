@@ -27,7 +27,7 @@ void NoticeQueue::send_those() {
         const ssize_t sent = ::send(socket_.get(), notice.data(), notice.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
         if (sent < 0 && errno == EINTR) continue;
         full = sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
-        if (!full) unsent_.pop_front();  // a rank that is gone needs none
+        if (!full) unsent_.pop_front();  // a rank that is gone needs no notice
     }
     if (full == std::exchange(waits_, full)) return;
     if (full) {

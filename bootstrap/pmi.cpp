@@ -27,17 +27,17 @@ constexpr const char* kPmiSize = "PMI_SIZE";
 constexpr std::string_view kPmiName = "a launcher that speaks PMI-1";
 
 constexpr std::string_view kPmiKey = "rollcall";
-/// Slurm advertises values of 1024 characters, and loses those of 1000 and more without a word.
+/// Slurm says that values may have 1024 characters, but silently loses those of 1000 and more.
 constexpr std::size_t kLongestValue = 512;
 constexpr std::size_t kChecksumDigits = 8;
 static_assert(kChecksumDigits + 1 + kLongestInvitation <= kLongestValue);
-/// No line of a process manager is longer.
+/// No line of a process manager is longer than this.
 constexpr std::size_t kLongestLine = 64 * 1024;
-/// Between looks whether another thread has sent its line.
+/// The pause between two checks whether another thread has sent its line.
 constexpr auto kLockNap = std::chrono::milliseconds(1);
 constexpr auto kFinalizePatience = std::chrono::seconds(2);
 
-std::string with_checksum(std::string_view text) {  // FNV-1a: against loss, not against malice
+std::string with_checksum(std::string_view text) {  // FNV-1a, which protects against loss and not against malice
     std::uint32_t sum = 2166136261u;
     for (const char letter : text) sum = (sum ^ static_cast<unsigned char>(letter)) * 16777619u;
     return fmt::format("{:0{}x}-{}", sum, kChecksumDigits, text);
@@ -45,11 +45,11 @@ std::string with_checksum(std::string_view text) {  // FNV-1a: against loss, not
 
 }  // namespace
 
-/// One line that was answered: words `key=value`.
+/// A line of the answer: words of the form `key=value`.
 class Pmi::Answer {
   public:
     explicit Answer(std::string line) : line_(std::move(line)) {}
-    /// Empty where the key is not there.
+    /// Empty if the key is not there.
     std::string_view value(std::string_view key) const {
         std::string_view rest = line_;
         while (!rest.empty()) {
@@ -102,16 +102,16 @@ bool Pmi::send(std::string_view line, Timeout timeout) {
             if (waiting.over()) return false;
             waiting.on(socket_.get(), POLLOUT);
         } else if (errno != EINTR) {
-            return true;  // gone, which shows when the answer is read
+            return true;  // it is gone, which shows when the answer is read
         }
     }
     return true;
 }
 
 Pmi::Answer Pmi::ask(std::string_view question, std::string_view answer, Timeout timeout) {
-    // Only the command and the key: a value may be secret.
+    // Names only the command and the key, because a value may be secret.
     const auto who = [&] { return fmt::format("rank {}: PMI: '{}'", rank_, question.substr(0, question.find(" value="))); };
-    if (!send(question, timeout)) throw Error(ErrorCode::timeout, fmt::format("{}: the process manager does not take it", who()));
+    if (!send(question, timeout)) throw Error(ErrorCode::timeout, fmt::format("{}: the process manager does not accept it", who()));
     const Meanwhile nothing;
     Waiting waiting(nothing, timeout);
     for (;;) {
@@ -148,8 +148,8 @@ std::string Pmi::share(std::string mine) {
     std::string text(value.substr(std::min(value.size(), kChecksumDigits + 1)));
     if (value != with_checksum(text))
         throw Error(ErrorCode::bootstrap,
-                    fmt::format("rank {}: what rank 0 told by PMI did not come whole: the process manager changes or loses values of up to "
-                                "{} characters; start the job by `rollcall run`",
+                    fmt::format("rank {}: the text that rank 0 sent through PMI did not arrive complete: the process manager changes or "
+                                "loses values of up to {} characters; start the job by `rollcall run`",
                                 rank_, kLongestValue));
     return text;
 }
@@ -157,7 +157,7 @@ std::string Pmi::share(std::string mine) {
 void Pmi::finalize() noexcept {
     try {
         ask("cmd=finalize", "finalize_ack", kFinalizePatience);
-    } catch (...) {  // the process manager then takes this process's exit for what it is
+    } catch (...) {  // the process manager then judges this process by its exit code
     }
 }
 

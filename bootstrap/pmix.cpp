@@ -29,10 +29,10 @@ constexpr const char* kPmixNamespace = "PMIX_NAMESPACE";
 constexpr const char* kPmixRank = "PMIX_RANK";
 constexpr const char* kOpenMpiSize = "OMPI_COMM_WORLD_SIZE";
 constexpr const char* kPmixKey = "rollcall";
-/// From this on its types are laid out as pmix_abi.hpp says.
+/// From this version on, the library's types have the layout of pmix_abi.hpp.
 constexpr int kOldestPmix = 3;
 
-/// The status of a call that ends in a thread of the library's.
+/// The status of a call that a thread of the library completes.
 class Outcome {
   public:
     void set(pmix::Status status) {
@@ -40,7 +40,7 @@ class Outcome {
         status_ = status;
         changed_.notify_all();
     }
-    /// Nothing when the time is over.
+    /// Empty if the time is over.
     std::optional<pmix::Status> wait(Timeout timeout) {
         std::unique_lock lock(mutex_);
         const auto now = std::chrono::steady_clock::now();
@@ -56,7 +56,7 @@ class Outcome {
     std::optional<pmix::Status> status_;
 };
 
-/// For a callback's data: the outcome lives until the callback has come, even if nobody waits any more.
+/// The data of a callback. The outcome lives until the callback has come, even if nobody waits for it any more.
 using Shared = std::shared_ptr<Outcome>;
 
 pmix::Info flag_of(const char* key) {
@@ -92,7 +92,7 @@ struct Pmix::Library {
     pmix::Status (*commit)() = nullptr;
     pmix::Status (*fence)(const pmix::Process*, std::size_t, const pmix::Info*, std::size_t, pmix::Callback, void*) = nullptr;
     pmix::Status (*get)(const pmix::Process*, const char*, const pmix::Info*, std::size_t, pmix::Value**) = nullptr;
-    /// abort() may come from any thread, while this one finalizes: between the two the library is gone.
+    /// abort() may come from any thread while this thread finalizes. This lock keeps the library there during either.
     std::mutex using_it;
     bool connected = false;
 
@@ -107,7 +107,7 @@ struct Pmix::Library {
         file.find("PMIx_Fence_nb", fence);
         file.find("PMIx_Get", get);
     }
-    /// The first number of "OpenPMIx 4.2.2 (...)"; 0 when there is none.
+    /// Returns the first number of "OpenPMIx 4.2.2 (...)", or 0 if there is none.
     int major_version() const {
         const std::string_view text = version();
         const std::size_t at = std::min(text.find_first_of("0123456789"), text.size());
@@ -127,11 +127,11 @@ Pmix::Pmix(Timeout timeout) : library_(std::make_shared<Library>()), timeout_(ti
     if (!std::getenv(kPmixNamespace)) throw unusable(fmt::format("{} is not set", kPmixNamespace));
     if (!library_->file.loaded()) throw unusable(library_->file.failure());
     if (library_->major_version() < kOldestPmix)
-        throw unusable(fmt::format("{} is of version '{}', and {} or later is needed", kPmixLibrary, library_->version(), kOldestPmix));
+        throw unusable(fmt::format("{} is of version '{}', but {} or later is needed", kPmixLibrary, library_->version(), kOldestPmix));
     {
         const SignalsBlocked blocked;
         if (const pmix::Status status = library_->init(&self_, nullptr, 0); status != pmix::kSuccess)
-            throw unusable(fmt::format("its server is not reached: {}", library_->error_text(status)));
+            throw unusable(fmt::format("its server cannot be reached: {}", library_->error_text(status)));
     }
     library_->connected = true;
 
@@ -166,7 +166,7 @@ void Pmix::fence() {
     const pmix::Status started = library_->fence(&all, 1, infos.data(), infos.size(), done, kept.get());
     if (started == pmix::kOperationSucceeded) return;
     if (started != pmix::kSuccess) failed("a fence", started);
-    kept.release();  // the callback's now
+    kept.release();  // it belongs to the callback now
     const std::optional<pmix::Status> status = outcome->wait(timeout_);
     if (!status || *status == pmix::kTimeout)
         throw Error(ErrorCode::timeout, fmt::format("rank {}: a fence of PMIx did not end within {} s: not every rank has come", self_.rank,
@@ -212,7 +212,7 @@ void Pmix::abort(int code, std::string_view why) noexcept {
             outcome->set(pmix::kSuccess);
         }).detach();
         outcome->wait(kAbortPatience);
-    } catch (...) {  // no thread, no memory: the caller's own exit code must do
+    } catch (...) {  // no thread or no memory: the caller's own exit code must do
     }
 }
 

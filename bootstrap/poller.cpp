@@ -58,7 +58,7 @@ void Poller::wait(Nanoseconds until) {
     std::array<epoll_event, 64> events;
     int milliseconds = -1;
     if (until != kNever) {
-        // Rounded up: waking before the moment would only turn the caller round once more.
+        // The time is rounded up. A thread that woke too early would only wait again.
         const auto rest = (std::max<Nanoseconds>(0, until - monotonic_now()) + kMillisecond - 1) / kMillisecond;
         milliseconds = static_cast<int>(std::min<Nanoseconds>(rest, 3'600'000));
     }
@@ -66,8 +66,8 @@ void Poller::wait(Nanoseconds until) {
     for (int i = 0; i < count; ++i) {
         const auto& event = events[static_cast<std::size_t>(i)];
         const auto found = entries_.find(static_cast<int>(event.data.u64 & 0xffff'ffff));
-        if (found == entries_.end() || found->second.generation != event.data.u64 >> 32) continue;  // removed by a handler before it
-        // Stays alive while it removes itself.
+        if (found == entries_.end() || found->second.generation != event.data.u64 >> 32) continue;  // an earlier handler has removed it
+        // The copy keeps the handler alive if it removes itself.
         const auto handler = found->second.handler;
         (*handler)(event.events);
     }

@@ -12,10 +12,10 @@ namespace {
 
 using std::chrono::microseconds;
 
-/// A caller with something to do meanwhile polls this long before it naps: an exchange between ranks that arrive
-/// together takes tens of microseconds.
+/// A caller that has something to do in the meantime polls for this long before it naps. An exchange between ranks that arrive together
+/// takes tens of microseconds.
 constexpr auto kSpin = microseconds(50);
-/// Naps between two calls of `meanwhile`: short at first, and never so long that a transport's own timers starve.
+/// The naps between two calls of `meanwhile`. They are short at first, and never so long that the timers of a transport come too late.
 constexpr auto kShortestNap = microseconds(50);
 constexpr auto kLongestNap = microseconds(500);
 
@@ -25,7 +25,7 @@ void wait_on(int descriptor, short events, Waiting::Clock::duration longest, int
     std::array<pollfd, 2> entries = {pollfd{descriptor, events, 0}, pollfd{other, POLLIN, 0}};
     const auto nanoseconds = std::max<std::int64_t>(0, std::chrono::nanoseconds(longest).count());
     const timespec limit{nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000};
-    // An early return is harmless.
+    // It may return early without harm.
     ::ppoll(entries.data(), entries.size(), longest == Waiting::Clock::duration::max() ? nullptr : &limit, nullptr);
 }
 

@@ -24,9 +24,9 @@ Selection select(const OperationRow& row, const Situation& situation) {
 }
 
 Selection choose(const OperationRow& row, const Situation& situation, std::string_view asked, const AlgorithmEntry* setting) {
-    if (!asked.empty() && asked != "auto") return {&find_algorithm(row, asked, situation.has), "it was asked for"};
+    if (!asked.empty() && asked != "auto") return {&find_algorithm(row, asked, situation.has), "the call asks for it"};
     if (!setting || asked == "auto") return select(row, situation);
-    if (situation.has.contains(setting->needs)) return {setting, "it was asked for by a setting"};
+    if (situation.has.contains(setting->needs)) return {setting, "a setting asks for it"};
     Selection instead = select(row, situation);
     instead.passed_over = setting;
     return instead;

@@ -71,8 +71,9 @@ Section host_section(const runtime::Topology& topology) {
     if (utsname system{}; uname(&system) == 0) add("system", fmt::format("{} {} {}", system.sysname, system.release, system.machine));
     const auto start = bootstrap::evident_starter();
     const auto evidence = [&]() -> std::string {
-        if (start.variable.empty()) return "no launcher is evident: a program would be a job of one";
-        if (start.alone) return fmt::format("{} is set, by a launcher of one process: a program would be a job of one", start.variable);
+        if (start.variable.empty()) return "no launcher is evident: a program would be a job of one process";
+        if (start.alone)
+            return fmt::format("{} is set by a launcher of one process: a program would be a job of one process", start.variable);
         return fmt::format("{} is set{}", start.variable, start.supported ? "" : ", which is not supported");
     };
     add("started by", start.starter, evidence());
@@ -189,7 +190,8 @@ void info(Format format) {
 }  // namespace
 
 void add_info_command(usage::Command& root) {
-    auto* command = root.add_subcommand("info", "Show this host: cores, limits, interfaces and transports and which are used, settings");
+    auto* command =
+        root.add_subcommand("info", "Show this host: its cores, limits, interfaces, transports (and which of them are used), and settings");
     struct Words {
         Format format = Format::text;
         bool algorithms = false;
@@ -197,8 +199,8 @@ void add_info_command(usage::Command& root) {
     };
     const auto words = std::make_shared<Words>();
     output::add_format_option(*command, words->format);
-    command->add_flag("--algorithms", words->algorithms, "List the algorithms of the collectives instead");
-    command->add_option("--explain", words->explained.operation, "Say which algorithm calls of this operation take, and why, instead")
+    command->add_flag("--algorithms", words->algorithms, "Instead, list the algorithms of the collective operations");
+    command->add_option("--explain", words->explained.operation, "Instead, say which algorithm calls of this operation use, and why")
         ->type_name("OPERATION");
     command
         ->add_option("--bytes", words->explained.sizes, fmt::format("With --explain: sizes of the message or block, {}", bench::kSizeList))

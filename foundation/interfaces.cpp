@@ -169,7 +169,7 @@ void choose_automatically(std::span<const Interface> interfaces, int hosts, std:
             if (interface.loopback) {
                 decide(i, true, "the job is on one host");
             } else if (virtual_bridge(interface)) {
-                decide(i, true, "a last resort: by its name a virtual bridge of this host, but there is no better one");
+                decide(i, true, "a last resort: its name says that it is a virtual bridge of this host, but there is no better one");
             } else if (only_link_local(interface)) {
                 decide(i, true, "a last resort: it has only link-local addresses, but there is no better one");
             } else {
@@ -180,7 +180,7 @@ void choose_automatically(std::span<const Interface> interfaces, int hosts, std:
         } else if (interface.rdma) {
             decide(i, true, "an active RDMA port");
         } else if (virtual_bridge(interface)) {
-            decide(i, false, "by its name a virtual bridge of this host");
+            decide(i, false, "its name says that it is a virtual bridge of this host");
         } else if (only_link_local(interface)) {
             decide(i, false, "it has only link-local addresses");
         } else {
@@ -325,7 +325,7 @@ Choice choose_interfaces(std::span<const Interface> interfaces, std::string_view
         }
         const auto* wanted = first_match(setting.wanted, interface);
         if (!setting.wanted.empty() && wanted == nullptr) {
-            verdict.reason = "ROLLCALL_NET names others";
+            verdict.reason = "ROLLCALL_NET does not name it";
             continue;
         }
         matched = true;

@@ -37,20 +37,20 @@ std::uint32_t element_bytes(Operator operation, ElementType type) noexcept {
 
 std::string what_is_wrong(const Reduction& reduction) {
     if (reduction.operation > Operator::function)
-        return fmt::format("{} is the number of no operator", static_cast<int>(reduction.operation));
+        return fmt::format("there is no operator with the number {}", static_cast<int>(reduction.operation));
     if (reduction.operation == Operator::function) {
-        if (!reduction.combine) return "there is no function to combine with";
-        return reduction.element_bytes == 0 ? "an element of 0 bytes has nothing to combine" : "";
+        if (!reduction.combine) return "the function that combines elements is null";
+        return reduction.element_bytes == 0 ? "the elements have a size of 0 bytes: give their size" : "";
     }
     if (reduction.type > ElementType::complex128)
-        return fmt::format("{} is the number of no element type", static_cast<int>(reduction.type));
+        return fmt::format("there is no element type with the number {}", static_cast<int>(reduction.type));
     const std::string_view operation = kOperators[static_cast<std::size_t>(reduction.operation)];
     const TypeName& type = kTypes[static_cast<std::size_t>(reduction.type)];
     if (!is_defined(reduction.operation, reduction.type, is_located(reduction.operation)))
         return fmt::format("there is no {} of {}", operation, type.name);
     const std::uint32_t bytes = element_bytes(reduction.operation, reduction.type);
     if (reduction.element_bytes == bytes) return "";
-    return fmt::format("an element of {} has {} bytes for {}, not {}", type.name, bytes, operation, reduction.element_bytes);
+    return fmt::format("an element of {} has {} bytes in {}, not {}", type.name, bytes, operation, reduction.element_bytes);
 }
 
 std::uint16_t number_of(const Reduction& reduction) noexcept {

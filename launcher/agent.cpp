@@ -1,5 +1,5 @@
-// The agent: what `rollcall run` starts on another host. It has no decisions of its own but one: when the launcher is gone,
-// or is not heard of any more, it ends everything that it started.
+// The agent: what `rollcall run` starts on another host. It decides only one thing by itself: when the launcher is gone, or when nothing is
+// heard of it any more, the agent ends everything that it has started.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
@@ -24,9 +24,9 @@
 namespace rollcall::launcher {
 namespace {
 
-/// An agent whose order has not come by then was not started by a launcher.
+/// If an agent has no order by then, no launcher has started it.
 constexpr Timeout kOrderLimit = std::chrono::seconds(30);
-/// A launcher that is not heard of is told last words, for this long at most.
+/// How long an agent that hears nothing of its launcher tries to send its last words to it.
 constexpr Timeout kLastWords = std::chrono::seconds(2);
 
 class Agent final : private Station {
@@ -36,13 +36,13 @@ class Agent final : private Station {
           link_(link),
           forwarder_(poller, [this](Blob frame) { send(std::move(frame)); }) {}
 
-    /// Exit code of the agent: 0 when it was told to finish.
+    /// Returns the exit code of the agent: 0 if it was told to finish.
     int run(const std::optional<std::string>& closed, std::deque<Frame>& frames) {
         prepare();
         while (!finishing_) {
             if (ended_by_ != 0) {
-                // Otherwise only the end of the remote shell is seen, and ssh does not say by which signal a command was killed. When
-                // the front is, sshd closes our input at once, but takes what we say until we end.
+                // Without this the launcher would see only that the remote shell has ended, and ssh does not say which signal killed its
+                // command. If the front was killed, sshd closes our input at once, but takes what we write until we end.
                 tell_end("was lost: its agent got " + describe_signal(ended_by_), 128 + ended_by_);
                 return end_all(128 + ended_by_);
             }
@@ -99,10 +99,10 @@ class Agent final : private Station {
     }
     /// The launcher is gone.
     int abandon(const std::string& why) {
-        std::fprintf(stderr, "rollcall agent on host %s: %s; its ranks are ended\n", host_.c_str(), why.c_str());
+        std::fprintf(stderr, "rollcall agent on host %s: %s; the ranks of this host are ended\n", host_.c_str(), why.c_str());
         return end_all(kExitHostLost);
     }
-    /// Those below lose their links to this one, and do the same.
+    /// The agents below lose their links to this one, and do the same.
     int end_all(int code) {
         link_.stop();
         kill_shells();
@@ -112,11 +112,11 @@ class Agent final : private Station {
 
     Link& link_;
     Forwarder forwarder_;
-    int finishing_ = 0;  // 1: the job ended well, 2: it failed
-    int ended_by_ = 0;   // a signal
+    int finishing_ = 0;  // 0: no, 1: the job ended well, 2: the job failed
+    int ended_by_ = 0;   // the signal that ends this agent
 };
 
-/// The link is on standard input and output. What else is written to either must not disturb it.
+/// The link uses standard input and output. Nothing else that is written to them may disturb it.
 std::pair<Descriptor, Descriptor> take_link() {
     Descriptor in(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
     Descriptor out(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));

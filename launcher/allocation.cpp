@@ -36,7 +36,7 @@ int number(const char* variable, std::string_view text) {
     return value;
 }
 
-/// "2(x3),1": 2, 2, 2, 1
+/// "2(x3),1" means 2, 2, 2, 1.
 std::vector<int> repeated_numbers(const char* variable, std::string_view text) {
     std::vector<int> numbers;
     for (bool more = true; more;) {
@@ -47,7 +47,7 @@ std::vector<int> repeated_numbers(const char* variable, std::string_view text) {
         const bool repeated = open != std::string_view::npos && entry.ends_with(')');
         const int times = repeated ? number(variable, entry.substr(open + 2, entry.size() - open - 3)) : 1;
         if (numbers.size() + static_cast<std::size_t>(times) > static_cast<std::size_t>(kMostHosts))
-            refuse(variable, "it tells of too many hosts");
+            refuse(variable, "it names too many hosts");
         numbers.insert(numbers.end(), static_cast<std::size_t>(times), number(variable, repeated ? entry.substr(0, open) : entry));
         text.remove_prefix(more ? comma + 1 : text.size());
     }
@@ -66,7 +66,7 @@ Allocation of_slurm(const char* nodes) {
         if (text == nullptr) continue;
         const auto slots = repeated_numbers(variable, text);
         if (slots.size() != found.hosts.size()) {
-            refuse(variable, fmt::format("it is of {} hosts, and SLURM_JOB_NODELIST of {}", slots.size(), found.hosts.size()));
+            refuse(variable, fmt::format("it has numbers for {} hosts, but SLURM_JOB_NODELIST names {}", slots.size(), found.hosts.size()));
         }
         for (std::size_t i = 0; i < slots.size(); ++i) found.hosts[i].slots = slots[i];
         break;
@@ -74,7 +74,7 @@ Allocation of_slurm(const char* nodes) {
     return found;
 }
 
-/// A host in each line, which has a slot more each time it is named.
+/// Each line names a host. A host gets one slot each time it is named.
 Allocation of_lines(const char* manager, const char* variable, const char* path) {
     try {
         return {manager, read_hostfile(path), ""};
@@ -83,7 +83,7 @@ Allocation of_lines(const char* manager, const char* variable, const char* path)
     }
 }
 
-/// "a 4 b 2", or "a 4" and more in each line.
+/// The text is "a 4 b 2", or has lines that begin with "a 4".
 Allocation of_pairs(const char* manager, const char* variable, std::istream& text, bool in_lines) {
     std::string list;
     for (std::string name, slots, rest; text >> name;) {

@@ -12,7 +12,7 @@
 namespace rollcall::launcher {
 namespace {
 
-/// One of a core's processors.
+/// A processor of a core.
 struct Thread {
     const Core* core;
     std::size_t index;
@@ -44,12 +44,12 @@ std::vector<Thread> order_threads(const Machine& machine, MapBy map, BindTo bind
     for (std::size_t index = 0; !cores.empty(); ++index) {
         std::erase_if(cores, [&](const Core* core) { return core->processors.size() <= index; });
         for (const Core* core : order_cores(cores, map)) threads.push_back({core, index});
-        if (bind != BindTo::hwthread) break;  // all others take cores whole
+        if (bind != BindTo::hwthread) break;  // all other bindings take whole cores
     }
     return threads;
 }
 
-/// Joins neighbouring cores into `parts` cores, whose sizes differ by one at most.
+/// Joins neighbouring cores into `parts` cores. Their sizes differ by at most one.
 Machine join_cores(const Machine& machine, std::size_t parts) {
     Machine joined;
     const std::size_t cores = machine.cores.size();
@@ -89,7 +89,7 @@ std::vector<std::vector<int>> bind_ranks(const Machine& machine, int local_ranks
     const auto threads = order_threads(machine, map, bind);
     if (threads.empty()) throw Error(ErrorCode::invalid_argument, "there is no processor to bind ranks to; give --bind-to none");
 
-    std::map<int, std::vector<int>> processors_of;  // socket or NUMA node
+    std::map<int, std::vector<int>> processors_of;  // by socket or NUMA node
     for (const Core& core : machine.cores) {
         auto& all = processors_of[bind == BindTo::socket ? core.socket : core.numa];
         all.insert(all.end(), core.processors.begin(), core.processors.end());

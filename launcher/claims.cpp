@@ -19,8 +19,8 @@ struct flock byte_of(int processor, short type) {
 
 }  // namespace
 
-// Locks of an open file description (F_OFD_...) end when the last descriptor of it is closed. A child shares them until
-// it executes a program.
+// The locks of an open file description (F_OFD_...) end when its last descriptor is closed. A child shares them until it executes a
+// program.
 Claims::Claims(const char* path) : file_(::open(path, O_RDONLY | O_CLOEXEC)) {}
 
 bool Claims::claim(std::span<const int> processors) {
@@ -33,7 +33,7 @@ bool Claims::claim(std::span<const int> processors) {
 std::vector<int> Claims::claimed_by_others(std::span<const int> processors) const {
     std::vector<int> claimed;
     std::copy_if(processors.begin(), processors.end(), std::back_inserter(claimed), [&](int processor) {
-        auto lock = byte_of(processor, F_WRLCK);  // asked for, never set: only it would conflict with the locks of others
+        auto lock = byte_of(processor, F_WRLCK);  // Only asks. If this lock were set, it would conflict with the locks of other jobs.
         return ::fcntl(file_.get(), F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
     });
     return claimed;

@@ -27,15 +27,14 @@ using Words = std::vector<std::string>;
 
 constexpr const char* kBetweenPrograms = ":";
 
-/// What is given for one program. `program` is there for the help only: the parser must leave the program's own words
-/// alone.
+/// What is given for one program. The help needs `program`; the parser must not touch the program's own words.
 struct ProgramWords {
     std::string ranks;
     Words environment;
     std::string program;
 };
 
-/// The words of `rollcall run` as they came; checked by us, so that the message says what is allowed.
+/// The words of `rollcall run` as they came. We check them ourselves, so that a message says what is allowed.
 struct RunWords {
     ProgramWords first;
     std::string hosts;
@@ -65,11 +64,12 @@ struct RunWords {
 
 void add_program_options(usage::Command& app, ProgramWords& words) {
     app.add_option("-n,--ranks", words.ranks, "How many processes run the program")->type_name("N");
-    app.add_option("--env", words.environment, "Set an environment variable for them, K alone: as it is here; may be given again")
+    app.add_option("--env", words.environment,
+                   "Set an environment variable for the processes (K alone: to its value here); may be given again")
         ->type_name("K[=V]")
         ->one_word_each_time();
-    // A place for positional words is declared, so that `--` may precede them, but it takes none: they stay in
-    // remaining(), untouched, whatever they look like.
+    // A place for positional words is declared, so that `--` may stand before them. But it takes none: the words stay in remaining(),
+    // unchanged, whatever they look like.
     app.add_option("program", words.program, "The program and its arguments; `:` begins another program")
         ->type_name("")
         ->check([](const std::string&) { return std::string("stays"); });
@@ -100,7 +100,7 @@ Timeout parse_time(const char* option, const std::string& text, bool zero_allowe
     return time;
 }
 
-/// One program from its options and the words that are left of it.
+/// Makes one program from its options and the words that follow them.
 Application application(const ProgramWords& words, Words rest, std::optional<int> ranks_if_not_said) {
     if (!rest.empty() && rest.front() == "--") {
         rest.erase(rest.begin());
@@ -136,7 +136,7 @@ std::optional<int> parse_number(const char* option, const std::string& text, int
     return number;
 }
 
-/// The hosts that were named, by option or by file.
+/// The hosts that an option or a file names.
 std::vector<Host> hosts_from(const RunWords& words) {
     if (!words.hosts.empty() && !words.hostfile.empty()) refuse("--hosts and --hostfile exclude each other: give one of them");
     try {
@@ -164,13 +164,13 @@ LaunchOptions options_from(const RunWords& words, const Words& rest) {
         if (auto allocation = find_allocation()) {
             options.hosts = std::move(allocation->hosts);
             if (options.agent.empty()) options.agent = allocation->agent;
-            // A single host takes any number, as this one does outside of allocations.
+            // A single host takes any number of ranks, as this host does outside of allocations.
             options.oversubscribe = options.oversubscribe || options.hosts.size() == 1;
         }
     }
     options.per_node = parse_number("--per-node", words.per_node, 1);
     if (options.per_node && options.hosts.empty()) refuse("--per-node needs --hosts or --hostfile");
-    // Without -n: as many as the hosts take.
+    // Without -n there are as many ranks as the hosts have slots.
     std::optional<int> all_slots;
     if (!options.hosts.empty()) {
         long long slots = 0;
@@ -180,7 +180,7 @@ LaunchOptions options_from(const RunWords& words, const Words& rest) {
     auto begin = rest.begin();
     auto end = std::find(begin, rest.end(), kBetweenPrograms);
     options.applications.push_back(application(words.first, Words(begin, end), end == rest.end() ? all_slots : std::nullopt));
-    // What is set before the first program is for all of them.
+    // What is set before the first program holds for all programs.
     options.environment = std::move(options.applications.front().environment);
     options.applications.front().environment.clear();
     while (end != rest.end()) {
@@ -240,7 +240,7 @@ Examples:
   rollcall run -n 1 ./server : -n 4 ./client -v    one job of two programs, ranks 0 and 1 to 4
   rollcall run --hosts a:4,b:4 ./solver            8 processes on two hosts, started by ssh
   rollcall run -n 2 --env LEVEL=3 --tag-output sh -c 'echo $LEVEL'
-                                                   a variable for both, and their ranks before what they write
+                                                   a variable for both, and the rank at the start of each line
   rollcall run -n 4 --timeout 30s --bind-to core -- ./solver
                                                    a core for each process, and no more than 30 seconds
   rollcall run --hostfile hosts -n 6 --map-by node --display-map ./solver
@@ -248,28 +248,28 @@ Examples:
   rollcall run --hosts pod[0-3] --agent 'kubectl exec -i {host} --' --command /opt/rollcall/bin/rollcall ./solver
                                                    agents started by another command than ssh
 
-Options stand before the program: what follows it is the program's own, up to a lone `:`. What --env sets before the first
-program is for all programs; after a `:` it is for that program.
+Options stand before the program. What follows the program belongs to it, up to a lone `:`. Variables that --env sets before
+the first program are for all programs; after a `:` they are for that program.
 
-In an allocation of Slurm, PBS, LSF or Grid Engine its hosts are taken, unless --hosts or --hostfile names some; `--hosts
-localhost` stays here. `--agent srun` starts agents by srun, which needs such an allocation of Slurm.
+In an allocation of Slurm, PBS, LSF or Grid Engine, the job runs on the hosts of the allocation, unless --hosts or --hostfile
+names others; `--hosts localhost` keeps it on this host. `--agent srun` starts agents by srun, in an allocation of Slurm.
 
-Hosts: `a:4,b:4` or `node[0-3]:2`; a hostfile has a line for each, `a slots=4`, `a:4` or just `a`. Without -n there are as
-many processes as slots. The same `rollcall` command, program and directory must be there. An agent is started on each host by
-ssh without a password, or by the command of --agent, in which {host} stands for the host; everything between the launcher and
-its agents goes through the pipes of that command, and no port is opened. Variables ROLLCALL_*, UCX_*, FI_*, OMP_*, PATH and
-LD_LIBRARY_PATH go along, others by --env.
+Hosts: `a:4,b:4` or `node[0-3]:2`; a hostfile has a line for each host: `a slots=4`, `a:4` or `a`. Without -n there are as
+many processes as slots. Every host must have the same `rollcall` command, program and directory. An agent is started on each
+host by ssh without a password, or by the command of --agent, in which {host} stands for the host. The launcher and its agents
+talk only through the pipes of that command, and open no port. The variables ROLLCALL_*, UCX_*, FI_*, OMP_*, PATH and
+LD_LIBRARY_PATH are passed to other hosts; --env passes others.
 
 Standard input goes to rank 0; the others read nothing. Lines of different ranks are not mixed. Every process gets
 ROLLCALL_BOOTSTRAP_RANK and ROLLCALL_BOOTSTRAP_SIZE in its environment.
 
-The first process that ends badly ends the job: the others are told, may report for the time of --grace, are then asked to
-end (SIGTERM) and after the same time killed. When the command returns no process of the job is left, and no shared-memory
-file of a job that failed, even if the command or its guard process is killed.
+The first process that fails ends the job. The other processes are told, and may report for the time of --grace. Then they
+are asked to end (SIGTERM), and after the same time they are killed. When the command returns, no process of the job is left,
+and no shared-memory file of a job that failed. This holds even if the command or its guard process is killed.
 
-Exit code: 0, or that of the first process that failed (128 + n when signal n killed it); 124 after --timeout or
---launch-timeout; 125 when a host was lost; 126 or 127 when a program cannot be run or is not there; 128 + n when signal n
-ended the command; 1 when the job could not be begun, such as on a host that cannot be reached; 2 for wrong usage.)";
+Exit code: 0, or that of the first process that failed (128 + n if signal n killed it); 124 after --timeout or
+--launch-timeout; 125 if a host was lost; 126 or 127 if a program cannot be run or is not there; 128 + n if signal n ended
+the command; 1 if the job could not begin, for example because a host cannot be reached; 2 for wrong usage.)";
 
 }  // namespace
 
@@ -284,13 +284,14 @@ void add_run_command(usage::Command& root, int& exit_code) {
     run_command->add_flag("--oversubscribe", words->oversubscribe, "Allow more processes than the hosts have slots");
     run_command
         ->add_option("--map-by", words->map_by,
-                     "Where the next process goes: slot (fill a host), node (the next host), or within a host socket, numa, core")
+                     "Where the next process goes: slot (fill a host first), node (to the next host), or socket, numa, core (to the next "
+                     "one of a host)")
         ->type_name("slot|node|socket|core|numa")
         ->capture_default_str();
     run_command
-        ->add_option(
-            "--bind-to,--bind", words->bind_to,
-            "What each process may use alone, within what this command may use; auto: equal parts of the free cores, if they suffice")
+        ->add_option("--bind-to,--bind", words->bind_to,
+                     "What each process gets for itself, of the processors that this command may use; auto: equal parts of the free cores, "
+                     "if there are enough")
         ->type_name("auto|none|hwthread|core|socket|numa")
         ->capture_default_str();
     run_command->add_flag("--display-map", words->display_map, "Say which process runs where, before they start");
@@ -298,7 +299,7 @@ void add_run_command(usage::Command& root, int& exit_code) {
         ->type_name("ssh|srun|COMMAND")
         ->default_str("ssh, in an allocation of Slurm's srun");
     run_command
-        ->add_option("--fanout", words->fanout, "Agents that start each other in a tree of this width; flat: this command starts all")
+        ->add_option("--fanout", words->fanout, "Let agents start each other in a tree of this width; flat: this command starts all agents")
         ->type_name("N|flat")
         ->default_str(std::to_string(kDefaultFanout));
     run_command->add_option("--command", words->command, "Where `rollcall` is on the hosts")->type_name("PATH")->default_str("as here");
@@ -307,16 +308,20 @@ void add_run_command(usage::Command& root, int& exit_code) {
     run_command->add_option("--output-directory", words->output_directory, "Each process writes to rank.N.out and rank.N.err there")
         ->type_name("DIR");
     run_command
-        ->add_option("--launch-timeout", words->launch_timeout,
-                     "How long agents may take to answer and, when given, processes to join the job; the missing are named")
+        ->add_option(
+            "--launch-timeout", words->launch_timeout,
+            "How long agents may take to answer and, if this is given, processes to join the job; an error names those that are missing")
         ->type_name("T")
         ->default_str("60s, agents only");
     run_command->add_option("--silence", words->silence, "A host of which nothing is heard for this long is lost")
         ->type_name("T")
         ->default_str("3s");
-    run_command->add_flag("--stack-traces", words->stack_traces, "At --timeout, write where the processes are (needs gdb on their hosts)");
+    run_command->add_flag("--stack-traces", words->stack_traces,
+                          "At --timeout, write the stacks of the processes (needs gdb on their hosts)");
     run_command->add_option("--timeout", words->timeout, "End the job after this time (30s, 500ms, 2min), with code 124")->type_name("T");
-    run_command->add_option("--grace", words->grace, "How long survivors of a failure may report, and then how long they may take to end")
+    run_command
+        ->add_option("--grace", words->grace,
+                     "How long the other processes may report after a failure, and then how long they may take to end")
         ->type_name("T")
         ->default_str("2s");
     run_command->add_flag("--tag-output", words->tag_output, "Begin each line of output with [rank]");
@@ -332,7 +337,7 @@ void add_run_command(usage::Command& root, int& exit_code) {
     });
 
     usage::Command* const agent_command = root.add_subcommand("agent", "What `rollcall run` starts on other hosts");
-    agent_command->group("");  // not for people
+    agent_command->group("");  // users do not call it
     agent_command->callback([&exit_code] { exit_code = launcher::run_agent(); });
 }
 

@@ -44,7 +44,7 @@ void each_process(Visit visit) {
         std::array<char, 512> text;
         const ssize_t bytes = ::read(file.get(), text.data(), text.size() - 1);
         if (bytes <= 0) continue;
-        // "12 (name) S 1 ...": the name may contain anything, so the last parenthesis counts.
+        // The line is "12 (name) S 1 ...". The name may contain anything, so it ends at the last parenthesis.
         const std::string_view line(text.data(), static_cast<std::size_t>(bytes));
         const auto end = line.rfind(')');
         if (end == std::string_view::npos || end + 4 >= line.size()) continue;
@@ -66,7 +66,7 @@ std::vector<pid_t> below(pid_t root, const std::set<pid_t>& spare) {
         for (auto entry = begin; entry != end; ++entry) {
             const Process& process = entry->second;
             if (parent == root && spare.contains(process.id)) continue;
-            open.push_back(process.id);  // a zombie leader may still have living threads, and those have children
+            open.push_back(process.id);  // the leader may be a zombie while its other threads live, and these may have children
             if (process.state != 'Z' && process.state != 'X') found.push_back(process.id);
         }
     }

@@ -59,7 +59,7 @@ void Forwarder::taken(int rank, bool error, std::size_t bytes) {
     const auto found = streams_.find(name);
     if (found == streams_.end()) return;
     Stream& stream = found->second;
-    if (bytes > stream.ahead) {  // the reader is gone: whoever writes gets SIGPIPE, as it would without a launcher
+    if (bytes > stream.ahead) {  // The reader is gone. Its writer gets SIGPIPE, as it would without a launcher.
         end(name);
         return;
     }
@@ -76,7 +76,7 @@ void Forwarder::finish() {
     std::vector<Name> names;
     for (const auto& [name, stream] : streams_) names.push_back(name);
     for (const auto& name : names) {
-        // Until the pipe is empty, or the window is closed and the launcher's answer must be waited for.
+        // Read until the pipe is empty, or until the window is closed and the launcher must answer first.
         for (auto found = streams_.find(name); found != streams_.end() && found->second.watched; found = streams_.find(name))
             readable(name);
     }

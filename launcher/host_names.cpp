@@ -15,18 +15,18 @@ namespace {
 
 /// DNS allows 253 characters.
 constexpr std::size_t kLongestName = 255;
-/// More is a slip of the keyboard; and it bounds the work for each name.
+/// More ranges than this can only be a mistake. The limit also bounds the work for each name.
 constexpr std::size_t kMostRanges = 8;
-/// Decimal digits of a range's number that fit into 64 bits.
+/// A number of a range with this many decimal digits fits into 64 bits.
 constexpr std::size_t kMostDigits = 18;
 
-/// Not isalnum: what a letter is must not depend on the locale.
+/// isalnum() is not used, because its result depends on the locale.
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_name_character(char c) {
     return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '_' || c == '-';
 }
 
-/// A literal, or the texts that a bracket stands for.
+/// A literal text, or the texts that a bracket stands for.
 struct NamePart {
     std::vector<std::string> choices;
     std::size_t longest = 0;
@@ -36,13 +36,13 @@ std::uint64_t parse_end(std::string_view text, std::string_view range, const Com
     std::uint64_t number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     if (text.empty() || text.size() > kMostDigits || error != std::errc() || end != text.data() + text.size()) {
-        complain(fmt::format("{} is no range; allowed in brackets: numbers of up to {} digits and ranges, such as [0-3,07-09]",
+        complain(fmt::format("{} is not a range; allowed in brackets: numbers of up to {} digits and ranges, such as [0-3,07-09]",
                              quote(range), kMostDigits));
     }
     return number;
 }
 
-/// `0-3`, `07-09` or `5`.
+/// The range is `0-3`, `07-09` or `5`.
 void append_range(std::string_view range, NamePart& part, const Complain& complain) {
     const auto dash = range.find('-');
     const auto low = range.substr(0, dash);
@@ -151,11 +151,11 @@ HostWord parse_host_word(std::string_view word, const Complain& complain) {
         check_user(result.user, complain);
         rest.remove_prefix(at + 1);
     }
-    // A range has no colons, an IPv6 address has nothing else in brackets.
+    // A range has no colons. Brackets with colons hold an IPv6 address.
     const auto close = rest.find(']');
     if (rest.starts_with('[') && close != std::string_view::npos && rest.substr(0, close).find(':') != std::string_view::npos) {
         const auto address = rest.substr(1, close - 1);
-        if (!is_ipv6(address)) complain(fmt::format("{} is no IPv6 address", quote(address)));
+        if (!is_ipv6(address)) complain(fmt::format("{} is not an IPv6 address", quote(address)));
         result.names.emplace_back(address);
         rest.remove_prefix(close + 1);
         if (!rest.empty() && rest.front() != ':') {
@@ -183,7 +183,7 @@ int parse_slots(std::string_view text, const Complain& complain) {
 
 void check_user(std::string_view user, const Complain& complain) {
     if (user.empty() || user.front() == '-' || user.size() > kLongestName || !std::all_of(user.begin(), user.end(), is_name_character)) {
-        complain(fmt::format("{} is no user's name; allowed: letters, digits, '.', '_', and '-' but not as the first", quote(user)));
+        complain(fmt::format("{} is not a user name; allowed: letters, digits, '.', '_', and '-' but not as the first", quote(user)));
     }
 }
 

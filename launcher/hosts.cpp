@@ -20,7 +20,8 @@ namespace {
 
 constexpr std::string_view kBlanks = " \t\r\v\f";
 constexpr std::size_t kLongestFile = std::size_t{64} << 20;
-/// A list may name each of the most hosts this often on average: it bounds the work for lists that repeat long ranges.
+/// A list may name each host this often, on average over the largest number of hosts. This bounds the work for lists that repeat long
+/// ranges.
 constexpr std::size_t kMostMentions = std::size_t{kMostHosts} * 16;
 
 std::string_view trim(std::string_view text) {
@@ -29,7 +30,7 @@ std::string_view trim(std::string_view text) {
     return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
-/// Adds up what is said about each host.
+/// Adds up what the list says about each host.
 class HostCollector {
   public:
     void add(const HostWord& word, std::optional<int> max_slots, const Complain& complain) {
@@ -63,7 +64,7 @@ class HostCollector {
     std::size_t mentions_ = 0;
 };
 
-/// The settings behind the host of a line: `slots = 4 max_slots=8 user=anna`.
+/// The settings that follow the host in a line: `slots = 4 max_slots=8 user=anna`.
 struct HostSettings {
     std::optional<int> slots;
     std::optional<int> max_slots;
@@ -133,7 +134,7 @@ std::vector<Host> parse_hosts(std::string_view list) {
     if (trim(list).empty()) complain("no host is named; allowed: a list such as a:4,b:4 or node[0-3]:2");
     HostCollector hosts;
     for (std::size_t begin = 0; begin <= list.size();) {
-        // Commas in brackets are a range's own.
+        // A comma in brackets belongs to a range.
         std::size_t end = begin;
         for (bool inside = false; end < list.size() && (inside || list[end] != ','); ++end) {
             if (list[end] == '[') inside = true;

@@ -10,7 +10,7 @@
 namespace rollcall::launcher {
 namespace {
 
-/// How often a launcher in the background looks whether it may read the terminal again.
+/// How often a launcher in the background checks whether it may read the terminal again.
 constexpr Nanoseconds kBackgroundLook = 500 * kMillisecond;
 
 }  // namespace
@@ -32,7 +32,7 @@ void Input::watch(bool wanted) {
     if (watched_) return;
     watched_ = true;
     if (polled_) polled_ = poller_.add(descriptor_, EPOLLIN, [this](std::uint32_t) { read(); });
-    if (!polled_) retry_at_ = 0;  // always readable
+    if (!polled_) retry_at_ = 0;  // epoll refuses files, which can always be read
 }
 
 void Input::retry() {
@@ -52,11 +52,11 @@ void Input::read() {
         const std::string_view bytes(buffer.data(), static_cast<std::size_t>(count));
         watch(false);
         for (auto& [rank, owed] : owed_) owed = bytes.size();
-        // A rank may take it, or be gone, while it is told.
+        // While a rank is told, it may take the data or be gone, and either changes owed_.
         std::vector<int> ranks;
         for (const auto& [rank, owed] : owed_) ranks.push_back(rank);
         for (const int rank : ranks) send_(rank, bytes);
-    } else if (count < 0 && errno == EIO) {  // in the background, SIGTTIN being ignored
+    } else if (count < 0 && errno == EIO) {  // this process is in the background and ignores SIGTTIN
         watch(false);
         retry_at_ = monotonic_now() + kBackgroundLook;
     } else if (count == 0 || (errno != EINTR && errno != EAGAIN)) {

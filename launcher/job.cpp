@@ -18,13 +18,13 @@
 namespace rollcall::launcher {
 namespace {
 
-/// A job that was ended from outside waits this long, or its two graces, for its output to be taken.
+/// A job that was ended from outside waits for its output to be taken: for this long, or for twice --grace if that is longer.
 constexpr Timeout kLeastFlush = std::chrono::seconds(1);
-/// gdb may take this long for all ranks of a host.
+/// How long gdb may take for all ranks of a host.
 constexpr Timeout kStacksLimit = std::chrono::seconds(20);
-/// What has not died of SIGKILL after this does not die of it. A process with much memory takes seconds.
+/// A process that SIGKILL has not ended after this time will not end. A process with much memory takes seconds.
 constexpr Timeout kLongestKill = std::chrono::seconds(10);
-/// Most ranks that are named in one sentence.
+/// One sentence names at most this many ranks.
 constexpr std::size_t kMostNamed = 16;
 
 }  // namespace
@@ -139,7 +139,7 @@ void Job::report(const Frame& frame) {
             const int code = reader.i32() & 0xff;
             const std::string why = printable(reader.text());
             const int rank = reader.i32();
-            // An aborted job has failed, whatever code it was given.
+            // A job that was aborted has failed, even if the code it was given is 0.
             end(code == 0 ? 1 : code, fmt::format("rank {} on host {} aborted the job with code {}: {}", rank, reader.text(), code, why),
                 SIGTERM);
             return;
@@ -153,7 +153,7 @@ void Job::report(const Frame& frame) {
 
 void Job::prepared(const Prepared& prepared) {
     if (!prepared.refusal.empty()) {
-        living_.clear();  // none of them has been started
+        living_.clear();  // no rank has been started
         if (stage_ == Stage::starting) end(prepared.code, prepared.refusal, SIGKILL);
         return;
     }
@@ -218,8 +218,8 @@ void Job::host_lost(const Frame& frame) {
     } else if (any) {
         fail(code, fmt::format("host {} {}", name, how));
     } else if (code_ == 0 && !heard_all) {
-        // Its ranks have ended well, and their last words were still on their way.
-        const auto sentence = fmt::format("host {} {}; what its ranks wrote last is missing", name, how);
+        // The ranks of this host have ended well, but the last of their output was still on its way.
+        const auto sentence = fmt::format("host {} {}; the last output of its ranks is missing", name, how);
         if (stage_ == Stage::finishing) {
             code_ = code;
             say(sentence);
@@ -266,8 +266,8 @@ std::string Job::who(int rank) const {
 }
 
 bool Job::anyone_to_report() const {
-    // One that has not joined yet may be about to, where others have; one that has left has its last words still to flush.
-    // Ordinary programs have nothing to report.
+    // There is something to report if some ranks have joined and some still live. If other ranks have joined, a rank that has not may be
+    // about to join. A rank that has left may still have output to flush. Ordinary programs, which never join, have nothing to report.
     return !joined_.empty() && !living_.empty();
 }
 
@@ -276,7 +276,7 @@ void Job::limit_flush() {
 }
 
 void Job::fail(int code, const std::string& sentence) {
-    if (stage_ > Stage::running) return;  // a consequence
+    if (stage_ > Stage::running) return;  // this failure follows from an earlier one
     stage_ = Stage::reporting;
     code_ = code;
     stage_until_ = anyone_to_report() ? deadline_after(options_.grace) : monotonic_now();
@@ -305,7 +305,7 @@ void Job::terminate(int signal) {
 }
 
 void Job::kill() {
-    if (stage_ == Stage::killing) return;  // those who kill do so again by themselves
+    if (stage_ == Stage::killing) return;  // the stations repeat the kill by themselves
     stage_until_ = deadline_after(kLongestKill);
     stage_ = Stage::killing;
     command(FrameWriter(FrameType::agent_kill).finish());
@@ -318,7 +318,7 @@ void Job::give_up_killing() {
         if (names.size() > kMostNamed) break;
     }
     say(fmt::format(
-        "{} cannot be ended: a process that SIGKILL does not end is another user's, is held by a debugger, or hangs in the kernel",
+        "{} cannot be ended: SIGKILL does not end a process that belongs to another user, is held by a debugger, or hangs in the kernel",
         fmt::join(names, ", ")));
     living_.clear();
 }
@@ -335,12 +335,12 @@ void Job::signalled(int signal) {
         if (stage_ == Stage::running) command(FrameWriter(FrameType::agent_signal).i32(signal == SIGTSTP ? SIGSTOP : SIGCONT).finish());
         return;
     }
-    if (signal == SIGUSR1 || signal == SIGUSR2) {  // for the programs
+    if (signal == SIGUSR1 || signal == SIGUSR2) {  // these signals are for the programs
         if (stage_ == Stage::running) command(FrameWriter(FrameType::agent_signal).i32(signal).finish());
         return;
     }
     if (living_.empty()) {
-        flush_until_ = 0;  // nothing is left but output that nobody takes
+        flush_until_ = 0;  // only output that nobody takes is left
         return;
     }
     limit_flush();
@@ -358,7 +358,7 @@ int Job::finish_job() {
     stage_ = Stage::finishing;
     stage_until_ = kNever;
     finish(code_ != 0);
-    // What agents still send is taken, and given to whoever reads it. They end by themselves, or are lost by their silence.
+    // Agents may still send output, and this process passes it on. The agents end by themselves, or are lost when nothing is heard of them.
     while (!below_over() && monotonic_now() < flush_until_) tick();
     kill_shells();
     output_.end_fed();

@@ -22,8 +22,8 @@
 namespace rollcall::launcher {
 namespace {
 
-/// What ranks on other hosts get of this process's environment, besides what --env says: what changes how Rollcall and
-/// the libraries under it behave, and where programs and libraries are.
+/// Which variables of this process's environment the ranks on other hosts get, besides those of --env: variables that change how Rollcall
+/// and the libraries under it behave, and variables that say where programs and libraries are.
 bool goes_along(std::string_view assignment) {
     for (const std::string_view prefix : {"ROLLCALL_", "UCX_", "FI_", "OMP_", "PATH=", "LD_LIBRARY_PATH="}) {
         if (assignment.starts_with(prefix)) return true;
@@ -31,7 +31,7 @@ bool goes_along(std::string_view assignment) {
     return false;
 }
 
-/// This host's name with its domain, as the resolver has it; empty when it does not know it.
+/// The name of this host with its domain, as the resolver knows it. Empty if the resolver does not know it.
 std::string full_host_name(const std::string& own) {
     addrinfo hints{};
     hints.ai_flags = AI_CANONNAME;
@@ -45,7 +45,7 @@ std::string full_host_name(const std::string& own) {
 bool is_this_host(const std::string& name) {
     const std::string own = host_name();
     if (name == "localhost" || name == own || name == own.substr(0, own.find('.'))) return true;
-    // `own` and a domain: it may be a host of the same name at another site.
+    // The name is `own` with a domain. It may be a host of the same name at another site.
     return own == name.substr(0, name.find('.')) && name == full_host_name(own);
 }
 
@@ -76,7 +76,7 @@ Order make_order(const LaunchOptions& options) {
     order.silence = options.silence.count();
     order.launch_timeout = options.launch_timeout.count();
     std::error_code failed;
-    // The same on all hosts, whatever directory a remote shell begins in.
+    // All hosts use the same directory, whichever one a remote shell begins in.
     order.directory = options.directory.empty() ? std::filesystem::current_path(failed).string()
                                                 : std::filesystem::absolute(options.directory, failed).string();
     order.command = options.command.empty() ? std::filesystem::read_symlink("/proc/self/exe", failed).string() : options.command;
@@ -86,16 +86,16 @@ Order make_order(const LaunchOptions& options) {
     const auto host_of_rank = place_ranks(hosts, order.size, options.map_by, options.per_node, options.oversubscribe || !named);
     const auto placements = number_local_ranks(host_of_rank);
 
-    // This host comes first, with or without ranks; hosts without ranks get no agent.
+    // This host comes first, whether or not it has ranks. Other hosts without ranks get no agent.
     HostOrder here;
     here.index = -1;
     here.name = host_name();
     order.hosts.push_back(here);
-    std::vector<int> place(hosts.size(), -1);  // in order.hosts
+    std::vector<int> place(hosts.size(), -1);  // the host's place in order.hosts
     int application = 0, first = 0;
     for (int rank = 0; rank < order.size; ++rank) {
         const auto host = static_cast<std::size_t>(host_of_rank[static_cast<std::size_t>(rank)]);
-        // With a command for a remote shell, names mean what it makes of them.
+        // If the user names the remote shell, that command decides what a host's name means.
         const bool known = options.agent.empty() || options.agent == kSrun;
         if (place[host] < 0 && order.hosts.front().index < 0 && known && is_this_host(hosts[host].name)) place[host] = 0;
         if (place[host] < 0) {
@@ -111,13 +111,13 @@ Order make_order(const LaunchOptions& options) {
         }
         its.ranks.push_back({rank, application, placements[static_cast<std::size_t>(rank)].local_rank});
     }
-    // A tree: the launcher starts `fanout` agents, each of them the next ones.
+    // The agents form a tree: the launcher starts `fanout` agents, and each of them starts the next ones.
     const int fanout = options.fanout <= 0 ? static_cast<int>(order.hosts.size()) : options.fanout;
     for (std::size_t i = 0; i < order.hosts.size(); ++i) {
         order.hosts[i].above = i == 0 ? -1 : (static_cast<int>(i) - 1) / fanout;
         if (!order.hosts[i].ranks.empty()) ++order.hosts_of_job;
     }
-    --order.hosts_of_job;  // counted from the default of 1
+    --order.hosts_of_job;  // the count began at the default of 1
 
     if (order.hosts.size() > 1) {
         for (const auto& assignment : own_environment()) {
@@ -126,7 +126,7 @@ Order make_order(const LaunchOptions& options) {
     }
     order.environment.insert(order.environment.end(), options.environment.begin(), options.environment.end());
 
-    // A rank on this host reads standard input itself, unless that is a terminal, where a job's processes may not read.
+    // A rank on this host reads standard input itself. It cannot if that is a terminal, which the processes of a job may not read.
     const bool first_is_here = order.hosts.front().index >= 0 && place[static_cast<std::size_t>(host_of_rank.front())] == 0;
     if (options.input == StandardInput::all) {
         for (int rank = 0; rank < order.size; ++rank) order.input_ranks.push_back(rank);
@@ -144,7 +144,7 @@ std::string describe(const LaunchOptions& options) {
     for (std::size_t i = 0; i < order.hosts.size(); ++i) {
         const HostOrder& host = order.hosts[i];
         HostBinding binding;
-        Claims claims;  // given back at once: nothing is started
+        Claims claims;  // given back at once, because nothing is started
         if (i == 0 && !host.ranks.empty()) {
             binding = bind_host(static_cast<int>(host.ranks.size()), options.map_by, options.bind_to, claims);
         }
@@ -175,9 +175,10 @@ std::string describe(const LaunchOptions& options) {
 int run(const LaunchOptions& options) {
     Order order = make_order(options);
     for (std::size_t i = 1; i < order.hosts.size(); ++i)
-        remote_command(order.remote_shell, order.hosts[i].name, order.command);  // may refuse
+        remote_command(order.remote_shell, order.hosts[i].name, order.command);  // it may refuse the words
     PairOptions pair;
-    // Nothing else would end the job, neither --timeout nor a signal; and agents do not hear a guard that is stopped, and end their ranks.
+    // If the guard is stopped, nothing else ends the job: neither --timeout nor a signal does. Agents hear nothing of a stopped guard, and
+    // end their ranks.
     pair.stopped = options.silence;
     return run_guarded(
         [&](Guarded& guarded) {

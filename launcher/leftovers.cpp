@@ -23,13 +23,12 @@ namespace rollcall::launcher {
 namespace {
 
 constexpr const char* kDirectory = "/dev/shm";
-/// What UCX calls its files.
+/// How the names of UCX's files begin.
 constexpr std::string_view kFileOfUcx = "ucx_shm_posix_";
-/// Between the appearance of a file and the look for its owner. UCX and most others unlink theirs at once; what is
-/// still there then may stay.
+/// How long after a file appears the launcher looks for its owner. UCX and most others unlink their files at once. A file that is still
+/// there then may stay.
 constexpr Nanoseconds kSettle = 2 * kMillisecond;
-/// A look costs a walk through /proc; a job that makes files all the time may cost the launcher a tenth of a core, no
-/// more.
+/// A look walks through /proc. A job that makes files all the time may cost the launcher at most a tenth of a core.
 constexpr Nanoseconds kRestPerLook = 10;
 
 using Identity = std::pair<dev_t, ino_t>;
@@ -51,7 +50,7 @@ std::map<Identity, std::string> listing() {
     return found;
 }
 
-/// The files in /dev/shm that a process has open or mapped.
+/// Adds the files in /dev/shm that a process has open or mapped.
 void add_used(pid_t process, std::set<Identity>& used) {
     each_entry(fmt::format("/proc/{}/fd", process).c_str(), [&](int directory, const char* name) {
         struct stat status {};

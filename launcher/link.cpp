@@ -70,7 +70,7 @@ void Link::send(std::shared_ptr<const Blob> frame) {
 }
 
 void Link::flush() {
-    outbox_.send(out());  // a broken connection shows at the next read, or by silence
+    outbox_.send(out());  // if the connection is broken, the next read or the silence shows it
     const bool arm = !outbox_.empty();
     if (arm == armed_) return;
     armed_ = arm;
@@ -104,7 +104,7 @@ void Link::take() {
 }
 
 void Link::close(const std::string& how) {
-    const auto on_closed = on_closed_;  // may destroy this
+    const auto on_closed = on_closed_;  // a copy, because the call may destroy this object
     on_closed(how);
 }
 
@@ -122,7 +122,7 @@ void Link::tick() {
     if (silence_ == kNever) return;
     beat();
     if (heard_ + silence_ <= monotonic_now()) {
-        // The silence may be our own: what has come while this process did not run is heard first.
+        // Perhaps only this process did not run. So it first takes what has come in the meantime.
         pollfd waiting{in_.get(), POLLIN, 0};
         if (::poll(&waiting, 1, 0) > 0) return take();
         heard_ = kNever - silence_;

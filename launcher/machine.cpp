@@ -1,4 +1,4 @@
-// Machines of launcher/binding.hpp, from hwloc.
+// Reads the machines of launcher/binding.hpp from hwloc.
 #include <fmt/format.h>
 #include <hwloc.h>
 
@@ -18,8 +18,8 @@
 namespace rollcall::launcher {
 namespace {
 
-/// The NUMA node with the fewest processors around this one: memory of a kind of its own (high-bandwidth, attached by
-/// CXL) may belong to all of a package, whose cores are apart in nodes of their own.
+/// Returns the NUMA node with the fewest processors of those around this processor. Memory of a special kind (high-bandwidth, attached by
+/// CXL) may belong to a whole package, while the package's cores belong to smaller nodes.
 int nearest_numa(hwloc_topology_t topology, hwloc_obj_t processor) {
     int nearest = 0;
     int fewest = 0;
@@ -41,7 +41,7 @@ Machine read_machine(hwloc_topology_t topology, const std::optional<std::set<int
         if (allowed && !allowed->contains(number)) continue;
         const hwloc_obj_t found = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_CORE, processor);
         const hwloc_obj_t core = found != nullptr ? found : processor;
-        if (core != last) {  // hwloc's order keeps the processors of a core together
+        if (core != last) {  // in hwloc's order the processors of a core are neighbours
             const hwloc_obj_t package = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_PACKAGE, processor);
             machine.cores.push_back({.number = static_cast<int>(core->logical_index),
                                      .socket = package != nullptr ? static_cast<int>(package->logical_index) : 0,
@@ -54,7 +54,7 @@ Machine read_machine(hwloc_topology_t topology, const std::optional<std::set<int
     return machine;
 }
 
-/// The list in a file of the kernel; empty if there is none.
+/// Reads a list from a file of the kernel. Empty if there is no such file.
 std::vector<int> read_list(const std::string& path) {
     try {
         return runtime::parse_cpus(read_line(path));
@@ -63,7 +63,7 @@ std::vector<int> read_list(const std::string& path) {
     }
 }
 
-/// The NUMA node of each processor.
+/// Returns the NUMA node of each processor.
 std::map<int, int> numa_nodes() {
     std::map<int, int> node_of;
     for (const int node : read_list("/sys/devices/system/node/online")) {
@@ -76,7 +76,7 @@ std::map<int, int> numa_nodes() {
 
 Machine load_cores(const std::vector<int>& allowed) {
     Machine machine;
-    std::map<int, std::size_t> core_of;  // by processor
+    std::map<int, std::size_t> core_of;  // the index of each processor's core
     auto node_of = numa_nodes();
     for (const int processor : allowed) {
         const auto [found, fresh] = core_of.try_emplace(processor, machine.cores.size());
@@ -101,7 +101,7 @@ Machine load_machine() {
     if (const runtime::Hwloc topology = runtime::load_hwloc(false)) {
         machine = read_machine(topology.get(), allowed.empty() ? std::nullopt : std::optional(allowed));
     }
-    // hwloc may have been given another machine's description by its environment variables.
+    // hwloc's environment variables may have given it the description of another machine.
     std::size_t known = 0;
     for (const Core& core : machine.cores) known += core.processors.size();
     return known == 0 || known < allowed.size() ? load_cores(mine) : machine;

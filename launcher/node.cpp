@@ -31,11 +31,11 @@ namespace {
 using bootstrap::Inbox;
 using bootstrap::Outbox;
 
-/// A process that dies closes its sockets some moments before its death can be reaped, and the death says more. After
-/// this long the closed connection is news by itself.
+/// A process that dies closes its sockets some moments before its death can be reaped, and the death says more. If no death has been seen
+/// after this time, the closed connection is reported by itself.
 constexpr Nanoseconds kClosedBeforeDeath = 200 * kMillisecond;
 
-/// Descriptors that ranks may not take: the processes of a job that ends are found in /proc.
+/// The launcher keeps these descriptors from the ranks, because it reads /proc to find the processes of a job that ends.
 constexpr int kKeptDescriptors = 8;
 
 [[noreturn]] void cannot(const std::string& what) {
@@ -68,11 +68,11 @@ struct Node::Rank {
     bool alive = false;
     bool joined = false;
     bool left = false;
-    std::string not_started;  // why
+    std::string not_started;  // the reason, if the process was not started
     Descriptor control;
     Inbox inbox{bootstrap::kLongestRequest};
     Outbox outbox;
-    bool sending = false;  // the poller waits for room in control
+    bool sending = false;  // the poller waits until control has room
     Nanoseconds closed_at = kNever;
     bootstrap::NoticeQueue notices;
     RankInput input;
@@ -89,7 +89,7 @@ Prepared Node::prepare() { return prepare_host(order_, host_, preparation_); }
 
 void Node::start(int direct_input) {
     std::vector<Descriptor> kept;
-    std::string failed;  // why
+    std::string failed;  // the reason of the first failure
     const auto attempt = [&failed](auto&& what) {
         try {
             if (failed.empty()) what();
@@ -109,7 +109,7 @@ void Node::start(int direct_input) {
     kept.clear();
     for (const auto& [number, rank] : ranks_) {
         if (rank->not_started.empty()) continue;
-        if (rank->alive) {  // a process of which nothing could be heard; its death is told
+        if (rank->alive) {  // the process runs but cannot be heard; its death will be reported
             ::kill(rank->process, SIGKILL);
         } else {
             Exit exit;
@@ -248,7 +248,7 @@ void Node::answer(int number, std::shared_ptr<const Blob> frame) {
 
 void Node::send(Rank& rank) {
     if (!rank.control) return;
-    rank.outbox.send(rank.control.get());  // a closed connection shows at the next read
+    rank.outbox.send(rank.control.get());  // if the connection is closed, the next read shows it
     const bool sending = !rank.outbox.empty();
     if (sending == rank.sending) return;
     rank.sending = sending;
@@ -257,7 +257,7 @@ void Node::send(Rank& rank) {
 
 void Node::notify(int number, std::shared_ptr<const Blob> record) {
     const auto found = ranks_.find(number);
-    if (found == ranks_.end()) return;  // not started yet, and now it will not be
+    if (found == ranks_.end()) return;  // the rank was not started, and will not be
     found->second->notices.send(std::move(record));
 }
 
@@ -274,7 +274,7 @@ void Node::signal(int number) {
     }
     for (const pid_t process : descendants(::getpid(), spared_)) {
         ::kill(process, number);
-        // A stopped process would sleep through its grace.
+        // A process that is stopped would not use the time to report.
         if (number != SIGSTOP && number != SIGKILL && number != SIGCONT) ::kill(process, SIGCONT);
     }
 }
@@ -292,10 +292,9 @@ std::vector<std::pair<pid_t, int>> Node::reap() {
             others.emplace_back(process, status);
         }
     }
-    // What a rank said before it died comes first.
+    // First take what a rank said before it died.
     for (const auto& [rank, how] : dead) hear(*rank);
-    // Of deaths that are seen together a signal is likelier to be the cause, and a code its consequence, than the
-    // reverse.
+    // Several deaths may be seen together. Then a signal is more likely to be the cause, and an exit code to be the consequence.
     std::sort(dead.begin(), dead.end(), [](const auto& a, const auto& b) {
         return std::pair(!WIFSIGNALED(a.second), a.first->number()) < std::pair(!WIFSIGNALED(b.second), b.first->number());
     });

@@ -22,8 +22,8 @@ bool Outlet::open(int descriptor, Changed changed) {
     if (S_ISSOCK(status.st_mode)) {
         kind_ = socket;
     } else if (S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode)) {
-        // Whether a description is non-blocking is a matter of all its holders, and the shell holds this one too. So
-        // one of our own; where that is not allowed, small writes after a poll.
+        // O_NONBLOCK would hold for all processes that share the open file description, and the shell shares it. So we open one of our own.
+        // Where that is not allowed, we poll and write small pieces.
         own_.reset(::open(fmt::format("/proc/self/fd/{}", descriptor).c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
         kind_ = own_ ? stream : shared_stream;
         if (own_) descriptor_ = own_.get();
@@ -32,7 +32,7 @@ bool Outlet::open(int descriptor, Changed changed) {
         return true;
     }
     polled_ = poller_.add(descriptor_, 0, [this, changed = std::move(changed)](std::uint32_t events) {
-        // The reader of a pipe is gone: told at once, so that ranks which write without end do not go on until the end.
+        // The reader of a pipe is gone. This is reported at once: ranks that write without end would otherwise go on until the job ends.
         const bool gone = (events & (EPOLLERR | EPOLLHUP)) != 0;
         if (gone || armed_) changed(gone);
     });

@@ -21,15 +21,15 @@
 namespace rollcall::launcher {
 namespace {
 
-/// An unfinished line is passed on after this silence: long for a program that writes a line in pieces, short for a
-/// person who waits for a prompt.
+/// After this silence an unfinished line is passed on. The time is long for a program that writes a line in pieces, and short for a person
+/// who waits for a prompt.
 constexpr Nanoseconds kMoment = 300 * kMillisecond;
-/// A line that is longer is passed on in pieces; this much is held for each stream of each rank at most.
+/// A longer line is passed on in pieces. No more than this is held for each stream of each rank.
 constexpr std::size_t kLongestHeldLine = std::size_t{64} << 10;
-/// The ranks' pipes are not read while this much waits to be written.
+/// While this much waits to be written, the ranks' pipes are not read.
 constexpr std::size_t kMostWaiting = std::size_t{1} << 20;
 
-/// "14:03:07.250 "
+/// Returns, for example, "14:03:07.250 ".
 std::string time_of_day() {
     timespec now{};
     ::clock_gettime(CLOCK_REALTIME, &now);
@@ -45,9 +45,9 @@ struct Output::Sink {
 
     Outlet outlet;
     bool broken = false;
-    bool stopped = false;           // it is full, and no source is read
-    const Source* open = nullptr;   // whose unfinished line was written last
-    const Source* owner = nullptr;  // whose unfinished line nobody may follow yet
+    bool stopped = false;           // it is full, so no source is read
+    const Source* open = nullptr;   // the source whose unfinished line was written last
+    const Source* owner = nullptr;  // the source whose unfinished line no other source may follow yet
     bool mid_line = false;
 
     bool full() const { return outlet.size() >= kMostWaiting; }
@@ -58,8 +58,8 @@ struct Output::Source {
     bool error;
     Sink* sink;
     Descriptor pipe;
-    bool fed = false;    // more may be fed
-    std::string unread;  // was fed, while the sink was full
+    bool fed = false;    // more data may be fed
+    std::string unread;  // data that was fed while the sink was full
     std::string held;
     Nanoseconds heard = 0;
     bool watched = false;
@@ -71,7 +71,7 @@ Output::Output(Poller& poller, int out, int error, Beginning beginning, std::str
     : poller_(poller), beginning_(beginning), directory_(std::move(directory)), taken_(std::move(taken)) {
     if (!directory_.empty()) {
         std::error_code failed;
-        // The files are opened when the ranks start, and this process may have gone to another directory by then.
+        // The path is made absolute, because this process may change its directory before the ranks start and the files are opened.
         directory_ = std::filesystem::absolute(directory_, failed).string();
         std::filesystem::create_directories(directory_, failed);
         if (failed) {
@@ -105,7 +105,7 @@ void Output::open(Sink& sink, int descriptor) {
             flush(sink);
         }
     });
-    if (!is_open) sink.broken = true;  // closed when we were started
+    if (!is_open) sink.broken = true;  // it was closed when this process was started
 }
 
 Output::Source& Output::add_source(int rank, bool error) {
@@ -194,12 +194,12 @@ void Output::watch(Source& source) {
     const bool wanted = !sink.full() && !waits_for_other;
     if (wanted == source.watched) return;
     source.watched = wanted;
-    if (wanted) source.heard = monotonic_now();  // its silence was ours
+    if (wanted) source.heard = monotonic_now();  // it was silent because this process did not read
     if (!source.pipe) {
         if (wanted && (!source.unread.empty())) read_fed(source);
         return;
     }
-    // Without interest epoll still reports a hang-up, again and again; so the descriptor leaves the set.
+    // Even without events to watch, epoll reports a hang-up again and again. So the descriptor is taken out of the set.
     if (wanted) {
         poller_.add(source.pipe.get(), EPOLLIN, [this, &source](std::uint32_t) { readable(source); });
     } else {
@@ -234,7 +234,7 @@ void Output::pump(Source& source, bool all) {
         source.held.clear();
         return;
     }
-    if (sink.owner != nullptr && sink.owner != &source) return;  // its turn comes when the owner's line has ended
+    if (sink.owner != nullptr && sink.owner != &source) return;  // the turn of this source comes when the owner's line has ended
     all = all || (!source.open() && source.unread.empty());
     const auto newline = source.held.rfind('\n');
     const std::size_t lines = newline == std::string::npos ? 0 : newline + 1;
@@ -242,8 +242,8 @@ void Output::pump(Source& source, bool all) {
     const bool goes_on = partial > kLongestHeldLine || (sink.owner == &source && lines == 0);
     const std::size_t take = all || goes_on ? source.held.size() : lines;
     const bool finished = take == lines;
-    // Writing may open the sink again, and then this stream and others are read and pumped from within: what is held and
-    // whose turn it is must be true before.
+    // The write may open the sink again. Then this stream and others are read and pumped from within it. So `held` and the owner must be
+    // right before the write.
     const std::string passed = source.held.substr(0, take);
     source.held.erase(0, take);
     const bool releases = sink.owner == &source && (all || (take > 0 && finished));
@@ -337,7 +337,7 @@ void Output::tick() {
         if (!source->watched || source->heard > moment) continue;
         Sink& sink = *source->sink;
         if (sink.owner != nullptr && sink.owner != source.get()) {
-            source->heard = monotonic_now();  // waits for the owner's turn to end, for another moment
+            source->heard = monotonic_now();  // it waits once more for the owner's turn to end
         } else if (!source->held.empty() || sink.owner == source.get()) {
             pump(*source, true);
         }
@@ -347,7 +347,7 @@ void Output::tick() {
 void Output::finish() {
     finishing_ = true;
     for (const auto& source : sources_) {
-        // Until the pipe is empty, or its sink takes no more and the poller must go on.
+        // Read until the pipe is empty, or until its sink takes no more and the poller must run first.
         while (source->pipe && source->watched) readable(*source);
     }
 }

@@ -29,14 +29,14 @@
 namespace rollcall::launcher {
 namespace {
 
-/// As in the guard: what SIGKILL does not end within this is reported.
+/// As in the guard: processes that SIGKILL has not ended by then are reported.
 constexpr Timeout kKillLimit = std::chrono::seconds(10);
 constexpr int kSignalsAtOnce = 16;
-/// So long may the guard take to end what it started when the other side of the lifeline is gone.
+/// How long the guard may take to end what it has started, after the other side of the lifeline has gone.
 constexpr Nanoseconds kHungUp = 1000 * kMillisecond;
 
 Descriptor open_process(pid_t process) {
-    // By number: glibc declares pidfd_open only since 2.36.
+    // The call is made by its number, because glibc declares pidfd_open only since 2.36.
     Descriptor opened(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
     if (!opened) {
         throw Error(ErrorCode::bootstrap,
@@ -45,7 +45,7 @@ Descriptor open_process(pid_t process) {
     return opened;
 }
 
-/// A closed standard descriptor would be taken by the next one opened, and a rank would get that.
+/// If a standard descriptor is closed, the next file that is opened takes its number, and a rank would inherit that file.
 void open_standard_descriptors() {
     for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
         if (::fcntl(descriptor, F_GETFD) < 0) {
@@ -54,20 +54,20 @@ void open_standard_descriptors() {
     }
 }
 
-/// Puts back what run_guarded() changes in its process.
+/// Restores what run_guarded() changes in its process.
 class Changes {
   public:
     Changes() {
         ::prctl(PR_GET_CHILD_SUBREAPER, &subreaper_);
         ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-        inherited.change(SIGCHLD, SIG_DFL);  // were it ignored, no exit code would be kept
+        inherited.change(SIGCHLD, SIG_DFL);  // if SIGCHLD were ignored, no exit code would be kept
         ::sigemptyset(&watched);
         for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) {
             struct sigaction action {};
             ::sigaction(signal, nullptr, &action);
-            if (action.sa_handler != SIG_IGN) ::sigaddset(&watched, signal);  // nohup stays nohup
+            if (action.sa_handler != SIG_IGN) ::sigaddset(&watched, signal);  // a signal that nohup ignores stays ignored
         }
-        // A stop from the terminal is for the whole job; children that stop or end are seen by their signal.
+        // A stop from the terminal is for the whole job. SIGCHLD tells that a child has stopped or ended.
         for (const int signal : {SIGTSTP, SIGCONT, SIGCHLD}) ::sigaddset(&watched, signal);
         ::pthread_sigmask(SIG_BLOCK, &watched, &inherited.mask);
     }
@@ -87,8 +87,8 @@ class Changes {
 
 [[noreturn]] void guard(Guarded guarded, const std::function<int(Guarded&)>& body, const PairOptions& options) {
     ::prctl(PR_SET_NAME, "rollcall-guard");
-    // The front passes signals on. What the terminal sends to both of us must not count twice, and a guard that stops
-    // because it writes to or reads from the terminal helps nobody.
+    // The front passes signals on. A signal from the terminal reaches both of us and must not count twice. The guard must also not be
+    // stopped because it writes to the terminal or reads from it.
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGPIPE, SIGTTIN, SIGTTOU, SIGTSTP}) {
         guarded.inherited.change(signal, SIG_IGN);
     }
@@ -100,7 +100,7 @@ class Changes {
         // The front ends what is left.
         std::fprintf(stderr, "%s: %s\n", options.name, error.what());
     }
-    // An agent that was stopped would stay for ever.
+    // An agent whose front was stopped would stay for ever.
     if (options.lifeline >= 0) ::kill(::getppid(), SIGCONT);
     ::_exit(code);
 }
@@ -116,7 +116,8 @@ int run_guarded(const std::function<int(Guarded&)>& body, const PairOptions& opt
     const auto others = children();
     Leftovers leftovers(false);
     guarded.front = open_process(::getpid());
-    Ends ends = make_sockets(SOCK_SEQPACKET | SOCK_NONBLOCK);  // writing to a guard that is gone must not be a SIGPIPE
+    Ends ends = make_sockets(SOCK_SEQPACKET |
+                             SOCK_NONBLOCK);  // of this type, because a write to a guard that is gone then is an error and not a SIGPIPE
     if (!ends) throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot make a socket: {}", std::strerror(errno)));
     guarded.commands = std::move(ends.first);
     Descriptor commands = std::move(ends.second);
@@ -146,11 +147,11 @@ int run_guarded(const std::function<int(Guarded&)>& body, const PairOptions& opt
         ::poll(entries.data(), entries.size(), static_cast<int>(std::min<Nanoseconds>(rest, 3'600'000)));
         ended_now = entries[0].revents != 0;
         signalfd_siginfo signal;
-        // Somebody who sends one signal after the other must not keep this from what else there is to do.
+        // The number is limited, so that a process that sends signals without end does not keep this loop from its other work.
         for (int i = 0; i < kSignalsAtOnce && ::read(signals.get(), &signal, sizeof signal) == sizeof signal; ++i) {
             const auto number = static_cast<std::uint8_t>(signal.ssi_signo);
             if (number == SIGCHLD) {
-                // Stops and continuations only: its end is taken below.
+                // Takes stops and continuations only. The end of the guard is taken below.
                 siginfo_t state{};
                 if (::waitid(P_PID, static_cast<id_t>(process), &state, WSTOPPED | WCONTINUED | WNOHANG) != 0 || state.si_pid == 0)
                     continue;
@@ -161,9 +162,9 @@ int run_guarded(const std::function<int(Guarded&)>& body, const PairOptions& opt
             ::send(commands.get(), &number, 1, MSG_NOSIGNAL);
             if (number == SIGTSTP) ::raise(SIGSTOP);
             if (stopped_until == kNever) continue;
-            // All were stopped, this process too, and go on one after the other.
+            // The whole job was stopped, this process too. Its processes go on one after the other.
             if (number == SIGCONT) stopped_until = deadline_after(options.stopped);
-            // It is to end the job, for which it must run.
+            // The guard must run to end the job.
             if (number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT) ::kill(process, SIGCONT);
         }
         if (!hung_up && (entries[3].revents & (POLLHUP | POLLRDHUP | POLLERR)) != 0) {
@@ -177,7 +178,7 @@ int run_guarded(const std::function<int(Guarded&)>& body, const PairOptions& opt
         }
         Leftovers::Found found;
         while (::recv(commands.get(), &found, sizeof found, 0) == sizeof found) leftovers.add(found);
-        // The guard's end closes some moments before the guard can be reaped.
+        // The guard's socket closes some moments before the guard can be reaped.
         if ((entries[2].revents & POLLHUP) != 0) {
             pollfd last{ended.get(), POLLIN, 0};
             while (::poll(&last, 1, -1) < 0 && errno == EINTR) {
@@ -189,13 +190,13 @@ int run_guarded(const std::function<int(Guarded&)>& body, const PairOptions& opt
     int status = 0;
     while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
     }
-    // A guard that ended well has left nothing; what another one left is ours now, also when an error has ended it.
+    // A guard that ended well has left nothing. If it ended badly, or by an error, its descendants are now ours.
     const bool clean = kill_descendants(others, kKillLimit);
     if (!clean) std::fprintf(stderr, "%s: some processes of the job cannot be ended\n", options.name);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) leftovers.remove();
     if (WIFEXITED(status)) return WEXITSTATUS(status);
     const std::string how =
-        stopped_too_long ? fmt::format("was stopped for {}, and watched over nothing meanwhile", exact_duration(options.stopped.count()))
+        stopped_too_long ? fmt::format("was stopped for {}, and could not watch over the job", exact_duration(options.stopped.count()))
                          : fmt::format("was killed by signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
     std::fprintf(stderr, "%s: the launcher's guard process %s; the job is ended\n", options.name, how.c_str());
     return 128 + WTERMSIG(status);

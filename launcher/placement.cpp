@@ -18,7 +18,7 @@ namespace {
 
 std::string count_of(std::int64_t number, const char* what) { return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s"); }
 
-/// Ranks each host takes in one round; of those hosts only that take any.
+/// How many ranks a host takes in one round. Only hosts that take some are listed.
 struct Quota {
     int host;
     int ranks;
@@ -31,7 +31,7 @@ void append_round(const std::vector<Quota>& quotas, MapBy map, std::size_t ranks
         }
         return;
     }
-    // Hosts that are full leave, so that one with many slots does not make all others be asked as often.
+    // Hosts that are full are removed, because otherwise each would be asked once for every slot of the largest host.
     auto open = quotas;
     while (!open.empty()) {
         for (Quota& quota : open) {
@@ -43,12 +43,12 @@ void append_round(const std::vector<Quota>& quotas, MapBy map, std::size_t ranks
     }
 }
 
-/// Cuts the quotas down to `ranks` in all, in proportion: each goes where it makes the least of a host's quota full, the
-/// first of equal ones (d'Hondt's method).
+/// Cuts the quotas down to `ranks` in all, in proportion. Each rank goes to the host whose quota it fills least, and among equal hosts to
+/// the first (d'Hondt's method).
 void share_out(std::vector<Quota>& quotas, std::int64_t ranks) {
     struct Next {
         std::size_t index;
-        std::int64_t taken;  // with the next rank
+        std::int64_t taken;  // how many it would have with the next rank
         std::int64_t quota;
         bool operator<(const Next& other) const {
             const auto mine = taken * other.quota;
@@ -132,7 +132,7 @@ std::vector<int> place_ranks(const std::vector<Host>& hosts, int ranks, MapBy ma
     std::vector<int> placed;
     placed.reserve(static_cast<std::size_t>(ranks));
     std::vector<int> load(hosts.size());
-    std::vector<int> open(hosts.size());  // hosts below their limit
+    std::vector<int> open(hosts.size());  // the hosts that are below their limit
     std::iota(open.begin(), open.end(), 0);
     for (bool first = true; placed.size() < static_cast<std::size_t>(ranks); first = false) {
         std::vector<Quota> quotas;
@@ -149,7 +149,7 @@ std::vector<int> place_ranks(const std::vector<Host>& hosts, int ranks, MapBy ma
         }
         open.clear();
         for (const Quota& quota : quotas) open.push_back(quota.host);
-        // The first round is what slots say: a host is filled before the next one. Beyond them all should carry alike.
+        // In the first round the slots decide: a host is filled before the next one. After that all hosts should carry equal shares.
         const auto left = static_cast<std::int64_t>(ranks) - static_cast<std::int64_t>(placed.size());
         if (!first && map != MapBy::node && left < total(quotas)) share_out(quotas, left);
         append_round(quotas, map, static_cast<std::size_t>(ranks), placed);

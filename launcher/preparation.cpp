@@ -22,9 +22,9 @@ std::vector<int> all_of(const std::vector<std::vector<int>>& processors) {
     return all;
 }
 
-/// Binds ranks to cores that no other job has claimed, or says why not. The claims are this job's even then.
+/// Binds ranks to cores that no other job has claimed, or returns why it cannot. Either way the claims then belong to this job.
 std::string bind_to_free_cores(int ranks, MapBy map, Claims& claims, std::vector<std::vector<int>>& bound) {
-    if (ranks == 1) return "no other rank is there";
+    if (ranks == 1) return "it is the only rank of this host";
     if (!claims.possible()) return "this system does not show which cores other jobs have";
     const auto usable = runtime::cpus_of();
     const auto fewest = static_cast<std::size_t>(ranks);
@@ -54,7 +54,7 @@ HostBinding bind_host(int ranks, MapBy map, BindTo bind, Claims& claims) {
         const Machine machine = load_machine();
         binding.processors = bind_ranks(machine, ranks, map, bind);
         for (const auto& processors : binding.processors) binding.places.push_back(name_place(machine, processors, bind));
-        // They are bound all the same where nothing can be claimed: this was asked for.
+        // The user asked for this binding, so the ranks are bound even where nothing can be claimed.
         static_cast<void>(claims.claim(all_of(binding.processors)));
     }
     if (binding.processors.empty()) claims.release();
@@ -76,7 +76,7 @@ Prepared prepare_host(const Order& order, const std::string& host, Preparation& 
                                      "--directory",
                                      host, order.directory, std::strerror(errno)));
     }
-    // UCX takes SIGHUP for itself unless it is told not to: a rank that is hung up is to end, as any program does.
+    // UCX handles SIGHUP itself unless this setting forbids it. But SIGHUP should end a rank, as it ends any program.
     const auto base = with_environment(with_environment({"UCX_DEBUG_SIGNO=0"}, own_environment()), order.environment);
     for (const auto& application : order.applications) {
         found.environments.push_back(with_environment(base, application.environment));

@@ -20,13 +20,13 @@ namespace {
 
 struct Processor {
     std::uint16_t number;
-    const char* name;  ///< As uname has it.
+    const char* name;  ///< As uname writes it.
 };
 constexpr std::array kProcessors = {Processor{EM_X86_64, "x86_64"}, Processor{EM_AARCH64, "aarch64"}, Processor{EM_386, "i386"},
                                     Processor{EM_ARM, "arm"},       Processor{EM_PPC64, "ppc64"},     Processor{EM_S390, "s390x"},
                                     Processor{EM_RISCV, "riscv"}};
 
-/// The beginning of a file: its ELF header and what that names are in it.
+/// Returns the beginning of a file: its ELF header, and the names that the header leads to.
 std::string head_of(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     std::string head(4096, '\0');
@@ -43,7 +43,7 @@ Elf64_Ehdr header_of(std::string_view head) {
     return header;
 }
 
-/// What loads an ELF program's libraries; empty when it names none.
+/// Returns the path of the loader that an ELF program names. Empty if it names none.
 std::string loader_of(std::string_view head) {
     const Elf64_Ehdr header = header_of(head);
     if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phentsize != sizeof(Elf64_Phdr)) return {};
@@ -59,7 +59,8 @@ std::string loader_of(std::string_view head) {
     return {};
 }
 
-/// Of a script: what its first line names. With a carriage return at its end, where the file was written on another system.
+/// Returns the interpreter that the first line of a script names. If the file was written on another system, the text ends with a carriage
+/// return.
 std::string interpreter_of(std::string_view head) {
     auto line = head.substr(2, head.find('\n') - std::min<std::size_t>(2, head.find('\n')));
     line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
@@ -74,7 +75,7 @@ std::string explain_format(std::string_view head) {
     const auto machine = header_of(head).e_machine;
     const auto found = std::find_if(kProcessors.begin(), kProcessors.end(), [&](const Processor& one) { return one.number == machine; });
     const std::string name = found != kProcessors.end() ? found->name : fmt::format("another processor (number {} of ELF)", machine);
-    if (name == own.machine) return "the file is no whole program";
+    if (name == own.machine) return "the file is not a complete program";
     return fmt::format("it is a program for {}, and this host is {}", name, own.machine);
 }
 

@@ -9,7 +9,7 @@ namespace {
 
 std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
 
-/// Texts of any length; FrameWriter::text() cuts.
+/// Writes texts of any length. FrameWriter::text() would cut them.
 void put(FrameWriter& writer, std::string_view text) { writer.blob(bytes_of(text)); }
 void put(FrameWriter& writer, const std::vector<std::string>& texts) {
     writer.u32(static_cast<std::uint32_t>(texts.size()));
@@ -32,7 +32,7 @@ std::vector<int> numbers(FrameReader& reader) {
 }
 
 [[noreturn]] void refuse(const char* what) {
-    throw Error(ErrorCode::bootstrap, fmt::format("the launcher's order to an agent cannot be: {}", what));
+    throw Error(ErrorCode::bootstrap, fmt::format("the launcher's order to an agent is not valid: {}", what));
 }
 
 }  // namespace
@@ -97,13 +97,13 @@ Order decode_order(std::span<const std::byte> body) {
             rank.local_rank = reader.i32();
             if (rank.rank < 0 || rank.rank >= order.size || rank.application < 0 ||
                 static_cast<std::size_t>(rank.application) >= order.applications.size()) {
-                refuse("a rank that is not of this job");
+                refuse("a rank that is not in this job");
             }
             host.ranks.push_back(rank);
         }
-        // The first is the reader's own; every other one is below one that came before.
+        // The first host is the reader's own. Every other host is below one that stands before it.
         if (order.hosts.empty() ? host.above != -1 : host.above < 0 || host.above >= static_cast<int>(order.hosts.size())) {
-            refuse("a host that is below none before it");
+            refuse("a host that is below no host before it");
         }
         order.hosts.push_back(std::move(host));
     }
@@ -113,8 +113,8 @@ Order decode_order(std::span<const std::byte> body) {
 
 std::vector<Order> parts_below(const Order& order) {
     std::vector<Order> parts;
-    std::vector<std::size_t> part(order.hosts.size());  // that a host belongs to
-    std::vector<int> place(order.hosts.size());         // in its part
+    std::vector<std::size_t> part(order.hosts.size());  // the part that a host belongs to
+    std::vector<int> place(order.hosts.size());         // its place in that part
     for (std::size_t i = 1; i < order.hosts.size(); ++i) {
         const auto above = static_cast<std::size_t>(order.hosts[i].above);
         const bool first = above == 0;

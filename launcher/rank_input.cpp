@@ -36,7 +36,7 @@ void RankInput::write() {
         } else if (errno == EAGAIN) {
             break;
         } else if (errno != EINTR) {
-            close();  // it reads no more
+            close();  // the rank reads no more
             return;
         }
     }

@@ -26,16 +26,16 @@
 namespace rollcall::launcher {
 namespace {
 
-/// ssh(1) exits with this when it fails itself.
+/// ssh(1) exits with this code if ssh itself fails.
 constexpr int kSshFailed = 255;
 constexpr int kMostAttempts = 8;
 constexpr Nanoseconds kFirstPause = 100 * kMillisecond;
-/// The link of a shell that dies closes some moments before its death can be reaped, and its death and last words say
-/// more.
+/// A shell that dies closes its link some moments before its death can be reaped. Its death and its last words say more than the closed
+/// link.
 constexpr Nanoseconds kClosedBeforeDeath = 300 * kMillisecond;
 constexpr std::size_t kLongestShellText = 4096;
 
-/// What ssh says when trying again will not help.
+/// Messages of ssh after which another try will not help.
 constexpr const char* kHopeless[] = {
     "Permission denied", "Could not resolve", "Host key verification failed", "Bad configuration", "Too many authentication failures",
     "No route to host",  "bad permissions"};
@@ -78,11 +78,12 @@ std::vector<std::string> split(const std::string& text) {
 
 std::vector<std::string> remote_command(const std::string& shell, const std::string& host, const std::string& command) {
     if (shell.empty()) {
-        // What ssh is given as a command goes through a shell on the other side.
+        // A shell on the other host interprets the command that ssh is given.
         return {"ssh", "-x", "-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=0", "--", host, shell_word(command), "agent"};
     }
     if (shell == kSrun) {
-        // Beside whatever step this runs in; and at once what an agent writes, which has no lines.
+        // --overlap: beside the step that this process runs in. --unbuffered: srun passes on at once what an agent writes, because that has
+        // no lines.
         return {"srun",         "--overlap",  "--nodes=1",       "--ntasks=1", "--mem=0", "--nodelist=" + host,
                 "--unbuffered", "--mpi=none", "--cpu-bind=none", "--",         command,   "agent"};
     }
@@ -142,7 +143,8 @@ void Remote::start() {
     const pid_t launcher = ::getpid();
     const pid_t child = ::fork();
     if (child == 0) {
-        // A group of its own: Ctrl-C on the terminal is for us, who end the job by the link.
+        // The shell gets a process group of its own, because Ctrl-C on the terminal is for this process, which then ends the job over the
+        // link.
         ::setpgid(0, 0);
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (::getppid() != launcher) ::_exit(128 + SIGKILL);
@@ -160,7 +162,7 @@ void Remote::start() {
     link_ = std::make_unique<Link>(
         poller_, std::move(ours), Descriptor(), [this](const Frame& frame) { said(frame); },
         [this](const std::string& how) { closed(how); });
-    // Start-up files of the shell over there may write a greeting.
+    // The start-up files of the remote shell may write a greeting.
     link_->begin_with(FrameType::agent_hello, [this](const std::string& text) {
         shell_output_ += text;
         if (shell_output_.size() > kLongestShellText) shell_output_.erase(0, shell_output_.size() - kLongestShellText);
@@ -176,8 +178,8 @@ void Remote::said(const Frame& frame) {
     if (!connected_) {
         FrameReader reader(frame.body);
         if (const auto version = reader.u32(); version != kAgentProtocol) {
-            lose(fmt::format("has another version of Rollcall: its agent speaks version {} of the protocol and this launcher version {}; "
-                             "install the same one, or name the right one by --command",
+            lose(fmt::format("has another version of Rollcall: its agent speaks version {} of the protocol, but this launcher speaks "
+                             "version {}; install the same version, or name the right command by --command",
                              version, kAgentProtocol),
                  1);
             return;
@@ -239,7 +241,7 @@ bool Remote::may_try_again(int status) const {
 void Remote::shell_ended(int status) {
     shell_ = -1;
     if (shell_error_) hear_shell();
-    // Its end may be seen before what the agent said last.
+    // The end of the shell may be seen before the last data of the agent. Take that data first.
     if (link_) link_->take();
     if (over_) return;
     if (may_try_again(status)) {
@@ -247,7 +249,7 @@ void Remote::shell_ended(int status) {
         if (shell_error_) poller_.remove(shell_error_.get());
         shell_error_.reset();
         closed_at_ = kNever;
-        // Jitter, so that those who were dropped together do not come together again.
+        // The pause is random, so that shells that were dropped together do not come back together.
         const double pause =
             static_cast<double>(kFirstPause << std::min(attempts_ - 1, 5)) * std::uniform_real_distribution(0.5, 1.5)(random_);
         retry_at_ = monotonic_now() + static_cast<Nanoseconds>(pause);
@@ -257,7 +259,7 @@ void Remote::shell_ended(int status) {
         if (WIFSIGNALED(status)) {
             lose(fmt::format("was lost: its remote shell was killed by {}", describe_signal(WTERMSIG(status))), 128 + WTERMSIG(status));
         } else {
-            // The agent's own code, unless it is the shell's.
+            // This is the agent's own code, unless it is one of the shell's.
             const int code = WEXITSTATUS(status);
             lose(fmt::format("was lost: its agent or remote shell ended with code {}", code),
                  code == 0 || code == kSshFailed ? kExitHostLost : code);

@@ -33,7 +33,7 @@ int executable(const std::string& path) {
     return ::access(path.c_str(), X_OK) == 0 ? 0 : errno;
 }
 
-/// `from` at the place of `to`, for the program too.
+/// Puts the descriptor `from` at the number `to`, and lets the program inherit it.
 bool place(int from, int to) {
     if (from == to) return ::fcntl(to, F_SETFD, 0) == 0;
     return ::dup2(from, to) >= 0;
@@ -79,14 +79,15 @@ Found find_program(const std::string& name, const std::vector<std::string>& envi
         const std::string candidate = fmt::format("{}/{}", directory.empty() ? "." : directory, name);
         const int error = executable(candidate);
         if (error == 0) return {candidate, 0};
-        if (error == EACCES) found.error = EACCES;  // found, but not executable: said when nothing better comes
+        if (error == EACCES)
+            found.error = EACCES;  // the file was found but cannot be executed; reported if no later directory has a better one
         begin = end + 1;
     }
     return found;
 }
 
 pid_t spawn(const Spawn& what) {
-    // Made before the fork: the child only makes system calls.
+    // These are made before the fork, because the child may only make system calls.
     const auto argv = pointers(*what.argv);
     const auto environment = pointers(*what.environment);
     cpu_set_t* set = nullptr;
@@ -102,19 +103,19 @@ pid_t spawn(const Spawn& what) {
     const pid_t child = ::fork();
     if (child != 0) {
         if (set != nullptr) CPU_FREE(set);
-        if (child > 0) ::setpgid(child, child);  // both sides do, so that neither sees it undone
+        if (child > 0) ::setpgid(child, child);  // parent and child both do it, so that neither runs before it is done
         return child;
     }
 
     ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != launcher) ::_exit(128 + SIGKILL);  // it died before the line above
+    if (::getppid() != launcher) ::_exit(128 + SIGKILL);  // the launcher died before prctl()
     bool ready = place(what.input, STDIN_FILENO) && place(what.output, STDOUT_FILENO) && place(what.error, STDERR_FILENO) &&
                  ::fcntl(what.bootstrap, F_SETFD, 0) == 0;
     if (ready && set != nullptr) ready = ::sched_setaffinity(0, set_size, set) == 0;
     if (ready) {
         what.inherited->restore();
-        // Not execvpe(), which hands what the kernel does not know to /bin/sh.
+        // execvpe() is not used, because it hands a file that the kernel does not know to /bin/sh.
         ::execve(what.path, argv.data(), environment.data());
     }
     const int report[2] = {what.rank, errno};

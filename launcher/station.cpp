@@ -24,13 +24,13 @@ namespace {
 
 using bootstrap::Hub;
 
-/// SIGKILL is sent again after this: a process may have forked while it was sent.
+/// SIGKILL is sent again after this time, because a process may have forked while the signals were sent.
 constexpr Nanoseconds kKillAgain = 10 * kMillisecond;
-/// Processes that do not die of SIGKILL within this (they hang in the kernel, or are another user's) are reported
-/// instead. Half of the silence after which a station counts as lost, if that is shorter.
+/// Processes that SIGKILL has not ended within this time are reported: they hang in the kernel, or belong to another user. If half of the
+/// silence after which a station counts as lost is shorter, that half is used.
 constexpr Timeout kKillLimit = std::chrono::seconds(2);
 constexpr int kSignalsAtOnce = 16;
-/// So many remote shells may be about to connect at once; the others wait.
+/// At most this many remote shells connect at the same time. The others wait.
 constexpr std::ptrdiff_t kMostConnecting = 64;
 
 std::vector<int> own_ranks(const Order& order) {
@@ -86,7 +86,7 @@ Station::Station(Poller& poller, Guarded& guarded, Order order, bool root)
     poller_.add(deaths_.get(), EPOLLIN, [this](std::uint32_t) { reap(); });
     poller_.add(guarded_.commands.get(), EPOLLIN, [this](std::uint32_t) {
         std::uint8_t signal = 0;
-        // Somebody who sends one signal after the other must not keep this from what else there is to do.
+        // The number is limited, so that a process that sends signals without end does not keep this loop from its other work.
         for (int i = 0; i < kSignalsAtOnce && ::read(guarded_.commands.get(), &signal, 1) == 1; ++i) signalled(signal);
     });
     poller_.add(guarded_.front.get(), EPOLLIN, [this](std::uint32_t) {
@@ -167,7 +167,7 @@ void Station::command(const Frame& frame) {
         }
         default: break;
     }
-    // The others are for all.
+    // The other frames are for all stations.
     const auto again = std::make_shared<const Blob>(bootstrap::encode(frame));
     for (const auto& remote : remotes_) remote->send(again);
     switch (frame.type) {
@@ -183,11 +183,11 @@ void Station::command(const Frame& frame) {
         }
         case FrameType::agent_kill: kill(); return;
         case FrameType::agent_stacks: trace(); return;
-        case FrameType::agent_finish: return;  // those below have it; the owner does the rest
+        case FrameType::agent_finish: return;  // the stations below have got it; the owner of this station does the rest
         case FrameType::notice: node_.notify_all(again); return;
         default:
             throw Error(ErrorCode::bootstrap,
-                        fmt::format("the launcher sent a frame of type {}, which is no command", static_cast<int>(frame.type)));
+                        fmt::format("the launcher sent a frame of type {}, which is not a command", static_cast<int>(frame.type)));
     }
 }
 
@@ -197,13 +197,13 @@ void Station::trace() {
     if (tracer_ > 0) {
         node_.spared().insert(tracer_);
     } else {
-        say(fmt::format("host {} has no gdb in PATH: no stack traces from there", host_));
+        say(fmt::format("host {} has no gdb in PATH, so there are no stack traces from it", host_));
         report_traced();
     }
 }
 
 void Station::give_up_tracing() {
-    // What gdb holds gets no signal, and when it is killed only gdb can see that: so gdb gets the signal, too.
+    // A process that gdb traces gets no signals, and if it is killed, only gdb can see that. So gdb is sent the signal, too.
     if (tracer_ > 0) node_.spared().erase(tracer_);
 }
 
@@ -222,7 +222,7 @@ void Station::finish(bool failed) {
     for (const auto& remote : remotes_) remote->give_up_start();
     kill_again_ = kNever;
     give_up_tracing();
-    // Nothing is heard of this station meanwhile.
+    // While this process waits here, other stations hear nothing of it.
     if (!kill_descendants(node_.spared(), std::min(kKillLimit, Timeout(order_.silence / 2)))) {
         say(fmt::format("{} processes of the job on host {} cannot be ended", descendants(::getpid(), node_.spared()).size(), host_));
     }
@@ -238,7 +238,7 @@ void Station::kill_shells() {
 }
 
 void Station::look_for_leftovers() {
-    // The front removes them if this process cannot.
+    // If this process cannot remove them, the front does.
     for (const auto& found : leftovers_.look()) {
         ::send(guarded_.commands.get(), &found, sizeof found, MSG_DONTWAIT | MSG_NOSIGNAL);
     }
@@ -257,7 +257,7 @@ void Station::reap() {
         }
         const auto found =
             std::find_if(remotes_.begin(), remotes_.end(), [&, id = process](const auto& remote) { return remote->shell() == id; });
-        if (found == remotes_.end()) continue;  // it was adopted
+        if (found == remotes_.end()) continue;  // not a shell of ours: this process has adopted it
         node_.spared().erase(process);
         (*found)->shell_ended(status);
     }
@@ -299,7 +299,8 @@ void Station::called(int rank, const Frame& frame) {
 void Station::fell_silent(int rank, const std::string& how) { hub_.lose(rank, how); }
 
 void Station::exited(const Exit& exit) {
-    // Reported first: whoever hears of the loss may fail for it at once, and the launcher is to see the cause before the consequence.
+    // The exit is reported before the loss. A rank that hears of the loss may fail because of it at once, and the launcher must see the
+    // cause first.
     report(read(encode_exit(exit)));
     if (!exit.how.empty()) hub_.lose(exit.rank, exit.how);
 }

@@ -148,11 +148,11 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
     for (std::size_t rank = 0; rank < cards.size(); ++rank) {
         const auto card = read_card(cards[rank]);
         if (!card)
-            throw Error(ErrorCode::bootstrap,
-                        fmt::format("rank {} of the job speaks another version of Rollcall: build all programs of a "
-                                    "job against the same one",
-                                    rank),
-                        static_cast<int>(rank));
+            throw Error(
+                ErrorCode::bootstrap,
+                fmt::format("rank {} of the job uses another version of Rollcall: build all programs of a job against the same version",
+                            rank),
+                static_cast<int>(rank));
         check_transports(mine, place.rank, *card, static_cast<int>(rank));
         hosts[rank] = card->host;
         // Hosts with one clock are containers of one kernel. Their ranks share its CPUs, even if the containers have different host names.
@@ -233,10 +233,9 @@ void Process::share_memory(const std::vector<node::Handle>& handles, const std::
 }
 
 void Process::refuse_child() const {
-    throw Error(ErrorCode::state,
-                fmt::format("this process is a child that {} has forked, and no rank of the job: only the process that joined it can "
-                            "communicate. A child that is to be a rank of a job joins one itself",
-                            name_of(place().rank)));
+    throw Error(ErrorCode::state, fmt::format("this process is a child that {} has forked, and is not a rank of the job: only the process "
+                                              "that joined the job can communicate. A child that should be a rank must join a job itself",
+                                              name_of(place().rank)));
 }
 
 void Process::refuse_finalized() { throw Error(ErrorCode::state, "the job was finalized: communicate before Job::finalize()"); }
@@ -295,7 +294,7 @@ void Process::deliver_what_is_left() {
         if (left == 0) return;
         if (monotonic_now() > limit)
             throw Error(ErrorCode::timeout,
-                        fmt::format("{} collective call{} of this rank had ended for {} caller{}, and {} data has not left {} in time",
+                        fmt::format("{} collective call{} of this rank had ended for {} caller{}, but {} data has not left {} in time",
                                     left, left == 1 ? "" : "s", left == 1 ? "its" : "their", left == 1 ? "" : "s",
                                     left == 1 ? "its" : "their", name_of(place().rank)));
         lane_->progress();

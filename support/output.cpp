@@ -193,7 +193,7 @@ void Table::add_csv(const std::vector<const Value*>& cells) {
         const bool is_interval = std::holds_alternative<Interval>(cells[i]->held());
         const bool is_empty = std::holds_alternative<std::monostate>(cells[i]->held());
         if (is_interval != interval_[i] && !is_empty) {
-            throw std::invalid_argument(fmt::format("column '{}' holds an interval in some rows only", columns_[i]));
+            throw std::invalid_argument(fmt::format("column '{}' has an interval in some rows only", columns_[i]));
         }
         out_ << (i == 0 ? "" : ",") << (interval_[i] && is_empty ? ",," : as_csv(*cells[i]));
     }

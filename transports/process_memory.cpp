@@ -44,7 +44,7 @@ std::string why_memory_cannot_be_read() {
     if (const int scope = yama_scope(); scope > kDescendantsOnly)
         return fmt::format("the kernel forbids it (kernel.yama.ptrace_scope is {})", scope);
     if (::prctl(PR_GET_DUMPABLE) != 1) return "other processes may not look into this one (it is not dumpable)";
-    if (node_identity() == 0) return "/proc does not tell of which kernel and namespaces this process is";
+    if (node_identity() == 0) return "/proc does not say which kernel and namespaces this process belongs to";
     // Tries to read this process's own memory. A container's filter of system calls refuses that as well, if it refuses the call.
     const std::uint64_t there = 1;
     std::uint64_t here = 0;

@@ -6,7 +6,7 @@
 namespace rollcall::bootstrap {
 namespace {
 
-/// Missing ranks that are named one by one.
+/// How many missing ranks are named one by one.
 constexpr std::size_t kNamedRanks = 8;
 
 }  // namespace

@@ -26,7 +26,7 @@ void begin_sodium() {
 unsigned char* raw(std::byte* bytes) { return reinterpret_cast<unsigned char*>(bytes); }
 const unsigned char* raw(const std::byte* bytes) { return reinterpret_cast<const unsigned char*>(bytes); }
 
-/// Keyed BLAKE2b over several parts.
+/// A keyed BLAKE2b hash over several parts.
 class KeyedHash {
   public:
     KeyedHash(const Key& key, std::size_t bytes) : bytes_(bytes) {
@@ -64,7 +64,7 @@ std::uint32_t get_number(std::span<const std::byte> from) {
     return value;
 }
 
-/// Magic, version, identity and a new nonce: what a hello is, and how a challenge begins.
+/// Writes the magic number, the version, the identity and a new nonce. This is a whole hello, and the beginning of a challenge.
 void introduce(std::span<std::byte, kHelloBytes> to, const Identity& self) {
     std::memcpy(to.data(), kRendezvousMagic.data(), kRendezvousMagic.size());
     put_number(to.subspan(4), kRendezvousVersion);
@@ -107,8 +107,8 @@ Key session_key(const Key& key, const char* direction, const Hello& hello, const
 
 [[noreturn]] void refuse_version(std::uint32_t theirs) {
     refuse_handshake(
-        fmt::format("the other process speaks version {} of Rollcall's rendezvous and this one version {}: build all programs of "
-                    "a job against the same library",
+        fmt::format("the other process speaks version {} of Rollcall's rendezvous, but this one speaks version {}: build all programs of a "
+                    "job against the same library",
                     theirs, kRendezvousVersion));
 }
 
@@ -146,7 +146,7 @@ Proof Initiator::answer(const Challenge& challenge) {
     Proof expected;
     prove(key_, kResponderProves, hello_, challenge, expected);
     if (::sodium_memcmp(expected.data(), challenge.data() + kHelloBytes, kProofBytes) != 0) {
-        refuse_handshake("the process that answers there does not know this job's key: it is of another job");
+        refuse_handshake("the process that answers there does not know this job's key: it belongs to another job");
     }
     challenge_ = challenge;
     Proof proof;
@@ -163,7 +163,7 @@ Session Initiator::session() const {
 Responder::Responder(const Key& key, const Identity& self) : key_(key), self_(self) {}
 
 Challenge Responder::answer(const Hello& hello) {
-    if (!has_magic(hello)) refuse_handshake("what connected is not Rollcall");
+    if (!has_magic(hello)) refuse_handshake("the other side is not Rollcall");
     hello_ = hello;
     same_version_ = version_in(hello) == kRendezvousVersion;
     introduce(std::span(challenge_).first<kHelloBytes>(), self_);
@@ -176,7 +176,7 @@ Session Responder::session(const Proof& proof) const {
     Proof expected;
     prove(key_, kInitiatorProves, hello_, challenge_, expected);
     if (::sodium_memcmp(expected.data(), proof.data(), kProofBytes) != 0) {
-        refuse_handshake("what connected does not know this job's key");
+        refuse_handshake("the other side does not know this job's key");
     }
     return {identity_in(hello_), session_key(key_, kResponderSends, hello_, challenge_),
             session_key(key_, kInitiatorSends, hello_, challenge_)};
@@ -204,7 +204,7 @@ void Sealing::check(const Frame& frame, const Frame& seal) {
     ++number_;
     if (seal.type != FrameType::seal || seal.body.size() != kSealBytes ||
         ::sodium_memcmp(expected.data(), seal.body.data(), kSealBytes) != 0) {
-        refuse_handshake("a frame has no seal, or a wrong one: it does not come from the process that this connection was made with");
+        refuse_handshake("a frame has no seal, or a wrong one: it does not come from the process to which this connection was made");
     }
 }
 

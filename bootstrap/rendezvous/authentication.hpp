@@ -1,15 +1,15 @@
 /// \file
 /// How two processes of a job show each other that both know the job's key, and how what they say afterwards is protected.
 ///
-/// Three messages of fixed size, before anything else is read or allocated:
+/// The handshake has three messages of fixed size. They come before anything else is read or allocated:
 ///
 ///     initiator → responder   hello       magic, version, what the initiator is, its nonce
 ///     responder → initiator   challenge   magic, version, what the responder is, its nonce, its proof
 ///     initiator → responder   proof
 ///
-/// A proof is keyed BLAKE2b over who proves, the hello, and the challenge without its proof; so it holds for these two
-/// nonces, these two processes, and this direction only. From the same come two session keys, one for each direction:
-/// over a network every frame is followed by a seal, a keyed BLAKE2b over the number of the frame and the frame itself.
+/// A proof is a keyed BLAKE2b over the identity of the side that proves, the hello, and the challenge without its proof. So it holds only
+/// for these two nonces, these two processes, and this direction. Two session keys come from the same data, one for each direction. Over a
+/// network every frame is followed by a seal, which is a keyed BLAKE2b over the number of the frame and the frame itself.
 #pragma once
 
 #include <array>
@@ -29,17 +29,17 @@ inline constexpr std::size_t kNonceBytes = 32;
 inline constexpr std::size_t kProofBytes = 32;
 inline constexpr std::size_t kSealBytes = 16;
 
-/// A 256-bit secret. Its memory is wiped when it ends.
+/// A 256-bit secret. The destructor wipes its memory.
 class Key {
   public:
-    /// From the kernel's random source.
+    /// Returns a key from the kernel's random source.
     static Key random();
     explicit Key(std::span<const std::byte, kKeyBytes> bytes);
     Key(const Key& other) = default;
     Key& operator=(const Key& other) = default;
     ~Key();
 
-    /// A key, or an identifier, for one purpose: keyed BLAKE2b over the parts, each with its length.
+    /// Returns a key, or an identifier, for one purpose: a keyed BLAKE2b over the parts, each with its length.
     Key derive(std::initializer_list<std::string_view> parts) const;
     std::span<const std::byte, kKeyBytes> bytes() const { return bytes_; }
 
@@ -47,16 +47,16 @@ class Key {
     std::array<std::byte, kKeyBytes> bytes_{};
 };
 
-/// Who speaks in a handshake.
+/// One side of a handshake.
 struct Identity {
     enum class Kind : std::uint32_t {
-        rank = 1,  ///< A rank, to the leader of its host.
-        leader,    ///< The leader of a host, to the root; or to its ranks.
+        rank = 1,  ///< A rank, towards the leader of its host.
+        leader,    ///< The leader of a host, towards the root or towards its ranks.
         root,      ///< The root of the job.
     };
     Kind kind = Kind::rank;
-    std::int32_t rank = -1;  ///< Of the process; -1: a root that is no rank.
-    std::int32_t size = 0;   ///< Of the job, as this process was told; 0: a root that does not know yet.
+    std::int32_t rank = -1;  ///< The rank of the process; -1: a root that is not a rank.
+    std::int32_t size = 0;   ///< The size of the job that this process was told; 0: a root that does not know it yet.
     bool operator==(const Identity&) const = default;
 };
 
@@ -66,21 +66,21 @@ using Hello = std::array<std::byte, kHelloBytes>;
 using Challenge = std::array<std::byte, kChallengeBytes>;
 using Proof = std::array<std::byte, kProofBytes>;
 
-/// What both sides have after a handshake. Not secret in itself; the keys are.
+/// What both sides have after a handshake. Only the keys are secret.
 struct Session {
     Identity peer;
     Key send;
     Key receive;
 };
 
-/// The side that connected. Throws Error{bootstrap} when the other side is not of this job, or of another version.
+/// The side that connected. Throws Error{bootstrap} if the other side belongs to another job, or has another version.
 class Initiator {
   public:
     Initiator(const Key& key, const Identity& self);
     const Hello& hello() const { return hello_; }
-    /// Checks the answer and gives what is to be sent last.
+    /// Checks the answer and returns the last message to send.
     Proof answer(const Challenge& challenge);
-    /// After answer().
+    /// Call it after answer().
     Session session() const;
 
   private:
@@ -89,11 +89,11 @@ class Initiator {
     std::optional<Challenge> challenge_;
 };
 
-/// The side that was connected to. Throws Error{bootstrap} when the other side is not of this job, or of another version.
+/// The side that was connected to. Throws Error{bootstrap} if the other side belongs to another job, or has another version.
 class Responder {
   public:
     Responder(const Key& key, const Identity& self);
-    /// Checks the form of the hello. The challenge is also the answer to another version, which so learns of it.
+    /// Checks the form of the hello. A side of another version gets a challenge, too, and learns from it that the versions differ.
     Challenge answer(const Hello& hello);
     /// Checks the proof.
     Session session(const Proof& proof) const;
@@ -106,11 +106,12 @@ class Responder {
     bool same_version_ = false;
 };
 
-/// Seals what goes one way over a network. Both sides count: a frame that is left out, repeated or moved does not fit.
+/// Seals what goes in one direction over a network. Both sides count the frames, so a seal does not fit if a frame was left out, repeated
+/// or moved.
 class Sealing {
   public:
     explicit Sealing(const Key& key) : key_(key) {}
-    /// The frame `seal` that follows this whole frame.
+    /// Returns the frame `seal` that must follow this whole frame.
     Blob seal(std::span<const std::byte> frame);
     /// Checks a frame with the seal that came after it. Throws Error{bootstrap}.
     void check(const Frame& frame, const Frame& seal);

@@ -13,7 +13,7 @@ Connection::Connection(Descriptor socket, Session session, bool sealed)
       sealed_(sealed),
       sending_(session.send),
       receiving_(session.receive),
-      // A rank brings its own blob; hubs bring, and are brought, those of many ranks.
+      // A rank sends its own blob. Hubs send and receive the blobs of many ranks.
       inbox_(peer_.kind == Identity::Kind::rank ? kLongestRequest : kLongestAnswer) {}
 
 std::optional<Frame> Connection::next() {
@@ -46,7 +46,7 @@ bool Greeting::fill(std::span<std::byte> message) {
         } else if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
             return false;
         } else if (count == 0 || errno != EINTR) {
-            throw Error(ErrorCode::bootstrap, "what connected went away during the handshake");
+            throw Error(ErrorCode::bootstrap, "the other side closed the connection during the handshake");
         }
     }
     filled_ = 0;
@@ -57,10 +57,10 @@ bool Greeting::go_on() {
     if (!challenged_) {
         if (!fill(hello_)) return false;
         const Challenge challenge = responder_.answer(hello_);
-        // Nothing was sent on this socket before: it takes that much.
+        // Nothing was sent on this socket before, so it has room for the challenge.
         if (::send(socket_.get(), challenge.data(), challenge.size(), MSG_DONTWAIT | MSG_NOSIGNAL) !=
             static_cast<ssize_t>(challenge.size())) {
-            throw Error(ErrorCode::bootstrap, "what connected went away during the handshake");
+            throw Error(ErrorCode::bootstrap, "the other side closed the connection during the handshake");
         }
         challenged_ = true;
     }

@@ -13,19 +13,19 @@
 
 namespace rollcall::bootstrap {
 
-/// Frames over a stream socket whose other side is known. What a network carries is sealed; within a host the kernel
-/// vouches for the other side. Never blocks.
+/// Frames over a stream socket whose other side is known. Over a network, frames are sealed. Within a host the kernel vouches for the other
+/// side. Never blocks.
 class Connection {
   public:
     Connection(Descriptor socket, Session session, bool sealed);
 
     int socket() const { return socket_.get(); }
     const Identity& peer() const { return peer_; }
-    /// Reads what is there. False when the other side is gone; what came before is still given by next().
+    /// Reads what is there. Returns false if the other side is gone; next() still returns what came before.
     bool receive() { return inbox_.receive(socket_.get()) == Inbox::State::open; }
-    /// Throws Error{bootstrap} for what the other side may not send.
+    /// Returns the next frame. Throws Error{bootstrap} for a frame that the other side may not send.
     std::optional<Frame> next();
-    /// Adds a frame, and sends what the socket takes. False when the other side is gone.
+    /// Adds a frame, and sends what the socket takes. Returns false if the other side is gone.
     bool post(const std::shared_ptr<const Blob>& frame);
     bool flush() { return outbox_.send(socket_.get()); }
     bool flushed() const { return outbox_.empty(); }
@@ -37,18 +37,18 @@ class Connection {
     Sealing sending_, receiving_;
     Inbox inbox_;
     Outbox outbox_;
-    std::optional<Frame> unproven_;  ///< Its seal is still to come.
+    std::optional<Frame> unproven_;  ///< A frame whose seal has not come yet.
 };
 
-/// The handshake of the side that was connected to. Until it is done only messages of fixed size are read, into memory of
-/// fixed size. Never blocks.
+/// The handshake of the side that was connected to. Until it is done, only messages of fixed size are read, into memory of fixed size.
+/// Never blocks.
 class Greeting {
   public:
     Greeting(Descriptor socket, const Key& key, const Identity& self);
 
     int socket() const { return socket_.get(); }
-    /// Goes on with what is there. True when it is done: then session() and release(). Throws Error{bootstrap} for another
-    /// job's, for noise, and when the other side is gone.
+    /// Handles what is there. Returns true when the handshake is done: then call session() and release(). Throws Error{bootstrap} if the
+    /// other side belongs to another job, sends something else, or is gone.
     bool go_on();
     Session session() const { return responder_.session(proof_); }
     Descriptor release() { return std::move(socket_); }
@@ -60,7 +60,7 @@ class Greeting {
     Responder responder_;
     Hello hello_{};
     Proof proof_{};
-    std::size_t filled_ = 0;  ///< Of the message that is being read.
+    std::size_t filled_ = 0;  ///< How much of the present message has been read.
     bool challenged_ = false;
 };
 

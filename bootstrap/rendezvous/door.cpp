@@ -17,9 +17,9 @@
 namespace rollcall::bootstrap {
 namespace {
 
-/// Accepted in one go; then others have their turn.
+/// At most this many connections are accepted in one go, so that other work gets its turn.
 constexpr int kAcceptedAtOnce = 16;
-/// Where descriptors have run out, listening pauses for so long.
+/// When no descriptor is left, listening pauses for this long.
 constexpr Nanoseconds kPause = 50 * kMillisecond;
 
 }  // namespace
@@ -32,7 +32,7 @@ Door::~Door() {
     for (const Listener& listener : listeners_) {
         if (listener.waiting) poller_.remove(listener.socket.get());
     }
-    if (dropped_ > 1) rendezvous_log(LogLevel::debug, "{} connections were dropped in all that were not of this job", dropped_);
+    if (dropped_ > 1) rendezvous_log(LogLevel::debug, "in all, {} connections that were not of this job were dropped", dropped_);
 }
 
 void Door::open(Descriptor socket, From from) {
@@ -62,14 +62,14 @@ void Door::accept(Listener& listener) {
             if (errno == EINTR || errno == ECONNABORTED) continue;
             if (errno == EAGAIN || errno == EWOULDBLOCK) return;
             if (!std::exchange(short_of_files_, true)) {
-                rendezvous_log(LogLevel::warn, "this process cannot accept all who come: {}; raise its limit of open files (ulimit -n)",
+                rendezvous_log(LogLevel::warn, "this process cannot accept all connections: {}; raise its limit of open files (ulimit -n)",
                                std::strerror(errno));
             }
             if (guests_.empty()) return pause();
             drop(guests_.begin(), "the limit of open files is reached");
             continue;
         }
-        // Only for somebody who is there.
+        // A waiting connection is dropped only if there is a new one.
         if (full) drop(guests_.begin(), "too many others connected before it had shown that it knows the key");
         socket.keep_from_children();
         pid_t process = 0;
@@ -115,8 +115,8 @@ void Door::drop(Guests::iterator guest, const std::string& why) {
 }
 
 void Door::count(const std::string& why) {
-    // Once: whoever knocks without end must not fill the log.
-    if (++dropped_ == 1) rendezvous_log(LogLevel::warn, "a connection was dropped that is not of this job: {}", why);
+    // The warning comes only once, because somebody who connects without end must not fill the log.
+    if (++dropped_ == 1) rendezvous_log(LogLevel::warn, "a connection that is not of this job was dropped: {}", why);
 }
 
 void Door::pause() {

@@ -15,18 +15,18 @@
 
 namespace rollcall::bootstrap {
 
-/// Accepts connections and holds them until they have shown that they know the key. Those that do not, or not in time, are
-/// dropped and counted. Not thread-safe.
+/// Accepts connections and holds them until they have shown that they know the key. A connection that does not show it in time is dropped
+/// and counted. Not thread-safe.
 class Door {
   public:
     struct Limits {
-        std::size_t half_open = 64;                   ///< Handshakes under way; more wait in the kernel, or replace the oldest.
-        Nanoseconds patience = 5'000 * kMillisecond;  ///< For one handshake.
-        Nanoseconds young = 100 * kMillisecond;       ///< One that has just begun is not given up for a newcomer.
+        std::size_t half_open = 64;  ///< Handshakes under way. Further connections wait in the kernel, or replace the oldest one.
+        Nanoseconds patience = 5'000 * kMillisecond;  ///< The time for one handshake.
+        Nanoseconds young = 100 * kMillisecond;       ///< A handshake that began less than this ago is not given up for a new connection.
     };
 
     enum class From { host, network };
-    /// Gets a process of the job, and its process number (0: not known).
+    /// Takes a process of the job, and its process number (0: not known).
     using Admit = std::function<void(Descriptor socket, Session session, From from, pid_t process)>;
 
     Door(Poller& poller, const Key& key, const Identity& self, Admit admit, Limits limits);
@@ -36,7 +36,7 @@ class Door {
     Door& operator=(const Door&) = delete;
 
     void open(Descriptor listener, From from);
-    /// What time it is to call tick().
+    /// When tick() is due.
     Nanoseconds tick_at() const;
     void tick();
 
@@ -47,7 +47,7 @@ class Door {
     struct Listener {
         Descriptor socket;
         From from;
-        bool waiting = true;  ///< The poller watches it.
+        bool waiting = true;  ///< Whether the poller watches it.
     };
     struct Guest {
         Greeting greeting;
@@ -70,10 +70,10 @@ class Door {
     Admit admit_;
     Limits limits_;
     std::list<Listener> listeners_;
-    Guests guests_;  ///< The oldest first.
+    Guests guests_;  ///< Oldest first.
     Nanoseconds resume_at_ = kNever;
     std::uint64_t dropped_ = 0;
-    bool short_of_files_ = false;  ///< It has been said.
+    bool short_of_files_ = false;  ///< Whether the shortage has been reported.
 };
 
 }  // namespace rollcall::bootstrap

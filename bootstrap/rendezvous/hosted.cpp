@@ -25,7 +25,7 @@ struct HostedRoot {
     std::shared_ptr<Service> service;
 };
 
-/// Those of this process; a child that it forks has none.
+/// The roots that this process hosts. A child that it forks has none.
 class HostedRoots {
   public:
     static HostedRoots& all() {
@@ -35,7 +35,7 @@ class HostedRoots {
     ~HostedRoots() = default;
 
     void add(HostedRoot root) {
-        std::vector<HostedRoot> ended;  // given up without the lock: what they close takes that of the descriptors
+        std::vector<HostedRoot> ended;  // destroyed without the lock, because closing their descriptors takes the lock of the descriptors
         const std::lock_guard lock(mutex_);
         const auto first = std::partition(roots_.begin(), roots_.end(), [](const HostedRoot& known) { return !known.service->finished(); });
         ended.assign(std::make_move_iterator(first), std::make_move_iterator(roots_.end()));
@@ -66,7 +66,7 @@ class HostedRoots {
 
 std::string host_root() {
     const RendezvousOptions options = rendezvous_options();
-    // This process may never have a job of its own, and others come to it.
+    // This process may never join a job itself, and still other processes connect to it.
     start_log(Settings::from_environment().log);
     Descriptor listener = listen_at(*SocketAddress::parse(address_in_use(options.net), options.port), options.port_advice);
     const SocketAddress bound = SocketAddress::of(listener.get());

@@ -10,11 +10,12 @@
 
 namespace rollcall::bootstrap {
 
-/// Starts a root for one job, of a size that its first rank tells, and gives its invitation. The root ends when all ranks
-/// have left, or with this process. Any thread. Throws Error{bootstrap, invalid_setting}.
+/// Starts a root for one job and returns its invitation. The first rank tells the root the size of the job. The root ends when all ranks
+/// have left, or with this process. Thread-safe. Throws Error{bootstrap, invalid_setting}.
 std::string host_root();
 
-/// Waits, at most so long, until the root of the job with this key has ended, if this process holds it. Any thread.
+/// Waits until the root of the job with this key has ended, for `limit` at most. Does nothing if this process does not hold that root.
+/// Thread-safe.
 void finish_hosted_root(const Key& key, Timeout limit) noexcept;
 
 }  // namespace rollcall::bootstrap

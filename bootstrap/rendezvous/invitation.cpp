@@ -14,13 +14,13 @@ namespace {
 
 constexpr std::string_view kInvitationHead = "rollcall-1";
 constexpr std::string_view kFailedHead = "rollcall-failed,";
-/// In a failed invitation this stands for a space; and other letters, that a starter may not carry, for themselves in digits.
+/// In a failed invitation, kSpace stands for a space. Other letters that a starter may not carry are written as digits after kDigits.
 constexpr char kSpace = '-';
 constexpr char kDigits = '_';
 
 [[noreturn]] void refuse_invitation(const char* why) {
     throw Error(ErrorCode::bootstrap,
-                fmt::format("the invitation that the starter handed on is not one of this version of Rollcall: {}", why));
+                fmt::format("the invitation that the starter passed on is not one of this version of Rollcall: {}", why));
 }
 
 bool carried(char letter) {
@@ -82,16 +82,16 @@ Invitation Invitation::parse(std::string_view text) {
     }
     if (parts[0] != kInvitationHead) refuse_invitation("it begins with something else");
     const std::string address(parts[1]);
-    if (!SocketAddress::parse(address, 1)) refuse_invitation("its address is none");
+    if (!SocketAddress::parse(address, 1)) refuse_invitation("its address is not an address");
     std::uint16_t port = 0;
     const auto [end, error] = std::from_chars(parts[2].data(), parts[2].data() + parts[2].size(), port);
-    if (error != std::errc() || end != parts[2].data() + parts[2].size() || port == 0) refuse_invitation("its port is none");
+    if (error != std::errc() || end != parts[2].data() + parts[2].size() || port == 0) refuse_invitation("its port is not a port");
     std::array<std::byte, kKeyBytes> bytes{};
     std::size_t length = 0;
     const bool good =
         parts[3].size() == 2 * kKeyBytes && ::sodium_hex2bin(reinterpret_cast<unsigned char*>(bytes.data()), bytes.size(), parts[3].data(),
                                                              parts[3].size(), nullptr, &length, nullptr) == 0;
-    if (!good || length != kKeyBytes) refuse_invitation("its key is none");
+    if (!good || length != kKeyBytes) refuse_invitation("its key is not a key");
     Invitation invitation{address, port, Key(bytes)};
     ::sodium_memzero(bytes.data(), bytes.size());
     return invitation;

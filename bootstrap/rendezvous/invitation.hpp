@@ -12,7 +12,7 @@ namespace rollcall::bootstrap {
 
 inline constexpr std::size_t kLongestInvitation = 400;
 
-/// Secret, because of the key.
+/// Secret, because it contains the key.
 struct Invitation {
     std::string address;  ///< Numeric, IPv4 or IPv6.
     std::uint16_t port = 0;
@@ -20,12 +20,12 @@ struct Invitation {
 
     /// At most kLongestInvitation printable characters: letters, digits, and ".:,-".
     std::string text() const;
-    /// Throws Error{bootstrap}; the text itself is not in the message. Of a text by failed_invitation(): its sentence.
+    /// Throws Error{bootstrap}. The sentence does not contain the text. If failed_invitation() made the text, the error has the sentence
+    /// that was given to it.
     static Invitation parse(std::string_view text);
 };
 
-/// What rank 0 hands to the others in the place of an invitation when it has none: why, in the
-/// same letters, and not longer.
+/// Returns what rank 0 gives to the others if it has no invitation: the reason, in the same letters, and not longer.
 std::string failed_invitation(std::string_view sentence);
 
 }  // namespace rollcall::bootstrap

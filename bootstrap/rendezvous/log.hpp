@@ -1,5 +1,5 @@
 /// \file
-/// Where the rendezvous says what is not an error of anybody's: the logger of foundation/log.hpp, where there is one.
+/// Writes messages of the rendezvous that are not errors, to the logger of foundation/log.hpp if there is one. Thread-safe.
 #pragma once
 
 #include <fmt/format.h>

@@ -17,7 +17,7 @@ namespace rollcall::bootstrap {
 namespace {
 
 constexpr std::size_t kNameBytes = 16;
-/// All ranks of a host may come at the same moment.
+/// All ranks of a host may connect at the same moment.
 constexpr int kRanksInQueue = 4096;
 
 Descriptor local_socket() { return Descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); }
@@ -28,7 +28,7 @@ bool at_name(Call call, const Descriptor& socket, const std::string& name) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     const auto bytes = std::min(name.size(), sizeof address.sun_path - 1);
-    std::memcpy(address.sun_path + 1, name.data(), bytes);  // begins with a zero: an abstract name
+    std::memcpy(address.sun_path + 1, name.data(), bytes);  // an abstract name begins with a zero
     const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + bytes);
     return socket && call(socket.get(), reinterpret_cast<const sockaddr*>(&address), length) == 0;
 }
@@ -49,17 +49,18 @@ MeetingPlace::MeetingPlace(const std::string& name) : names_(kNames) {
 }
 
 void MeetingPlace::refuse() const {
-    throw Error(ErrorCode::bootstrap,
-                fmt::format("the ranks of this host cannot meet: all {} names for that ({}, ...) are held by others (the last by {}); have "
-                            "them ended, start the job with another key or port, or start it by `rollcall run`, which needs no names",
-                            kNames, names_.front().text, last_other_));
+    throw Error(
+        ErrorCode::bootstrap,
+        fmt::format("the ranks of this host cannot meet: other processes hold all {} names for that ({}, ...; the last is held by {}); end "
+                    "those processes, start the job with another key or port, or start it by `rollcall run`, which needs no names",
+                    kNames, names_.front().text, last_other_));
 }
 
 Descriptor MeetingPlace::connect() {
     for (Name& name : names_) {
         Descriptor socket = local_socket();
         if (!at_name(::connect, socket, name.text)) {
-            if (errno == EAGAIN) continue;  // a full queue: whose it is stays as it was known
+            if (errno == EAGAIN) continue;  // the queue is full; who holds the name is known from before
             if (errno != ECONNREFUSED) {
                 throw Error(ErrorCode::bootstrap,
                             fmt::format("this process cannot connect to the leader of its host: {}", std::strerror(errno)));

@@ -1,5 +1,5 @@
 /// \file
-/// Where the ranks of one host find the one that leads them there.
+/// Where the ranks of one host find the rank that leads them.
 #pragma once
 
 #include <string>
@@ -12,30 +12,31 @@
 
 namespace rollcall::bootstrap {
 
-/// A local socket, with a name that is in no file system and goes with its process. Whoever is on the host can take such a name:
-/// there are several, and all ranks pass over those that another user holds. Threads: one.
+/// A local socket with a name that is in no file system, and that ends with its process. Any user of the host can take such a name. So
+/// there are several names, and all ranks pass over those that another user holds. Used by one thread.
 class MeetingPlace {
   public:
     static constexpr std::size_t kNames = 16;
-    /// A holder that does not let anybody in for so long does not lead: a leader listens as soon as it has its name.
+    /// If the holder of a name lets nobody in for this long, it is not a leader: a leader listens as soon as it has its name.
     static constexpr Nanoseconds kSilence = 1000 * kMillisecond;
 
-    /// Nobody else knows the names before they are used; they say nothing about the key.
+    /// The names come from the key. Nobody else knows them before they are used, and they say nothing about the key.
     MeetingPlace(const Key& key, std::string_view host);
-    /// Names that everybody can know: this one and its number.
+    /// The names are this one and its number. Everybody can know them.
     explicit MeetingPlace(const std::string& name);
 
-    /// Connects to a process of the same user; an empty one when there is none. Throws Error{bootstrap} when others hold all names.
+    /// Connects to a process of the same user. Returns an empty descriptor if there is none. Throws Error{bootstrap} if other users hold
+    /// all names.
     Descriptor connect();
-    /// Listens, without blocking, at the first name that is free as far as connect() has seen; an empty one when a process
-    /// has it of which nothing is known yet. Throws as connect().
+    /// Listens, without blocking, at the first name that no other user holds, as far as connect() has seen. Returns an empty descriptor if
+    /// a process holds this name of which connect() knows nothing yet. Throws as connect() does.
     Descriptor listen();
 
   private:
     struct Name {
         std::string text;
         bool of_others = false;
-        Nanoseconds silent_since = kNever;  ///< It was taken then, and nobody has answered.
+        Nanoseconds silent_since = kNever;  ///< When it was found to be taken, without an answer so far.
     };
     [[noreturn]] void refuse() const;
 

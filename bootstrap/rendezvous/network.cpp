@@ -23,7 +23,7 @@
 namespace rollcall::bootstrap {
 namespace {
 
-/// Connections that have come and are not yet accepted: a leader of each host may come at the same moment.
+/// The number of connections that may wait to be accepted. The leaders of all hosts may connect at the same moment.
 constexpr int kBacklog = 4096;
 
 void set(int socket, int level, int option) {
@@ -31,12 +31,12 @@ void set(int socket, int level, int option) {
     ::setsockopt(socket, level, option, &on, sizeof on);
 }
 
-/// The best address of an interface; nothing when other hosts could not use it without more.
+/// Returns the best address of an interface. Empty if other hosts could not use any of them as it is.
 std::optional<std::string> best_address(const Interface& interface) {
     const auto score = [](const NetAddress& address) { return (address.link_local() ? 2 : 0) + (address.v6 ? 1 : 0); };
     const NetAddress* best = nullptr;
     for (const auto& address : interface.addresses) {
-        if (address.v6 && address.link_local()) continue;  // would need the name of the interface at the other side
+        if (address.v6 && address.link_local()) continue;  // the other side would need the name of its interface
         if (best == nullptr || score(address) < score(*best)) best = &address;
     }
     if (best == nullptr) return std::nullopt;
@@ -48,7 +48,7 @@ Choice choose(std::span<const Interface> interfaces, std::string_view net) {
     try {
         return choose_interfaces(interfaces, net, 2);
     } catch (const Error&) {
-        // All ranks may be on this host: then loopback will do. If they are not, the others say that they cannot connect.
+        // Perhaps all ranks are on this host, and then loopback is enough. If they are not, the others report that they cannot connect.
         try {
             return choose_interfaces(interfaces, net, 1);
         } catch (const Error&) {
@@ -57,7 +57,7 @@ Choice choose(std::span<const Interface> interfaces, std::string_view net) {
     }
 }
 
-/// Sends all of it, or reads all of it; throws when the other side closes, or at the moment `until`.
+/// Sends or reads all bytes. Throws if the other side closes, or at the moment `until`.
 template <typename Move>
 void transfer_all(int socket, std::size_t bytes, short events, Nanoseconds until, Move move) {
     for (std::size_t done = 0; done < bytes;) {
@@ -122,15 +122,15 @@ SocketAddress SocketAddress::resolve(const std::string& name, std::uint16_t port
         auto result = parse(found.address(), port);
         if (result) return *result;
     }
-    throw Error(ErrorCode::bootstrap,
-                fmt::format("the host name {} has no address: {}", name, code != 0 ? ::gai_strerror(code) : "it has none of IPv4 or IPv6"));
+    throw Error(ErrorCode::bootstrap, fmt::format("the host name {} has no address: {}", name,
+                                                  code != 0 ? ::gai_strerror(code) : "it has no address of IPv4 or IPv6"));
 }
 
 SocketAddress SocketAddress::of(int socket) {
     SocketAddress result;
     result.length_ = sizeof result.storage_;
     if (::getsockname(socket, reinterpret_cast<sockaddr*>(&result.storage_), &result.length_) != 0) {
-        throw Error(ErrorCode::bootstrap, fmt::format("a socket does not tell its address: {}", std::strerror(errno)));
+        throw Error(ErrorCode::bootstrap, fmt::format("the address of a socket cannot be read: {}", std::strerror(errno)));
     }
     return result;
 }
@@ -150,7 +150,7 @@ std::string SocketAddress::address() const {
 }
 
 std::uint16_t SocketAddress::port() const {
-    sockaddr_in6 v6{};  // the port is where IPv4 has it
+    sockaddr_in6 v6{};  // the port is at the same place as for IPv4
     std::memcpy(&v6, &storage_, sizeof v6);
     return ntohs(v6.sin6_port);
 }
@@ -187,7 +187,7 @@ bool is_of_this_host(const SocketAddress& address) {
 
 Descriptor listen_at(const SocketAddress& address, std::string_view advice) {
     Descriptor socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    // A port that a job just left is not refused.
+    // This accepts a port that another job has just left.
     if (socket) set(socket.get(), SOL_SOCKET, SO_REUSEADDR);
     if (socket && address.family() == AF_INET6) set(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY);
     if (!socket || ::bind(socket.get(), address.raw(), address.length()) != 0 || ::listen(socket.get(), kBacklog) != 0) {
@@ -205,7 +205,7 @@ Descriptor connect_to(const SocketAddress& address, Nanoseconds until, std::stri
         error = errno;
         if (error == EINPROGRESS) {
             pollfd entry{socket.get(), POLLOUT, 0};
-            // Looked at once at least: an answer that is there already is not to be taken for none.
+            // The socket is polled at least once, so that an answer which is already there is not missed.
             while (::poll(&entry, 1, 0) <= 0 && monotonic_now() < until) {
                 wait_on(socket.get(), POLLOUT,
                         until == kNever ? Waiting::Clock::duration::max() : std::chrono::nanoseconds(until - monotonic_now()));
@@ -216,8 +216,8 @@ Descriptor connect_to(const SocketAddress& address, Nanoseconds until, std::stri
         }
     }
     if (error == 0 && SocketAddress::of(socket.get()).text() == address.text()) {
-        // Nobody listens there, and the system chose that very port for this side: TCP then connects a socket with itself. It is
-        // to be free at once, for whom it is meant.
+        // Nobody listens at this address, and the system chose that very port for this side: TCP then connects a socket with itself. The
+        // socket is closed at once, so that the port is free for the process that should listen there.
         const linger none{1, 0};
         ::setsockopt(socket.get(), SOL_SOCKET, SO_LINGER, &none, sizeof none);
         error = ECONNREFUSED;

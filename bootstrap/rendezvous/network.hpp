@@ -1,5 +1,5 @@
 /// \file
-/// The sockets of a rendezvous between hosts. Those within a host: meeting_place.hpp.
+/// The sockets of a rendezvous between hosts. meeting_place.hpp has those within a host.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@ namespace rollcall::bootstrap {
 /// An IPv4 or IPv6 address with a port.
 class SocketAddress {
   public:
-    /// A numeric address; nothing when it is not one.
+    /// Reads a numeric address. Returns nothing if the text is something else.
     static std::optional<SocketAddress> parse(const std::string& address, std::uint16_t port);
     /// The first address that a host name (or a numeric address) stands for. Throws Error{bootstrap}.
     static SocketAddress resolve(const std::string& name, std::uint16_t port);
-    /// That a socket is bound to.
+    /// Returns the address that a socket is bound to.
     static SocketAddress of(int socket);
 
     const sockaddr* raw() const { return reinterpret_cast<const sockaddr*>(&storage_); }
@@ -33,32 +33,33 @@ class SocketAddress {
     std::uint16_t port() const;
     std::string text() const;  ///< "10.0.0.1:4242", "[fd00::1]:4242"
     bool loopback() const;
-    bool wildcard() const;  ///< All addresses of a host.
+    bool wildcard() const;  ///< Whether it stands for all addresses of a host.
 
   private:
     sockaddr_storage storage_{};
     socklen_t length_ = 0;
 };
 
-/// The address at which other hosts reach this one, by the rules of foundation/interfaces.hpp; loopback where there is no
-/// network, or where ROLLCALL_NET wants it. Throws Error{invalid_setting, bootstrap}.
+/// Returns the address at which other hosts reach this one, by the rules of foundation/interfaces.hpp. It is loopback if there is no
+/// network, or if ROLLCALL_NET names it. Throws Error{invalid_setting, bootstrap}.
 std::string address_in_use(std::string_view net);
 
-/// Whether processes of this host can listen there.
+/// Whether processes of this host can listen at this address.
 bool is_of_this_host(const SocketAddress& address);
 
-/// Listens, without blocking. Throws Error{bootstrap}; `advice` says what to do when the port is taken.
+/// Listens, without blocking. Throws Error{bootstrap}. `advice` says what to do if the port is taken.
 Descriptor listen_at(const SocketAddress& address, std::string_view advice);
-/// Connects; gives an empty one when nobody answers until the moment `until`, with the reason in `why`.
+/// Connects. If nobody answers until the moment `until`, returns an empty descriptor, with the reason in `why`.
 Descriptor connect_to(const SocketAddress& address, Nanoseconds until, std::string& why);
 
-/// The process on the other side of a local socket, 0 where it has no number here; nothing when it is another user's.
+/// Returns the process on the other side of a local socket: 0 if the process has no number here, and nothing if it belongs to another user.
 std::optional<pid_t> process_of_same_user(int socket);
 
-/// Readable when that process, not a child of this one, is dead. Empty for 0, and where the system has no such thing.
+/// Returns a descriptor that is readable when this process, which is not a child of this one, is dead. Empty for 0, and if the system has
+/// no such descriptors.
 Descriptor watch_process(pid_t process);
 
-/// Handshake as the initiator, before the moment `until`. Throws Error{bootstrap}; Error{timeout} when nothing comes.
+/// Makes the handshake as the initiator, until the moment `until`. Throws Error{bootstrap}, or Error{timeout} if no answer comes.
 Session initiate(int socket, const Key& key, const Identity& self, Nanoseconds until);
 
 }  // namespace rollcall::bootstrap

@@ -25,16 +25,16 @@
 namespace rollcall::bootstrap {
 namespace {
 
-/// One try to connect, and one handshake, take at most this long.
+/// The longest time for one try to connect, and for one handshake.
 constexpr Timeout kTry = std::chrono::seconds(10);
-/// The same where there are other ports to try: what is at this one may be a service that does not answer strangers.
+/// The same where there are other ports to try. A service that does not answer strangers may be at this port.
 constexpr Timeout kTryOfMany = std::chrono::seconds(1);
-/// Between tries: short at first, and never so long that a job starts noticeably later.
+/// The pauses between tries. They are short at first, and never so long that a job starts noticeably later.
 constexpr Timeout kFirstPause = std::chrono::milliseconds(5);
 constexpr Timeout kLongestPause = std::chrono::milliseconds(250);
-/// The root knows who is missing, and says so at its deadline: the others wait a little longer than their own.
+/// The root knows which ranks are missing, and says so at its deadline. So the others wait a little longer than their own deadline.
 constexpr Timeout kGrace = std::chrono::seconds(2);
-/// The others say that they leave right after the last barrier.
+/// How long this process waits for the others to leave. They say so right after the last barrier.
 constexpr Timeout kLeave = std::chrono::seconds(10);
 constexpr Timeout kSay = std::chrono::milliseconds(500);
 
@@ -77,9 +77,9 @@ struct Rendezvous::Implementation {
     RendezvousOptions options;
     std::string host;
     std::optional<Invitation> invitation;
-    std::string text;                     // of the invitation
-    std::optional<MeetingPlace> meeting;  // of this host's ranks
-    Descriptor local;                     // where this process waits for the ranks of its host, before its service does
+    std::string text;                     // the text of the invitation
+    std::optional<MeetingPlace> meeting;  // where the ranks of this host meet
+    Descriptor local;                     // this process waits here for the ranks of its host before its service does
     std::unique_ptr<Service> root;
     std::unique_ptr<Service> leader;
     std::optional<Member> member;
@@ -95,7 +95,7 @@ ServiceOptions Rendezvous::Implementation::service_options(Identity::Kind kind) 
 void Rendezvous::Implementation::start_root() {
     const std::string own = options.address.empty() ? address_in_use(options.net) : options.address;
     const auto address = SocketAddress::parse(own, options.port);
-    if (!address) throw Error(ErrorCode::bootstrap, fmt::format("{}: {} is no address to listen at", who(), options.address));
+    if (!address) throw Error(ErrorCode::bootstrap, fmt::format("{}: {} is not an address to listen at", who(), options.address));
     Descriptor listener;
     for (std::size_t tried = 0; !listener; ++tried) {
         const std::uint16_t port = tried == 0 ? options.port : options.more_ports[tried - 1];
@@ -108,19 +108,20 @@ void Rendezvous::Implementation::start_root() {
     const SocketAddress bound = SocketAddress::of(listener.get());
     invitation.emplace(Invitation{bound.address(), bound.port(), options.key ? *options.key : Key::random()});
     text = invitation->text();
-    // Another rank of this host may have been quicker: then that one leads here.
+    // Another rank of this host may have been quicker. Then that one leads here.
     Descriptor waiting = meeting.emplace(invitation->key, host).listen();
     root = std::make_unique<Service>(service_options(Identity::Kind::root), std::move(waiting), Service::Root{std::move(listener)});
     rendezvous_log(LogLevel::debug, "rank 0 waits for the others at {}", bound.text());
 }
 
-/// The others may be in a collective call of the starter's already, which only ends when rank 0 takes part in it.
+/// The others may already be in a collective call of the starter, which ends only when rank 0 takes part in it.
 void Rendezvous::Implementation::share_failure(const char* sentence) const {
-    // Where it may be from an earlier job, nobody could tell that it is not from this one; and nobody waits there in a call.
+    // If the invitation may be stale, nobody could tell whether the failure is of this job or of an earlier one. And then nobody waits in a
+    // collective call.
     if (options.invitation_may_be_stale) return;
     try {
         share(failed_invitation(sentence));
-    } catch (...) {  // what is known already is what counts
+    } catch (...) {  // the failure that is already known is the one to report
     }
 }
 
@@ -129,7 +130,7 @@ void Rendezvous::Implementation::ask() {
     if (given == text) return wipe(given);
     if (given.size() > kLongestInvitation || !printable(given)) {
         throw Error(ErrorCode::bootstrap,
-                    fmt::format("{}: {} handed on {} characters that are no invitation", who(), starter, given.size()));
+                    fmt::format("{}: {} passed on {} characters that are not an invitation", who(), starter, given.size()));
     }
     try {
         invitation = Invitation::parse(given);
@@ -151,12 +152,12 @@ void Rendezvous::Implementation::retry(std::string why, bool ask_again) {
     last_failure = std::move(why);
     if (monotonic_now() >= until) give_up();
     std::this_thread::sleep_for(until == kNever ? pause : std::min(pause, Timeout(until - monotonic_now())));
-    if (monotonic_now() >= until) give_up();  // a try without time would only find a wrong reason
+    if (monotonic_now() >= until) give_up();  // a try without any time left would only find a wrong reason
     pause = std::min(pause * 3 / 2, kLongestPause);
     if (ask_again && options.invitation_may_be_stale && !root) ask();
 }
 
-/// Becomes the leader of this host, by the root that answers at this port. False, with the reason, when none does.
+/// Becomes the leader of this host through the root that answers at this port. False, with the reason, if none does.
 bool Rendezvous::Implementation::lead_by(std::uint16_t port, Timeout patience, std::string& why) {
     const auto address = SocketAddress::parse(invitation->address, port);
     Descriptor socket = connect_to(*address, std::min(until, deadline_after(patience)), why);
@@ -178,7 +179,7 @@ bool Rendezvous::Implementation::lead_by(std::uint16_t port, Timeout patience, s
     }
 }
 
-/// Becomes the leader of this host. False when the root does not answer yet.
+/// Becomes the leader of this host. False if the root does not answer yet.
 bool Rendezvous::Implementation::lead() {
     std::string why;
     const Timeout patience = options.more_ports.empty() ? kTry : kTryOfMany;
@@ -191,21 +192,22 @@ bool Rendezvous::Implementation::lead() {
     return false;
 }
 
-/// Waits with the leader of this host for the others. False when that one went away: then another leads.
+/// Waits for the others together with the leader of this host. False if that leader went away: then another process leads.
 bool Rendezvous::Implementation::join(Descriptor socket) {
     Identity its;
     try {
         its = initiate(socket.get(), invitation->key, {Identity::Kind::rank, rank, size}, until).peer;
     } catch (const Error& error) {
         if (error.code() != ErrorCode::timeout) throw Error(error.code(), fmt::format("{}: {}", who(), error.what()));
-        // It answers when it has reached rank 0.
+        // The leader answers when it has reached rank 0.
         retry(fmt::format("the leader of this host {} rank 0 at {}",
                           monotonic_now() >= until ? "has not reached" : "went away before it had reached",
                           SocketAddress::parse(invitation->address, invitation->port)->text()),
               true);
         return false;
     }
-    // A child of its process may hold the connection open after its death. With this process itself nobody waits for that.
+    // A child of the leader may hold the connection open after the leader's death, so the leader's process is watched. If it is this very
+    // process, nobody needs to watch it.
     const pid_t process = process_of_same_user(socket.get()).value_or(0);
     Descriptor hub_process = process == ::getpid() ? Descriptor() : watch_process(process);
     const Nanoseconds last = until == kNever ? kNever : until + kGrace.count();
@@ -238,9 +240,9 @@ bool Rendezvous::Implementation::join(Descriptor socket) {
             Member::Loss loss{its.rank >= 0 ? ErrorCode::peer_failed : ErrorCode::bootstrap, its.rank, {}, {}};
             const bool meets_here = its.kind == Identity::Kind::root;
             if (its.rank >= 0) {
-                loss.sentence = fmt::format("rank {}, {}, died or went without a word", its.rank,
+                loss.sentence = fmt::format("rank {}, {}, died or left without saying so", its.rank,
                                             meets_here ? "where all hosts meet" : "the leader of this host");
-                loss.notices.push_back({its.rank, "died, or went without a word"});
+                loss.notices.push_back({its.rank, "died, or left without saying so"});
             } else {
                 loss.sentence = "the process where all hosts meet is gone";
             }
@@ -254,7 +256,7 @@ bool Rendezvous::Implementation::join(Descriptor socket) {
             last_failure = "not all ranks have come";
             give_up();
         }
-        // What is there may be a part of a frame; the rest is on its way.
+        // The bytes that are there may be a part of a frame. The rest is on its way.
         pollfd entry{socket.get(), POLLIN, 0};
         if (::poll(&entry, 1, 0) > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
         wait_on(socket.get(), POLLIN, rest == kNever ? Waiting::Clock::duration::max() : std::chrono::nanoseconds(rest), hub_process.get());
@@ -299,7 +301,7 @@ Rendezvous::Rendezvous(std::string starter, int rank, int size, const Share& sha
     try {
         implementation_->meet();
     } catch (...) {
-        // What the others are to be told is on its way first.
+        // What the others are to be told is sent first.
         if (implementation_->leader) implementation_->leader->finish(kSay);
         if (implementation_->root) implementation_->root->finish(kSay);
         throw;
@@ -307,7 +309,7 @@ Rendezvous::Rendezvous(std::string starter, int rank, int size, const Share& sha
 }
 
 Rendezvous::~Rendezvous() {
-    // First what others depend on: they are to see that this process is gone, not that its rank is.
+    // The services go first, because the others depend on them: they must see that this process is gone, not only that its rank is.
     implementation_->leader.reset();
     implementation_->root.reset();
 }
@@ -342,7 +344,7 @@ void Rendezvous::say_abort(int code, std::string_view why) const noexcept {
 }
 
 void Rendezvous::tell_abort(int code, std::string_view why) noexcept {
-    // The caller exits next, and with it the thread that would pass this on.
+    // The caller exits next, and its exit ends the thread that would pass this on. So wait until it is sent.
     Service* const service = implementation_->leader ? implementation_->leader.get() : implementation_->root.get();
     if (service == nullptr) return implementation_->member->abort(code, why);
     try {

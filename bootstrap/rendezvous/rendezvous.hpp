@@ -1,9 +1,9 @@
 /// \file
-/// How processes that a foreign starter started find each other, and stay in touch.
+/// How processes that another starter than `rollcall run` has started find each other, and stay in touch.
 ///
-/// A starter gives a rank, the size, and a way to hand one short text from rank 0 to all: the invitation. Everything else
-/// is here: one process of each host leads (the first that binds a socket whose name comes from the job's key), leaders
-/// connect to rank 0 by TCP, and every connection is mutually authenticated.
+/// A starter gives each process a rank, the size, and a way to pass one short text from rank 0 to all: the invitation. Everything else is
+/// done here. On each host one process leads: the first that binds a socket whose name comes from the job's key. The leaders connect to
+/// rank 0 by TCP. On every connection both sides prove that they know the key.
 #pragma once
 
 #include <cstdint>
@@ -20,40 +20,40 @@
 
 namespace rollcall::bootstrap {
 
-/// Hands rank 0's invitation to all ranks: rank 0 gives its own, or why it has none; the others give an empty text; all get rank 0's. It is
-/// called once in each process, from the thread that constructs the Rendezvous; again only if
-/// RendezvousOptions::invitation_may_be_stale. At most kLongestInvitation characters, all printable and none of them a space.
+/// Passes rank 0's invitation to all ranks. Rank 0 gives its invitation, or the reason why it has none. The other ranks give an empty text.
+/// The function returns rank 0's text on all ranks. Each process calls it once, from the thread that constructs the Rendezvous, and again
+/// only if RendezvousOptions::invitation_may_be_stale is set. The text has at most kLongestInvitation characters. All are printable, and
+/// none is a space.
 using Share = std::function<std::string(std::string mine)>;
 
 struct RendezvousOptions {
     Timeout join_timeout = std::chrono::seconds(60);  ///< From the construction until all ranks have come.
-    std::string net;                                  ///< ROLLCALL_NET: on which interface rank 0 listens, when `address` is empty.
-    std::string address;                              ///< Where rank 0 listens, a numeric address, when the starter dictates it.
+    std::string net;                                  ///< ROLLCALL_NET: on which interface rank 0 listens, if `address` is empty.
+    std::string address;                              ///< The numeric address where rank 0 listens, if the starter dictates it.
     std::uint16_t port = 0;                           ///< 0: any.
-    std::vector<std::uint16_t> more_ports;            ///< Rank 0 takes the first of `port` and these that is free; the others try all.
-    std::string invitation;                           ///< Of a root that is there already: then nobody is asked, and rank 0 makes none.
-    std::string port_advice;                          ///< What to do when `port` is taken, a clause.
-    std::optional<Key> key;                           ///< When the starter dictates it; else rank 0 makes one.
-    bool invitation_may_be_stale = false;             ///< Ask for it again while it is not answered.
-    Timeout heartbeat = std::chrono::seconds(1);      ///< Between leaders and rank 0.
-    Timeout silence = std::chrono::seconds(10);       ///< After which a host counts as lost; 0: never.
-    std::string host;  ///< This host's name; empty: the system's. Ranks of different names never share a leader.
+    std::vector<std::uint16_t> more_ports;            ///< Rank 0 uses the first free one of `port` and these; the others try all.
+    std::string invitation;                ///< Of a root that exists already. Then the starter is not asked, and rank 0 makes no root.
+    std::string port_advice;               ///< A clause that says what to do if `port` is taken.
+    std::optional<Key> key;                ///< If the starter dictates it; otherwise rank 0 makes one.
+    bool invitation_may_be_stale = false;  ///< Whether to ask for the invitation again while nobody answers at it.
+    Timeout heartbeat = std::chrono::seconds(1);  ///< Between leaders and rank 0.
+    Timeout silence = std::chrono::seconds(10);   ///< After this silence a host counts as lost; 0: never.
+    std::string host;  ///< This host's name; empty: the system's. Ranks whose hosts have different names never share a leader.
 };
 
-/// What the settings say about it: ROLLCALL_LAUNCH_TIMEOUT, ROLLCALL_NET, ROLLCALL_PORT, ROLLCALL_HEARTBEAT, ROLLCALL_SILENCE.
+/// Returns the options that the settings give: ROLLCALL_LAUNCH_TIMEOUT, ROLLCALL_NET, ROLLCALL_PORT, ROLLCALL_HEARTBEAT, ROLLCALL_SILENCE.
 /// Throws Error{invalid_setting}.
 RendezvousOptions rendezvous_options();
 
-/// Threads: as Bootstrap says; abort() may be called by any thread at any time. The process that leads its host has one
-/// thread more, which sleeps until something happens.
+/// The rules for threads are those of Bootstrap. Any thread may call abort() at any time. The process that leads its host has one thread
+/// more, which sleeps until something happens.
 ///
-/// Ranks that die are told to all. When the leader of a host dies all ranks of its host count as lost, when rank 0 dies all
-/// ranks hear that the job cannot go on.
+/// When a rank dies, all ranks are told. When the leader of a host dies, all ranks of its host count as lost. When rank 0 dies, all ranks
+/// hear that the job cannot go on.
 class Rendezvous final : public Bootstrap {
   public:
-    /// Collective over the job: returns when all ranks have come. `starter` is what name() gives. Throws Error{bootstrap}
-    /// for a rank that came twice, for different sizes, and for what the system refuses; Error{timeout} naming the ranks
-    /// that are missing.
+    /// Collective over the job: returns when all ranks have come. name() returns `starter`. Throws Error{bootstrap} if a rank came twice,
+    /// if ranks were told different sizes, or if the system refuses something. Throws Error{timeout}, which names the missing ranks.
     Rendezvous(std::string starter, int rank, int size, const Share& share, const RendezvousOptions& options);
     ~Rendezvous() override;
 
@@ -63,11 +63,12 @@ class Rendezvous final : public Bootstrap {
     void barrier(const Meanwhile& meanwhile, Timeout timeout) override;
     int notice_descriptor() const override;
     std::optional<Notice> take_notice() override;
-    /// Waits, for some seconds at most, for those who depend on this process: rank 0 for all, a leader for its host.
+    /// Waits, for some seconds at most, for the processes that depend on this one: rank 0 waits for all, a leader for its host.
     void leave() noexcept override;
-    /// Tells all others that the job is being ended, with this process's reason. Their processes end themselves.
+    /// Tells all other ranks that the job is being ended, and why. Their processes end themselves.
     void abort(int code, std::string_view why) noexcept override;
-    /// abort() in two steps, between which a process manager can be told: on standard error, and to the others.
+    /// abort() in two steps: say_abort() writes to standard error, tell_abort() tells the other ranks. A process manager can be told in
+    /// between.
     void say_abort(int code, std::string_view why) const noexcept;
     void tell_abort(int code, std::string_view why) noexcept;
 

@@ -37,7 +37,8 @@ void Service::start() {
 
 Service::~Service() {
     if (!is_of_this_process()) {
-        // What the thread had under its hands when the fork came cannot be touched, the thread not waited for.
+        // This process is a forked child. It cannot wait for the thread, and it cannot touch what the thread was working on at the fork. So
+        // both are left as they are.
         static_cast<void>(loop_.release());
         static_cast<void>(new std::thread(std::move(thread_)));
         return;

@@ -3,10 +3,10 @@
 ///
 ///     rank ─ local socket ─ leader ─ TCP ─ root (which is also the leader of its own host)
 ///
-/// Until all have come, leaders say up which ranks have (`arrived`), and the root says down that the job is complete
-/// (`assembled`) or what is wrong (`failed`, sequence 0). Then each leader welcomes its ranks, and from there on a Hub
-/// (hub.hpp) decides what goes where. `notice` with rank -1 goes up and down when a rank ends the job. `heartbeat` goes
-/// both ways between leaders and root; who is silent for too long is lost, as one whose connection breaks is.
+/// Until all ranks have come, leaders tell the root which ranks have (`arrived`). The root then tells the leaders that the job is complete
+/// (`assembled`), or what is wrong (`failed`, sequence 0). Each leader welcomes its ranks. From then on a Hub (hub.hpp) decides what goes
+/// where. When a rank ends the job, `notice` with rank -1 goes up and down. `heartbeat` goes both ways between leaders and root. A side
+/// that is silent for too long is lost, as if its connection had broken.
 #pragma once
 
 #include <atomic>
@@ -27,15 +27,15 @@ namespace rollcall::bootstrap {
 
 struct ServiceOptions {
     Key key;
-    Identity self;     ///< Its kind says what the service is.
+    Identity self;     ///< Its kind says whether the service is a root or a leader.
     std::string host;  ///< This host's name.
     Timeout join_timeout = kForever;
     Timeout heartbeat = std::chrono::seconds(1);
-    Timeout silence = std::chrono::seconds(10);  ///< 0: never.
+    Timeout silence = std::chrono::seconds(10);  ///< 0: silence never counts as a loss.
 };
 
-/// A root has `network`, where leaders connect; a leader has its connection to there. `local` is where ranks of this
-/// host connect; a root whose host is led by another process has none. Threads: one at a time; announce() and finish() any.
+/// A root listens at `network`, where leaders connect. A leader has a connection to the root. Ranks of this host connect at `local`; a root
+/// has none if another process leads its host. One thread at a time may use it. Any thread may call announce() and finish().
 class Service {
   public:
     struct Root {
@@ -48,17 +48,18 @@ class Service {
     /// Starts the thread. Throws Error{bootstrap}.
     Service(ServiceOptions options, Descriptor local, Root root);
     Service(ServiceOptions options, Descriptor local, Leader leader);
-    /// At once: who depends on it loses it. In a child that this process forked there is nothing to be ended, neither by this
-    /// nor by the calls below: the thread is not there, and the descriptors are closed (Descriptor::keep_from_children).
+    /// Ends the service at once, so that processes that depend on it lose it. In a child that this process forked, neither this function
+    /// nor those below have anything to end: the thread does not exist there, and the descriptors are closed
+    /// (Descriptor::keep_from_children).
     ~Service();
     Service(const Service&) = delete;
     Service& operator=(const Service&) = delete;
 
-    /// Waits, at most so long, until all that depend on this service have left the job or are lost, and know it.
+    /// Waits until all that depend on this service have left the job or are lost, and have been told, for `limit` at most.
     void finish(Timeout limit) noexcept;
-    /// Tells all ranks that the job is being ended, and waits, at most so long, until that is on its way.
+    /// Tells all ranks that the job is being ended. Waits until that has been sent, for `limit` at most.
     void announce(std::string how, Timeout limit) noexcept;
-    /// The thread has ended: all have left.
+    /// Whether the thread has ended because all have left.
     bool finished() const { return finished_.load(); }
 
     class Loop;

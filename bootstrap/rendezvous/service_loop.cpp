@@ -17,7 +17,7 @@
 namespace rollcall::bootstrap {
 namespace {
 
-/// A turn that comes later than planned by this much was held up: this process was stopped, or its host was asleep.
+/// If a turn comes later than planned by this much, this process was stopped, or its host was asleep.
 constexpr Nanoseconds kHeldUp = 500 * kMillisecond;
 
 std::shared_ptr<const Blob> heartbeat_frame() {
@@ -25,7 +25,7 @@ std::shared_ptr<const Blob> heartbeat_frame() {
     return frame;
 }
 
-constexpr const char* kClosed = "closed its connection: it died, or went without a word";
+constexpr const char* kClosed = "closed its connection: it died, or left without saying so";
 
 }  // namespace
 
@@ -44,7 +44,8 @@ Service::Loop::Loop(ServiceOptions options, Descriptor local, std::optional<Root
     if (local) door_->open(std::move(local), Door::From::host);
     if (root) door_->open(std::move(root->network), Door::From::network);
     if (leader) root_ = add(std::move(leader->socket), std::move(leader->session), true).number;
-    // The root says who is missing; one that does not know the size yet was made before anybody was asked to come.
+    // The root reports which ranks are missing. A root that does not know the size yet was made before any rank was asked to come, and has
+    // no deadline.
     if (is_root() && options_.self.size > 0) assembled_by_ = deadline_after(options_.join_timeout);
     if (options_.heartbeat > Timeout::zero()) {
         if (options_.silence > Timeout::zero()) options_.heartbeat = std::min(options_.heartbeat, options_.silence / 3);
@@ -91,7 +92,7 @@ void Service::Loop::run() {
             keep_time(expected);
             lose_those();
             announce_now();
-        } catch (const std::exception& error) {  // out of memory, most likely: whoever was served has to do without
+        } catch (const std::exception& error) {  // probably out of memory; the processes that were served must do without this service
             rendezvous_log(LogLevel::err, "the rendezvous: {}", error.what());
         }
     }
@@ -104,13 +105,13 @@ bool Service::Loop::is_over() {
     if (wish == Wish::stop || (wish == Wish::finish && finish_by_.load() <= monotonic_now())) return true;
     if (stage_ == Stage::assembling) return false;
     if (stage_ == Stage::refused) {
-        // Nobody will say that a root is not needed any more which is no rank's.
+        // If the root belongs to no rank, nobody tells it that it is not needed any more.
         const bool forgotten = options_.self.rank < 0 && peers_.empty() && assembled_by_ <= monotonic_now();
         return forgotten || (wish == Wish::finish && flushed() && !has_leaders());
     }
     if (!all_left() || !flushed()) return false;
     if (is_root()) return true;
-    // A close with something unread would take what was sent last with it: the other side closes first.
+    // If this side closed while data was unread, the data that it sent last would be lost, too. So the other side closes first.
     if (wish != Wish::finish) return false;
     if (const auto found = peers_.find(root_); found != peers_.end()) {
         if (!std::exchange(said_goodbye_, true)) {
@@ -133,7 +134,7 @@ Nanoseconds Service::Loop::next_moment() const {
 void Service::Loop::keep_time(Nanoseconds expected) {
     const Nanoseconds time = monotonic_now();
     if (expected != kNever && time > expected + kHeldUp) {
-        // What others sent meanwhile may not be here yet: their silence is not theirs.
+        // Other processes may have sent data while this one did not run. So their silence does not count.
         for (const auto& [number, peer] : peers_) peer->heard_at = time;
     }
     if (door_->tick_at() <= time) door_->tick();
@@ -184,7 +185,7 @@ void Service::Loop::admit(Descriptor socket, Session session, Door::From from, p
         return refuse(peer, Error(ErrorCode::state, fmt::format("the job that waits there has all of its {} ranks", assembly_.size())));
     }
     if (local) {
-        // A child of the rank may hold its connection open after its death.
+        // A child of the rank may hold its connection open after the rank's death.
         peer.process = watch_process(process);
         peer.process.keep_from_children();
         const int number = peer.number;
@@ -197,7 +198,7 @@ void Service::Loop::admit(Descriptor socket, Session session, Door::From from, p
         ranks_.try_emplace(peer.rank(), peer.number);
         arrived(0, options_.host, peer.rank(), peer.connection.peer().size);
     }
-    hear(peer.number);  // it may have said more already
+    hear(peer.number);  // it may already have sent more
 }
 
 void Service::Loop::hear(int number) {
@@ -242,13 +243,13 @@ void Service::Loop::drop(int number) {
     peers_.erase(found);
 }
 
-/// What uses the peer just now may go on to; it is taken away at the end of the turn.
+/// The caller may go on using the peer. So the peer is removed only at the end of the turn.
 void Service::Loop::lose_later(Peer& peer, std::string how) {
     const auto known = [&](const auto& entry) { return entry.first == peer.number; };
     if (std::none_of(losing_.begin(), losing_.end(), known)) losing_.emplace_back(peer.number, std::move(how));
 }
 
-/// One that takes nothing any more. What it said last may tell why it went.
+/// The peer takes nothing any more. What it sent last may say why it went.
 void Service::Loop::lose_unheard(Peer& peer) {
     peer.unheard = true;
     lose_later(peer, kClosed);

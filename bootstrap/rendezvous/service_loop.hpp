@@ -25,24 +25,24 @@
 
 namespace rollcall::bootstrap {
 
-/// Everything but wake() belongs to the thread that runs it.
+/// Only the thread that runs the loop may use it, except for wake() and announce().
 class Service::Loop : public HubHost::Routes {
   public:
     enum class Wish : std::uint64_t { go_on, finish, stop };
 
     Loop(ServiceOptions options, Descriptor local, std::optional<Root> root, std::optional<Leader> leader);
     ~Loop() override;
-    /// Until it is told to stop, or nothing is left to be done.
+    /// Runs until it is told to stop, or until nothing is left to do.
     void run();
-    /// Any thread. `limit` counts for finish.
+    /// Thread-safe. `limit` applies to Wish::finish.
     void wake(Wish wish, Timeout limit);
-    /// Any thread: tells all that the job is being ended. True when that is on its way within the limit.
+    /// Thread-safe. Tells all ranks that the job is being ended. Returns true if that has been sent within the limit.
     bool announce(std::string how, Timeout limit);
 
   private:
     enum class Stage {
         assembling,
-        refused,  ///< The job cannot start; all who come are told why.
+        refused,  ///< The job cannot start. All ranks that come are told why.
         running,
     };
     /// The other side of a connection: a rank of this host, the leader of another host, or the root.
@@ -51,14 +51,14 @@ class Service::Loop : public HubHost::Routes {
             : connection(std::move(socket), std::move(session), sealed), notices(poller) {}
         Connection connection;
         int number = 0;
-        Descriptor process;    ///< Of a rank: readable when it is dead.
-        NoticeQueue notices;   ///< Of a rank; open once it was welcomed.
+        Descriptor process;    ///< For a rank: readable when it is dead.
+        NoticeQueue notices;   ///< For a rank: open once it was welcomed.
         bool sending = false;  ///< The poller waits for room in the connection.
-        bool left = false;     ///< It need not be missed.
-        bool unheard = false;  ///< It is being lost, and what it said last may not have been read.
-        std::string host;      ///< Of a leader.
-        int hub = -1;          ///< Of a leader: its index among the hubs below.
-        bool brought = false;  ///< Of a leader: a rank has come there.
+        bool left = false;     ///< It has left in good order, so its end is no loss.
+        bool unheard = false;  ///< It is being lost, and the last of what it sent may not have been read.
+        std::string host;      ///< For a leader.
+        int hub = -1;          ///< For a leader: its index among the hubs below.
+        bool brought = false;  ///< For a leader: a rank has come there.
         Nanoseconds heard_at = 0;
         int rank() const { return connection.peer().rank; }
         Identity::Kind kind() const { return connection.peer().kind; }
@@ -83,7 +83,7 @@ class Service::Loop : public HubHost::Routes {
     bool has_leaders() const;
     bool is_root() const { return options_.self.kind == Identity::Kind::root; }
 
-    // What is said (service_talk.cpp).
+    // What is said to the others and heard from them (service_talk.cpp).
     void handle(Peer& peer, const Frame& frame);
     void hear_rank(Peer& peer, const Frame& frame);
     void hear_leader(Peer& peer, const Frame& frame);
@@ -117,18 +117,18 @@ class Service::Loop : public HubHost::Routes {
     bool announced_ = false, announcing_now_ = false;
     std::optional<Door> door_;
     std::map<int, std::unique_ptr<Peer>> peers_;
-    std::map<int, int> ranks_;  ///< Of this host: rank to number of the peer.
-    std::map<int, int> hubs_;   ///< Below: index to number of the peer.
-    int root_ = 0;              ///< Number of the peer that is the root; 0: this one, or gone.
+    std::map<int, int> ranks_;  ///< Ranks of this host, with the number of their peer.
+    std::map<int, int> hubs_;   ///< Indices of the hubs below, with the number of their peer.
+    int root_ = 0;              ///< The number of the peer that is the root; 0: this process is the root, or the root is gone.
     int next_number_ = 1;
-    std::vector<std::pair<int, std::string>> losing_;  ///< Peers that are lost, with how, until nobody uses them.
+    std::vector<std::pair<int, std::string>> losing_;  ///< Peers that are lost, and how. They stay here until nobody uses them.
     Assembly assembly_;
     Nanoseconds assembled_by_ = kNever;
     Nanoseconds beat_at_ = kNever;
     std::optional<Error> refusal_;
     std::optional<HubHost> hub_;
     std::string root_host_;
-    bool said_goodbye_ = false;  ///< A leader that has shut down its side of the connection to the root.
+    bool said_goodbye_ = false;  ///< This is a leader, and has shut down its side of the connection to the root.
 };
 
 }  // namespace rollcall::bootstrap

@@ -53,7 +53,7 @@ void Service::Loop::handle(Peer& peer, const Frame& frame) {
 }
 
 void Service::Loop::hear_rank(Peer& peer, const Frame& frame) {
-    // A rank says nothing before its welcome.
+    // A rank sends nothing before its welcome.
     if (stage_ != Stage::running || !peer.notices.is_open()) refuse_frame(frame, "a rank that was not welcomed yet");
     const int rank = peer.rank();
     FrameReader reader(frame.body);
@@ -94,7 +94,7 @@ void Service::Loop::hear_leader(Peer& peer, const Frame& frame) {
     }
     if (peer.hub < 0 || frame.type == FrameType::arrived) return;  // it came too late, and is told so
     if (frame.type == FrameType::notice) {
-        if (decode_notice(frame.body).rank >= 0) return;  // of a rank that came too late
+        if (decode_notice(frame.body).rank >= 0) return;  // it is about a rank that came too late
         return end_job(std::make_shared<const Blob>(encode(frame)), &peer);
     }
     hub_->hear_below(peer.hub, frame);
@@ -185,7 +185,7 @@ void Service::Loop::start_hub(const std::string& job, int size, int hosts, const
     place.local_size = static_cast<int>(ranks.size());
     place.job = job;
     place.host = options_.host;
-    std::set<int> unwelcome;  // numbers of peers
+    std::set<int> unwelcome;  // the numbers of their peers
     for (std::size_t i = 0; i < ranks.size(); ++i) {
         place.rank = ranks[i];
         place.local_rank = static_cast<int>(i);
@@ -206,7 +206,7 @@ void Service::Loop::start_hub(const std::string& job, int size, int hosts, const
     }
 }
 
-/// The frame and the descriptor go together, and before anything else on this connection.
+/// Sends the frame together with the descriptor, before anything else on this connection.
 bool Service::Loop::welcome(Peer& peer, const Place& place) {
     Ends notices = make_sockets(SOCK_SEQPACKET);
     if (!notices || !send_with_descriptor(peer.connection.socket(), encode_welcome(place), notices.second.get())) return false;
@@ -278,7 +278,7 @@ void Service::Loop::lost_root(const std::string& how) {
         const Blob loss = Hub::encode_loss({{rank}, root_host_, how, true}, 0);
         hub_->hear_above({FrameType::loss, Blob(loss.begin() + kHeaderBytes, loss.end())});
     }
-    // Nobody tells any more who dies.
+    // From now on nobody reports deaths.
     const std::string sentence = fmt::format("the job cannot go on: {} {}", who, how);
     if (rank < 0) hub_->end(sentence);
     end_job(notice_frame(-1, sentence), peers_.at(root_).get());

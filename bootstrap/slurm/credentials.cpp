@@ -27,7 +27,7 @@ std::string KeyCredentials::encode(std::string_view text) {
                           bytes_of(key_.bytes().data()));
     std::string credential(sodium_base64_encoded_len(box.size(), kBase64), '\0');
     sodium_bin2base64(credential.data(), credential.size(), box.data(), box.size(), kBase64);
-    credential.pop_back();  // the terminating zero
+    credential.pop_back();  // removes the terminating zero
     return credential;
 }
 

@@ -1,5 +1,5 @@
 /// \file
-/// Texts that only processes of this user can read, and that show that one of them wrote them.
+/// Texts that only processes of this user can read. Each also shows that a process of this user wrote it.
 #pragma once
 
 #include <memory>
@@ -11,19 +11,19 @@
 
 namespace rollcall::bootstrap {
 
-/// Threads: one at a time.
+/// One thread at a time may use it.
 class Credentials {
   public:
     virtual ~Credentials() = default;
-    /// What protects them, for messages.
+    /// What protects the texts, for messages.
     virtual std::string_view name() const = 0;
-    /// A printable text. Throws Error{bootstrap} when the system refuses it.
+    /// Returns a printable text. Throws Error{bootstrap} if the system refuses it.
     virtual std::string encode(std::string_view text) = 0;
-    /// The text; nothing, and why as a clause, when this user has not written it, or not now.
+    /// Returns the text. If another user wrote it, or if it is too old, returns nothing, with the reason as a clause in `why`.
     virtual std::optional<std::string> decode(const std::string& credential, std::string& why) = 0;
 };
 
-/// For connections that show by themselves whose they are: the text as it is.
+/// For connections that show by themselves which user is at the other end. The text stays as it is.
 class OpenCredentials final : public Credentials {
   public:
     std::string_view name() const override { return "the socket's own"; }
@@ -31,7 +31,7 @@ class OpenCredentials final : public Credentials {
     std::optional<std::string> decode(const std::string& credential, std::string&) override { return credential; }
 };
 
-/// By a key that this user's processes share: encrypted and authenticated (XSalsa20 and Poly1305).
+/// Encrypts and authenticates with a key that this user's processes share (XSalsa20 and Poly1305).
 class KeyCredentials final : public Credentials {
   public:
     explicit KeyCredentials(const Key& key);
@@ -43,8 +43,8 @@ class KeyCredentials final : public Credentials {
     Key key_;
 };
 
-/// By munged, which runs on every node of most clusters under Slurm: encrypted under the cluster's key, for this user only.
-/// `socket`: that of munged; empty: the library's default. Throws Error{bootstrap} when libmunge or munged is not there.
+/// Encrypts by munged, which runs on every node of most clusters under Slurm. It uses the cluster's key, and only this user can decode.
+/// `socket` is that of munged; empty: the library's default. Throws Error{bootstrap} if libmunge or munged is not there.
 std::unique_ptr<Credentials> munge_credentials(const std::string& socket);
 
 }  // namespace rollcall::bootstrap

@@ -19,19 +19,19 @@
 namespace rollcall::bootstrap {
 namespace {
 
-/// Who came this long ago has had its chance when others wait.
+/// A process that connected this long ago has had its chance, and may be dropped when others wait.
 constexpr Nanoseconds kAskerMoment = 1000 * kMillisecond;
-/// A poll ends after this, to look for connections that are late.
+/// A poll ends after this time, to look for connections that are late.
 constexpr Nanoseconds kLongestPoll = 200 * kMillisecond;
-/// Where descriptors have run out, nobody is let in for so long.
+/// When no descriptor is left, no connection is accepted for this long.
 constexpr Nanoseconds kAcceptPause = 50 * kMillisecond;
-/// Of those who are missing, an error names so many.
+/// An error names at most this many of the missing processes.
 constexpr std::size_t kMostNamed = 16;
 
 std::string question_begin(const std::string& job) { return fmt::format("rollcall 1 {} ask ", job); }
 std::string answer_begin(const std::string& job, std::string_view nonce) { return fmt::format("rollcall 1 {} give {} ", job, nonce); }
 
-/// The text of a padded block.
+/// Returns the text of a padded block.
 std::string text_of(const char* block, std::size_t size) { return std::string(block, ::strnlen(block, size)); }
 
 bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
@@ -55,7 +55,7 @@ void Handout::admit(Door& door, int listener) {
     Descriptor socket(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) {
         if (would_block() || errno == ECONNABORTED) return;
-        // The listener stays readable: what is missing may come back when others have gone.
+        // The listener stays readable. A descriptor may become free when other connections have been closed.
         accept_failure_ = std::strerror(errno);
         listens_at_ = monotonic_now() + kAcceptPause;
         return;
@@ -138,7 +138,7 @@ void Handout::serve(Nanoseconds deadline) {
     while (!complete()) {
         const Nanoseconds moment = monotonic_now();
         if (moment >= deadline) give_up();
-        // When there is no room, whoever comes waits in the kernel's queue.
+        // When there is no room, new connections wait in the kernel's queue.
         const bool room = moment >= listens_at_ && (askers_.size() < kMostAskers || moment - askers_.front().begin >= kAskerMoment);
         std::vector<pollfd> entries;
         for (const Door& door : doors_)

@@ -1,10 +1,10 @@
 /// \file
-/// How a short text gets from one process to others of the same user when nothing carries it for them: those who have it
-/// answer who asks, until all have it.
+/// How a short text gets from one process to others of the same user if no starter passes it on: processes that have it answer processes
+/// that ask, until all have it.
 ///
-/// One question and one answer to a connection, both blocks of fixed size with a text padded by zeros. The asker names the
-/// job, itself and a nonce; the answer repeats the nonce. Credentials protect both over a network: a question that only this
-/// user can have asked, an answer that only this user can read. The asker then sends one byte: it has the text.
+/// A connection carries one question and one answer. Both are blocks of fixed size, whose text is padded with zeros. The asker names the
+/// job, itself and a nonce, and the answer repeats the nonce. Over a network, credentials protect both: only this user can have asked the
+/// question, and only this user can read the answer. The asker then sends one byte to say that it has the text.
 #pragma once
 
 #include <array>
@@ -25,23 +25,23 @@ namespace rollcall::bootstrap {
 
 inline constexpr std::size_t kQuestionBytes = 1024;
 inline constexpr std::size_t kAnswerBytes = 2048;
-/// Connections that are open at once; when a further one comes, the oldest is dropped if it has had a moment.
+/// The number of connections that may be open at once. When a further one comes, the oldest is dropped if it has had a moment.
 inline constexpr std::size_t kMostAskers = 64;
-/// A connection that has not come to its end after this is dropped.
+/// A connection that has not ended after this time is dropped.
 inline constexpr Nanoseconds kAskerPatience = 5000 * kMillisecond;
 
-/// Gives a text to those who ask. Threads: one.
+/// Gives a text to processes that ask for it. Used by one thread.
 class Handout {
   public:
-    /// `job` names the job in questions and answers; a process of another job gets nothing.
+    /// `job` names the job in questions and answers. A process of another job gets nothing.
     Handout(std::string job, std::string text) : job_(std::move(job)), text_(std::move(text)) {}
 
-    /// Answers on these listening sockets those who ask by these numbers, who are called `name` in messages ("nodes").
-    /// `users`: the sockets show whose process asks (unix sockets), and others are dropped. The credentials outlive this.
+    /// Answers the processes with these numbers on these listening sockets. Messages call them `name` ("nodes"). `users`: the sockets show
+    /// which user asks (unix sockets), and other users are dropped. The credentials must outlive this object.
     void listen(std::string name, std::vector<Descriptor> listeners, Credentials& credentials, std::set<int> askers, bool users);
-    /// Returns when all askers have the text, at the moment `deadline` at the latest. Throws Error{timeout} naming those who have not.
+    /// Returns when all askers have the text. Throws Error{timeout}, which names the missing ones, at the moment `deadline`.
     void serve(Nanoseconds deadline);
-    /// Connections that were dropped, because of what came or did not come over them.
+    /// The number of connections that were dropped, because of what came or did not come over them.
     std::uint64_t dropped() const { return dropped_; }
 
   private:
@@ -63,11 +63,11 @@ class Handout {
         std::size_t sent = 0;
         int number = -1;
         bool thanked = false;
-        std::string refusal;  ///< Why it gets nothing, a clause.
+        std::string refusal;  ///< A clause that says why it gets nothing.
     };
     bool complete() const;
     void admit(Door& door, int listener);
-    /// False: the connection is over.
+    /// Returns false when the connection is over.
     bool advance(Asker& asker);
     std::string answer_to(Asker& asker);
     void refuse(std::string why);
@@ -78,12 +78,12 @@ class Handout {
     std::list<Door> doors_;
     std::list<Asker> askers_;
     std::uint64_t dropped_ = 0;
-    std::string last_drop_;       ///< Why, a clause.
-    std::string accept_failure_;  ///< What the system says about the last connection that could not be accepted.
-    Nanoseconds listens_at_ = 0;  ///< After such a failure, not before this moment.
+    std::string last_drop_;       ///< A clause that says why.
+    std::string accept_failure_;  ///< The system's message about the last connection that could not be accepted.
+    Nanoseconds listens_at_ = 0;  ///< After such a failure, it does not listen before this moment.
 };
 
-/// Asks over this connected socket as `number`. Nothing, and why in `failure`, when the other side has not what is asked for.
+/// Asks over this connected socket as `number`. If the other side does not give the text, returns nothing, with the reason in `failure`.
 std::optional<std::string> ask_for_handout(int socket, const std::string& job, int number, Credentials& credentials, Nanoseconds deadline,
                                            std::string& failure);
 

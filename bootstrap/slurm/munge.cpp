@@ -13,13 +13,13 @@
 namespace rollcall::bootstrap {
 namespace {
 
-// Of libmunge's interface, which has been the same since 2007.
+// The interface of libmunge. It has been the same since 2007.
 constexpr const char* kMungeLibrary = "libmunge.so.2";
 constexpr int kMungeSuccess = 0;
 constexpr int kMungeCipher = 0;
 constexpr int kMungeSocket = 8;
 constexpr int kMungeUid = 9;
-/// Named, because a daemon may be told not to encrypt by default. AES-128 is always there.
+/// The cipher is named, because a daemon may be told not to encrypt by default. AES-128 is always available.
 constexpr int kMungeAes128 = 4;
 
 struct MungeLibrary {
@@ -47,13 +47,13 @@ class MungeCredentials final : public Credentials {
   public:
     explicit MungeCredentials(std::string socket) : socket_(std::move(socket)) {
         if (!library_.file.loaded()) throw Error(ErrorCode::bootstrap, fmt::format("munge is not usable: {}", library_.file.failure()));
-        encode("");  // whether munged answers
+        encode("");  // finds out whether munged answers
     }
     std::string_view name() const override { return "munge"; }
 
     std::string encode(std::string_view text) override {
         const Context context = make_context();
-        // Nobody else can decode it, not even by asking munged.
+        // Only this user can decode the credential; nobody else can, not even by asking munged.
         set(context, kMungeCipher, kMungeAes128);
         set(context, kMungeUid, ::geteuid());
         char* made = nullptr;
@@ -71,7 +71,7 @@ class MungeCredentials final : public Credentials {
         int length = 0;
         uid_t user = 0;
         gid_t group = 0;
-        // Some failures give the text, too: of a credential that is too old, or that was decoded before.
+        // Some failures also return the text: that of a credential that is too old, or that was decoded before.
         const int code = library_.decode(credential.c_str(), context.get(), &data, &length, &user, &group);
         const std::unique_ptr<void, decltype(&std::free)> text(data, &std::free);
         if (code != kMungeSuccess) {
@@ -93,7 +93,7 @@ class MungeCredentials final : public Credentials {
         if (!socket_.empty()) set(context, kMungeSocket, socket_.c_str());
         return context;
     }
-    /// What is asked for is what protects the credential: it is set, or there is none.
+    /// These options protect the credential. So if one cannot be set, there is no credential.
     template <class Value>
     void set(const Context& context, int option, Value value) {
         const int code = library_.set(context.get(), option, value);

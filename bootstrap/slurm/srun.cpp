@@ -29,19 +29,19 @@ namespace rollcall::bootstrap {
 namespace {
 
 constexpr std::string_view kSrunName = "srun (Slurm)";
-/// One attempt to reach one port: what does not answer by then is not ours.
+/// How long one attempt to reach one port may take. What does not answer by then is not of this job.
 constexpr Nanoseconds kAttemptPatience = 2000 * kMillisecond;
-/// Between rounds of attempts: short at first, and never so long that a late rank 0 is found late.
+/// The pauses between rounds of attempts. They are short at first, and never so long that a late rank 0 is found much later.
 constexpr Nanoseconds kShortestRetryNap = 10 * kMillisecond;
 constexpr Nanoseconds kLongestRetryNap = 500 * kMillisecond;
 
-/// Its names are no secret: both sides look at each other's user.
+/// The name is no secret, because each side checks the user of the other.
 MeetingPlace place_of_node(const SlurmStep& step) {
     return MeetingPlace(fmt::format("rollcall-srun-{}-{}-{}", ::geteuid(), step.id(), step.node));
 }
 
-/// Where the others look for rank 0. A host often knows itself by a loopback address that nobody else can use, or is known by
-/// one that is translated on its way here: then also the address that the job would use.
+/// Returns the addresses where the others look for rank 0. A host often knows itself by a loopback address that nobody else can use, or
+/// others know it by an address that is translated on the way to it. Then the address that the job would use is returned, too.
 std::vector<std::string> own_addresses(const SlurmStep& step, const std::string& net, std::string& failure) {
     std::vector<std::string> addresses;
     bool reachable = false;
@@ -53,7 +53,7 @@ std::vector<std::string> own_addresses(const SlurmStep& step, const std::string&
     for (const std::string& host : step.first_host) {
         try {
             add(host);
-        } catch (const Error& error) {  // a name that only Slurm knows
+        } catch (const Error& error) {  // only Slurm knows the name
             failure = error.what();
         }
     }
@@ -61,7 +61,7 @@ std::vector<std::string> own_addresses(const SlurmStep& step, const std::string&
     return addresses;
 }
 
-/// Listens at the first free port of the step at each of these addresses that is one of this host.
+/// Listens at each of these addresses that belongs to this host, at the first free port of the step.
 std::vector<Descriptor> listen_at_ports(const SlurmStep& step, const std::string& net, std::string& failure) {
     std::vector<Descriptor> listeners;
     for (const std::string& address : own_addresses(step, net, failure)) {
@@ -70,7 +70,7 @@ std::vector<Descriptor> listen_at_ports(const SlurmStep& step, const std::string
             try {
                 listeners.push_back(listen_at(SocketAddress::resolve(address, slurm_port(step, attempt)), ""));
                 listens = true;
-            } catch (const Error& error) {  // taken, or an address of another host
+            } catch (const Error& error) {  // the port is taken, or the address belongs to another host
                 failure = error.what();
             }
         }
@@ -78,7 +78,7 @@ std::vector<Descriptor> listen_at_ports(const SlurmStep& step, const std::string
     return listeners;
 }
 
-/// Tries again and again, with pauses that differ between processes.
+/// Tries again and again. The pauses differ between processes.
 template <class Attempt>
 std::optional<std::string> keep_trying(Nanoseconds deadline, const Attempt& attempt) {
     std::minstd_rand random(static_cast<unsigned>(::getpid()));
@@ -101,7 +101,7 @@ std::string ask_first_node(const SlurmStep& step, Credentials& credentials, Nano
                 if (auto text = ask_for_handout(socket.get(), step.id(), step.node, credentials, until, why)) return text;
                 why = fmt::format("at {} {}", address.text(), why);
             } else if (monotonic_now() >= until) {
-                attempt = kSlurmPorts;  // nothing answers at this address: its other ports would take as long
+                attempt = kSlurmPorts;  // nothing answers at this address, and its other ports would take as long
             }
             failure = why;
         }
@@ -111,7 +111,7 @@ std::string ask_first_node(const SlurmStep& step, Credentials& credentials, Nano
         for (const std::string& host : step.first_host) {
             try {
                 if (auto got = try_host(host)) return got;
-            } catch (const Error& error) {  // a name that only Slurm knows, or munged that is gone
+            } catch (const Error& error) {  // only Slurm knows the name, or munged is gone
                 failure = error.what();
             }
         }
@@ -138,12 +138,12 @@ std::string ask_own_node(const SlurmStep& step, Nanoseconds deadline) {
                                                 step.rank, step.id(), failure));
 }
 
-/// Waits for the other tasks of this node.
+/// Makes the listener for the other tasks of this node.
 Descriptor listen_for_node(const SlurmStep& step, Nanoseconds deadline) {
     MeetingPlace place = place_of_node(step);
     bool other_program = false;
     Descriptor listener;
-    // A name that somebody has who lets nobody in is passed over only after a while.
+    // Another process may hold a name and let nobody in. Such a name is passed over only after a while.
     while (!listener && !other_program && monotonic_now() < deadline) {
         other_program = static_cast<bool>(place.connect());
         if (!other_program) listener = place.listen();
@@ -156,7 +156,7 @@ Descriptor listen_for_node(const SlurmStep& step, Nanoseconds deadline) {
                             step.rank, step.id()));
 }
 
-/// The numbers below `count`, but this one.
+/// Returns the numbers below `count`, except `own`.
 std::set<int> others(int count, int own) {
     std::set<int> numbers;
     for (int number = 0; number < count; ++number)
@@ -177,11 +177,11 @@ std::shared_ptr<Credentials> step_credentials(const SlurmStep& step) {
         rendezvous_log(LogLevel::debug, "Slurm's step {}: {}; the key file is used instead", step.id(), why);
         return std::make_shared<KeyCredentials>(key.derive({"rollcall srun", step.id()}));
     } catch (const Error& error) {
-        throw Error(ErrorCode::bootstrap,
-                    fmt::format("rank {} of Slurm's step {}: nothing can protect what goes from node to node: {}; and {}; set "
-                                "ROLLCALL_MUNGE_SOCKET or ROLLCALL_KEY_FILE, or start the job in another way (srun --mpi=pmi2, `rollcall "
-                                "run`)",
-                                step.rank, step.id(), why, error.what()));
+        throw Error(
+            ErrorCode::bootstrap,
+            fmt::format("rank {} of Slurm's step {}: nothing can protect the data between the nodes: {}; and {}; set ROLLCALL_MUNGE_SOCKET "
+                        "or ROLLCALL_KEY_FILE, or start the job in another way (srun --mpi=pmi2, `rollcall run`)",
+                        step.rank, step.id(), why, error.what()));
     }
 }
 
@@ -193,7 +193,7 @@ SlurmShare::SlurmShare(SlurmStep step, std::shared_ptr<Credentials> credentials,
 std::string SlurmShare::operator()(std::string mine) {
     const Nanoseconds deadline = deadline_after(timeout_);
     if (step_.local_rank != 0) return ask_own_node(step_, deadline);
-    // First, so that the others of this node can queue up while this task asks for the text.
+    // This comes first, so that the other tasks of this node can queue up while this task asks for the text.
     std::vector<Descriptor> local_listeners;
     if (step_.local_size > 1) {
         local_listeners.push_back(listen_for_node(step_, deadline));
@@ -221,7 +221,8 @@ std::string SlurmShare::operator()(std::string mine) {
 std::unique_ptr<Bootstrap> join_srun() {
     const SlurmStep step = slurm_step();
     const RendezvousOptions options = rendezvous_options();
-    // Only the first task of a node needs them, but what is missing is then said by every task, and at once.
+    // Only the first task of a node needs the credentials. But every task makes them, so that each one reports at once if something is
+    // missing.
     std::shared_ptr<Credentials> credentials;
     if (step.nodes > 1) credentials = step_credentials(step);
     return std::make_unique<Rendezvous>(std::string(kSrunName), step.rank, step.size, SlurmShare(step, credentials, options), options);

@@ -11,12 +11,12 @@
 
 namespace rollcall::bootstrap {
 
-/// Hands rank 0's text to the tasks of a step, as Share: the first task of each node asks rank 0 by TCP (an address of the
-/// step's first node, a port that follows from the step's number), the others ask the first task of their node over a unix
-/// socket that shows who is its user. Throws Error{bootstrap, timeout}.
+/// Passes rank 0's text to the tasks of a step, as a Share does. The first task of each node asks rank 0 by TCP, at an address of the
+/// step's first node and a port that follows from the step's number. The other tasks ask the first task of their node over a unix socket,
+/// which shows the user at the other end. Throws Error{bootstrap, timeout}.
 class SlurmShare {
   public:
-    /// `credentials` protect what goes by TCP.
+    /// `credentials` protect what goes over TCP.
     SlurmShare(SlurmStep step, std::shared_ptr<Credentials> credentials, const RendezvousOptions& options);
     std::string operator()(std::string mine);
 
@@ -27,7 +27,7 @@ class SlurmShare {
     Timeout timeout_;
 };
 
-/// Joins the step that the environment tells of. Throws as slurm_step(), SlurmShare and Rendezvous().
+/// Joins the step that the environment describes. Throws as slurm_step(), SlurmShare and Rendezvous() do.
 std::unique_ptr<Bootstrap> join_srun();
 
 }  // namespace rollcall::bootstrap

@@ -33,13 +33,13 @@ std::optional<Number> number_in(const char* variable) {
                             why));
 }
 
-/// The first of these variables that is set decides.
+/// Returns the value of the first of these variables that is set.
 template <class Number = int>
 Number required(const char* variable, const char* older = nullptr) {
     if (older && !std::getenv(variable) && std::getenv(older)) variable = older;
     if (const auto value = number_in<Number>(variable)) return *value;
     const char* const text = std::getenv(variable);
-    unusable(text ? fmt::format("{}={} is no number", variable, text) : fmt::format("{} is not set", variable));
+    unusable(text ? fmt::format("{}={} is not a number", variable, text) : fmt::format("{} is not set", variable));
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ SlurmStep slurm_step() {
     step.node = required("SLURM_NODEID");
     step.nodes = required("SLURM_STEP_NUM_NODES", "SLURM_NNODES");
     step.local_rank = required("SLURM_LOCALID");
-    const char* const local = std::getenv("SLURM_GTIDS");  // "4,5"
+    const char* const local = std::getenv("SLURM_GTIDS");  // for example "4,5"
     if (!local) unusable("SLURM_GTIDS is not set");
     step.local_size = 1 + static_cast<int>(std::count(local, local + std::strlen(local), ','));
     if (step.rank >= step.size || step.node >= step.nodes || step.local_rank >= step.local_size || step.local_size > step.size ||
@@ -84,8 +84,8 @@ SlurmStep slurm_step() {
     if (!list) list = std::getenv("SLURM_NODELIST");
     if (!list) unusable("SLURM_STEP_NODELIST is not set");
     step.first_host.push_back(first_of_host_list(list));
-    if (step.first_host.front().empty()) unusable(fmt::format("SLURM_STEP_NODELIST={} is no list of hosts", list));
-    // Where the names of nodes are known to Slurm only, its nodes are often the very host that srun runs on.
+    if (step.first_host.front().empty()) unusable(fmt::format("SLURM_STEP_NODELIST={} is not a list of hosts", list));
+    // If only Slurm knows the names of the nodes, the first node is often the host on which srun runs.
     for (const char* variable : {"SLURM_LAUNCH_NODE_IPADDR", "SLURM_SRUN_COMM_HOST"}) {
         const char* const address = std::getenv(variable);
         if (address && *address && std::find(step.first_host.begin(), step.first_host.end(), address) == step.first_host.end())
@@ -95,7 +95,7 @@ SlurmStep slurm_step() {
 }
 
 std::uint16_t slurm_port(const SlurmStep& step, int attempt) {
-    // Steps of one job, and jobs with neighbouring numbers, begin apart from each other.
+    // The steps of one job, and jobs with neighbouring numbers, begin at different ports.
     const std::uint32_t begin = (step.job * 61 + step.step * 17) % kPortRange;
     return static_cast<std::uint16_t>(kFirstPort + (begin + static_cast<std::uint32_t>(attempt)) % kPortRange);
 }

@@ -1,5 +1,5 @@
 /// \file
-/// What Slurm tells a task about its step, in the environment.
+/// What the environment says to a task about its step of Slurm.
 #pragma once
 
 #include <cstdint>
@@ -9,31 +9,31 @@
 
 namespace rollcall::bootstrap {
 
-/// A job step of Slurm's, as one of its tasks sees it.
+/// A job step of Slurm, as one of its tasks sees it.
 struct SlurmStep {
     std::uint32_t job = 0;
     std::uint32_t step = 0;
     int rank = 0;
     int size = 1;
-    int node = 0;  ///< Of this task, among those of the step.
+    int node = 0;  ///< The node of this task, counted within the step.
     int nodes = 1;
     int local_rank = 0;  ///< Among the tasks of this node.
     int local_size = 1;
-    /// Names and addresses of the host where rank 0 runs, the likeliest first.
+    /// Names and addresses of the host where rank 0 runs, the most likely one first.
     std::vector<std::string> first_host;
 
     std::string id() const { return std::to_string(job) + "." + std::to_string(step); }
 };
 
-/// The step that the environment tells of. Throws Error{bootstrap} naming the variable that is missing or wrong.
+/// Returns the step that the environment describes. Throws Error{bootstrap}, which names the variable that is missing or wrong.
 SlurmStep slurm_step();
 
-/// The first host of a list as Slurm writes it: "n[3-5,9],gpu1" is "n3". Several ranges in a name are understood. Empty when
-/// the text is no such list.
+/// Returns the first host of a list as Slurm writes it: for "n[3-5,9],gpu1" it is "n3". A name may have several ranges. Empty if the text
+/// is not such a list.
 std::string first_of_host_list(std::string_view list);
 
-/// The ports where rank 0 of a step may be found, in the order in which it tries them: all in [24000, 28096), so that a
-/// firewall can let them through, and outside of the ports that Linux gives to outgoing connections.
+/// The ports where rank 0 of a step may listen, in the order in which it tries them. All are in [24000, 28096): so a firewall can let them
+/// through, and Linux does not use them for outgoing connections.
 inline constexpr int kSlurmPorts = 16;
 std::uint16_t slurm_port(const SlurmStep& step, int attempt);
 

@@ -25,7 +25,7 @@ namespace {
 
 constexpr const char* kDirectoryName = "a rendezvous directory";
 constexpr auto kFirstLook = std::chrono::milliseconds(5);
-/// A shared file system is not to be asked more often than that by each of many ranks.
+/// Many ranks may ask a shared file system at the same time, so each asks no more often than this.
 constexpr auto kSlowestLook = std::chrono::milliseconds(500);
 
 std::string invitation_path(const std::string& directory, const std::string& job) {
@@ -55,16 +55,16 @@ void put_invitation(const std::string& path, const std::string& text) {
     refuse_directory(path, fmt::format("cannot be written: {}", std::strerror(code)));
 }
 
-/// Nothing when it is not there yet.
+/// Empty if the invitation is not there yet.
 std::optional<std::string> get_invitation(const std::string& path) {
-    // Without waiting: what others put there may be a pipe.
+    // Opened without waiting, because somebody may have put a pipe there.
     const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-    // ESTALE: a network file system has seen the file being replaced.
+    // ESTALE means that a network file system saw how the file was replaced.
     if (!file && (errno == ENOENT || errno == ESTALE)) return std::nullopt;
     struct stat status {};
     if (!file || ::fstat(file.get(), &status) != 0) refuse_directory(path, fmt::format("cannot be read: {}", std::strerror(errno)));
     if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid() || (status.st_mode & 077) != 0) {
-        refuse_directory(path, "is not this user's own, or others can read it: remove it");
+        refuse_directory(path, "does not belong to this user, or others can read it: remove it");
     }
     std::array<char, kLongestInvitation + 1> text{};
     const ssize_t length = ::read(file.get(), text.data(), text.size());
@@ -74,15 +74,15 @@ std::optional<std::string> get_invitation(const std::string& path) {
     return result;
 }
 
-/// Takes it away when the job has started, or cannot.
+/// Puts the invitation there, and removes it when the job has started or cannot start.
 class PutInvitation {
   public:
     explicit PutInvitation(std::string path) : path_(std::move(path)) {}
     ~PutInvitation() {
         if (text_.empty()) return;
         try {
-            if (get_invitation(path_) == text_) ::unlink(path_.c_str());  // another job's may be there by now
-        } catch (const Error&) {                                          // not ours any more
+            if (get_invitation(path_) == text_) ::unlink(path_.c_str());  // an invitation of another job may be there by now
+        } catch (const Error&) {                                          // the file is not ours any more
         }
         ::sodium_memzero(text_.data(), text_.size());
     }

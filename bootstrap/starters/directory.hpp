@@ -1,5 +1,5 @@
 /// \file
-/// Started by anything that tells each process its rank, where all hosts see one directory.
+/// For starters that tell each process its rank, on hosts that all see one directory.
 #pragma once
 
 #include <memory>
@@ -8,15 +8,16 @@
 
 namespace rollcall::bootstrap {
 
-/// What tells it: the directory, and this process's place. An identifier keeps jobs apart that use one directory at once.
+/// The variables that describe the job: the directory, this process's place, and an identifier, which distinguishes jobs that use one
+/// directory at the same time.
 inline constexpr const char* kDirectoryVariable = "ROLLCALL_RENDEZVOUS";
 inline constexpr const char* kDirectoryRankVariable = "ROLLCALL_RANK";
 inline constexpr const char* kDirectorySizeVariable = "ROLLCALL_SIZE";
 inline constexpr const char* kDirectoryJobVariable = "ROLLCALL_JOB_ID";
 
-/// Rank 0 puts its invitation there, in a file that only its owner can read, and takes it away when all have come. One that
-/// an earlier job left is replaced; who has read that asks again until the right one is there. Throws as Rendezvous, and
-/// Error{bootstrap} for what the variables say.
+/// Joins the job. Rank 0 puts its invitation into the directory, in a file that only its owner can read, and removes it when all ranks have
+/// come. It replaces a file that an earlier job left. A rank that has read such a file asks again until the right one is there. Throws as
+/// Rendezvous does, and Error{bootstrap} if the variables are wrong.
 std::unique_ptr<Bootstrap> join_directory();
 
 }  // namespace rollcall::bootstrap

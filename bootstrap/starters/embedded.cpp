@@ -19,7 +19,7 @@ constexpr const char* kEmbeddedName = "the program that Rollcall is embedded in"
 
 static_assert(UniqueId::kBytes <= kLongestInvitation);
 
-/// Up to its first zero.
+/// Returns the text up to the first zero.
 std::string text_in(std::span<const std::byte> bytes) {
     const auto end = std::find(bytes.begin(), bytes.end(), std::byte{0});
     std::string text(static_cast<std::size_t>(end - bytes.begin()), '\0');
@@ -35,7 +35,7 @@ std::string share_by(const Embedding& embedding, const std::string& mine) {
     std::string text = text_in(std::span(all).first(own.size()));
     ::sodium_memzero(own.data(), own.size());
     ::sodium_memzero(all.data(), all.size());
-    if (text.empty()) throw Error(ErrorCode::bootstrap, "the embedding program's allgather gave nothing of rank 0's");
+    if (text.empty()) throw Error(ErrorCode::bootstrap, "the embedding program's allgather gave no data of rank 0");
     return text;
 }
 

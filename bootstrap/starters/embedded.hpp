@@ -1,5 +1,5 @@
 /// \file
-/// Started by a program that Rollcall is embedded in.
+/// For a program that embeds Rollcall.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace rollcall::bootstrap {
 
-/// Throws as Rendezvous, and Error{invalid_argument} for what the embedding says.
+/// Throws as Rendezvous does, and Error{invalid_argument} if the embedding is wrong.
 std::unique_ptr<Bootstrap> join_embedding(const Embedding& embedding);
 
 }  // namespace rollcall::bootstrap

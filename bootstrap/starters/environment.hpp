@@ -12,16 +12,16 @@
 
 namespace rollcall::bootstrap {
 
-/// More than any job has: a larger number is a mistake of whoever set it.
+/// More ranks than any job has. A larger number is a mistake.
 inline constexpr int kMostRanks = 1 << 24;
 
-/// Empty when it is not set.
+/// Returns the value of a variable. Empty if it is not set.
 inline std::string environment(const char* variable) {
     const char* const value = std::getenv(variable);
     return value != nullptr ? value : "";
 }
 
-/// Throws Error{bootstrap} when the variable is not a whole number from `least` to `most`.
+/// Reads a variable. Throws Error{bootstrap} if it is not a whole number from `least` to `most`.
 inline int whole_number(const char* variable, std::string_view starter, int least, int most) {
     const std::string text = environment(variable);
     int value = 0;

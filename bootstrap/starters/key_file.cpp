@@ -24,16 +24,16 @@ namespace {
 constexpr std::size_t kKeyDigits = 2 * kKeyBytes;
 
 [[noreturn]] void refuse_key_file(const std::string& path, const std::string& why) {
-    throw Error(
-        ErrorCode::bootstrap,
-        fmt::format("the key file {} cannot be used: {}; set ROLLCALL_KEY_FILE to another one, which all hosts of the job see", path, why));
+    throw Error(ErrorCode::bootstrap,
+                fmt::format("the key file {} cannot be used: {}; set ROLLCALL_KEY_FILE to another one, which all hosts of the job can read",
+                            path, why));
 }
 
 unsigned char* raw_bytes(std::byte* bytes) { return reinterpret_cast<unsigned char*>(bytes); }
 
-/// Nothing when there is no such file.
+/// Empty if there is no such file.
 std::optional<Key> try_key_file(const std::string& path) {
-    // Without waiting: what others put there may be a pipe.
+    // Opened without waiting, because somebody may have put a pipe there.
     const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (!file && errno == ENOENT) return std::nullopt;
     struct stat status {};
@@ -60,7 +60,8 @@ std::optional<Key> try_key_file(const std::string& path) {
     return key;
 }
 
-/// Written beside it first, so that nobody ever sees a part of a key; link() lets the first one win.
+/// The key is first written to a file beside it, so that nobody ever sees a part of a key. If several processes do this, link() lets the
+/// first one win.
 void make_key_file(const std::string& path) {
     const Key key = Key::random();
     std::array<char, kKeyDigits + 1> text{};
@@ -94,7 +95,7 @@ std::string key_file_path(const std::string& setting) {
     if (home == nullptr || *home == '\0') {
         throw Error(ErrorCode::bootstrap, "this user has no home directory for ~/.config/rollcall/key: set ROLLCALL_KEY_FILE");
     }
-    // Only these directories are made: a path that somebody has set may be mistyped.
+    // Only these directories are made. A path that the user has set may be mistyped.
     const std::filesystem::path directory = std::filesystem::path(home) / ".config" / "rollcall";
     std::error_code error;
     if (std::filesystem::exists(home, error) && !std::filesystem::exists(directory, error)) {

@@ -1,5 +1,5 @@
 /// \file
-/// A secret of this user, in a file: for starters that have no way to keep one.
+/// A secret of this user, in a file. It is for starters that have no way to keep one.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace rollcall::bootstrap {
 
-/// ROLLCALL_KEY_FILE, or ~/.config/rollcall/key, whose directory is made when the home directory is there. Throws Error{bootstrap} when
-/// there is no home directory.
+/// Returns ROLLCALL_KEY_FILE, or ~/.config/rollcall/key. The directory of the latter is made if the home directory exists. Throws
+/// Error{bootstrap} if there is no home directory.
 std::string key_file_path(const std::string& setting);
 
-/// The key in this file, which is made, with random bytes and for its owner only, when there is none: whoever is first, all
-/// processes that share the file system get the same one. Throws Error{bootstrap} when others can read the file, when it is
-/// another user's, when it is no key, and when its directory is not there. From it, derive() a key for each job.
+/// Returns the key in this file. If there is no file, makes it, with random bytes and for its owner only. If several processes do this at
+/// once, all processes that share the file system get the same key. Throws Error{bootstrap} if others can read the file, if it belongs to
+/// another user, if it does not hold a key, and if its directory does not exist. derive() makes a key for each job from this key.
 Key read_key_file(const std::string& path);
 
 }  // namespace rollcall::bootstrap

@@ -22,12 +22,12 @@ namespace {
 
 constexpr const char* kTorchrunName = "a launcher like torchrun";
 constexpr int kHighestPort = 65535;
-/// So many may be taken by others.
+/// The number of ports that are tried, because other programs may use some of them.
 constexpr std::uint32_t kPorts = 16;
-/// A name that is not known yet, because its host is only being started, is asked for again.
+/// A name may be unknown because its host is only being started. So it is asked for again after this time.
 constexpr auto kResolvePause = std::chrono::milliseconds(250);
 
-/// Ports that all ranks try in this order. MASTER_PORT is not among them: the store of torch's own is there, or will be.
+/// Returns ports that all ranks try in this order. MASTER_PORT is not among them, because torch's own store uses it, or will use it.
 std::vector<std::uint16_t> ports_of(const Key& key) {
     const Key numbers = key.derive({"ports"});
     std::uint32_t begin = 0;
@@ -51,15 +51,15 @@ SocketAddress address_of_master(const std::string& name) {
     }
     if (address.wildcard()) {
         throw Error(ErrorCode::invalid_argument,
-                    fmt::format("MASTER_ADDR={} stands for every address, and rank 0 listens at one only: set "
-                                "it to the name of rank 0's host, or to 127.0.0.1 if all ranks are on one host",
+                    fmt::format("MASTER_ADDR={} stands for every address, but rank 0 listens at only one: set it to the name of rank 0's "
+                                "host, or to 127.0.0.1 if all ranks are on one host",
                                 name));
     }
     return address;
 }
 
-/// Where rank 0 listens. Many systems know their own name as a loopback address, and a name may stand for an address that is
-/// translated on its way here.
+/// Returns the address where rank 0 listens. Many systems know their own name as a loopback address, and a name may stand for an address
+/// that is translated on the way to this host.
 std::string listening_address(const std::string& name, const std::string& net) {
     const SocketAddress meant = address_of_master(name);
     if (is_of_this_host(meant) && (!meant.loopback() || names_loopback(name))) return meant.address();
@@ -96,7 +96,7 @@ std::unique_ptr<Bootstrap> join_torchrun() {
         options.more_ports.erase(options.more_ports.begin());
     }
     options.port_advice = "set ROLLCALL_PORT to a free port, to the same one on all ranks";
-    options.invitation_may_be_stale = true;  // what answers there may still be the job before this one
+    options.invitation_may_be_stale = true;  // the process that answers there may still belong to the job before this one
     if (rank == 0) options.address = listening_address(name, settings.net);
 
     const Nanoseconds until = deadline_after(options.join_timeout);

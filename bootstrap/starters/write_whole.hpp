@@ -1,5 +1,5 @@
 /// \file
-/// Small files that others read as soon as they are there.
+/// Writes small files that others read as soon as they exist.
 #pragma once
 
 #include <unistd.h>
@@ -9,7 +9,7 @@
 
 namespace rollcall::bootstrap {
 
-/// Writes all of it, so that it stays if the host fails. Gives 0, or the errno of what failed.
+/// Writes the whole text, so that it stays if the host fails. Returns 0, or the errno of what failed.
 inline int write_whole(int file, std::string_view text) {
     while (!text.empty()) {
         const ssize_t count = ::write(file, text.data(), text.size());

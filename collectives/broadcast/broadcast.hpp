@@ -68,7 +68,7 @@ inline constexpr AlgorithmEntry kBroadcastAlgorithms[] = {
      .name = "two_level",
      .aliases = {"2l"},
      .algorithm = &broadcast_two_level,
-     .summary = "a rank of each node passes the message on to other nodes, and writes it into the memory that its node shares",
+     .summary = "one rank of each node passes the message on to other nodes, and writes it into the memory that its node shares",
      .paper = kCheetah,
      .needs = Condition::several_nodes,
      .begins_early = true,
@@ -77,7 +77,7 @@ inline constexpr AlgorithmEntry kBroadcastAlgorithms[] = {
      .name = "arrival_blocking",
      .aliases = {"arrival_b"},
      .algorithm = &broadcast_arrival_blocking,
-     .summary = "the root serves, with sub-group broadcasts, those who have arrived; it chooses their form and pieces by the size",
+     .summary = "the root serves the ranks that have arrived, with sub-group broadcasts; it chooses their form and pieces by the size",
      .paper = kPatarasukYuan,
      .segmented = true,
      .whole_by_default = true,
@@ -86,7 +86,7 @@ inline constexpr AlgorithmEntry kBroadcastAlgorithms[] = {
      .name = "arrival_nonblocking",
      .aliases = {"arrival_nb"},
      .algorithm = &broadcast_arrival_nonblocking,
-     .summary = "as arrival_blocking; while nobody has arrived, sends ahead to those who have not",
+     .summary = "like arrival_blocking; while nobody has arrived, it sends ahead to ranks that have not",
      .paper = kPatarasukYuan,
      .limits = "sends ahead within the landing budget of the receivers",
      .segmented = true,
@@ -119,12 +119,11 @@ inline constexpr Rule kBroadcastRules[] = {
      "once",
      Condition::background, &chain_segment},
     {kAnyBytes, kAnyRanks, named(kBroadcastAlgorithms, "arrival_nonblocking"),
-     "a long message: whoever is late, no rank waits for more than two broadcasts to ranks that have arrived, where in a fixed tree or "
-     "chain a "
-     "late rank stops all ranks behind it",
+     "a long message: whichever rank is late, no other one waits for more than two broadcasts to ranks that have arrived; in a fixed tree "
+     "or chain a late rank stops all ranks behind it",
      Condition::landing},
     {kAnyBytes, kAnyRanks, named(kBroadcastAlgorithms, "arrival_blocking"),
-     "a long message and no landing budget: nothing can be sent ahead, so the root serves those who have arrived"},
+     "a long message and no landing budget: nothing can be sent ahead, so the root serves the ranks that have arrived"},
 };
 
 }  // namespace rollcall::collectives

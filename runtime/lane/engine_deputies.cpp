@@ -272,7 +272,8 @@ void Engine::deputy_ended(Deputy& deputy) {
     }
     if (deputy.expected_) return;  // it stays until its caller comes
     if (const Error* error = operation.error(); error && deputy.source_ < 0)
-        if (const auto logger = spdlog::get("rollcall")) logger->warn("what a call had handed over was not delivered: {}", error->what());
+        if (const auto logger = spdlog::get("rollcall"))
+            logger->warn("data that a call had handed over was not delivered: {}", error->what());
     let_go(deputy);
 }
 

@@ -93,18 +93,17 @@ void Engine::mismatch_of_counts(CommunicatorState& communicator, std::uint64_t s
     std::string what = fmt::format("other sizes than rank {}", communicator.rank);
     for (int rank = 0; blocks && rank < group.size; ++rank)
         if (const auto other_size = SumOfSizes(mine.bytes).in_other(SumOfSizes(other.bytes), rank, blocks[rank].size)) {
-            what = fmt::format("{} bytes for the block of rank {}, and rank {} counts {}", *other_size, rank, communicator.rank,
+            what = fmt::format("{} bytes for the block of rank {}, but rank {} counts {}", *other_size, rank, communicator.rank,
                                blocks[rank].size);
             break;
         }
-    break_communicator(
-        communicator, sequence,
-        Error(ErrorCode::mismatch,
-              fmt::format("the calls at sequence {} of communicator {} do not match: in {} rank {} counts {}. All ranks must "
-                          "give the same size for the block of each",
-                          sequence, group.name, to_string(mine), rank_in(group, source), what),
-              source),
-        true);
+    break_communicator(communicator, sequence,
+                       Error(ErrorCode::mismatch,
+                             fmt::format("the calls at sequence {} of communicator {} do not match: in {} rank {} counts {}. All ranks "
+                                         "must give the same size for each rank's block",
+                                         sequence, group.name, to_string(mine), rank_in(group, source), what),
+                             source),
+                       true);
 }
 
 void Engine::mismatch(CommunicatorState& communicator, std::uint64_t sequence, const Call& mine, const Call& other, int source, int whose) {
@@ -137,21 +136,22 @@ void Engine::mismatch_of_sizes(Operation& operation, int with, std::uint64_t at_
             operation.communicator_, operation.sequence(),
             Error(ErrorCode::mismatch,
                   fmt::format("the calls at sequence {} of communicator {} do not match: in {} rank {} sends {} bytes to rank {}, which "
-                              "counts {} from it. Who receives must count for each rank what that one counts for it",
+                              "counts {} from it. A receiver must count for each rank what that rank sends to it",
                               operation.sequence(), group.name, to_string(operation.call_), with, elsewhere, operation.communicator_.rank,
                               at_root),
                   group.world_rank(with)),
             true);
     }
     const int own = operation.communicator_.rank, other = own == operation.call_.root ? with : own;
-    tell_sizes(operation, with, fmt::format("{} bytes for rank {}, whose block has {}", at_root, other, elsewhere));
+    tell_sizes(operation, with, fmt::format("{} bytes for rank {}, but its block has {}", at_root, other, elsewhere));
 }
 
 void Engine::mismatch_of_sizes(Operation& operation, int first, int last, std::uint64_t at_root, std::uint64_t elsewhere) {
     tell_sizes(
         operation, first,
-        fmt::format("{} bytes for ranks {} to {} together, whose blocks have {}, and several of them have other sizes than it counts",
-                    at_root, first, last, elsewhere));
+        fmt::format(
+            "{} bytes for ranks {} to {} together, but their blocks have {}, and several of them have other sizes than the root counts",
+            at_root, first, last, elsewhere));
 }
 
 void Engine::tell_sizes(Operation& operation, int with, const std::string& what) {

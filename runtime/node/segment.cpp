@@ -54,7 +54,7 @@ std::string Segment::make_file(std::uint64_t slots, std::uint64_t landing_bytes,
     file_ = ::memfd_create("rollcall-node", MFD_CLOEXEC);
     if (file_ < 0) return fmt::format("memfd_create: {}", std::strerror(errno));
     handle_ = {node_identity(), ::getpid(), file_, slots, large_blocks};
-    if (handle_.domain == 0) return "/proc does not tell of which kernel and namespaces this process is";
+    if (handle_.domain == 0) return "/proc does not say which kernel and namespaces this process belongs to";
     if (part > 0) handle_.domain = key_of(handle_.domain, part);
     if (::prctl(PR_GET_DUMPABLE) != 1) return "other processes may not look into this one (it is not dumpable)";
     // Try to open it in the way the other ranks will.
@@ -79,10 +79,9 @@ Shared Segment::map(Handle owner, const std::string& name_of_owner, const Geomet
     const Handle own = std::exchange(handle_, {});
     const bool is_owner = own.process == owner.process;
     const auto fail = [&](const char* what) -> Error {
-        return Error(ErrorCode::bootstrap,
-                     fmt::format("the memory that the ranks of this node share, of {}, cannot be {}: {}. Set ROLLCALL_NODE_MEMORY=no to "
-                                 "do without",
-                                 name_of_owner, what, std::strerror(errno)));
+        return Error(ErrorCode::bootstrap, fmt::format("the memory that the ranks of this node share, created by {}, cannot be {}: {}. Set "
+                                                       "ROLLCALL_NODE_MEMORY=no to do without it",
+                                                       name_of_owner, what, std::strerror(errno)));
     };
     if (!is_owner) {
         close();
@@ -91,7 +90,7 @@ Shared Segment::map(Handle owner, const std::string& name_of_owner, const Geomet
     }
     shared_ = {nullptr, geometry, ranks};
     // Any rank may be the first one to get here, so each of them sets the size.
-    if (::ftruncate(file_, static_cast<off_t>(shared_.bytes())) != 0) throw fail("made as large as it is to be");
+    if (::ftruncate(file_, static_cast<off_t>(shared_.bytes())) != 0) throw fail("brought to its full size");
     void* const memory = ::mmap(nullptr, shared_.bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_, 0);
     if (memory == MAP_FAILED) throw fail("mapped");
     shared_.memory = static_cast<std::byte*>(memory);

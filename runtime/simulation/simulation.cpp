@@ -202,7 +202,7 @@ Simulation::Outcome Simulation::run(const std::function<RankCall(int)>& call_of,
         Rank& here = *ranks_[static_cast<std::size_t>(rank)];
         if (here.exit < 0 && !network_.dead(rank))
             throw Error(ErrorCode::state,
-                        fmt::format("simulation: rank {} never left {}: a defect of the algorithm", rank,
+                        fmt::format("simulation: rank {} never left {}: this is a defect of the algorithm", rank,
                                     here.operation ? here.operation->describe() : "its call"),
                         rank);
         outcome.arrivals.push_back(arrivals[static_cast<std::size_t>(rank)]);

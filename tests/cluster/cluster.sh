@@ -1,7 +1,7 @@
 #!/bin/bash
 # Several hosts on one Linux machine, for tests and measurements: each has network, mount, host-name, IPC and process namespaces
-# of its own, and a link of limited rate to a common switch. Needs root. Nothing of it is outside its namespaces but the
-# directory /run/rollcall-cluster-NAME, and everything goes with `down`, or with the processes that hold it.
+# of its own, and a link of limited rate to a common switch. Needs root. Outside its namespaces a cluster has only the directory
+# /run/rollcall-cluster-NAME. All of it disappears with `down`, or when the processes that hold it end.
 #
 #   cluster.sh [--name NAME] up N|HOST,HOST,... [options]    make a cluster of N hosts, node0 to node<N-1>, or of these names
 #       --rate RATE              of each link, both ways: 100mbit, 1gbit, ...; none (default: none)
@@ -9,25 +9,25 @@
 #       --ssh-default-limits     the same, with sshd's own limit of connections that are not logged in yet (MaxStartups)
 #       --until-eof              stay in the foreground, and take the cluster down when standard input ends
 #       --owner PID              take it down when this process ends
-#   cluster.sh [--name NAME] down                            take it down; nothing to do is no error
-#   cluster.sh [--name NAME] exec HOST COMMAND...            run a command on a host: its exit code (128 + n for signal n) is this
-#                                                            one's, signals are passed on, standard streams are the caller's. The
-#                                                            host `head` is the switch itself: a link without limit, and the
-#                                                            process namespace of the caller.
-#   cluster.sh [--name NAME] hosts                           the names, a line each
+#   cluster.sh [--name NAME] down                            take it down; it is no error if there is none
+#   cluster.sh [--name NAME] exec HOST COMMAND...            run a command on a host. The exit code is that of the command (128 + n
+#                                                            for signal n). Signals are passed on, and the standard streams are
+#                                                            those of the caller. The host `head` is the switch itself: it has a
+#                                                            link without limit, and the process namespace of the caller.
+#   cluster.sh [--name NAME] hosts                           the names, one in each line
 #   cluster.sh [--name NAME] address HOST                    its address
-#   cluster.sh [--name NAME] pid HOST                        the process that is the first of its process namespace
-#   cluster.sh [--name NAME] state                           the directory of ssh_config and the rest
+#   cluster.sh [--name NAME] pid HOST                        the first process of its process namespace
+#   cluster.sh [--name NAME] state                           the directory with ssh_config and other files
 #   cluster.sh [--name NAME] rate HOST RATE                  change the rate of a link
 #   cluster.sh [--name NAME] loss HOST PERCENT               a host loses this share of what is sent to it (needs iptables)
 #   cluster.sh [--name NAME] partition HOST                  take the link down at the switch
-#   cluster.sh [--name NAME] heal HOST                       and up again
-#   cluster.sh [--name NAME] crash HOST                      as if its power had gone: link down, all processes killed
+#   cluster.sh [--name NAME] heal HOST                       take the link up again
+#   cluster.sh [--name NAME] crash HOST                      as after a power failure: take the link down, kill all processes
 #
-# NAME (default: $EMULATED_CLUSTER, or "default") tells clusters apart that are there at the same time. A cluster is called from
-# where it was made, or from head; on its other hosts, which do not see its processes, this script refuses. File systems are the
-# machine's, except /proc, /sys, /dev/shm, /run, /etc/hosts and /etc/hostname. Exit code: 0; 1 when something fails; 2 for wrong
-# usage; 255 when a host of `exec` is not there.
+# NAME (default: $EMULATED_CLUSTER, or "default") distinguishes clusters that exist at the same time. Call this script where the
+# cluster was made, or on head. It refuses on the other hosts, because the processes of the cluster cannot be seen there. The files
+# are those of the machine, except /proc, /sys, /dev/shm, /run, /etc/hosts and /etc/hostname. Exit code: 0; 1 if something fails; 2
+# for wrong usage; 255 if the host of `exec` does not exist.
 set -u
 
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")

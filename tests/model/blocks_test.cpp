@@ -71,7 +71,7 @@ TEST(BlocksOfOwnSizes, WhatDoesNotMatchIsToldEverywhere) {
                     ASSERT_NE(error, nullptr) << "rank " << rank << " was not told";
                     EXPECT_EQ(error->code(), ErrorCode::mismatch);
                     EXPECT_NE(std::string(error->what())
-                                  .find(fmt::format("the root counts {} bytes for rank {}, whose block has {}", counted, other, size)),
+                                  .find(fmt::format("the root counts {} bytes for rank {}, but its block has {}", counted, other, size)),
                               std::string::npos)
                         << error->what();
                     EXPECT_EQ(simulation.engine(rank).early_messages(), 0u);

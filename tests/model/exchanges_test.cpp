@@ -360,8 +360,8 @@ TEST(ExchangesOfOwnSizes, WhatDoesNotMatchIsToldEverywhere) {
                     } else {
                         EXPECT_NE(what.find("counts "), std::string::npos) << what;
                         const bool is_named =
-                            what.find(fmt::format("{} bytes for the block of rank {}, and rank", right, other)) != what.npos ||
-                            what.find(fmt::format("{} bytes for the block of rank {}, and rank", size, other)) != what.npos;
+                            what.find(fmt::format("{} bytes for the block of rank {}, but rank", right, other)) != what.npos ||
+                            what.find(fmt::format("{} bytes for the block of rank {}, but rank", size, other)) != what.npos;
                         const bool is_general = what.find("counts other sizes than rank") != what.npos;
                         EXPECT_TRUE(is_named || is_general) << what;
                     }

@@ -347,11 +347,11 @@ TEST(Segments, SeveralSizesThatDoNotMatch) {
                 }
                 // One of the two may send straight to the root, and is then named first.
                 const bool as_range = told.find(
-                                          "the root counts 400 bytes for ranks 4 to 7 together, whose blocks have 400, and several of "
-                                          "them have other sizes than it counts") != std::string::npos;
+                                          "the root counts 400 bytes for ranks 4 to 7 together, but their blocks have 400, and several "
+                                          "of them have other sizes than the root counts") != std::string::npos;
                 const bool one =
-                    told.find(fmt::format("the root counts 100 bytes for rank {}, whose block has 107", first)) != std::string::npos ||
-                    told.find(fmt::format("the root counts 100 bytes for rank {}, whose block has 93", second)) != std::string::npos;
+                    told.find(fmt::format("the root counts 100 bytes for rank {}, but its block has 107", first)) != std::string::npos ||
+                    told.find(fmt::format("the root counts 100 bytes for rank {}, but its block has 93", second)) != std::string::npos;
                 EXPECT_TRUE(as_range || one) << told;
                 if (HasFailure()) return;
             }

@@ -67,7 +67,7 @@ TEST_F(Binding, DividesTheCoresAmongTheRanks) {
 
 TEST_F(Binding, LeavesRanksAloneThatDoNotFit) { expect_unbound(static_cast<int>(mine_.size()) + 1, "there are more ranks than cores"); }
 
-TEST_F(Binding, LeavesASingleRankAlone) { expect_unbound(1, "no other rank is there"); }
+TEST_F(Binding, LeavesASingleRankAlone) { expect_unbound(1, "it is the only rank of this host"); }
 
 TEST_F(Binding, DoesAsItIsTold) {
     EXPECT_EQ(cpus_in(run(ranks(2, {"--bind-to", "none"}, kCpus)).out), std::vector<Cpus>(2, mine_));

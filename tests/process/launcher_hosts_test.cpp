@@ -316,7 +316,7 @@ TEST(Hosts, OutputThatIsLostWithItsHostIsNotASuccess) {
     ::close(ends[0]);
     const Result result = job.finish();
     EXPECT_NE(result.code, 0);
-    EXPECT_TRUE(has(result.error, "what its ranks wrote last is missing"));
+    EXPECT_TRUE(has(result.error, "the last output of its ranks is missing"));
 }
 
 TEST(Hosts, ADirectoryIsTheSameEverywhere) {

@@ -139,7 +139,7 @@ TEST_F(SlurmSteps, WhatIsEvidentButUnusableIsAnError) {
     expect_unusable(by_srun("pmix", {"env", "-u", "PMIX_NAMESPACE"}), "PMIX_NAMESPACE is not set");
     expect_unusable(by_srun("none", {"env", "-u", "SLURM_NODEID"}), "SLURM_NODEID is not set");
     expect_unusable(by_srun("none", {"env", "ROLLCALL_MUNGE_SOCKET=/run/no-munge", "ROLLCALL_KEY_FILE=/proc/no-key"}),
-                    "nothing can protect what goes from node to node: munge is not usable");
+                    "nothing can protect the data between the nodes: munge is not usable");
 }
 
 TEST_F(SlurmSteps, WithoutMungeTheKeyFileServes) {

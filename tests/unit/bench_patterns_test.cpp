@@ -193,7 +193,7 @@ TEST(BenchPatterns, ARefusalIsOneLineThatNamesTheTextAndEveryForm) {
         EXPECT_FALSE(mentions(sentence, "\n")) << sentence;
     }
     EXPECT_FALSE(mentions(refusal("bal\nanced"), "\n"));
-    EXPECT_TRUE(mentions(refusal("late:120%:5ms"), "'120%' is no probability from 0% to 100%"));
+    EXPECT_TRUE(mentions(refusal("late:120%:5ms"), "'120%' is not a probability from 0% to 100%"));
 }
 
 TEST(BenchPatterns, WhatDoesNotFitTheRanksIsRefused) {
@@ -232,10 +232,10 @@ TEST(BenchPatterns, FileMayUseBlanksAndDosLineEnds) {
 TEST(BenchPatterns, FileErrorsNameTheLine) {
     const auto file_refusal = [](std::string_view text) { return refusal(PatternFile(text).pattern()); };
     EXPECT_TRUE(mentions(file_refusal("0,0,0\n# note\n0,0\n"), "line 3 has 2 delays, but line 1 has 3"));
-    EXPECT_TRUE(mentions(file_refusal("0,0\n0,soon\n"), "line 2: 'soon' is no delay"));
-    EXPECT_TRUE(mentions(file_refusal("0,-1\n"), "line 1: '-1' is no delay"));
-    EXPECT_TRUE(mentions(file_refusal("0,,1\n"), "line 1: '' is no delay"));
-    EXPECT_TRUE(mentions(file_refusal("0,1,\n"), "line 1: '' is no delay"));
+    EXPECT_TRUE(mentions(file_refusal("0,0\n0,soon\n"), "line 2: 'soon' is not a delay"));
+    EXPECT_TRUE(mentions(file_refusal("0,-1\n"), "line 1: '-1' is not a delay"));
+    EXPECT_TRUE(mentions(file_refusal("0,,1\n"), "line 1: '' is not a delay"));
+    EXPECT_TRUE(mentions(file_refusal("0,1,\n"), "line 1: '' is not a delay"));
     EXPECT_TRUE(mentions(file_refusal("# nothing\n"), "no line with delays"));
     EXPECT_TRUE(mentions(refusal("file:/nonexistent/pattern"), "'file:/nonexistent/pattern': the file cannot be read"));
     EXPECT_TRUE(mentions(refusal("file:/"), "not a regular file"));

@@ -203,9 +203,10 @@ TEST(Limits, AnAlgorithmIsFoundOnlyForCallsThatHaveWhatItNeeds) {
               "gather algorithm 'ring' needs an operation that commutes; allowed: any, equal, greedy, near");
     EXPECT_EQ(refused("ring", kReal.without(Condition::element_type)),
               "gather algorithm 'ring' needs to know the type of the elements; allowed: any, equal, greedy, near");
-    EXPECT_EQ(refused("greedy", kReal.without(Condition::any_order)),
-              "gather algorithm 'greedy' combines in the order of arrival, and this call must give the same result in any; allowed: any, "
-              "equal, ring, near");
+    EXPECT_EQ(
+        refused("greedy", kReal.without(Condition::any_order)),
+        "gather algorithm 'greedy' combines in the order of arrival, but this call must give the same result in any order; allowed: any, "
+        "equal, ring, near");
     EXPECT_NE(refused("near", kUsual).find("'near' needs ranks of one node that share memory"), std::string::npos);
 }
 
@@ -232,7 +233,7 @@ TEST(Limits, ACallThatAsksForTooMuchIsRefusedAndASettingPassedOver) {
               "gather from 4 ranks: equal, because: equal, and early; ring, which a setting asks for, needs an operation that commutes");
 
     const Situation good{.bytes = 8, .ranks = 4};
-    EXPECT_EQ(choose(kMadeUpRow, good, "", &ring).why, "it was asked for by a setting");
+    EXPECT_EQ(choose(kMadeUpRow, good, "", &ring).why, "a setting asks for it");
     EXPECT_EQ(choose(kMadeUpRow, good, "", &ring).entry, &ring);
     EXPECT_EQ(choose(kMadeUpRow, good, "greedy", &ring).entry->name, "greedy");
     EXPECT_EQ(choose(kMadeUpRow, good, "auto", &kMadeUp[3]).entry, &ring) << "`auto` goes before the setting";

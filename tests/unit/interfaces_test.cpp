@@ -198,7 +198,7 @@ TEST(Choice, NamesNetworksAndExclusionsMix) {
 TEST(Choice, EveryInterfaceHasItsReason) {
     auto why = reasons(choose_interfaces(kHost, "", 2));
     EXPECT_EQ(why["lo"], "loopback does not reach other hosts");
-    EXPECT_EQ(why["docker0"], "by its name a virtual bridge of this host");
+    EXPECT_EQ(why["docker0"], "its name says that it is a virtual bridge of this host");
     EXPECT_EQ(why["eth0"], "eth1 is faster; ROLLCALL_NET=eth1,eth0 uses both");
     EXPECT_EQ(why["eth1"], "the best network interface");
     EXPECT_EQ(why["eth2"], "it is down");
@@ -208,7 +208,7 @@ TEST(Choice, EveryInterfaceHasItsReason) {
     EXPECT_EQ(why["eth0"], "the job is on one host: loopback is used");
     EXPECT_EQ(why["eth2"], "it is down");
     why = reasons(choose_interfaces(kHost, "10.0.0.0/8,^docker0", 2));
-    EXPECT_EQ(why["lo"], "ROLLCALL_NET names others");
+    EXPECT_EQ(why["lo"], "ROLLCALL_NET does not name it");
     EXPECT_EQ(why["docker0"], "excluded by ROLLCALL_NET (^docker0)");
     EXPECT_EQ(why["eth0"], "named by ROLLCALL_NET (10.0.0.0/8)");
     EXPECT_EQ(why["eth2"], "it is down");
@@ -226,7 +226,8 @@ TEST(Choice, VirtualBridgesAndLinkLocalAddressesAreTheLastResort) {
         const std::vector<Interface> alone = {loopback(), interface(name, {"172.17.0.1/16"})};
         const auto choice = choose_interfaces(alone, "", 2);
         EXPECT_EQ(choice.chosen(), Names{name});
-        EXPECT_EQ(reasons(choice)[name], "a last resort: by its name a virtual bridge of this host, but there is no better one");
+        EXPECT_EQ(reasons(choice)[name],
+                  "a last resort: its name says that it is a virtual bridge of this host, but there is no better one");
     }
     EXPECT_EQ(chosen({interface("br0", {"10.0.0.1/24"})}, "", 2), Names{"br0"});  // a host's own bridge is an ordinary interface
     const std::vector<Interface> link_local = {interface("eth0", {"fe80::1/64"}, 10'000), interface("eth1", {"10.0.0.2/24"}, 100)};

@@ -159,7 +159,7 @@ TEST(Pmi, AValueThatIsCutIsFound) {
         Pmi pmi(manager.descriptor(rank), rank, 2, kSoon);
         if (rank == 0) return static_cast<void>(pmi.share(secret));
         const std::string text = refusal(ErrorCode::bootstrap, [&] { pmi.share(""); });
-        EXPECT_NE(text.find("did not come whole"), std::string::npos) << text;
+        EXPECT_NE(text.find("did not arrive complete"), std::string::npos) << text;
         EXPECT_NE(text.find("rollcall run"), std::string::npos) << text;
         EXPECT_EQ(text.find("ssss"), std::string::npos) << "a secret is in a message";
     });

@@ -267,14 +267,14 @@ TEST(Reductions, WrongOnesAreTold) {
     EXPECT_EQ(what_is_wrong(reduction), "there is no bitwise_and of float32");
     reduction = reduction_of<float>(sum);
     reduction.element_bytes = 8;
-    EXPECT_EQ(what_is_wrong(reduction), "an element of float32 has 4 bytes for sum, not 8");
+    EXPECT_EQ(what_is_wrong(reduction), "an element of float32 has 4 bytes in sum, not 8");
     reduction.operation = Operator::function;
-    EXPECT_EQ(what_is_wrong(reduction), "there is no function to combine with");
+    EXPECT_EQ(what_is_wrong(reduction), "the function that combines elements is null");
     reduction.operation = static_cast<Operator>(200);
-    EXPECT_EQ(what_is_wrong(reduction), "200 is the number of no operator");
+    EXPECT_EQ(what_is_wrong(reduction), "there is no operator with the number 200");
     reduction = reduction_of<float>(sum);
     reduction.type = static_cast<ElementType>(99);
-    EXPECT_EQ(what_is_wrong(reduction), "99 is the number of no element type");
+    EXPECT_EQ(what_is_wrong(reduction), "there is no element type with the number 99");
     EXPECT_EQ(what_is_wrong(reduction_of<float>(sum)), "");
 }
 

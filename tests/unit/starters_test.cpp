@@ -209,7 +209,7 @@ TEST_F(Starters, WhatIsEvidentButUnusableIsAnErrorAndNoJobOfOne) {
         {{{"PMIX_RANK", "1"}}, "PMIX_NAMESPACE is not set"},
         {{{"OMPI_COMM_WORLD_SIZE", "2"}}, "PMIX_NAMESPACE is not set"},
         {kTask, "SLURM_JOB_ID is not set"},
-        {{{"SLURM_PROCID", "x"}, {"SLURM_STEP_ID", "0"}, {"SLURM_NTASKS", "4"}, {"SLURM_JOB_ID", "7"}}, "SLURM_PROCID=x is no number"},
+        {{{"SLURM_PROCID", "x"}, {"SLURM_STEP_ID", "0"}, {"SLURM_NTASKS", "4"}, {"SLURM_JOB_ID", "7"}}, "SLURM_PROCID=x is not a number"},
     };
     for (const auto& [environment, part] : cases) {
         set(environment);

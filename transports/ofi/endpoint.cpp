@@ -63,9 +63,9 @@ void Endpoint::open() {
     }
 
     check(*info_, "making an endpoint", fi_endpoint(domain_, info_.get(), &endpoint_, nullptr));
-    check(*info_, "giving it the table of addresses", fi_ep_bind(endpoint_, &addresses_->fid, 0));
-    check(*info_, "giving it the completion queue", fi_ep_bind(endpoint_, &queue_->fid, FI_TRANSMIT | FI_RECV));
-    check(*info_, "switching it on", fi_enable(endpoint_));
+    check(*info_, "giving the endpoint its table of addresses", fi_ep_bind(endpoint_, &addresses_->fid, 0));
+    check(*info_, "giving the endpoint its completion queue", fi_ep_bind(endpoint_, &queue_->fid, FI_TRANSMIT | FI_RECV));
+    check(*info_, "enabling the endpoint", fi_enable(endpoint_));
     longest_injected_ = std::min<std::size_t>(info_->tx_attr->inject_size, 1024);  // a longer message is not worth the space on the stack
     add_packets(true, kIncoming);
 }
@@ -109,7 +109,7 @@ std::vector<std::byte> Endpoint::address() const {
     std::size_t length = 0;
     fi_getname(&endpoint_->fid, nullptr, &length);
     std::vector<std::byte> bytes(length);
-    check(*info_, "getting its address", fi_getname(&endpoint_->fid, bytes.data(), &length));
+    check(*info_, "getting the endpoint's address", fi_getname(&endpoint_->fid, bytes.data(), &length));
     bytes.resize(length);
     return bytes;
 }

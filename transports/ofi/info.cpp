@@ -19,9 +19,10 @@ std::string why_unused(std::string_view provider) {
     if (provider == ofi::kSharedMemory) return "";
     for (const std::string_view each : ofi::kBetweenHosts)
         if (provider == each) return "";
-    if (provider.starts_with("net")) return "its event descriptor is always readable: who sleeps looks every millisecond";
-    if (provider == "sockets") return "milliseconds for each message";
-    if (provider.starts_with("udp")) return "for tests of libfabric: slow where packets are lost";
+    if (provider.starts_with("net"))
+        return "its event descriptor is always readable, so that a rank that sleeps must look every millisecond";
+    if (provider == "sockets") return "each message takes milliseconds";
+    if (provider.starts_with("udp")) return "it is made for tests of libfabric, and is slow where packets are lost";
     return "not tried with Rollcall";
 }
 
@@ -48,7 +49,7 @@ TransportInfo ofi_info() {
             info.devices, [&](const TransportDevice& one) { return one.transport == provider && one.device == device; });
         if (known != info.devices.end()) continue;
         std::string unused = why_unused(provider);
-        if (!unused.empty()) unused += fmt::format(" (ROLLCALL_OFI_PROVIDER={} takes it)", provider);
+        if (!unused.empty()) unused += fmt::format(" (ROLLCALL_OFI_PROVIDER={} chooses it)", provider);
         info.devices.push_back({.transport = provider, .device = device, .network = !shared, .unused = unused});
     }
     info.available = std::ranges::any_of(info.devices, [](const TransportDevice& one) { return one.unused.empty(); });
@@ -61,7 +62,7 @@ TransportInfo ofi_info() {
         if (there && between.empty()) between = each;
     }
     const bool has_memory = std::ranges::any_of(info.devices, [](const TransportDevice& one) { return !one.network; });
-    info.note = fmt::format("{} within a host; {} between hosts, the first there is of {}", has_memory ? "shm" : "as between hosts",
+    info.note = fmt::format("{} within a host; {} between hosts, the first that is here of {}", has_memory ? "shm" : "as between hosts",
                             between.empty() ? "nothing" : between, fmt::join(ofi::kBetweenHosts, ", "));
     return info;
 }

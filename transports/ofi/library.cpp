@@ -37,9 +37,10 @@ class KeptSignals {
 };
 
 [[noreturn]] void fail(const std::string& why) {
-    throw Error(ErrorCode::transport, fmt::format("the transport ofi: {}. Install libfabric 1.17 or later (Debian and Ubuntu: libfabric1), "
-                                                  "or take ROLLCALL_TRANSPORT=ucx",
-                                                  why));
+    throw Error(
+        ErrorCode::transport,
+        fmt::format("the transport ofi: {}. Install libfabric 1.17 or later (Debian and Ubuntu: libfabric1), or set ROLLCALL_TRANSPORT=ucx",
+                    why));
 }
 
 Library load() {

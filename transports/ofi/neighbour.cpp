@@ -55,10 +55,9 @@ Home::Home(std::uint64_t board_bytes) {
     if (memory_) return;
     const int error = errno;
     close();
-    throw Error(ErrorCode::transport,
-                fmt::format("memory for the arrivals board ({} bytes) and a pipe cannot be had: {}; raise the limits of "
-                            "memory and open files (ulimit -v, ulimit -n)",
-                            board_bytes, std::strerror(error)));
+    throw Error(ErrorCode::transport, fmt::format("the memory of the arrivals board ({} bytes) and its pipe cannot be made: {}; raise the "
+                                                  "limits of memory and open files (ulimit -v, ulimit -n)",
+                                                  board_bytes, std::strerror(error)));
 }
 
 Home::~Home() { close(); }

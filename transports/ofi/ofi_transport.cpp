@@ -234,12 +234,14 @@ class OfiTransport final : public Transport {
         } else if (!network_) {
             lose(rank, "it shares no memory with this rank: set ROLLCALL_OFI_PROVIDER=tcp");
         } else if (its != network_->provider()) {
-            lose(rank, fmt::format("it uses libfabric's provider {}, and this rank {}", its.empty() ? "shm" : its, network_->provider()));
+            lose(rank,
+                 fmt::format("it uses libfabric's provider {}, but this rank uses {}: set ROLLCALL_OFI_PROVIDER to the same for all ranks",
+                             its.empty() ? "shm" : its, network_->provider()));
         } else if (network_->insert(peer.part_of_address(kNetworkPart), to)) {
             peer.stream.open(*network_, to, nullptr, options_.rank, rank);
             return &peer;
         } else {
-            lose(rank, "libfabric does not take its address");
+            lose(rank, "libfabric does not accept its address");
         }
         peer.gone = true;
         return nullptr;

@@ -91,10 +91,9 @@ Providers choose(const TransportOptions& options) {
     if (!named.empty()) {
         if (named == kSharedMemory) {
             if (!one_host)
-                throw Error(
-                    ErrorCode::transport,
-                    "ROLLCALL_OFI_PROVIDER=shm, and the job is on several hosts: shared memory reaches this one only; leave it unset, "
-                    "or name a network's provider (tcp)");
+                throw Error(ErrorCode::transport,
+                            "ROLLCALL_OFI_PROVIDER=shm, but the job is on several hosts, and shared memory reaches only this one: unset "
+                            "it, or name the provider of a network (tcp)");
             chosen.shared_memory = ask(kSharedMemory);
             if (chosen.shared_memory) return chosen;
         } else {

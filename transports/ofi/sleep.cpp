@@ -24,8 +24,8 @@ void Sleep::watch(int descriptor) {
     epoll_event event{};
     event.events = EPOLLIN;
     if (::epoll_ctl(all_, EPOLL_CTL_ADD, descriptor, &event) == 0) return;
-    throw Error(ErrorCode::transport,
-                fmt::format("a descriptor to sleep on cannot be had: {}; raise the limit of open files (ulimit -n)", std::strerror(errno)));
+    throw Error(ErrorCode::transport, fmt::format("a descriptor to sleep on cannot be made: {}; raise the limit of open files (ulimit -n)",
+                                                  std::strerror(errno)));
 }
 
 void Sleep::set_poll(bool polls) noexcept {

@@ -16,7 +16,7 @@ namespace {
 std::string why_unused(std::string_view transport) {
     if (std::getenv("UCX_TLS")) return "";
     if (transport == "sysv") return "its segments can outlive a killed process";
-    if (transport == "cma") return "UCX leaves it out where errors of peers are handled";
+    if (transport == "cma") return "UCX does not use it where it must report the failure of a peer";
     return "";
 }
 

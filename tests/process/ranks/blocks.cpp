@@ -227,7 +227,7 @@ ROLLCALL_SCENARIO(blocks_that_do_not_match) {
                     world.barrier(kPatience);
                 }
             });
-            check(std::string(error.what()).find(fmt::format("the root counts 80 bytes for rank 1, whose block has {}", 8 * wrong)) !=
+            check(std::string(error.what()).find(fmt::format("the root counts 80 bytes for rank 1, but its block has {}", 8 * wrong)) !=
                       std::string::npos,
                   "it says '{}'", error.what());
         }
@@ -256,18 +256,18 @@ ROLLCALL_SCENARIO(blocks_that_are_none) {
         refused(fmt::format("{} offsets", ranks - 1),
                 [&] { world.scatter(all, Blocks(counts, std::span(offsets).first(ranks - 1)), own, 0); });
         refused("ends outside of the data", [&] { world.scatter(all, Blocks(counts, beyond), own, 0); });
-        refused("the block of this rank has 10 elements, and its count is 11", [&] {
+        refused("this rank's own block has 10 elements, but the list gives it a count of 11", [&] {
             std::vector<long> more(11 * ranks);
             world.scatter(more, Blocks(many), own, 0);
         });
         const std::vector<std::uint64_t> huge(ranks, ~std::uint64_t{0} - 3);
         void* const memory = all.data();
-        refused("ends beyond what a buffer can have", [&] { world.scatter(memory, Blocks(huge), memory, 8, 0); });
+        refused("ends beyond the longest buffer that is possible", [&] { world.scatter(memory, Blocks(huge), memory, 8, 0); });
         refused("null pointer", [&] { world.scatter(nullptr, Blocks(counts), memory, 10, 0); });
         if (scene.size > 1) {
             refused("the blocks of rank 0 (10 from 0 on) and rank 1", [&] { world.gather(own, all, Blocks(counts, offsets), 0); });
             const std::vector<std::uint64_t> half(ranks, (std::uint64_t{1} << 63) - 1);
-            refused("ends beyond what a buffer can have", [&] { world.scatter(memory, Blocks(half), memory, half[0], 0); });
+            refused("ends beyond the longest buffer that is possible", [&] { world.scatter(memory, Blocks(half), memory, half[0], 0); });
         }
     }
     world.barrier();

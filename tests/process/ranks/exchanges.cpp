@@ -215,30 +215,30 @@ ROLLCALL_SCENARIO(exchanges) {
         check(what.find(sentence) != std::string::npos, "it says '{}'", what);
     };
     std::vector<int> own(2), all(2 * ranks), odd(2 * ranks + 1), result(2 * ranks + 1);
-    refused(fmt::format("allgather on world: the data has {} elements, and {} blocks of 2 are {}: give it exactly as many", odd.size(),
+    refused(fmt::format("allgather on world: the data has {} elements, but {} blocks of 2 are {}: give it exactly as many", odd.size(),
                         ranks, 2 * ranks),
             [&] { world.allgather(own, odd); });
     refused("the result has", [&] { world.alltoall(all, result); });
-    refused("what is received would overwrite what is sent", [&] { world.alltoall(all, all); });
+    refused("the data received would overwrite the data to send", [&] { world.alltoall(all, all); });
     const std::vector<int> counts(ranks, 2), more(ranks, 3), few(ranks - 1, 2);
     refused("ends outside of the data", [&] { world.allgather(own, all, Blocks(more)); });
     refused(fmt::format("there are {} counts", ranks - 1), [&] { world.allgather(own, all, Blocks(few)); });
-    refused("the block of this rank has 2 elements, and its count is 3", [&] {
+    refused("this rank's own block has 2 elements, but the list gives it a count of 3", [&] {
         std::vector<int> room(3 * ranks);
         world.allgather(own, room, Blocks(more));
     });
-    refused("alltoall on world, what is sent: ", [&] { world.alltoall(all, Blocks(few), result, Blocks(counts)); });
-    refused("alltoall on world, what is received: ", [&] { world.alltoall(all, Blocks(counts), result, Blocks(few)); });
+    refused("alltoall on world, data to send: ", [&] { world.alltoall(all, Blocks(few), result, Blocks(counts)); });
+    refused("alltoall on world, data received: ", [&] { world.alltoall(all, Blocks(counts), result, Blocks(few)); });
     std::vector<int> other_own = counts;
     other_own[me] = 1;
-    refused("the block of this rank has 2 elements, and its count is 1",
+    refused("this rank's own block has 2 elements, but the list gives it a count of 1",
             [&] { world.alltoall(all, Blocks(counts), result, Blocks(other_own)); });
     refused("needs blocks of one size", [&] {
         world.alltoall(all, Blocks(counts), result, Blocks(counts), {.algorithm = "bruck", .segment_bytes = {}, .timeout = {}});
     });
     if (scene.size > 1) {
-        refused("are no equal blocks", [&] { world.allgather(odd); });
-        refused("are no equal blocks", [&] { world.alltoall(odd, result); });
+        refused("cannot be cut into equal blocks", [&] { world.allgather(odd); });
+        refused("cannot be cut into equal blocks", [&] { world.alltoall(odd, result); });
         const std::vector<int> zeros(ranks, 0);
         refused("overlap", [&] { world.allgather(own, all, Blocks(counts, zeros)); });
         refused("overlap", [&] { world.alltoall(all, Blocks(counts, zeros), result, Blocks(counts, zeros)); });
@@ -267,7 +267,7 @@ ROLLCALL_SCENARIO(exchanges_that_do_not_match) {
         std::vector<long> all(10 * ranks + 20), own(10);
         const CollectiveOptions options{.algorithm = algorithm, .segment_bytes = {}, .timeout = kPatience};
         const std::string what = told("allgather " + algorithm, world, [&] { world.allgather(own, all, Blocks(counts), options); });
-        check(what.find("for the block of rank 0, and rank") != std::string::npos && what.find("240") != std::string::npos &&
+        check(what.find("for the block of rank 0, but rank") != std::string::npos && what.find("240") != std::string::npos &&
                   what.find("80") != std::string::npos,
               "{} says '{}'", algorithm, what);
     }
@@ -297,7 +297,7 @@ ROLLCALL_SCENARIO(exchanges_that_do_not_match) {
         std::vector<long> two(2), room(2 * ranks + 1);
         planned.plan_allgather(two, room, Blocks(counts));
     });
-    check(std::string(error.what()).find("counts other sizes") != std::string::npos, "it says '{}'", error.what());
+    check(std::string(error.what()).find("with other sizes of the blocks") != std::string::npos, "it says '{}'", error.what());
     still_works(scene.world);
 }
 

@@ -84,7 +84,8 @@ ROLLCALL_SCENARIO(typed) {
         Request part = scene.world.start_send(bytes_of_array, bytes, scene.next(), 5);
         const Error error = expect_error(ErrorCode::mismatch, "a value that came too short",
                                          [&] { scene.world.receive<std::uint64_t>(scene.previous(), 5); });
-        const std::string said = fmt::format("rank {} sent {} bytes with tag 5 where a value of 8 was asked for", scene.previous(), bytes);
+        const std::string said =
+            fmt::format("rank {} sent {} bytes with tag 5, but the value to receive has 8 bytes", scene.previous(), bytes);
         check(std::string(error.what()).find(said) != std::string::npos && error.failed_rank() == scene.previous(), "it says '{}'",
               error.what());
         part.wait();

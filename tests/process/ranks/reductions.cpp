@@ -175,12 +175,12 @@ ROLLCALL_SCENARIO(reductions) {
     wrong.operation = Operator::function;
     wrong.combine = [](const void*, void*, const void*, const void*, std::uint64_t) {};
     wrong.element_bytes = 0;
-    refused("an element of 0 bytes", [&] { world.plan_allreduce(nullptr, nullptr, 0, wrong); });
+    refused("the elements have a size of 0 bytes", [&] { world.plan_allreduce(nullptr, nullptr, 0, wrong); });
     std::vector<int> own(5), few(4);
-    if (is_root) refused("the result has room for 4 elements, and each rank brings 5", [&] { world.reduce(own, few, sum, root); });
+    if (is_root) refused("the result has room for 4 elements, but each rank brings 5", [&] { world.reduce(own, few, sum, root); });
     refused("the result has room for 4 elements", [&] { world.allreduce(own, few, sum); });
     refused("the result has room for 4 elements", [&] { world.exclusive_scan(own, few, sum); });
-    refused("the contribution has 5 elements, and", [&] { world.reduce_scatter(own, std::span(few).first(n == 1 ? 4 : 3), sum); });
+    refused("the contribution has 5 elements, but", [&] { world.reduce_scatter(own, std::span(few).first(n == 1 ? 4 : 3), sum); });
     refused("needs an operation that commutes", [&] {
         world.reduce_scatter(std::vector<Affine>(static_cast<std::size_t>(n)), data[0], kCompose,
                              {.algorithm = "recursive_halving", .segment_bytes = {}, .timeout = {}});

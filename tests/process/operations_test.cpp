@@ -44,6 +44,7 @@ TEST_P(Operations, BlocksOfOwnSizes) {
                    {"blocks_by_all_algorithms:" + std::to_string(seed() % 1'000'000'000), "blocks_in_all_forms", "blocks_that_are_none"});
 }
 TEST(Blocks, ThatDoNotMatch) { expect_success(3, {"blocks_that_do_not_match:scatter", "blocks_that_do_not_match:gather"}); }
+TEST(Blocks, OfEveryDistribution) { expect_success(kSlower > 1 ? 9 : 33, {"blocks_of_every_distribution"}); }
 TEST(Blocks, WithZeroLanding) {
     expect_success(3, {"blocks_by_all_algorithms:" + std::to_string(seed() % 1'000'000'000)}, with({"ROLLCALL_LANDING_BYTES=0"}));
 }

@@ -1,11 +1,13 @@
 /// \file
 /// Scenarios of blocks whose sizes differ: every algorithm and form, sizes that do not match, and arguments that are no valid blocks.
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <numeric>
 #include <span>
 #include <vector>
 
+#include "bench/block_sizes.hpp"
 #include "collectives/catalogue.hpp"
 #include "tests/process/ranks/messages.hpp"
 
@@ -33,6 +35,10 @@ struct Sizes {
         } else {
             end = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
         }
+    }
+    /// One block behind the other.
+    explicit Sizes(const std::vector<std::uint64_t>& sizes) : counts(sizes.begin(), sizes.end()) {
+        end = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
     }
     Blocks blocks() const { return offsets.empty() ? Blocks(counts) : Blocks(counts, offsets); }
     std::size_t offset(int rank) const {
@@ -135,6 +141,30 @@ ROLLCALL_SCENARIO(blocks_by_all_algorithms) {
                          [&](auto own, auto all, auto& blocks, int to) { run(world.plan_gather(own, all, blocks, to, options)); });
         });
     still_works(world);
+}
+
+// Every tree for blocks of own sizes among 1, 2, 3, ... of the ranks: every distribution of sizes, and every root.
+ROLLCALL_SCENARIO(blocks_of_every_distribution) {
+    constexpr std::array kTrees = {"binomial", "adaptive", "optimal", "sorted_optimal", "two_part"};
+    for (int ranks = 1; ranks <= scene.size; ++ranks) {
+        const Communicator some = scene.world.split(scene.rank < ranks ? 0 : Communicator::kNoColor, scene.rank);
+        if (!some) continue;
+        const Scene part{scene.job, some, scene.rank, ranks, {}, scene.first_word};
+        const int calls = std::max(ranks, static_cast<int>(bench::kSizeDistributions.size()));
+        for (int call = 0; call < calls; ++call) {
+            const auto distribution = bench::kSizeDistributions[static_cast<std::size_t>(call) % bench::kSizeDistributions.size()];
+            const Sizes sizes(bench::block_sizes(distribution, ranks, call % 3 ? 20 : 900));
+            const int root = call % ranks;
+            const auto algorithm = kTrees[static_cast<std::size_t>(call + ranks) % kTrees.size()];
+            const CollectiveOptions options{.algorithm = algorithm, .segment_bytes = {}, .timeout = kPatience};
+            const std::string what = fmt::format("{} of {} ranks, {}", algorithm, ranks, name(distribution));
+            check_scatter(part, sizes, root, 2 * call, "scatter " + what,
+                          [&](auto all, auto& blocks, auto own, int from) { some.scatter(all, blocks, own, from, options); });
+            check_gather(part, sizes, root, 2 * call + 1, "gather " + what,
+                         [&](auto own, auto all, auto& blocks, int to) { some.gather(own, all, blocks, to, options); });
+        }
+    }
+    still_works(scene.world);
 }
 
 // All forms, with the algorithm `auto`: bytes, single elements, other integer types for the numbers, and in place.

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
 #include <rollcall/error.hpp>
 
 #include "foundation/settings.hpp"
@@ -43,12 +44,16 @@ constexpr std::array kRows = {
 };
 static_assert(kRows.size() == kTransportNames.size(), "each transport has a name and a row");
 
-// Makes the first transport that works on this host.
+// Makes the first transport that works on this host. Rank 0 says why it is not the very first. (If other ranks take another transport than
+// rank 0, the job does not start, and is told so.)
 std::unique_ptr<Transport> make_first(const TransportOptions& options) {
     std::string reasons;
     for (const Row& row : kRows) {
         try {
-            return row.make(options);
+            auto made = row.make(options);
+            if (const auto logger = spdlog::get("rollcall"); logger && !reasons.empty() && options.rank == 0)
+                logger->warn("ROLLCALL_TRANSPORT=auto takes {}, because: {}", made->name(), reasons);
+            return made;
         } catch (const Error& error) {
             reasons += (reasons.empty() ? "" : "; ") + std::string(error.what());
         }

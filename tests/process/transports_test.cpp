@@ -37,6 +37,15 @@ TEST(TransportName, ThatThereIsNotIsToldByEachRank) {
     EXPECT_TRUE(lines_with(ended.out, " done").empty()) << ended.out;
 }
 
+TEST(TransportName, AutoSaysWhyItDoesNotTakeTheFirst) {
+    const auto all = transport::transport_catalogue();
+    if (all.size() < 2 || !all[1].available) GTEST_SKIP() << "there is no second transport in this build";
+    const Ended ended = run_ranks(2, {"typed"}, {.environment = {"ROLLCALL_TRANSPORT=auto", "UCX_TLS=carrier_pigeon"}, .launcher = {}});
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.error;
+    const Words told = lines_with(ended.error, "ROLLCALL_TRANSPORT=auto takes ofi, because: UCX: initialisation failed");
+    EXPECT_EQ(told.size(), 1u) << "rank 0 says it: " << ended.error;
+}
+
 /// Returns a job of so many ranks in which /dev/shm has this size. Root only: the file system is mounted for the job.
 JobOptions with_shared_memory(const char* size, int ranks) {
     return {.environment = {"ROLLCALL_TRANSPORT=ucx", "UCX_TLS=posix,self"},

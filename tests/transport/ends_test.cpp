@@ -4,6 +4,8 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <vector>
 
@@ -291,17 +293,24 @@ std::size_t entries(const char* directory) {
     return count;
 }
 
-// A transport releases everything that it holds.
+// A transport releases everything that it holds. ROLLCALL_TEST_WORLDS: how often two ends meet; with 5000 there are 10,000 connections.
 TEST_P(Ends, ComeAndGo) {
     const auto once = [&] {
         World world(GetParam(), 2);
         ASSERT_TRUE(world.meet(0, 1));
         EXPECT_TRUE(world.close());
     };
-    for (int i = 0; i < 3; ++i) once();
-    const std::size_t descriptors = entries("/proc/self/fd");
-    for (int i = 0; i < 12; ++i) once();
+    const char* const asked = std::getenv("ROLLCALL_TEST_WORLDS");
+    const int worlds = asked ? std::stoi(asked) : 12;
+    for (int i = 0; i < std::max(3, worlds / 10); ++i) once();
+    const std::size_t descriptors = entries("/proc/self/fd"), memory = resident_bytes();
+    for (int i = 0; i < worlds; ++i) once();
     EXPECT_LE(entries("/proc/self/fd"), descriptors + 4);
+    const double grown = (static_cast<double>(resident_bytes()) - static_cast<double>(memory)) / worlds;
+    if (asked) std::printf("%.0f bytes more for each time\n", grown);
+    if (worlds >= 1000) {
+        EXPECT_LE(grown, 4096) << "bytes of memory for each time";
+    }
     const auto own = std::to_string(::getpid());
     for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
         EXPECT_EQ(entry.path().filename().string().find(own), std::string::npos) << entry.path();

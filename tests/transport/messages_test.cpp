@@ -99,11 +99,6 @@ TEST_P(Messages, ArriveWholeAtAnySize) {
     EXPECT_TRUE(world.close());
 }
 
-std::uint64_t resident_bytes() {
-    const std::string status = contents("/proc/self/statm");
-    return std::strtoull(status.c_str() + status.find(' '), nullptr, 10) * 4096;
-}
-
 // The caller owns the memory: data that cannot leave stays in the caller's buffers.
 TEST_P(Messages, ToOneThatDoesNotReceiveTakeLittleMemory) {
     if (GetParam().is_simulated()) GTEST_SKIP() << "it copies what is on its way: all ranks are in one process";

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "foundation/settings.hpp"
+#include "tests/common.hpp"
 #include "transports/catalogue.hpp"
 
 namespace rollcall::test {
@@ -168,6 +169,11 @@ bool World::meet(int one, int other) {
     (*this)[other].heard.pop_back();
     (*this)[one].heard.pop_back();
     return true;
+}
+
+std::uint64_t resident_bytes() {
+    const std::string status = contents("/proc/self/statm");
+    return std::strtoull(status.c_str() + status.find(' '), nullptr, 10) * 4096;
 }
 
 }  // namespace rollcall::test

@@ -109,4 +109,7 @@ std::uint32_t number_of(const Heard& heard);
 /// Returns bytes that differ at each place and for each number.
 std::vector<std::byte> pattern(std::size_t size, std::uint64_t number);
 
+/// The memory that this process has now, in bytes.
+std::uint64_t resident_bytes();
+
 }  // namespace rollcall::test

@@ -16,6 +16,8 @@ Task reduce_linear(Operation& op);
 Task reduce_binomial(Operation& op);
 Task reduce_pipelined(Operation& op);
 Task reduce_rabenseifner(Operation& op);
+Task reduce_ring(Operation& op);
+Task reduce_radix_k(Operation& op);
 Task reduce_shared_memory(Operation& op);
 Task reduce_two_level(Operation& op);
 Task reduce_clairvoyant(Operation& op);
@@ -48,6 +50,21 @@ inline constexpr AlgorithmEntry kReduceAlgorithms[] = {
      .algorithm = &reduce_rabenseifner,
      .summary = "a reduce_scatter by halving, and a gather up a binomial tree",
      .paper = kThakur,
+     .limits = "waits for ranks that it exchanges with, though they only contribute",
+     .needs = Condition::commutative},
+    {.operation = OperationKind::reduce,
+     .name = "ring",
+     .algorithm = &reduce_ring,
+     .summary = "a ring in which blocks are combined, and a gather up a binomial tree",
+     .paper = "Barnett, Littlefield, Payne, van de Geijn: On the efficiency of global combine algorithms for 2-D meshes",
+     .limits = "waits for all ranks, by its nature",
+     .needs = Condition::commutative},
+    {.operation = OperationKind::reduce,
+     .name = "radix_k",
+     .aliases = {"rxk"},
+     .algorithm = &reduce_radix_k,
+     .summary = "a reduce_scatter by direct exchanges in groups of k ranks, round by round, and a gather up a binomial tree",
+     .paper = "Peterka, Goodell, Ross, Shen, Thakur: A configurable algorithm for parallel image-compositing applications",
      .limits = "waits for ranks that it exchanges with, though they only contribute",
      .needs = Condition::commutative},
     {.operation = OperationKind::reduce,

@@ -126,6 +126,22 @@ TEST(ReduceExamples, Pipelined) {
 TEST(ReduceExamples, Rabenseifner) {
     EXPECT_EQ(exits_of(OperationKind::reduce, "rabenseifner", 4, 0, 40, 0, Times(4)), (Times{60, 40, 60, 40}));
 }
+TEST(ReduceExamples, Ring) { EXPECT_EQ(exits_of(OperationKind::reduce, "ring", 4, 0, 40, 0, Times(4)), (Times{60, 40, 60, 40})); }
+TEST(ReduceExamples, RadixK) {
+    EXPECT_EQ(exits_of(OperationKind::reduce, "radix_k", 6, 0, 60, 0, Times(6)), (Times{100, 60, 80, 60, 100, 60}));
+}
+// Ring and radix-k: the ring sends P (P - 1) blocks, groups of k send k - 1 messages a rank and round, and then the parts are gathered.
+TEST(ReduceExamples, MessagesOfRingAndRadixK) {
+    const auto messages = [](std::string_view name, int n) {
+        return example(OperationKind::reduce, name, n, 0, 1000, 0, Times(static_cast<std::size_t>(n))).messages;
+    };
+    EXPECT_EQ(messages("ring", 12), 12u * 11 + 11);
+    EXPECT_EQ(messages("radix_k", 12), 12u * (3 + 2) + 11);  // 4 * 3
+    EXPECT_EQ(messages("radix_k", 16), 16u * (3 + 3) + 15);  // 4 * 4
+    EXPECT_EQ(messages("radix_k", 14), 14u * (1 + 6) + 13);  // 2 * 7
+    EXPECT_EQ(messages("radix_k", 13), 13u * 12 + 12);       // a prime: one group
+    EXPECT_EQ(messages("rabenseifner", 16), 16u * 4 + 15);
+}
 TEST(ReduceExamples, SharedMemory) {
     EXPECT_EQ(exits_of(OperationKind::reduce, "shared_memory", 3, 0, 10, 0, {0, 50, 0}, 1), (Times{70, 60, 10}));
 }
@@ -207,14 +223,18 @@ TEST(AllreduceExamples, TheStragglerWaitsForNothingThatOthersCanDoBefore) {
 
 TEST(Reduce, WhatCannotKeepTheOrderRefuses) {
     const auto has = collectives::conditions_of(collectives::combiner_of(reduction_of<Matrix>(kMultiply)), collectives::kReal);
-    try {
-        collectives::find_algorithm(OperationKind::allreduce, "ring", has);
-        ADD_FAILURE() << "it was found";
-    } catch (const Error& error) {
-        EXPECT_EQ(std::string(error.what()),
-                  "allreduce algorithm 'ring' needs an operation that commutes; allowed: recursive_doubling, reduce_then_broadcast, "
-                  "shared_memory");
-    }
+    const auto expect_refusal = [&](OperationKind operation, const char* algorithm, const char* others) {
+        try {
+            collectives::find_algorithm(operation, algorithm, has);
+            ADD_FAILURE() << algorithm << " was found";
+        } catch (const Error& error) {
+            EXPECT_EQ(std::string(error.what()),
+                      fmt::format("{} algorithm '{}' needs an operation that commutes; allowed: {}", name(operation), algorithm, others));
+        }
+    };
+    expect_refusal(OperationKind::allreduce, "ring", "recursive_doubling, reduce_then_broadcast, shared_memory");
+    for (const char* const algorithm : {"rabenseifner", "ring", "radix_k"})
+        expect_refusal(OperationKind::reduce, algorithm, "linear, binomial, pipelined, shared_memory");
 }
 
 // One rank sums floats while the others sum doubles, or it asks for the rank order. It is told, and so are the others.

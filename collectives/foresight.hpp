@@ -20,6 +20,9 @@ constexpr Nanoseconds foreseen_time(std::uint64_t bytes) {
     return static_cast<Nanoseconds>(kForeseenMessage + kForeseenByte * static_cast<double>(bytes));
 }
 
+/// Into how many pieces at most elements are cut for such a schedule: the time to compute it grows with the number of pieces.
+inline constexpr std::uint64_t kMostForeseenPieces = 256;
+
 struct Foresight {
     /// By rank, in ns from the time of the decision on. Ranks that had arrived by then have 0. The same on all ranks.
     std::vector<Nanoseconds> arrivals;

@@ -16,12 +16,6 @@
 #include "collectives/reduce/reduce.hpp"
 
 namespace rollcall::collectives {
-namespace {
-
-/// Every rank computes the schedule, and the time for that grows with the number of pieces.
-constexpr std::uint64_t kMostPieces = 256;
-
-}  // namespace
 
 Task reduce_clairvoyant(Operation& op) {
     const bool is_root = op.rank() == op.root();
@@ -33,7 +27,7 @@ Task reduce_clairvoyant(Operation& op) {
         co_await copy_own(op, op.arguments().data, contribution);
         co_return;
     }
-    const std::vector<Share> pieces = pieces_of(op, op.arguments().segment_bytes, kMostPieces);
+    const std::vector<Share> pieces = pieces_of(op, op.arguments().segment_bytes, kMostForeseenPieces);
     const Schedule schedule = clairvoyant({.arrivals = foresight.arrivals,
                                            .segments = static_cast<int>(pieces.size()),
                                            .root = op.root(),

@@ -221,6 +221,28 @@ TEST(AllreduceExamples, TheStragglerWaitsForNothingThatOthersCanDoBefore) {
     }
 }
 
+// One rank late, or several a message apart: little more than a message after the last one, which no other algorithm reaches. Several late
+// at the same time: a reduction and a broadcast, in which no message keeps others waiting that should go before it.
+TEST(AllreduceExamples, ClairvoyantForAnyNumberOfLateRanks) {
+    constexpr Nanoseconds kLate = 300'000'000, kMessage = 5'600'000;  // A byte takes 1 ns.
+    for (std::size_t late = 1; late <= 4; ++late)
+        for (const Nanoseconds apart : {Nanoseconds{0}, kMessage}) {
+            SCOPED_TRACE(fmt::format("{} late, {} ns apart", late, apart));
+            Times arrivals(8, 100'000);
+            for (std::size_t i = 0; i < late; ++i) arrivals[7 - 2 * i] = kLate - static_cast<Nanoseconds>(i) * apart;
+            const auto last_delay = [&](std::string_view name) {
+                const Times exits = planned_exits(OperationKind::allreduce, name, kMessage, kMessage / 56, arrivals, true);
+                return *std::max_element(exits.begin(), exits.end()) - kLate;
+            };
+            const Nanoseconds clairvoyant = last_delay("clairvoyant");
+            EXPECT_GE(clairvoyant, kMessage);
+            EXPECT_LE(clairvoyant, late == 1 || apart > 0 ? kMessage * 11 / 10 : kMessage * 22 / 10);
+            if (late > 1 && apart == 0) continue;
+            for (const std::string_view other : {"straggler", "ring", "pre_reduced_ring", "sorted_linear_tree"})
+                EXPECT_LT(clairvoyant, last_delay(other)) << other;
+        }
+}
+
 // --- what cannot be done ----------------------------------------------------------------------------------------------------------
 
 TEST(Reduce, WhatCannotKeepTheOrderRefuses) {

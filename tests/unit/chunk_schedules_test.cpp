@@ -33,7 +33,11 @@ void expect_reduced_to_all(std::vector<ChunkMessage> messages, int P, int chunks
     for (auto begin = messages.begin(); begin != messages.end();) {
         const auto end = std::find_if(begin, messages.end(), [&](const ChunkMessage& message) { return message.round != begin->round; });
         std::vector<Contributions> payloads;
-        for (auto message = begin; message != end; ++message) payloads.push_back(cell(message->sender, message->chunk));
+        std::vector<int> sends(ranks, 0);
+        for (auto message = begin; message != end; ++message) {
+            payloads.push_back(cell(message->sender, message->chunk));
+            ASSERT_LE(++sends[static_cast<std::size_t>(message->sender)], 2) << "more than carry_out() takes";
+        }
         for (auto message = begin; message != end; ++message) {
             ASSERT_NE(message->sender, message->receiver);
             const Contributions& payload = payloads[static_cast<std::size_t>(message - begin)];

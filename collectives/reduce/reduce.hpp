@@ -21,6 +21,8 @@ Task reduce_radix_k(Operation& op);
 Task reduce_shared_memory(Operation& op);
 Task reduce_two_level(Operation& op);
 Task reduce_clairvoyant(Operation& op);
+/// Needs `arguments().oracle`, the arrival times of all ranks. For simulations only.
+Task reduce_near_optimal(Operation& op);
 
 inline constexpr AlgorithmEntry kReduceAlgorithms[] = {
     {.operation = OperationKind::reduce,
@@ -93,6 +95,15 @@ inline constexpr AlgorithmEntry kReduceAlgorithms[] = {
      .segmented = true,
      .needs = Condition::commutative | Condition::any_order,
      .begins_early = true},
+    {.operation = OperationKind::reduce,
+     .name = "near_optimal",
+     .aliases = {"nearopt"},
+     .algorithm = &reduce_near_optimal,
+     .summary = "the schedule of clairvoyant for arrivals that are known beforehand",
+     .paper = "Proficz, Ocetkiewicz: Improving Clairvoyant: reduction algorithm resilient to imbalanced process arrival patterns",
+     .limits = "simulation only: it is told all arrival times",
+     .segmented = true,
+     .needs = Condition::oracle | Condition::commutative | Condition::any_order},
 };
 
 inline constexpr Rule kReduceRules[] = {

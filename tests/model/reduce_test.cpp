@@ -199,6 +199,18 @@ TEST(ReduceExamples, ClairvoyantWaitsForAForeseenRankOnly) {
     EXPECT_GE(planned_exits(OperationKind::reduce, "binomial", kMessage, 0, arrivals, true)[0], kLate + 2 * kMessage);
 }
 
+// Nobody tells anybody anything, and the call is not planned.
+TEST(ReduceExamples, NearOptimalTakesAMessageAfterTheLastArrival) {
+    constexpr Nanoseconds kLate = 3'000'000, kMessage = 64'000;  // A byte takes 1 ns.
+    for (std::size_t late = 0; late < 8; ++late) {
+        Times arrivals(8, 0);
+        arrivals[late] = kLate;
+        const auto call = example(OperationKind::reduce, "near_optimal", 8, 0, kMessage, 1000, arrivals);
+        EXPECT_GE(call.exits[0], kLate + kMessage) << late;
+        EXPECT_LE(call.exits[0], kLate + kMessage * 21 / 20) << late;
+    }
+}
+
 // The theoretical bandwidth: 9 rounds of a seventh after the arrival of the last of 8 ranks. A ring takes 14 rounds of an eighth.
 TEST(AllreduceExamples, TheStragglerWaitsForNothingThatOthersCanDoBefore) {
     constexpr Nanoseconds kLate = 3'000'000, kMessage = 56'000;  // A byte takes 1 ns.
@@ -275,16 +287,18 @@ TEST(Reduce, OtherReductionsAreMismatches) {
                 Simulation simulation(options);
                 const auto& row = collectives::operation(operation);
                 std::vector<std::vector<float>> memory(4, std::vector<float>(400));
+                const Times arrivals(4);
                 const auto outcome = simulation.run(
                     [&](int rank) {
                         const Reduction& its = rank == 2 ? other : ours;
                         Simulation::RankCall call{collectives::make_call(*entry, row.has_root ? 0 : -1, 400, 0, its), entry->algorithm, {}};
                         void* const own = memory[static_cast<std::size_t>(rank)].data();
                         call.arguments = collectives::arguments_of(row, {.contribution = own, .data = own}, 400, 4, rank == 0);
+                        call.arguments.oracle = arrivals.data();
                         call.arguments.combiner = collectives::combiner_of(its);
                         return call;
                     },
-                    Times(4));
+                    arrivals);
                 bool is_told = false;
                 for (const auto& error : outcome.errors) {
                     if (!error) continue;

@@ -107,7 +107,8 @@ class CellRun {
         segment_bytes_ = entry_->segmented ? segment : 0;
 
         transport::Model model = plan.model;
-        if (entry_->needs.contains(collectives::Condition::oracle)) model.cut_through = true;
+        // The near-optimal broadcast forwards a message while it comes in. (That of a reduce combines pieces that have come.)
+        if (sweep.operation == OperationKind::broadcast && entry_->needs.contains(collectives::Condition::oracle)) model.cut_through = true;
         simulation_.emplace(runtime::Simulation::Options{.ranks = sweep.ranks,
                                                          .model = model,
                                                          .landing_bytes = landing.budget,

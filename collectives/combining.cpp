@@ -33,6 +33,12 @@ Task combine_up_tree(Operation& op, int top, Bytes data, std::uint64_t step) {
     co_await combine_up_tree(op, Members{.size = n, .shift = top}, (op.rank() - top + n) % n, data, step);
 }
 
+Parts even_parts(const Operation& op, int shares) {
+    Parts parts;
+    for (int number = 0; number < shares; ++number) parts.add(share_of(op, number, shares).size());
+    return parts;
+}
+
 InRankOrder::InRankOrder(Operation& op) : op_(op), into_(op.arguments().data) {
     const runtime::Arguments& arguments = op.arguments();
     if (op.rank() == 0 || !arguments.data.data || arguments.contribution.data != arguments.data.data) return;

@@ -34,6 +34,14 @@ template <class Bytes>
 Bytes part_of(Bytes all, const Share& share) {
     return runtime::slice(all, share.begin, share.size());
 }
+/// The shares of 0 to `shares` - 1, as consecutive parts of the elements.
+Parts even_parts(const Operation& op, int shares);
+/// The parts `first` to `last` of `all`.
+template <class Bytes>
+Bytes parts_of(Bytes all, const Parts& parts, int first, int last) {
+    const Range range = parts.from_to(first, last);
+    return runtime::slice(all, range.begin, range.size());
+}
 
 /// Memory for combining operands one after the other in rank order, beginning with rank 0. The result goes into `data`. If the contribution
 /// stands in `data` and this is not rank 0, intermediate results go into other memory until the last step.

@@ -20,6 +20,7 @@ Task allreduce_two_level(Operation& op);
 Task allreduce_sorted_linear_tree(Operation& op);
 Task allreduce_pre_reduced_ring(Operation& op);
 Task allreduce_straggler(Operation& op);
+Task allreduce_clairvoyant(Operation& op);
 
 inline constexpr std::string_view kProficzAllreduce =
     "Proficz: Improving all-reduce collective operations for imbalanced process arrival patterns";
@@ -95,6 +96,17 @@ inline constexpr AlgorithmEntry kAllreduceAlgorithms[] = {
      .summary = "all but the rank that is expected last reduce a chunk each before it comes, and exchange that with it",
      .paper = "Devraj et al.: Accelerating AllReduce with a Persistent Straggler",
      .limits = "rank 0 tells all ranks the times: for planned calls, where that is done before they arrive; beyond 64 ranks a ring",
+     .needs = Condition::commutative | Condition::any_order,
+     .begins_early = true},
+    {.operation = OperationKind::allreduce,
+     .name = "clairvoyant",
+     .aliases = {"clv"},
+     .algorithm = &allreduce_clairvoyant,
+     .summary =
+         "a schedule for the times at which ranks are expected: a reduction to the first one, whose complete pieces spread meanwhile",
+     .paper = "Proficz, Ocetkiewicz: Improving Clairvoyant: reduction algorithm resilient to imbalanced process arrival patterns",
+     .limits = "rank 0 tells all ranks the times: for planned calls, where that is done before they arrive",
+     .segmented = true,
      .needs = Condition::commutative | Condition::any_order,
      .begins_early = true},
 };

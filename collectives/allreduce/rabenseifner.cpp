@@ -28,9 +28,9 @@ Task allreduce_rabenseifner(Operation& op) {
         co_return;
     }
     if (folding.is_paired()) brought = data;
-    const Parts parts = even_parts(op, folding);
+    const Parts parts = even_parts(op, folding.all());
     const auto own = parts_of(data, parts, folding.number(), folding.number());
-    co_await halve(op, folding, parts, brought, data, own, kHalves);
+    co_await combine_in_groups(op, halving_groups(folding), parts, brought, data, own, kHalves);
     co_await double_up(op, folding, parts, data, kHalves + halving_steps(folding));
     if (folding.is_paired()) co_await op.send(folding.partner(), data, kBack);
 }

@@ -32,8 +32,7 @@ Task allreduce_ring(Operation& op) {
                       .combined = [&](int number, transport::Bytes) { return block_of_all(data, number); }};
     co_await combine_around_ring(op, op.rank(), std::move(blocks));
     // Now this rank has the complete block of the rank after it.
-    Parts blocks_of_all;
-    for (int number = 0; number < n; ++number) blocks_of_all.add(share_of(op, number).size());
+    const Parts blocks_of_all = even_parts(op, n);
     const Members members{.size = n, .shift = n - 1};
     co_await gather_all_in_ring(op, members, (op.rank() + 1) % n, blocks_of_all, data, static_cast<std::uint64_t>(n - 1));
 }

@@ -9,15 +9,13 @@
 #include "collectives/schedules/sorted_linear_tree.hpp"
 #include "collectives/allreduce/allreduce.hpp"
 #include "collectives/allreduce/foreseen.hpp"
+#include "collectives/foresight.hpp"
 
 namespace rollcall::collectives {
 namespace {
 
-/// A rank sends up to two messages for each piece, and receives up to two.
-constexpr std::uint64_t kMostPieces = 256;
-
 ForeseenPart sorted_linear_tree_part(const Operation& op, std::span<const Nanoseconds> arrivals) {
-    std::vector<Share> pieces = pieces_of(op, op.arguments().segment_bytes, kMostPieces);
+    std::vector<Share> pieces = pieces_of(op, op.arguments().segment_bytes, kMostForeseenPieces);
     const auto messages = sorted_linear_tree(order_of_arrival(arrivals), static_cast<int>(pieces.size()), op.rank());
     return {std::move(pieces), steps_of(messages, op.rank())};
 }

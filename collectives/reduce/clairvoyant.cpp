@@ -8,6 +8,8 @@
 // sends what to which rank: no rank waits for a point in time.
 //
 // Example: 4 ranks, 4 pieces, root 0, rank 3 late. It is shown round by round in collectives/schedules/clairvoyant.cpp.
+#include "collectives/reduce/clairvoyant.hpp"
+
 #include <optional>
 #include <vector>
 
@@ -16,25 +18,17 @@
 #include "collectives/reduce/reduce.hpp"
 
 namespace rollcall::collectives {
-namespace {
 
-/// Every rank computes the schedule, and the time for that grows with the number of pieces.
-constexpr std::uint64_t kMostPieces = 256;
-
-}  // namespace
-
-Task reduce_clairvoyant(Operation& op) {
+Task reduce_by_schedule(Operation& op, std::span<const Nanoseconds> arrivals) {
     const bool is_root = op.rank() == op.root();
     const auto contribution = op.arguments().contribution;
-    Foresight foresight;
-    co_await foresee_arrivals(op, op.root(), foresight);
     if (op.size() == 1) {
         co_await op.arrival();
         co_await copy_own(op, op.arguments().data, contribution);
         co_return;
     }
-    const std::vector<Share> pieces = pieces_of(op, op.arguments().segment_bytes, kMostPieces);
-    const Schedule schedule = clairvoyant({.arrivals = foresight.arrivals,
+    const std::vector<Share> pieces = pieces_of(op, op.arguments().segment_bytes, kMostForeseenPieces);
+    const Schedule schedule = clairvoyant({.arrivals = {arrivals.begin(), arrivals.end()},
                                            .segments = static_cast<int>(pieces.size()),
                                            .root = op.root(),
                                            .round_time = foreseen_time(pieces[0].size())});
@@ -43,6 +37,12 @@ Task reduce_clairvoyant(Operation& op) {
     const std::vector<Step> steps = steps_of(schedule, op.rank());
     co_await op.arrival();  // the schedule has been computed in the background, at no cost for the caller
     co_await carry_out(op, steps, pieces, is_root ? op.arguments().data : scratch->bytes(), kTimesStep + 1);
+}
+
+Task reduce_clairvoyant(Operation& op) {
+    Foresight foresight;
+    co_await foresee_arrivals(op, op.root(), foresight);
+    co_await reduce_by_schedule(op, foresight.arrivals);
     co_await op.all_of(foresight.telling);
 }
 

@@ -34,16 +34,10 @@ Task reduce_rabenseifner(Operation& op) {
         co_await combine_pair(op, folding, sum, kPair);
         brought = sum;
     }
-    const Parts parts = even_parts(op, folding);
-    const int own = folding.number();
-    co_await halve(op, folding, parts, brought, sum, parts_of(sum, parts, own, own), kHalves);
-    for (int length = 1; length < folding.all(); length *= 2) {
-        if (own & length) {
-            co_await op.send(folding.rank_of(own - length), parts_of(sum, parts, own, own + length - 1), kUp);
-            break;
-        }
-        co_await op.receive(folding.rank_of(own + length), parts_of(sum, parts, own + length, own + 2 * length - 1), kUp);
-    }
+    const Parts parts = even_parts(op, folding.all());
+    const RadixGroups pairs = halving_groups(folding);
+    co_await combine_in_groups(op, pairs, parts, brought, sum, parts_of(sum, parts, pairs.own, pairs.own), kHalves);
+    co_await gather_at_first(op, pairs, parts, sum, kUp);
 }
 
 }  // namespace rollcall::collectives

@@ -16,9 +16,13 @@ Task reduce_linear(Operation& op);
 Task reduce_binomial(Operation& op);
 Task reduce_pipelined(Operation& op);
 Task reduce_rabenseifner(Operation& op);
+Task reduce_ring(Operation& op);
+Task reduce_radix_k(Operation& op);
 Task reduce_shared_memory(Operation& op);
 Task reduce_two_level(Operation& op);
 Task reduce_clairvoyant(Operation& op);
+/// Needs `arguments().oracle`, the arrival times of all ranks. For simulations only.
+Task reduce_near_optimal(Operation& op);
 
 inline constexpr AlgorithmEntry kReduceAlgorithms[] = {
     {.operation = OperationKind::reduce,
@@ -51,6 +55,21 @@ inline constexpr AlgorithmEntry kReduceAlgorithms[] = {
      .limits = "waits for ranks that it exchanges with, though they only contribute",
      .needs = Condition::commutative},
     {.operation = OperationKind::reduce,
+     .name = "ring",
+     .algorithm = &reduce_ring,
+     .summary = "a ring in which blocks are combined, and a gather up a binomial tree",
+     .paper = "Barnett, Littlefield, Payne, van de Geijn: On the efficiency of global combine algorithms for 2-D meshes",
+     .limits = "waits for all ranks, by its nature",
+     .needs = Condition::commutative},
+    {.operation = OperationKind::reduce,
+     .name = "radix_k",
+     .aliases = {"rxk"},
+     .algorithm = &reduce_radix_k,
+     .summary = "a reduce_scatter by direct exchanges in groups of k ranks, round by round, and a gather up a binomial tree",
+     .paper = "Peterka, Goodell, Ross, Shen, Thakur: A configurable algorithm for parallel image-compositing applications",
+     .limits = "waits for ranks that it exchanges with, though they only contribute",
+     .needs = Condition::commutative},
+    {.operation = OperationKind::reduce,
      .name = "shared_memory",
      .aliases = {"shm"},
      .algorithm = &reduce_shared_memory,
@@ -76,6 +95,15 @@ inline constexpr AlgorithmEntry kReduceAlgorithms[] = {
      .segmented = true,
      .needs = Condition::commutative | Condition::any_order,
      .begins_early = true},
+    {.operation = OperationKind::reduce,
+     .name = "near_optimal",
+     .aliases = {"nearopt"},
+     .algorithm = &reduce_near_optimal,
+     .summary = "the schedule of clairvoyant for arrivals that are known beforehand",
+     .paper = "Proficz, Ocetkiewicz: Improving Clairvoyant: reduction algorithm resilient to imbalanced process arrival patterns",
+     .limits = "simulation only: it is told all arrival times",
+     .segmented = true,
+     .needs = Condition::oracle | Condition::commutative | Condition::any_order},
 };
 
 inline constexpr Rule kReduceRules[] = {

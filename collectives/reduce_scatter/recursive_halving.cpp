@@ -33,12 +33,12 @@ Task reduce_scatter_recursive_halving(Operation& op) {
         parts.add(static_cast<std::uint64_t>(folding.first_of(number + 1) - folding.first_of(number)) * data.size);
     const Scratch sum(contribution.size, contribution);
     if (!folding.is_paired()) {
-        co_await halve(op, folding, parts, contribution, sum.bytes(), data, kHalves);
+        co_await combine_in_groups(op, halving_groups(folding), parts, contribution, sum.bytes(), data, kHalves);
         co_return;
     }
     co_await combine_pair(op, folding, sum.bytes(), kPair);
     const auto both = runtime::slice(sum.bytes(), static_cast<std::uint64_t>(op.rank()) * data.size, 2 * data.size);
-    co_await halve(op, folding, parts, sum.bytes(), sum.bytes(), both, kHalves);
+    co_await combine_in_groups(op, halving_groups(folding), parts, sum.bytes(), sum.bytes(), both, kHalves);
     const auto sent = op.send(folding.partner(), runtime::slice(both, data.size, data.size), kBack);
     co_await op.copy(data, runtime::slice(both, 0, data.size));
     co_await sent;

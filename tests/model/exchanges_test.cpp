@@ -200,13 +200,13 @@ std::byte byte_between(int from, int to, std::uint64_t position) {
 }
 
 /// The blocks of one call in the memory of each rank: those that it contributes and those that it receives.
-struct Memory {
+struct ExchangeMemory {
     std::vector<std::vector<Block>> sent, received;  ///< By rank. An allgather has one block to send.
     std::vector<std::vector<std::byte>> from, into, expected;
     bool in_place = false;
 
     /// `is_for_each`: blocks differ between receivers. The sizes are the same on all ranks, but each rank has its own places.
-    Memory(Random& random, int n, bool is_for_each) : in_place(!is_for_each && random.chance(0.3)) {
+    ExchangeMemory(Random& random, int n, bool is_for_each) : in_place(!is_for_each && random.chance(0.3)) {
         const auto ranks = static_cast<std::size_t>(n);
         std::vector<std::vector<std::uint64_t>> sizes(ranks);
         for (auto& row : sizes)
@@ -260,7 +260,7 @@ struct Memory {
 };
 
 /// Returns the call of rank `rank`. The memory must outlive it.
-Simulation::RankCall call_of(const AlgorithmEntry& entry, Memory& memory, int rank) {
+Simulation::RankCall call_of(const AlgorithmEntry& entry, ExchangeMemory& memory, int rank) {
     const bool is_for_each = collectives::operation(entry.operation).personal;
     const auto r = static_cast<std::size_t>(rank);
     const std::vector<Block>&sent = memory.sent[r], &received = memory.received[r];
@@ -300,7 +300,7 @@ TEST(ExchangesOfOwnSizes, EveryAlgorithm) {
         for (int n = 1; n <= 17; ++n)
             for (int repetition = 0; repetition < 4; ++repetition) {
                 const auto options = random_machine(random, n, 3000);
-                Memory memory(random, n, collectives::operation(entry->operation).personal);
+                ExchangeMemory memory(random, n, collectives::operation(entry->operation).personal);
                 const auto delays = random_delays(random, n, 0, random.pick(std::vector<Nanoseconds>{0, 1000, 20'000}));
                 const bool is_planned = random.chance(0.4);
                 SCOPED_TRACE(fmt::format("{} {} {} in_place={} planned={}", name(entry->operation), entry->name, describe(options),
@@ -336,7 +336,7 @@ TEST(ExchangesOfOwnSizes, WhatDoesNotMatchIsToldEverywhere) {
                 auto options = random_machine(random, n, 3000);
                 options.tick_for = kHour;
                 const bool is_for_each = collectives::operation(entry->operation).personal;
-                Memory memory(random, n, is_for_each);
+                ExchangeMemory memory(random, n, is_for_each);
                 const auto wrong = static_cast<std::size_t>(random.below(static_cast<std::uint64_t>(n)));
                 const std::size_t other = (wrong + 1 + random.below(static_cast<std::uint64_t>(n - 1))) % static_cast<std::size_t>(n);
                 std::uint64_t& size = memory.received[wrong][other].size;

@@ -126,6 +126,22 @@ TEST(ReduceExamples, Pipelined) {
 TEST(ReduceExamples, Rabenseifner) {
     EXPECT_EQ(exits_of(OperationKind::reduce, "rabenseifner", 4, 0, 40, 0, Times(4)), (Times{60, 40, 60, 40}));
 }
+TEST(ReduceExamples, Ring) { EXPECT_EQ(exits_of(OperationKind::reduce, "ring", 4, 0, 40, 0, Times(4)), (Times{60, 40, 60, 40})); }
+TEST(ReduceExamples, RadixK) {
+    EXPECT_EQ(exits_of(OperationKind::reduce, "radix_k", 6, 0, 60, 0, Times(6)), (Times{100, 60, 80, 60, 100, 60}));
+}
+// Ring and radix-k: the ring sends P (P - 1) blocks, groups of k send k - 1 messages a rank and round, and then the parts are gathered.
+TEST(ReduceExamples, MessagesOfRingAndRadixK) {
+    const auto messages = [](std::string_view name, int n) {
+        return example(OperationKind::reduce, name, n, 0, 1000, 0, Times(static_cast<std::size_t>(n))).messages;
+    };
+    EXPECT_EQ(messages("ring", 12), 12u * 11 + 11);
+    EXPECT_EQ(messages("radix_k", 12), 12u * (3 + 2) + 11);  // 4 * 3
+    EXPECT_EQ(messages("radix_k", 16), 16u * (3 + 3) + 15);  // 4 * 4
+    EXPECT_EQ(messages("radix_k", 14), 14u * (1 + 6) + 13);  // 2 * 7
+    EXPECT_EQ(messages("radix_k", 13), 13u * 12 + 12);       // a prime: one group
+    EXPECT_EQ(messages("rabenseifner", 16), 16u * 4 + 15);
+}
 TEST(ReduceExamples, SharedMemory) {
     EXPECT_EQ(exits_of(OperationKind::reduce, "shared_memory", 3, 0, 10, 0, {0, 50, 0}, 1), (Times{70, 60, 10}));
 }
@@ -183,6 +199,18 @@ TEST(ReduceExamples, ClairvoyantWaitsForAForeseenRankOnly) {
     EXPECT_GE(planned_exits(OperationKind::reduce, "binomial", kMessage, 0, arrivals, true)[0], kLate + 2 * kMessage);
 }
 
+// Nobody tells anybody anything, and the call is not planned.
+TEST(ReduceExamples, NearOptimalTakesAMessageAfterTheLastArrival) {
+    constexpr Nanoseconds kLate = 3'000'000, kMessage = 64'000;  // A byte takes 1 ns.
+    for (std::size_t late = 0; late < 8; ++late) {
+        Times arrivals(8, 0);
+        arrivals[late] = kLate;
+        const auto call = example(OperationKind::reduce, "near_optimal", 8, 0, kMessage, 1000, arrivals);
+        EXPECT_GE(call.exits[0], kLate + kMessage) << late;
+        EXPECT_LE(call.exits[0], kLate + kMessage * 21 / 20) << late;
+    }
+}
+
 // The theoretical bandwidth: 9 rounds of a seventh after the arrival of the last of 8 ranks. A ring takes 14 rounds of an eighth.
 TEST(AllreduceExamples, TheStragglerWaitsForNothingThatOthersCanDoBefore) {
     constexpr Nanoseconds kLate = 3'000'000, kMessage = 56'000;  // A byte takes 1 ns.
@@ -200,21 +228,49 @@ TEST(AllreduceExamples, TheStragglerWaitsForNothingThatOthersCanDoBefore) {
         // These two algorithms do the early ranks' own work beforehand, and are no slower than a ring.
         EXPECT_LE(last_delay("pre_reduced_ring"), ring);
         EXPECT_LE(last_delay("sorted_linear_tree"), ring + kMessage / 14 * 7);
+        // 14 pieces: the last one is complete 14 messages after the arrival, and has 3 more to spread.
+        EXPECT_LE(last_delay("clairvoyant"), kMessage / 14 * 18);
     }
+}
+
+// One rank late, or several a message apart: little more than a message after the last one, which no other algorithm reaches. Several late
+// at the same time: a reduction and a broadcast, in which no message keeps others waiting that should go before it.
+TEST(AllreduceExamples, ClairvoyantForAnyNumberOfLateRanks) {
+    constexpr Nanoseconds kLate = 300'000'000, kMessage = 5'600'000;  // A byte takes 1 ns.
+    for (std::size_t late = 1; late <= 4; ++late)
+        for (const Nanoseconds apart : {Nanoseconds{0}, kMessage}) {
+            SCOPED_TRACE(fmt::format("{} late, {} ns apart", late, apart));
+            Times arrivals(8, 100'000);
+            for (std::size_t i = 0; i < late; ++i) arrivals[7 - 2 * i] = kLate - static_cast<Nanoseconds>(i) * apart;
+            const auto last_delay = [&](std::string_view name) {
+                const Times exits = planned_exits(OperationKind::allreduce, name, kMessage, kMessage / 56, arrivals, true);
+                return *std::max_element(exits.begin(), exits.end()) - kLate;
+            };
+            const Nanoseconds clairvoyant = last_delay("clairvoyant");
+            EXPECT_GE(clairvoyant, kMessage);
+            EXPECT_LE(clairvoyant, late == 1 || apart > 0 ? kMessage * 11 / 10 : kMessage * 22 / 10);
+            if (late > 1 && apart == 0) continue;
+            for (const std::string_view other : {"straggler", "ring", "pre_reduced_ring", "sorted_linear_tree"})
+                EXPECT_LT(clairvoyant, last_delay(other)) << other;
+        }
 }
 
 // --- what cannot be done ----------------------------------------------------------------------------------------------------------
 
 TEST(Reduce, WhatCannotKeepTheOrderRefuses) {
     const auto has = collectives::conditions_of(collectives::combiner_of(reduction_of<Matrix>(kMultiply)), collectives::kReal);
-    try {
-        collectives::find_algorithm(OperationKind::allreduce, "ring", has);
-        ADD_FAILURE() << "it was found";
-    } catch (const Error& error) {
-        EXPECT_EQ(std::string(error.what()),
-                  "allreduce algorithm 'ring' needs an operation that commutes; allowed: recursive_doubling, reduce_then_broadcast, "
-                  "shared_memory");
-    }
+    const auto expect_refusal = [&](OperationKind operation, const char* algorithm, const char* others) {
+        try {
+            collectives::find_algorithm(operation, algorithm, has);
+            ADD_FAILURE() << algorithm << " was found";
+        } catch (const Error& error) {
+            EXPECT_EQ(std::string(error.what()),
+                      fmt::format("{} algorithm '{}' needs an operation that commutes; allowed: {}", name(operation), algorithm, others));
+        }
+    };
+    expect_refusal(OperationKind::allreduce, "ring", "recursive_doubling, reduce_then_broadcast, shared_memory");
+    for (const char* const algorithm : {"rabenseifner", "ring", "radix_k"})
+        expect_refusal(OperationKind::reduce, algorithm, "linear, binomial, pipelined, shared_memory");
 }
 
 // One rank sums floats while the others sum doubles, or it asks for the rank order. It is told, and so are the others.
@@ -231,16 +287,18 @@ TEST(Reduce, OtherReductionsAreMismatches) {
                 Simulation simulation(options);
                 const auto& row = collectives::operation(operation);
                 std::vector<std::vector<float>> memory(4, std::vector<float>(400));
+                const Times arrivals(4);
                 const auto outcome = simulation.run(
                     [&](int rank) {
                         const Reduction& its = rank == 2 ? other : ours;
                         Simulation::RankCall call{collectives::make_call(*entry, row.has_root ? 0 : -1, 400, 0, its), entry->algorithm, {}};
                         void* const own = memory[static_cast<std::size_t>(rank)].data();
                         call.arguments = collectives::arguments_of(row, {.contribution = own, .data = own}, 400, 4, rank == 0);
+                        call.arguments.oracle = arrivals.data();
                         call.arguments.combiner = collectives::combiner_of(its);
                         return call;
                     },
-                    Times(4));
+                    arrivals);
                 bool is_told = false;
                 for (const auto& error : outcome.errors) {
                     if (!error) continue;

@@ -53,6 +53,7 @@ struct Reduced {
                 if (in_place && has_result) (row.in_blocks ? into : own) = row.in_blocks ? own + r * count : into;
                 call.arguments = collectives::arguments_of(row, {.contribution = own, .data = into}, bytes, options.ranks, rank == root);
                 call.arguments.segment_bytes = piece;
+                call.arguments.oracle = arrivals.data();
                 call.arguments.combiner = collectives::combiner_of(reduction);
                 return call;
             },
@@ -88,7 +89,7 @@ inline Reduced<std::uint8_t> example(OperationKind operation, std::string_view n
     options.model.full_duplex = full_duplex;
     const std::uint64_t all = collectives::operation(operation).in_blocks ? bytes * static_cast<std::uint64_t>(n) : bytes;
     const std::vector<std::vector<std::uint8_t>> operands(static_cast<std::size_t>(n), std::vector<std::uint8_t>(all, 1));
-    return {options,  collectives::find_algorithm(operation, name, collectives::kReal),
+    return {options,  collectives::find_algorithm(operation, name, collectives::kReal | collectives::Condition::oracle),
             root,     reduction_of<std::uint8_t>(sum),
             operands, segment,
             false,    arrivals};

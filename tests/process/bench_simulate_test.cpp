@@ -102,6 +102,10 @@ TEST_F(BenchCommand, SimulationIsDeterministicForASeed) {
     EXPECT_EQ(both_ways, 4u) << "linear, binomial, pipelined, scatter_allgather";
     EXPECT_EQ(lines_of(first.out).size(), 2 * (names_of("broadcast").size() + both_ways));
     EXPECT_TRUE(oracle);
+    // The oracle of a reduce combines pieces that have come.
+    const std::string reduce =
+        "simulate reduce --ranks 4 --bytes 1Mi --arrival balanced --algorithm near_optimal --iterations 1 --format json";
+    EXPECT_EQ(Json::parse(run(reduce).out)["forwarding"], "message");
     // Both models in one run, with phases.
     const std::string gather =
         "simulate gather --ranks 17 --bytes 1Mi --arrival uniform:0..10ms --iterations 2 --compute 1ms --landing "

@@ -1,14 +1,20 @@
-// Schedules of allreduces for known arrivals: the sorted linear tree and the pre-reduced ring. (The straggler's: schedule_parts_test.cpp.)
+// Schedules of allreduces for known arrivals: Clairvoyant, the sorted linear tree and the pre-reduced ring. (The straggler's:
+// schedule_parts_test.cpp.)
 #include <algorithm>
+#include <bit>
 #include <bitset>
+#include <set>
 #include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <rollcall/error.hpp>
 
+#include "collectives/schedules/clairvoyant_allreduce.hpp"
 #include "collectives/schedules/pre_reduced_ring.hpp"
 #include "collectives/schedules/sorted_linear_tree.hpp"
 #include "tests/unit/random.hpp"
+#include "tests/unit/schedules.hpp"
 
 namespace rollcall::collectives {
 namespace {
@@ -27,7 +33,11 @@ void expect_reduced_to_all(std::vector<ChunkMessage> messages, int P, int chunks
     for (auto begin = messages.begin(); begin != messages.end();) {
         const auto end = std::find_if(begin, messages.end(), [&](const ChunkMessage& message) { return message.round != begin->round; });
         std::vector<Contributions> payloads;
-        for (auto message = begin; message != end; ++message) payloads.push_back(cell(message->sender, message->chunk));
+        std::vector<int> sends(ranks, 0);
+        for (auto message = begin; message != end; ++message) {
+            payloads.push_back(cell(message->sender, message->chunk));
+            ASSERT_LE(++sends[static_cast<std::size_t>(message->sender)], 2) << "more than carry_out() takes";
+        }
         for (auto message = begin; message != end; ++message) {
             ASSERT_NE(message->sender, message->receiver);
             const Contributions& payload = payloads[static_cast<std::size_t>(message - begin)];
@@ -162,6 +172,61 @@ TEST(ChunkMessages, StepsOfARank) {
     const std::vector<ChunkMessage> messages = {{1, 0, 1, 3, true}, {0, 1, 2, 3, true}, {1, 1, 0, 5, false}, {1, 2, 1, 1, false}};
     EXPECT_EQ(steps_of(messages, 1),
               (std::vector<Step>{{0, 2, 3, Step::send}, {1, 0, 5, Step::send}, {1, 2, 1, Step::replace}, {1, 0, 3, Step::combine}}));
+}
+
+void expect_one_port(const std::vector<ChunkMessage>& messages) {
+    std::set<std::pair<int, int>> senders, receivers;
+    for (const ChunkMessage& message : messages) {
+        ASSERT_TRUE(senders.emplace(message.round, message.sender).second) << message.sender << " sends twice in a round";
+        ASSERT_TRUE(receivers.emplace(message.round, message.receiver).second) << message.receiver << " receives twice in a round";
+    }
+}
+
+TEST(ClairvoyantAllreduce, TheExampleInItsFile) {
+    EXPECT_EQ(clairvoyant_allreduce(std::vector<Nanoseconds>{0, 0, 50}, 2, 10), (std::vector<ChunkMessage>{{0, 1, 0, 0, true},
+                                                                                                           {1, 1, 0, 1, true},
+                                                                                                           {2, 2, 0, 0, true},
+                                                                                                           {3, 2, 0, 1, true},
+                                                                                                           {3, 0, 1, 0, false},
+                                                                                                           {4, 0, 2, 1, false},
+                                                                                                           {5, 0, 1, 1, false},
+                                                                                                           {5, 1, 2, 0, false}}));
+    EXPECT_TRUE(clairvoyant_allreduce(std::vector<Nanoseconds>{7}, 3, 10).empty());
+    EXPECT_THROW(clairvoyant_allreduce({}, 3, 10), Error);
+    EXPECT_THROW(clairvoyant_allreduce(std::vector<Nanoseconds>{7}, 0, 10), Error);
+}
+
+TEST(ClairvoyantAllreduce, ReducesToAllWhateverTheArrivals) {
+    auto random = seeded_random();
+    for (int instance = 0; instance < 1500; ++instance) {
+        const ReductionPlan given = random_reduction(random);
+        SCOPED_TRACE(describe(given));
+        const int P = static_cast<int>(given.arrivals.size());
+        const auto make = [&](int only) { return clairvoyant_allreduce(given.arrivals, given.segments, given.round_time, only); };
+        const std::vector<ChunkMessage> messages = make(kOfAllRanks);
+        ASSERT_EQ(messages.size(), static_cast<std::size_t>(2 * (P - 1) * given.segments));
+        expect_reduced_to_all(messages, P, given.segments);
+        expect_one_port(messages);
+        if (instance % 10 == 0) expect_same_alone(make, messages, P);
+        if (HasFatalFailure()) return;
+    }
+}
+
+TEST(ClairvoyantAllreduce, RoundsAfterALateRankAndWithNoneLate) {
+    for (const int P : {2, 3, 5, 8, 17, 32, 61})
+        for (const int N : {1, 4, 16, 64}) {
+            const int logarithm = std::bit_width(static_cast<unsigned>(P - 1));
+            std::vector<Nanoseconds> arrivals(static_cast<std::size_t>(P), 0);
+            EXPECT_LE(clairvoyant_allreduce(arrivals, N, 10).back().round + 1, 2 * N + 2 * logarithm) << P << " " << N;
+            const int late = P / 2;
+            arrivals[static_cast<std::size_t>(late)] = 10'000;
+            const auto messages = clairvoyant_allreduce(arrivals, N, 10);
+            const auto its_first = std::find_if(messages.begin(), messages.end(),
+                                                [&](const auto& message) { return message.sender == late || message.receiver == late; });
+            const int after = messages.back().round + 1 - its_first->round;
+            EXPECT_GE(after, N + logarithm) << P << " " << N;
+            EXPECT_LE(after, (N + logarithm) * 5 / 4 + 1) << P << " " << N;
+        }
 }
 
 }  // namespace

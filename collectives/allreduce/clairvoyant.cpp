@@ -1,0 +1,29 @@
+// Clairvoyant allreduce. The reduction is that of J. Proficz and K. M. Ocetkiewicz, "Improving Clairvoyant: reduction algorithm resilient
+// to imbalanced process arrival patterns", 2020, who name the allreduce as future work; the broadcast is our own.
+//
+// Idea: all ranks compute the same schedule from the times at which the ranks are expected. The elements go in pieces to the rank that is
+// expected first, which is the root, so that those of early ranks are combined by the time the last rank arrives. As soon as a piece is
+// complete, it spreads over all ranks, while other pieces are still on their way to the root. With one rank late, the operation takes a
+// little more than one message after its arrival. A rank whose arrival is not predicted counts as the last one.
+//
+// Example: 3 ranks, of which the last one arrives later, and two pieces. It is shown message by message in
+// collectives/schedules/clairvoyant_allreduce.cpp.
+#include "collectives/allreduce/allreduce.hpp"
+#include "collectives/allreduce/foreseen.hpp"
+#include "collectives/foresight.hpp"
+#include "collectives/schedules/clairvoyant_allreduce.hpp"
+
+namespace rollcall::collectives {
+namespace {
+
+ForeseenPart clairvoyant_part(const Operation& op, std::span<const Nanoseconds> arrivals) {
+    std::vector<Share> pieces = pieces_of(op, op.arguments().segment_bytes, kMostForeseenPieces);
+    const auto messages = clairvoyant_allreduce(arrivals, static_cast<int>(pieces.size()), foreseen_time(pieces[0].size()), op.rank());
+    return {std::move(pieces), steps_of(messages, op.rank())};
+}
+
+}  // namespace
+
+Task allreduce_clairvoyant(Operation& op) { co_await allreduce_foreseen(op, &clairvoyant_part); }
+
+}  // namespace rollcall::collectives

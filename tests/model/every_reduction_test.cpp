@@ -1,0 +1,162 @@
+// Every algorithm that combines, with every operator on every type, against a reference that combines rank after rank.
+#include <algorithm>
+#include <array>
+#include <complex>
+#include <cstring>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <rollcall/reduction.hpp>
+
+#include "foundation/reductions.hpp"
+#include "tests/model/job.hpp"
+#include "tests/model/reduced.hpp"
+
+namespace rollcall::model_test {
+namespace {
+
+/// Operands for which the order does not change the result: small whole numbers, and for products numbers of size 1. Integers have any
+/// value.
+template <class T>
+T exact_operand(Random& random, Operator operation) {
+    const auto number = [&] {
+        return static_cast<int>(operation == Operator::product ? random.between(0, 1) * 2 - 1 : random.between(-8, 8));
+    };
+    if constexpr (requires { T{}.location; }) {
+        return {static_cast<decltype(T{}.value)>(random.below(5)), random.between(0, 4)};
+    } else if constexpr (requires { T{}.real(); }) {
+        using Part = typename T::value_type;
+        const T value(static_cast<Part>(number()), static_cast<Part>(number()));
+        if (operation != Operator::product) return value;
+        return random.chance(0.5) ? T(value.real(), 0) : T(0, value.real());
+    } else if constexpr (std::is_same_v<T, Float16>) {
+        static constexpr std::uint16_t kBits[] = {0xC000, 0xBC00, 0x0000, 0x3C00, 0x4000};  // -2 to 2
+        return {operation == Operator::product ? kBits[random.chance(0.5) ? 1 : 3] : random.pick(kBits)};
+    } else if constexpr (std::is_same_v<T, BFloat16>) {
+        return {static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(static_cast<float>(number())) >> 16)};
+    } else if constexpr (std::is_floating_point_v<T>) {
+        return static_cast<T>(number());
+    } else {
+        return random.chance(0.2) ? T{0} : static_cast<T>(random.below(~std::uint64_t{0}));
+    }
+}
+
+/// An operator on a type. Elements are bytes here, so that not everything is compiled for each type.
+struct Combination {
+    Reduction reduction;
+    void (*write)(Random& random, Operator operation, void* element);
+    bool (*is_same)(const void* one, const void* other);
+};
+
+template <class T>
+bool is_same_element(const void* one, const void* other) {
+    if constexpr (requires { T{}.real(); }) {  // a zero of either sign
+        T first, second;
+        std::memcpy(static_cast<void*>(&first), one, sizeof(T));
+        std::memcpy(static_cast<void*>(&second), other, sizeof(T));
+        return first == second;
+    } else {
+        return std::memcmp(one, other, sizeof(T)) == 0;
+    }
+}
+
+template <class... T>
+std::vector<Combination> combinations_of() {
+    std::vector<Combination> all;
+    const auto add = [&]<class One>(One*) {
+        using Element = detail::ElementOf<One>;
+        for (int number = 0; number < static_cast<int>(Operator::function); ++number) {
+            const auto operation = static_cast<Operator>(number);
+            if (!is_defined(operation, Element::type, Element::is_located)) continue;
+            Reduction reduction;
+            reduction.operation = operation;
+            reduction.type = Element::type;
+            reduction.element_bytes = Element::bytes;
+            all.push_back({reduction,
+                           [](Random& random, Operator of, void* element) {
+                               const One value = exact_operand<One>(random, of);
+                               std::memcpy(element, &value, sizeof(One));
+                           },
+                           &is_same_element<One>});
+        }
+    };
+    (add(static_cast<T*>(nullptr)), ...);
+    return all;
+}
+
+const std::vector<Combination>& combinations() {
+    static const auto all =
+        combinations_of<std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t,
+                        float, double, Float16, BFloat16, std::complex<float>, std::complex<double>, Located<std::int32_t>,
+                        Located<std::int64_t>, Located<float>, Located<double>>();
+    return all;
+}
+
+template <std::size_t kBytes>
+void expect_combined(Random& random, const AlgorithmEntry& entry, const Combination& what, int n, int root) {
+    using Element = std::array<std::byte, kBytes>;
+    const auto& row = collectives::operation(entry.operation);
+    const std::uint64_t count = random.pick(std::vector<std::uint64_t>{1, 2, 17, 100});
+    const std::uint64_t segment = random.pick(std::vector<std::uint64_t>{0, 24, 256});
+    const bool in_place = random.chance(0.3);
+    const auto options = random_machine(random, n, count * kBytes, entry);
+    SCOPED_TRACE(fmt::format("{} {} {} root={} count={} segment={} in_place={} {}", name(row.kind), entry.name,
+                             reduction_name(number_of(what.reduction)), root, count, segment, in_place, describe(options)));
+    const auto ranks = static_cast<std::size_t>(n), own = row.in_blocks ? count * ranks : count;
+    std::vector<std::vector<Element>> operands(ranks, std::vector<Element>(own));
+    for (auto& operand : operands)
+        for (Element& element : operand) what.write(random, what.reduction.operation, element.data());
+    const Reduced<Element> made(options, entry, root, what.reduction, operands, segment, in_place, random_delays(random, n, root, 20'000));
+    const Combiner combine = collectives::combiner_of(what.reduction);
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+        const auto combined = static_cast<std::size_t>(row.combined_ranks(n, static_cast<int>(rank)));
+        if (made.results[rank].empty() || combined == 0) continue;
+        std::vector<Element> expected = operands[0];
+        for (std::size_t r = 1; r < combined; ++r) combine(expected.data(), expected.data(), operands[r].data(), own * kBytes);
+        const std::size_t first = row.in_blocks ? rank * count : 0;
+        for (std::size_t i = 0; i < count; ++i)
+            ASSERT_TRUE(what.is_same(made.results[rank][i].data(), expected[first + i].data())) << "element " << i << " of rank " << rank;
+    }
+}
+
+void expect_combined(Random& random, const AlgorithmEntry& entry, const Combination& what, int n, int root) {
+    switch (what.reduction.element_bytes) {
+        case 1: return expect_combined<1>(random, entry, what, n, root);
+        case 2: return expect_combined<2>(random, entry, what, n, root);
+        case 4: return expect_combined<4>(random, entry, what, n, root);
+        case 8: return expect_combined<8>(random, entry, what, n, root);
+        case 16: return expect_combined<16>(random, entry, what, n, root);
+        default: FAIL() << "elements of " << what.reduction.element_bytes << " bytes";
+    }
+}
+
+// All combinations of the two tests would take minutes. Here the ranks and the root are random, in the next one the operator and the type.
+TEST(EveryReduction, EveryAlgorithmWithEveryOperatorOnEveryType) {
+    Random random(84);
+    for (const auto& row : collectives::operations()) {
+        if (!row.combines) continue;
+        for (const AlgorithmEntry* const entry : algorithms(row.kind))
+            for (const Combination& what : combinations()) {
+                const int n = static_cast<int>(random.between(1, 17));
+                expect_combined(random, *entry, what, n, static_cast<int>(random.below(static_cast<std::uint64_t>(n))));
+                if (HasFailure()) return;
+            }
+    }
+}
+
+TEST(EveryReduction, EveryAlgorithmWithEveryNumberOfRanksAndEveryRoot) {
+    Random random(85);
+    for (const auto& row : collectives::operations()) {
+        if (!row.combines) continue;
+        for (const AlgorithmEntry* const entry : algorithms(row.kind))
+            for (int n = 1; n <= 17; ++n)
+                for (int root = 0; root < (row.has_root ? n : 1); ++root) {
+                    expect_combined(random, *entry, random.pick(combinations()), n, root);
+                    if (HasFailure()) return;
+                }
+    }
+}
+
+}  // namespace
+}  // namespace rollcall::model_test

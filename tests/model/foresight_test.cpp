@@ -1,0 +1,82 @@
+// The times for which schedules are made are the same integers on all ranks, whatever they predict and whenever they come.
+#include <algorithm>
+#include <type_traits>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "collectives/foresight.hpp"
+#include "tests/model/reduced.hpp"
+
+namespace rollcall::model_test {
+namespace {
+
+static_assert(std::is_same_v<decltype(collectives::Foresight::arrivals), std::vector<std::int64_t>>);
+
+std::vector<Times> foreseen;  ///< By rank: what it was told.
+
+runtime::Task only_foresee(runtime::Operation& op) {
+    collectives::Foresight foresight;
+    co_await collectives::foresee_arrivals(op, op.root(), foresight);
+    co_await op.arrival();
+    foreseen[static_cast<std::size_t>(op.rank())] = foresight.arrivals;
+    co_await op.all_of(foresight.telling);
+}
+
+struct Expectations {
+    Times begins, arrivals, predictions;  ///< A negative prediction: there is none.
+};
+
+std::vector<Times> foresee(const Simulation::Options& options, int root, const Expectations& given) {
+    const AlgorithmEntry& entry = collectives::find_algorithm(OperationKind::reduce, "clairvoyant");
+    foreseen.assign(static_cast<std::size_t>(options.ranks), {});
+    Simulation simulation(options);
+    const auto outcome = simulation.run(
+        [&](int rank) {
+            const auto r = static_cast<std::size_t>(rank);
+            Simulation::RankCall call{collectives::make_call(entry, root, 8, 8), &only_foresee, {}};
+            call.arguments = collectives::arguments_of(collectives::operation(entry.operation), {}, 8, options.ranks, rank == root);
+            call.begin = given.begins[r];
+            if (given.predictions[r] >= 0) call.predictions = {{given.begins[r], given.predictions[r]}};
+            return call;
+        },
+        given.arrivals);
+    for (const auto& error : outcome.errors) EXPECT_EQ(error, nullptr) << error->what();
+    return foreseen;
+}
+
+TEST(Foresight, IsTheSameOnAllRanks) {
+    Random random(86);
+    for (int repetition = 0; repetition < 500; ++repetition) {
+        const int n = static_cast<int>(random.between(2, 17)), root = static_cast<int>(random.below(static_cast<std::uint64_t>(n)));
+        const auto options = random_machine(random, n, 8);
+        SCOPED_TRACE(describe(options));
+        Expectations given;
+        for (int rank = 0; rank < n; ++rank) {
+            given.begins.push_back(random.between(0, 1000));
+            given.arrivals.push_back(given.begins.back() + random.between(0, 1'000'000));
+            given.predictions.push_back(random.chance(0.3) ? -1 : random.between(given.begins.back(), 2'000'000));
+        }
+        const std::vector<Times> all = foresee(options, root, given);
+        for (const Times& times : all) {
+            ASSERT_EQ(times.size(), static_cast<std::size_t>(n));
+            ASSERT_EQ(times, all[0]);
+            ASSERT_GE(*std::min_element(times.begin(), times.end()), 0);
+        }
+    }
+}
+
+// All predict at 0 when they come, but for one rank, which counts as the last one.
+TEST(Foresight, IsWhatRanksPredict) {
+    Simulation::Options options;
+    options.ranks = 4;
+    const Times arrivals = {500'000, 300'000, 900'000, 700'000};
+    const Times all_known = foresee(options, 0, {Times(4, 0), arrivals, arrivals})[1];
+    for (std::size_t rank = 1; rank < 4; ++rank) EXPECT_EQ(all_known[rank] - all_known[0], arrivals[rank] - arrivals[0]) << rank;
+    // Rank 0 decides when it comes, at 500 us. Rank 1 has come before.
+    const Times one_unknown = foresee(options, 0, {Times(4, 0), arrivals, {arrivals[0], arrivals[1], -1, arrivals[3]}})[2];
+    EXPECT_EQ(one_unknown, (Times{0, 0, 200'000, 200'000}));
+}
+
+}  // namespace
+}  // namespace rollcall::model_test

@@ -16,6 +16,7 @@ Task alltoall_pairwise(Operation& op);
 Task alltoall_bruck(Operation& op);
 Task alltoall_arrival_ordered(Operation& op);
 Task alltoall_shared_memory(Operation& op);
+Task alltoall_two_level(Operation& op);
 
 inline constexpr AlgorithmEntry kAlltoallAlgorithms[] = {
     {.operation = OperationKind::alltoall,
@@ -53,6 +54,14 @@ inline constexpr AlgorithmEntry kAlltoallAlgorithms[] = {
      .paper = kNodeMemory,
      .needs = Condition::node_memory,
      .begins_early = true},
+    {.operation = OperationKind::alltoall,
+     .name = "two_level",
+     .aliases = {"2l"},
+     .algorithm = &alltoall_two_level,
+     .summary = "the ranks of a node combine what goes to another node: one message, or several where blocks are long",
+     .paper = kCheetah,
+     .limits = "waits for all ranks, by its nature",
+     .needs = Condition::several_nodes | Condition::equal_blocks},
 };
 
 inline constexpr Rule kAlltoallRules[] = {

@@ -136,7 +136,8 @@ Nanoseconds run_time(const AlgorithmEntry& entry, const Case& what, const transp
 void print(const Words& words) {
     std::vector<Choice> choices;
     const auto& row = collectives::operation(OperationKind::intergroup_allgather);
-    for (const AlgorithmEntry& entry : row.algorithms) choices.push_back({.name = std::string(entry.name)});
+    for (const AlgorithmEntry& entry : row.algorithms)
+        if (collectives::kUsual.contains(entry.needs)) choices.push_back({.name = std::string(entry.name)});  // (Ranks share no memory.)
     const auto names = parse_names(words.algorithms, "algorithm", choices);
     transport::Model model;
     change_model(model, words.model);

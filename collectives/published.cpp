@@ -16,6 +16,12 @@ void send_to_readers(Operation& op, int to, transport::ConstBytes data, std::uin
     }
 }
 
+/// (A rank that exchanges data with the ranks of another group has no block for itself.)
+Pending copy_own_block(Operation& op, BlockFor block) {
+    const transport::Bytes into = block_of(op, op.rank());
+    return into.size > 0 ? copy_own(op, into, block(op, op.rank())) : Pending();
+}
+
 }  // namespace
 
 Task go_on(Operation& op, Outgoing& out, std::vector<Pending>& sends, std::uint64_t step) {
@@ -53,7 +59,7 @@ Task publish_and_copy(Operation& op, bool for_everybody, BlockFor block) {
             }
             to_leave = outgoing.size();
             // (With one rank there is no other rank to publish for.)
-            if (to_leave == 0) co_await copy_own(op, block_of(op, rank), block(op, rank));
+            if (to_leave == 0) co_await copy_own_block(op, block);
         }
         for (Outgoing& out : outgoing) {
             if (!out.can_go_on()) continue;
@@ -63,7 +69,7 @@ Task publish_and_copy(Operation& op, bool for_everybody, BlockFor block) {
                 co_await op.copy(out.publication.room(), out.publication.next_of(out.data));
                 out.publication.publish();
             }
-            if (out.has_left() && --to_leave == 0) co_await copy_own(op, block_of(op, rank), block(op, rank));
+            if (out.has_left() && --to_leave == 0) co_await copy_own_block(op, block);
         }
         for (Incoming& in : incoming) {
             Reading& reading = in.reading;

@@ -67,6 +67,8 @@ inline constexpr AlgorithmEntry kAlltoallAlgorithms[] = {
 inline constexpr Rule kAlltoallRules[] = {
     {kAnyBytes, kAnyRanks, named(kAlltoallAlgorithms, "shared_memory"),
      "ranks of one node: each block is copied into shared memory, and each rank copies those that are there", Condition::node_memory},
+    {1024, kAnyRanks, named(kAlltoallAlgorithms, "two_level"),
+     "short blocks, several ranks a node: fewer messages leave a node, and its ranks copy little"},
     {kAnyBytes, 8, named(kAlltoallAlgorithms, "linear"), "few ranks: one message for each block, and no other"},
     {256, kAnyRanks, named(kAlltoallAlgorithms, "bruck"), "short blocks: log2 n messages leave each rank instead of n - 1",
      Condition::equal_blocks},

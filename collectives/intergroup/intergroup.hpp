@@ -79,7 +79,8 @@ inline constexpr AlgorithmEntry kIntergroupAllgatherAlgorithms[] = {
      .algorithm = &intergroup_allgather_shared_memory,
      .summary = "each rank writes its block into memory that the ranks of its node share; those of the other group copy it out as it comes",
      .paper = kNodeMemory,
-     .needs = Condition::node_memory},
+     .needs = Condition::node_memory,
+     .begins_early = true},
 };
 
 inline constexpr Rule kIntergroupAllgatherRules[] = {

@@ -51,6 +51,8 @@ namespace detail {
 
 enum class IntergroupOperation : std::uint8_t { broadcast, scatter, gather, reduce, allreduce, allgather, alltoall };
 
+struct IntergroupForms;
+
 /// The arguments of a call. A buffer that this rank has no use for is not looked at.
 struct IntergroupCall {
     IntergroupOperation operation;
@@ -326,6 +328,7 @@ class ROLLCALL_EXPORT Intercommunicator {
 
   private:
     friend class Communicator;
+    friend struct detail::IntergroupForms;
     struct Implementation;
     explicit Intercommunicator(std::shared_ptr<Implementation> implementation) noexcept;
     const Implementation& checked() const;

@@ -95,8 +95,8 @@ Plan::~Plan() {
     }
     Operation& operation = *implementation_->operation;
     implementation_->lane().abandon(
-        operation, Error(ErrorCode::state,
-                         fmt::format("{}: rank {} destroyed its plan while this was under way", operation.describe(), operation.rank())));
+        operation, Error(ErrorCode::state, fmt::format("{}: rank {} destroyed its plan while this was under way", operation.describe(),
+                                                       operation.communicator().rank)));
 }
 
 Plan::Implementation& Plan::checked() const {

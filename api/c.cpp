@@ -137,17 +137,6 @@ namespace {
 
 using namespace rollcall::c;
 
-/// Gives the communicator that `make` makes to the caller.
-template <class Make>
-rollcall_status make_communicator(rollcall_communicator** result, Make&& make) noexcept {
-    return guarded([&] {
-        auto& place = checked(result, "the place for the communicator");
-        place = nullptr;
-        Communicator made = make();
-        if (made) place = new rollcall_communicator{std::move(made)};
-    });
-}
-
 }  // namespace
 
 extern "C" {

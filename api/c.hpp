@@ -18,6 +18,10 @@ struct rollcall_communicator {
     rollcall::Communicator handle;
 };
 
+struct rollcall_intercommunicator {
+    rollcall::Intercommunicator handle;
+};
+
 struct rollcall_request {
     rollcall::Request handle;
 };
@@ -60,6 +64,9 @@ auto& checked(Pointer* pointer, const char* what) {
 }
 
 inline const Communicator& checked(const rollcall_communicator* communicator) { return checked(communicator, "the communicator").handle; }
+inline const Intercommunicator& checked(const rollcall_intercommunicator* between) {
+    return checked(between, "the intercommunicator").handle;
+}
 
 /// A structure of the caller begins with its size. It must be at least as long as this library's structure, and all bytes beyond that must
 /// be zero.
@@ -87,6 +94,17 @@ rollcall_call_record record_of(const CallRecord& record);
 std::optional<Timeout> deadline(std::int64_t timeout);
 CollectiveOptions options_of(const rollcall_collective_options* given);
 PlanOptions plan_options_of(const rollcall_collective_options* given, rollcall_predictor predictor);
+
+/// Gives the communicator that `make` makes to the caller.
+template <class Make>
+rollcall_status make_communicator(rollcall_communicator** result, Make&& make) noexcept {
+    return guarded([&] {
+        auto& place = checked(result, "the place for the communicator");
+        place = nullptr;
+        Communicator made = make();
+        if (made) place = new rollcall_communicator{std::move(made)};
+    });
+}
 
 template <class Make>
 rollcall_status make_plan(rollcall_plan** plan, Make&& make) noexcept {

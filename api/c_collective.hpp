@@ -1,6 +1,6 @@
 /// \file
 /// The three forms of each collective operation in the C interface: call, start and plan. `make_call` is a function that takes the
-/// communicator and makes the call.
+/// communicator or intercommunicator and makes the call.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace rollcall::c {
 
-template <class Make>
-rollcall_status call(const rollcall_communicator* communicator, const rollcall_collective_options* options, Make&& make_call) noexcept {
+template <class Handle, class Make>
+rollcall_status call(const Handle* handle, const rollcall_collective_options* options, Make&& make_call) noexcept {
     return guarded([&] {
         CollectiveOptions how = options_of(options);
         rollcall_call_record* const record = options ? options->record : nullptr;
@@ -22,19 +22,19 @@ rollcall_status call(const rollcall_communicator* communicator, const rollcall_c
             give(record, record_of(times), "the record");  // refuses a wrong record before anything is sent
             how.record = &times;
         }
-        make_call(checked(communicator)).call(how);
+        make_call(checked(handle)).call(how);
         if (record) give(record, record_of(times), "the record");
     });
 }
-template <class Make>
-rollcall_status start_call(const rollcall_communicator* communicator, const rollcall_collective_options* options,
-                           rollcall_request** request, Make&& make_call) noexcept {
-    return start(request, [&] { return make_call(checked(communicator)).start(options_of(options)); });
+template <class Handle, class Make>
+rollcall_status start_call(const Handle* handle, const rollcall_collective_options* options, rollcall_request** request,
+                           Make&& make_call) noexcept {
+    return start(request, [&] { return make_call(checked(handle)).start(options_of(options)); });
 }
-template <class Make>
-rollcall_status plan_call(const rollcall_communicator* communicator, const rollcall_collective_options* options,
-                          rollcall_predictor predictor, rollcall_plan** plan, Make&& make_call) noexcept {
-    return make_plan(plan, [&] { return make_call(checked(communicator)).plan(plan_options_of(options, predictor)); });
+template <class Handle, class Make>
+rollcall_status plan_call(const Handle* handle, const rollcall_collective_options* options, rollcall_predictor predictor,
+                          rollcall_plan** plan, Make&& make_call) noexcept {
+    return make_plan(plan, [&] { return make_call(checked(handle)).plan(plan_options_of(options, predictor)); });
 }
 
 inline Blocks blocks_of(const Communicator& communicator, const std::uint64_t* counts, const std::uint64_t* offsets) {

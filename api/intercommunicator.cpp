@@ -29,18 +29,25 @@ struct KindOfCall {
     OperationKind kind() const { return only.operation; }
     bool has_choice() const { return !only.algorithm; }
 };
-constexpr KindOfCall one_way(const char* name, OperationKind kind, runtime::Algorithm algorithm) {
-    return {name, {.operation = kind, .name = name, .algorithm = algorithm, .summary = ""}};
+/// What a plan of such an operation runs.
+template <runtime::Algorithm algorithm>
+runtime::Task with_caller(runtime::Operation& op) {
+    co_await op.arrival();
+    co_await algorithm(op);
+}
+template <runtime::Algorithm algorithm>
+constexpr KindOfCall one_way(const char* name, OperationKind kind) {
+    return {name, {.operation = kind, .name = name, .algorithm = algorithm, .summary = "", .when_planned = &with_caller<algorithm>}};
 }
 /// In the order of the values of IntergroupOperation.
 constexpr std::array kKinds = {
-    one_way("broadcast", OperationKind::intergroup_broadcast, &collectives::intergroup_broadcast),
-    one_way("scatter", OperationKind::intergroup_scatter, &collectives::intergroup_scatter),
-    one_way("gather", OperationKind::intergroup_gather, &collectives::intergroup_gather),
-    one_way("reduce", OperationKind::intergroup_reduce, &collectives::intergroup_reduce),
-    one_way("allreduce", OperationKind::intergroup_allreduce, &collectives::intergroup_allreduce),
-    one_way("allgather", OperationKind::intergroup_allgather, nullptr),
-    one_way("alltoall", OperationKind::intergroup_alltoall, &collectives::intergroup_alltoall),
+    one_way<&collectives::intergroup_broadcast>("broadcast", OperationKind::intergroup_broadcast),
+    one_way<&collectives::intergroup_scatter>("scatter", OperationKind::intergroup_scatter),
+    one_way<&collectives::intergroup_gather>("gather", OperationKind::intergroup_gather),
+    one_way<&collectives::intergroup_reduce>("reduce", OperationKind::intergroup_reduce),
+    one_way<&collectives::intergroup_allreduce>("allreduce", OperationKind::intergroup_allreduce),
+    KindOfCall{"allgather", {.operation = OperationKind::intergroup_allgather, .name = "allgather", .algorithm = nullptr, .summary = ""}},
+    one_way<&collectives::intergroup_alltoall>("alltoall", OperationKind::intergroup_alltoall),
 };
 const KindOfCall& kind_of(const IntergroupCall& call) { return kKinds[static_cast<std::size_t>(call.operation)]; }
 
@@ -93,6 +100,9 @@ struct ROLLCALL_HIDDEN Intercommunicator::Implementation {
     void give_rooted(const IntergroupCall& call, bool is_root, runtime::Arguments& arguments, std::uint64_t& bytes) const;
     void give_exchanged(const IntergroupCall& call, Prepared& prepared, const CollectiveOptions& options) const;
     Prepared prepare(const IntergroupCall& call, const CollectiveOptions& options) const;
+    /// For operations that have a choice of algorithms.
+    collectives::Selection select(const IntergroupCall& call, const runtime::Call& made, const CollectiveOptions& options,
+                                  std::string* why = nullptr) const;
 
     Communicator both, local;
     Side own, other;
@@ -140,11 +150,18 @@ void Intercommunicator::Implementation::give_exchanged(const IntergroupCall& cal
         made.segment_bytes = std::min(is_first ? received : sent, runtime::kLongestSegment);
     }
     if (!kind_of(call).has_choice()) return;
+    algorithm = select(call, made, options).entry;
+    made.algorithm = algorithm->number;
+}
+
+collectives::Selection Intercommunicator::Implementation::select(const IntergroupCall& call, const runtime::Call& made,
+                                                                 const CollectiveOptions& options, std::string* why) const {
     const auto& row = collectives::operation(made.kind);
     const auto situation =
         call.blocks ? all().situation_of_blocks() : all().situation(std::max(made.bytes, std::uint64_t{made.segment_bytes}));
-    algorithm = all().method(row, situation, options).selection.entry;
-    made.algorithm = algorithm->number;
+    const collectives::Selection selection = all().method(row, situation, options).selection;
+    if (why) *why = collectives::explain(row, situation, selection);
+    return selection;
 }
 
 Intercommunicator::Implementation::Prepared Intercommunicator::Implementation::prepare(const IntergroupCall& call,
@@ -239,6 +256,19 @@ Request Intercommunicator::start(const IntergroupCall& call, const CollectiveOpt
     Request request = here.all().start(prepared.call, options.timeout);
     Communicator::Implementation::keep(request, std::move(prepared.layout));
     return request;
+}
+
+Plan Intercommunicator::plan_barrier(const PlanOptions& options) const { return both().plan_barrier(options); }
+
+Plan Intercommunicator::plan(const IntergroupCall& call, const PlanOptions& options) const {
+    const Implementation& here = checked();
+    const CollectiveOptions how{.algorithm = options.algorithm, .segment_bytes = options.segment_bytes, .timeout = {}};
+    auto prepared = here.prepare(call, how);
+    std::string why = fmt::format("{}: there is one algorithm", runtime::name(prepared.call.call.kind));
+    if (kind_of(call).has_choice()) here.select(call, prepared.call.call, how, &why);
+    Plan plan = here.all().plan(prepared.call, options, std::move(why));
+    Communicator::Implementation::keep(plan, std::move(prepared.layout));
+    return plan;
 }
 
 Intercommunicator Communicator::create_intercommunicator(std::span<const int> first, std::span<const int> second) const {

@@ -1,5 +1,7 @@
 #include <rollcall/plan.hpp>
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <rollcall/error.hpp>
 #include <rollcall/job.hpp>
@@ -93,8 +95,8 @@ Plan::~Plan() {
     }
     Operation& operation = *implementation_->operation;
     implementation_->lane().abandon(
-        operation, Error(ErrorCode::state,
-                         fmt::format("{}: rank {} destroyed its plan while this was under way", operation.describe(), operation.rank())));
+        operation, Error(ErrorCode::state, fmt::format("{}: rank {} destroyed its plan while this was under way", operation.describe(),
+                                                       operation.communicator().rank)));
 }
 
 Plan::Implementation& Plan::checked() const {
@@ -167,20 +169,21 @@ void Communicator::Implementation::keep(Plan& plan, Layout layout) { plan.implem
 
 Plan Communicator::Implementation::plan(Prepared prepared, const PlanOptions& options, std::string explanation) const {
     if (options.timeout) checked_timeout(*options.timeout);
-    auto own = divide(0, state.rank, OperationKind::plan);
+    auto own = divide(0, state.rank, OperationKind::plan, state.group->first_group);
     if (!own->conditions.contains(prepared.algorithm->needs)) {
         // There were slots for this communicator, but there are none for the plan.
         const collectives::OperationRow& row = collectives::operation(prepared.call.kind);
-        const runtime::Call call = prepared.call;
-        collectives::Situation situation = call.own_sizes ? own->situation_of_blocks() : own->situation(call.bytes);
+        runtime::Call& call = prepared.call;
+        const bool is_between_groups = runtime::is_between_groups(call.kind);
+        const std::uint64_t longest = is_between_groups ? std::max(call.bytes, std::uint64_t{call.segment_bytes}) : call.bytes;
+        collectives::Situation situation = call.own_sizes ? own->situation_of_blocks() : own->situation(longest);
         situation.has = situation.has.without(collectives::Condition::background);
         if (row.combines) situation.has = collectives::conditions_of(prepared.arguments.combiner, situation.has);
         const Method method = own->method(row, situation, {options.algorithm, options.segment_bytes, {}, nullptr});
         prepared.algorithm = method.selection.entry;
         prepared.arguments.segment_bytes = method.segment_bytes;
-        prepared.call = collectives::make_call(*prepared.algorithm, call.root, call.bytes, method.segment_bytes);
-        prepared.call.own_sizes = call.own_sizes;
-        prepared.call.reduction = call.reduction;
+        call.algorithm = prepared.algorithm->number;
+        if (!is_between_groups) call.segment_bytes = std::min(method.segment_bytes, runtime::kLongestSegment);
         explanation = collectives::explain(row, situation, method.selection);
     }
     struct Planned {

@@ -8,6 +8,7 @@
 #include "bench/overlap.hpp"
 #include "bench/pingpong.hpp"
 #include "bench/schedule.hpp"
+#include "bench/two_groups.hpp"
 #include "support/usage.hpp"
 
 namespace rollcall::bench {
@@ -20,6 +21,7 @@ A benchmark starts its ranks itself, if it has any; called by `rollcall run -n N
 csv and json: a line for each cell, with operation, algorithm, transport, ranks, bytes, pattern, iterations, and the
 medians with their 95 % intervals, in seconds.)");
     add_collective_commands(*bench, exit_code);
+    add_two_groups_commands(*bench, exit_code);
     add_pingpong_command(*bench, exit_code);
     add_bandwidth_command(*bench, exit_code);
     add_barrier_command(*bench, exit_code);

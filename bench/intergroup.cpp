@@ -1,11 +1,9 @@
 #include "bench/intergroup.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <iostream>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,6 +12,7 @@
 #include <fmt/format.h>
 #include <rollcall/error.hpp>
 
+#include "bench/intergroup_cases.hpp"
 #include "bench/lists.hpp"
 #include "bench/simulated_model.hpp"
 #include "collectives/catalogue.hpp"
@@ -27,26 +26,6 @@ namespace {
 
 using collectives::AlgorithmEntry;
 using runtime::OperationKind;
-using Sizes = std::vector<std::uint64_t>;
-
-constexpr std::uint64_t kMostRanks = 4096;
-constexpr std::string_view kBaseline = "root_gathering_sequential";
-
-/// One of the settings of Kang, Träff et al., section 5: the part of the ranks in the first group, the mean block sizes of the two groups
-/// relative to each other, and the value of equation (5) for many ranks.
-struct Setting {
-    std::string_view name;
-    double first_part;
-    std::uint64_t first, second;
-    bool own_sizes, is_sequence;  ///< is_sequence: the block sizes are 1, 2, 3, ... times a constant.
-    double expected;
-};
-constexpr double kHalf = 0.5, kMost = 25.0 / 32;
-constexpr Setting kSettings[] = {
-    {"1", kHalf, 1, 1, false, false, 7.0},  {"2", kMost, 1, 1, false, false, 4.84}, {"3", kMost, 4, 1, false, false, 4.21},
-    {"4", kMost, 1, 4, false, false, 6.68}, {"5", kHalf, 1, 1, true, false, 7.0},   {"6", kHalf, 1, 1, true, true, 7.0},
-    {"7", kMost, 1, 1, true, false, 4.84},  {"8", kMost, 1, 1, true, true, 4.84},
-};
 
 struct Words {
     std::string ranks = "64,256", block = "64Ki", settings = "all", algorithms = "all", model = "alpha=0,beta=1";
@@ -54,51 +33,21 @@ struct Words {
     output::Format format = output::Format::text;
 };
 
-struct Case {
-    std::string setting;  ///< Empty: none of the paper's settings.
-    Sizes first, second;
-    bool own_sizes = false;
-    std::optional<double> expected = {};
-};
-
-Sizes blocks_of(int ranks, std::uint64_t mean, bool is_sequence) {
-    Sizes sizes(static_cast<std::size_t>(ranks), mean);
-    if (is_sequence)
-        for (std::size_t i = 0; i < sizes.size(); ++i) sizes[i] = 2 * mean * (i + 1) / (sizes.size() + 1);
-    return sizes;
-}
-
-std::vector<Case> cases_of(const Words& words) {
+std::vector<GroupCase> cases_of(const Words& words) {
     if (words.groups || words.blocks) {
-        const auto groups = parse_counts(words.groups.value_or("12,4"), "--groups", 1, kMostRanks);
+        const auto groups = parse_groups(words.groups.value_or("12,4"));
         const auto blocks = parse_sizes(words.blocks.value_or("1Mi,1Mi"), "--blocks");
-        if (groups.size() != 2)
-            throw Error(ErrorCode::invalid_argument, fmt::format("--groups {}; allowed: two numbers, such as 12,4", quote(*words.groups)));
         if (blocks.size() != 2)
             throw Error(ErrorCode::invalid_argument,
                         fmt::format("--blocks {}; allowed: two sizes, such as 1Mi,64Ki", quote(*words.blocks)));
-        return {{"", Sizes(groups[0], blocks[0]), Sizes(groups[1], blocks[1])}};
+        return {{"", blocks_of(groups[0], blocks[0], false), blocks_of(groups[1], blocks[1], false)}};
     }
-    std::vector<Choice> choices;
-    for (const Setting& setting : kSettings) choices.push_back({.name = std::string(setting.name)});
-    const auto blocks = parse_sizes(words.block, "--block");
-    std::vector<Case> cases;
-    for (const std::string& chosen : parse_names(words.settings, "setting", choices))
-        for (const std::uint64_t ranks : parse_counts(words.ranks, "--ranks", 4, kMostRanks))
-            for (const std::uint64_t block : blocks) {
-                const Setting& setting = kSettings[static_cast<std::size_t>(chosen[0] - '1')];
-                const int first = static_cast<int>(std::lround(static_cast<double>(ranks) * setting.first_part));
-                cases.push_back({chosen, blocks_of(first, block * setting.first, setting.is_sequence),
-                                 blocks_of(static_cast<int>(ranks) - first, block * setting.second, setting.is_sequence), setting.own_sizes,
-                                 setting.expected});
-            }
-    return cases;
+    return cases_of_settings(words.settings, {}, parse_counts(words.ranks, "--ranks", 4, kMostSimulatedRanks),
+                             parse_sizes(words.block, "--block"));
 }
 
-std::uint64_t sum_of(const Sizes& sizes) { return std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0}); }
-
 /// Returns the time when the last rank has all data, if all ranks arrive at once.
-Nanoseconds run_time(const AlgorithmEntry& entry, const Case& what, const transport::Model& model) {
+Nanoseconds run_time(const AlgorithmEntry& entry, const GroupCase& what, const transport::Model& model) {
     runtime::Simulation::Options options;
     options.first_group = static_cast<int>(what.first.size());
     options.ranks = static_cast<int>(what.first.size() + what.second.size());
@@ -123,7 +72,7 @@ Nanoseconds run_time(const AlgorithmEntry& entry, const Case& what, const transp
             call.own_sizes = what.own_sizes;
             runtime::Simulation::RankCall made{call, entry.algorithm, {}};
             made.arguments.contribution = {nullptr, own};
-            made.arguments.data = {nullptr, sum_of(is_first ? what.second : what.first)};
+            made.arguments.data = {nullptr, is_first ? what.bytes_of_second() : what.bytes_of_first()};
             if (what.own_sizes) made.arguments.blocks = (is_first ? of_second : of_first).data();
             return made;
         },
@@ -134,33 +83,31 @@ Nanoseconds run_time(const AlgorithmEntry& entry, const Case& what, const transp
 }
 
 void print(const Words& words) {
-    std::vector<Choice> choices;
     const auto& row = collectives::operation(OperationKind::intergroup_allgather);
-    for (const AlgorithmEntry& entry : row.algorithms) choices.push_back({.name = std::string(entry.name)});
-    const auto names = parse_names(words.algorithms, "algorithm", choices);
+    const auto names = parse_intergroup_algorithms(words.algorithms, false);
     transport::Model model;
     change_model(model, words.model);
     const auto cases = cases_of(words);
     output::Table table(std::cout, words.format);
-    for (const Case& what : cases) {
-        const std::uint64_t most = std::max(sum_of(what.first), sum_of(what.second));
-        const double least = model.beta * static_cast<double>(most);
-        const auto baseline = static_cast<double>(run_time(collectives::find_algorithm(row, kBaseline, collectives::kReal), what, model));
+    for (const GroupCase& what : cases) {
+        const double least = model.beta * static_cast<double>(what.most_received());
+        const auto baseline =
+            static_cast<double>(run_time(collectives::find_algorithm(row, kIntergroupBaseline, collectives::kReal), what, model));
         for (const std::string& name : names) {
-            const auto time = name == kBaseline
+            const auto time = name == kIntergroupBaseline
                                   ? baseline
                                   : static_cast<double>(run_time(collectives::find_algorithm(row, name, collectives::kReal), what, model));
             output::Row line = {{"setting", what.setting},
                                 {"first_group", what.first.size()},
                                 {"second_group", what.second.size()},
-                                {"bytes_of_first", sum_of(what.first)},
-                                {"bytes_of_second", sum_of(what.second)},
+                                {"bytes_of_first", what.bytes_of_first()},
+                                {"bytes_of_second", what.bytes_of_second()},
                                 {"own_sizes", what.own_sizes},
                                 {"algorithm", name},
                                 {"time", fmt::format("{:.12g}", time)},
                                 {"over_least", fmt::format("{:.4g}", time / std::max(least, 1.0))},
                                 {"improvement", fmt::format("{:.3f}", baseline / std::max(time, 1.0))},
-                                {"expected", what.expected && name == "full_duplex" ? fmt::format("{:.2f}", *what.expected) : ""}};
+                                {"expected", name == "full_duplex" ? fmt::format("{:.2f}", what.expected_improvement()) : ""}};
             table.add(line);
         }
     }
@@ -194,7 +141,7 @@ void add_intergroup_command(usage::Command& simulate) {
 Q. Kang, J. L. Traeff, R. Al-Bahrani, A. Agrawal, A. Choudhary and W. Liao, "Scalable algorithms for MPI intergroup allgather and
 allgatherv" (2019). time: until the last rank has the blocks of the other group. over_least: its ratio to the bytes of the larger side, which each
 rank of the other one must receive. improvement: how many times as long the sequential root gathering of MPI libraries takes;
-expected: what equation (5) gives for many ranks and long blocks.
+expected: what equation (5) gives for long blocks.
 
 Settings, p ranks in the first group and q in the second one: 1: p = q. 2: p/q = 25/7. 3: the same, blocks of the first group four times as
 large. 4: of the second. 5 to 8, of own sizes: 5: as 1. 6: p = q, blocks of 1, 2, 3, ... times something. 7: as 2. 8: p/q = 25/7, blocks

@@ -56,6 +56,11 @@ enum class Copy { into_list, out_of_list };
 /// copied together.
 Task copy_runs(Operation& op, std::uint64_t bytes, std::span<const int> ranks, transport::Bytes in_list_order,
                transport::Bytes in_rank_order, Copy way);
+/// The first of these, for blocks in the order of ranks that may not be written.
+inline Task copy_into_list(Operation& op, std::uint64_t bytes, std::span<const int> ranks, transport::Bytes in_list_order,
+                           transport::ConstBytes in_rank_order) {
+    return copy_runs(op, bytes, ranks, in_list_order, {const_cast<void*>(in_rank_order.data), in_rank_order.size}, Copy::into_list);
+}
 
 /// Memory for blocks that are passed on. It is a phantom if `like` is one. (Empty data is no phantom, though its address may be null.)
 class Scratch {

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "collectives/combining.hpp"
+#include "collectives/parts.hpp"
 
 namespace rollcall::collectives {
 namespace {
@@ -13,6 +14,12 @@ void send_to_readers(Operation& op, int to, transport::ConstBytes data, std::uin
         const int reader = (op.rank() + i) % op.size();
         if (to == kEverybody || to == reader || (to == kHigherRanks && reader > op.rank())) sends.push_back(op.send(reader, data, step));
     }
+}
+
+/// (A rank that exchanges data with the ranks of another group has no block for itself.)
+Pending copy_own_block(Operation& op, BlockFor block) {
+    const transport::Bytes into = block_of(op, op.rank());
+    return into.size > 0 ? copy_own(op, into, block(op, op.rank())) : Pending();
 }
 
 }  // namespace
@@ -52,7 +59,7 @@ Task publish_and_copy(Operation& op, bool for_everybody, BlockFor block) {
             }
             to_leave = outgoing.size();
             // (With one rank there is no other rank to publish for.)
-            if (to_leave == 0) co_await copy_own(op, block_of(op, rank), block(op, rank));
+            if (to_leave == 0) co_await copy_own_block(op, block);
         }
         for (Outgoing& out : outgoing) {
             if (!out.can_go_on()) continue;
@@ -62,7 +69,7 @@ Task publish_and_copy(Operation& op, bool for_everybody, BlockFor block) {
                 co_await op.copy(out.publication.room(), out.publication.next_of(out.data));
                 out.publication.publish();
             }
-            if (out.has_left() && --to_leave == 0) co_await copy_own(op, block_of(op, rank), block(op, rank));
+            if (out.has_left() && --to_leave == 0) co_await copy_own_block(op, block);
         }
         for (Incoming& in : incoming) {
             Reading& reading = in.reading;
@@ -121,6 +128,30 @@ Task copy_all(Operation& op, int from, bool for_everybody, transport::Bytes into
     while (!in.complete()) {
         co_await op.until([&] { return in.is_here(); });
         co_await copy_what_is_here(op, in, into);
+    }
+}
+
+Task copy_wanted(Operation& op, transport::ConstBytes piece, std::uint64_t offset, std::span<const Wanted> wanted) {
+    const Range here{offset, offset + piece.size};
+    for (const auto& [begin, into] : wanted) {
+        const Range common = common_part(here, {begin, begin + into.size});
+        if (common.empty()) continue;
+        co_await op.copy(runtime::slice(into, common.begin - begin, common.size()),
+                         runtime::slice(piece, common.begin - offset, common.size()));
+    }
+}
+
+Task copy_all_wanted(Operation& op, int from, bool for_everybody, std::uint64_t size, std::span<const Wanted> wanted) {
+    Reading in(op, from, for_everybody, size);
+    while (!in.complete()) {
+        co_await op.until([&] { return in.is_here(); });
+        const bool by_message = in.by_message();
+        if (!by_message) co_await copy_wanted(op, in.bytes(), in.offset(), wanted);
+        if (!in.let_go()) co_await op.failure();
+        if (!by_message) continue;
+        const Scratch received(size, op.arguments().data);
+        co_await op.receive(from, received.bytes(), kPublishedStep);
+        co_await copy_wanted(op, received.bytes(), 0, wanted);
     }
 }
 

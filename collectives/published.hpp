@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -104,5 +105,15 @@ Task publish_and_copy(Operation& op, bool for_everybody, BlockFor block);
 
 /// Copies everything that rank `from` publishes.
 Task copy_all(Operation& op, int from, bool for_everybody, transport::Bytes into);
+
+/// A part of some data, from byte `begin` on, and where it is to go.
+struct Wanted {
+    std::uint64_t begin;
+    transport::Bytes into;
+};
+/// Copies what is wanted of `piece`, which begins at byte `offset` of the data.
+Task copy_wanted(Operation& op, transport::ConstBytes piece, std::uint64_t offset, std::span<const Wanted> wanted);
+/// Copies what is wanted of the `size` bytes that rank `from` publishes, from where they stand.
+Task copy_all_wanted(Operation& op, int from, bool for_everybody, std::uint64_t size, std::span<const Wanted> wanted);
 
 }  // namespace rollcall::collectives

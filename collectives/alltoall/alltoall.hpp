@@ -16,6 +16,7 @@ Task alltoall_pairwise(Operation& op);
 Task alltoall_bruck(Operation& op);
 Task alltoall_arrival_ordered(Operation& op);
 Task alltoall_shared_memory(Operation& op);
+Task alltoall_two_level(Operation& op);
 
 inline constexpr AlgorithmEntry kAlltoallAlgorithms[] = {
     {.operation = OperationKind::alltoall,
@@ -53,11 +54,21 @@ inline constexpr AlgorithmEntry kAlltoallAlgorithms[] = {
      .paper = kNodeMemory,
      .needs = Condition::node_memory,
      .begins_early = true},
+    {.operation = OperationKind::alltoall,
+     .name = "two_level",
+     .aliases = {"2l"},
+     .algorithm = &alltoall_two_level,
+     .summary = "the ranks of a node combine what goes to another node: one message, or several where blocks are long",
+     .paper = kCheetah,
+     .limits = "waits for all ranks, by its nature",
+     .needs = Condition::several_nodes | Condition::equal_blocks},
 };
 
 inline constexpr Rule kAlltoallRules[] = {
     {kAnyBytes, kAnyRanks, named(kAlltoallAlgorithms, "shared_memory"),
      "ranks of one node: each block is copied into shared memory, and each rank copies those that are there", Condition::node_memory},
+    {1024, kAnyRanks, named(kAlltoallAlgorithms, "two_level"),
+     "short blocks, several ranks a node: fewer messages leave a node, and its ranks copy little"},
     {kAnyBytes, 8, named(kAlltoallAlgorithms, "linear"), "few ranks: one message for each block, and no other"},
     {256, kAnyRanks, named(kAlltoallAlgorithms, "bruck"), "short blocks: log2 n messages leave each rank instead of n - 1",
      Condition::equal_blocks},

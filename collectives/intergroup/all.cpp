@@ -2,7 +2,7 @@
 //
 // Idea: for an allreduce, each group combines its elements up a tree in rank order. The roots of the two trees exchange the results, and
 // each broadcasts what it got. In an alltoall, each rank of a group sends a block to each rank of the other group. It begins with the rank
-// of its own number, so that not all ranks begin with the same one.
+// of its own number, so that not all ranks begin with the same one. On one node it goes through node memory (shared_memory.cpp).
 //
 // Example: p = 2, q = 1, a message takes 1. Allreduce: a1->a0 until 1, a0<->b0 until 2, a0->a1 until 3. Alltoall: a0<->b0 until 1, a1<->b0
 // until 2.
@@ -11,6 +11,7 @@
 #include "collectives/combining.hpp"
 #include "collectives/intergroup/intergroup.hpp"
 #include "collectives/intergroup/sides.hpp"
+#include "runtime/lane/publication.hpp"
 
 namespace rollcall::collectives {
 
@@ -31,6 +32,10 @@ Task intergroup_allreduce(Operation& op) {
 }
 
 Task intergroup_alltoall(Operation& op) {
+    if (runtime::are_on_one_node(op)) {
+        co_await intergroup_alltoall_shared_memory(op);
+        co_return;
+    }
     const Sides sides = sides_of(op);
     const auto data = op.arguments().data;
     const auto contribution = op.arguments().contribution;

@@ -27,6 +27,7 @@ Task intergroup_allgather_full_duplex(Operation& op);
 Task intergroup_allgather_two_step(Operation& op);
 Task intergroup_allgather_root_gathering(Operation& op);
 Task intergroup_allgather_root_gathering_sequential(Operation& op);
+Task intergroup_allgather_shared_memory(Operation& op);
 
 Task intergroup_broadcast(Operation& op);
 Task intergroup_scatter(Operation& op);
@@ -34,6 +35,15 @@ Task intergroup_gather(Operation& op);
 Task intergroup_reduce(Operation& op);
 Task intergroup_allreduce(Operation& op);
 Task intergroup_alltoall(Operation& op);
+
+struct Members;
+/// Those of these operations that go through node memory, where all ranks are on one node. `others`: the group that the root is not in.
+/// \{
+Task intergroup_broadcast_shared_memory(Operation& op, const Members& others);
+Task intergroup_scatter_shared_memory(Operation& op, const Members& others);
+Task intergroup_gather_shared_memory(Operation& op, const Members& others);
+Task intergroup_alltoall_shared_memory(Operation& op);
+/// \}
 
 inline constexpr std::string_view kKangTraeff = "Kang, Träff et al.: Scalable algorithms for MPI intergroup allgather and allgatherv";
 
@@ -63,9 +73,20 @@ inline constexpr AlgorithmEntry kIntergroupAllgatherAlgorithms[] = {
      .summary = "the same, one group after the other, as MPICH does it",
      .paper = kKangTraeff,
      .limits = "waits for all ranks, by its nature; for comparisons"},
+    {.operation = OperationKind::intergroup_allgather,
+     .name = "shared_memory",
+     .aliases = {"shm"},
+     .algorithm = &intergroup_allgather_shared_memory,
+     .summary = "each rank writes its block into memory that the ranks of its node share; those of the other group copy it out as it comes",
+     .paper = kNodeMemory,
+     .needs = Condition::node_memory,
+     .begins_early = true},
 };
 
 inline constexpr Rule kIntergroupAllgatherRules[] = {
+    {kAnyBytes, kAnyRanks, named(kIntergroupAllgatherAlgorithms, "shared_memory"),
+     "ranks of one node: each block is copied into shared memory once, and each rank waits for the other group only",
+     Condition::node_memory},
     {2048, kAnyRanks, named(kIntergroupAllgatherAlgorithms, "root_gathering"), "short blocks: two trees, and few messages",
      Condition::equal_blocks},
     {kAnyBytes, kAnyRanks, named(kIntergroupAllgatherAlgorithms, "full_duplex"),

@@ -2,7 +2,8 @@
 //
 // Idea: they are the operations of one group that consists of the root and the ranks of the other group. A broadcast goes down a tree or a
 // chain of these ranks. A scatter and a gather are linear, so that no rank waits for a rank that only forwards. A reduce combines up a tree
-// in rank order, and the root of the tree sends the result across. The other ranks of the root's group do nothing.
+// in rank order, and the root of the tree sends the result across. The other ranks of the root's group do nothing. On one node, all but the
+// reduce go through node memory (shared_memory.cpp).
 //
 // Example: root a1, q = 3, a message takes 1. Broadcast: a1->b0 until 1, a1->b1 and b0->b2 until 2. Reduce: b1->b0 until 1, b2->b0 until 2,
 // b0->a1 until 3.
@@ -11,6 +12,7 @@
 #include "collectives/combining.hpp"
 #include "collectives/intergroup/intergroup.hpp"
 #include "collectives/intergroup/sides.hpp"
+#include "runtime/lane/publication.hpp"
 
 namespace rollcall::collectives {
 namespace {
@@ -31,11 +33,20 @@ struct RootedPart {
 
 Task intergroup_broadcast(Operation& op) {
     const RootedPart part(op);
-    if (part.is_root || part.is_other) co_await broadcast_to(op, op.root(), part.others, op.arguments().data, 0);
+    if (!part.is_root && !part.is_other) co_return;
+    if (runtime::are_on_one_node(op))
+        co_await intergroup_broadcast_shared_memory(op, part.others);
+    else
+        co_await broadcast_to(op, op.root(), part.others, op.arguments().data, 0);
 }
 
 Task intergroup_scatter(Operation& op) {
     const RootedPart part(op);
+    if (!part.is_root && !part.is_other) co_return;
+    if (runtime::are_on_one_node(op)) {
+        co_await intergroup_scatter_shared_memory(op, part.others);
+        co_return;
+    }
     if (part.is_other) co_await op.receive(op.root(), op.arguments().result, 0);
     if (!part.is_root) co_return;
     std::vector<Pending> sending;
@@ -47,6 +58,11 @@ Task intergroup_scatter(Operation& op) {
 
 Task intergroup_gather(Operation& op) {
     const RootedPart part(op);
+    if (!part.is_root && !part.is_other) co_return;
+    if (runtime::are_on_one_node(op)) {
+        co_await intergroup_gather_shared_memory(op, part.others);
+        co_return;
+    }
     if (part.is_other) co_await op.send(op.root(), op.arguments().contribution, 0);
     if (!part.is_root) co_return;
     std::vector<Pending> receiving;

@@ -27,6 +27,12 @@ int Levels::fewest() const {
     return static_cast<int>(least);
 }
 
+int Levels::most() const {
+    std::size_t most = 0;
+    for (const std::vector<int>& ranks : members()) most = std::max(most, ranks.size());
+    return static_cast<int>(most);
+}
+
 bool Levels::is_in_rank_order() const { return std::is_sorted(all().of.begin(), all().of.end()); }
 
 std::vector<int> Levels::at_place(int place) const {

@@ -29,6 +29,8 @@ class Levels {
     int place() const;
     /// How many ranks the smallest node has.
     int fewest() const;
+    /// How many the largest one has.
+    int most() const;
     /// Whether the nodes' ranks, node after node, are in rank order.
     bool is_in_rank_order() const;
     /// A rank of each node: the one at this place.
@@ -64,8 +66,8 @@ Task combine_on_node(Operation& op, const std::vector<int>& here, int place, con
 /// The first step of what is published on the node afterwards.
 inline constexpr std::uint64_t kResultSteps = 2;
 
-/// Up to this size, in bytes, one rank of each node has all of the elements. With fewer bytes for each message, the latency of the messages
-/// counts more than the copies.
+/// Up to this size, in bytes, one rank of each node has all of the elements, or sends all of what goes to another node. With fewer bytes
+/// for each message, the latency of the messages counts more than the copies.
 inline constexpr std::uint64_t kOneLane = 8192;
 
 }  // namespace rollcall::collectives

@@ -13,6 +13,7 @@
 #include <rollcall/buffer.hpp>
 #include <rollcall/collective_options.hpp>
 #include <rollcall/communicator.hpp>
+#include <rollcall/plan.hpp>
 #include <rollcall/reduction.hpp>
 #include <rollcall/request.hpp>
 
@@ -50,6 +51,8 @@ namespace detail {
 
 enum class IntergroupOperation : std::uint8_t { broadcast, scatter, gather, reduce, allreduce, allgather, alltoall };
 
+struct IntergroupForms;
+
 /// The arguments of a call. A buffer that this rank has no use for is not looked at.
 struct IntergroupCall {
     IntergroupOperation operation;
@@ -69,9 +72,10 @@ struct IntergroupCall {
 /// (MPI: intercommunicators, chapter 7.6; the operations are those of section 6.2.3.)
 ///
 /// The rules in Communicator (communicator.hpp) for data, threads, deadlines and errors hold here. All ranks of both groups must make the
-/// same collective calls, in the same order, one at a time. Each collective operation has two forms: x() returns when this rank's part is
-/// done, and start_x() returns at once with a Request. There are no plans. start_ functions refuse temporaries that are not views, because
-/// the data must stay in place until the operation is done.
+/// same collective calls, in the same order, one at a time. Each collective operation has three forms: x() returns when this rank's part is
+/// done, start_x() returns at once with a Request, and plan_x() prepares an operation that the program repeats and returns a Plan. start_
+/// and plan_ functions refuse temporaries that are not views, because the data must stay in place until the operation is done, or as long
+/// as the plan exists.
 class ROLLCALL_EXPORT Intercommunicator {
   public:
     /// \{
@@ -149,6 +153,7 @@ class ROLLCALL_EXPORT Intercommunicator {
     /// Returns on a rank only after all ranks of both groups have called it.
     void barrier(const CollectiveOptions& options = {}) const;
     Request start_barrier(const CollectiveOptions& options = {}) const;
+    Plan plan_barrier(const PlanOptions& options = {}) const;
     /// \}
 
     // Operations with a root (broadcast, scatter, gather, reduce) take one buffer. Its meaning depends on the rank that calls. The ranks of
@@ -168,6 +173,10 @@ class ROLLCALL_EXPORT Intercommunicator {
     Request start_broadcast(D&& data, IntergroupRoot root, const CollectiveOptions& options = {}) const {
         return start(rooted_range(detail::IntergroupOperation::broadcast, data, root), options);
     }
+    template <detail::LastingReadable D = std::span<std::byte>>
+    Plan plan_broadcast(D&& data, IntergroupRoot root, const PlanOptions& options = {}) const {
+        return plan(rooted_range(detail::IntergroupOperation::broadcast, data, root), options);
+    }
     /// \}
 
     /// \{
@@ -185,6 +194,10 @@ class ROLLCALL_EXPORT Intercommunicator {
     Request start_scatter(D&& data, IntergroupRoot root, const CollectiveOptions& options = {}) const {
         return start(rooted_range(detail::IntergroupOperation::scatter, data, root), options);
     }
+    template <detail::LastingReadable D = std::span<std::byte>>
+    Plan plan_scatter(D&& data, IntergroupRoot root, const PlanOptions& options = {}) const {
+        return plan(rooted_range(detail::IntergroupOperation::scatter, data, root), options);
+    }
     /// \}
 
     /// \{
@@ -201,6 +214,10 @@ class ROLLCALL_EXPORT Intercommunicator {
     Request start_gather(D&& data, IntergroupRoot root, const CollectiveOptions& options = {}) const {
         return start(rooted_range(detail::IntergroupOperation::gather, data, root), options);
     }
+    template <detail::LastingReadable D = std::span<std::byte>>
+    Plan plan_gather(D&& data, IntergroupRoot root, const PlanOptions& options = {}) const {
+        return plan(rooted_range(detail::IntergroupOperation::gather, data, root), options);
+    }
     /// \}
 
     /// \{
@@ -215,6 +232,10 @@ class ROLLCALL_EXPORT Intercommunicator {
     Request start_reduce(D&& data, const auto& function, IntergroupRoot root, const CollectiveOptions& options = {}) const {
         return start(reduced_range(data, function, root), options);
     }
+    template <detail::LastingReadable D>
+    Plan plan_reduce(D&& data, const auto& function, IntergroupRoot root, const PlanOptions& options = {}) const {
+        return plan(reduced_range(data, function, root), options);
+    }
     /// \}
 
     /// \{
@@ -227,6 +248,10 @@ class ROLLCALL_EXPORT Intercommunicator {
     template <detail::LastingReadable C, detail::WritableResultOf<C> D>
     Request start_allreduce(C&& contribution, D&& result, const auto& function, const CollectiveOptions& options = {}) const {
         return start(reduced(contribution, result, function), options);
+    }
+    template <detail::LastingReadable C, detail::WritableResultOf<C> D>
+    Plan plan_allreduce(C&& contribution, D&& result, const auto& function, const PlanOptions& options = {}) const {
+        return plan(reduced(contribution, result, function), options);
     }
     /// \}
 
@@ -247,6 +272,10 @@ class ROLLCALL_EXPORT Intercommunicator {
     Request start_allgather(B&& block, D&& all, const CollectiveOptions& options = {}) const {
         return start(exchanged<D>(detail::IntergroupOperation::allgather, block, all), options);
     }
+    template <detail::LastingReadable B, detail::WritableDataOf<B> D>
+    Plan plan_allgather(B&& block, D&& all, const PlanOptions& options = {}) const {
+        return plan(exchanged<D>(detail::IntergroupOperation::allgather, block, all), options);
+    }
     /// \}
     /// \{
     /// Allgather with blocks of different sizes. `blocks` says where the block of each rank of the other group goes in `all`. The sizes
@@ -264,6 +293,13 @@ class ROLLCALL_EXPORT Intercommunicator {
         auto call_of_blocks = exchanged<D>(detail::IntergroupOperation::allgather, block, all);
         call_of_blocks.blocks = &placed;
         return start(call_of_blocks, options);
+    }
+    template <detail::LastingReadable B, detail::WritableDataOf<B> D>
+    Plan plan_allgather(B&& block, D&& all, const Blocks& blocks, const PlanOptions& options = {}) const {
+        const Blocks placed = detail::among(blocks, detail::elements_of(all));
+        auto call_of_blocks = exchanged<D>(detail::IntergroupOperation::allgather, block, all);
+        call_of_blocks.blocks = &placed;
+        return plan(call_of_blocks, options);
     }
     /// \}
 
@@ -284,10 +320,15 @@ class ROLLCALL_EXPORT Intercommunicator {
     Request start_alltoall(B&& blocks, D&& all, const CollectiveOptions& options = {}) const {
         return start(exchanged<D>(detail::IntergroupOperation::alltoall, blocks, all), options);
     }
+    template <detail::LastingReadable B, detail::WritableResultOf<B> D>
+    Plan plan_alltoall(B&& blocks, D&& all, const PlanOptions& options = {}) const {
+        return plan(exchanged<D>(detail::IntergroupOperation::alltoall, blocks, all), options);
+    }
     /// \}
 
   private:
     friend class Communicator;
+    friend struct detail::IntergroupForms;
     struct Implementation;
     explicit Intercommunicator(std::shared_ptr<Implementation> implementation) noexcept;
     const Implementation& checked() const;
@@ -332,6 +373,7 @@ class ROLLCALL_EXPORT Intercommunicator {
     }
     void call(const detail::IntergroupCall& call, const CollectiveOptions& options) const;
     Request start(const detail::IntergroupCall& call, const CollectiveOptions& options) const;
+    Plan plan(const detail::IntergroupCall& call, const PlanOptions& options) const;
 
     std::shared_ptr<Implementation> implementation_;
 };

@@ -390,6 +390,7 @@ void rollcall_queue_free(rollcall_queue* queue);
 #pragma GCC visibility pop
 
 #include <rollcall/exchanges.h>  /* allgather and alltoall */
+#include <rollcall/groups.h>     /* two groups that exchange data */
 #include <rollcall/reductions.h> /* reduce and what else combines */
 
 #endif

@@ -130,6 +130,7 @@ void Engine::mismatch(CommunicatorState& communicator, std::uint64_t sequence, c
 }
 
 void Engine::mismatch_of_sizes(Operation& operation, int with, std::uint64_t at_root, std::uint64_t elsewhere) {
+    if (operation.communicator_.group->first_group > 0) return mismatch_of_groups(operation, with);
     if (operation.call_.is_among_all()) {
         const Group& group = *operation.communicator_.group;
         return break_communicator(
@@ -174,7 +175,7 @@ void Engine::mismatch_of_groups(Operation& operation, int with) {
               fmt::format(
                   "the calls at sequence {} of communicator {} do not match: in {} the groups of {} and {} count other sizes for each "
                   "other's blocks than they have. Every rank must give for each rank of the other group the size of that rank's block",
-                  operation.sequence(), group.name, to_string(operation.call_), name_of(group.world_rank(operation.rank())),
+                  operation.sequence(), group.name, to_string(operation.call_), name_of(group.world_rank(operation.communicator_.rank)),
                   name_of(group.world_rank(with))),
               group.world_rank(with)),
         true);

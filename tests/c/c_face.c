@@ -296,6 +296,7 @@ int main(void) {
     blocks(world, rank, size);
     reductions(world, rank, size);
     exchanges(world, rank, size);
+    groups(world, rank, size);
     blocks_of_own_sizes(world, rank, size);
     completion_queues(world, rank, size);
     communicators(world, rank, size);

@@ -22,6 +22,7 @@ extern rollcall_job* job;
 void blocks_of_own_sizes(const rollcall_communicator* world, int rank, int size);
 void reductions(const rollcall_communicator* world, int rank, int size);
 void exchanges(const rollcall_communicator* world, int rank, int size);
+void groups(const rollcall_communicator* world, int rank, int size);
 void completion_queues(const rollcall_communicator* world, int rank, int size);
 
 #endif

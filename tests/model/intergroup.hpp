@@ -18,11 +18,19 @@ inline std::byte content(int from, std::uint64_t position, int to = 0) {
                                   (position >> 8) + 1);
 }
 
-/// A byte takes 1 ns, each direction carries one message at a time, and data waits for its receiver.
+/// A byte takes 1 ns, each direction carries one message at a time, and data waits for its receiver. Ranks share no memory.
 inline runtime::Simulation::Options single_ported() {
     runtime::Simulation::Options options;
     options.landing_bytes = 0;
     options.eager_bytes = 0;
+    options.node_memory = false;
+    return options;
+}
+
+/// All ranks are on one node. A byte takes 1 ns to copy.
+inline runtime::Simulation::Options one_node() {
+    runtime::Simulation::Options options;
+    options.model.gamma = 1;
     return options;
 }
 

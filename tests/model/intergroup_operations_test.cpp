@@ -159,7 +159,7 @@ TEST(Intergroup, AllreduceAndAlltoall) {
         }
 }
 
-Times exits_between_groups(const Named& operation, int p, int q, int root) {
+Times exits_between_groups(const Named& operation, int p, int q, int root, const Simulation::Options& machine = single_ported()) {
     std::vector<Memory> memory(static_cast<std::size_t>(p + q));
     for (Memory& its : memory) {
         its.data.resize(operation.kind == OperationKind::intergroup_alltoall ? 2 : 1);
@@ -170,8 +170,8 @@ Times exits_between_groups(const Named& operation, int p, int q, int root) {
     }
     runtime::Call call;
     call.bytes = call.segment_bytes = 1;
-    return run_between_groups(operation, p, q, root, single_ported(), call, memory,
-                              collectives::combiner_of(reduction_of<std::uint8_t>(sum)), Times(memory.size()))
+    return run_between_groups(operation, p, q, root, machine, call, memory, collectives::combiner_of(reduction_of<std::uint8_t>(sum)),
+                              Times(memory.size()))
         .exits;
 }
 TEST(IntergroupExamples, OtherOperations) {
@@ -179,6 +179,10 @@ TEST(IntergroupExamples, OtherOperations) {
     EXPECT_EQ(exits_between_groups(kRooted[3], 2, 3, 1), (Times{0, 3, 3, 1, 2}));
     EXPECT_EQ(exits_between_groups(kAllreduce, 2, 1, -1), (Times{3, 3, 2}));
     EXPECT_EQ(exits_between_groups(kAllToAll, 2, 1, -1), (Times{1, 2, 2}));
+}
+TEST(IntergroupExamples, OtherOperationsOnOneNode) {
+    EXPECT_EQ(exits_between_groups(kRooted[0], 2, 1, 1, one_node()), (Times{0, 1, 2}));
+    EXPECT_EQ(exits_between_groups(kAllToAll, 2, 1, -1, one_node()), (Times{2, 3, 4}));
 }
 
 }  // namespace

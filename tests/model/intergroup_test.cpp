@@ -194,6 +194,12 @@ TEST(IntergroupExamples, RootGathering) {
     EXPECT_EQ(run(algorithm("root_gathering_sequential"), Case::equal(2, 2, 1, 1), single_ported(), Times(4)).exits, (Times{9, 9, 7, 5}));
 }
 
+TEST(IntergroupExamples, SharedMemory) {
+    EXPECT_EQ(run(algorithm("shared_memory"), Case::equal(2, 1, 1, 1), one_node(), Times(3)).exits, (Times{2, 2, 3}));
+    // A late rank delays the other group by its own block only, and its own group not at all.
+    EXPECT_EQ(run(algorithm("shared_memory"), Case::equal(2, 1, 1, 1), one_node(), Times{100, 0, 0}).exits, (Times{102, 2, 102}));
+}
+
 // M <= time <= M + k of the smaller group's blocks (Theorem 1) where sizes divide evenly. Otherwise the parts of a group may differ.
 TEST(Intergroup, FullDuplexIsWithinABlockOfTheLeastTime) {
     for (int q = 1; q <= 8; ++q)

@@ -1,6 +1,7 @@
 // Algorithms for several nodes: their worked examples, what leaves a node, and calls of which not all ranks have arrived.
 #include <algorithm>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -61,6 +62,12 @@ TEST(TwoLevelExamples, Broadcast) {
 TEST(TwoLevelExamples, Allreduce) { EXPECT_EQ(two_level_example(OperationKind::allreduce, -1), (Times{18, 20, 18, 20})); }
 TEST(TwoLevelExamples, Reduce) { EXPECT_EQ(two_level_example(OperationKind::reduce, 0), (Times{16, 2, 14, 2})); }
 TEST(TwoLevelExamples, Allgather) { EXPECT_EQ(two_level_example(OperationKind::allgather, -1), (Times{32, 40, 32, 40})); }
+TEST(TwoLevelExamples, AlltoallInOneLane) { EXPECT_EQ(two_level_example(OperationKind::alltoall, -1), (Times{88, 88, 88, 88})); }
+// All times are a thousand times as long.
+TEST(TwoLevelExamples, AlltoallInLanes) {
+    const auto outcome = two_level_outcome(OperationKind::alltoall, two_on_each_node(4), -1, 5000, Times(4));
+    EXPECT_EQ(outcome.exits, Times(4, 22'000));
+}
 
 // The data enters each node once.
 TEST(TwoLevel, MessagesGoBetweenNodesOnly) {
@@ -74,6 +81,19 @@ TEST(TwoLevel, MessagesGoBetweenNodesOnly) {
     }
     const auto allgather = two_level_outcome(OperationKind::allgather, options, -1, kBytes, Times(kRanks));
     EXPECT_EQ(allgather.bytes, kNodes * (kNodes - 1) * kPerNode * kBytes);
+}
+
+// One message for each pair of nodes, or one in each lane. No block goes over the network twice.
+TEST(TwoLevel, ANodeCombinesWhatItSendsToAnotherOne) {
+    constexpr int kNodes = 5, kPerNode = 4, kRanks = kNodes * kPerNode, kPairs = kNodes * (kNodes - 1);
+    Simulation::Options options = two_on_each_node(kRanks);
+    options.ranks_per_node = kPerNode;
+    options.eager_bytes = 1 << 20;
+    for (const auto& [bytes, lanes] : {std::pair<std::uint64_t, int>(512, 1), std::pair<std::uint64_t, int>(513, kPerNode)}) {
+        const auto outcome = two_level_outcome(OperationKind::alltoall, options, -1, bytes, Times(kRanks));
+        EXPECT_EQ(outcome.messages, static_cast<std::uint64_t>(kPairs * lanes)) << bytes;
+        EXPECT_EQ(outcome.bytes, static_cast<std::uint64_t>(kPairs * kPerNode * kPerNode) * bytes) << bytes;
+    }
 }
 
 // A message goes on, and into the memory of a node, whether the rank that passes it on has arrived or not.

@@ -84,5 +84,44 @@ TEST_F(BenchCommand, BandwidthNeedsPairs) {
     expect_refused("bench bandwidth --bytes 8Mi..8", {"--bytes: ", "'8Mi..8'", "8..8Mi:x4"});
 }
 
+TEST_F(BenchCommand, AllgathersBetweenGroupsAreComparedWithRootGathering) {
+    const std::string quick = " --iterations 2 --rounds 1 --timeout 100s --format json";
+    const Ended ended = run("bench intergroup_allgather --ranks 3 --groups 2,1 --bytes 0,1Ki" + quick);
+    ASSERT_EQ(ended.code, 0) << ended.error;
+    const Lines lines = lines_of(ended.out);
+    EXPECT_GE(lines.size(), 8u) << ended.out;
+    for (const std::string& line : lines) {
+        const Json cell = Json::parse(line);
+        expect_cell(cell, "intergroup_allgather", false);
+        EXPECT_EQ(cell["groups"], "2+1");
+        EXPECT_EQ(cell["iterations"], 2);
+        const bool is_baseline = cell["algorithm"] == "root_gathering_sequential", is_theirs = cell["algorithm"] == "full_duplex";
+        EXPECT_TRUE(!is_baseline || cell["improvement"]["median"] == 1) << cell;
+        const double expected = cell["bytes"] == 0 ? 1 : 1 + 3.0 * (2 + 1) / 2;
+        EXPECT_TRUE(is_theirs ? cell["expected"]["median"] == expected : cell["expected"]["median"].is_null()) << cell;
+    }
+
+    const Ended paper = run("bench intergroup_allgatherv --paper --ranks 4 --bytes 1000 --algorithm full_duplex" + quick);
+    ASSERT_EQ(paper.code, 0) << paper.error;
+    std::vector<std::string> rows;
+    for (const std::string& line : lines_of(paper.out)) {
+        const Json cell = Json::parse(line);
+        rows.push_back(cell["setting"].get<std::string>() + " " + cell["groups"].get<std::string>() + " " +
+                       cell["algorithm"].get<std::string>());
+    }
+    const std::vector<std::string> expected = {
+        "5 2+2 full_duplex", "5 2+2 root_gathering_sequential", "6 2+2 full_duplex", "6 2+2 root_gathering_sequential",
+        "7 3+1 full_duplex", "7 3+1 root_gathering_sequential", "8 3+1 full_duplex", "8 3+1 root_gathering_sequential"};
+    EXPECT_EQ(rows, expected);
+}
+
+TEST_F(BenchCommand, AllgathersBetweenGroupsRefuseWhatDoesNotFit) {
+    expect_refused("bench intergroup_allgather --ranks 4 --groups 2,1", {"--groups 2,1 of 4 ranks"});
+    expect_refused("bench intergroup_allgather --paper --settings 5", {"unknown setting '5'", "all, 1, 2, 3, 4"});
+    expect_refused("bench intergroup_allgatherv --settings 5", {"--settings without --paper"});
+    expect_refused("bench intergroup_allgather --paper --groups 2,2", {"--groups with --paper"});
+    expect_refused("bench intergroup_allgather --algorithm ring", {"ring", "full_duplex"});
+}
+
 }  // namespace
 }  // namespace rollcall::test

@@ -18,6 +18,16 @@ TEST(Intercommunicators, WithHostDrivenProgressAndWithoutLanding) {
     expect_success(4, {"intercommunicators:1:" + a_seed()}, {.environment = {"ROLLCALL_PROGRESS=host"}, .launcher = {}});
     expect_success(4, {"intercommunicators:1:" + a_seed()}, {.environment = {"ROLLCALL_LANDING_BYTES=0"}, .launcher = {}});
 }
+// Between nodes, and in groups that are on one node among others that are not.
+TEST(Intercommunicators, WithoutNodeMemory) {
+    expect_success(5, {"intercommunicators:2:" + a_seed()}, {.environment = {"ROLLCALL_NODE_MEMORY=no"}, .launcher = {}});
+    expect_success(5, {"intercommunicators:2:" + a_seed()}, {.environment = {"ROLLCALL_NODE_RANKS=3"}, .launcher = {}});
+    expect_success(3, {"wrong_intercommunicators"}, {.environment = {"ROLLCALL_NODE_MEMORY=no"}, .launcher = {}});
+}
+// The board has slots for the world and the two groups, but not for all of their plans.
+TEST(Intercommunicators, WithPlansThatHaveNoSlots) {
+    expect_success(5, {"intercommunicators:2:" + a_seed()}, {.environment = {"ROLLCALL_BOARD_SLOTS=14"}, .launcher = {}});
+}
 TEST(Intercommunicators, TellEverybodyOfADeath) {
     const Ended ended = run_ranks(4, {"death_between_groups"});
     EXPECT_EQ(ended.code, 128 + SIGKILL) << ended.out << ended.error;

@@ -57,6 +57,21 @@ constexpr auto kMultiply = [](const Matrix& x, const Matrix& y) noexcept {
 };
 Matrix matrix_of(bool of_first, int member) { return {static_cast<std::uint64_t>(member) + 1, 3, of_first ? 1u : 2u, 1}; }
 
+enum class Form { call, start, plan };
+
+/// Runs an operation in one of its forms. A plan runs twice, and the second iteration begins before its caller. Before that, `forget` takes
+/// away the results of the first one.
+void run_as(
+    Form form, auto call, auto start, auto plan, const std::function<void()>& forget = [] {}) {
+    if (form == Form::call) return call();
+    if (form == Form::start) return (void)start().wait();
+    Plan planned = plan();
+    planned.run();
+    forget();
+    planned.begin();
+    planned.run();
+}
+
 /// One rank's view of both groups, and the operations of one round.
 struct Round {
     const Intercommunicator& between;
@@ -64,20 +79,20 @@ struct Round {
     int own, other;  ///< Sizes.
     int member;
 
-    void allgather(std::size_t in_first, std::size_t in_second, const std::string& algorithm, bool starts) const {
+    void allgather(std::size_t in_first, std::size_t in_second, const std::string& algorithm, Form form) const {
         const std::size_t sent = is_first ? in_first : in_second, received = is_first ? in_second : in_first;
         const std::vector<long> block = elements(is_first, member, 0, sent);
         std::vector<long> all(received * static_cast<std::size_t>(other), -1), expected;
         for (int i = 0; i < other; ++i) append(expected, elements(!is_first, i, 0, received));
         const CollectiveOptions options{.algorithm = algorithm, .segment_bytes = {}, .timeout = {}};
-        if (starts)
-            between.start_allgather(block, all, options).wait();
-        else
-            between.allgather(block, all, options);
+        run_as(
+            form, [&] { between.allgather(block, all, options); }, [&] { return between.start_allgather(block, all, options); },
+            [&] { return between.plan_allgather(block, all, {.algorithm = algorithm, .segment_bytes = {}, .timeout = {}}); },
+            [&] { std::fill(all.begin(), all.end(), -1); });
         check(all == expected, "allgather by {} of blocks of {} and {} elements", algorithm, in_first, in_second);
     }
 
-    void allgather_own_sizes(Random& same, const std::string& algorithm, bool starts) const {
+    void allgather_own_sizes(Random& same, const std::string& algorithm, Form form) const {
         std::vector<int> of_first(static_cast<std::size_t>(is_first ? own : other)),
             of_second(static_cast<std::size_t>(is_first ? other : own));
         const std::uint64_t most = same() % 2 ? 5 : 5000;
@@ -100,51 +115,62 @@ struct Round {
                 expected[static_cast<std::size_t>(offsets[static_cast<std::size_t>(i)] + k)] =
                     element(!is_first, i, 0, static_cast<std::size_t>(k));
         const CollectiveOptions options{.algorithm = algorithm, .segment_bytes = {}, .timeout = {}};
-        if (starts) {
-            Request request = is_scattered ? between.start_allgather(block, all, Blocks(theirs, offsets), options)
-                                           : between.start_allgather(block, all, Blocks(theirs), options);
-            std::fill(offsets.begin(), offsets.end(), -7);  // The call has read them.
-            request.wait();
-        } else if (is_scattered) {
-            between.allgather(block, all, Blocks(theirs, offsets), options);
-        } else {
-            between.allgather(block, all, Blocks(theirs), options);
-        }
+        const auto blocks = [&] { return is_scattered ? Blocks(theirs, offsets) : Blocks(theirs); };
+        run_as(
+            form, [&] { between.allgather(block, all, blocks(), options); },
+            [&] {
+                Request request = between.start_allgather(block, all, blocks(), options);
+                std::fill(offsets.begin(), offsets.end(), -7);  // The call has read them.
+                return request;
+            },
+            [&] {
+                Plan plan = between.plan_allgather(block, all, blocks(), {.algorithm = algorithm, .segment_bytes = {}, .timeout = {}});
+                std::fill(offsets.begin(), offsets.end(), -7);
+                return plan;
+            },
+            [&] { std::fill(all.begin(), all.end(), -1); });
         check(all == expected, "allgather by {} of blocks of own sizes", algorithm);
     }
 
-    void with_root(bool root_in_first, int root, std::size_t count, bool starts) const {
+    void with_root(bool root_in_first, int root, std::size_t count, Form form) const {
         const bool is_mine = root_in_first == is_first, is_root = is_mine && member == root;
         const IntergroupRoot where = is_mine ? IntergroupRoot(Mine{root}) : IntergroupRoot(Theirs{root});
         const auto others = static_cast<std::size_t>(is_root ? other : 0);
-        const auto run = [&](auto call, auto start) { starts ? start().wait() : (call(), Received{}); };
+        const auto run = [&](auto call, auto start, auto plan) { run_as(form, call, start, plan); };
 
         std::vector<long> data = is_root ? elements(is_first, root, 0, count) : std::vector<long>(is_mine ? 0 : count);
-        run([&] { between.broadcast(data, where); }, [&] { return between.start_broadcast(data, where); });
+        run([&] { between.broadcast(data, where); }, [&] { return between.start_broadcast(data, where); },
+            [&] { return between.plan_broadcast(data, where); });
         if (is_root || !is_mine) check(data == elements(root_in_first, root, 0, count), "a broadcast of {} elements", count);
 
         data.clear();
         for (std::size_t i = 0; i < others; ++i) append(data, elements(is_first, root, static_cast<int>(i), count));
         if (!is_mine) data.assign(count, -1);
-        run([&] { between.scatter(data, where); }, [&] { return between.start_scatter(data, where); });
+        run([&] { between.scatter(data, where); }, [&] { return between.start_scatter(data, where); },
+            [&] { return between.plan_scatter(data, where); });
         if (!is_mine) check(data == elements(root_in_first, root, member, count), "a scatter of {} elements", count);
 
         data.assign(count * others, -1);
         if (!is_mine) data = elements(is_first, member, 0, count);
-        run([&] { between.gather(data, where); }, [&] { return between.start_gather(data, where); });
+        run([&] { between.gather(data, where); }, [&] { return between.start_gather(data, where); },
+            [&] { return between.plan_gather(data, where); });
         std::vector<long> expected;
         for (std::size_t i = 0; i < others; ++i) append(expected, elements(!is_first, static_cast<int>(i), 0, count));
         if (is_root) check(data == expected, "a gather of {} elements", count);
 
         std::vector<Matrix> matrices(is_mine && !is_root ? 0 : count, is_mine ? Matrix{} : matrix_of(is_first, member));
-        run([&] { between.reduce(matrices, kMultiply, where); }, [&] { return between.start_reduce(matrices, kMultiply, where); });
+        run([&] { between.reduce(matrices, kMultiply, where); }, [&] { return between.start_reduce(matrices, kMultiply, where); },
+            [&] { return between.plan_reduce(matrices, kMultiply, where); });
         for (const Matrix& matrix : is_root ? matrices : std::vector<Matrix>()) check(matrix == product(!is_first, other), "a reduce");
     }
 
-    void with_all(std::size_t count, bool starts) const {
+    void with_all(std::size_t count, Form form) const {
         const std::vector<Matrix> own_matrices(count, matrix_of(is_first, member));
         std::vector<Matrix> made(count);
-        starts ? (void)between.start_allreduce(own_matrices, made, kMultiply).wait() : between.allreduce(own_matrices, made, kMultiply);
+        run_as(
+            form, [&] { between.allreduce(own_matrices, made, kMultiply); },
+            [&] { return between.start_allreduce(own_matrices, made, kMultiply); },
+            [&] { return between.plan_allreduce(own_matrices, made, kMultiply); }, [&] { std::fill(made.begin(), made.end(), Matrix{}); });
         for (const Matrix& matrix : made) check(matrix == product(!is_first, other), "an allreduce of {} elements", count);
 
         std::vector<long> out, in(count * static_cast<std::size_t>(other), -1), expected;
@@ -152,7 +178,9 @@ struct Round {
             append(out, elements(is_first, member, i, count));
             append(expected, elements(!is_first, i, member, count));
         }
-        starts ? (void)between.start_alltoall(out, in).wait() : between.alltoall(out, in);
+        run_as(
+            form, [&] { between.alltoall(out, in); }, [&] { return between.start_alltoall(out, in); },
+            [&] { return between.plan_alltoall(out, in); }, [&] { std::fill(in.begin(), in.end(), -1); });
         check(in == expected, "an alltoall of blocks of {} elements", count);
     }
 
@@ -201,16 +229,17 @@ ROLLCALL_SCENARIO(intercommunicators) {
         check(between.remote_world_rank(0) == other[0], "rank 0 of the other group is {}", between.remote_world_rank(0));
         Random inside(seed);
         for (const char* const algorithm : kAlgorithms)
-            for (const bool starts : {false, true}) {
+            for (const Form form : {Form::call, Form::start, Form::plan}) {
                 const std::array<std::size_t, 7> counts = {0, 1, 7, 130, 1500, 20'000, 40'000};
-                calls.allgather(counts[inside() % 7], counts[inside() % 7], algorithm, starts);
-                calls.allgather_own_sizes(inside, algorithm, starts);
+                calls.allgather(counts[inside() % 7], counts[inside() % 7], algorithm, form);
+                calls.allgather_own_sizes(inside, algorithm, form);
                 const bool root_in_first = inside() % 2 == 0;
                 const int roots = static_cast<int>(root_in_first ? groups.first.size() : groups.second.size());
                 const int root = static_cast<int>(inside() % static_cast<std::uint64_t>(roots));
-                calls.with_root(root_in_first, root, counts[inside() % 7], starts);
-                calls.with_all(counts[inside() % 5], starts);
-                between.barrier();
+                calls.with_root(root_in_first, root, counts[inside() % 7], form);
+                calls.with_all(counts[inside() % 5], form);
+                run_as(
+                    form, [&] { between.barrier(); }, [&] { return between.start_barrier(); }, [&] { return between.plan_barrier(); });
                 calls.messages(inside() % 50'000);
             }
         const Communicator merged = between.merge();

@@ -1,0 +1,282 @@
+// The C interface of intercommunicators.
+#include <rollcall/groups.h>
+
+#include <span>
+#include <utility>
+
+#include "api/c_collective.hpp"
+
+namespace rollcall {
+
+using detail::IntergroupCall;
+using detail::IntergroupOperation;
+
+/// One operation between two groups in its three forms.
+struct ROLLCALL_HIDDEN detail::IntergroupForms {
+    void call(const CollectiveOptions& options) const { between.call(what, options); }
+    Request start(const CollectiveOptions& options) const { return between.start(what, options); }
+    Plan plan(const PlanOptions& options) const { return between.plan(what, options); }
+
+    const Intercommunicator& between;
+    IntergroupCall what;
+};
+
+namespace {
+
+using detail::IntergroupForms;
+
+struct BarrierForms {
+    void call(const CollectiveOptions& options) const { between.barrier(options); }
+    Request start(const CollectiveOptions& options) const { return between.start_barrier(options); }
+    Plan plan(const PlanOptions& options) const { return between.plan_barrier(options); }
+    const Intercommunicator& between;
+};
+auto barrier_between() {
+    return [](const Intercommunicator& between) { return BarrierForms{between}; };
+}
+
+auto rooted(IntergroupOperation operation, void* data, std::uint64_t bytes, rollcall_side side, int root) {
+    return [=](const Intercommunicator& between) {
+        if (side != ROLLCALL_MINE && side != ROLLCALL_THEIRS)
+            throw Error(ErrorCode::invalid_argument, "the side of the root is neither ROLLCALL_MINE nor ROLLCALL_THEIRS");
+        const IntergroupRoot where = side == ROLLCALL_MINE ? IntergroupRoot(Mine{root}) : IntergroupRoot(Theirs{root});
+        return IntergroupForms{between, {operation, data, data, bytes, bytes, where}};
+    };
+}
+auto exchanged(IntergroupOperation operation, const void* own, std::uint64_t own_bytes, void* other, std::uint64_t other_bytes) {
+    return [=](const Intercommunicator& between) { return IntergroupForms{between, {operation, own, other, own_bytes, other_bytes}}; };
+}
+/// The same for `count` elements that are combined.
+auto reduced(auto make, std::uint64_t count, const rollcall_reduction* reduction) {
+    return [=](const Intercommunicator& between) {
+        IntergroupForms forms = make(between);
+        IntergroupCall& what = forms.what;
+        what.reduction = c::reduction_of(reduction);
+        // If the number of bytes overflows, the call is refused for its size.
+        if (__builtin_mul_overflow(count, std::uint64_t{what.reduction.element_bytes}, &what.own_bytes)) what.own_bytes = ~std::uint64_t{0};
+        what.other_bytes = what.own_bytes;
+        what.element_bytes = what.reduction.element_bytes;
+        return forms;
+    };
+}
+/// The allgather of blocks of own sizes. Its lists live as long as the object.
+struct GatheredBlocks {
+    void call(const CollectiveOptions& options) const { forms().call(options); }
+    Request start(const CollectiveOptions& options) const { return forms().start(options); }
+    Plan plan(const PlanOptions& options) const { return forms().plan(options); }
+    IntergroupForms forms() const {
+        IntergroupForms made{between, what};
+        made.what.blocks = &blocks;
+        return made;
+    }
+    const Intercommunicator& between;
+    IntergroupCall what;
+    Blocks blocks;
+};
+auto gathered_blocks(const void* block, std::uint64_t bytes, void* all, const std::uint64_t* counts, const std::uint64_t* offsets) {
+    return [=](const Intercommunicator& between) {
+        c::checked(counts, "the list of counts");
+        const auto ranks = static_cast<std::size_t>(between.remote_size());
+        return GatheredBlocks{between,
+                              {IntergroupOperation::allgather, block, all, bytes, 0},
+                              offsets ? Blocks(std::span(counts, ranks), std::span(offsets, ranks)) : Blocks(std::span(counts, ranks))};
+    };
+}
+
+std::span<const int> list_of(const int* ranks, std::size_t count) {
+    if (count) c::checked(ranks, "a list of ranks");
+    return {ranks, count};
+}
+
+}  // namespace
+}  // namespace rollcall
+
+using namespace rollcall;
+using namespace rollcall::c;
+
+extern "C" {
+
+rollcall_status rollcall_intercommunicator_create(const rollcall_communicator* communicator, const int* first, size_t first_count,
+                                                  const int* second, size_t second_count, rollcall_intercommunicator** result) {
+    return guarded([&] {
+        auto& place = c::checked(result, "the place for the intercommunicator");
+        place = nullptr;
+        auto made = c::checked(communicator).create_intercommunicator(list_of(first, first_count), list_of(second, second_count));
+        if (made) place = new rollcall_intercommunicator{std::move(made)};
+    });
+}
+void rollcall_intercommunicator_free(rollcall_intercommunicator* between) {
+    guarded([&] { delete between; });
+}
+int rollcall_intercommunicator_rank(const rollcall_intercommunicator* between) { return between ? between->handle.rank() : -1; }
+int rollcall_intercommunicator_size(const rollcall_intercommunicator* between) { return between ? between->handle.size() : -1; }
+int rollcall_intercommunicator_remote_size(const rollcall_intercommunicator* between) {
+    return between ? between->handle.remote_size() : -1;
+}
+rollcall_status rollcall_intercommunicator_local(const rollcall_intercommunicator* between, rollcall_communicator** result) {
+    return make_communicator(result, [&] { return checked(between).local(); });
+}
+rollcall_status rollcall_intercommunicator_merge(const rollcall_intercommunicator* between, rollcall_communicator** result) {
+    return make_communicator(result, [&] { return checked(between).merge(); });
+}
+
+rollcall_status rollcall_intergroup_send(const rollcall_intercommunicator* between, const void* data, uint64_t bytes, int to, uint64_t tag,
+                                         int64_t timeout) {
+    return guarded([&] { checked(between).send(data, bytes, to, tag, deadline(timeout)); });
+}
+rollcall_status rollcall_intergroup_receive(const rollcall_intercommunicator* between, void* data, uint64_t bytes, int from, uint64_t tag,
+                                            int64_t timeout, uint64_t* received) {
+    return guarded([&] {
+        const Received got = checked(between).receive(data, bytes, from, tag, deadline(timeout));
+        if (received) *received = got.bytes;
+    });
+}
+rollcall_status rollcall_start_intergroup_send(const rollcall_intercommunicator* between, const void* data, uint64_t bytes, int to,
+                                               uint64_t tag, int64_t timeout, rollcall_request** request) {
+    return c::start(request, [&] { return checked(between).start_send(data, bytes, to, tag, deadline(timeout)); });
+}
+rollcall_status rollcall_start_intergroup_receive(const rollcall_intercommunicator* between, void* data, uint64_t bytes, int from,
+                                                  uint64_t tag, int64_t timeout, rollcall_request** request) {
+    return c::start(request, [&] { return checked(between).start_receive(data, bytes, from, tag, deadline(timeout)); });
+}
+
+rollcall_status rollcall_intergroup_barrier(const rollcall_intercommunicator* between, const rollcall_collective_options* options) {
+    return call(between, options, barrier_between());
+}
+rollcall_status rollcall_start_intergroup_barrier(const rollcall_intercommunicator* between, const rollcall_collective_options* options,
+                                                  rollcall_request** request) {
+    return start_call(between, options, request, barrier_between());
+}
+rollcall_status rollcall_plan_intergroup_barrier(const rollcall_intercommunicator* between, const rollcall_collective_options* options,
+                                                 rollcall_predictor predictor, rollcall_plan** plan) {
+    return plan_call(between, options, predictor, plan, barrier_between());
+}
+
+rollcall_status rollcall_intergroup_broadcast(const rollcall_intercommunicator* between, void* data, uint64_t bytes, rollcall_side side,
+                                              int root, const rollcall_collective_options* options) {
+    return call(between, options, rooted(IntergroupOperation::broadcast, data, bytes, side, root));
+}
+rollcall_status rollcall_start_intergroup_broadcast(const rollcall_intercommunicator* between, void* data, uint64_t bytes,
+                                                    rollcall_side side, int root, const rollcall_collective_options* options,
+                                                    rollcall_request** request) {
+    return start_call(between, options, request, rooted(IntergroupOperation::broadcast, data, bytes, side, root));
+}
+rollcall_status rollcall_plan_intergroup_broadcast(const rollcall_intercommunicator* between, void* data, uint64_t bytes,
+                                                   rollcall_side side, int root, const rollcall_collective_options* options,
+                                                   rollcall_predictor predictor, rollcall_plan** plan) {
+    return plan_call(between, options, predictor, plan, rooted(IntergroupOperation::broadcast, data, bytes, side, root));
+}
+
+rollcall_status rollcall_intergroup_scatter(const rollcall_intercommunicator* between, void* data, uint64_t bytes, rollcall_side side,
+                                            int root, const rollcall_collective_options* options) {
+    return call(between, options, rooted(IntergroupOperation::scatter, data, bytes, side, root));
+}
+rollcall_status rollcall_start_intergroup_scatter(const rollcall_intercommunicator* between, void* data, uint64_t bytes, rollcall_side side,
+                                                  int root, const rollcall_collective_options* options, rollcall_request** request) {
+    return start_call(between, options, request, rooted(IntergroupOperation::scatter, data, bytes, side, root));
+}
+rollcall_status rollcall_plan_intergroup_scatter(const rollcall_intercommunicator* between, void* data, uint64_t bytes, rollcall_side side,
+                                                 int root, const rollcall_collective_options* options, rollcall_predictor predictor,
+                                                 rollcall_plan** plan) {
+    return plan_call(between, options, predictor, plan, rooted(IntergroupOperation::scatter, data, bytes, side, root));
+}
+
+rollcall_status rollcall_intergroup_gather(const rollcall_intercommunicator* between, void* data, uint64_t bytes, rollcall_side side,
+                                           int root, const rollcall_collective_options* options) {
+    return call(between, options, rooted(IntergroupOperation::gather, data, bytes, side, root));
+}
+rollcall_status rollcall_start_intergroup_gather(const rollcall_intercommunicator* between, void* data, uint64_t bytes, rollcall_side side,
+                                                 int root, const rollcall_collective_options* options, rollcall_request** request) {
+    return start_call(between, options, request, rooted(IntergroupOperation::gather, data, bytes, side, root));
+}
+rollcall_status rollcall_plan_intergroup_gather(const rollcall_intercommunicator* between, void* data, uint64_t bytes, rollcall_side side,
+                                                int root, const rollcall_collective_options* options, rollcall_predictor predictor,
+                                                rollcall_plan** plan) {
+    return plan_call(between, options, predictor, plan, rooted(IntergroupOperation::gather, data, bytes, side, root));
+}
+
+rollcall_status rollcall_intergroup_reduce(const rollcall_intercommunicator* between, void* data, uint64_t count,
+                                           const rollcall_reduction* reduction, rollcall_side side, int root,
+                                           const rollcall_collective_options* options) {
+    return call(between, options, reduced(rooted(IntergroupOperation::reduce, data, 0, side, root), count, reduction));
+}
+rollcall_status rollcall_start_intergroup_reduce(const rollcall_intercommunicator* between, void* data, uint64_t count,
+                                                 const rollcall_reduction* reduction, rollcall_side side, int root,
+                                                 const rollcall_collective_options* options, rollcall_request** request) {
+    return start_call(between, options, request, reduced(rooted(IntergroupOperation::reduce, data, 0, side, root), count, reduction));
+}
+rollcall_status rollcall_plan_intergroup_reduce(const rollcall_intercommunicator* between, void* data, uint64_t count,
+                                                const rollcall_reduction* reduction, rollcall_side side, int root,
+                                                const rollcall_collective_options* options, rollcall_predictor predictor,
+                                                rollcall_plan** plan) {
+    return plan_call(between, options, predictor, plan,
+                     reduced(rooted(IntergroupOperation::reduce, data, 0, side, root), count, reduction));
+}
+
+rollcall_status rollcall_intergroup_allreduce(const rollcall_intercommunicator* between, const void* contribution, void* result,
+                                              uint64_t count, const rollcall_reduction* reduction,
+                                              const rollcall_collective_options* options) {
+    return call(between, options, reduced(exchanged(IntergroupOperation::allreduce, contribution, 0, result, 0), count, reduction));
+}
+rollcall_status rollcall_start_intergroup_allreduce(const rollcall_intercommunicator* between, const void* contribution, void* result,
+                                                    uint64_t count, const rollcall_reduction* reduction,
+                                                    const rollcall_collective_options* options, rollcall_request** request) {
+    return start_call(between, options, request,
+                      reduced(exchanged(IntergroupOperation::allreduce, contribution, 0, result, 0), count, reduction));
+}
+rollcall_status rollcall_plan_intergroup_allreduce(const rollcall_intercommunicator* between, const void* contribution, void* result,
+                                                   uint64_t count, const rollcall_reduction* reduction,
+                                                   const rollcall_collective_options* options, rollcall_predictor predictor,
+                                                   rollcall_plan** plan) {
+    return plan_call(between, options, predictor, plan,
+                     reduced(exchanged(IntergroupOperation::allreduce, contribution, 0, result, 0), count, reduction));
+}
+
+rollcall_status rollcall_intergroup_allgather(const rollcall_intercommunicator* between, const void* block, uint64_t bytes, void* all,
+                                              uint64_t all_bytes, const rollcall_collective_options* options) {
+    return call(between, options, exchanged(IntergroupOperation::allgather, block, bytes, all, all_bytes));
+}
+rollcall_status rollcall_start_intergroup_allgather(const rollcall_intercommunicator* between, const void* block, uint64_t bytes, void* all,
+                                                    uint64_t all_bytes, const rollcall_collective_options* options,
+                                                    rollcall_request** request) {
+    return start_call(between, options, request, exchanged(IntergroupOperation::allgather, block, bytes, all, all_bytes));
+}
+rollcall_status rollcall_plan_intergroup_allgather(const rollcall_intercommunicator* between, const void* block, uint64_t bytes, void* all,
+                                                   uint64_t all_bytes, const rollcall_collective_options* options,
+                                                   rollcall_predictor predictor, rollcall_plan** plan) {
+    return plan_call(between, options, predictor, plan, exchanged(IntergroupOperation::allgather, block, bytes, all, all_bytes));
+}
+
+rollcall_status rollcall_intergroup_allgather_blocks(const rollcall_intercommunicator* between, const void* block, uint64_t bytes,
+                                                     void* all, const uint64_t* counts, const uint64_t* offsets,
+                                                     const rollcall_collective_options* options) {
+    return call(between, options, gathered_blocks(block, bytes, all, counts, offsets));
+}
+rollcall_status rollcall_start_intergroup_allgather_blocks(const rollcall_intercommunicator* between, const void* block, uint64_t bytes,
+                                                           void* all, const uint64_t* counts, const uint64_t* offsets,
+                                                           const rollcall_collective_options* options, rollcall_request** request) {
+    return start_call(between, options, request, gathered_blocks(block, bytes, all, counts, offsets));
+}
+rollcall_status rollcall_plan_intergroup_allgather_blocks(const rollcall_intercommunicator* between, const void* block, uint64_t bytes,
+                                                          void* all, const uint64_t* counts, const uint64_t* offsets,
+                                                          const rollcall_collective_options* options, rollcall_predictor predictor,
+                                                          rollcall_plan** plan) {
+    return plan_call(between, options, predictor, plan, gathered_blocks(block, bytes, all, counts, offsets));
+}
+
+rollcall_status rollcall_intergroup_alltoall(const rollcall_intercommunicator* between, const void* data, uint64_t bytes, void* all,
+                                             uint64_t all_bytes, const rollcall_collective_options* options) {
+    return call(between, options, exchanged(IntergroupOperation::alltoall, data, bytes, all, all_bytes));
+}
+rollcall_status rollcall_start_intergroup_alltoall(const rollcall_intercommunicator* between, const void* data, uint64_t bytes, void* all,
+                                                   uint64_t all_bytes, const rollcall_collective_options* options,
+                                                   rollcall_request** request) {
+    return start_call(between, options, request, exchanged(IntergroupOperation::alltoall, data, bytes, all, all_bytes));
+}
+rollcall_status rollcall_plan_intergroup_alltoall(const rollcall_intercommunicator* between, const void* data, uint64_t bytes, void* all,
+                                                  uint64_t all_bytes, const rollcall_collective_options* options,
+                                                  rollcall_predictor predictor, rollcall_plan** plan) {
+    return plan_call(between, options, predictor, plan, exchanged(IntergroupOperation::alltoall, data, bytes, all, all_bytes));
+}
+
+}  // extern "C"

@@ -1,0 +1,231 @@
+#include "bench/two_groups.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <rollcall/rollcall.hpp>
+
+#include "bench/clock.hpp"
+#include "bench/intergroup_cases.hpp"
+#include "bench/lists.hpp"
+#include "bench/payload.hpp"
+#include "bench/rounds.hpp"
+#include "bench/sweep.hpp"
+#include "foundation/units.hpp"
+#include "support/usage.hpp"
+
+namespace rollcall::bench {
+namespace {
+
+constexpr int kRanks = 8, kPaperRanksOfGroups = 32;
+/// The settings with a ratio of 25:7 need two groups of at least one rank.
+constexpr int kFewestRanks = 2, kFewestPaperRanks = 4;
+constexpr std::uint64_t kDefaultIterations = 10, kDefaultRounds = 3;
+
+struct Words : RoundWords {
+    Words() { iterations = kDefaultIterations, rounds = kDefaultRounds; }
+    bool own_sizes = false, paper = false;
+    std::string bytes = "64Ki,1Mi", algorithms = "all", settings;
+    std::string groups;
+    const char* operation() const { return own_sizes ? "intergroup_allgatherv" : "intergroup_allgather"; }
+};
+
+/// What is measured, and by which algorithms. Each iteration of a case calls all of them, in random order.
+struct Contest {
+    std::vector<GroupCase> cases;
+    std::vector<std::uint64_t> bytes;  ///< The mean block of each case, before the settings make that of one group larger.
+    std::vector<std::string> algorithms;
+    bool leaves_out_impossible = false;
+    std::uint64_t iterations = 0;
+
+    std::string key(std::size_t number, const std::string& algorithm) const { return fmt::format("{} {}", number, algorithm); }
+};
+
+/// The work of one rank in one case.
+class Runner {
+  public:
+    Runner(Job& job, const GroupCase& what)
+        : job_(job),
+          world_(job.world()),
+          own_sizes_(what.own_sizes),
+          is_first_(world_.rank() < static_cast<int>(what.first.size())),
+          own_(is_first_ ? what.first : what.second),
+          others_(is_first_ ? what.second : what.first) {
+        std::vector<int> first(what.first.size()), second(what.second.size());
+        std::iota(first.begin(), first.end(), 0);
+        std::iota(second.begin(), second.end(), static_cast<int>(first.size()));
+        between_ = world_.create_intercommunicator(first, second);
+        block_.resize(own_[static_cast<std::size_t>(between_.rank())]);
+        all_.resize(std::accumulate(others_.begin(), others_.end(), std::uint64_t{0}));
+    }
+
+    /// Makes one call on all ranks. Returns its time on the slowest rank, in seconds, at all ranks. Throws the error with which all ranks
+    /// refuse an algorithm that cannot run here.
+    double seconds_of(const std::string& algorithm, std::uint64_t key) {
+        fill(block_, key_of({key, is_first_, static_cast<std::uint64_t>(between_.rank())}));
+        each_block([&](std::uint64_t member, std::span<std::byte> block) { poison(block, key_of({key, !is_first_, member})); });
+        world_.barrier();
+        const Nanoseconds begin = monotonic_now();
+        call({.algorithm = algorithm, .segment_bytes = {}, .timeout = {}});
+        auto longest = static_cast<double>(monotonic_now() - begin);
+        world_.allreduce(longest, maximum);
+        each_block([&](std::uint64_t member, std::span<std::byte> block) {
+            if (const auto wrong = find_wrong(block, key_of({key, !is_first_, member})))
+                job_.abort(1,
+                           fmt::format("an allgather between groups by {} gave a wrong result: byte {} of block {} on rank {} is not what "
+                                       "that rank of the other group sent",
+                                       algorithm, *wrong, member, world_.rank()));
+        });
+        return longest * 1e-9;
+    }
+
+  private:
+    void call(const CollectiveOptions& options) {
+        if (own_sizes_)
+            between_.allgather(block_, all_, Blocks(others_), options);
+        else
+            between_.allgather(block_, all_, options);
+    }
+    void each_block(auto use) {
+        std::uint64_t offset = 0;
+        for (std::size_t member = 0; member < others_.size(); ++member)
+            use(member, std::span(all_).subspan(std::exchange(offset, offset + others_[member]), others_[member]));
+    }
+
+    Job& job_;
+    const Communicator& world_;
+    bool own_sizes_, is_first_;
+    const std::vector<std::uint64_t>&own_, &others_;
+    Intercommunicator between_;
+    std::vector<std::byte> block_, all_;
+};
+
+Samples measure(Job& job, const Contest& contest) {
+    Samples samples;
+    samples.transport = transport_name();
+    for (std::size_t number = 0; number < contest.cases.size(); ++number) {
+        Runner runner(job, contest.cases[number]);
+        std::vector<std::string> possible;
+        for (const std::string& algorithm : contest.algorithms) {
+            try {
+                runner.seconds_of(algorithm, key_of({number}));
+                possible.push_back(algorithm);
+            } catch (const Error& error) {
+                if (!contest.leaves_out_impossible || error.code() != ErrorCode::invalid_argument) throw;
+            }
+        }
+        for (std::uint64_t iteration = 0; iteration < contest.iterations; ++iteration)
+            for (const std::size_t chosen : shuffled(possible.size(), key_of({number}), iteration))
+                samples.values[contest.key(number, possible[chosen])].push_back(
+                    runner.seconds_of(possible[chosen], key_of({number, iteration, chosen})));
+    }
+    return samples;
+}
+
+Contest contest_of(const Words& words, int ranks) {
+    Contest contest{.cases = {},
+                    .bytes = {},
+                    .algorithms = parse_intergroup_algorithms(words.algorithms, true),
+                    .leaves_out_impossible = words.algorithms == "all",
+                    .iterations = words.iterations};
+    if (std::find(contest.algorithms.begin(), contest.algorithms.end(), kIntergroupBaseline) == contest.algorithms.end())
+        contest.algorithms.emplace_back(kIntergroupBaseline);
+    const auto all = static_cast<std::uint64_t>(ranks);
+    std::vector<std::uint64_t> groups{all - all / 2, all / 2};
+    if (!words.groups.empty()) {
+        groups = parse_groups(words.groups);
+        if (groups[0] + groups[1] != all)
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("--groups {} of {} ranks; allowed: two numbers whose sum is that of --ranks", words.groups, ranks));
+    }
+    for (const std::uint64_t bytes : parse_sizes(words.bytes, "--bytes")) {
+        std::vector<GroupCase> cases;
+        if (words.paper)
+            cases = cases_of_settings(words.settings.empty() ? "all" : words.settings, words.own_sizes, {{all}}, {{bytes}});
+        else
+            cases.push_back(
+                {"", blocks_of(groups[0], bytes, words.own_sizes), blocks_of(groups[1], bytes, words.own_sizes), words.own_sizes});
+        contest.cases.insert(contest.cases.end(), cases.begin(), cases.end());
+        contest.bytes.resize(contest.cases.size(), bytes);
+    }
+    return contest;
+}
+
+void print(CellPrinter& printer, const Contest& contest, const char* operation, const std::vector<Samples>& rounds) {
+    for (std::size_t number = 0; number < contest.cases.size(); ++number) {
+        const GroupCase& what = contest.cases[number];
+        const Rounds baseline = rounds_of(rounds, contest.key(number, std::string(kIntergroupBaseline)));
+        for (const std::string& algorithm : contest.algorithms) {
+            const std::string key = contest.key(number, algorithm);
+            if (!rounds.front().values.contains(key)) continue;
+            const Rounds times = rounds_of(rounds, key);
+            Cell cell = plain_cell({.operation = operation,
+                                    .algorithm = algorithm,
+                                    .transport = rounds.front().transport,
+                                    .ranks = static_cast<int>(what.first.size() + what.second.size()),
+                                    .bytes = contest.bytes[number]},
+                                   together(times));
+            cell.metrics.push_back(metric("improvement", Unit::ratio, ratios(baseline, times)));
+            const double expected = what.expected_improvement();
+            cell.metrics.push_back(algorithm == "full_duplex" ? Metric{"expected", Unit::ratio, {expected, expected, expected}}
+                                                              : undefined("expected", Unit::ratio));
+            if (!what.setting.empty()) cell.notes.emplace_back("setting", what.setting);
+            cell.notes.emplace_back("groups", fmt::format("{}+{}", what.first.size(), what.second.size()));
+            printer.add(cell);
+        }
+    }
+}
+
+int run(const Words& words) {
+    const Start start = checked(words.start, words.paper ? kPaperRanksOfGroups : kRanks, words.paper ? kFewestPaperRanks : kFewestRanks);
+    if (words.paper && !words.groups.empty())
+        throw Error(ErrorCode::invalid_argument, "--groups with --paper; allowed: one of them, because the settings say the groups");
+    if (!words.paper && !words.settings.empty())
+        throw Error(ErrorCode::invalid_argument, "--settings without --paper; allowed: --paper --settings LIST");
+    const Contest contest = contest_of(words, start.ranks);
+    const auto print_rounds = [&](CellPrinter& printer, const Variant&, const std::vector<Samples>& rounds) {
+        print(printer, contest, words.operation(), rounds);
+    };
+    return run_rounds(start, words, {.measure = [&](Job& job) { return measure(job, contest); }, .print = print_rounds});
+}
+
+void add_command(usage::Command& bench, bool own_sizes, int& exit_code) {
+    const auto words = std::make_shared<Words>();
+    words->own_sizes = own_sizes;
+    usage::Command* const command = bench.add_subcommand(
+        words->operation(), own_sizes ? "The allgather between two groups, of blocks of own sizes, all algorithms interleaved"
+                                      : "The allgather between two groups, all algorithms interleaved");
+    add_round_options(*command, *words, kRanks, "Calls of each algorithm in each round");
+    add_count_option(*command, "--rounds", words->rounds, "Jobs that are started, one after the other");
+    command->add_option("--bytes", words->bytes, fmt::format("(Mean) blocks, {}", kSizeList))->type_name("SIZES")->capture_default_str();
+    command->add_option("--groups", words->groups, "The sizes of the two groups (default: half of the ranks each)")->type_name("P,Q");
+    command->add_option("--algorithm", words->algorithms, "Algorithms by name or alias, separated by commas; all")
+        ->type_name("NAMES")
+        ->capture_default_str();
+    command->add_flag(
+        "--paper", words->paper,
+        fmt::format("The settings {} of Kang, Träff et al. (default: {} ranks)", own_sizes ? "5 to 8" : "1 to 4", kPaperRanksOfGroups));
+    command->add_option("--settings", words->settings, "With --paper: some of its settings (default: all)")->type_name("LIST");
+    command->footer(fmt::format(R"(
+Q. Kang, J. L. Traeff, R. Al-Bahrani, A. Agrawal, A. Choudhary and W. Liao, "Scalable algorithms for MPI intergroup
+allgather and allgatherv" (2019). The first ranks are the first group{}. run_time: from a barrier until the last rank
+has the blocks of the other group; every byte is checked. improvement: run_time of root_gathering_sequential, which MPI
+libraries use, over this one, round by round; expected: what equation (5) gives for long blocks between hosts.
+`rollcall simulate intergroup_allgather` explains the settings.)",
+                                own_sizes ? ". Blocks are 1, 2, 3, ... times something" : ""));
+    command->callback([words, &exit_code] { exit_code = run(*words); });
+}
+
+}  // namespace
+
+void add_two_groups_commands(usage::Command& bench, int& exit_code) {
+    for (const bool own_sizes : {false, true}) add_command(bench, own_sizes, exit_code);
+}
+
+}  // namespace rollcall::bench

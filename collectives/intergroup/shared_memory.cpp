@@ -1,0 +1,81 @@
+// Operations between two groups through node memory, where all ranks of both groups are on one node. They are our own, after the
+// non-blocking model of P. Patarasuk and X. Yuan, "Efficient MPI_Bcast across different process arrival patterns", section 3.1.
+//
+// Idea: they are the operations of one group that consists of a root and the ranks of the other group, or of any rank and the ranks of the
+// other group. A rank publishes for the ranks of the other group, and copies what these publish. So a rank waits for no rank of its own
+// group, and a late rank delays only its own block.
+//
+// Example: p = 2, q = 1, a copy of a block takes 1, all ranks arrive at 0. Allgather: all ranks write their blocks until 1. a0 and a1 copy
+// that of b0 until 2, and b0 copies theirs until 3. Alltoall: a0 and a1 write a block until 1, b0 writes two until 2. b0 has copied two at
+// 4. a0 copies its block from 1 to 2, and a1 from 2 to 3. Broadcast by a1: it writes the message until 1, and b0 copies it until 2.
+#include <algorithm>
+#include <vector>
+
+#include "collectives/broadcast/broadcast.hpp"
+#include "collectives/gather/gather.hpp"
+#include "collectives/intergroup/intergroup.hpp"
+#include "collectives/intergroup/sides.hpp"
+#include "collectives/published.hpp"
+#include "collectives/scatter/scatter.hpp"
+#include "runtime/lane/among.hpp"
+
+namespace rollcall::collectives {
+namespace {
+
+using Among = Operation::Among;
+
+/// A rank and the ranks of the group that it exchanges data with, behind it.
+std::vector<int> with_group(int rank, const Members& group) {
+    std::vector<int> ranks{rank};
+    for (int member = 0; member < group.size; ++member) ranks.push_back(group.rank(member));
+    return ranks;
+}
+
+/// The places of the blocks of `group`. The rank before it has none.
+std::vector<runtime::Block> blocks_behind(const Members& group, std::uint64_t bytes) {
+    std::vector<runtime::Block> blocks{{0, 0}};
+    for (int member = 0; member < group.size; ++member) blocks.push_back({bytes * static_cast<std::uint64_t>(member), bytes});
+    return blocks;
+}
+
+Task rooted(Operation& op, const Members& others, runtime::Algorithm algorithm) {
+    const std::vector<int> ranks = with_group(op.root(), others);
+    const std::vector<runtime::Block> blocks = blocks_behind(others, op.call().bytes);
+    runtime::Arguments arguments = op.arguments();
+    arguments.blocks = blocks.data();
+    const int own = op.rank() == op.root() ? 0 : op.rank() - others.first + 1;
+    const Among node(op, ranks, own, 0, arguments);
+    co_await algorithm(op);
+}
+
+}  // namespace
+
+Task intergroup_broadcast_shared_memory(Operation& op, const Members& others) { return rooted(op, others, &broadcast_shared_memory); }
+Task intergroup_scatter_shared_memory(Operation& op, const Members& others) { return rooted(op, others, &scatter_shared_memory); }
+Task intergroup_gather_shared_memory(Operation& op, const Members& others) { return rooted(op, others, &gather_shared_memory); }
+
+Task intergroup_allgather_shared_memory(Operation& op) {
+    const Sides sides = sides_of(op);
+    const std::vector<int> ranks = with_group(op.rank(), sides.other);
+    runtime::Arguments arguments = op.arguments();
+    std::vector<runtime::Block> blocks = blocks_behind(sides.other, arguments.data.size / static_cast<std::uint64_t>(sides.other.size));
+    if (arguments.blocks) std::copy_n(arguments.blocks, sides.other.size, blocks.begin() + 1);
+    arguments.blocks = blocks.data();
+    const Among node(op, ranks, 0, 0, arguments);
+    co_await publish_and_copy(op, true, &same_for_all);
+}
+
+Task intergroup_alltoall_shared_memory(Operation& op) {
+    const Sides sides = sides_of(op);
+    const auto others = static_cast<std::uint64_t>(sides.other.size);
+    const std::vector<int> ranks = with_group(op.rank(), sides.other);
+    runtime::Arguments arguments = op.arguments();
+    const std::vector<runtime::Block> to = blocks_behind(sides.other, arguments.contribution.size / others);
+    const std::vector<runtime::Block> from = blocks_behind(sides.other, arguments.data.size / others);
+    arguments.contribution_blocks = to.data();
+    arguments.blocks = from.data();
+    const Among node(op, ranks, 0, 0, arguments);
+    co_await publish_and_copy(op, false, &block_for);
+}
+
+}  // namespace rollcall::collectives

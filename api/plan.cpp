@@ -211,6 +211,7 @@ Plan Communicator::Implementation::plan(Prepared prepared, const PlanOptions& op
     use_clock(own->clock);
     if (!own->state.group->has_slots)
         explanation += "; predictions are not sent, because the arrivals board has no slots left for this plan (ROLLCALL_BOARD_SLOTS)";
+    own->state.kept.emplace();
     return Plan(std::make_unique<Plan::Implementation>(std::move(own), prepared, options, std::move(explanation)));
 }
 

@@ -105,20 +105,6 @@ Task told_place(Operation& op, SegmentTree (*choose)(const BlockProblem&, int), 
     co_await pass_on(op, words, false, place);
 }
 
-/// What a plan keeps from one iteration to the next.
-struct Kept {
-    runtime::Call call;
-    std::shared_ptr<const SegmentPlace> place;
-};
-
-/// What the last iteration of the plan has left, or something empty.
-Kept& kept_by(Operation& op) {
-    std::shared_ptr<void>& kept = op.communicator().kept;
-    if (!kept || !static_cast<Kept*>(kept.get())->call.is_same_as(op.call()))
-        kept = std::make_shared<Kept>(Kept{.call = op.call(), .place = {}});
-    return *static_cast<Kept*>(kept.get());
-}
-
 /// At the root: the words for the arrivals that are known now.
 Task predict_words(Operation& op, TreeWords& words) {
     const auto sizes = sizes_at_root(op);
@@ -189,12 +175,15 @@ Task two_part_place(Operation& op, SegmentPlace& place) {
 }
 
 Task kept_place(Operation& op, Task (*find)(Operation&, SegmentPlace&), std::shared_ptr<const SegmentPlace>& place) {
-    if (!kept_by(op).place) {
-        SegmentPlace found;
-        co_await find(op, found);
-        kept_by(op).place = std::make_shared<const SegmentPlace>(std::move(found));
+    std::optional<std::shared_ptr<void>>& kept = op.communicator().kept;
+    if (!kept || !*kept) {
+        auto found = std::make_shared<SegmentPlace>();
+        co_await find(op, *found);
+        place = found;
+        if (kept) *kept = std::move(found);
+        co_return;
     }
-    place = kept_by(op).place;
+    place = std::static_pointer_cast<const SegmentPlace>(*kept);
 }
 
 Task predicted_place(Operation& op, SegmentPlace& place) {

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -37,9 +38,8 @@ struct CommunicatorState {
     /// Converts the times that ranks tell each other. Null: the ranks have one clock (simulation).
     const CommonClock* clock = nullptr;
 
-    /// What an algorithm keeps from one iteration of a plan to the next. Only algorithms for plans use it: a plan has a communicator of its
-    /// own, and one algorithm.
-    std::shared_ptr<void> kept;
+    /// Only in the communicator of a plan: what its algorithm keeps from one iteration to the next. The algorithm begins with null.
+    std::optional<std::shared_ptr<void>> kept;
 
     std::uint64_t turns_taken = 0;  ///< Number of operations begun here that use signals; see Operation::turn().
     std::uint64_t turns_ended = 0;  ///< The turn of the last such operation that has ended well.

@@ -220,6 +220,7 @@ TEST(Segments, PlansKeepTheirPlaces) {
         for (const char* name : {"adaptive", "optimal", "sorted_optimal", "two_part"}) {
             const auto& entry = entry_of(kind, name);
             Simulation simulation({.ranks = n, .model = {.alpha = 100, .beta = 1}});
+            for (int rank = 0; rank < n; ++rank) simulation.world(rank).kept.emplace();
             std::vector<std::uint64_t> messages;
             for (int iteration = 0; iteration < 3; ++iteration) {
                 BlocksCall call = call_of_sizes(entry, 2, {5, 6, 7, 8, 9, 5000});

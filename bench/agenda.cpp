@@ -33,8 +33,6 @@ void check_landing(const AgendaWords& words, Agenda& agenda) {
         return;
     }
     agenda.landing = parse_landing(*words.landing);
-    if (agenda.landing.size() > 1 && !agenda.sweep.distributions.empty())
-        throw Error(ErrorCode::invalid_argument, "--landing with several values for blocks of own sizes; allowed: one");
     const std::string now_set = landing_now();
     // Inside a job, the ranks already have their settings. A job that this command starts can be given less landing memory than is set,
     // but not more.
@@ -68,6 +66,7 @@ void check_peers(const AgendaWords& words, Agenda& agenda) {
 }  // namespace
 
 void add_agenda_options(usage::Command& command, AgendaWords& words, runtime::OperationKind operation) {
+    words.start.several_ranks = true;
     add_start_options(command, words.start, kDefaultRanks);
     add_sweep_options(command, words.sweep, operation, Ranks::real);
     command.add_option("--warmup", words.warmup, "Balanced calls of each algorithm and size (with plans: of each cell) before")

@@ -39,7 +39,8 @@ constexpr int kLargestGantt = 1400;
 constexpr int kLegendEntry = 28;
 constexpr int kGanttLegend = 5;  // entries
 
-/// If the positive values of an axis span more than this factor, the axis is logarithmic. A linear axis would press most of them together.
+/// If the positive values of an axis without marks span more than this factor, the axis is logarithmic. A linear axis would press most of
+/// them together. Values with marks (sizes, numbers of ranks) usually grow by a factor.
 constexpr double kLogarithmicSpan = 20;
 /// With more rows than this there is no room for a label for each.
 constexpr std::size_t kMostRowLabels = 48;
@@ -103,7 +104,8 @@ Scale make_scale(const Axis& axis, const std::vector<double>& values, bool may_s
         if (value > 0) least_positive = std::min(least_positive, value / scale.unit);
         has_zero = has_zero || value == 0;
     }
-    scale.is_logarithmic = low >= 0 && high > kLogarithmicSpan * least_positive && (may_show_zero || !has_zero);
+    const double span = axis.marks.empty() ? kLogarithmicSpan : 1;
+    scale.is_logarithmic = low >= 0 && high > span * least_positive && (may_show_zero || !has_zero);
     if (scale.is_logarithmic) {
         scale.zero_at = least_positive / 3;
         scale.low = (has_zero ? scale.zero_at : least_positive) / 1.3;

@@ -272,26 +272,69 @@ void work_as_rank(const AgendaWords& words, Agenda agenda) {
     }
 }
 
+/// The settings and further words with which a job is started.
+struct JobWords {
+    std::vector<std::string> environment, words;
+};
+
 /// Starts a job that leaves its samples. Returns its exit code.
-int collect_cells(const Start& start, const std::vector<std::string>& environment, const std::vector<std::string>& words,
-                  const std::function<void(RawCell)>& use) {
-    return start_with_samples(start, environment, words, [&](const std::filesystem::path& path) {
+int collect_cells(const Start& start, const JobWords& job, const std::function<void(RawCell)>& use) {
+    return start_with_samples(start, job.environment, job.words, [&](const std::filesystem::path& path) {
         for (RawCell& cell : read_raw(path)) use(std::move(cell));
     });
 }
 
-/// Jobs of Rollcall and runs of the peers take turns. There is one report for all.
-int run_with_peers(const Agenda& agenda, const Start& start, const std::vector<std::string>& environment, std::vector<std::string> words) {
+/// What is measured with one number of ranks.
+struct Part {
+    Start start;
+    Agenda agenda;
+    std::vector<JobWords> jobs;  ///< One for each value of --landing.
+};
+
+Part part_of(const AgendaWords& words, OperationKind operation, const Start& start) {
+    Part part{.start = start, .agenda = checked(words, operation, start), .jobs = {}};
+    JobWords job{.environment = enough_slots(part.agenda), .words = {"--ranks", std::to_string(start.ranks)}};
+    // In the paper, a rank's part in a call begins and ends with its caller.
+    if (part.agenda.sweep.paper && !std::getenv("ROLLCALL_DECOUPLE")) job.environment.emplace_back("ROLLCALL_DECOUPLE=no");
+    if (part.agenda.landing.empty()) part.jobs.push_back(job);
+    for (const std::string& landing : part.agenda.landing) {
+        JobWords with = job;
+        with.words.insert(with.words.end(), {"--landing", landing});
+        for (const std::string& setting : environment_of(landing)) with.environment.push_back(setting);
+        part.jobs.push_back(std::move(with));
+    }
+    return part;
+}
+
+/// Samples do not name the distribution of sizes. Where jobs leave samples, there is one distribution at most.
+void add_to(Report& report, const Sweep& sweep, RawCell cell) {
+    Measured measured{std::move(cell.identity), cell.setup, std::move(cell.samples)};
+    for (const SizeDistribution distribution : sweep.distributions) measured.notes.emplace_back("sizes", name(distribution));
+    report.add(std::move(measured));
+}
+
+/// The jobs run one after the other. Returns the exit code of the first one that fails, or 0.
+int run_jobs(const Part& part, Report& report) {
+    for (const JobWords& job : part.jobs)
+        if (const int failed = collect_cells(part.start, job, [&](RawCell cell) { add_to(report, part.agenda.sweep, std::move(cell)); }))
+            return failed;
+    return 0;
+}
+
+/// Jobs of Rollcall and runs of the peers take turns. Returns the exit code of the first job that fails, or 0.
+int run_with_peers(const Part& part, Report& report) {
+    const Start& start = part.start;
+    const Agenda& agenda = part.agenda;
     for (const Peer* peer : agenda.peers) peer_program(*peer, kCollectiveProgram);  // fails before the first job if a peer is missing
     const Compute wait = agenda.wait.value_or(share_cpus(start.ranks) ? Compute::sleep : Compute::spin);
-    words.insert(words.end(), {"--wait", wait == Compute::sleep ? "sleep" : "spin", kFirstIterationOption, "0"});
-    Report report(agenda.sweep, std::cout);
+    JobWords job = part.jobs.front();
+    job.words.insert(job.words.end(), {"--wait", wait == Compute::sleep ? "sleep" : "spin", kFirstIterationOption, "0"});
     std::vector<RawCell> all;
     for (std::uint64_t round = 0; round < agenda.rounds; ++round) {
-        words.back() = std::to_string(round * agenda.iterations);
+        job.words.back() = std::to_string(round * agenda.iterations);
         std::vector<RawCell> ours;
         const Nanoseconds begin = monotonic_now();
-        const int failed = collect_cells(start, environment, words, [&](RawCell cell) { ours.push_back(std::move(cell)); });
+        const int failed = collect_cells(start, job, [&](RawCell cell) { ours.push_back(std::move(cell)); });
         if (failed) return failed;
         PeerSetup setup{.wait = wait, .warmup = agenda.warmup, .seed = agenda.sweep.seed};
         if (!agenda.sweep.distributions.empty()) setup.distribution = agenda.sweep.distributions.front();
@@ -300,43 +343,27 @@ int run_with_peers(const Agenda& agenda, const Start& start, const std::vector<s
         append(all, ours);
         for (const Peer* peer : agenda.peers) append(all, calls.measure(*peer, start.cluster.get(), limit));
     }
-    for (RawCell& cell : grouped(std::move(all))) {
-        Measured measured{std::move(cell.identity), cell.setup, std::move(cell.samples)};
-        for (const SizeDistribution distribution : agenda.sweep.distributions) measured.notes.emplace_back("sizes", name(distribution));
-        report.add(std::move(measured));
-    }
-    report.finish();
+    for (RawCell& cell : grouped(std::move(all))) add_to(report, agenda.sweep, std::move(cell));
     return 0;
 }
 
 int run(const AgendaWords& words, OperationKind operation) {
-    const Start start = checked(words.start, kDefaultRanks, 1);
-    Agenda agenda = checked(words, operation, start);
-    std::vector<std::string> settings = enough_slots(agenda);
-    // In the paper, a rank's part in a call begins and ends with its caller.
-    if (agenda.sweep.paper && !std::getenv("ROLLCALL_DECOUPLE")) settings.emplace_back("ROLLCALL_DECOUPLE=no");
+    std::vector<Part> parts;
+    for (const Start& start : checked_starts(words.start, kDefaultRanks, 1)) parts.push_back(part_of(words, operation, start));
+    const Part& first = parts.front();
     if (inside_job()) {
-        work_as_rank(words, std::move(agenda));
+        work_as_rank(words, first.agenda);
         return 0;
     }
-    const auto environment = [&](const std::string& landing) {
-        std::vector<std::string> all = environment_of(landing);
-        all.insert(all.end(), settings.begin(), settings.end());
-        return all;
-    };
-    const bool is_set = agenda.landing.size() == 1;
-    const std::vector<std::string> present = is_set ? environment(agenda.landing[0]) : settings,
-                                   more = is_set ? std::vector<std::string>{"--landing", agenda.landing[0]} : std::vector<std::string>();
-    if (!agenda.peers.empty()) return run_with_peers(agenda, start, present, more);
-    if (agenda.landing.size() < 2) return start_again(start, present, more);
-    // There is one report for all jobs, which run one after the other.
-    Report report(agenda.sweep, std::cout);
-    for (const std::string& landing : agenda.landing) {
-        const int failed = collect_cells(start, environment(landing), {"--landing", landing}, [&](RawCell cell) {
-            report.add({std::move(cell.identity), cell.setup, std::move(cell.samples)});
-        });
-        if (failed) return failed;
-    }
+    const Sweep& sweep = first.agenda.sweep;
+    const bool several_jobs = parts.size() > 1 || first.jobs.size() > 1, with_peers = !first.agenda.peers.empty();
+    if (several_jobs && sweep.distributions.size() > 1)
+        throw Error(ErrorCode::invalid_argument,
+                    "several distributions in --sizes with several values of --ranks or --landing; allowed: one distribution");
+    if (const JobWords& job = first.jobs.front(); !several_jobs && !with_peers) return start_again(first.start, job.environment, job.words);
+    Report report(sweep, std::cout);
+    for (const Part& part : parts)
+        if (const int failed = with_peers ? run_with_peers(part, report) : run_jobs(part, report)) return failed;
     report.finish();
     return 0;
 }

@@ -22,7 +22,7 @@ std::string note_of(const Cell& cell, std::string_view name) {
 
 bool differ_in_pattern_only(const Cell& one, const Cell& other) {
     const CellIdentity &a = one.identity, &b = other.identity;
-    return a.algorithm == b.algorithm && a.transport == b.transport && a.bytes == b.bytes &&
+    return a.algorithm == b.algorithm && a.transport == b.transport && a.ranks == b.ranks && a.bytes == b.bytes &&
            note_of(one, "model") == note_of(other, "model") && note_of(one, "sizes") == note_of(other, "sizes");
 }
 
@@ -46,7 +46,10 @@ void add_competitive_ratios(std::span<Cell> cells, bool in_table) {
 }
 
 void CompetitivePrinter::add(Cell cell) {
-    if (!held_.empty() && held_.front().identity.bytes != cell.identity.bytes) flush();
+    if (!held_.empty()) {
+        const CellIdentity& held = held_.front().identity;
+        if (held.bytes != cell.identity.bytes || held.ranks != cell.identity.ranks) flush();
+    }
     held_.push_back(std::move(cell));
     if (!ratio_of(held_.back())) flush();
 }

@@ -94,46 +94,64 @@ void Pictures::add(const Measured& measured, const Cell& cell) {
         for (const auto& [key, note] : measured.notes)
             if (key == "sizes") line += " " + note;
     has_message_time_ = measured.setup.message_time > 0;
-    drawn_.push_back({line, identity.bytes, identity.pattern, value_of(cell, "spread").median, value_of(cell, "imbalance_factor").median,
-                      value_of(cell, "mean_elapsed")});
-    if (identity.bytes == largest_) calls_.emplace_back(line, measured);
+    drawn_.push_back({line, identity.ranks, identity.bytes, identity.pattern, value_of(cell, "spread").median,
+                      value_of(cell, "imbalance_factor").median, value_of(cell, "mean_elapsed")});
+    if (identity.ranks > most_ranks_) calls_.clear();
+    most_ranks_ = std::max(most_ranks_, identity.ranks);
+    if (identity.bytes == largest_ && identity.ranks == most_ranks_) calls_.emplace_back(line, measured);
 }
 
-LineChart Pictures::chart(std::string title, const Axis& x) const {
-    LineChart chart{.title = std::move(title), .x = x, .y = {"mean elapsed time", true, {}}, .series = {}};
-    for (const Drawn& drawn : drawn_)
-        if (std::none_of(chart.series.begin(), chart.series.end(), [&](const auto& one) { return one.name == drawn.line; }))
-            chart.series.push_back({.name = drawn.line, .points = {}});
+LineChart Pictures::chart(std::string title, Axis x, const std::function<std::optional<double>(const Drawn&)>& place) const {
+    LineChart chart{.title = std::move(title), .x = std::move(x), .y = {"mean elapsed time", true, {}}, .series = {}};
+    for (const Drawn& drawn : drawn_) {
+        auto series = std::find_if(chart.series.begin(), chart.series.end(), [&](const auto& one) { return one.name == drawn.line; });
+        if (series == chart.series.end()) series = chart.series.insert(series, {.name = drawn.line, .points = {}});
+        if (const auto at = place(drawn)) series->points.push_back({*at, drawn.elapsed});
+    }
     return chart;
 }
 
 LineChart Pictures::against_imbalance(bool has_patterns) const {
-    const std::string what = fmt::format("{} of {} with {} ranks", runtime::name(sweep_.operation), format_bytes(largest_), sweep_.ranks);
-    LineChart lines = chart(has_patterns ? what + ": time against imbalance" : fmt::format("{}, {}", what, drawn_.front().pattern),
-                            has_message_time_ ? Axis{"imbalance factor: spread of the arrivals in message times", false, {}}
-                                              : Axis{"spread of the arrivals", true, {}});
-    for (const Drawn& drawn : drawn_)
-        for (LineChart::Series& series : lines.series)
-            if (series.name == drawn.line && drawn.bytes == largest_)
-                series.points.push_back({has_message_time_ ? drawn.imbalance : drawn.spread, drawn.elapsed});
-    return lines;
+    const std::string what = fmt::format("{} of {} with {} ranks", runtime::name(sweep_.operation), format_bytes(largest_), most_ranks_);
+    return chart(has_patterns ? what + ": time against imbalance" : fmt::format("{}, {}", what, drawn_.front().pattern),
+                 has_message_time_ ? Axis{"imbalance factor: spread of the arrivals in message times", false, {}}
+                                   : Axis{"spread of the arrivals", true, {}},
+                 [&](const Drawn& drawn) -> std::optional<double> {
+                     if (drawn.bytes != largest_ || drawn.ranks != most_ranks_) return std::nullopt;
+                     return has_message_time_ ? drawn.imbalance : drawn.spread;
+                 });
 }
 
 LineChart Pictures::against_size(const std::string& pattern) const {
     Axis x{"size", false, {}};
     for (const std::uint64_t bytes : std::set<std::uint64_t>(sweep_.sizes.begin(), sweep_.sizes.end()))
         x.marks.emplace_back(format_bytes(bytes), static_cast<double>(bytes));
-    LineChart lines =
-        chart(fmt::format("{} with {} ranks, {}: time against size", runtime::name(sweep_.operation), sweep_.ranks, pattern), std::move(x));
-    for (const Drawn& drawn : drawn_)
-        for (LineChart::Series& series : lines.series)
-            if (series.name == drawn.line && drawn.pattern == pattern)
-                series.points.push_back({static_cast<double>(drawn.bytes), drawn.elapsed});
-    return lines;
+    return chart(fmt::format("{} with {} ranks, {}: time against size", runtime::name(sweep_.operation), most_ranks_, pattern),
+                 std::move(x), [&](const Drawn& drawn) -> std::optional<double> {
+                     if (drawn.pattern != pattern || drawn.ranks != most_ranks_) return std::nullopt;
+                     return static_cast<double>(drawn.bytes);
+                 });
+}
+
+LineChart Pictures::against_ranks(const std::string& pattern) const {
+    Axis x{"ranks", false, {}};
+    for (const int ranks : numbers_of_ranks()) x.marks.emplace_back(std::to_string(ranks), ranks);
+    return chart(fmt::format("{} of {}, {}: time against ranks", runtime::name(sweep_.operation), format_bytes(largest_), pattern),
+                 std::move(x), [&](const Drawn& drawn) -> std::optional<double> {
+                     if (drawn.pattern != pattern || drawn.bytes != largest_) return std::nullopt;
+                     return drawn.ranks;
+                 });
+}
+
+std::set<int> Pictures::numbers_of_ranks() const {
+    std::set<int> numbers;
+    for (const Drawn& drawn : drawn_) numbers.insert(drawn.ranks);
+    return numbers;
 }
 
 std::string Pictures::widest() const {
-    return std::max_element(drawn_.begin(), drawn_.end(), [](const Drawn& a, const Drawn& b) { return a.spread < b.spread; })->pattern;
+    const auto spread = [&](const Drawn& drawn) { return drawn.ranks == most_ranks_ ? drawn.spread : -1; };
+    return std::max_element(drawn_.begin(), drawn_.end(), [&](const Drawn& a, const Drawn& b) { return spread(a) < spread(b); })->pattern;
 }
 
 void Pictures::add_calls(Picture& picture) const {
@@ -161,11 +179,14 @@ Picture Pictures::picture() const {
     const std::set<std::uint64_t> sizes(sweep_.sizes.begin(), sweep_.sizes.end());
     std::set<std::string> patterns;
     for (const Drawn& drawn : drawn_) patterns.insert(drawn.pattern);
-    if (patterns.size() > 1 || sizes.size() < 2) picture.emplace_back(against_imbalance(patterns.size() > 1));
-    if (sizes.size() > 1) {
-        picture.emplace_back(against_size(drawn_.front().pattern));
-        if (const std::string other = widest(); other != drawn_.front().pattern) picture.emplace_back(against_size(other));
-    }
+    const bool several_sizes = sizes.size() > 1, several_ranks = numbers_of_ranks().size() > 1;
+    if (patterns.size() > 1 || !(several_sizes || several_ranks)) picture.emplace_back(against_imbalance(patterns.size() > 1));
+    std::vector<std::string> compared = {drawn_.front().pattern};
+    if (std::string other = widest(); other != compared.front()) compared.push_back(std::move(other));
+    if (several_sizes)
+        for (const std::string& pattern : compared) picture.emplace_back(against_size(pattern));
+    if (several_ranks)
+        for (const std::string& pattern : compared) picture.emplace_back(against_ranks(pattern));
     add_calls(picture);
     share_time_axis(picture);
     return picture;

@@ -21,9 +21,9 @@ struct Axis {
     std::vector<std::pair<std::string, double>> marks = {};  ///< Labels and their values. Empty: the chart chooses.
 };
 
-/// Lines with confidence bands: time against imbalance or against the size, with one line for each algorithm. An axis is logarithmic if its
-/// positive values span more than a factor of 20. Zeros on a logarithmic x axis are drawn at its left end, marked "0". Lines of one point
-/// each are bars, side by side.
+/// Lines with confidence bands: time against imbalance, size or ranks, with one line for each algorithm. An axis is logarithmic if it has
+/// marks, or if its positive values span more than a factor of 20. Zeros on a logarithmic x axis are drawn at its left end, marked "0".
+/// Lines of one point each are bars, side by side.
 struct LineChart {
     struct Point {
         double x = 0;

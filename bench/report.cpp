@@ -36,7 +36,7 @@ void Report::add(Measured measured) {
 }
 
 std::vector<Metric> Report::compare_with_first(const Measured& measured) {
-    std::string key = fmt::format("{} {}", measured.identity.bytes, measured.identity.pattern);
+    std::string key = fmt::format("{} {} {}", measured.identity.ranks, measured.identity.bytes, measured.identity.pattern);
     for (const auto& [name, note] : measured.notes)
         if (name == "sizes") key += " " + note;
     const auto [known, is_new] = first_.try_emplace(key, measured);

@@ -27,7 +27,7 @@ class Report {
     void finish();
 
   private:
-    /// Keeps the calls of the first algorithm of their size and pattern. Returns the comparisons with them.
+    /// Keeps the calls of the first algorithm of their number of ranks, size and pattern. Returns the comparisons with them.
     std::vector<Metric> compare_with_first(const Measured& measured);
 
     const Sweep& sweep_;
@@ -35,7 +35,7 @@ class Report {
     std::optional<RawWriter> raw_;
     Pictures pictures_;
     std::vector<CallSample> base_;           ///< The calls of the base of the paper's table.
-    std::map<std::string, Measured> first_;  ///< By size, pattern and distribution of sizes.
+    std::map<std::string, Measured> first_;  ///< By ranks, size, pattern and distribution of sizes.
 };
 
 }  // namespace rollcall::bench

@@ -67,11 +67,9 @@ std::vector<bool> parse_decouple(const std::string& text) {
     throw Error(ErrorCode::invalid_argument, fmt::format("--decouple {}; allowed: no, auto, or {}", quote(text), kBothWays));
 }
 
-Plan plan_of(const Words& words, OperationKind operation) {
+Plan plan_of(const Words& words, OperationKind operation, int ranks) {
     Plan plan;
     const bool paper = words.sweep.paper.has_value();
-    const std::string default_ranks = std::to_string(paper ? kPaperRanks : kDefaultRanks);
-    const auto ranks = static_cast<int>(parse_count(words.ranks.value_or(default_ranks), "--ranks", 1, kMostRanks));
     plan.sweep = checked(words.sweep, operation, ranks, Ranks::simulated);
     change_model(plan.model, kDefaultModel);
     if (paper) change_model(plan.model, kPaperModel);
@@ -88,6 +86,15 @@ Plan plan_of(const Words& words, OperationKind operation) {
     }
     plan.verbose = words.verbose;
     return plan;
+}
+
+/// Returns a plan for each number of ranks.
+std::vector<Plan> plans_of(const Words& words, OperationKind operation) {
+    const std::string default_ranks = std::to_string(words.sweep.paper ? kPaperRanks : kDefaultRanks);
+    std::vector<Plan> plans;
+    for (const std::uint64_t ranks : parse_counts(words.ranks.value_or(default_ranks), "--ranks", 1, kMostRanks))
+        plans.push_back(plan_of(words, operation, static_cast<int>(ranks)));
+    return plans;
 }
 
 /// One algorithm with one size, landing and pattern.
@@ -236,27 +243,33 @@ class CellRun {
     const std::function<void(double, const std::string&)>* show_ = nullptr;
 };
 
-void simulate(const Plan& plan) {
+/// Says what `auto` chooses for each size, and why.
+void explain(const Plan& plan) {
     const Sweep& sweep = plan.sweep;
-    if (sweep.explain) {
-        std::ostream& out = sweep.format == output::Format::text ? std::cout : std::cerr;
-        for (const std::uint64_t bytes : sweep.sizes) {
-            for (const SimulatedLanding& landing : plan.landing) {
-                const auto situation = CellRun::situation(plan, bytes, landing, plan.decouple.back());
-                out << collectives::explain(sweep.operation, situation, collectives::select(sweep.operation, situation)) << std::endl;
-            }
+    std::ostream& out = sweep.format == output::Format::text ? std::cout : std::cerr;
+    for (const std::uint64_t bytes : sweep.sizes) {
+        for (const SimulatedLanding& landing : plan.landing) {
+            const auto situation = CellRun::situation(plan, bytes, landing, plan.decouple.back());
+            out << collectives::explain(sweep.operation, situation, collectives::select(sweep.operation, situation)) << std::endl;
         }
     }
-    Report report(sweep, std::cout);
-    ProgressLine progress(sweep.sizes.size() * plan.landing.size() * sweep.patterns.size() * sweep.algorithms.size() *
-                          plan.decouple.size());
-    std::size_t done = 0;
+}
+
+std::size_t cells_of(const Plan& plan) {
+    const Sweep& sweep = plan.sweep;
+    return sweep.sizes.size() * plan.landing.size() * sweep.patterns.size() * sweep.algorithms.size() * plan.decouple.size();
+}
+
+/// Simulates the cells of a plan. `done` counts the cells of all plans.
+void simulate(const Plan& plan, Report& report, ProgressLine& progress, std::size_t& done) {
+    const Sweep& sweep = plan.sweep;
     for (const std::uint64_t bytes : sweep.sizes) {
         for (const SimulatedLanding& landing : plan.landing) {
             for (const Pattern& pattern : sweep.patterns) {
                 for (const std::string& algorithm : sweep.algorithms) {
                     for (const bool decouple : plan.decouple) {
-                        const std::string name = fmt::format("{} {} {}", format_bytes(bytes), algorithm, pattern.describe());
+                        const std::string name =
+                            fmt::format("{} ranks, {} {} {}", sweep.ranks, format_bytes(bytes), algorithm, pattern.describe());
                         const std::size_t before = done++;
                         progress.update(before, name);
                         CellRun cell(plan, bytes, landing, decouple, pattern, algorithm);
@@ -271,6 +284,19 @@ void simulate(const Plan& plan) {
             }
         }
     }
+}
+
+/// There is one report for all plans.
+void simulate(const std::vector<Plan>& plans) {
+    std::size_t cells = 0;
+    for (const Plan& plan : plans) {
+        if (plan.sweep.explain) explain(plan);
+        cells += cells_of(plan);
+    }
+    Report report(plans.front().sweep, std::cout);
+    ProgressLine progress(cells);
+    std::size_t done = 0;
+    for (const Plan& plan : plans) simulate(plan, report, progress, done);
     report.finish();
 }
 
@@ -301,7 +327,9 @@ one receiver, as at the beginning of a linear gather, cost it more than their by
 void add_command(usage::Command& simulate_command, OperationKind operation, const std::string& summary) {
     usage::Command* const command = simulate_command.add_subcommand(std::string(runtime::name(operation)), summary);
     const auto words = std::make_shared<Words>();
-    command->add_option("-n,--ranks", words->ranks, "How many ranks")->type_name("N")->default_str(std::to_string(kDefaultRanks));
+    command->add_option("-n,--ranks", words->ranks, fmt::format("How many ranks, {}", kCountList))
+        ->type_name("N,...")
+        ->default_str(std::to_string(kDefaultRanks));
     add_sweep_options(*command, words->sweep, operation, Ranks::simulated);
     command->add_option("--model", words->model, "What differs from the default network (see below): alpha=5us,ports=2,cut-through")
         ->type_name("K=V,...");
@@ -322,7 +350,7 @@ void add_command(usage::Command& simulate_command, OperationKind operation, cons
     std::string footer = command->footer() + kFooter + kDefaultModel + kFooterEnd;
     if (has_paper(operation)) footer.append(kPaperFooter).append(kPaperModel).append(kPaperFooterEnd);
     command->footer(footer);
-    command->callback([words, operation] { simulate(plan_of(*words, operation)); });
+    command->callback([words, operation] { simulate(plans_of(*words, operation)); });
 }
 
 }  // namespace

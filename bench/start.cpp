@@ -108,9 +108,15 @@ void add_inherited_options(usage::Command& command, Inherited& inherited) {
 }
 
 void add_start_options(usage::Command& command, StartWords& words, int default_ranks) {
-    command.add_option("-n,--ranks", words.ranks, "How many ranks are started; in a job of `rollcall run`: its size")
-        ->type_name("N")
-        ->default_str(std::to_string(default_ranks));
+    usage::Option* const ranks =
+        command
+            .add_option("-n,--ranks", words.ranks,
+                        fmt::format("How many ranks are started; in a job of `rollcall run`: its size{}",
+                                    words.several_ranks ? fmt::format(". A list starts a job for each number: {}", kCountList) : ""))
+            ->type_name(words.several_ranks ? "N,..." : "N")
+            ->default_str(std::to_string(default_ranks));
+    // A job gets its own number behind the list.
+    if (words.several_ranks) ranks->take_last();
     command.add_option("--env", words.environment, "Set an environment variable for the ranks; may be given again")
         ->type_name("K=V")
         ->one_word_each_time();
@@ -125,7 +131,7 @@ void add_start_options(usage::Command& command, StartWords& words, int default_r
     command.add_flag(kOnClusterOption, words.on_cluster)->group("");
 }
 
-Start checked(const StartWords& words, int default_ranks, int fewest_ranks) {
+std::vector<Start> checked_starts(const StartWords& words, int default_ranks, int fewest_ranks) {
     Start start;
     const auto fewest = static_cast<std::uint64_t>(fewest_ranks);
     int hosts = 0;
@@ -136,17 +142,20 @@ Start checked(const StartWords& words, int default_ranks, int fewest_ranks) {
         if (inside_job() && !words.on_cluster)
             throw Error(ErrorCode::invalid_argument, "--cluster in a job that is already running; allowed: outside of one");
     }
-    start.ranks = inside_job() ? job_size() : hosts > 0 ? hosts : default_ranks;
+    const auto usual = static_cast<std::uint64_t>(inside_job() ? job_size() : hosts > 0 ? hosts : default_ranks);
+    std::vector<std::uint64_t> numbers = {usual};
     if (!words.ranks.empty()) {
-        const auto ranks = static_cast<int>(parse_count(words.ranks, "--ranks", fewest, launcher::kMostRanks));
-        if (inside_job() && ranks != start.ranks)
+        if (words.several_ranks)
+            numbers = parse_counts(words.ranks, "--ranks", fewest, launcher::kMostRanks);
+        else
+            numbers = {parse_count(words.ranks, "--ranks", fewest, launcher::kMostRanks)};
+        if (inside_job() && numbers != std::vector{usual})
             throw Error(ErrorCode::invalid_argument,
-                        fmt::format("--ranks {} in a job of {} ranks; allowed: {}, or leave it out", ranks, start.ranks, start.ranks));
-        start.ranks = ranks;
+                        fmt::format("--ranks {} in a job of {} ranks; allowed: {}, or leave it out", words.ranks, usual, usual));
     }
-    if (start.ranks < fewest_ranks)
+    if (numbers.front() < fewest)
         throw Error(ErrorCode::invalid_argument,
-                    fmt::format("a job of {} rank; allowed: {} and more for this benchmark", start.ranks, fewest_ranks));
+                    fmt::format("a job of {} rank; allowed: {} and more for this benchmark", numbers.front(), fewest));
     for (const std::string& assignment : words.environment) {
         const auto equals = assignment.find('=');
         if (equals == 0 || equals == std::string::npos)
@@ -162,7 +171,16 @@ Start checked(const StartWords& words, int default_ranks, int fewest_ranks) {
     }
     Settings::from_environment();
     if (hosts > 0 && !inside_job()) start.cluster = std::make_shared<EmulatedCluster>(hosts, words.rate.empty() ? kNoRate : words.rate);
-    return start;
+    std::vector<Start> starts;
+    for (const std::uint64_t ranks : numbers) {
+        start.ranks = static_cast<int>(ranks);
+        starts.push_back(start);
+    }
+    return starts;
+}
+
+Start checked(const StartWords& words, int default_ranks, int fewest_ranks) {
+    return checked_starts(words, default_ranks, fewest_ranks).front();
 }
 
 int start_again(const Start& how, const std::vector<std::string>& environment, const std::vector<std::string>& words) {

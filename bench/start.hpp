@@ -46,6 +46,7 @@ void add_inherited_options(usage::Command& command, Inherited& inherited);
 /// The options that say how to start a job.
 struct StartWords {
     std::string ranks;
+    bool several_ranks = false;  ///< --ranks may be a list, with one job for each number. Set it before the options are added.
     std::vector<std::string> environment;
     std::string timeout;
     std::string cluster, rate;
@@ -60,7 +61,10 @@ struct Start {
     std::shared_ptr<EmulatedCluster> cluster = nullptr;  ///< The hosts of the ranks, made with the first job. Null: this host.
 };
 /// Checks the options. Sets the variables of --env in this process, from which the ranks inherit them, and checks the settings. Inside a
-/// job, --ranks must be absent or equal to the size of the job. Throws Error{invalid_argument} or Error{invalid_setting}.
+/// job, --ranks must be absent or equal to the size of the job. Throws Error{invalid_argument} or Error{invalid_setting}. Returns one start
+/// for each number of ranks. All of them use the same emulated hosts.
+std::vector<Start> checked_starts(const StartWords& words, int default_ranks, int fewest_ranks);
+/// The same where --ranks is one number.
 Start checked(const StartWords& words, int default_ranks, int fewest_ranks);
 
 /// Runs this same command again on each rank of a new job, with additional environment (K=V) and arguments. Returns the exit code of the

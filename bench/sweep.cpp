@@ -173,7 +173,7 @@ void add_sweep_options(usage::Command& command, SweepWords& words, OperationKind
     command
         .add_option(
             "--plot", words.plot,
-            "Draw into this file, which ends in .svg, .png or .pdf: time against imbalance and against size, or bars, and one call of each "
+            "Draw into this file, which ends in .svg, .png or .pdf: time against imbalance, size and ranks, or bars, and one call of each "
             "algorithm (needs gnuplot)")
         ->type_name("FILE");
     command.add_option("--raw", words.raw, "Write what every rank did in every call to this csv file")->type_name("FILE");

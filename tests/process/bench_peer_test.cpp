@@ -85,6 +85,24 @@ TEST_F(BenchPeers, BlocksOfOwnSizesToo) {
     }
 }
 
+TEST_F(BenchPeers, EachNumberOfRanksIsComparedByItself) {
+    const Ended ended = run("bench gather --ranks 2,3 --bytes 3000 --algorithm linear --iterations 2 --rounds 2 --format json" + option());
+    ASSERT_EQ(ended.code, 0) << ended.error;
+    const Lines lines = lines_of(ended.out);
+    const std::size_t rows = 1 + peers_.size();
+    ASSERT_EQ(lines.size(), 2 * rows) << ended.out;
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        const Json cell = Json::parse(lines[i]);
+        EXPECT_EQ(cell["ranks"], i < rows ? 2 : 3);
+        EXPECT_EQ(cell["algorithm"], i % rows == 0 ? "linear" : peers_[i % rows - 1]);
+        EXPECT_EQ(cell["iterations"], 4);
+        if (i % rows == 0) {
+            EXPECT_EQ(cell["over_first"]["median"], 1.0);
+        }
+        EXPECT_GT(cell["over_first"]["median"], 0.0);
+    }
+}
+
 TEST_F(BenchPeers, EveryOperationIsChecked) {
     const std::vector<std::string> operations = {"broadcast", "scatter",   "gather",         "allgather", "alltoall",
                                                  "reduce",    "allreduce", "reduce_scatter", "scan",      "exclusive_scan",

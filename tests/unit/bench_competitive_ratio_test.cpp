@@ -35,6 +35,10 @@ TEST(BenchCompetitiveRatio, IsTheWorstOverThePatterns) {
         EXPECT_EQ(metric.name, "competitive_ratio") << "it stands behind performance_ratio";
         EXPECT_EQ(metric.value, (Estimate{expected[i], expected[i] - 1, expected[i] + 2})) << i;
     }
+    std::vector<Cell> of_ranks = {ratio_cell("binomial", 8, "balanced", 3), ratio_cell("binomial", 8, "balanced", 4)};
+    of_ranks[1].identity.ranks = 4;
+    add_competitive_ratios(of_ranks, true);
+    EXPECT_EQ(of_ranks[0].metrics[2].value.median, 3) << "more ranks are no other pattern";
     std::vector<Cell> undefined = {ratio_cell("binomial", 8, "balanced", kUndefinedRatio)};
     add_competitive_ratios(undefined, true);
     EXPECT_TRUE(std::isnan(undefined[0].metrics[2].value.median));

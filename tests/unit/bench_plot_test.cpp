@@ -175,25 +175,33 @@ TEST(BenchPictures, ARootThatCollectsWaitsWhileNothingMoves) {
     EXPECT_EQ(std::pair(late[0].begin, late[0].end), std::pair(Nanoseconds{204}, Nanoseconds{210}));
 }
 
-TEST(BenchPictures, SizesPatternsAndBars) {
-    const auto titles = [](const std::vector<std::uint64_t>& sizes, const std::vector<std::string>& patterns) {
+TEST(BenchPictures, SizesPatternsRanksAndBars) {
+    const auto drawn = [](const std::vector<std::uint64_t>& sizes, const std::vector<std::string>& patterns,
+                          const std::vector<int>& numbers) {
         Sweep sweep;
         sweep.operation = runtime::OperationKind::gather;
-        sweep.ranks = 2;
         sweep.sizes = sizes;
         sweep.algorithms = {"linear", "binomial"};
         Pictures pictures(sweep);
-        for (const std::uint64_t bytes : sizes)
-            for (std::size_t pattern = 0; pattern < patterns.size(); ++pattern)
-                for (const std::string& algorithm : sweep.algorithms) {
-                    const auto late = static_cast<Nanoseconds>(1000 * pattern);
-                    const CallSample call{
-                        .iteration = 3, .start = 0, .asked = {0, late}, .arrivals = {0, late}, .exits = {late + 9, late + 9}};
-                    const Measured measured{{"gather", algorithm, "ucx", 2, bytes, patterns[pattern], 1}, {.message_time = 5}, {call}, {}};
-                    pictures.add(measured, collective_cell(measured.identity, measured.setup, measured.calls));
-                }
+        const auto add = [&](int ranks, std::uint64_t bytes, std::size_t pattern, const std::string& algorithm) {
+            const auto late = static_cast<Nanoseconds>(1000 * pattern);
+            std::vector<Nanoseconds> delays(static_cast<std::size_t>(ranks)), exits(delays.size(), late + 9 * ranks);
+            delays[1] = late;
+            const CallSample call{.iteration = 3, .start = 0, .asked = delays, .arrivals = delays, .exits = exits};
+            const Measured measured{{"gather", algorithm, "ucx", ranks, bytes, patterns[pattern], 1}, {.message_time = 5}, {call}, {}};
+            pictures.add(measured, collective_cell(measured.identity, measured.setup, measured.calls));
+        };
+        for (const int ranks : numbers)
+            for (const std::uint64_t bytes : sizes)
+                for (std::size_t pattern = 0; pattern < patterns.size(); ++pattern)
+                    for (const std::string& algorithm : sweep.algorithms) add(ranks, bytes, pattern, algorithm);
+        return pictures.picture();
+    };
+    const auto titles = [&](const std::vector<std::uint64_t>& sizes, const std::vector<std::string>& patterns,
+                            const std::vector<int>& numbers = {2}) {
         std::vector<std::string> all;
-        for (const Chart& chart : pictures.picture()) all.push_back(std::visit([](const auto& one) { return one.title; }, chart));
+        for (const Chart& chart : drawn(sizes, patterns, numbers))
+            all.push_back(std::visit([](const auto& one) { return one.title; }, chart));
         return all;
     };
     const std::string calls[] = {"linear, 64, late: call 3", "binomial, 64, late: call 3"};
@@ -203,6 +211,28 @@ TEST(BenchPictures, SizesPatternsAndBars) {
                                   "gather with 2 ranks, late: time against size", calls[0], calls[1]}));
     EXPECT_EQ(titles({64}, {"late"}), (std::vector<std::string>{"gather of 64 with 2 ranks, late", calls[0], calls[1]}));
     EXPECT_EQ(titles({8, 64}, {"late"}), (std::vector<std::string>{"gather with 2 ranks, late: time against size", calls[0], calls[1]}));
+    EXPECT_EQ(
+        titles({8, 64}, {"balanced", "late"}, {4, 2, 3}),
+        (std::vector<std::string>{"gather of 64 with 4 ranks: time against imbalance", "gather with 4 ranks, balanced: time against size",
+                                  "gather with 4 ranks, late: time against size", "gather of 64, balanced: time against ranks",
+                                  "gather of 64, late: time against ranks", calls[0], calls[1]}));
+
+    const Picture picture = drawn({8, 64}, {"late"}, {4, 2, 3});
+    ASSERT_EQ(picture.size(), 4u);
+    const auto points = [&](std::size_t chart) {
+        std::vector<std::pair<double, double>> all;
+        for (const auto& point : std::get<LineChart>(picture[chart]).series.at(1).points) all.emplace_back(point.x, point.y.median * 1e9);
+        return all;
+    };
+    EXPECT_EQ(points(0).size(), 2u) << "two sizes of the largest number of ranks";
+    ASSERT_EQ(points(1).size(), 3u);
+    const double expected[] = {4, 2, 3};
+    for (std::size_t i = 0; i < 3; ++i) {
+        EXPECT_EQ(points(1)[i].first, expected[i]);
+        EXPECT_NEAR(points(1)[i].second, 9 * expected[i], 1e-3);
+    }
+    for (const std::size_t call : {2, 3}) EXPECT_EQ(std::get<GanttChart>(picture[call]).rows.size(), 4u);
+    EXPECT_TRUE(mentions(gnuplot_script({picture[1]}), "set logscale x\nset xtics ('2' 2, '3' 3, '4' 4)\n"));
 }
 
 TEST_F(BenchPlot, MissingProgramNamesThePackage) {

@@ -1,0 +1,70 @@
+/// \file
+/// Tests benchmarks and simulations of several numbers of ranks.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "tests/process/bench_command.hpp"
+
+namespace rollcall::test {
+namespace {
+
+constexpr const char* kSmall = " --iterations 2 --warmup 0 --bytes 8Ki --algorithm linear,binomial --timeout 100s ";
+
+TEST_F(BenchCommand, EachNumberOfRanksIsAJobOfOneReport) {
+    const auto raw = directory_ / "raw.csv";
+    const Ended ended = run("bench gather --ranks 2..4,3" + std::string(kSmall) + "--format csv --raw " + raw.string());
+    ASSERT_EQ(ended.code, 0) << ended.error;
+    const Lines lines = lines_of(ended.out);
+    ASSERT_EQ(lines.size(), 1u + 3u * 2u) << ended.out;
+    const char* const expected[] = {"linear,ucx,2,",   "binomial,ucx,2,", "linear,ucx,4,",
+                                    "binomial,ucx,4,", "linear,ucx,3,",   "binomial,ucx,3,"};
+    for (std::size_t row = 0; row < 6; ++row) EXPECT_TRUE(lines[row + 1].starts_with("gather," + std::string(expected[row]))) << ended.out;
+    EXPECT_EQ(lines_of(contents(raw)).size(), 1u + (2u + 4u + 3u) * 2u * 2u);
+
+    const Ended text = run("bench scatterv --ranks 2,3 --sizes skewed" + std::string(kSmall));
+    ASSERT_EQ(text.code, 0) << text.error;
+    EXPECT_EQ(text.out.find("ranks: "), std::string::npos) << text.out;
+    EXPECT_NE(text.out.find("ranks"), std::string::npos) << text.out;
+    EXPECT_NE(text.out.find("skewed"), std::string::npos) << text.out;
+}
+
+TEST_F(BenchCommand, NumbersOfRanksMustFit) {
+    expect_refused("bench broadcast --ranks 2,0", {"--ranks '0' in '2,0'", "2..64"});
+    expect_refused("bench broadcast --ranks 4,2 --root 3", {"--root '3'", "0 to 1"});
+    expect_refused("bench gatherv --ranks 2,3 --sizes spikes,skewed", {"--sizes", "allowed: one distribution"});
+    expect_refused("simulate broadcast --ranks 8,few", {"--ranks 'few' in '8,few'"});
+    for (const char* one : {"barrier", "pingpong", "bandwidth", "loop", "overlap", "idle"})
+        expect_refused("bench " + std::string(one) + " --ranks 2,4", {"--ranks '2,4'; allowed: a whole number"});
+    const Ended in_job = run("run -n 2 " ROLLCALL_COMMAND " bench broadcast --ranks 2,3");
+    EXPECT_EQ(in_job.code, 2);
+    EXPECT_NE(in_job.error.find("--ranks 2,3 in a job of 2 ranks; allowed: 2"), std::string::npos) << in_job.error;
+}
+
+TEST_F(BenchCommand, SimulationsOfSeveralNumbersAreThoseOfEachNumber) {
+    const auto simulated = [&](const std::string& ranks) {
+        const Ended ended =
+            run("simulate broadcast --bytes 1Mi --arrival max_if:1,max_if:9 --algorithm binomial,pipelined --iterations 2 "
+                "--format csv --ranks " +
+                ranks);
+        EXPECT_EQ(ended.code, 0) << ended.error;
+        return ended.out;
+    };
+    const auto rows = [](const std::string& csv) { return csv.substr(csv.find('\n') + 1); };
+    EXPECT_EQ(simulated("2..8:x4,5"), simulated("2") + rows(simulated("8")) + rows(simulated("5")));
+}
+
+TEST_F(BenchCommand, TimeIsDrawnAgainstRanks) {
+    if (std::system("command -v gnuplot >/dev/null") != 0) GTEST_SKIP() << "gnuplot is not installed";
+    const auto plot = directory_ / "plot.svg";
+    const Ended ended =
+        run("simulate gather --ranks 8..512:x8 --bytes 8Ki --algorithm linear,binomial --iterations 2 --plot " + plot.string());
+    ASSERT_EQ(ended.code, 0) << ended.error;
+    const std::string picture = contents(plot);
+    for (const char* text : {"gather of 8Ki, balanced: time against ranks", ">8<", ">64<", ">512<", ">ranks<"})
+        EXPECT_NE(picture.find(text), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace rollcall::test

@@ -11,13 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <rollcall/reductions.h>
 #include <rollcall/rollcall.h>
 
 #pragma GCC visibility push(default) /* as ROLLCALL_EXPORT */
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+struct rollcall_reduction; /* reductions.h, which may be read after this file */
 
 /** Two groups that have no rank in common. */
 typedef struct rollcall_intercommunicator rollcall_intercommunicator;
@@ -100,26 +101,26 @@ rollcall_status rollcall_plan_intergroup_gather(const rollcall_intercommunicator
  * Combines the elements of the other group at the root, in rank order. In the other group `data` has the `count` elements that the rank
  * brings. At the root `data` is where the result goes. */
 rollcall_status rollcall_intergroup_reduce(const rollcall_intercommunicator* between, void* data, uint64_t count,
-                                           const rollcall_reduction* reduction, rollcall_side side, int root,
+                                           const struct rollcall_reduction* reduction, rollcall_side side, int root,
                                            const rollcall_collective_options* options);
 rollcall_status rollcall_start_intergroup_reduce(const rollcall_intercommunicator* between, void* data, uint64_t count,
-                                                 const rollcall_reduction* reduction, rollcall_side side, int root,
+                                                 const struct rollcall_reduction* reduction, rollcall_side side, int root,
                                                  const rollcall_collective_options* options, rollcall_request** request);
 rollcall_status rollcall_plan_intergroup_reduce(const rollcall_intercommunicator* between, void* data, uint64_t count,
-                                                const rollcall_reduction* reduction, rollcall_side side, int root,
+                                                const struct rollcall_reduction* reduction, rollcall_side side, int root,
                                                 const rollcall_collective_options* options, rollcall_predictor predictor,
                                                 rollcall_plan** plan);
 /** \} */
 /** \{
  * Combines the `count` elements of each rank of a group in rank order, and gives the result to all ranks of the other group. */
 rollcall_status rollcall_intergroup_allreduce(const rollcall_intercommunicator* between, const void* contribution, void* result,
-                                              uint64_t count, const rollcall_reduction* reduction,
+                                              uint64_t count, const struct rollcall_reduction* reduction,
                                               const rollcall_collective_options* options);
 rollcall_status rollcall_start_intergroup_allreduce(const rollcall_intercommunicator* between, const void* contribution, void* result,
-                                                    uint64_t count, const rollcall_reduction* reduction,
+                                                    uint64_t count, const struct rollcall_reduction* reduction,
                                                     const rollcall_collective_options* options, rollcall_request** request);
 rollcall_status rollcall_plan_intergroup_allreduce(const rollcall_intercommunicator* between, const void* contribution, void* result,
-                                                   uint64_t count, const rollcall_reduction* reduction,
+                                                   uint64_t count, const struct rollcall_reduction* reduction,
                                                    const rollcall_collective_options* options, rollcall_predictor predictor,
                                                    rollcall_plan** plan);
 /** \} */

@@ -210,7 +210,7 @@ void add_command(usage::Command& bench, bool own_sizes, int& exit_code) {
         ->capture_default_str();
     command->add_flag(
         "--paper", words->paper,
-        fmt::format("The settings {} of Kang, Träff et al. (default: {} ranks)", own_sizes ? "5 to 8" : "1 to 4", kPaperRanksOfGroups));
+        fmt::format("The settings {} of Kang and others (default: {} ranks)", own_sizes ? "5 to 8" : "1 to 4", kPaperRanksOfGroups));
     command->add_option("--settings", words->settings, "With --paper: some of its settings (default: all)")->type_name("LIST");
     command->footer(fmt::format(R"(
 Q. Kang, J. L. Traeff, R. Al-Bahrani, A. Agrawal, A. Choudhary and W. Liao, "Scalable algorithms for MPI intergroup

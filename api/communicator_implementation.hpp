@@ -13,8 +13,8 @@
 #include <rollcall/request.hpp>
 
 #include "api/blocks.hpp"
+#include "collectives/blocks/exchange.hpp"
 #include "collectives/catalogue.hpp"
-#include "collectives/exchange.hpp"
 #include "collectives/selection.hpp"
 #include "runtime/group/group.hpp"
 #include "runtime/lane/operation.hpp"

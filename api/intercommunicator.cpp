@@ -10,7 +10,7 @@
 
 #include "api/blocks.hpp"
 #include "api/communicator_implementation.hpp"
-#include "collectives/combining.hpp"
+#include "collectives/combining/combining.hpp"
 #include "collectives/intergroup/intergroup.hpp"
 #include "foundation/hash.hpp"
 #include "foundation/reductions.hpp"

@@ -8,7 +8,7 @@
 // Example: P = 4, a block takes 1, full duplex, room to land, the ranks arrive at 0, 5, 0 and 0. Until 3, ranks 0, 2 and 3 have each
 // other's blocks, and rank 1 has all three. 1->2, 1->3 and 1->0 from 5 to 6, 7 and 8. The ranks leave at 8, 8, 6 and 7.
 #include "collectives/allgather/allgather.hpp"
-#include "collectives/straight.hpp"
+#include "collectives/blocks/straight.hpp"
 
 namespace rollcall::collectives {
 

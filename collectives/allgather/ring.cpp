@@ -9,7 +9,7 @@
 // Example: P = 4, a block takes 1, full duplex, blocks A B C D. Step 1: 0->1 A, 1->2 B, 2->3 C, 3->0 D. Step 2: 0->1 D, 1->2 A, 2->3 B,
 // 3->0 C. Step 3: 0->1 C, 1->2 D, 2->3 A, 3->0 B. All ranks leave at 3.
 #include "collectives/allgather/allgather.hpp"
-#include "collectives/blocks.hpp"
+#include "collectives/blocks/blocks.hpp"
 
 namespace rollcall::collectives {
 

@@ -9,7 +9,7 @@
 // each other's until 3. Rank 1 writes from 5 to 6. Then the rest is copied: ranks 0 and 2 copy the block of rank 1 until 7; rank 1 copies
 // its own and two more until 9. The ranks leave at 7, 9 and 7.
 #include "collectives/allgather/allgather.hpp"
-#include "collectives/published.hpp"
+#include "collectives/published/published.hpp"
 
 namespace rollcall::collectives {
 

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "collectives/allgather/allgather.hpp"
-#include "collectives/blocks.hpp"
-#include "collectives/members.hpp"
-#include "collectives/published.hpp"
+#include "collectives/blocks/blocks.hpp"
+#include "collectives/blocks/members.hpp"
+#include "collectives/published/published.hpp"
 #include "collectives/two_level/levels.hpp"
 
 namespace rollcall::collectives {

@@ -10,7 +10,7 @@
 // collectives/schedules/clairvoyant_allreduce.cpp.
 #include "collectives/allreduce/allreduce.hpp"
 #include "collectives/allreduce/foreseen.hpp"
-#include "collectives/foresight.hpp"
+#include "collectives/arrivals/foresight.hpp"
 #include "collectives/schedules/clairvoyant_allreduce.hpp"
 
 namespace rollcall::collectives {

@@ -1,6 +1,6 @@
 #include "collectives/allreduce/foreseen.hpp"
 
-#include "collectives/foresight.hpp"
+#include "collectives/arrivals/foresight.hpp"
 
 namespace rollcall::collectives {
 

@@ -2,7 +2,7 @@
 /// What the allreduces that follow a schedule have in common. The schedule is made for the times at which ranks are expected.
 #pragma once
 
-#include "collectives/carry_out.hpp"
+#include "collectives/combining/carry_out.hpp"
 
 namespace rollcall::collectives {
 

@@ -8,7 +8,7 @@
 #include "collectives/schedules/pre_reduced_ring.hpp"
 #include "collectives/allreduce/allreduce.hpp"
 #include "collectives/allreduce/foreseen.hpp"
-#include "collectives/foresight.hpp"
+#include "collectives/arrivals/foresight.hpp"
 
 namespace rollcall::collectives {
 namespace {

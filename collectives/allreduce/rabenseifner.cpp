@@ -9,7 +9,7 @@
 // quarter until 3. Now each rank has a combined quarter. 0 <-> 1 and 2 <-> 3 exchange it until 4; 0 <-> 2 and 1 <-> 3 exchange a half until
 // 6.
 #include "collectives/allreduce/allreduce.hpp"
-#include "collectives/recursive_halving.hpp"
+#include "collectives/combining/recursive_halving.hpp"
 
 namespace rollcall::collectives {
 

@@ -7,7 +7,7 @@
 //
 // Example: P = 4, a message takes 1, all ranks arrive at 0. 1->0 and 3->2 until 1; 2->0 until 2; 0->2 until 3; 0->1 and 2->3 until 4.
 #include "collectives/allreduce/allreduce.hpp"
-#include "collectives/combining.hpp"
+#include "collectives/combining/combining.hpp"
 #include "collectives/relay.hpp"
 #include "collectives/trees/binomial.hpp"
 

@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "collectives/allreduce/allreduce.hpp"
-#include "collectives/combining.hpp"
-#include "collectives/members.hpp"
-#include "collectives/ring.hpp"
+#include "collectives/blocks/members.hpp"
+#include "collectives/blocks/ring.hpp"
+#include "collectives/combining/combining.hpp"
 
 namespace rollcall::collectives {
 

@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "collectives/allreduce/allreduce.hpp"
-#include "collectives/combining.hpp"
-#include "collectives/published.hpp"
-#include "collectives/published_parts.hpp"
+#include "collectives/combining/combining.hpp"
+#include "collectives/published/published.hpp"
+#include "collectives/published/published_parts.hpp"
 
 namespace rollcall::collectives {
 namespace {

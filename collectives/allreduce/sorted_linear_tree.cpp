@@ -9,7 +9,7 @@
 #include "collectives/schedules/sorted_linear_tree.hpp"
 #include "collectives/allreduce/allreduce.hpp"
 #include "collectives/allreduce/foreseen.hpp"
-#include "collectives/foresight.hpp"
+#include "collectives/arrivals/foresight.hpp"
 
 namespace rollcall::collectives {
 namespace {

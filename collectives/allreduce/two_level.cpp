@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "collectives/allreduce/allreduce.hpp"
-#include "collectives/published.hpp"
+#include "collectives/published/published.hpp"
 #include "collectives/two_level/levels.hpp"
 
 namespace rollcall::collectives {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "collectives/alltoall/alltoall.hpp"
-#include "collectives/blocks.hpp"
-#include "collectives/roster.hpp"
+#include "collectives/arrivals/roster.hpp"
+#include "collectives/blocks/blocks.hpp"
 
 namespace rollcall::collectives {
 

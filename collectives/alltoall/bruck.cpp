@@ -10,7 +10,7 @@
 #include <algorithm>
 
 #include "collectives/alltoall/alltoall.hpp"
-#include "collectives/blocks.hpp"
+#include "collectives/blocks/blocks.hpp"
 
 namespace rollcall::collectives {
 

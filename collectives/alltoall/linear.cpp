@@ -8,7 +8,7 @@
 // Example: P = 3, a block takes 1, full duplex, room to land, the ranks arrive at 0, 4 and 0. 0->1 and 2->0 until 1; 0->2 and 2->1 until 2;
 // 1->2 from 4 to 5; 1->0 until 6. The ranks leave at 6, 6 and 5.
 #include "collectives/alltoall/alltoall.hpp"
-#include "collectives/straight.hpp"
+#include "collectives/blocks/straight.hpp"
 
 namespace rollcall::collectives {
 

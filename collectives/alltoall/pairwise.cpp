@@ -9,7 +9,7 @@
 #include <bit>
 
 #include "collectives/alltoall/alltoall.hpp"
-#include "collectives/blocks.hpp"
+#include "collectives/blocks/blocks.hpp"
 
 namespace rollcall::collectives {
 

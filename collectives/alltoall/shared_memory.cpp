@@ -9,7 +9,7 @@
 // and each other's until 4. Rank 1 writes for 2 until 6 and for 0 until 7, copies its own block until 8, and two more until 10. Rank 2
 // copies the block of rank 1 until 7, rank 0 until 8. The ranks leave at 8, 10 and 7.
 #include "collectives/alltoall/alltoall.hpp"
-#include "collectives/published.hpp"
+#include "collectives/published/published.hpp"
 
 namespace rollcall::collectives {
 

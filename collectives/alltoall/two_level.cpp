@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "collectives/alltoall/alltoall.hpp"
-#include "collectives/published.hpp"
+#include "collectives/published/published.hpp"
 #include "collectives/two_level/levels.hpp"
 
 namespace rollcall::collectives {

@@ -8,8 +8,8 @@
 //
 // Example: n = 4, root 0, blocks A B C D. Scatter: 0->2 {C, D}, 0->1 {B}, 2->3 {D}. Ring, step 1: 0->1 A, 1->2 B, 2->3 C, 3->0 D. Step 2:
 // 0->1 D, 1->2 A, 2->3 B, 3->0 C. Step 3: 0->1 C, 1->2 D, 2->3 A, 3->0 B.
+#include "collectives/blocks/members.hpp"
 #include "collectives/broadcast/broadcast.hpp"
-#include "collectives/members.hpp"
 
 namespace rollcall::collectives {
 

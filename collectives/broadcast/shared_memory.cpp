@@ -8,7 +8,7 @@
 // Example: n = 4, root 0, the message is one piece and a copy of it takes 1, the ranks arrive at 0, 0, 3 and 0. The root writes until 1 and
 // leaves. Ranks 1 and 3 copy from 1 to 2. Rank 2 copies from 3 to 4. The ranks leave at 1, 2, 4 and 2.
 #include "collectives/broadcast/broadcast.hpp"
-#include "collectives/published.hpp"
+#include "collectives/published/published.hpp"
 
 namespace rollcall::collectives {
 

@@ -4,7 +4,7 @@
 #include <bit>
 #include <utility>
 
-#include "collectives/members.hpp"
+#include "collectives/blocks/members.hpp"
 #include "collectives/trees/group.hpp"
 #include "runtime/lane/publication.hpp"
 

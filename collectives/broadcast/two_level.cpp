@@ -11,7 +11,7 @@
 #include <algorithm>
 
 #include "collectives/broadcast/broadcast.hpp"
-#include "collectives/published.hpp"
+#include "collectives/published/published.hpp"
 #include "collectives/two_level/levels.hpp"
 
 namespace rollcall::collectives {

@@ -8,9 +8,9 @@
 // Example: P = 3, root 0, alpha = 1, a block takes 4, half duplex, the ranks arrive at 9, 3 and 0, all are planned, and ranks 1 and 2 are
 // predicted in the wrong order. Rank 0 calls 1 long before time 0. Rank 2 arrives at 0, it is called until 1, and its pieces come until 4
 // and 7. The pieces of rank 1 come until 10 and 13. The ranks leave at 13, 13 and 7.
+#include "collectives/arrivals/roster.hpp"
 #include "collectives/gather/gather.hpp"
 #include "collectives/gather/synchronized.hpp"
-#include "collectives/roster.hpp"
 
 namespace rollcall::collectives {
 

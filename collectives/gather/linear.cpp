@@ -6,7 +6,7 @@
 //
 // Example: P = 4, root 0, a block takes 1, nothing lands early, the ranks arrive at 0, 5, 0 and 0. 1->0 is sent from 5 to 6, 2->0 until 7,
 // 3->0 until 8. The ranks leave at 8, 6, 7 and 8.
-#include "collectives/blocks.hpp"
+#include "collectives/blocks/blocks.hpp"
 #include "collectives/gather/gather.hpp"
 
 namespace rollcall::collectives {

@@ -11,9 +11,9 @@
 #include <algorithm>
 #include <deque>
 
-#include "collectives/blocks.hpp"
+#include "collectives/blocks/blocks.hpp"
 #include "collectives/gather/gather.hpp"
-#include "collectives/published.hpp"
+#include "collectives/published/published.hpp"
 
 namespace rollcall::collectives {
 namespace {

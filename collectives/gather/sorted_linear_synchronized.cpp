@@ -7,9 +7,9 @@
 // Example: P = 3, root 0, alpha = 1, a block takes 4, half duplex, the ranks arrive at 0, 9 and 0, and rank 1 is predicted to be late. 0
 // calls 2 until 1, and its pieces come until 4 and 7. 0 calls 1 until 8, and its pieces come from 9 until 12 and 15. The ranks leave at 15,
 // 15 and 7.
+#include "collectives/arrivals/roster.hpp"
 #include "collectives/gather/gather.hpp"
 #include "collectives/gather/synchronized.hpp"
-#include "collectives/roster.hpp"
 
 namespace rollcall::collectives {
 

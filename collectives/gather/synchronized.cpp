@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "collectives/roster.hpp"
+#include "collectives/arrivals/roster.hpp"
 
 namespace rollcall::collectives {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "collectives/blocks.hpp"
+#include "collectives/blocks/blocks.hpp"
 
 namespace rollcall::collectives {
 

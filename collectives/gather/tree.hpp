@@ -2,7 +2,7 @@
 /// The gathers over a halving tree.
 #pragma once
 
-#include "collectives/places.hpp"
+#include "collectives/arrivals/places.hpp"
 
 namespace rollcall::collectives {
 

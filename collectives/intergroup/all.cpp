@@ -8,7 +8,7 @@
 // until 2.
 #include <vector>
 
-#include "collectives/combining.hpp"
+#include "collectives/combining/combining.hpp"
 #include "collectives/intergroup/intergroup.hpp"
 #include "collectives/intergroup/sides.hpp"
 #include "runtime/lane/publication.hpp"

@@ -9,7 +9,7 @@
 // b0->a1 until 3.
 #include <vector>
 
-#include "collectives/combining.hpp"
+#include "collectives/combining/combining.hpp"
 #include "collectives/intergroup/intergroup.hpp"
 #include "collectives/intergroup/sides.hpp"
 #include "runtime/lane/publication.hpp"

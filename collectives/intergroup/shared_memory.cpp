@@ -15,7 +15,7 @@
 #include "collectives/gather/gather.hpp"
 #include "collectives/intergroup/intergroup.hpp"
 #include "collectives/intergroup/sides.hpp"
-#include "collectives/published.hpp"
+#include "collectives/published/published.hpp"
 #include "collectives/scatter/scatter.hpp"
 #include "runtime/lane/among.hpp"
 

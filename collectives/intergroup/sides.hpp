@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
-#include "collectives/blocks.hpp"
-#include "collectives/members.hpp"
-#include "collectives/parts.hpp"
+#include "collectives/blocks/blocks.hpp"
+#include "collectives/blocks/members.hpp"
+#include "collectives/blocks/parts.hpp"
 #include "runtime/lane/operation.hpp"
 
 namespace rollcall::collectives {

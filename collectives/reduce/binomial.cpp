@@ -6,7 +6,7 @@
 // elements go up a tree with root 0, whose subtrees consist of consecutive ranks, and from rank 0 to the root.
 //
 // Example: P = 6, root 0, a message takes 1, all ranks arrive at 0. 1->0, 3->2, 5->4 until 1; 2->0 (c + d) until 2; 4->0 (e + f) until 3.
-#include "collectives/combining.hpp"
+#include "collectives/combining/combining.hpp"
 #include "collectives/reduce/reduce.hpp"
 
 namespace rollcall::collectives {

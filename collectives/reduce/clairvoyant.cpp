@@ -13,8 +13,8 @@
 #include <optional>
 #include <vector>
 
-#include "collectives/carry_out.hpp"
-#include "collectives/foresight.hpp"
+#include "collectives/arrivals/foresight.hpp"
+#include "collectives/combining/carry_out.hpp"
 #include "collectives/reduce/reduce.hpp"
 
 namespace rollcall::collectives {

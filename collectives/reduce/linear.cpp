@@ -6,7 +6,7 @@
 //
 // Example: P = 4, root 2, a message takes 1, combining takes no time, nothing lands early, all ranks arrive at 0. 0->2 until 1, 1->2 until
 // 2 (a + b), then the root's own elements (a + b + c), 3->2 until 3. The ranks leave at 1, 2, 3 and 3.
-#include "collectives/combining.hpp"
+#include "collectives/combining/combining.hpp"
 #include "collectives/reduce/reduce.hpp"
 
 namespace rollcall::collectives {

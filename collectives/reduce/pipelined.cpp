@@ -11,7 +11,7 @@
 #include <array>
 #include <vector>
 
-#include "collectives/combining.hpp"
+#include "collectives/combining/combining.hpp"
 #include "collectives/reduce/reduce.hpp"
 #include "collectives/relay.hpp"
 

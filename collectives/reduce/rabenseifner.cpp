@@ -10,7 +10,7 @@
 // a quarter until 3. Now each rank has a quarter. 1->0 and 3->2 send it until 4; 2->0 sends a half until 6.
 #include <optional>
 
-#include "collectives/recursive_halving.hpp"
+#include "collectives/combining/recursive_halving.hpp"
 #include "collectives/reduce/reduce.hpp"
 
 namespace rollcall::collectives {

@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "collectives/radix_groups.hpp"
+#include "collectives/combining/radix_groups.hpp"
 #include "collectives/reduce/reduce.hpp"
 
 namespace rollcall::collectives {

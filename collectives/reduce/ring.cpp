@@ -11,9 +11,9 @@
 // 1->0 and 3->2 send it until 4; 2->0 sends two blocks until 6.
 #include <utility>
 
-#include "collectives/combining.hpp"
+#include "collectives/blocks/ring.hpp"
+#include "collectives/combining/combining.hpp"
 #include "collectives/reduce/reduce.hpp"
-#include "collectives/ring.hpp"
 
 namespace rollcall::collectives {
 

@@ -12,8 +12,8 @@
 #include <deque>
 #include <optional>
 
-#include "collectives/combining.hpp"
-#include "collectives/published.hpp"
+#include "collectives/combining/combining.hpp"
+#include "collectives/published/published.hpp"
 #include "collectives/reduce/reduce.hpp"
 
 namespace rollcall::collectives {

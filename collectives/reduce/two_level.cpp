@@ -11,7 +11,7 @@
 #include <array>
 #include <vector>
 
-#include "collectives/published.hpp"
+#include "collectives/published/published.hpp"
 #include "collectives/reduce/reduce.hpp"
 #include "collectives/two_level/levels.hpp"
 

@@ -9,7 +9,7 @@
 // Example: P = 6, a block takes 1, full duplex. 1->0 and 3->2 send the whole vector until 6. Now 0 acts for {0, 1}, 2 for {2, 3}, and 4 and
 // 5 for themselves. 0 <-> 4 and 2 <-> 5 exchange: 0->4 {4, 5} until 8 and 4->0 {0, 1, 2, 3} until 10, and 2 and 5 likewise. 0 <-> 2
 // exchange two blocks until 12, 4 <-> 5 one block until 11. 0->1 and 2->3 until 13.
-#include "collectives/recursive_halving.hpp"
+#include "collectives/combining/recursive_halving.hpp"
 #include "collectives/reduce_scatter/reduce_scatter.hpp"
 
 namespace rollcall::collectives {

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "collectives/algorithm.hpp"
-#include "collectives/combining.hpp"
+#include "collectives/combining/combining.hpp"
 
 namespace rollcall::collectives {
 

@@ -9,8 +9,8 @@
 // 1->2 C0+C1, 2->0 A1+A2.
 #include <utility>
 
+#include "collectives/blocks/ring.hpp"
 #include "collectives/reduce_scatter/reduce_scatter.hpp"
-#include "collectives/ring.hpp"
 
 namespace rollcall::collectives {
 

@@ -11,8 +11,8 @@
 #include <optional>
 #include <utility>
 
-#include "collectives/published.hpp"
-#include "collectives/published_parts.hpp"
+#include "collectives/published/published.hpp"
+#include "collectives/published/published_parts.hpp"
 #include "collectives/reduce_scatter/reduce_scatter.hpp"
 
 namespace rollcall::collectives {

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <array>
 
-#include "collectives/combining.hpp"
+#include "collectives/combining/combining.hpp"
 #include "collectives/scan/scan.hpp"
 
 namespace rollcall::collectives {

@@ -7,7 +7,7 @@
 //
 // Example: P = 6, a message takes 1, full duplex. 0->1, 1->2, 2->3, 3->4, 4->5 until 1; 0->2, 1->3 (ab), 2->4 (bc), 3->5 (cd) until 2;
 // 0->4, 1->5 (ab) until 3. Rank 5 has ab + cd + ef.
-#include "collectives/combining.hpp"
+#include "collectives/combining/combining.hpp"
 #include "collectives/scan/scan.hpp"
 
 namespace rollcall::collectives {

@@ -12,8 +12,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "collectives/combining.hpp"
-#include "collectives/published.hpp"
+#include "collectives/combining/combining.hpp"
+#include "collectives/published/published.hpp"
 #include "collectives/scan/scan.hpp"
 
 namespace rollcall::collectives {

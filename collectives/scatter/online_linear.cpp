@@ -8,8 +8,8 @@
 // Example: P = 4, root 0, a block takes 1, there is room to land, the ranks arrive at 0, 9, 0.5 and 5, none is predicted. At 0 no other
 // rank is there: 0->1 until 1. Then rank 2, which has waited since 0.5, until 2. Then no unserved rank is there: 0->3 until 3. The ranks
 // leave at 3, 9, 2 and 5.
-#include "collectives/blocks.hpp"
-#include "collectives/roster.hpp"
+#include "collectives/arrivals/roster.hpp"
+#include "collectives/blocks/blocks.hpp"
 #include "collectives/scatter/scatter.hpp"
 
 namespace rollcall::collectives {

@@ -6,8 +6,8 @@
 //
 // Example: n = 3, root 0, a copy of a block takes 1, the ranks arrive at 0, 0 and 5. The root writes the block of rank 1 until 1, that of
 // rank 2 until 2, copies its own until 3 and leaves. Rank 1 copies from 1 to 2, rank 2 from 5 to 6. The ranks leave at 3, 2 and 6.
-#include "collectives/blocks.hpp"
-#include "collectives/published.hpp"
+#include "collectives/blocks/blocks.hpp"
+#include "collectives/published/published.hpp"
 #include "collectives/scatter/scatter.hpp"
 
 namespace rollcall::collectives {

@@ -2,7 +2,7 @@
 /// The root's side of the sorted linear scatters.
 #pragma once
 
-#include "collectives/blocks.hpp"
+#include "collectives/blocks/blocks.hpp"
 
 namespace rollcall::collectives {
 

@@ -7,7 +7,7 @@
 //
 // Example: P = 4, root 0, a block takes 1, nothing lands early, the ranks arrive at 0, 5, 0 and 0, and rank 1 is predicted to be late. 0->2
 // is sent from 0 to 1, 0->3 until 2, 0->1 from 5 to 6. The ranks leave at 6, 6, 1 and 2.
-#include "collectives/roster.hpp"
+#include "collectives/arrivals/roster.hpp"
 #include "collectives/scatter/scatter.hpp"
 #include "collectives/scatter/sorted.hpp"
 

@@ -2,7 +2,7 @@
 /// The scatters over a halving tree.
 #pragma once
 
-#include "collectives/places.hpp"
+#include "collectives/arrivals/places.hpp"
 
 namespace rollcall::collectives {
 

@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "collectives/blocks.hpp"
+#include "collectives/blocks/blocks.hpp"
 
 namespace rollcall::collectives {
 

@@ -4,8 +4,8 @@
 #include <array>
 #include <numeric>
 
-#include "collectives/foresight.hpp"
-#include "collectives/roster.hpp"
+#include "collectives/arrivals/foresight.hpp"
+#include "collectives/arrivals/roster.hpp"
 #include "collectives/segments/found_places.hpp"
 #include "collectives/trees/binomial.hpp"
 #include "collectives/trees/completion.hpp"

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "collectives/published_parts.hpp"
+#include "collectives/published/published_parts.hpp"
 #include "collectives/selection.hpp"
 
 namespace rollcall::collectives {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "collectives/combining.hpp"
+#include "collectives/combining/combining.hpp"
 #include "runtime/lane/among.hpp"
 #include "runtime/lane/operation.hpp"
 

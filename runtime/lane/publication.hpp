@@ -12,7 +12,7 @@
 /// A publisher is done when everything is published; its readers need not have come. In one operation a rank publishes at most once for
 /// everybody (or for higher ranks), and at most once for each other rank. A publisher waits only for the readers of this publication, and
 /// of publications in earlier operations of the same communicator. Where other publications occupy the room, by_message() is true on both
-/// sides. The data then goes by messages, which the example leaves out (collectives/published.hpp does all this).
+/// sides. The data then goes by messages, which the example leaves out (collectives/published/published.hpp does all this).
 #pragma once
 
 #include <atomic>

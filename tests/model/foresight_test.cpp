@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "collectives/foresight.hpp"
+#include "collectives/arrivals/foresight.hpp"
 #include "tests/model/reduced.hpp"
 
 namespace rollcall::model_test {

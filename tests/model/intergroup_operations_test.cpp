@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <rollcall/reduction.hpp>
 
-#include "collectives/combining.hpp"
+#include "collectives/combining/combining.hpp"
 #include "collectives/intergroup/intergroup.hpp"
 #include "collectives/selection.hpp"
 #include "tests/model/intergroup.hpp"

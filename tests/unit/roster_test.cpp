@@ -1,4 +1,4 @@
-#include "collectives/roster.hpp"
+#include "collectives/arrivals/roster.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "collectives/blocks.hpp"
+#include "collectives/blocks/blocks.hpp"
 #include "runtime/lane/operation.hpp"
 
 namespace rollcall::collectives {

@@ -1,4 +1,4 @@
-#include "collectives/straight.hpp"
+#include "collectives/blocks/straight.hpp"
 
 #include <algorithm>
 #include <vector>

@@ -1,8 +1,8 @@
-#include "collectives/foresight.hpp"
+#include "collectives/arrivals/foresight.hpp"
 
 #include <algorithm>
 
-#include "collectives/roster.hpp"
+#include "collectives/arrivals/roster.hpp"
 #include "runtime/clock/common_clock.hpp"
 
 namespace rollcall::collectives {

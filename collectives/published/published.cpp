@@ -1,9 +1,9 @@
-#include "collectives/published.hpp"
+#include "collectives/published/published.hpp"
 
 #include <vector>
 
-#include "collectives/combining.hpp"
-#include "collectives/parts.hpp"
+#include "collectives/blocks/parts.hpp"
+#include "collectives/combining/combining.hpp"
 
 namespace rollcall::collectives {
 namespace {

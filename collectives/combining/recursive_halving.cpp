@@ -1,4 +1,4 @@
-#include "collectives/recursive_halving.hpp"
+#include "collectives/combining/recursive_halving.hpp"
 
 namespace rollcall::collectives {
 

@@ -1,4 +1,4 @@
-#include "collectives/ring.hpp"
+#include "collectives/blocks/ring.hpp"
 
 namespace rollcall::collectives {
 

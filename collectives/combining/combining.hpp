@@ -4,8 +4,8 @@
 
 #include <optional>
 
-#include "collectives/blocks.hpp"
-#include "collectives/members.hpp"
+#include "collectives/blocks/blocks.hpp"
+#include "collectives/blocks/members.hpp"
 #include "runtime/lane/operation.hpp"
 #include "runtime/lane/publication.hpp"
 

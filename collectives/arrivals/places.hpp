@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "collectives/blocks.hpp"
+#include "collectives/blocks/blocks.hpp"
 #include "collectives/trees/halving.hpp"
 
 namespace rollcall::collectives {

@@ -23,9 +23,9 @@ constexpr Nanoseconds foreseen_time(std::uint64_t bytes) {
 /// Into how many pieces at most elements are cut for such a schedule: the time to compute it grows with the number of pieces.
 inline constexpr std::uint64_t kMostForeseenPieces = 256;
 
-/// Decides at this rank when each rank arrives, by rank, in ns from the time of the decision on. Ranks that have arrived have 0. Ends as soon
-/// as each rank has arrived or is predicted, or this rank's caller has arrived. A rank of which nothing is known then counts as the last one.
-/// `times` has an element for each rank.
+/// Decides at this rank when each rank arrives, by rank, in ns from the time of the decision on. Ranks that have arrived have 0. Ends as
+/// soon as each rank has arrived or is predicted, or this rank's caller has arrived. A rank of which nothing is known then counts as the
+/// last one. `times` has an element for each rank.
 runtime::Task decide_arrivals(runtime::Operation& op, std::vector<Nanoseconds>& times);
 
 struct Foresight {

@@ -2,7 +2,7 @@
 /// Steps that some of a communicator's ranks carry out among themselves. Algorithms are made of them.
 #pragma once
 
-#include "collectives/parts.hpp"
+#include "collectives/blocks/parts.hpp"
 #include "collectives/trees/halving.hpp"
 #include "runtime/lane/operation.hpp"
 

@@ -1,4 +1,4 @@
-#include "collectives/exchange.hpp"
+#include "collectives/blocks/exchange.hpp"
 
 #include <cstring>
 

@@ -1,4 +1,4 @@
-#include "collectives/carry_out.hpp"
+#include "collectives/combining/carry_out.hpp"
 
 #include <algorithm>
 #include <array>

@@ -2,7 +2,7 @@
 /// Each rank has something for each other rank, and sends it there directly.
 #pragma once
 
-#include "collectives/blocks.hpp"
+#include "collectives/blocks/blocks.hpp"
 
 namespace rollcall::collectives {
 

@@ -5,7 +5,7 @@
 #include <functional>
 #include <span>
 
-#include "collectives/combining.hpp"
+#include "collectives/combining/combining.hpp"
 #include "collectives/schedules/steps.hpp"
 
 namespace rollcall::collectives {

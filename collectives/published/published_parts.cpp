@@ -1,11 +1,11 @@
-#include "collectives/published_parts.hpp"
+#include "collectives/published/published_parts.hpp"
 
 #include <algorithm>
 #include <deque>
 #include <vector>
 
-#include "collectives/combining.hpp"
-#include "collectives/published.hpp"
+#include "collectives/combining/combining.hpp"
+#include "collectives/published/published.hpp"
 
 namespace rollcall::collectives {
 namespace {

@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "collectives/combining.hpp"
+#include "collectives/combining/combining.hpp"
 
 namespace rollcall::collectives {
 

@@ -1,8 +1,8 @@
-#include "collectives/members.hpp"
+#include "collectives/blocks/members.hpp"
 
 #include <bit>
 
-#include "collectives/blocks.hpp"
+#include "collectives/blocks/blocks.hpp"
 
 namespace rollcall::collectives {
 namespace {

@@ -1,10 +1,10 @@
-#include "collectives/places.hpp"
+#include "collectives/arrivals/places.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <numeric>
 
-#include "collectives/roster.hpp"
+#include "collectives/arrivals/roster.hpp"
 
 namespace rollcall::collectives {
 namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "collectives/blocks.hpp"
+#include "collectives/blocks/blocks.hpp"
 #include "runtime/lane/operation.hpp"
 #include "runtime/lane/publication.hpp"
 

@@ -1,4 +1,4 @@
-#include "collectives/radix_groups.hpp"
+#include "collectives/combining/radix_groups.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -1,4 +1,4 @@
-#include "collectives/combining.hpp"
+#include "collectives/combining/combining.hpp"
 
 namespace rollcall::collectives {
 

@@ -5,9 +5,9 @@
 
 #include <bit>
 
-#include "collectives/combining.hpp"
-#include "collectives/folding.hpp"
-#include "collectives/radix_groups.hpp"
+#include "collectives/combining/combining.hpp"
+#include "collectives/combining/folding.hpp"
+#include "collectives/combining/radix_groups.hpp"
 
 namespace rollcall::collectives {
 

@@ -66,7 +66,7 @@ fi
 # Tests that the sanitizer stages leave out: they take long there and cover nothing that other tests do not cover.
 slow='TheTablesOfTrees|Soak|SleepersAreWoken|MoreThanTwoGibibytes|Floods|AreWokenByNotices|ZeroLanding'
 slow_unit='PipelinedTree.Spans*:BinomialTree.Spans*:FrameArena.BlocksAre*:MatchTable.DoesWhat*'
-slow_model='Simulation.*:Mismatch.*:Placement.RandomLarge*:Placement.ManyCalls*:Placement.HundredsOfCalls:Proficz.Equations*:NodeMemory.RoomThatOther*'
+slow_model='Segments.EveryDistribution*:Segments.RanksFind*:Simulation.*:Mismatch.*:Placement.RandomLarge*:Placement.ManyCalls*:Placement.HundredsOfCalls:Proficz.Equations*:NodeMemory.RoomThatOther*'
 tsan_targets='collectives_test point_to_point_test operations_test lane_service_test giving_up_test'
 tsan_process='Collectives|PointToPoint|Messages|Progress|Operations|Plans|EventLoop|Service|GivenUp|GivingUp|OnItsWay'
 

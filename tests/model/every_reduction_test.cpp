@@ -51,7 +51,8 @@ struct Combination {
 
 template <class T>
 bool is_same_element(const void* one, const void* other) {
-    if constexpr (requires { T{}.real(); }) {  // a zero of either sign
+    if constexpr (
+        requires { T{}.real(); } || requires { T{}.location; }) {  // a zero of either sign; bytes that are no part of the value
         T first, second;
         std::memcpy(static_cast<void*>(&first), one, sizeof(T));
         std::memcpy(static_cast<void*>(&second), other, sizeof(T));

@@ -108,7 +108,7 @@ std::vector<double> run_peer(const Peer& peer, int ranks, const std::vector<std:
     const ChildResult result = run_child(peer_command(peer, ranks, program, cluster), {}, options);
     const std::string launcher = peer.launcher.front();
     // On a cluster, the program is started by env, which reports a missing program with 127.
-    if (!result.found || result.exit_code == 127)
+    if (!result.found || (cluster != nullptr && result.exit_code == 127))
         throw Error(ErrorCode::state, fmt::format("{} is not there: install {}", launcher, peer.packages));
     if (result.exit_code != 0 || result.timed_out)
         throw Error(ErrorCode::state, fmt::format("the peer {} {} (exit code {}): {}", peer.name,

@@ -15,12 +15,6 @@
 namespace rollcall::collectives {
 
 Task gather_adaptive(Operation& op) {
-    SegmentPlace place;
-    co_await adaptive_place(op, place);
-    co_await gather_segments(op, place);
-}
-
-Task gather_adaptive_planned(Operation& op) {
     std::shared_ptr<const SegmentPlace> place;
     co_await kept_place(op, &adaptive_place, place);
     co_await gather_segments(op, *place);

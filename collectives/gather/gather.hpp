@@ -15,13 +15,10 @@ Task gather_linear(Operation& op);
 Task gather_linear_synchronized(Operation& op);
 Task gather_binomial(Operation& op);
 Task gather_adaptive(Operation& op);
-Task gather_adaptive_planned(Operation& op);
 Task gather_optimal(Operation& op);
-Task gather_optimal_planned(Operation& op);
 Task gather_sorted_optimal(Operation& op);
 Task gather_sorted_optimal_planned(Operation& op);
 Task gather_two_part(Operation& op);
-Task gather_two_part_planned(Operation& op);
 Task gather_sorted_linear_synchronized(Operation& op);
 Task gather_sorted_binomial(Operation& op);
 Task gather_background_sorted_linear_synchronized(Operation& op);
@@ -58,14 +55,14 @@ inline constexpr AlgorithmEntry kGatherAlgorithms[] = {
      .algorithm = &gather_adaptive,
      .summary = "binomial tree that its ranks build, the part with less data below the one with more; long blocks go straight",
      .paper = kTraeff,
-     .when_planned = &gather_adaptive_planned},
+     .begins_early = true},
     {.operation = OperationKind::gather,
      .name = "optimal",
      .algorithm = &gather_optimal,
      .summary = "the best ordered tree for the sizes of the blocks, which the root finds and sends",
      .paper = kTraeff,
      .limits = "beyond 256 ranks the adaptive tree",
-     .when_planned = &gather_optimal_planned},
+     .begins_early = true},
     {.operation = OperationKind::gather,
      .name = "sorted_optimal",
      .algorithm = &gather_sorted_optimal,
@@ -80,7 +77,7 @@ inline constexpr AlgorithmEntry kGatherAlgorithms[] = {
      .summary = "a tree of the ranks with small blocks, one of those with large blocks, and one message between the two",
      .paper = kTraeff,
      .limits = "for blocks of two sizes; beyond 32767 ranks the adaptive tree",
-     .when_planned = &gather_two_part_planned},
+     .begins_early = true},
     {.operation = OperationKind::gather,
      .name = "sorted_linear_synchronized",
      .aliases = {"sls"},

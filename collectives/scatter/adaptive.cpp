@@ -14,12 +14,6 @@
 namespace rollcall::collectives {
 
 Task scatter_adaptive(Operation& op) {
-    SegmentPlace place;
-    co_await adaptive_place(op, place);
-    co_await scatter_segments(op, place);
-}
-
-Task scatter_adaptive_planned(Operation& op) {
     std::shared_ptr<const SegmentPlace> place;
     co_await kept_place(op, &adaptive_place, place);
     co_await scatter_segments(op, *place);

@@ -12,12 +12,6 @@
 namespace rollcall::collectives {
 
 Task scatter_optimal(Operation& op) {
-    SegmentPlace place;
-    co_await optimal_place(op, place);
-    co_await scatter_segments(op, place);
-}
-
-Task scatter_optimal_planned(Operation& op) {
     std::shared_ptr<const SegmentPlace> place;
     co_await kept_place(op, &optimal_place, place);
     co_await scatter_segments(op, *place);

@@ -14,13 +14,9 @@ namespace rollcall::collectives {
 Task scatter_linear(Operation& op);
 Task scatter_binomial(Operation& op);
 Task scatter_adaptive(Operation& op);
-Task scatter_adaptive_planned(Operation& op);
 Task scatter_optimal(Operation& op);
-Task scatter_optimal_planned(Operation& op);
 Task scatter_sorted_optimal(Operation& op);
-Task scatter_sorted_optimal_planned(Operation& op);
 Task scatter_two_part(Operation& op);
-Task scatter_two_part_planned(Operation& op);
 Task scatter_sorted_linear(Operation& op);
 Task scatter_sorted_binomial(Operation& op);
 Task scatter_background_sorted_linear(Operation& op);
@@ -49,21 +45,21 @@ inline constexpr AlgorithmEntry kScatterAlgorithms[] = {
      .algorithm = &scatter_adaptive,
      .summary = "binomial tree that its ranks build, the part with less data below the one with more; long blocks go straight",
      .paper = kTraeff,
-     .when_planned = &scatter_adaptive_planned},
+     .begins_early = true},
     {.operation = OperationKind::scatter,
      .name = "optimal",
      .algorithm = &scatter_optimal,
      .summary = "the best ordered tree for the sizes of the blocks, which the root finds and sends",
      .paper = kTraeff,
      .limits = "beyond 256 ranks the adaptive tree",
-     .when_planned = &scatter_optimal_planned},
+     .begins_early = true},
     {.operation = OperationKind::scatter,
      .name = "sorted_optimal",
      .algorithm = &scatter_sorted_optimal,
      .summary = "the best tree in the order of ranks or of sizes, which the root finds and sends",
      .paper = "Our own, after Träff and Proficz",
      .limits = "beyond 256 ranks the adaptive tree",
-     .when_planned = &scatter_sorted_optimal_planned},
+     .begins_early = true},
     {.operation = OperationKind::scatter,
      .name = "two_part",
      .aliases = {"two"},
@@ -71,7 +67,7 @@ inline constexpr AlgorithmEntry kScatterAlgorithms[] = {
      .summary = "a tree of the ranks with small blocks, one of those with large blocks, and one message between the two",
      .paper = kTraeff,
      .limits = "for blocks of two sizes; beyond 32767 ranks the adaptive tree",
-     .when_planned = &scatter_two_part_planned},
+     .begins_early = true},
     {.operation = OperationKind::scatter,
      .name = "sorted_linear",
      .aliases = {"slin", "sln"},

@@ -11,12 +11,6 @@
 namespace rollcall::collectives {
 
 Task scatter_sorted_optimal(Operation& op) {
-    SegmentPlace place;
-    co_await sorted_optimal_place(op, place);
-    co_await scatter_segments(op, place);
-}
-
-Task scatter_sorted_optimal_planned(Operation& op) {
     std::shared_ptr<const SegmentPlace> place;
     co_await kept_place(op, &sorted_optimal_place, place);
     co_await scatter_segments(op, *place);

@@ -12,12 +12,6 @@
 namespace rollcall::collectives {
 
 Task scatter_two_part(Operation& op) {
-    SegmentPlace place;
-    co_await two_part_place(op, place);
-    co_await scatter_segments(op, place);
-}
-
-Task scatter_two_part_planned(Operation& op) {
     std::shared_ptr<const SegmentPlace> place;
     co_await kept_place(op, &two_part_place, place);
     co_await scatter_segments(op, *place);

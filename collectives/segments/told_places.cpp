@@ -96,7 +96,11 @@ Task pass_on(Operation& op, TreeWords& words, bool announces, SegmentPlace& plac
     co_await op.all_of(passing);
 }
 
-Task told_place(Operation& op, SegmentTree (*choose)(const BlockProblem&, int), SegmentPlace& place) {
+Task told_place(Operation& op, int most_ranks, SegmentTree (*choose)(const BlockProblem&, int), SegmentPlace& place) {
+    if (op.size() > most_ranks) {
+        co_await adaptive_place(op, place);
+        co_return;
+    }
     TreeWords words(static_cast<std::size_t>(op.size()));
     if (op.rank() == op.root()) {
         const auto sizes = sizes_at_root(op);
@@ -153,26 +157,11 @@ SegmentTree two_part_segment_tree(const BlockProblem& problem, int root) {
     return {two_part_tree(problem, large, kTreeCosts, root), std::move(order)};
 }
 
-Task optimal_place(Operation& op, SegmentPlace& place) {
-    if (op.size() > kMostOptimalRanks)
-        co_await adaptive_place(op, place);
-    else
-        co_await told_place(op, &best_segment_tree, place);
-}
+Task optimal_place(Operation& op, SegmentPlace& place) { co_await told_place(op, kMostOptimalRanks, &best_segment_tree, place); }
 
-Task sorted_optimal_place(Operation& op, SegmentPlace& place) {
-    if (op.size() > kMostOptimalRanks)
-        co_await adaptive_place(op, place);
-    else
-        co_await told_place(op, &best_sorted_tree, place);
-}
+Task sorted_optimal_place(Operation& op, SegmentPlace& place) { co_await told_place(op, kMostOptimalRanks, &best_sorted_tree, place); }
 
-Task two_part_place(Operation& op, SegmentPlace& place) {
-    if (op.size() > kMostToldRanks)
-        co_await adaptive_place(op, place);
-    else
-        co_await told_place(op, &two_part_segment_tree, place);
-}
+Task two_part_place(Operation& op, SegmentPlace& place) { co_await told_place(op, kMostToldRanks, &two_part_segment_tree, place); }
 
 Task kept_place(Operation& op, Task (*find)(Operation&, SegmentPlace&), std::shared_ptr<const SegmentPlace>& place) {
     std::optional<std::shared_ptr<void>>& kept = op.communicator().kept;
@@ -198,7 +187,8 @@ Task predicted_place(Operation& op, SegmentPlace& place) {
 
 SegmentPlace place_in(const SegmentTree& chosen, std::span<const std::uint64_t> sizes, int rank) {
     const BlockTree& tree = chosen.tree;
-    std::vector<int> first = positions_of(chosen.order), last = first;
+    const std::vector<int> positions = positions_of(chosen.order);
+    std::vector<int> first = positions, last = positions;
     for (const int each : children_first(tree)) {
         const auto at = static_cast<std::size_t>(each);
         for (const int child : tree.node(each).children) {
@@ -209,7 +199,7 @@ SegmentPlace place_in(const SegmentTree& chosen, std::span<const std::uint64_t> 
     const auto segments = segment_sizes(tree, sizes);
     SegmentPlace place;
     place.parent = tree.node(rank).parent;
-    place.position = positions_of(chosen.order)[static_cast<std::size_t>(rank)];
+    place.position = positions[static_cast<std::size_t>(rank)];
     place.own = sizes[static_cast<std::size_t>(rank)];
     for (const int child : tree.node(rank).children) {
         const auto at = static_cast<std::size_t>(child);

@@ -40,7 +40,7 @@ Task optimal_place(Operation& op, SegmentPlace& place);
 Task sorted_optimal_place(Operation& op, SegmentPlace& place);
 Task two_part_place(Operation& op, SegmentPlace& place);
 
-/// The same in the iterations of a plan, in which sizes do not change: the place is found in the first iteration and kept.
+/// This rank's place, as `find` finds it. In a plan, whose sizes do not change, it is found in the first iteration and kept.
 Task kept_place(Operation& op, Task (*find)(Operation&, SegmentPlace&), std::shared_ptr<const SegmentPlace>& place);
 /// In an iteration of a plan: sorted_optimal_place() with the arrivals that are predicted for it.
 Task predicted_place(Operation& op, SegmentPlace& place);

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,6 +19,10 @@ namespace {
 
 // How long the background thread polls after something has moved, because a large message comes in pieces.
 constexpr Nanoseconds kLinger = 50'000;
+// A look takes the core from a caller for up to 40 us. So where this many looks in a row found that callers poll, every second interval is
+// this many ticks long. The other intervals stay short: they show whether callers still poll.
+constexpr unsigned kIdleLooks = 8;
+constexpr Nanoseconds kTicksOfLongInterval = 8;
 // Where no background thread watches the notices, the driving thread looks at them at this interval.
 constexpr Nanoseconds kNoticeInterval = kMillisecond;
 
@@ -86,9 +91,11 @@ void Lane::move_to_application_core() {
 void Lane::background() {
     pthread_setname_np(pthread_self(), "rollcall-lane");
     thread_id_ = static_cast<int>(syscall(SYS_gettid));
+    prctl(PR_SET_TIMERSLACK, policy_.tick);  // a look need not be punctual: it may share the timer interrupt of another thread
     const int descriptor = engine_.transport().descriptor();
     std::uint32_t last_polls = polls_.load(std::memory_order_relaxed);
     Nanoseconds last_event = monotonic_now();
+    unsigned idle_looks = 0;
     enum { looking, parked, dormant } state = looking;
     const auto is_kept_away = [&] { return stopping_.load(std::memory_order_relaxed) || paused_.load(std::memory_order_relaxed) > 0; };
 
@@ -98,7 +105,7 @@ void Lane::background() {
         if (paused_.load(std::memory_order_relaxed) > 0)
             state = dormant;
         else if (state == looking)
-            until = monotonic_now() + policy_.tick;
+            until = monotonic_now() + policy_.tick * (idle_looks > kIdleLooks && idle_looks % 2 ? kTicksOfLongInterval : 1);
         else if (state == parked)
             until = due_.load(std::memory_order_relaxed);
         poll_until(descriptors, state == parked ? 3 : 2, until);
@@ -120,8 +127,10 @@ void Lane::background() {
         const std::uint32_t polls = polls_.load(std::memory_order_relaxed);
         if (std::exchange(last_polls, polls) != polls && !(was_parked && descriptors[2].revents)) {
             last_event = monotonic_now();  // the application polls: do not disturb it
+            ++idle_looks;
             continue;
         }
+        idle_looks = 0;
         move_to_application_core();
         if (!try_take(true)) {
             last_event = monotonic_now();
@@ -160,7 +169,9 @@ void Lane::background() {
             last_event = now;
         }
         last_polls = polls_.load(std::memory_order_relaxed);
-        if (descriptor >= 0 && now - last_event >= policy_.quiet && park()) {
+        // A part that runs without its caller passes messages on, which other ranks wait for: it does not wait for a tick.
+        const bool is_waited_for = engine_.deputies_under_way() > 0;
+        if (descriptor >= 0 && (is_waited_for || now - last_event >= policy_.quiet) && park()) {
             state = parked;
             last_polls = polls_.load(std::memory_order_relaxed);
             counters_.background_parks.fetch_add(1, std::memory_order_relaxed);

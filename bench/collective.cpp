@@ -22,6 +22,7 @@
 #include "bench/operands.hpp"
 #include "bench/payload.hpp"
 #include "bench/peer_calls.hpp"
+#include "bench/peer_plan.hpp"
 #include "bench/report.hpp"
 #include "foundation/units.hpp"
 #include "support/usage.hpp"

@@ -1,17 +1,21 @@
 #include "bench/loop.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iostream>
 #include <memory>
 #include <rollcall/rollcall.hpp>
+#include <utility>
 
 #include "bench/clock.hpp"
 #include "bench/lists.hpp"
 #include "bench/operands.hpp"
 #include "bench/patterns.hpp"
 #include "bench/payload.hpp"
+#include "bench/peer_plan.hpp"
+#include "bench/plot.hpp"
 #include "bench/rounds.hpp"
 #include "collectives/operations.hpp"
 #include "foundation/settings.hpp"
@@ -34,22 +38,29 @@ struct Words : RoundWords {
     std::string bytes = "64Ki";
     std::string compute = "uniform:0..10ms";
     std::string how = "sleep";
-    std::string decouple = "auto,no";
+    std::string decouple = "auto,no", algorithms = "auto";
+    std::vector<std::string> peers;
+    std::string plot;
 };
 
 struct Plan {
     std::vector<std::string> operations;
     std::vector<std::uint64_t> sizes;
-    std::vector<std::string> decouple;
+    std::vector<std::string> decouple, algorithms;
     Pattern compute;
     Compute how = Compute::sleep;
     std::uint64_t iterations = 0;
+    std::vector<const Peer*> peers;
+
+    std::vector<Nanoseconds> computes(int ranks, std::uint64_t iteration) const { return compute.delays(ranks, 0, iteration, 0); }
 };
 
 std::string key(const std::string& operation, std::uint64_t bytes, const char* what) {
     return fmt::format("{} {} {}", operation, bytes, what);
 }
 constexpr const char *kTime = "time", *kLimit = "limit";
+
+std::uint64_t content_key(runtime::OperationKind kind, std::uint64_t bytes) { return key_of({bytes, static_cast<std::uint64_t>(kind)}); }
 
 /// The work of one rank. As in a program, there is no barrier between iterations.
 class Runner {
@@ -72,7 +83,7 @@ class Runner {
         const runtime::OperationKind kind = collectives::find_operation(operation)->kind;
         const std::uint64_t size = call_bytes(kind, bytes, job_.size());
         Operands operands(world_, kind, size, 0);
-        const std::uint64_t content = key_of({bytes, static_cast<std::uint64_t>(kind)});
+        const std::uint64_t content = content_key(kind, bytes);
         operands.prepare(content);
         Took mine{};
         for (std::uint64_t i = 0; i < kWarmup + plan_.iterations; ++i) {
@@ -80,7 +91,7 @@ class Runner {
                 world_.barrier();
                 mine = {-monotonic_now(), 0};
             }
-            const Nanoseconds own = plan_.compute.delays(job_.size(), 0, i, 0)[static_cast<std::size_t>(job_.rank())];
+            const Nanoseconds own = plan_.computes(job_.size(), i)[static_cast<std::size_t>(job_.rank())];
             mine.computed += own;
             wait_until(monotonic_now() + own, plan_.how);
             operands.call({});
@@ -117,6 +128,13 @@ Plan plan_of(const Words& words) {
     plan.sizes = parse_sizes(words.bytes, "--bytes");
     const Choice modes[] = {{.name = "auto"}, {.name = "no"}};
     plan.decouple = parse_names(words.decouple, "way to decouple", modes);
+    std::vector<Choice> algorithms = {{.name = "auto"}};
+    for (const collectives::AlgorithmEntry& entry : collectives::find_operation(plan.operations.front())->algorithms)
+        if (!entry.needs.contains(collectives::Condition::oracle)) algorithms.push_back({.name = std::string(entry.name)});
+    plan.algorithms = parse_names(words.algorithms, "algorithm", algorithms);
+    for (const std::string& algorithm : plan.algorithms)
+        for (const std::string& operation : plan.operations)
+            if (algorithm != "auto") collectives::find_algorithm(*collectives::find_operation(operation), algorithm, collectives::kReal);
     plan.compute = Pattern::parse(words.compute);
     if (plan.compute.needs_message_time())
         throw Error(ErrorCode::invalid_argument,
@@ -126,10 +144,58 @@ Plan plan_of(const Words& words) {
     if (how.size() != 1) throw Error(ErrorCode::invalid_argument, fmt::format("--by {}; allowed: sleep or spin", words.how));
     plan.how = how[0] == "spin" ? Compute::spin : Compute::sleep;
     plan.iterations = words.iterations;
+    plan.peers = parse_peers(words.peers);
+    if (!words.plot.empty() && !inside_job()) {
+        picture_type(words.plot);
+        require_gnuplot();
+    }
     return plan;
 }
 
-void print(CellPrinter& printer, const Plan& plan, int ranks, const std::string& mode, const std::vector<Samples>& rounds) {
+/// The same loop on a peer. Returns the samples that a job of Rollcall would leave.
+Samples run_loops_of(const Peer& peer, const Plan& plan, const Start& start) {
+    Samples samples;
+    samples.transport = peer_transport(start.cluster.get());
+    for (const std::string& operation : plan.operations)
+        for (const std::uint64_t bytes : plan.sizes) {
+            const runtime::OperationKind kind = collectives::find_operation(operation)->kind;
+            std::string text =
+                fmt::format("{} 0 {} {} {}\n", operation, plan.how == Compute::sleep ? 1 : 0, kWarmup, kWarmup + plan.iterations);
+            std::vector<Nanoseconds> computed(static_cast<std::size_t>(start.ranks));
+            for (std::uint64_t i = 0; i < kWarmup + plan.iterations; ++i) {
+                const std::vector<Nanoseconds> own = plan.computes(start.ranks, i);
+                text += fmt::format("{} {} {}\n", call_bytes(kind, bytes, start.ranks), content_key(kind, bytes), fmt::join(own, " "));
+                for (std::size_t rank = 0; rank < own.size() && i >= kWarmup; ++rank) computed[rank] += own[rank];
+            }
+            const double time = run_peer_plan(peer, start.ranks, text, start.cluster.get(), 1).front();
+            const double longest = static_cast<double>(*std::max_element(computed.begin(), computed.end()));
+            const double iterations = static_cast<double>(plan.iterations) * 1e9;
+            samples.values[key(operation, bytes, kTime)].push_back(time / iterations);
+            samples.values[key(operation, bytes, kLimit)].push_back(longest / iterations);
+        }
+    return samples;
+}
+
+/// Bars for each operation and size: the limit, and the time of each way.
+class Bars {
+  public:
+    void add(const Plan& plan, int ranks, const Cell& cell, const std::string& operation, const Estimate& limit) {
+        const std::string title = fmt::format("{} of {} with {} ranks, which compute for {}", operation, format_bytes(cell.identity.bytes),
+                                              ranks, plan.compute.describe());
+        auto chart = std::find_if(charts_.begin(), charts_.end(), [&](const LineChart& one) { return one.title == title; });
+        if (chart == charts_.end()) {
+            chart = charts_.insert(chart, {.title = title, .x = {"", false, {}}, .y = {"time of an iteration", true, {}}, .series = {}});
+            chart->series.push_back({"limit: the longest own compute time", {{0, limit}}});
+        }
+        chart->series.push_back({cell.identity.algorithm, {{0, cell.metrics.front().value}}});
+    }
+    Picture picture() const { return {charts_.begin(), charts_.end()}; }
+
+  private:
+    std::vector<LineChart> charts_;
+};
+
+void print(CellPrinter& printer, Bars& bars, const Plan& plan, int ranks, const std::string& who, const std::vector<Samples>& rounds) {
     for (const std::string& operation : plan.operations)
         for (const std::uint64_t bytes : plan.sizes) {
             const auto times = together(rounds_of(rounds, key(operation, bytes, kTime)));
@@ -140,7 +206,7 @@ void print(CellPrinter& printer, const Plan& plan, int ranks, const std::string&
                 ratio.push_back(limits[i] > 0 ? times[i] / limits[i] : std::numeric_limits<double>::quiet_NaN());
             }
             Cell cell = plain_cell({.operation = "loop",
-                                    .algorithm = mode == "auto" ? "decoupled" : "coupled",
+                                    .algorithm = who,
                                     .transport = rounds.front().transport,
                                     .ranks = ranks,
                                     .bytes = bytes,
@@ -152,21 +218,56 @@ void print(CellPrinter& printer, const Plan& plan, int ranks, const std::string&
             cell.metrics.push_back(metric("ratio", Unit::ratio, ratio));
             cell.notes.emplace_back("calls", operation);
             printer.add(cell);
+            bars.add(plan, ranks, cell, operation, metric("limit", Unit::seconds, limits).value);
         }
+}
+
+std::string way_name(const std::string& algorithm, const std::string& decouple) {
+    return (algorithm == "auto" ? "" : algorithm + ", ") + (decouple == "auto" ? "decoupled" : "coupled");
+}
+
+/// The ways of Rollcall that are compared. In a job that is already running: its own.
+std::vector<Variant> ways_of(const Plan& plan) {
+    if (inside_job()) return {{way_name("auto", Settings::from_environment().decouple)}};
+    std::vector<Variant> ways;
+    for (const std::string& algorithm : plan.algorithms)
+        for (const std::string& decouple : plan.decouple) {
+            ways.push_back({way_name(algorithm, decouple), {"ROLLCALL_DECOUPLE=" + decouple}});
+            for (const OperationName& row : kOperationNames)
+                if (algorithm != "auto" && std::count(plan.operations.begin(), plan.operations.end(), row.name) > 0)
+                    ways.back().environment.push_back(fmt::format("{}={}", row.setting, algorithm));
+        }
+    return ways;
 }
 
 int run(const Words& words) {
     const Start start = checked(words.start, kDefaultRanks, 1);
     const Plan plan = plan_of(words);
-    std::vector<Variant> modes;
-    if (inside_job())
-        modes.push_back({Settings::from_environment().decouple});
-    else
-        for (const std::string& mode : plan.decouple) modes.push_back({mode, {"ROLLCALL_DECOUPLE=" + mode}});
-    const auto print_mode = [&](CellPrinter& printer, const Variant& mode, const std::vector<Samples>& rounds) {
-        print(printer, plan, start.ranks, mode.name, rounds);
+    const std::vector<Variant> ways = ways_of(plan);
+    if (!plan.peers.empty() && inside_job() && samples_path(words.inherited).empty())
+        throw Error(ErrorCode::invalid_argument, "--peer in a job that is already running; allowed: outside of one");
+    if (!inside_job())
+        for (const Peer* peer : plan.peers) peer_program(*peer, kCollectiveProgram);  // fails before the first job if a peer is missing
+
+    std::vector<std::vector<Samples>> theirs(plan.peers.size());  // of the present transport
+    std::size_t jobs = 0;
+    const auto run_peers = [&](const TransportChoice&, const Samples&) {
+        if (++jobs % ways.size() != 0) return;  // they take their turn after all ways of Rollcall
+        for (std::size_t i = 0; i < plan.peers.size(); ++i) theirs[i].push_back(run_loops_of(*plan.peers[i], plan, start));
     };
-    return run_rounds(start, words, {.measure = [&](Job& job) { return Runner(job, plan).run(); }, .variants = modes, .print = print_mode});
+    Bars bars;
+    const auto print_way = [&](CellPrinter& printer, const Variant& way, const std::vector<Samples>& rounds) {
+        print(printer, bars, plan, start.ranks, way.name, rounds);
+        if (&way != &ways.back()) return;
+        for (std::size_t i = 0; i < theirs.size(); ++i)
+            print(printer, bars, plan, start.ranks, plan.peers[i]->name, std::exchange(theirs[i], {}));
+    };
+    const int code = run_rounds(
+        start, words,
+        {.measure = [&](Job& job) { return Runner(job, plan).run(); }, .variants = ways, .after_job = run_peers, .print = print_way});
+    if (code == 0 && !words.plot.empty() && samples_path(words.inherited).empty() && !bars.picture().empty())
+        write_picture(words.plot, bars.picture());
+    return code;
 }
 
 }  // namespace
@@ -190,14 +291,23 @@ void add_loop_command(usage::Command& bench, int& exit_code) {
     command->add_option("--by", words->how, "sleep: the ranks sleep instead of computing; spin: they occupy their cores")
         ->type_name("sleep|spin")
         ->capture_default_str();
+    command
+        ->add_option("--algorithm", words->algorithms,
+                     "Algorithms that all of the operations have, separated by commas; each is a job in each round")
+        ->type_name("NAMES")
+        ->capture_default_str();
     command->add_option("--decouple", words->decouple, "Values of ROLLCALL_DECOUPLE, separated by commas; each is a job in each round")
         ->type_name("auto,no")
         ->capture_default_str();
+    add_peer_option(*command, words->peers);
+    command->add_option("--plot", words->plot, "Draw bars into this file, which ends in .svg, .png or .pdf (needs gnuplot)")
+        ->type_name("FILE");
     command->footer(R"(
 Each rank computes, then calls the operation, then goes on; there is no barrier. run_time is the time of an iteration,
 until the last rank is done; limit the longest own compute time of any rank, which no library can undercut; lost what
 is between them, and ratio run_time over limit. Where all ranks are on one node both ways go through node memory;
---cluster 8 puts each on a host of its own, --env ROLLCALL_NODE_MEMORY=no takes messages.)");
+--cluster 8 puts each on a host of its own, --env ROLLCALL_NODE_MEMORY=no takes messages. With --peer, MPI libraries
+run the same loop in each round.)");
     command->callback([words, &exit_code] { exit_code = run(*words); });
 }
 

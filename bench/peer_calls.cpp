@@ -2,21 +2,16 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <fstream>
 #include <iterator>
 #include <limits>
 #include <rollcall/error.hpp>
-#include <system_error>
 
 #include "bench/operands.hpp"
 #include "bench/payload.hpp"
+#include "bench/peer_plan.hpp"
 #include "bench/sweep.hpp"
-#include "foundation/descriptor.hpp"
 
 namespace rollcall::bench {
 namespace {
@@ -25,34 +20,6 @@ namespace {
 constexpr int kSlower = 10;
 
 bool same_calls(const CellIdentity& a, const CellIdentity& b) { return a.bytes == b.bytes && a.pattern == b.pattern; }
-
-/// A file that all ranks of a peer can read: in memory, or on a cluster, which has another /proc, in the cluster's directory. It is gone
-/// at the end of this process, or with the cluster.
-class PlanFile {
-  public:
-    PlanFile(const std::string& text, const EmulatedCluster* cluster) {
-        if (cluster != nullptr) {
-            path_ = cluster->directory() / "peer-plan";
-        } else {
-            memory_ = Descriptor(::memfd_create("peer-plan", MFD_CLOEXEC));
-            if (!memory_) fail(errno);
-            path_ = fmt::format("/proc/{}/fd/{}", ::getpid(), memory_.get());
-        }
-        errno = 0;
-        std::ofstream file(path_);
-        file << text;
-        file.close();
-        if (!file) fail(errno);
-    }
-    const std::filesystem::path& path() const { return path_; }
-
-  private:
-    [[noreturn]] static void fail(int error) {
-        throw Error(ErrorCode::state, fmt::format("the plan for a peer cannot be written: {}", std::generic_category().message(error)));
-    }
-    Descriptor memory_;
-    std::filesystem::path path_;
-};
 
 }  // namespace
 
@@ -85,7 +52,7 @@ std::string PeerCalls::plan() const {
     const RawCell& first = cells_.front();
     const runtime::OperationKind operation = collectives::find_operation(first.identity.operation)->kind;
     const auto& distribution = setup_.distribution;
-    std::string text = fmt::format("{}{} {} {} {}\n", first.identity.operation, distribution ? "v" : "", first.setup.root,
+    std::string text = fmt::format("{}{} {} {} 0 {}\n", first.identity.operation, distribution ? "v" : "", first.setup.root,
                                    setup_.wait == Compute::sleep ? 1 : 0, calls_.size());
     const std::vector<Nanoseconds> balanced(static_cast<std::size_t>(ranks()));
     for (std::size_t number = 0; number < calls_.size(); ++number) {
@@ -127,9 +94,7 @@ std::vector<RawCell> PeerCalls::cells(const std::string& peer, const std::string
 }
 
 std::vector<RawCell> PeerCalls::measure(const Peer& peer, const EmulatedCluster* cluster, Timeout limit) const {
-    const PlanFile file(plan(), cluster);
-    const std::vector<std::string> program = {peer_program(peer, kCollectiveProgram), file.path().string()};
-    return cells(peer.name, peer_transport(cluster), run_peer(peer, ranks(), program, cluster, count(), limit));
+    return cells(peer.name, peer_transport(cluster), run_peer_plan(peer, ranks(), plan(), cluster, count(), limit));
 }
 
 Timeout peer_limit(Nanoseconds ours) { return kPeerLimit + kSlower * Timeout(ours); }

@@ -15,9 +15,6 @@
 
 namespace rollcall::bench {
 
-/// The program of bench/peers that makes the calls.
-inline constexpr const char* kCollectiveProgram = "collective";
-
 /// What the calls need besides delays.
 struct PeerSetup {
     Compute wait = Compute::sleep;

@@ -1,11 +1,14 @@
-/* Calls of a collective operation of MPI, as bench/collective.cpp makes those of Rollcall: with the same delays, the same data, and checks
-   of every byte.
+/* Calls of a collective operation of MPI, as bench/collective.cpp and bench/loop.cpp make those of Rollcall: with the same delays, the same
+   data, and checks of every byte.
 
    collective PLAN: rank 0 reads the file, whose words are separated by blanks:
-       OPERATION ROOT SLEEP CALLS     SLEEP: 1: ranks sleep until they arrive; 0: they poll
+       OPERATION ROOT SLEEP WARMUP CALLS     SLEEP: 1: ranks sleep until they arrive; 0: they poll
+                                      WARMUP: 0: each call begins at a common start; otherwise the calls are those of a loop without
+                                      barriers, in which each rank computes for its delay and calls, and so many calls are not measured
        BYTES KEY DELAY... SIZE...     for each call: the size of the message or of a block, the key of its data, the delay of each rank in
                                       ns; where the operation is gatherv, scatterv, allgatherv or alltoallv: the sizes of the blocks
-   Rank 0 prints a line for each call: the arrival and the exit of each rank, in ns after the common start. */
+   Rank 0 prints a line for each call: the arrival and the exit of each rank, in ns after the common start. Of a loop it prints one number:
+   the time of its measured calls, in ns, on the rank that takes longest. All calls of a loop have the data of the first one. */
 #define _GNU_SOURCE
 #include <mpi.h>
 
@@ -35,7 +38,7 @@ static const struct operation kOperations[KINDS] = {
 static enum kind kind;
 static const struct operation* row;
 static int rank, ranks, root, may_sleep;
-static int64_t calls;
+static int64_t warmup, calls;
 
 /* Where blocks have sizes of their own: these, for the current call, and what MPI is told of the blocks that are read and written. */
 static int own_sizes;
@@ -202,6 +205,24 @@ static struct times measure(uint64_t bytes, uint64_t key, int64_t delay) {
     return (struct times){arrival - start, end - start};
 }
 
+static void measure_loop(const uint64_t* lines) {
+    int64_t begin = 0, longest = 0;
+    prepare(lines[0], lines[1]);
+    for (int64_t i = 0; i < calls; ++i, lines += 2 + ranks) {
+        if (i == warmup) {
+            MPI_Barrier(MPI_COMM_WORLD);
+            begin = now();
+        }
+        wait_until(now() + (int64_t)lines[2 + rank], may_sleep);
+        call(lines[0]);
+    }
+    const int64_t took = now() - begin;
+    MPI_Barrier(MPI_COMM_WORLD);
+    check(lines[-2 - ranks], lines[-1 - ranks]);
+    MPI_Reduce(&took, &longest, 1, MPI_INT64_T, MPI_MAX, 0, MPI_COMM_WORLD);
+    if (rank == 0) printf("%" PRId64 "\n", longest);
+}
+
 /* Reads `count` numbers. Signed and unsigned numbers have the same bits. */
 static void read_numbers(FILE* file, uint64_t* numbers, int64_t count) {
     for (int64_t i = 0; i < count; ++i)
@@ -226,21 +247,22 @@ static int64_t words_of_line(void) { return 2 + (own_sizes ? 2 : 1) * (int64_t)r
 static uint64_t* read_plan(const char* path) {
     FILE* const file = rank == 0 ? fopen(path, "r") : NULL;
     char name[32] = "";
-    uint64_t head[5] = {0};
+    uint64_t head[6] = {0};
     if (rank == 0) {
         if (!file || fscanf(file, "%31s", name) != 1) fail("the plan cannot be read");
         head[0] = find_operation(name);
         if (head[0] == 0) fail("the plan names an unknown operation");
-        read_numbers(file, head + 1, 3);
-        head[4] = (uint64_t)own_sizes;
+        read_numbers(file, head + 1, 4);
+        head[5] = (uint64_t)own_sizes;
     }
-    MPI_Bcast(head, 5, MPI_UINT64_T, 0, MPI_COMM_WORLD);
-    own_sizes = (int)head[4];
+    MPI_Bcast(head, 6, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+    own_sizes = (int)head[5];
     kind = (enum kind)(head[0] - 1);
     row = &kOperations[kind];
     root = (int)head[1];
     may_sleep = (int)head[2];
-    calls = (int64_t)head[3];
+    warmup = (int64_t)head[3];
+    calls = (int64_t)head[4];
     const int64_t words = calls * words_of_line();
     uint64_t* const lines = allocate((uint64_t)words * sizeof *lines);
     if (file) {
@@ -261,6 +283,17 @@ static void print(const struct times* mine) {
     free(all);
 }
 
+static void measure_calls(const uint64_t* lines) {
+    struct times* const mine = allocate(sizeof *mine * (uint64_t)calls);
+    for (int64_t i = 0; i < calls; ++i) {
+        const uint64_t* const line = lines + i * words_of_line();
+        sizes = line + 2 + ranks;
+        mine[i] = measure(line[0], line[1], (int64_t)line[2 + rank]);
+    }
+    print(mine);
+    free(mine);
+}
+
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -268,18 +301,14 @@ int main(int argc, char** argv) {
     if (argc != 2) fail("usage: collective PLAN");
     make_sleep_exact();
     uint64_t* const lines = read_plan(argv[1]);
-    struct times* const mine = allocate(sizeof *mine * (uint64_t)calls);
     counts = allocate(sizeof *counts * (uint64_t)ranks);
     offsets = allocate(sizeof *offsets * (uint64_t)ranks);
-    for (int64_t i = 0; i < calls; ++i) {
-        const uint64_t* const line = lines + i * words_of_line();
-        sizes = line + 2 + ranks;
-        mine[i] = measure(line[0], line[1], (int64_t)line[2 + rank]);
-    }
-    print(mine);
+    if (warmup > 0)
+        measure_loop(lines);
+    else
+        measure_calls(lines);
     free(counts);
     free(offsets);
-    free(mine);
     free(lines);
     free(reading.data);
     free(writing.data);

@@ -71,6 +71,25 @@ TEST_F(BenchPeers, TheirRowsStandBesideOurs) {
     EXPECT_NE(contents(raw).find(",3,2,"), std::string::npos);
 }
 
+TEST_F(BenchPeers, TheyRunTheSameLoop) {
+    const Ended ended =
+        run("bench loop --operation broadcast,gather --bytes 3000 --compute rotating:4ms --iterations 6 --ranks 3 --rounds 2"
+            " --timeout 100s --format json" +
+            option());
+    ASSERT_EQ(ended.code, 0) << ended.error;
+    const Lines lines = lines_of(ended.out);
+    const std::size_t rows = 2 + peers_.size();
+    ASSERT_EQ(lines.size(), 2 * rows) << ended.out;
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        const Json cell = Json::parse(lines[i]);
+        EXPECT_EQ(cell["algorithm"], i < 2 ? "decoupled" : i < 4 ? "coupled" : peers_[i / 2 - 2]) << cell;
+        EXPECT_EQ(cell["calls"], i % 2 == 0 ? "broadcast" : "gather");
+        EXPECT_EQ(cell["iterations"], 12) << "of both rounds";
+        EXPECT_NEAR(cell["limit"]["median"].get<double>(), 4e-3 / 3, 1e-9) << "each rank computes in one iteration of three";
+        EXPECT_GE(cell["ratio"]["median"].get<double>(), 1.0) << "no library is faster than the limit";
+    }
+}
+
 TEST_F(BenchPeers, BlocksOfOwnSizesToo) {
     const Ended ended =
         run("bench gatherv --bytes 30000 --sizes spikes --arrival balanced --algorithm auto,two_part --root 1 --format json" +

@@ -28,6 +28,19 @@ TEST_F(BenchCommand, PlainBenchmarksPrintTheSameForm) {
     }
 }
 
+TEST_F(BenchCommand, TheLoopDrawsBars) {
+    const auto picture = directory_ / "loop.svg";
+    const Ended ended =
+        run("bench loop --operation gather --bytes 4Ki --compute uniform:0..1ms --iterations 3 --rounds 1 --ranks 2"
+            " --timeout 100s --plot " +
+            picture.string());
+    ASSERT_EQ(ended.code, 0) << ended.error;
+    const std::string drawn = contents(picture);
+    for (const char* name : {"limit", "decoupled", "coupled", "gather of 4Ki with 2 ranks"})
+        EXPECT_NE(drawn.find(name), std::string::npos) << name;
+    EXPECT_EQ(run("bench loop --plot loop.gif").code, 2);
+}
+
 /// Expects that the rates follow from the time of a window in which so many messages move.
 void expect_rates(const Json& cell, double messages) {
     const double bytes = cell["bytes"].get<double>();

@@ -53,7 +53,7 @@ std::vector<std::vector<std::uint64_t>> lines_of_plan(const std::string& plan) {
 TEST(BenchPeer, ThePlanHasTheDelaysOfEverySizeAndPatternOnce) {
     const PeerCalls calls(peer_example(), {.wait = Compute::sleep, .warmup = 2, .seed = 4});
     const std::string plan = calls.plan();
-    EXPECT_EQ(plan.substr(0, plan.find('\n')), "gather 1 1 16");
+    EXPECT_EQ(plan.substr(0, plan.find('\n')), "gather 1 1 0 16");
     const auto lines = lines_of_plan(plan);
     ASSERT_EQ(lines.size(), 16u);
     EXPECT_EQ(calls.count(), 16u * 2 * kPeerRanks);
@@ -77,7 +77,7 @@ TEST(BenchPeer, ThePlanHasTheDelaysOfEverySizeAndPatternOnce) {
 TEST(BenchPeer, ThePlanHasTheSizesOfBlocks) {
     const PeerCalls calls(peer_example(), {.wait = Compute::sleep, .warmup = 0, .seed = 4, .distribution = SizeDistribution::increasing});
     const std::string plan = calls.plan();
-    EXPECT_EQ(plan.substr(0, plan.find('\n')), "gatherv 1 1 12");
+    EXPECT_EQ(plan.substr(0, plan.find('\n')), "gatherv 1 1 0 12");
     for (const auto& line : lines_of_plan(plan)) {
         ASSERT_EQ(line.size(), 2u + 2 * kPeerRanks);
         const bool is_short = line[0] == 40;
@@ -88,7 +88,7 @@ TEST(BenchPeer, ThePlanHasTheSizesOfBlocks) {
 
 TEST(BenchPeer, NumbersGoToTheirCalls) {
     const PeerCalls calls(peer_example(), {.wait = Compute::spin, .warmup = 1, .seed = 4});
-    EXPECT_EQ(calls.plan().substr(0, 12), "gather 1 0 1");
+    EXPECT_EQ(calls.plan().substr(0, 14), "gather 1 0 0 1");
     // Each rank arrives when the plan says, and leaves 1000 ns later.
     std::vector<double> times;
     for (const auto& line : lines_of_plan(calls.plan()))

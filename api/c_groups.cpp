@@ -59,7 +59,7 @@ auto reduced(auto make, std::uint64_t count, const rollcall_reduction* reduction
         return forms;
     };
 }
-/// The allgather of blocks of own sizes. Its lists live as long as the object.
+/// The allgather of blocks of different sizes. Its lists live as long as the object.
 struct GatheredBlocks {
     void call(const CollectiveOptions& options) const { forms().call(options); }
     Request start(const CollectiveOptions& options) const { return forms().start(options); }

@@ -150,7 +150,7 @@ std::string Collective::explain(const CollectiveOptions& options, bool is_planne
     return collectives::explain(row_, situation, here.method(row_, situation, options).selection);
 }
 
-// --- of blocks of own sizes ------------------------------------------------------------------------------------------
+// --- of blocks of different sizes ------------------------------------------------------------------------------------------
 
 std::uint64_t CollectiveOfBlocks::prepare_one_list(Prepared& prepared, bool is_root, const std::string& caller) const {
     const Communicator::Implementation& here = call_.here();

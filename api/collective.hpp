@@ -57,7 +57,7 @@ class Collective {
     Reduction reduction_;  ///< For operations that combine elements.
 };
 
-/// A call with blocks of own sizes.
+/// A call with blocks of different sizes.
 class CollectiveOfBlocks {
   public:
     /// A call in which the own block is in its place in the data already. All ranks have that data.

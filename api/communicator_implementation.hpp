@@ -45,7 +45,7 @@ struct ROLLCALL_HIDDEN Communicator::Implementation : std::enable_shared_from_th
         std::uint64_t segment_bytes;
     };
     Method method(const collectives::OperationRow& row, const collectives::Situation& situation, const CollectiveOptions& options) const;
-    /// What all ranks know of a call: one with this size, and one with blocks of own sizes.
+    /// What all ranks know of a call: one with this size, and one with blocks of different sizes.
     collectives::Situation situation(std::uint64_t bytes) const { return {.bytes = bytes, .ranks = state.group->size, .has = conditions}; }
     collectives::Situation situation_of_blocks() const {
         return {

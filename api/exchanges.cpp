@@ -105,7 +105,7 @@ std::size_t Exchanges::own_part(std::size_t all, const char* operation) const {
     const auto ranks = static_cast<std::size_t>(whole().size());
     if (all % ranks != 0)
         throw Error(ErrorCode::invalid_argument, fmt::format("{} on {}: {} elements cannot be cut into equal blocks for {} ranks: give a "
-                                                             "multiple of the number of ranks, or blocks of own sizes",
+                                                             "multiple of the number of ranks, or blocks of different sizes",
                                                              operation, whole().name(), all, ranks));
     return share(all) * static_cast<std::size_t>(whole().rank());
 }

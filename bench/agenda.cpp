@@ -23,9 +23,9 @@ constexpr std::uint64_t kDefaultRounds = 3, kMostRounds = 1000;
 
 constexpr const char* kPeerFooter = R"(
 
-With --peer, jobs of Rollcall and runs of each library take turns, as often as --rounds says, with --iterations calls
-each. The library's calls have the delays of Rollcall's calls, the same data, and the same checks. Its rows have its name
-in the column `algorithm`, and T is Rollcall's.)";
+With --peer, jobs of Rollcall and runs of each library take turns --rounds times, with --iterations calls each. The
+library's calls have the same delays, data and checks as Rollcall's. The column `algorithm` names the library. T is
+measured with Rollcall.)";
 
 void check_landing(const AgendaWords& words, Agenda& agenda) {
     if (!words.landing) {
@@ -69,25 +69,28 @@ void add_agenda_options(usage::Command& command, AgendaWords& words, runtime::Op
     words.start.several_ranks = true;
     add_start_options(command, words.start, kDefaultRanks);
     add_sweep_options(command, words.sweep, operation, Ranks::real);
-    command.add_option("--warmup", words.warmup, "Balanced calls of each algorithm and size (with plans: of each cell) before")
+    command
+        .add_option("--warmup", words.warmup,
+                    "Balanced calls before the measured ones, of each algorithm and size (with plans: of each cell)")
         ->type_name("N")
         ->default_str(std::to_string(kDefaultWarmup));
     command.get_option("--iterations")->default_str(std::to_string(kDefaultIterations));
     command
         .add_option("--wait", words.wait,
-                    "How ranks spend the time until they arrive (default: sleep where there are more ranks than cores, and in phases)")
+                    "How ranks spend the time until they arrive (default: spin; sleep if there are more ranks than cores, and in phases)")
         ->type_name("sleep|spin")
         ->take_last();
     command
-        .add_option("--landing", words.landing,
-                    "on: the landing budget as it is set; off: ROLLCALL_LANDING_BYTES=0, a sender waits for its receiver; eager:SIZE: a "
-                    "sender of more than that waits, as on MPI (with --paper: eager:64Ki, Open MPI's over TCP); each is a job, and the "
-                    "column `model` says which: nonblocking, blocking, eager")
+        .add_option(
+            "--landing", words.landing,
+            "Early data. on: the landing budget is as it is set; off: ROLLCALL_LANDING_BYTES=0, so a sender waits for its receiver; "
+            "eager:SIZE: a sender of more than SIZE waits, as in MPI (default with --paper: eager:64Ki, as Open MPI over TCP). Each "
+            "is a job of its own; the column `model` says which: nonblocking, blocking, eager")
         ->type_name("on|off|eager:SIZE,...")
         ->take_last();
     add_inherited_options(command, words.inherited);
     add_peer_option(command, words.peers);
-    command.add_option("--rounds", words.rounds, "With --peer: how often jobs of Rollcall and of each peer take turns")
+    command.add_option("--rounds", words.rounds, "With --peer: how many times jobs of Rollcall and of each peer take turns")
         ->type_name("N")
         ->default_str(std::to_string(kDefaultRounds));
     command.footer(command.footer() + kPeerFooter);

@@ -193,14 +193,14 @@ void add_bandwidth_command(usage::Command& bench, int& exit_code) {
     command->add_option("--bytes", words->bytes, fmt::format("Sizes of the message, {}", kSizeList))
         ->type_name("SIZES")
         ->capture_default_str();
-    command->add_option("--window", words->window, "Messages in flight from a rank (default: 64, and fewer where they exceed 64 MiB)")
+    command->add_option("--window", words->window, "Messages in flight from a rank (default: 64, or fewer so that they are at most 64 MiB)")
         ->type_name("N");
     command->add_flag("--both-ways", words->both_ways, "Both ranks of a pair send at the same time");
     command->footer(R"(
 Of n ranks, each rank r of the first half sends to rank r + n/2, all pairs at the same time. A sender starts a window of
-messages, and its receiver as many receives; when all have come, the receiver says so, and the next window begins.
-run_time is the time of a window, of the slowest rank; a sample is the mean of a batch of about 5 ms. bandwidth (bytes
-per second) and message_rate (messages per second) are those of all pairs together, and of both ways where both are used.)");
+messages, and its receiver as many receives. When all have come, the receiver says so, and the next window begins.
+run_time is the time of a window, at the slowest rank. A sample is the mean of a batch of about 5 ms. bandwidth (bytes
+per second) and message_rate (messages per second) are sums over all pairs, and over both ways with --both-ways.)");
     command->callback([words, &exit_code] { exit_code = run(*words); });
 }
 

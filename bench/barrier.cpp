@@ -95,17 +95,17 @@ int run(const Words& words) {
 }  // namespace
 
 void add_barrier_command(usage::Command& bench, int& exit_code) {
-    usage::Command* const command = bench.add_subcommand("barrier", "The time of a barrier, beside those of MPI libraries");
+    usage::Command* const command = bench.add_subcommand("barrier", "Measure a barrier, also beside MPI libraries");
     const auto words = std::make_shared<Words>();
     add_round_options(*command, *words, kDefaultRanks, "Batches in each round");
     add_count_option(*command, "--rounds", words->rounds, "Jobs that are started, one after the other");
-    add_count_option(*command, "--batch", words->batch, "Barriers in a batch, whose mean is a sample");
-    command->add_flag("--explain", words->explain, "Say which algorithm it is, and why");
+    add_count_option(*command, "--batch", words->batch, "Barriers in a batch; a sample is their mean");
+    command->add_flag("--explain", words->explain, "Say which algorithm runs, and why");
     add_peer_option(*command, words->peers);
     command->footer(R"(
-run_time is the time of one barrier. rollcall_ratio, in the row of a peer, is the time of Rollcall over that of the
-peer: the median of a round each. Peers yield while they poll, where ranks share cores: Open MPI by its
-mpi_yield_when_idle, MPICH by a small library that is loaded before it. With --cluster they run on the same hosts.)");
+run_time is the time of one barrier. rollcall_ratio, in the row of a peer, is Rollcall's time divided by the peer's,
+from the medians of each round. If ranks share cores, peers yield while they poll: Open MPI by its mpi_yield_when_idle,
+MPICH by a small library that is loaded before it. With --cluster, peers run on the same hosts.)");
     command->callback([words, &exit_code] { exit_code = run(*words); });
 }
 

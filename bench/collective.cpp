@@ -386,10 +386,10 @@ void add_collective_commands(usage::Command& bench, int& exit_code) {
         if (!row.moves_data) continue;
         const std::string name(runtime::name(row.kind));
         add_command(bench, row.kind, name,
-                    "The operation " + name + " under arrival patterns, with and without compute phases, all algorithms interleaved", {},
+                    "Measure " + name + " under arrival patterns, with or without compute phases, all algorithms interleaved", {},
                     exit_code);
         if (row.has_own_sizes)
-            add_command(bench, row.kind, name + "v", fmt::format("The operation {} of blocks of own sizes, in eleven distributions", name),
+            add_command(bench, row.kind, name + "v", fmt::format("Measure {} of blocks of different sizes, in eleven distributions", name),
                         "spikes", exit_code);
     }
 }

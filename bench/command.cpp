@@ -17,8 +17,8 @@ void add_bench_command(usage::Command& root, int& exit_code) {
     usage::Command* const bench = root.add_subcommand("bench", "Measure operations with real ranks");
     bench->require_subcommand(1);
     bench->footer(R"(
-A benchmark starts its ranks itself, if it has any; called by `rollcall run -n N rollcall bench ...` it uses that job.
-csv and json: a line for each cell, with operation, algorithm, transport, ranks, bytes, pattern, iterations, and the
+A benchmark starts its ranks itself. Under `rollcall run -n N rollcall bench ...` it uses the ranks of that job.
+csv and json have a line for each cell: operation, algorithm, transport, ranks, bytes, pattern, iterations, and the
 medians with their 95 % intervals, in seconds.)");
     add_collective_commands(*bench, exit_code);
     add_two_groups_commands(*bench, exit_code);

@@ -86,7 +86,7 @@ int run(const Words& words) {
 }  // namespace
 
 void add_idle_command(usage::Command& bench, int& exit_code) {
-    usage::Command* const command = bench.add_subcommand("idle", "What the background threads cost while nothing is communicated");
+    usage::Command* const command = bench.add_subcommand("idle", "Measure what the background threads cost while nothing is communicated");
     const auto words = std::make_shared<Words>();
     add_start_options(*command, words->start, kDefaultRanks);
     command->add_option("--duration", words->duration, "How long the ranks sleep, and then how long they compute")
@@ -95,8 +95,8 @@ void add_idle_command(usage::Command& bench, int& exit_code) {
     output::add_format_option(*command, words->format);
     add_inherited_options(*command, words->inherited);
     command->footer(R"(
-background_cpu_percent is the processor time of all background threads together, in percent of one core; looks,
-takeovers and parks are what they did.)");
+background_cpu_percent is the processor time of all background threads together, in percent of one core. looks,
+takeovers and parks count what they did.)");
     command->callback([words, &exit_code] { exit_code = run(*words); });
 }
 

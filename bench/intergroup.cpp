@@ -118,20 +118,25 @@ void print(const Words& words) {
 
 void add_intergroup_command(usage::Command& simulate) {
     usage::Command* const command =
-        simulate.add_subcommand("intergroup_allgather", "The allgather between two groups of simulated ranks that arrive at once");
+        simulate.add_subcommand("intergroup_allgather", "Simulate the allgather between two groups of ranks that arrive at the same time");
     const auto words = std::make_shared<Words>();
-    command->add_option("--settings", words->settings, "Those of the paper: 1 to 8, or all")->type_name("LIST")->capture_default_str();
-    command->add_option("-n,--ranks", words->ranks, fmt::format("How many ranks both groups have, for --settings, {}", kCountList))
+    command->add_option("--settings", words->settings, "Settings of the paper: 1 to 8, or all")->type_name("LIST")->capture_default_str();
+    command
+        ->add_option("-n,--ranks", words->ranks, fmt::format("With --settings: numbers of ranks of both groups together, {}", kCountList))
         ->type_name("LIST")
         ->capture_default_str();
-    command->add_option("--block", words->block, fmt::format("(Mean) blocks, for --settings, {}", kSizeList))
+    command->add_option("--block", words->block, fmt::format("With --settings: (mean) sizes of a block, {}", kSizeList))
         ->type_name("SIZES")
         ->capture_default_str();
     command->add_option("--groups", words->groups, "Instead of --settings: the sizes of the two groups")
         ->type_name("P,Q")
         ->default_str("12,4");
-    command->add_option("--blocks", words->blocks, "And of a block in each")->type_name("BYTES,BYTES")->default_str("1Mi,1Mi");
-    command->add_option("--algorithms", words->algorithms, "Which")->type_name("NAMES")->capture_default_str();
+    command->add_option("--blocks", words->blocks, "With --groups: the size of a block in each group")
+        ->type_name("BYTES,BYTES")
+        ->default_str("1Mi,1Mi");
+    command->add_option("--algorithms", words->algorithms, "Algorithms by name, separated by commas")
+        ->type_name("NAMES")
+        ->capture_default_str();
     command
         ->add_option("--model", words->model, "What a message costs: alpha=T, beta=T per byte, and more (see rollcall simulate broadcast)")
         ->type_name("LIST")
@@ -139,13 +144,21 @@ void add_intergroup_command(usage::Command& simulate) {
     output::add_format_option(*command, words->format);
     command->footer(R"(
 Q. Kang, J. L. Traeff, R. Al-Bahrani, A. Agrawal, A. Choudhary and W. Liao, "Scalable algorithms for MPI intergroup allgather and
-allgatherv" (2019). time: until the last rank has the blocks of the other group. over_least: its ratio to the bytes of the larger side, which each
-rank of the other one must receive. improvement: how many times as long the sequential root gathering of MPI libraries takes;
-expected: what equation (5) gives for long blocks.
+allgatherv" (2019).
+  time         until the last rank has the blocks of the other group
+  over_least   time, divided by the time of the bytes of the larger group, which each rank of the other group must receive
+  improvement  the time of the sequential root gathering of MPI libraries, divided by this time
+  expected     the improvement that equation (5) gives for long blocks
 
-Settings, p ranks in the first group and q in the second one: 1: p = q. 2: p/q = 25/7. 3: the same, blocks of the first group four times as
-large. 4: of the second. 5 to 8, of own sizes: 5: as 1. 6: p = q, blocks of 1, 2, 3, ... times something. 7: as 2. 8: p/q = 25/7, blocks
-as in 6, with equal means.)");
+With p ranks in the first group and q in the second one, the settings are:
+  1  p = q, blocks of one size
+  2  p/q = 25/7, blocks of one size
+  3  as 2, but blocks of the first group are four times as large
+  4  as 2, but blocks of the second group are four times as large
+  5  as 1, by the algorithms for blocks of different sizes
+  6  p = q, blocks of 1, 2, 3, ... units
+  7  as 2, by the algorithms for blocks of different sizes
+  8  p/q = 25/7, blocks as in 6, with equal means in both groups)");
     command->callback([words] { print(*words); });
 }
 

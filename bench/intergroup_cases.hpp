@@ -34,8 +34,8 @@ inline constexpr std::string_view kIntergroupBaseline = "root_gathering_sequenti
 /// Error{invalid_argument}.
 std::vector<std::string> parse_intergroup_algorithms(std::string_view names, bool on_one_node);
 
-/// The settings of this list, or `all`, for each number of ranks and each mean block. `own_sizes`: only those of blocks of own sizes, or
-/// only the others. Throws Error{invalid_argument}.
+/// The settings of this list, or `all`, for each number of ranks and each mean block. `own_sizes`: only those of blocks of different sizes,
+/// or only the others. Throws Error{invalid_argument}.
 std::vector<GroupCase> cases_of_settings(std::string_view settings, std::optional<bool> own_sizes, std::span<const std::uint64_t> ranks,
                                          std::span<const std::uint64_t> blocks);
 

@@ -273,10 +273,10 @@ int run(const Words& words) {
 }  // namespace
 
 void add_loop_command(usage::Command& bench, int& exit_code) {
-    usage::Command* const command = bench.add_subcommand("loop", "What an iterative program loses to ranks that are late in turn");
+    usage::Command* const command = bench.add_subcommand("loop", "Measure what an iterative program loses to ranks that are late in turn");
     const auto words = std::make_shared<Words>();
     add_round_options(*command, *words, kDefaultRanks, "Iterations of the loop");
-    add_count_option(*command, "--rounds", words->rounds, "Jobs that are started for each way, in turn");
+    add_count_option(*command, "--rounds", words->rounds, "Jobs that are started for each value of --decouple, in turn");
     command->add_option("--operation", words->operations, "Operations that move data, separated by commas, or all")
         ->type_name("NAMES")
         ->capture_default_str();
@@ -285,7 +285,7 @@ void add_loop_command(usage::Command& bench, int& exit_code) {
         ->capture_default_str();
     command
         ->add_option("--compute", words->compute,
-                     "How long each rank computes in each iteration: a pattern, as --arrival of the others has it")
+                     "How long each rank computes in each iteration: a pattern, as in --arrival of `rollcall bench broadcast`")
         ->type_name("PATTERN")
         ->capture_default_str();
     command->add_option("--by", words->how, "sleep: the ranks sleep instead of computing; spin: they occupy their cores")
@@ -303,11 +303,14 @@ void add_loop_command(usage::Command& bench, int& exit_code) {
     command->add_option("--plot", words->plot, "Draw bars into this file, which ends in .svg, .png or .pdf (needs gnuplot)")
         ->type_name("FILE");
     command->footer(R"(
-Each rank computes, then calls the operation, then goes on; there is no barrier. run_time is the time of an iteration,
-until the last rank is done; limit the longest own compute time of any rank, which no library can undercut; lost what
-is between them, and ratio run_time over limit. Where all ranks are on one node both ways go through node memory;
---cluster 8 puts each on a host of its own, --env ROLLCALL_NODE_MEMORY=no takes messages. With --peer, MPI libraries
-run the same loop in each round.)");
+Each rank computes, then calls the operation, then goes on. There is no barrier.
+  run_time  the time of an iteration, until the last rank is done
+  limit     the longest compute time of any rank, which no library can undercut
+  lost      run_time - limit
+  ratio     run_time / limit
+If all ranks are on one node, data goes through node memory with both values of --decouple. --cluster 8 puts each rank
+on a host of its own. --env ROLLCALL_NODE_MEMORY=no uses messages instead of node memory.
+With --peer, MPI libraries run the same loop in each round.)");
     command->callback([words, &exit_code] { exit_code = run(*words); });
 }
 

@@ -112,7 +112,7 @@ void Operands::prepare(std::uint64_t key) {
 std::string Operands::describe(const std::string& algorithm) const {
     const bool to_root = row_.any_operand([](const Operand& operand) { return operand.writes == Who::root; });
     return fmt::format("{} {} of {}{}", runtime::name(row_.kind), algorithm,
-                       sizes_.empty() ? fmt::format("{} bytes", bytes_) : "blocks of own sizes",
+                       sizes_.empty() ? fmt::format("{} bytes", bytes_) : "blocks of different sizes",
                        row_.has_root ? fmt::format(" {} rank {}", to_root ? "to" : "from", root_) : "");
 }
 

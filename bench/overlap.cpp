@@ -163,22 +163,27 @@ int run(const Words& words) {
 }  // namespace
 
 void add_overlap_command(usage::Command& bench, int& exit_code) {
-    usage::Command* const command = bench.add_subcommand("overlap", "How long a sender takes whose receiver computes");
+    usage::Command* const command = bench.add_subcommand("overlap", "Measure how long a send to a receiver that computes takes");
     const auto words = std::make_shared<Words>();
     add_round_options(*command, *words, kRanks, "Sends to each of the two receivers");
     command->add_option("--bytes", words->bytes, fmt::format("Sizes of the message, {}", kSizeList))
         ->type_name("SIZES")
         ->capture_default_str();
-    command->add_option("--landing", words->landing, "on: the landing budget as it is set; off: ROLLCALL_LANDING_BYTES=0; each is a job")
+    command
+        ->add_option("--landing", words->landing,
+                     "on: the landing budget as it is set; off: ROLLCALL_LANDING_BYTES=0; each is a job of its own")
         ->type_name("on,off")
         ->capture_default_str();
     command->add_option("--compute", words->compute, "How long the receiver computes without calling Rollcall")
         ->type_name("T")
         ->capture_default_str();
     command->footer(R"(
-run_time is the time of a send to a receiver that computes, begun at a random moment of the first half of its
-computation; to_waiting_receiver that of a send to one which waits; ratio the one over the other; compute_left how long
-the receiver would still compute, and share_of_left the time of the send over that.)");
+  run_time             the time of a send to a receiver that computes; it begins at a random moment of the first half of
+                       the computation
+  to_waiting_receiver  the time of a send to a receiver that waits
+  ratio                run_time / to_waiting_receiver
+  compute_left         how long the receiver still computes when the send begins
+  share_of_left        run_time / compute_left)");
     command->callback([words, &exit_code] { exit_code = run(*words); });
 }
 

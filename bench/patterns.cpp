@@ -147,24 +147,27 @@ struct Row : PatternForm {
 const std::vector<Row>& registry() {
     using enum Kind;
     static const std::vector<Row> rows{
-        {{"balanced", "balanced", "everybody at once"}, {}, 0, balanced},
-        {{"uniform", "uniform:A..B", "each rank late by a random time from A to B"}, {range}, 1, uniform},
-        {{"max_if", "max_if:K[:ITER]", "each rank late by 0 to K-1 message times at random, drawn anew every ITER calls (default 1)"},
+        {{"balanced", "balanced", "all ranks at the same time"}, {}, 0, balanced},
+        {{"uniform", "uniform:A..B", "each rank is late by a random time from A to B"}, {range}, 1, uniform},
+        {{"max_if", "max_if:K[:ITER]", "each rank is late by 0 to K-1 message times, drawn anew every ITER calls (default 1)"},
          {count, count},
          1,
          max_if},
-        {{"late", "late:P%:D", "each rank but the root late by D with probability P"}, {percent, duration}, 2, late},
-        {{"ascending", "ascending:D", "rank 0 at once, the last rank late by D, the others evenly between"}, {duration}, 1, ascending},
-        {{"descending", "descending:D", "rank 0 late by D, the last rank at once, the others evenly between"}, {duration}, 1, descending},
-        {{"last", "last:K:D", "the K highest ranks late by D"}, {count, duration}, 2, last},
-        {{"root_late", "root_late:D", "only the root late, by D"}, {duration}, 1, root_late},
-        {{"normal", "normal:MEAN:SIGMA", "normally distributed, negative delays set to 0"}, {duration, duration}, 2, normal},
+        {{"late", "late:P%:D", "each rank but the root is late by D with probability P"}, {percent, duration}, 2, late},
+        {{"ascending", "ascending:D", "rank 0 is on time, the last rank late by D, the others evenly between"}, {duration}, 1, ascending},
+        {{"descending", "descending:D", "rank 0 is late by D, the last rank on time, the others evenly between"},
+         {duration},
+         1,
+         descending},
+        {{"last", "last:K:D", "the K highest ranks are late by D"}, {count, duration}, 2, last},
+        {{"root_late", "root_late:D", "only the root is late, by D"}, {duration}, 1, root_late},
+        {{"normal", "normal:MEAN:SIGMA", "delays are normally distributed; negative ones become 0"}, {duration, duration}, 2, normal},
         {{"pareto", "pareto:SHAPE:SCALE", "heavy tail: SCALE * (U^(-1/SHAPE) - 1) for a uniform U, at most 1000 * SCALE"},
          {number, duration},
          2,
          pareto},
-        {{"rotating", "rotating:D", "one rank late by D: rank 0 in the first call, then rank 1, and so on"}, {duration}, 1, rotating},
-        {{"file", "file:PATH", "replayed: a line per call with a delay per rank, in seconds or with a unit; wraps around"}, {}, 0, nullptr},
+        {{"rotating", "rotating:D", "one rank is late by D: rank 0 in the first call, then rank 1, and so on"}, {duration}, 1, rotating},
+        {{"file", "file:PATH", "delays from a file, a line per call in turn: a delay per rank, in seconds or with a unit"}, {}, 0, nullptr},
     };
     return rows;
 }
@@ -262,9 +265,9 @@ std::string pattern_help() {
     std::string help;
     for (const Row& row : registry()) help += fmt::format("  {:<{}}  {}\n", row.form, width, row.meaning);
     return help +
-           "Durations are numbers with a unit (50ms, 1.5s, 20us), or message times: 16T is 16 times the time in which "
-           "the\n"
-           "message goes from one process to another.\n";
+           "Durations are numbers with a unit (50ms, 1.5s, 20us), or message times: 16T is 16 times the time that the "
+           "message\n"
+           "takes from one process to another.\n";
 }
 
 Pattern::Pattern() : parsed_(std::make_shared<Parsed>(Parsed{&registry().front(), {}, {}})) {}

@@ -64,17 +64,18 @@ void add_phase_options(usage::Command& command, PhaseWords& words) {
     command
         .add_option(
             "--compute", words.compute,
-            "Plans instead of single calls, each after a phase of 2 (T + x/2), x being the rank's delay, whose middle is told; off: "
-            "single calls")
+            "Measure planned calls. Each follows a compute phase of 2 T + x, where x is the rank's delay; the rank announces the middle "
+            "of the phase. off: calls without plans")
         ->type_name("T|off")
         ->default_str(kNoCompute);
     command.add_option("--predictor", words.predictor, "How plans predict arrivals: edge_linear, last, moving_average, exponential")
         ->type_name("NAME")
         ->default_str("edge_linear");
-    command.add_flag("--no-edge", words.no_edge, "Do not tell the middle of a phase: edge_linear then predicts nothing");
+    command.add_flag("--no-edge", words.no_edge, "Do not announce the middle of a phase: edge_linear then predicts nothing");
     command
-        .add_option("--prediction-noise", words.noise,
-                    "Tell the middle of a phase too early or too late: predictions are off by a normal deviation of P% of the phase")
+        .add_option(
+            "--prediction-noise", words.noise,
+            "Announce the middle of a phase too early or too late, so that predictions are wrong by a normal deviation of P% of the phase")
         ->type_name("P%")
         ->default_str("0%");
 }

@@ -233,19 +233,21 @@ int run(const Words& words) {
 }  // namespace
 
 void add_pingpong_command(usage::Command& bench, int& exit_code) {
-    usage::Command* const command = bench.add_subcommand("pingpong", "Half a round trip between ranks 0 and 1, with blocking calls");
+    usage::Command* const command =
+        bench.add_subcommand("pingpong", "Measure half a round trip between ranks 0 and 1, with blocking calls");
     const auto words = std::make_shared<Words>();
     add_round_options(*command, *words, kRanks, "Batches in each round");
     add_count_option(*command, "--rounds", words->rounds, "Jobs that are started, one after the other");
     command->add_option("--bytes", words->bytes, fmt::format("Sizes of the message, {}", kSizeList))
         ->type_name("SIZES")
         ->capture_default_str();
-    command->add_flag("--raw-ucx", words->raw_ucx, "Run `ucx_perftest -t ucp_am_lat` over the same transports in each round, and compare");
+    command->add_flag("--raw-ucx", words->raw_ucx,
+                      "Also run `ucx_perftest -t ucp_am_lat` over the same transports in each round, and compare");
     add_peer_option(*command, words->peers);
     command->footer(R"(
-run_time is half a round trip; a sample is the mean of a batch of about 1 ms. Of ucx_perftest it is the
-smaller of the 50th percentile and the mean that it prints. rollcall_ratio, in the row of a peer, is
-the time of Rollcall over that of the peer: the median of a round each.)");
+run_time is half a round trip; a sample is the mean of a batch of about 1 ms. For ucx_perftest, run_time is
+the smaller of the mean and the 50th percentile that it prints. rollcall_ratio, in the row of a peer, is
+Rollcall's time divided by the peer's, from the medians of each round.)");
     command->callback([words, &exit_code] { exit_code = run(*words); });
 }
 

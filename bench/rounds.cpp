@@ -33,8 +33,8 @@ void add_round_options(usage::Command& command, RoundWords& words, int default_r
     add_start_options(command, words.start, default_ranks);
     command
         .add_option("--transport", words.transports,
-                    "Transports, separated by commas: default; shm, tcp (of UCX: UCX_TLS=posix,self, UCX_TLS=tcp,self); ofi_shm, ofi_tcp "
-                    "(of libfabric: ROLLCALL_TRANSPORT=ofi, ROLLCALL_OFI_PROVIDER=shm, tcp)")
+                    "Transports, separated by commas: default; shm and tcp (UCX with UCX_TLS=posix,self or UCX_TLS=tcp,self); ofi_shm and "
+                    "ofi_tcp (ROLLCALL_TRANSPORT=ofi with ROLLCALL_OFI_PROVIDER=shm or tcp)")
         ->type_name("NAMES")
         ->capture_default_str()
         ->take_last();

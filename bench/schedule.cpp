@@ -181,29 +181,32 @@ void run(const Words& words) {
 }  // namespace
 
 void add_schedule_command(usage::Command& bench) {
-    usage::Command* const command = bench.add_subcommand("schedule", "The time to compute Clairvoyant reduce schedules; starts no ranks");
+    usage::Command* const command =
+        bench.add_subcommand("schedule", "Measure how long it takes to compute schedules of the Clairvoyant reduce; starts no ranks");
     const auto words = std::make_shared<Words>();
-    command->add_option("-n,--ranks", words->ranks, fmt::format("How many processes a schedule is for, {}", kCountList))
+    command->add_option("-n,--ranks", words->ranks, fmt::format("Numbers of processes in a schedule, {}", kCountList))
         ->type_name("LIST")
         ->capture_default_str();
     command->add_option("--segments", words->segments, "Segments of the data (default: as many as processes)")->type_name("N");
     command->add_option("--pattern", words->patterns, "When processes arrive: uniform, skewed, all (see below)")
         ->type_name("NAMES")
         ->capture_default_str();
-    command->add_option("--search", words->searches, "How peers are found: linear, pairing_heap, segment_tree, all")
+    command->add_option("--search", words->searches, "How a schedule finds peers: linear, pairing_heap, segment_tree, all")
         ->type_name("NAMES")
         ->capture_default_str();
-    add_count_option(*command, "--iterations", words->iterations, "Reductions, each with a new pattern, in each cell");
-    command->add_option("--seed", words->seed, "Of the patterns")->type_name("S")->capture_default_str();
+    add_count_option(*command, "--iterations", words->iterations, "Reductions in each cell, each with a new pattern");
+    command->add_option("--seed", words->seed, "Seed of the patterns")->type_name("S")->capture_default_str();
     output::add_format_option(*command, words->format);
     command->footer(R"(
-The test of Proficz and Ocetkiewicz, "Improving Clairvoyant" (2020), section 5.7. uniform: P processes arrive at random within P + 0.1 time
-units, with a random root. skewed: all at once but the last, which is N units late, for N segments. A round takes 0.001 to 1 units. All
-searches get the same reductions in turn, and it is an error if their schedules differ.
+This is the test of Proficz and Ocetkiewicz, "Improving Clairvoyant" (2020), section 5.7.
+  uniform  P processes arrive at random times within P + 0.1 time units; the root is random
+  skewed   all processes arrive at the same time, except the last one, which is N units late, for N segments
+A round takes 0.001 to 1 units. All searches get the same reductions in turn. It is an error if their schedules differ.
 
-Times are processor times. run_time is the median, mean_time the mean, over_segment_tree a search's mean over that of segment_tree. csv and json also have the means of
-transfers and of rounds in which something happens, and memory_bytes, what a search keeps for each process and segment. With all
-defaults it takes hours, nearly all of them linear and pairing_heap at 256 and 512: --iterations 5 takes minutes.)");
+Times are processor times. run_time is the median, mean_time the mean, and over_segment_tree the mean of a search divided
+by that of segment_tree. csv and json also have the mean numbers of transfers and of rounds in which something happens,
+and memory_bytes, the memory that a search needs for each process and segment. With all defaults this takes hours, nearly
+all of them for linear and pairing_heap at 256 and 512 processes; --iterations 5 takes minutes.)");
     command->callback([words] { run(*words); });
 }
 

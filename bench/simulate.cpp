@@ -301,52 +301,58 @@ void simulate(const std::vector<Plan>& plans) {
 }
 
 constexpr const char* kFooter = R"(
-The same algorithms as over a real transport, on a simulated network in virtual time; the same seed gives the same
-result, to the last digit. A message of m bytes takes T = alpha + beta*m, during which it occupies a port of its sender
-and one of its receiver; a copy takes gamma*m; an arrival notice takes `notice`. duplex=half: a port sends or receives.
-cut-through: a rank may forward a message from its first bit on.
+The algorithms are the same as over a real transport. The network is simulated, in virtual time. The same seed gives the
+same result, to the last digit.
+
+A message of m bytes takes T = alpha + beta*m, and occupies a port of its sender and one of its receiver for that time. A
+copy takes gamma*m. An arrival notice takes `notice`. With duplex=half, a port cannot send and receive at the same time.
+With cut-through, a rank may forward a message from its first bit on.
 
 The default, )";
 
 constexpr const char* kFooterEnd = R"(, is a network of
-10 Gbit/s. Networks forward whole messages (or segments) for all algorithms but near_optimal: it is the paper's bound on
-what is possible at all, knows all arrivals beforehand, and forwards from the first bit on; the column `forwarding` says
-which. --landing off is the paper's blocking model, on its non-blocking one.
+10 Gbit/s. All algorithms except near_optimal forward whole messages (or segments). near_optimal is the paper's bound on
+what is possible at all: it knows all arrivals in advance, and forwards from the first bit on. The column `forwarding`
+says which. --landing off is the paper's blocking model, and --landing on its non-blocking model.
 
-An algorithm with "+decoupled" behind its name is one whose calls begin before their callers come, and go on after they have left,
-as they do in a job (ROLLCALL_DECOUPLE): a rank that is late still passes on. Only some algorithms can; those are shown both ways.
+"+decoupled" behind the name of an algorithm means that its calls begin before their callers arrive, and go on after they
+have left, as in a job (ROLLCALL_DECOUPLE). So a late rank still passes data on. Only some algorithms can do this. They
+are shown both ways.
 
-Without --iterations it is 20, and fewer for cells of very many messages (20 million events for a cell).)";
+--iterations is 20 by default, and smaller for cells of very many messages (at most 20 million events in a cell).)";
 
 constexpr const char* kPaperFooter = R"(
 
 With --paper the defaults are the paper's: 48 ranks, 128 iterations, )";
-constexpr const char* kPaperFooterEnd = R"( (117 MB/s), and --landing eager:64Ki. Its network was not this simple: several senders to
-one receiver, as at the beginning of a linear gather, cost it more than their bytes.)";
+constexpr const char* kPaperFooterEnd =
+    R"( (117 MB/s), and --landing eager:64Ki. The paper's network was not as simple as this: on it, several
+senders to one receiver, as at the beginning of a linear gather, cost more than their bytes.)";
 
 void add_command(usage::Command& simulate_command, OperationKind operation, const std::string& summary) {
     usage::Command* const command = simulate_command.add_subcommand(std::string(runtime::name(operation)), summary);
     const auto words = std::make_shared<Words>();
-    command->add_option("-n,--ranks", words->ranks, fmt::format("How many ranks, {}", kCountList))
+    command->add_option("-n,--ranks", words->ranks, fmt::format("Numbers of ranks, {}", kCountList))
         ->type_name("N,...")
         ->default_str(std::to_string(kDefaultRanks));
     add_sweep_options(*command, words->sweep, operation, Ranks::simulated);
-    command->add_option("--model", words->model, "What differs from the default network (see below): alpha=5us,ports=2,cut-through")
+    command->add_option("--model", words->model, "What differs from the default network (see below), such as alpha=5us,ports=2,cut-through")
         ->type_name("K=V,...");
     command
-        ->add_option("--landing", words->landing,
-                     "Early data that each rank takes in. on: all; off: none, a sender waits for its receiver; eager:SIZE: messages up to "
-                     "SIZE, a sender of more than that waits, as on MPI (with --paper: eager:64Ki, Open MPI's over TCP); BYTES: this much "
-                     "at a time. The column `model` says which: nonblocking, blocking, eager")
+        ->add_option(
+            "--landing", words->landing,
+            "Early data that each rank accepts. on: all; off: none, so a sender waits for its receiver; eager:SIZE: messages of up "
+            "to SIZE, and a sender of more waits, as in MPI (default with --paper: eager:64Ki, as Open MPI over TCP); BYTES: this "
+            "much at a time. The column `model` says which: nonblocking, blocking, eager")
         ->type_name("on|off|eager:SIZE|BYTES,...")
         ->default_str(kLandingOn);
     command
-        ->add_option("--decouple", words->decouple,
-                     "Whether calls begin before their callers and go on after them: no, auto (where an algorithm can), or both")
+        ->add_option(
+            "--decouple", words->decouple,
+            "Whether calls begin before their callers arrive and go on after they have left: no, auto (if the algorithm can), or both")
         ->type_name("no|auto|no,auto")
         ->default_str(kBothWays);
-    command->add_option("--segments", words->segments, "Instead of --segment: so many pieces, of every message")->type_name("N");
-    command->add_flag("--verbose", words->verbose, "Say on standard error what each cell took of real time");
+    command->add_option("--segments", words->segments, "Instead of --segment: the number of pieces of every message")->type_name("N");
+    command->add_flag("--verbose", words->verbose, "Say on standard error how much real time each cell took");
     std::string footer = command->footer() + kFooter + kDefaultModel + kFooterEnd;
     if (has_paper(operation)) footer.append(kPaperFooter).append(kPaperModel).append(kPaperFooterEnd);
     command->footer(footer);
@@ -361,8 +367,7 @@ void add_simulate_command(usage::Command& root) {
     for (const collectives::OperationRow& row : collectives::operations())
         if (row.moves_data)
             add_command(*simulate_command, row.kind,
-                        fmt::format("The operation {} of simulated ranks under arrival patterns, with and without compute phases",
-                                    runtime::name(row.kind)));
+                        fmt::format("Simulate {} under arrival patterns, with or without compute phases", runtime::name(row.kind)));
     add_intergroup_command(*simulate_command);
     add_tree_command(*simulate_command);
 }

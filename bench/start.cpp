@@ -111,7 +111,7 @@ void add_start_options(usage::Command& command, StartWords& words, int default_r
     usage::Option* const ranks =
         command
             .add_option("-n,--ranks", words.ranks,
-                        fmt::format("How many ranks are started; in a job of `rollcall run`: its size{}",
+                        fmt::format("How many ranks are started (under `rollcall run`: the size of its job){}",
                                     words.several_ranks ? fmt::format(". A list starts a job for each number: {}", kCountList) : ""))
             ->type_name(words.several_ranks ? "N,..." : "N")
             ->default_str(std::to_string(default_ranks));
@@ -122,10 +122,11 @@ void add_start_options(usage::Command& command, StartWords& words, int default_r
         ->one_word_each_time();
     command.add_option("--timeout", words.timeout, "End the job after this time, with code 124")->type_name("T");
     command
-        .add_option("--cluster", words.cluster,
-                    "Run on this many emulated hosts on this machine, each with a network of its own; needs root (default ranks: as many)")
+        .add_option(
+            "--cluster", words.cluster,
+            "Run on this many emulated hosts on this machine, each with a network of its own; needs root (default of --ranks: as many)")
         ->type_name("N");
-    command.add_option("--rate", words.rate, "With --cluster: what the link of each host carries, both ways, such as 100mbit or 1gbit")
+    command.add_option("--rate", words.rate, "With --cluster: the rate of each host's link, in each direction, such as 100mbit or 1gbit")
         ->type_name("RATE")
         ->default_str(kNoRate);
     command.add_flag(kOnClusterOption, words.on_cluster)->group("");

@@ -84,38 +84,46 @@ void require_writable(const char* option, const std::filesystem::path& path) {
 }
 
 constexpr const char* kRealFooter = R"(
-Each call: a barrier, then a common start that rank 0 announces, then each rank waits for its delay and calls. All
-algorithms and patterns of a size are interleaved in random order, anew for each iteration; every byte received is
-checked. The common start is a time of CLOCK_MONOTONIC, which the ranks of one host share. On several hosts it is job
-time: clocks are synchronised before and after each size, and what they drift in between is shared out evenly.
+For each call there is a barrier, then a common start that rank 0 announces. Then each rank waits for its delay and
+calls. All algorithms and patterns of a size are interleaved in a random order, which is new in each iteration. Every
+byte received is checked. The common start is a time of CLOCK_MONOTONIC, which the ranks of one host share. On several
+hosts it is job time: clocks are synchronised before and after each size, and their drift is spread evenly in between.
 
-Columns: run_time is latest exit - earliest arrival; mean_elapsed and worst_elapsed are the mean and the largest exit -
-arrival of the ranks; last_delay is latest exit - latest arrival; elapsed is the mean of mean_elapsed over all calls;
-over_first is mean_elapsed over that of the first algorithm, in pairs of calls with the same delays, and
-elapsed_over_first the quotient of the means of these; spread is latest - earliest arrival, and imbalance_factor the same
-in message times T (measured point to point); pattern_error is the largest distance of an arrival from what the pattern
-asked for. All but the means are medians, with the larger half of the 95 % interval behind ±, or its ends in brackets. Text leaves out what does not fit the screen; csv and json (in seconds)
-have all.)";
+Columns:
+  run_time            latest exit - earliest arrival
+  mean_elapsed        exit - arrival, mean of the ranks
+  worst_elapsed       exit - arrival, largest of the ranks
+  last_delay          latest exit - latest arrival
+  elapsed             the mean of mean_elapsed over all calls
+  over_first          mean_elapsed / that of the first algorithm, in pairs of calls with the same delays
+  elapsed_over_first  elapsed / that of the first algorithm, over the same pairs of calls
+  spread              latest arrival - earliest arrival
+  imbalance_factor    spread / message time T (measured point to point)
+  pattern_error       the largest difference between an arrival and what the pattern asked for
+Except for the means, these are medians over all calls. Behind them stands the larger half of the 95 % interval in
+percent, or the ends of the interval in brackets. Text omits columns that do not fit the screen; csv and json (in
+seconds) have all.)";
 
 constexpr const char* kBroadcastFooter = R"(
-performance_ratio is mean elapsed time over the paper's lower bound, PERF(r, PAP) there (it may be below 1: data that
-moves before a rank arrives costs it no time). competitive_ratio is the largest one of the patterns that were measured.)";
+performance_ratio is the mean elapsed time divided by the paper's lower bound, and is PERF(r, PAP) in the paper. It may be
+below 1, because data that moves before a rank arrives costs that rank no time. competitive_ratio is the largest
+performance_ratio of the patterns that were measured.)";
 
 constexpr const char* kBlocksFooter = R"(
-The message whose time is T is one block.)";
+T is the time of a message of one block.)";
 
 constexpr const char* kPhasesFooter = R"(
 
-With --compute T each call is that of a plan (Proficz 2020, fig. 13): the plan begins, the rank computes for T + x/2, tells
+With --compute T each call is planned (Proficz 2020, fig. 13): the plan begins, the rank computes for T + x/2, announces
 that half of its phase is over, computes as long again, and calls. x is its delay, so it arrives 2 T + x after the common
-start. prediction_error is the median of |predicted - real arrival|, over the calls that had a prediction;
-unpredicted_calls is the number of those that had none. With root_late:100ms and --compute 0 the root alone
-computes, for 100 ms, and last_delay is what the call still takes after that.)";
+start. prediction_error is the median of |predicted - real arrival| over the calls that had a prediction.
+unpredicted_calls is the number of calls that had none. With root_late:100ms and --compute 0, only the root computes, for
+100 ms, and last_delay is what the call still takes after that.)";
 
 constexpr const char* kPaperFooter = R"(
 
---paper compares the table's two algorithms by calls with the same delays: difference = run_time - base_run_time, quotient
-= base_run_time / run_time, and the paper's of both.)";
+--paper compares the two algorithms of the table, by calls with the same delays. It prints difference = run_time -
+base_run_time and quotient = base_run_time / run_time, with the paper's numbers beside them.)";
 
 }  // namespace
 
@@ -129,33 +137,35 @@ void add_sweep_options(usage::Command& command, SweepWords& words, OperationKind
         .add_option(
             "--bytes", words.bytes,
             fmt::format("{}, {}{}",
-                        words.sizes ? "About how many bytes all blocks have together"
+                        words.sizes ? "Approximate sizes of all blocks together"
                         : blocks    ? "Sizes of the whole vector"
                                     : "Sizes of the message",
                         kSizeList,
-                        blocks && !words.sizes ? ". A rank's block is a size / ranks, rounded down to whole elements of 4 bytes" : ""))
+                        blocks && !words.sizes ? ". The block of a rank is size / ranks, rounded down to whole elements of 4 bytes" : ""))
         ->type_name("SIZES")
         ->default_str(default_sizes(ranks));
     command
-        .add_option("--arrival", words.arrivals, "Arrival patterns, separated by commas; may be given again (see below; default balanced)")
+        .add_option("--arrival", words.arrivals,
+                    "Arrival patterns (see below), separated by commas; may be given again (default: balanced)")
         ->type_name("PATTERNS")
         ->one_word_each_time();
     command
         .add_option("--algorithm", words.algorithms,
-                    "Algorithms by name or alias (rollcall info --algorithms), separated by commas; all; auto")
+                    "Algorithms by name or alias (rollcall info --algorithms), separated by commas; or all, or auto")
         ->type_name("NAMES")
         ->default_str("all");
     if (words.sizes)
         command
             .add_option("--sizes", words.sizes,
-                        "How large the block of each rank is, distributions separated by commas, or all (rollcall simulate tree --help)")
+                        "Distributions of the sizes of blocks, separated by commas, or all (see rollcall simulate tree --help)")
             ->type_name("NAMES")
             ->capture_default_str();
     add_phase_options(command, words.phases);
     if (paper) {
         command
             .add_option("--paper", words.paper,
-                        fmt::format("Measure what this table of Proficz 2020 has, and print it beside that: {}", paper_names(operation)))
+                        fmt::format("Measure what is in this table of Proficz 2020, and print the paper's numbers beside it: {}",
+                                    paper_names(operation)))
             ->type_name("TABLE");
         command.add_option("--delays", words.delays, "With --paper: only these largest delays (50ms), separated by commas")
             ->type_name("TIMES");
@@ -163,18 +173,19 @@ void add_sweep_options(usage::Command& command, SweepWords& words, OperationKind
     command.add_option("--root", words.root, blocks ? "The rank that has the whole vector" : "The rank that has the message")
         ->type_name("R")
         ->capture_default_str();
-    command.add_option("--iterations", words.iterations, "Calls that are measured, for each cell")->type_name("N");
-    command.add_option("--seed", words.seed, "Of the patterns and of the order of the calls")->type_name("S")->capture_default_str();
+    command.add_option("--iterations", words.iterations, "Measured calls in each cell")->type_name("N");
+    command.add_option("--seed", words.seed, "Seed of the patterns and of the order of the calls")->type_name("S")->capture_default_str();
     command
-        .add_option("--segment", words.segment,
-                    "Piece of algorithms that pass pieces on; 0: whole (default: ROLLCALL_SEGMENT_BYTES; binomial: whole)")
+        .add_option(
+            "--segment", words.segment,
+            "Size of a piece, in algorithms that pass pieces on; 0: the whole (default: ROLLCALL_SEGMENT_BYTES; binomial: the whole)")
         ->type_name("BYTES");
     output::add_format_option(command, words.format);
     command
         .add_option(
             "--plot", words.plot,
-            "Draw into this file, which ends in .svg, .png or .pdf: time against imbalance, size and ranks, or bars, and one call of each "
-            "algorithm (needs gnuplot)")
+            "Draw into this file (.svg, .png or .pdf): time against imbalance, size and ranks, or bars, and one call of each algorithm; "
+            "needs gnuplot")
         ->type_name("FILE");
     command.add_option("--raw", words.raw, "Write what every rank did in every call to this csv file")->type_name("FILE");
     command.add_flag("--explain", words.explain, "Say what `auto` chooses for each size, and why");

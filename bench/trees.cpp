@@ -322,48 +322,61 @@ void print(const Plan& plan) {
 
 void add_tree_command(usage::Command& simulate) {
     usage::Command* const command =
-        simulate.add_subcommand("tree", "Trees that gather or scatter blocks of different sizes; what they take, and their shapes");
+        simulate.add_subcommand("tree", "Compute trees that gather or scatter blocks of different sizes: their times and shapes");
     const auto words = std::make_shared<Words>();
-    command->add_option("--sizes", words->sizes, "How large blocks are: distributions, separated by commas, all, or the size of each block")
+    command
+        ->add_option("--sizes", words->sizes,
+                     "Distributions of the sizes of blocks, separated by commas, or all; or the size of each block")
         ->type_name("NAMES|BYTES,...")
         ->default_str("spikes");
     command->add_option("-n,--ranks", words->ranks, "How many ranks")->type_name("N")->default_str("2000");
-    command->add_option("--block", words->block, fmt::format("Mean sizes b of the distributions, {}", kSizeList))
+    command->add_option("--block", words->block, fmt::format("Mean block sizes b of the distributions, {}", kSizeList))
         ->type_name("SIZES")
         ->default_str("1000");
-    command->add_option("--rho", words->rho, "Of spikes and skewed")->type_name("N")->capture_default_str();
-    command->add_option("--seed", words->seed, "Of random, bucket and spikes; 1: the paper's numbers")
+    command->add_option("--rho", words->rho, "Parameter rho of spikes and skewed")->type_name("N")->capture_default_str();
+    command->add_option("--seed", words->seed, "Seed of random, bucket and spikes; 1 gives the paper's numbers")
         ->type_name("S")
         ->capture_default_str();
-    command->add_option("--alpha", words->alpha, "What a message costs")->type_name("T")->default_str("100");
-    command->add_option("--beta", words->beta, "What a byte sent costs")->type_name("T")->capture_default_str();
-    command->add_option("--gamma", words->gamma, "What a byte copied costs, beta at most")->type_name("T")->default_str("1");
-    command->add_option("--late", words->late, "Ranks arrive at random times from 0 to this, and not all at 0")->type_name("T");
-    command->add_option("--root", words->roots, "Ranks, middle, or best: whichever suits the tree")
+    command->add_option("--alpha", words->alpha, "Cost of a message")->type_name("T")->default_str("100");
+    command->add_option("--beta", words->beta, "Cost of a byte sent")->type_name("T")->capture_default_str();
+    command->add_option("--gamma", words->gamma, "Cost of a byte copied, at most beta")->type_name("T")->default_str("1");
+    command->add_option("--late", words->late, "Ranks arrive at random times from 0 to this (default: all at 0)")->type_name("T");
+    command->add_option("--root", words->roots, "Roots: ranks, middle, or best, which is the best root for each tree")
         ->type_name("LIST")
         ->capture_default_str();
     command
         ->add_option("--trees", words->trees,
-                     "linear, binary, oblivious, adaptive, optimal, two_part, sorted, all; unordered for few ranks")
+                     "linear, binary, oblivious, adaptive, optimal, two_part, sorted, all; unordered if there are few ranks")
         ->type_name("NAMES")
         ->capture_default_str();
-    command->add_option("--paper", words->paper, "The paper's tables with ours beside them: table1, table2, table3, all")
+    command
+        ->add_option("--paper", words->paper,
+                     "Compute these tables of the paper, and print the paper's numbers beside them: table1, table2, table3, all")
         ->type_name("NAMES");
-    command->add_option("--draw", words->draw, "Draws the one tree that is asked for, as SVG")->type_name("FILE");
+    command->add_option("--draw", words->draw, "Draw the tree into this file, as SVG; allowed for a single tree")->type_name("FILE");
     output::add_format_option(*command, words->format);
     command->footer(R"(
-The model of J. L. Traeff, "On Optimal Trees for Irregular Gather and Scatter Collectives" (2018): a message of m bytes takes alpha + beta*m,
-none takes nothing, a rank does one thing at a time, and one that collects copies its own block, gamma*m. time is that of the whole
-gather, in the unit of the costs; over_bound its ratio to alpha + beta * (all but the root's block) + gamma * (that). times_sent: how often a byte is
-sent on average.
+The model is that of J. L. Traeff, "On Optimal Trees for Irregular Gather and Scatter Collectives" (2018). A message of
+m bytes takes alpha + beta*m; an empty one is not sent and takes no time. A rank does one thing at a time. A rank that
+collects copies its own block, which takes gamma*m.
 
-linear: all send to the root. binary: the best with two children at most. oblivious: binomial, whatever the sizes are. adaptive:
-binomial, the smaller part sends to the larger. optimal: the best ordered tree, in which what a rank sends are the blocks of neighbours.
-two_part: adaptive trees of the small blocks and of the large ones, at the same time. sorted: the best tree over the ranks by
-arrival and size. unordered: the best of all. Where ranks are --late, all but binary know when; linear takes them by number all the same.
+  time        the time of the whole gather, in the unit of the costs
+  over_bound  time / (alpha + beta * (all blocks but the root's) + gamma * (the root's block))
+  times_sent  how many times a byte is sent, on average
 
-Distributions, about n*b together: same, random, random_decreasing, random_increasing, bucket, spikes, decreasing, increasing, alternating,
-skewed, two_blocks. Best roots: oblivious tries 0, the last and each 2^k - 1, as the paper does.)");
+  linear      all ranks send to the root
+  binary      the best tree in which ranks have at most two children
+  oblivious   a binomial tree, whatever the sizes are
+  adaptive    a binomial tree in which the smaller part sends to the larger one
+  optimal     the best ordered tree; in an ordered tree a rank sends the blocks of neighbours
+  two_part    two adaptive trees at the same time, one of the small blocks and one of the large ones
+  sorted      the best ordered tree, if the ranks are sorted by arrival and size
+  unordered   the best of all trees
+With --late, all trees but binary take the arrival times into account; linear still receives in the order of the ranks.
+
+Distributions, with about n*b bytes in all: same, random, random_decreasing, random_increasing, bucket, spikes,
+decreasing, increasing, alternating, skewed, two_blocks. To find its best root, oblivious tries rank 0, the last rank and
+each 2^k - 1, as the paper does.)");
     command->callback([words] { print(plan_of(*words)); });
 }
 

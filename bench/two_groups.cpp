@@ -199,26 +199,29 @@ void add_command(usage::Command& bench, bool own_sizes, int& exit_code) {
     const auto words = std::make_shared<Words>();
     words->own_sizes = own_sizes;
     usage::Command* const command = bench.add_subcommand(
-        words->operation(), own_sizes ? "The allgather between two groups, of blocks of own sizes, all algorithms interleaved"
-                                      : "The allgather between two groups, all algorithms interleaved");
+        words->operation(), own_sizes ? "Measure the allgather between two groups, of blocks of different sizes, all algorithms interleaved"
+                                      : "Measure the allgather between two groups, all algorithms interleaved");
     add_round_options(*command, *words, kRanks, "Calls of each algorithm in each round");
     add_count_option(*command, "--rounds", words->rounds, "Jobs that are started, one after the other");
-    command->add_option("--bytes", words->bytes, fmt::format("(Mean) blocks, {}", kSizeList))->type_name("SIZES")->capture_default_str();
+    command->add_option("--bytes", words->bytes, fmt::format("(Mean) sizes of a block, {}", kSizeList))
+        ->type_name("SIZES")
+        ->capture_default_str();
     command->add_option("--groups", words->groups, "The sizes of the two groups (default: half of the ranks each)")->type_name("P,Q");
-    command->add_option("--algorithm", words->algorithms, "Algorithms by name or alias, separated by commas; all")
+    command->add_option("--algorithm", words->algorithms, "Algorithms by name or alias, separated by commas; or all")
         ->type_name("NAMES")
         ->capture_default_str();
-    command->add_flag(
-        "--paper", words->paper,
-        fmt::format("The settings {} of Kang and others (default: {} ranks)", own_sizes ? "5 to 8" : "1 to 4", kPaperRanksOfGroups));
-    command->add_option("--settings", words->settings, "With --paper: some of its settings (default: all)")->type_name("LIST");
+    command->add_flag("--paper", words->paper,
+                      fmt::format("Measure the settings {} of Kang and others (default of --ranks: {})", own_sizes ? "5 to 8" : "1 to 4",
+                                  kPaperRanksOfGroups));
+    command->add_option("--settings", words->settings, "With --paper: only these settings")->type_name("LIST");
     command->footer(fmt::format(R"(
 Q. Kang, J. L. Traeff, R. Al-Bahrani, A. Agrawal, A. Choudhary and W. Liao, "Scalable algorithms for MPI intergroup
-allgather and allgatherv" (2019). The first ranks are the first group{}. run_time: from a barrier until the last rank
-has the blocks of the other group; every byte is checked. improvement: run_time of root_gathering_sequential, which MPI
-libraries use, over this one, round by round; expected: what equation (5) gives for long blocks between hosts.
-`rollcall simulate intergroup_allgather` explains the settings.)",
-                                own_sizes ? ". Blocks are 1, 2, 3, ... times something" : ""));
+allgather and allgatherv" (2019). The first ranks are the first group{}.
+  run_time     from a barrier until the last rank has the blocks of the other group; every byte is checked
+  improvement  run_time of root_gathering_sequential, which MPI libraries use, divided by this run_time, round by round
+  expected     the improvement that equation (5) gives for long blocks between hosts
+`rollcall simulate intergroup_allgather --help` explains the settings.)",
+                                own_sizes ? ". Blocks have 1, 2, 3, ... units" : ""));
     command->callback([words, &exit_code] { exit_code = run(*words); });
 }
 

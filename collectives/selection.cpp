@@ -35,7 +35,7 @@ Selection choose(const OperationRow& row, const Situation& situation, std::strin
 std::string explain(const OperationRow& row, const Situation& situation, const Selection& selection) {
     std::string what;
     if (!situation.has.contains(Condition::equal_blocks))
-        what = " of blocks of own sizes";
+        what = " of blocks of different sizes";
     else if (row.moves_data)
         what = fmt::format(" of {} bytes", situation.bytes);
     std::string text = fmt::format("{}{} {} {} ranks: {}, because: {}", runtime::name(row.kind), what, row.reaches, situation.ranks,

@@ -51,6 +51,7 @@ void explain(const Explained& asked, output::Format format) {
     const auto* const setting = collectives::algorithm_of_setting(row, settings.algorithms[index_of(row.kind)]);
     const std::vector<std::uint64_t> sizes = row.moves_data ? bench::parse_sizes(asked.sizes, "--bytes") : std::vector<std::uint64_t>{0};
     output::Table table(std::cout, format);
+    table.fit(output::screen_columns(), {"others"});
     for (const std::uint64_t ranks : bench::parse_counts(asked.ranks, "--ranks", 1, 10'000'000))
         for (const auto& [place, where] : kPlaces)
             for (const std::uint64_t bytes : sizes) {

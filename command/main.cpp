@@ -32,7 +32,7 @@ int exit_code_of(rollcall::ErrorCode code) {
 }
 
 int run(int argc, char** argv) {
-    rollcall::usage::Command root("Runs parallel programs that know who has already arrived.", "rollcall");
+    rollcall::usage::Command root("Runs parallel programs, and measures their communication when processes arrive late.", "rollcall");
     root.set_version_flag("--version", "rollcall " ROLLCALL_COMMAND_VERSION);
     root.require_subcommand(1);
     int exit_code = 0;

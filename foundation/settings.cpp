@@ -128,7 +128,7 @@ constexpr std::array kFixedSettings = {
     Setting{"ROLLCALL_BOARD_SLOTS", Count{&Settings::board_slots, 1ull << 30, "automatic"},
             "arrival slots, for all communicators together"},
     Setting{"ROLLCALL_PROGRESS", Mode<ProgressMode>{&Settings::progress, kProgressModes},
-            "who drives transfers while the application computes: a background thread, or the host program"},
+            "what drives transfers while the application computes: a background thread, or the host program"},
     Setting{"ROLLCALL_PROGRESS_BIND", Mode<ProgressBind>{&Settings::progress_bind, kProgressBinds},
             "where the background thread runs: on the application's core, or anywhere"},
     // The lower limit: a shorter tick would be the same as polling.
@@ -137,7 +137,7 @@ constexpr std::array kFixedSettings = {
     Setting{"ROLLCALL_PROGRESS_QUIET", Duration{&Settings::progress_quiet, 0},
             "silence after which the background thread sleeps until something arrives"},
     Setting{"ROLLCALL_SPIN", Duration{&Settings::spin, 0},
-            "how long a waiting caller polls before it sleeps; twenty times as long while nobody else wants its core"},
+            "how long a waiting caller polls before it sleeps; twenty times as long while no other program needs its core"},
     Setting{"ROLLCALL_YIELD", Word{&Settings::yield, kYields},
             "yield the core between empty polls; auto = when more ranks than cores share the node"},
     Setting{"ROLLCALL_TIMEOUT", Duration{&Settings::timeout, 0}, "deadline of every blocking call; 0 = none"},

@@ -40,7 +40,7 @@ struct Settings {
     Nanoseconds progress_tick = 500'000;                     ///< ROLLCALL_PROGRESS_TICK: time between two looks of the background thread
     Nanoseconds progress_quiet = 2'000'000;       ///< ROLLCALL_PROGRESS_QUIET: time without events before the background thread sleeps
     Nanoseconds spin = 100'000;                   ///< ROLLCALL_SPIN: a waiting caller polls this long before it sleeps, and
-                                                  ///< twenty times as long while nobody else wants its core
+                                                  ///< twenty times as long while no other program needs its core
     std::string yield = "auto";                   ///< ROLLCALL_YIELD: auto | always | never: yield between empty polls
     Nanoseconds timeout = 0;                      ///< ROLLCALL_TIMEOUT: deadline of every blocking call; 0 = none
     Nanoseconds mismatch_probe = 50'000'000;      ///< ROLLCALL_MISMATCH_PROBE: a call stuck this long asks the ranks that it waits for

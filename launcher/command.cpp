@@ -294,7 +294,7 @@ void add_run_command(usage::Command& root, int& exit_code) {
                      "if there are enough")
         ->type_name("auto|none|hwthread|core|socket|numa")
         ->capture_default_str();
-    run_command->add_flag("--display-map", words->display_map, "Say which process runs where, before they start");
+    run_command->add_flag("--display-map", words->display_map, "Before the processes start, say which one runs where");
     run_command->add_option("--agent", words->agent, "The remote shell; {host} stands for the host")
         ->type_name("ssh|srun|COMMAND")
         ->default_str("ssh, in an allocation of Slurm's srun");
@@ -304,8 +304,11 @@ void add_run_command(usage::Command& root, int& exit_code) {
         ->default_str(std::to_string(kDefaultFanout));
     run_command->add_option("--command", words->command, "Where `rollcall` is on the hosts")->type_name("PATH")->default_str("as here");
     run_command->add_option("--directory", words->directory, "Where the programs start")->type_name("DIR")->default_str("as here");
-    run_command->add_option("--input", words->input, "Who gets standard input")->type_name("first|all|none")->capture_default_str();
-    run_command->add_option("--output-directory", words->output_directory, "Each process writes to rank.N.out and rank.N.err there")
+    run_command->add_option("--input", words->input, "Which ranks get standard input: rank 0, all, or none")
+        ->type_name("first|all|none")
+        ->capture_default_str();
+    run_command
+        ->add_option("--output-directory", words->output_directory, "Write the output of each process to rank.N.out and rank.N.err there")
         ->type_name("DIR");
     run_command
         ->add_option(
@@ -313,7 +316,7 @@ void add_run_command(usage::Command& root, int& exit_code) {
             "How long agents may take to answer and, if this is given, processes to join the job; an error names those that are missing")
         ->type_name("T")
         ->default_str("60s, agents only");
-    run_command->add_option("--silence", words->silence, "A host of which nothing is heard for this long is lost")
+    run_command->add_option("--silence", words->silence, "A host counts as lost when nothing is heard of it for this long")
         ->type_name("T")
         ->default_str("3s");
     run_command->add_flag("--stack-traces", words->stack_traces,

@@ -116,8 +116,8 @@ void Rendezvous::Implementation::start_root() {
 
 /// The others may already be in a collective call of the starter, which ends only when rank 0 takes part in it.
 void Rendezvous::Implementation::share_failure(const char* sentence) const {
-    // If the invitation may be stale, nobody could tell whether the failure is of this job or of an earlier one. And then nobody waits in a
-    // collective call.
+    // If the invitation may be stale, a rank could not tell whether the failure is of this job or of an earlier one. And then no rank waits
+    // in a collective call.
     if (options.invitation_may_be_stale) return;
     try {
         share(failed_invitation(sentence));
@@ -207,7 +207,7 @@ bool Rendezvous::Implementation::join(Descriptor socket) {
         return false;
     }
     // A child of the leader may hold the connection open after the leader's death, so the leader's process is watched. If it is this very
-    // process, nobody needs to watch it.
+    // process, it need not be watched.
     const pid_t process = process_of_same_user(socket.get()).value_or(0);
     Descriptor hub_process = process == ::getpid() ? Descriptor() : watch_process(process);
     const Nanoseconds last = until == kNever ? kNever : until + kGrace.count();

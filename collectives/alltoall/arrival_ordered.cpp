@@ -1,6 +1,7 @@
 // Arrival-ordered alltoall. After Y. Qian and A. Afsahi, "Process arrival pattern aware alltoall and allgather on InfiniBand clusters",
 // International Journal of Parallel Programming 2011. Only one idea is taken from there: early ranks exchange with each other first,
-// because they can see who has arrived. The choice of the rank to send ahead to, while no rank waits, is that of our online linear scatter.
+// because they can see which ranks have arrived. The choice of the rank to send ahead to, while no rank waits, is that of our online linear
+// scatter.
 //
 // Idea: a rank that arrives announces it on the boards of all ranks whose blocks it waits for. It first sends blocks to the ranks that have
 // arrived. While no rank waits for it, it sends ahead, one block at a time, and the block lands where its receiver has not arrived. So

@@ -1,5 +1,5 @@
 // Full-duplex intergroup allgather. Q. Kang, J. L. Träff, R. Al-Bahrani, A. Agrawal, A. Choudhary and W. Liao, "Scalable algorithms for MPI
-// intergroup allgather and allgatherv", Parallel Computing 2019, algorithms 1 (blocks of one size) and 2 (blocks of own sizes).
+// intergroup allgather and allgatherv", Parallel Computing 2019, algorithms 1 (blocks of one size) and 2 (blocks of different sizes).
 //
 // Idea: the data of each group is cut into as many parts as the other group has ranks. Each rank of the other group is sent one part, by
 // the ranks whose blocks make it up. All these messages are sent at once, and in both directions. Then each group passes its parts round a

@@ -4,7 +4,7 @@
 // Idea: the first rank of each group gathers the blocks of its group. The two first ranks exchange them, and each broadcasts what it got.
 // That takes the time of three times the data of the larger group (equation 1). In the sequential form, which is MPICH's, the exchange and
 // the broadcast of one direction end before those of the other direction begin, and a broadcast is a scatter and a ring: M + 3 p kA + 3 q
-// kB (equation 2). Blocks of own sizes go straight to the first rank.
+// kB (equation 2). Blocks of different sizes go straight to the first rank.
 //
 // Example: p = q = 2, a block takes 1. a1->a0 and b1->b0 until 1, a0<->b0 until 3, a0->a1 and b0->b1 until 5. Sequential: a0->b0 until 3.
 // b0 and b1 have the data at 5 (a half goes to b1, and in the ring another half goes each way at the same time). b0->a0 until 7. a0 and a1

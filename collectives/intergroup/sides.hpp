@@ -37,9 +37,9 @@ struct BothBlocks {
 };
 /// For blocks that have one size in each group.
 BothBlocks equal_blocks(const Operation& op, const Sides& sides);
-/// For blocks of own sizes. A rank knows the sizes of the other group and its own one. The other ranks of its group tell it theirs, in
-/// ceil(log2(size)) steps. Then the groups compare what they know of each other; if it differs, the operation fails on all ranks. Uses the
-/// steps from `step` on, at most kStepsForSizes of them.
+/// For blocks of different sizes. A rank knows the sizes of the other group and its own one. The other ranks of its group tell it theirs,
+/// in ceil(log2(size)) steps. Then the groups compare what they know of each other; if it differs, the operation fails on all ranks. Uses
+/// the steps from `step` on, at most kStepsForSizes of them.
 Task blocks_of_both(Operation& op, const Sides& sides, std::uint64_t step, BothBlocks& blocks);
 inline constexpr std::uint64_t kSizesStep = 0, kStepsForSizes = 64;
 

@@ -95,11 +95,11 @@ Task copy_what_is_here(Operation& op, Reading& reading, transport::Bytes into, s
 /// Combines `left` with the pieces that are here, where they stand, into `into`, which may be `left`. Both have the size of the whole data.
 Task combine_what_is_here(Operation& op, Reading& reading, transport::Bytes into, transport::ConstBytes left);
 
-/// Combines what each rank publishes, for this rank or for everybody, with this rank's own contribution, one after the other in rank order,
+/// Combines what each rank publishes, for this rank or for all ranks, with this rank's own contribution, one after the other in rank order,
 /// into `data`.
 Task combine_in_rank_order(Operation& op, bool for_everybody);
 
-/// Publishes what `block` gives for the other ranks, once for everybody or separately for each rank, from the arrival of the caller on.
+/// Publishes what `block` gives for the other ranks, once for all ranks or separately for each rank, from the arrival of the caller on.
 /// Copies what the other ranks publish into their blocks of `data`. Whatever can go on does: a late rank delays only its own block.
 Task publish_and_copy(Operation& op, bool for_everybody, BlockFor block);
 

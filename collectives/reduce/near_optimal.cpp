@@ -2,7 +2,7 @@
 // reduction algorithms under load imbalance", Euro-Par 2012, on reductions whose arrivals are known beforehand; the schedule is that of
 // Clairvoyant.
 //
-// Idea: all arrival times are known beforehand, so all ranks compute the schedule of the clairvoyant reduce for them, and nobody needs to
+// Idea: all arrival times are known beforehand, so all ranks compute the schedule of the clairvoyant reduce for them, and no rank needs to
 // be told anything. Real programs do not know arrival times beforehand, so this algorithm runs in simulations only. It shows how soon after
 // the last arrival a reduce can end: about one message, if the others arrive early enough.
 //

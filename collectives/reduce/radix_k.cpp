@@ -19,8 +19,8 @@
 namespace rollcall::collectives {
 namespace {
 
-/// Where the number of ranks allows it, groups are not larger. Larger groups save few rounds, and in a round all of a group send to each of
-/// its ranks at a time.
+/// Groups are not larger than this if the number of ranks allows it. Larger groups save few rounds, and in a round each rank receives from
+/// all other ranks of its group at the same time.
 constexpr int kLargestGroup = 4;
 
 /// The factors of n: as many as possible of the largest group's size, then of smaller sizes, and then primes.

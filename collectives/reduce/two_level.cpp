@@ -1,9 +1,9 @@
 // Reduce on two levels. The ranks of a node take part together, as in J. L. Träff and S. Hunold, "Decomposing MPI collectives for
 // exploiting multi-lane communication", IEEE Cluster 2020.
 //
-// Idea: the elements are cut into as many shares as the smallest node has ranks (few elements: into one). On each node that many ranks
-// combine a share each of what their node brings, through its memory; the others write and leave. The ranks that have the same share form a
-// lane, which reduces it to the root's node. There the root gathers the shares.
+// Idea: the elements are cut into as many shares as the smallest node has ranks, or into one share if they are few. On each node as many
+// ranks combine one share each of what their node brings, through its memory. The other ranks write and leave. The ranks that have the same
+// share form a lane, which reduces it to the root's node. There the root gathers the shares.
 //
 // Example: nodes {0 1} {2 3}, root 0, one lane, a message takes 5, a copy takes 1, and so does combining, all ranks arrive at 0. Ranks 1
 // and 3 write until 1 and leave. Ranks 0 and 2 copy their own elements until 1 and combine until 2. 2->0 until 7. Rank 0 combines until 8.

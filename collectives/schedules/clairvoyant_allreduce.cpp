@@ -1,10 +1,10 @@
 // Clairvoyant (clairvoyant.cpp), and a broadcast of our own. Proficz and Ocetkiewicz name an allreduce as future work.
 //
-// The reduction is Clairvoyant's, without the segments that its root lends to others. Nobody needs those: who borrows a segment has its own
-// elements of it still to send. So the root's sends are free for the broadcast. When a segment is complete at the root, the root sends it
-// to one rank. In the next round the root sends the next complete segment, while those that have the first one spread it (spreading.hpp).
-// In a round of the reduction, only those send who send nothing in the reduction, and only those receive who receive nothing. Rounds are
-// counted only if something is sent in them.
+// The reduction is Clairvoyant's, without the segments that its root lends to others. Those are not needed: a rank that borrows a segment
+// still has to send its own elements of it. So the root's sends are free for the broadcast. When a segment is complete at the root, the
+// root sends it to one rank. In the next round the root sends the next complete segment, while those that have the first one spread it
+// (spreading.hpp). The broadcast uses what a round of the reduction leaves free: ranks that send nothing there send, and ranks that receive
+// nothing receive. Rounds are counted only if something is sent in them.
 //
 // Example: 3 ranks, rank 2 late, two segments, root 0. Round 0: 1 -0-> 0. Round 1: 1 -1-> 0. Rank 2 arrives. Round 2: 2 -0-> 0. Round 3: 2
 // -1-> 0, and 0 -0-> 1 (complete). Round 4: 0 -1-> 2. Round 5: 0 -1-> 1, 1 -0-> 2.
@@ -62,7 +62,7 @@ class Rounds {
         return complete;
     }
 
-    /// The root sends the oldest complete segment that nobody else has. It sends it to a rank that can pass it on, because nothing of the
+    /// The root sends the oldest complete segment that no other rank has. It sends it to a rank that can pass it on, because nothing of the
     /// reduction is left for that rank to send. If there is no such rank, any one will do.
     void begin_to_spread() {
         if (ready_.empty()) return;

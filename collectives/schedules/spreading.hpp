@@ -8,10 +8,11 @@
 
 namespace rollcall::collectives {
 
-/// In a round, a process sends at most one chunk and receives at most one. Who sends which chunk is decided greedily. The chunks that the
-/// fewest processes have go first, and of these the newest. (If a chunk is completed in each round, 2^j processes have the chunk of round b
-/// after round b + j, and all processes are busy.) The receiver is chosen among the processes whose own newest chunk is the oldest, because
-/// those are needed least. The result is the same wherever it is computed. This is a state machine and does no I/O. For one thread.
+/// In a round, a process sends at most one chunk and receives at most one. Which process sends which chunk is decided greedily. The chunks
+/// that the fewest processes have go first, and of these the newest. (If a chunk is completed in each round, 2^j processes have the chunk
+/// of round b after round b + j, and all processes are busy.) The receiver is chosen among the processes whose own newest chunk is the
+/// oldest, because those are needed least. The result is the same wherever it is computed. This is a state machine and does no I/O. For one
+/// thread.
 class Spreading {
   public:
     struct Message {

@@ -1,5 +1,5 @@
 /// \file
-/// A tree of ranks that collects or distributes blocks of own sizes. Pure functions.
+/// A tree of ranks that collects or distributes blocks of different sizes. Pure functions.
 #pragma once
 
 #include <cstdint>

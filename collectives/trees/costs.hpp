@@ -1,6 +1,6 @@
 /// \file
-/// What communication costs in the model of trees for blocks of own sizes: J. L. Träff, "On Optimal Trees for Irregular Gather and Scatter
-/// Collectives", sections 2.1 and 3.2. Pure values.
+/// What communication costs in the model of trees for blocks of different sizes: J. L. Träff, "On Optimal Trees for Irregular Gather and
+/// Scatter Collectives", sections 2.1 and 3.2. Pure values.
 #pragma once
 
 #include <cstddef>

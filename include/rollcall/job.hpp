@@ -40,7 +40,7 @@ class ROLLCALL_EXPORT Job {
     /// that the process has joined, also one that was joined by an Embedding. Each gets a world() of its own, a duplicate of the first
     /// one, so their messages and operations do not mix. Making one is a collective operation on the first one's world(): all ranks make
     /// them in the same order. The last one that is finalized or destroyed ends the job. finalize() of an earlier one only ends its own
-    /// part: it waits for nobody, and checks nothing.
+    /// part: it does not wait, and checks nothing.
     Job();
     /// Joins the job of a program that starts its processes itself (start.hpp). Throws Error{bootstrap, transport, invalid_setting};
     /// Error{invalid_argument} if the embedding is wrong; and Error{timeout}, which names the missing ranks, if not all ranks have come

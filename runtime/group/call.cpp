@@ -24,11 +24,11 @@ std::string to_string(const Call& call) {
                            reduction_name(static_cast<std::uint16_t>(call.reduction)));
     if (is_between_groups(call.kind) && call.root < 0)
         return call.own_sizes
-                   ? fmt::format("{}(blocks of own sizes)", name(call.kind))
+                   ? fmt::format("{}(blocks of different sizes)", name(call.kind))
                    : fmt::format("{}(blocks of {} and {} bytes)", name(call.kind), call.bytes, std::uint64_t{call.segment_bytes});
     const bool moves_blocks = call.kind == OperationKind::allgather || call.kind == OperationKind::alltoall;
     if (call.root < 0 && !moves_blocks) return fmt::format("{}()", name(call.kind));
-    if (call.own_sizes) return fmt::format("{}({}blocks of own sizes)", name(call.kind), root);
+    if (call.own_sizes) return fmt::format("{}({}blocks of different sizes)", name(call.kind), root);
     return fmt::format("{}({}{} bytes)", name(call.kind), root, call.bytes);
 }
 

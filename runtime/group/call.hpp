@@ -94,7 +94,7 @@ struct Call {
     using Words = std::array<std::uint64_t, 3>;
 };
 
-/// For example "broadcast(root=0, 8 bytes)", "scatter(root=0, blocks of own sizes)" or "allreduce(8 bytes, sum of float64)".
+/// For example "broadcast(root=0, 8 bytes)", "scatter(root=0, blocks of different sizes)" or "allreduce(8 bytes, sum of float64)".
 std::string to_string(const Call& call);
 
 /// Returns the name of an algorithm of an operation, from its number in a Call. The component that knows the algorithms gives this function

@@ -250,7 +250,7 @@ class alignas(64) Operation final : public Waitable {
     // --- for the engine and for whoever started the operation ------------------------------------------------------
     void begin(Engine& engine) override;
     void abandon(Engine& engine, const Error& error) override;
-    /// Sets who is told when the operation ends. Call it as the owner of the lane, before the operation is done.
+    /// Sets the watcher that is told when the operation ends. Call it as the owner of the lane, before the operation is done.
     void watch(Watcher& watcher) {
         on_done = [](Operation&, void* told) { static_cast<Watcher*>(told)->ended(); };
         on_done_context = &watcher;

@@ -79,7 +79,7 @@ class Transfer : public transport::Completion, public Waitable {
 class WatchedTransfer final : public Transfer {
   public:
     using Transfer::Transfer;
-    /// Sets who is told when it ends. Call it as the owner of the lane, before the transfer is done.
+    /// Sets the watcher that is told when it ends. Call it as the owner of the lane, before the transfer is done.
     void watch(Watcher& who) noexcept {
         watcher_ = &who;
         watched = true;

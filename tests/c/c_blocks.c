@@ -57,7 +57,7 @@ void blocks_of_own_sizes(const rollcall_communicator* world, int rank, int size)
     CHECK(strstr(rollcall_last_error(), "there are 0 counts"));
     char text[200];
     OK(rollcall_explain(world, "gather", ROLLCALL_OWN_SIZES, NULL, text, sizeof text));
-    CHECK(strstr(text, "gather of blocks of own sizes"));
+    CHECK(strstr(text, "gather of blocks of different sizes"));
     free(counts);
     free(offsets);
     free(all);

@@ -96,7 +96,7 @@ void exchanges(const rollcall_communicator* world, int rank, int size) {
     CHECK(strstr(rollcall_last_error(), "there are 0 counts"));
     char text[200];
     OK(rollcall_explain(world, "alltoall", ROLLCALL_OWN_SIZES, NULL, text, sizeof text));
-    CHECK(strstr(text, "alltoall of blocks of own sizes"));
+    CHECK(strstr(text, "alltoall of blocks of different sizes"));
     free(all);
     free(from);
     free(into);

@@ -119,7 +119,7 @@ TEST(Decoupled, TheRootOfAScatterLeavesAfterACopy) {
     EXPECT_EQ(tried, 2);
 }
 
-// The same for blocks of own sizes, with data. A root whose blocks leave gaps stays, because what is in the gaps is not its to read.
+// The same for blocks of different sizes, with data. A root whose blocks leave gaps stays, because what is in the gaps is not its to read.
 TEST(Decoupled, WithBlocksOfOwnSizes) {
     constexpr double kGamma = 0.5;
     const Times arrivals = {300, 0, 70, 1'000'000};

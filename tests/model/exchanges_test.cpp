@@ -1,5 +1,5 @@
-// Allgather and alltoall: the worked examples of their algorithms, how many messages and how long they take by theory, blocks of own sizes,
-// and sizes that do not match. (That every algorithm gives what it should for equal blocks is in placement_test.cpp.)
+// Allgather and alltoall: the worked examples of their algorithms, how many messages and how long they take by theory, blocks of different
+// sizes, and sizes that do not match. (That every algorithm gives what it should for equal blocks is in placement_test.cpp.)
 #include <bit>
 #include <cmath>
 #include <functional>
@@ -193,7 +193,8 @@ TEST(LateRanks, AreNotWaitedForByTheOthersAmongThemselves) {
     EXPECT_GT(HalfLate(algorithm(OperationKind::alltoall, "pairwise"), 8, 0).missing, 0);
 }
 
-// --- blocks of own sizes -------------------------------------------------------------------------------------------------------------
+// --- blocks of different sizes
+// -------------------------------------------------------------------------------------------------------------
 
 std::byte byte_between(int from, int to, std::uint64_t position) {
     return static_cast<std::byte>(1 + (static_cast<std::uint64_t>(from) * 37 + static_cast<std::uint64_t>(to) * 59 + position) % 200);

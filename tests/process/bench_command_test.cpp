@@ -223,7 +223,7 @@ TEST_F(BenchCommand, BlocksOfOwnSizes) {
         const Ended spoiled = run("bench " + operation + "v --ranks 3 --bytes 100 --sizes same --algorithm adaptive --iterations 1",
                                   "ROLLCALL_TEST_CORRUPT=0");
         EXPECT_EQ(spoiled.code, 1);
-        EXPECT_NE(spoiled.error.find(operation + " adaptive of blocks of own sizes"), std::string::npos) << spoiled.error;
+        EXPECT_NE(spoiled.error.find(operation + " adaptive of blocks of different sizes"), std::string::npos) << spoiled.error;
         expect_refused("bench " + operation + "v --algorithm sorted_binomial", {"'sorted_binomial'"});
         expect_refused("bench " + operation + "v --sizes heaps", {"'heaps'", "skewed"});
         expect_refused("bench " + operation + " --sizes spikes", {"--sizes"});

@@ -1,5 +1,5 @@
 /// \file
-/// Random problems for trees of blocks of own sizes.
+/// Random problems for trees of blocks of different sizes.
 #pragma once
 
 #include <gtest/gtest.h>

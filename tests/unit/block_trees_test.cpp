@@ -1,4 +1,4 @@
-// Trees for blocks of own sizes against what Träff proves, and against his equations without any table.
+// Trees for blocks of different sizes against what Träff proves, and against his equations without any table.
 #include <gtest/gtest.h>
 
 #include <algorithm>

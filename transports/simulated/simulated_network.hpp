@@ -5,8 +5,8 @@
 /// port of its target. Large messages are offered at no cost and begin to move when their receiver fetches them. With a landing budget of
 /// zero, that is when the receiver is ready (the *blocking* model of Patarasuk and Yuan, section 3.1). With a sufficient budget, it is when
 /// the message is sent (the *non-blocking* model). Ports are given out first come, first served, in the order in which transfers begin.
-/// Events with the same time happen in the order in which they were posted, so that runs are deterministic. Who waits for the end of a
-/// moment (Machine::pass_moment()) goes on when no event of that time is left.
+/// Events with the same time happen in the order in which they were posted, so that runs are deterministic. A task that waits for the end
+/// of a moment (Machine::pass_moment()) goes on when no event of that time is left.
 #pragma once
 
 #include <cstdint>

@@ -97,7 +97,7 @@ ROLLCALL_SCENARIO(blocks_by_all_algorithms) {
     Random same(static_cast<std::uint64_t>(scene.number(0, 1)));
     int round = 0;
     const auto scatters = algorithms_of_blocks(world, OperationKind::scatter), gathers = algorithms_of_blocks(world, OperationKind::gather);
-    check(scatters.size() >= 7 && gathers.size() >= 8, "only {} and {} algorithms take blocks of own sizes", scatters.size(),
+    check(scatters.size() >= 7 && gathers.size() >= 8, "only {} and {} algorithms take blocks of different sizes", scatters.size(),
           gathers.size());
     for (const std::uint64_t most : {1, 6, 500, 20'000})
         for (int root = 0; root < scene.size; ++root) {
@@ -143,7 +143,7 @@ ROLLCALL_SCENARIO(blocks_by_all_algorithms) {
     still_works(world);
 }
 
-// Every tree for blocks of own sizes among 1, 2, 3, ... of the ranks: every distribution of sizes, and every root.
+// Every tree for blocks of different sizes among 1, 2, 3, ... of the ranks: every distribution of sizes, and every root.
 ROLLCALL_SCENARIO(blocks_of_every_distribution) {
     constexpr std::array kTrees = {"binomial", "adaptive", "optimal", "sorted_optimal", "two_part"};
     for (int ranks = 1; ranks <= scene.size; ++ranks) {
@@ -230,7 +230,7 @@ ROLLCALL_SCENARIO(blocks_in_all_forms) {
     is_root ? world.scatter(all, Blocks(counts, zeros), own, root) : world.scatter({}, Blocks(), own, root);
     check(own == scene.size - 1, "a scatter of one element to all gave {}", own);
     const std::string why = world.explain("scatter", kOwnSizes);
-    check(why.starts_with("scatter of blocks of own sizes to each of "), "it says '{}'", why);
+    check(why.starts_with("scatter of blocks of different sizes to each of "), "it says '{}'", why);
     // A setting or a call may ask for a tree.
     const Error error = expect_error(ErrorCode::invalid_argument, "a tree", [&] {
         world.gather(own, all, is_root ? turned : Blocks(), root,

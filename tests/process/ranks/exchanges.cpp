@@ -115,7 +115,7 @@ ROLLCALL_SCENARIO(exchanges_by_all_algorithms) {
     Random own(same() + static_cast<std::uint64_t>(scene.rank));  // Each rank has its own places.
     const auto gathers = algorithms_of_blocks(world, OperationKind::allgather),
                exchanges = algorithms_of_blocks(world, OperationKind::alltoall);
-    check(gathers.size() >= 5 && exchanges.size() >= 3, "only {} and {} algorithms take blocks of own sizes", gathers.size(),
+    check(gathers.size() >= 5 && exchanges.size() >= 3, "only {} and {} algorithms take blocks of different sizes", gathers.size(),
           exchanges.size());
     int round = 0;
     for (const std::uint64_t most : {1, 6, 500, 20'000})

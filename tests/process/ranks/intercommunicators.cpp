@@ -129,7 +129,7 @@ struct Round {
                 return plan;
             },
             [&] { std::fill(all.begin(), all.end(), -1); });
-        check(all == expected, "allgather by {} of blocks of own sizes", algorithm);
+        check(all == expected, "allgather by {} of blocks of different sizes", algorithm);
     }
 
     void with_root(bool root_in_first, int root, std::size_t count, Form form) const {

@@ -324,32 +324,36 @@ With --paper the defaults are the paper's: 48 ranks, 128 iterations, )";
 constexpr const char* kPaperFooterEnd = R"( (117 MB/s), and --landing eager:64Ki. Its network was not this simple: several senders to
 one receiver, as at the beginning of a linear gather, cost it more than their bytes.)";
 
-void add_command(usage::Command& simulate_command, OperationKind operation, const std::string& summary) {
-    usage::Command* const command = simulate_command.add_subcommand(std::string(runtime::name(operation)), summary);
-    const auto words = std::make_shared<Words>();
-    command->add_option("-n,--ranks", words->ranks, fmt::format("How many ranks, {}", kCountList))
+void add_options(usage::Command& command, Words& words, OperationKind operation) {
+    command.add_option("-n,--ranks", words.ranks, fmt::format("How many ranks, {}", kCountList))
         ->type_name("N,...")
         ->default_str(std::to_string(kDefaultRanks));
-    add_sweep_options(*command, words->sweep, operation, Ranks::simulated);
-    command->add_option("--model", words->model, "What differs from the default network (see below): alpha=5us,ports=2,cut-through")
+    add_sweep_options(command, words.sweep, operation, Ranks::simulated);
+    command.add_option("--model", words.model, "What differs from the default network (see below): alpha=5us,ports=2,cut-through")
         ->type_name("K=V,...");
     command
-        ->add_option("--landing", words->landing,
-                     "Early data that each rank takes in. on: all; off: none, a sender waits for its receiver; eager:SIZE: messages up to "
-                     "SIZE, a sender of more than that waits, as on MPI (with --paper: eager:64Ki, Open MPI's over TCP); BYTES: this much "
-                     "at a time. The column `model` says which: nonblocking, blocking, eager")
+        .add_option("--landing", words.landing,
+                    "Early data that each rank takes in. on: all; off: none, a sender waits for its receiver; eager:SIZE: messages up to "
+                    "SIZE, a sender of more than that waits, as on MPI (with --paper: eager:64Ki, Open MPI's over TCP); BYTES: this much "
+                    "at a time. The column `model` says which: nonblocking, blocking, eager")
         ->type_name("on|off|eager:SIZE|BYTES,...")
         ->default_str(kLandingOn);
     command
-        ->add_option("--decouple", words->decouple,
-                     "Whether calls begin before their callers and go on after them: no, auto (where an algorithm can), or both")
+        .add_option("--decouple", words.decouple,
+                    "Whether calls begin before their callers and go on after them: no, auto (where an algorithm can), or both")
         ->type_name("no|auto|no,auto")
         ->default_str(kBothWays);
-    command->add_option("--segments", words->segments, "Instead of --segment: so many pieces, of every message")->type_name("N");
-    command->add_flag("--verbose", words->verbose, "Say on standard error what each cell took of real time");
-    std::string footer = command->footer() + kFooter + kDefaultModel + kFooterEnd;
+    command.add_option("--segments", words.segments, "Instead of --segment: so many pieces, of every message")->type_name("N");
+    command.add_flag("--verbose", words.verbose, "Say on standard error what each cell took of real time");
+    std::string footer = command.footer() + kFooter + kDefaultModel + kFooterEnd;
     if (has_paper(operation)) footer.append(kPaperFooter).append(kPaperModel).append(kPaperFooterEnd);
-    command->footer(footer);
+    command.footer(footer);
+}
+
+void add_command(usage::Command& simulate_command, OperationKind operation, const std::string& summary) {
+    usage::Command* const command = simulate_command.add_subcommand(std::string(runtime::name(operation)), summary);
+    const auto words = std::make_shared<Words>();
+    command->when_named([command, words, operation] { add_options(*command, *words, operation); });
     command->callback([words, operation] { simulate(plans_of(*words, operation)); });
 }
 

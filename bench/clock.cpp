@@ -7,7 +7,7 @@
 namespace rollcall::bench {
 namespace {
 
-constexpr Nanoseconds kSecond = 1'000'000'000;
+constexpr Nanoseconds kNanosecondsOfASecond = 1'000'000'000;
 /// On an idle core, a sleeping thread is woken within this time (nanoseconds).
 constexpr Nanoseconds kPolled = 60'000;
 
@@ -22,7 +22,7 @@ void wait_until(Nanoseconds moment, Compute how) {
         return;
     }
     const Nanoseconds wake = moment - kPolled;
-    const timespec time{wake / kSecond, wake % kSecond};
+    const timespec time{wake / kNanosecondsOfASecond, wake % kNanosecondsOfASecond};
     if (monotonic_now() < wake)
         while (::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nullptr) != 0) {
         }

@@ -375,7 +375,7 @@ void add_command(usage::Command& bench, OperationKind operation, const std::stri
     usage::Command* const command = bench.add_subcommand(name, summary);
     const auto words = std::make_shared<AgendaWords>();
     words->sweep.sizes = std::move(distributions);
-    add_agenda_options(*command, *words, operation);
+    command->when_named([command, words, operation] { add_agenda_options(*command, *words, operation); });
     command->callback([words, operation, &exit_code] { exit_code = run(*words, operation); });
 }
 

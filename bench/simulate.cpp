@@ -328,18 +328,16 @@ constexpr const char* kPaperFooterEnd =
     R"( (117 MB/s), and --landing eager:64Ki. The paper's network was not as simple as this: on it, several
 senders to one receiver, as at the beginning of a linear gather, cost more than their bytes.)";
 
-void add_command(usage::Command& simulate_command, OperationKind operation, const std::string& summary) {
-    usage::Command* const command = simulate_command.add_subcommand(std::string(runtime::name(operation)), summary);
-    const auto words = std::make_shared<Words>();
-    command->add_option("-n,--ranks", words->ranks, fmt::format("Numbers of ranks, {}", kCountList))
+void add_options(usage::Command& command, Words& words, OperationKind operation) {
+    command.add_option("-n,--ranks", words.ranks, fmt::format("Numbers of ranks, {}", kCountList))
         ->type_name("N,...")
         ->default_str(std::to_string(kDefaultRanks));
-    add_sweep_options(*command, words->sweep, operation, Ranks::simulated);
-    command->add_option("--model", words->model, "What differs from the default network (see below), such as alpha=5us,ports=2,cut-through")
+    add_sweep_options(command, words.sweep, operation, Ranks::simulated);
+    command.add_option("--model", words.model, "What differs from the default network (see below), such as alpha=5us,ports=2,cut-through")
         ->type_name("K=V,...");
     command
         ->add_option(
-            "--landing", words->landing,
+            "--landing", words.landing,
             "Early data that each rank accepts. on: all; off: none, so a sender waits for its receiver; eager:SIZE: messages of up "
             "to SIZE, and a sender of more waits, as in MPI (default with --paper: eager:64Ki, as Open MPI over TCP); BYTES: this "
             "much at a time. The column `model` says which: nonblocking, blocking, eager")
@@ -347,15 +345,21 @@ void add_command(usage::Command& simulate_command, OperationKind operation, cons
         ->default_str(kLandingOn);
     command
         ->add_option(
-            "--decouple", words->decouple,
+            "--decouple", words.decouple,
             "Whether calls begin before their callers arrive and go on after they have left: no, auto (if the algorithm can), or both")
         ->type_name("no|auto|no,auto")
         ->default_str(kBothWays);
-    command->add_option("--segments", words->segments, "Instead of --segment: the number of pieces of every message")->type_name("N");
-    command->add_flag("--verbose", words->verbose, "Say on standard error how much real time each cell took");
-    std::string footer = command->footer() + kFooter + kDefaultModel + kFooterEnd;
+    command.add_option("--segments", words.segments, "Instead of --segment: the number of pieces of every message")->type_name("N");
+    command.add_flag("--verbose", words.verbose, "Say on standard error how much real time each cell took");
+    std::string footer = command.footer() + kFooter + kDefaultModel + kFooterEnd;
     if (has_paper(operation)) footer.append(kPaperFooter).append(kPaperModel).append(kPaperFooterEnd);
-    command->footer(footer);
+    command.footer(footer);
+}
+
+void add_command(usage::Command& simulate_command, OperationKind operation, const std::string& summary) {
+    usage::Command* const command = simulate_command.add_subcommand(std::string(runtime::name(operation)), summary);
+    const auto words = std::make_shared<Words>();
+    command->when_named([command, words, operation] { add_options(*command, *words, operation); });
     command->callback([words, operation] { simulate(plans_of(*words, operation)); });
 }
 

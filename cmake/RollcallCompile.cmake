@@ -20,6 +20,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   endif()
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # A compiler cache is of no use where a precompiled header differs each time it is made.
+  target_compile_options(rollcall_compile INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
   # Programs with sanitizers are large. LLVM's linker, if it is installed, links them much faster.
   find_program(ROLLCALL_LLD NAMES ld.lld-16 ld.lld)
   if(ROLLCALL_LLD)

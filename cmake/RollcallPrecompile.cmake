@@ -1,10 +1,10 @@
-# A build from scratch spends most of its time in the headers of other projects. With ROLLCALL_PRECOMPILE, these headers are compiled once
-# for each large target. It is off by default for two reasons: a source that lacks an include would still compile, and a compiler cache is
-# worth more to somebody who builds often.
-option(ROLLCALL_PRECOMPILE "Precompile the headers of other projects (quicker builds from nothing)" OFF)
+# A build from scratch spends much of its time in the headers of other projects. The targets that ROLLCALL_PRECOMPILE names compile these
+# headers once. By default there are none, because a source that lacks an include would still compile.
+set(ROLLCALL_PRECOMPILE "" CACHE STRING "Targets whose headers of other projects are precompiled (quicker builds from nothing), or ON for all: \
+rollcall_internals, rollcall_launcher, rollcall_bench, rollcall_command, unit_tests, model_tests, test_ranks, collectives_test (and all process tests)")
 
 function(rollcall_precompile target)
-  if(ROLLCALL_PRECOMPILE AND TARGET ${target})
+  if(TARGET ${target} AND (ROLLCALL_PRECOMPILE STREQUAL "ON" OR target IN_LIST ROLLCALL_PRECOMPILE))
     list(TRANSFORM ARGN REPLACE "(.+)" "$<$<COMPILE_LANGUAGE:CXX>:<\\1$<ANGLE-R>>" OUTPUT_VARIABLE headers)
     target_precompile_headers(${target} PRIVATE ${headers})
   endif()
@@ -18,10 +18,19 @@ rollcall_precompile(rollcall_command ${standard} iostream fmt/format.h fmt/range
 rollcall_precompile(unit_tests ${standard} iostream random fmt/format.h gtest/gtest.h)
 rollcall_precompile(model_tests ${standard} random span fmt/format.h gtest/gtest.h)
 rollcall_precompile(test_ranks ${standard} atomic random span thread fmt/format.h)
+# The process tests share the precompiled headers of one of them.
+rollcall_precompile(collectives_test ${standard} chrono fmt/format.h gtest/gtest.h)
+get_property(process_tests GLOBAL PROPERTY ROLLCALL_PROCESS_TESTS)
+foreach(target IN LISTS process_tests)
+  get_target_property(precompiled collectives_test PRECOMPILE_HEADERS)
+  if(precompiled AND NOT target STREQUAL "collectives_test")
+    target_precompile_headers(${target} REUSE_FROM collectives_test)
+  endif()
+endforeach()
 
 # The sources of these targets are compiled several at a time. They have no names in common.
 set(ROLLCALL_UNITY "" CACHE STRING "Targets of which several sources are compiled at a time (quicker builds from nothing): rollcall_internals, \
-rollcall_command, unit_tests, model_tests")
+rollcall_launcher, rollcall_bench, rollcall_command, unit_tests, model_tests")
 foreach(target IN LISTS ROLLCALL_UNITY)
   if(TARGET ${target})
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON)

@@ -33,7 +33,7 @@ using bootstrap::Outbox;
 
 /// A process that dies closes its sockets some moments before its death can be reaped, and the death says more. If no death has been seen
 /// after this time, the closed connection is reported by itself.
-constexpr Nanoseconds kClosedBeforeDeath = 200 * kMillisecond;
+constexpr Nanoseconds kOutputClosedBeforeDeath = 200 * kMillisecond;
 
 /// The launcher keeps these descriptors from the ranks, because it reads /proc to find the processes of a job that ends.
 constexpr int kKeptDescriptors = 8;
@@ -341,7 +341,7 @@ void Node::exited(Rank& rank, int status) {
 Nanoseconds Node::tick_at() const {
     Nanoseconds until = kNever;
     for (const auto& [number, rank] : ranks_) {
-        if (rank->closed_at != kNever) until = std::min(until, rank->closed_at + kClosedBeforeDeath);
+        if (rank->closed_at != kNever) until = std::min(until, rank->closed_at + kOutputClosedBeforeDeath);
     }
     return until;
 }
@@ -349,7 +349,7 @@ Nanoseconds Node::tick_at() const {
 void Node::tick() {
     const Nanoseconds time = monotonic_now();
     for (const auto& [number, rank] : ranks_) {
-        if (!rank->alive || rank->closed_at == kNever || rank->closed_at + kClosedBeforeDeath > time) continue;
+        if (!rank->alive || rank->closed_at == kNever || rank->closed_at + kOutputClosedBeforeDeath > time) continue;
         rank->closed_at = kNever;
         events_.fell_silent(number,
                             fmt::format("closed its connection to the launcher before it {} the job", rank->joined ? "left" : "joined"));

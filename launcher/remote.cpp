@@ -32,7 +32,7 @@ constexpr int kMostAttempts = 8;
 constexpr Nanoseconds kFirstPause = 100 * kMillisecond;
 /// A shell that dies closes its link some moments before its death can be reaped. Its death and its last words say more than the closed
 /// link.
-constexpr Nanoseconds kClosedBeforeDeath = 300 * kMillisecond;
+constexpr Nanoseconds kLinkClosedBeforeDeath = 300 * kMillisecond;
 constexpr std::size_t kLongestShellText = 4096;
 
 /// Messages of ssh after which another try will not help.
@@ -201,7 +201,7 @@ void Remote::closed(const std::string& how) {
     ended_link_ = std::move(link_);
     if (over_) return;
     closed_how_ = how;
-    closed_at_ = how.starts_with("nothing was heard") ? monotonic_now() - kClosedBeforeDeath : monotonic_now();
+    closed_at_ = how.starts_with("nothing was heard") ? monotonic_now() - kLinkClosedBeforeDeath : monotonic_now();
 }
 
 void Remote::hear_shell() {
@@ -306,7 +306,7 @@ Nanoseconds Remote::tick_at() const {
     if (over_) return kNever;
     Nanoseconds until = std::min(retry_at_, connected_ ? kNever : launch_until_);
     if (link_) until = std::min(until, link_->tick_at());
-    if (closed_at_ != kNever) until = std::min(until, closed_at_ + kClosedBeforeDeath);
+    if (closed_at_ != kNever) until = std::min(until, closed_at_ + kLinkClosedBeforeDeath);
     return until;
 }
 
@@ -322,7 +322,7 @@ void Remote::tick() {
     if (over_) return;
     if (!connected_ && launch_until_ <= time) {
         lose(fmt::format("has not answered within {}", exact_duration(order_.launch_timeout)), kExitTimeout);
-    } else if (closed_at_ != kNever && closed_at_ + kClosedBeforeDeath <= time) {
+    } else if (closed_at_ != kNever && closed_at_ + kLinkClosedBeforeDeath <= time) {
         lose("was lost: " + closed_how_, kExitHostLost);
     }
 }

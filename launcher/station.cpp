@@ -28,8 +28,8 @@ using bootstrap::Hub;
 constexpr Nanoseconds kKillAgain = 10 * kMillisecond;
 /// Processes that SIGKILL has not ended within this time are reported: they hang in the kernel, or belong to another user. If half of the
 /// silence after which a station counts as lost is shorter, that half is used.
-constexpr Timeout kKillLimit = std::chrono::seconds(2);
-constexpr int kSignalsAtOnce = 16;
+constexpr Timeout kStationKillLimit = std::chrono::seconds(2);
+constexpr int kForwardedAtOnce = 16;
 /// At most this many remote shells connect at the same time. The others wait.
 constexpr std::ptrdiff_t kMostConnecting = 64;
 
@@ -87,7 +87,7 @@ Station::Station(Poller& poller, Guarded& guarded, Order order, bool root)
     poller_.add(guarded_.commands.get(), EPOLLIN, [this](std::uint32_t) {
         std::uint8_t signal = 0;
         // The number is limited, so that a process that sends signals without end does not keep this loop from its other work.
-        for (int i = 0; i < kSignalsAtOnce && ::read(guarded_.commands.get(), &signal, 1) == 1; ++i) signalled(signal);
+        for (int i = 0; i < kForwardedAtOnce && ::read(guarded_.commands.get(), &signal, 1) == 1; ++i) signalled(signal);
     });
     poller_.add(guarded_.front.get(), EPOLLIN, [this](std::uint32_t) {
         poller_.remove(guarded_.front.get());
@@ -223,7 +223,7 @@ void Station::finish(bool failed) {
     kill_again_ = kNever;
     give_up_tracing();
     // While this process waits here, other stations hear nothing of it.
-    if (!kill_descendants(node_.spared(), std::min(kKillLimit, Timeout(order_.silence / 2)))) {
+    if (!kill_descendants(node_.spared(), std::min(kStationKillLimit, Timeout(order_.silence / 2)))) {
         say(fmt::format("{} processes of the job on host {} cannot be ended", descendants(::getpid(), node_.spared()).size(), host_));
     }
     if (failed) leftovers_.remove();

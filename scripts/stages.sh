@@ -9,6 +9,8 @@ mkdir -p "$logs"
 
 # If ccache is installed, its cache stays in the source tree.
 export CCACHE_DIR=${CCACHE_DIR:-$PWD/build/ccache}
+# Without this ccache keeps nothing that is compiled with precompiled headers. No source of the project uses __DATE__ or __TIME__.
+export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros}
 
 # stage NAME COMMAND...: runs the command without showing its output, which goes to a file in build/logs. If the command fails, the output
 # is shown and a failure is counted. The tests that ctest ran are counted, too.

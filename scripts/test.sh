@@ -28,15 +28,39 @@ build() { # PRESET TARGETS OPTIONS...
     # shellcheck disable=SC2086 # several words
     configure "$preset" -DROLLCALL_WERROR=ON -DROLLCALL_BUILD_TESTS=ON "$@" && cmake --build --preset "$preset" --parallel "$jobs" ${targets:+--target $targets}
 }
+# begin COMMAND...: begins what a later stage finishes. It runs beside the stages between, with what they leave of the cores: test processes
+# spend most of their time waiting, for each other or for time to pass.
+begun=''
+begin() {
+    begun="$*"
+    set -m # a process group, so that it can be ended with all that it has started
+    {
+        renice -n 19 -p "$BASHPID" >/dev/null
+        "$@"
+        echo $? >"$logs/begun.code"
+    } >"$logs/begun.log" 2>&1 &
+    # shellcheck disable=SC2064 # the process of now
+    trap "kill -- -$! 2>/dev/null" EXIT
+    set +m
+}
+# finish COMMAND...: waits for the end of what was begun, or runs it if it was not begun.
+finish() {
+    [[ $begun == "$*" ]] || { "$@"; return; }
+    wait
+    trap - EXIT
+    cat "$logs/begun.log"
+    return "$(<"$logs/begun.code")"
+}
 side_by_side() { ctest --preset "$1" -j "$jobs" --no-tests=error "${@:2}"; }
-# Test processes spend most of their time waiting, for each other or for time to pass, so that many can run at once. Tests that measure run
-# alone (RUN_SERIAL). If a few tests fail, they are run again, alone, and are named: a success then means that the machine was too busy the
-# first time. A finding of a sanitizer still counts as a failure.
+# Many of these tests can run at once, because they wait most of the time. Tests that measure run alone (RUN_SERIAL). If a few tests fail,
+# they are run again, alone, and are named: a success then means that the machine was too busy the first time. A finding of a sanitizer still
+# counts as a failure.
 oversubscribed() {
     local again=build/logs/again.log
     ctest --preset "$1" -j $((2 * jobs)) --no-tests=error "${@:2}" && return
     (($(wc -l <"build/$1/Testing/Temporary/LastTestsFailed.log") <= 3)) || return 8
     grep -qE 'ERROR: (Address|Leak)Sanitizer|WARNING: ThreadSanitizer|: runtime error: ' "build/$1/Testing/Temporary/LastTest.log" && return 8
+    wait # for what was begun
     ctest --preset "$1" --rerun-failed >"$again" 2>&1 || { cat "$again"; return 8; }
     sed -nE 's/^ *[0-9]+\/[0-9]+ Test +#[0-9]+: (.*[^ .]) \.+ +Passed .*/passed only when run alone: \1/p' "$again"
 }
@@ -55,46 +79,61 @@ in_shards() { # PROGRAM TESTS-LEFT-OUT
     return "$code"
 }
 
-# The library and the command are built as users have them. The tests run only once, so they are built in the way that takes the least time.
-if stage 'gcc build' build release '' -DROLLCALL_PRECOMPILE=ON -DROLLCALL_UNITY="unit_tests;model_tests" "-DROLLCALL_TEST_FLAGS=-O0;-g0"; then
+sanitizer=()
+compiler=clang
+if ! $quick && ! echo 'int main() {}' | clang++-16 -fsanitize=address,undefined -x c++ - -o build/sanitizer_probe 2>/dev/null; then
+    compiler=gcc
+    sanitizer=(-DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc)
+    echo "clang-16 with its sanitizers (libclang-rt-16-dev) is not there: GCC's are used, and nothing is built with Clang"
+fi
+rm -f build/sanitizer_probe
+
+# The library and the command are built as users have them: source by source, without precompiled headers. So this build also shows that
+# every source includes what it needs. The tests run only once, so they are built in the way that takes the least time.
+release=(release '' -DROLLCALL_PRECOMPILE="unit_tests;model_tests;test_ranks;collectives_test" -DROLLCALL_UNITY="unit_tests;model_tests"
+         "-DROLLCALL_TEST_FLAGS=-O0;-g0")
+# With a static library.
+asan=(asan '' "${sanitizer[@]}" -DBUILD_SHARED_LIBS=OFF -DROLLCALL_PRECOMPILE=ON -DROLLCALL_BUILD_EXAMPLES=OFF
+      -DROLLCALL_UNITY="rollcall_internals;rollcall_launcher;rollcall_bench;rollcall_command;unit_tests;model_tests")
+# Data races are possible only among the threads of a rank. The command has one thread, so the command of the first build is used.
+tsan=(tsan 'collectives_test point_to_point_test operations_test lane_service_test giving_up_test' "${sanitizer[@]}" -DROLLCALL_PRECOMPILE=ON
+      -DROLLCALL_UNITY=rollcall_internals -DROLLCALL_BUILD_EXAMPLES=OFF -DROLLCALL_TEST_COMMAND="$PWD/build/release/rollcall")
+tsan_process='Collectives|PointToPoint|Messages|Progress|Operations|Plans|EventLoop|Service|GivenUp|GivingUp|OnItsWay'
+
+# Tests that the sanitizer stages leave out: they take long there and cover nothing that other tests do not cover.
+slow='TheTablesOfTrees|Soak|SleepersAreWoken|MoreThanTwoGibibytes|Floods|AreWokenByNotices|ZeroLanding'
+# The programs of MPI libraries, which no sanitizer watches.
+unwatched='BenchPeers.EveryOperationIsChecked'
+slow_unit='PipelinedTree.Spans*:BinomialTree.Spans*:FrameArena.BlocksAre*:MatchTable.DoesWhat*'
+slow_model='Segments.EveryDistribution*:Segments.RanksFind*:Simulation.*:Proficz.Equations*:NodeMemory.RoomThatOther*'
+# Algorithms, settings and starters do the same over every transport, so under sanitizers they run over one. The tests of messages, deaths
+# and calls that are given up, those of collectives in general, and the transport tests run over all.
+once='(Operations|Plans|Blocks|Exchanges|SeveralNodes|Intercommunicators|Barriers|Communicators|Progress|Settings|Causes|Mismatch|Mismatches|WrongUse|BadInput|Starters|ByTheirOwnMeans|ProcessManagers|Clocks)[.].*_tcp$'
+
+if stage 'gcc build' build "${release[@]}"; then
     stage 'gcc unit, model and transport tests' side_by_side release -L 'unit|model|transport'
+    $quick || begin build "${asan[@]}"
     stage 'gcc process tests' oversubscribed release -L process
     stage 'gcc cluster tests' oversubscribed release -L cluster
     stage 'gcc package tests' side_by_side release -L package
 fi
 
-# Tests that the sanitizer stages leave out: they take long there and cover nothing that other tests do not cover.
-slow='TheTablesOfTrees|Soak|SleepersAreWoken|MoreThanTwoGibibytes|Floods|AreWokenByNotices|ZeroLanding'
-slow_unit='PipelinedTree.Spans*:BinomialTree.Spans*:FrameArena.BlocksAre*:MatchTable.DoesWhat*'
-slow_model='Segments.EveryDistribution*:Segments.RanksFind*:Simulation.*:Mismatch.*:Placement.RandomLarge*:Placement.ManyCalls*:Placement.HundredsOfCalls:Proficz.Equations*:NodeMemory.RoomThatOther*'
-tsan_targets='collectives_test point_to_point_test operations_test lane_service_test giving_up_test'
-tsan_process='Collectives|PointToPoint|Messages|Progress|Operations|Plans|EventLoop|Service|GivenUp|GivingUp|OnItsWay'
-
 if ! $quick; then
-    sanitizer=()
-    if echo 'int main() {}' | clang++-16 -fsanitize=address,undefined -x c++ - -o build/sanitizer_probe 2>/dev/null; then
-        compiler=clang
-    else
-        compiler=gcc
-        sanitizer=(-DCMAKE_CXX_COMPILER=g++ -DCMAKE_C_COMPILER=gcc)
-        echo "clang-16 with its sanitizers (libclang-rt-16-dev) is not there: GCC's are used, and nothing is built with Clang"
-    fi
-    rm -f build/sanitizer_probe
-
-    # No precompiled headers, a unity build of the tests only, and a static library. So this build also shows that every source includes
-    # what it needs, and that the static library works. With sanitizers every kind of test is run, but not every number of ranks.
-    if stage "$compiler asan build" build asan '' "${sanitizer[@]}" -DBUILD_SHARED_LIBS=OFF -DROLLCALL_UNITY="unit_tests;model_tests"; then
+    # With sanitizers every kind of test is run, but not every number of ranks.
+    model_tests=(in_shards build/asan/tests/model/model_tests "$slow_model")
+    if stage "$compiler asan build" finish build "${asan[@]}"; then
+        has_asan=true
         stage 'asan unit tests' in_shards build/asan/tests/unit/unit_tests "$slow_unit"
-        stage 'asan model tests' in_shards build/asan/tests/model/model_tests "$slow_model"
         stage 'asan transport tests' side_by_side asan -L transport
-        stage 'asan process tests' oversubscribed asan -L process -E "$slow"
+        begin build "${tsan[@]}"
+        stage 'asan process tests' oversubscribed asan -L process -E "$slow|$unwatched|$once"
         stage 'asan package tests' side_by_side asan -L package
     fi
-    # Data races are possible only among the threads of a rank. The command has one thread, so the command of the first build is used.
-    if stage "$compiler tsan build" build tsan "$tsan_targets" "${sanitizer[@]}" -DROLLCALL_PRECOMPILE=ON -DROLLCALL_UNITY=rollcall_internals \
-        -DROLLCALL_BUILD_EXAMPLES=OFF -DROLLCALL_TEST_COMMAND="$PWD/build/release/rollcall"; then
-        stage 'tsan process tests' oversubscribed tsan -L process -R "$tsan_process" -E "$slow"
+    if stage "$compiler tsan build" finish build "${tsan[@]}"; then
+        ${has_asan:-false} && begin "${model_tests[@]}"
+        stage 'tsan process tests' oversubscribed tsan -L process -R "$tsan_process" -E "$slow|$once"
     fi
+    ${has_asan:-false} && stage 'asan model tests' finish "${model_tests[@]}"
 fi
 
 echo "all of it took $((SECONDS - begin)) s"

@@ -193,6 +193,10 @@ std::string Command::help() const { return state_->app->help(); }
 
 void Command::group(const std::string& heading) { state_->app->group(heading); }
 
+void Command::when_named(std::function<void()> add) {
+    state_->app->preparse_callback([add = std::move(add)](std::size_t) { add(); });
+}
+
 void Command::callback(std::function<void()> run) { state_->app->callback(std::move(run)); }
 
 template <typename Parse>

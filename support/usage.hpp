@@ -90,6 +90,9 @@ class Command {
     std::string help() const;
     /// Sets the heading in the parent's help under which the command is listed. "": it is not listed.
     void group(const std::string& heading);
+    /// `add` is called as soon as the user has named this command, before its arguments are parsed, and adds its options. So the many
+    /// options of commands that the user does not name take no time.
+    void when_named(std::function<void()> add);
     /// `run` is called when the arguments of this command have been parsed.
     void callback(std::function<void()> run);
 

@@ -53,7 +53,7 @@ bool planned(const std::vector<Step>& steps) {
 TEST(Barrier, AmongOtherCalls) {
     Random random(61);
     int barriers = 0;
-    for (int repetition = 0; repetition < 1500; ++repetition) {
+    for (int repetition = 0; repetition < repetitions(1500); ++repetition) {
         const int n = static_cast<int>(random.between(1, random.chance(0.2) ? 40 : 9));
         const auto options = random_machine(random, n, 500);
         const auto steps = mixed_steps(random, n, *random.pick(algorithms(OperationKind::barrier)), random.between(1, 12));
@@ -78,14 +78,14 @@ TEST(Barrier, AmongOtherCalls) {
                 ASSERT_GE(job.exit(rank, i), *std::max_element(last.begin(), last.end())) << "rank " << rank << ", step " << i;
         }
     }
-    EXPECT_GT(barriers, 300);
+    EXPECT_GT(barriers, repetitions(300));
 }
 
 // One rank makes another call in place of a barrier, or a barrier in place of another call.
 TEST(Barrier, DoesNotTakeAnotherCallForAnEntry) {
     Random random(62);
     int refused = 0;
-    for (int repetition = 0; repetition < 2000; ++repetition) {
+    for (int repetition = 0; repetition < repetitions(2000); ++repetition) {
         const int n = static_cast<int>(random.between(2, 9));
         const auto options = random_machine(random, n, 500);
         const AlgorithmEntry& barrier = *random.pick(algorithms(OperationKind::barrier));
@@ -129,7 +129,7 @@ TEST(Barrier, DoesNotTakeAnotherCallForAnEntry) {
         }
         if (HasFailure()) return;
     }
-    EXPECT_GT(refused, 1000);
+    EXPECT_GT(refused, repetitions(1000));
 }
 
 // One rank reaches its next barrier after many calls that need no other rank. This shows the others that it has passed the current barrier.
@@ -247,7 +247,7 @@ class Crowd {
 
 TEST(Barrier, OnSeveralCommunicatorsAtOnce) {
     Random random(63);
-    for (int repetition = 0; repetition < 500; ++repetition) {
+    for (int repetition = 0; repetition < repetitions(500); ++repetition) {
         const int n = static_cast<int>(random.between(3, 24));
         const auto options = random_machine(random, n, 500);
         SCOPED_TRACE(describe(options));
@@ -262,7 +262,7 @@ TEST(Barrier, OnSeveralCommunicatorsAtOnce) {
 // Ranks that still use a communicator which others have destroyed may overwrite a board. That delays a barrier, but does nothing worse.
 TEST(Barrier, SignalsThatGotLostAreToldOf) {
     Random random(64);
-    for (int repetition = 0; repetition < 300; ++repetition) {
+    for (int repetition = 0; repetition < repetitions(300); ++repetition) {
         const int n = static_cast<int>(random.between(2, 9));
         Simulation::Options options;
         options.ranks = n;

@@ -48,7 +48,7 @@ std::vector<double> served_in_rounds(const Times& a, int root, bench::Model mode
 
 TEST(BroadcastGroups, RanksThatArriveTogetherAreOneGroup) {
     Random random(18);
-    for (int repetition = 0; repetition < 600 && !HasFailure(); ++repetition) {
+    for (int repetition = 0; repetition < repetitions(600) && !HasFailure(); ++repetition) {
         const int n = static_cast<int>(random.between(2, 24)), root = static_cast<int>(random.below(static_cast<std::uint64_t>(n)));
         // All at once, few moments, or many.
         const auto moments = random.pick(std::vector<std::uint64_t>{1, 3, 40});

@@ -60,7 +60,7 @@ Nanoseconds copy_time(double gamma, std::uint64_t bytes) { return static_cast<Na
 TEST(Decoupled, NobodyWaitsForALateRankButTheRoot) {
     constexpr double kGamma = 0.25;
     Random random(71);
-    for (int repetition = 0; repetition < 400; ++repetition) {
+    for (int repetition = 0; repetition < repetitions(400); ++repetition) {
         const int n = static_cast<int>(random.between(2, 40));
         const int root = static_cast<int>(random.below(static_cast<std::uint64_t>(n)));
         const std::uint64_t bytes = random.between(100, 20'000);
@@ -150,7 +150,7 @@ TEST(Decoupled, WithBlocksOfOwnSizes) {
 // The others are many calls ahead of a rank that comes late. The data is real.
 TEST(Decoupled, ManyCallsAhead) {
     Random random(72);
-    for (int repetition = 0; repetition < 60; ++repetition) {
+    for (int repetition = 0; repetition < repetitions(60); ++repetition) {
         const int n = static_cast<int>(random.between(2, 9));
         auto options = machine(n, random.pick(std::vector<double>{0, 0.5}));
         if (random.chance(0.5)) options.landing_bytes = random.between(1, 40'000);

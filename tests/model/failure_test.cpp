@@ -36,7 +36,7 @@ std::vector<Step> random_steps(Random& random, int n) {
 // Every rank makes one call. The call of one rank differs from the others'.
 TEST(Mismatch, EverybodyIsToldBothCalls) {
     Random random(41);
-    for (int repetition = 0; repetition < 1500; ++repetition) {
+    for (int repetition = 0; repetition < repetitions(1500); ++repetition) {
         const int n = static_cast<int>(random.between(2, random.chance(0.2) ? 40 : 7));
         auto options = random_machine(random, n, 500);
         options.tick_for = kHour;
@@ -123,7 +123,7 @@ TEST(Mismatch, EverybodyIsToldBothCalls) {
 // The mismatch occurs somewhere in a sequence of calls. Later calls have begun before it fails.
 TEST(Mismatch, InARowOfCalls) {
     Random random(42);
-    for (int repetition = 0; repetition < 500; ++repetition) {
+    for (int repetition = 0; repetition < repetitions(500); ++repetition) {
         const int n = static_cast<int>(random.between(2, 9));
         auto options = random_machine(random, n, 500);
         auto steps = random_steps(random, n);
@@ -167,7 +167,7 @@ struct Death {
 TEST(Death, InTheMiddleOfEveryAlgorithm) {
     Random random(43);
     int failed = 0;
-    for (int repetition = 0; repetition < 4000; ++repetition) {
+    for (int repetition = 0; repetition < repetitions(4000); ++repetition) {
         const int n = static_cast<int>(random.between(2, random.chance(0.2) ? 40 : 8));
         const auto options = random_machine(random, n, 500);
         auto steps = random_steps(random, n);
@@ -200,7 +200,7 @@ TEST(Death, InTheMiddleOfEveryAlgorithm) {
         }
         if (HasFailure()) return;
     }
-    EXPECT_GT(failed, 1000);
+    EXPECT_GT(failed, repetitions(1000));
 }
 
 TEST(Death, PointToPointWithTheDeadFailsAndWithOthersDoesNot) {
@@ -282,7 +282,7 @@ struct GivingUp {
 TEST(Deadline, AbandonedInTheMiddle) {
     Random random(44);
     int abandoned = 0;
-    for (int repetition = 0; repetition < 3000; ++repetition) {
+    for (int repetition = 0; repetition < repetitions(3000); ++repetition) {
         const int n = static_cast<int>(random.between(2, random.chance(0.2) ? 40 : 8));
         const auto options = random_machine(random, n, 500);
         auto steps = random_steps(random, n);
@@ -314,7 +314,7 @@ TEST(Deadline, AbandonedInTheMiddle) {
         if (!giving_up.happened) job.expect_success();
         if (HasFailure()) return;
     }
-    EXPECT_GT(abandoned, 300);
+    EXPECT_GT(abandoned, repetitions(300));
 }
 
 // A peer may leave at the end of the job. The messages that it still owed fail, and nobody asks for the reason.

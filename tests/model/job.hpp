@@ -14,8 +14,12 @@
 
 #include "collectives/catalogue.hpp"
 #include "runtime/simulation/simulation.hpp"
+#include "tests/sanitizers.hpp"
 
 namespace rollcall::model_test {
+
+using test::kSanitized;
+using test::repetitions;
 
 constexpr Nanoseconds kSecond = 1'000'000'000, kHour = 3600 * kSecond;
 

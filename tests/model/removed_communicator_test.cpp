@@ -90,7 +90,7 @@ TEST(RemovedCommunicator, WhatNobodyReceivedIsLetGo) {
 // A communicator is removed at any moment. The messages of another communicator neither stall nor get lost.
 TEST(RemovedCommunicator, OthersGoOn) {
     Random random(33);
-    for (int repetition = 0; repetition < 500; ++repetition) {
+    for (int repetition = 0; repetition < repetitions(500); ++repetition) {
         const int n = static_cast<int>(random.between(2, 5));
         const auto options = random_machine(random, n, 300);
         SCOPED_TRACE(describe(options));

@@ -117,7 +117,7 @@ TEST(TwoLevel, ALateRankOfEachNodeDelaysNobodyInABroadcast) {
 
 TEST(TwoLevel, RandomCallsOneAfterTheOther) {
     Random random(1);
-    for (int repetition = 0; repetition < 60; ++repetition) {
+    for (int repetition = 0; repetition < repetitions(60); ++repetition) {
         const int n = static_cast<int>(random.between(2, 24));
         std::vector<Step> steps;
         auto options = random_machine(random, n, 20'000, two_level(OperationKind::broadcast));

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "tests/common.hpp"
+#include "tests/sanitizers.hpp"
 
 namespace rollcall::test {
 
@@ -39,15 +40,6 @@ Ended run_ranks(int ranks, const Words& scenarios, const JobOptions& options = {
 void expect_success(int ranks, const Words& scenarios, const JobOptions& options = {});
 
 Words lines_with(const std::string& text, const std::string& part);
-
-/// Sanitizers slow everything down by about this factor. Repeat counts are divided by it.
-#if defined(__SANITIZE_THREAD__)
-inline constexpr int kSlower = 8;
-#elif defined(__SANITIZE_ADDRESS__)
-inline constexpr int kSlower = 3;
-#else
-inline constexpr int kSlower = 1;
-#endif
 
 /// Returns the numbers of ranks with which every scenario is run. Under a sanitizer fewer are enough, because it looks at code.
 inline std::vector<int> rank_counts() {

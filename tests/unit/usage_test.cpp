@@ -73,5 +73,26 @@ TEST(OneLine, JoinsLines) {
     EXPECT_EQ(one_line("a\x1b[1m\tb"), "a [1m b");
 }
 
+TEST(Usage, OptionsOfACommandAreAddedOnlyWhenItIsNamed) {
+    Command root("", "rollcall");
+    int named = 0, ranks = 0;
+    for (const char* const name : {"one", "other"}) {
+        auto* const command = root.add_subcommand(name, "");
+        command->when_named([&, command] {
+            ++named;
+            command->add_option("--ranks", ranks, "");
+        });
+    }
+    root.parse({"other", "--ranks", "3"});
+    EXPECT_EQ(named, 1);
+    EXPECT_EQ(ranks, 3);
+    try {
+        root.parse({"one", "--rank", "3"});
+        ADD_FAILURE() << "an option that there is not was taken";
+    } catch (const WrongUsage& error) {
+        EXPECT_STREQ(error.what(), "unknown option '--rank' of `rollcall one`; allowed: -h,--help, --ranks");
+    }
+}
+
 }  // namespace
 }  // namespace rollcall::usage

@@ -16,6 +16,7 @@
 #include <rollcall/rollcall.hpp>
 
 #include "collectives/operations.hpp"
+#include "tests/sanitizers.hpp"
 
 namespace rollcall::test {
 
@@ -80,13 +81,6 @@ Error expect_error(ErrorCode code, const std::string& what, const std::function<
 
 /// Leaves a job in which a rank died or which is being ended. Leaving reports that as well.
 void end_without_the_dead(Scene& scene);
-
-/// Whether a sanitizer is active. It needs memory and time of its own.
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-inline constexpr bool kSanitized = true;
-#else
-inline constexpr bool kSanitized = false;
-#endif
 
 /// Returns the names of the algorithms that calls on this communicator can ask for. They are the same on all its ranks.
 std::vector<std::string> usable_algorithms(const Communicator& communicator, const collectives::OperationRow& row);

@@ -40,14 +40,15 @@ Task intergroup_alltoall(Operation& op) {
     const auto data = op.arguments().data;
     const auto contribution = op.arguments().contribution;
     const auto others = static_cast<std::uint64_t>(sides.other.size);
-    const auto part = [&](auto all, int member) {
+    const auto part = [&](auto all, const runtime::Block* places, int member) {
+        if (places) return runtime::slice(all, places[member].offset, places[member].size);
         return runtime::slice(all, all.size / others * static_cast<std::uint64_t>(member), all.size / others);
     };
     std::vector<Pending> transfers;
     for (int i = 0; i < sides.other.size; ++i) {
         const int member = (sides.member + i) % sides.other.size;
-        transfers.push_back(op.receive(sides.other.rank(member), part(data, member), 0));
-        transfers.push_back(op.send(sides.other.rank(member), part(contribution, member), 0));
+        transfers.push_back(op.receive(sides.other.rank(member), part(data, op.arguments().blocks, member), 0));
+        transfers.push_back(op.send(sides.other.rank(member), part(contribution, op.arguments().contribution_blocks, member), 0));
     }
     co_await op.all_of(transfers);
 }

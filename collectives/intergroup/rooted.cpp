@@ -50,9 +50,7 @@ Task intergroup_scatter(Operation& op) {
     if (part.is_other) co_await op.receive(op.root(), op.arguments().result, 0);
     if (!part.is_root) co_return;
     std::vector<Pending> sending;
-    for (int member = 0; member < part.others.size; ++member)
-        sending.push_back(
-            op.send(part.others.rank(member), blocks_of(op.arguments().data, op.call().bytes, static_cast<std::size_t>(member), 1), 0));
+    for (int member = 0; member < part.others.size; ++member) sending.push_back(op.send(part.others.rank(member), block_of(op, member), 0));
     co_await op.all_of(sending);
 }
 
@@ -67,8 +65,7 @@ Task intergroup_gather(Operation& op) {
     if (!part.is_root) co_return;
     std::vector<Pending> receiving;
     for (int member = 0; member < part.others.size; ++member)
-        receiving.push_back(
-            op.receive(part.others.rank(member), blocks_of(op.arguments().data, op.call().bytes, static_cast<std::size_t>(member), 1), 0));
+        receiving.push_back(op.receive(part.others.rank(member), block_of(op, member), 0));
     co_await op.all_of(receiving);
 }
 

@@ -60,8 +60,8 @@ inline constexpr AlgorithmEntry kAlltoallAlgorithms[] = {
      .algorithm = &alltoall_two_level,
      .summary = "the ranks of a node combine what goes to another node: one message, or several where blocks are long",
      .paper = kCheetah,
-     .limits = "waits for all ranks, by its nature",
-     .needs = Condition::several_nodes | Condition::equal_blocks},
+     .limits = "waits for all ranks, by its nature; `auto` does not take it for blocks of own sizes, because nobody knows how long all are",
+     .needs = Condition::several_nodes},
 };
 
 inline constexpr Rule kAlltoallRules[] = {

@@ -299,7 +299,7 @@ TEST(ExchangesOfOwnSizes, EveryAlgorithm) {
     for (const AlgorithmEntry* const entry : algorithms_of_own_sizes())
         for (int n = 1; n <= 17; ++n)
             for (int repetition = 0; repetition < 4; ++repetition) {
-                const auto options = random_machine(random, n, 3000);
+                const auto options = random_machine(random, n, 3000, *entry);
                 ExchangeMemory memory(random, n, collectives::operation(entry->operation).personal);
                 const auto delays = random_delays(random, n, 0, random.pick(std::vector<Nanoseconds>{0, 1000, 20'000}));
                 const bool is_planned = random.chance(0.4);
@@ -333,7 +333,7 @@ TEST(ExchangesOfOwnSizes, WhatDoesNotMatchIsToldEverywhere) {
     for (const AlgorithmEntry* const entry : algorithms_of_own_sizes())
         for (int n = 2; n <= 6; ++n)
             for (int repetition = 0; repetition < 10; ++repetition) {
-                auto options = random_machine(random, n, 3000);
+                auto options = random_machine(random, n, 3000, *entry);
                 options.tick_for = kHour;
                 const bool is_for_each = collectives::operation(entry->operation).personal;
                 ExchangeMemory memory(random, n, is_for_each);

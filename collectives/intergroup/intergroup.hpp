@@ -44,6 +44,8 @@ Task intergroup_broadcast_shared_memory(Operation& op, const Members& others);
 Task intergroup_scatter_shared_memory(Operation& op, const Members& others);
 Task intergroup_gather_shared_memory(Operation& op, const Members& others);
 Task intergroup_alltoall_shared_memory(Operation& op);
+Task intergroup_reduce_shared_memory(Operation& op, const Members& others);
+Task intergroup_allreduce_shared_memory(Operation& op);
 /// \}
 
 inline constexpr std::string_view kKangTraeff = "Kang, Träff et al.: Scalable algorithms for MPI intergroup allgather and allgatherv";

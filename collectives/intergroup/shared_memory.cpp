@@ -23,13 +23,6 @@ namespace {
 
 using Among = Operation::Among;
 
-/// A rank and the ranks of the group that it exchanges data with, behind it.
-std::vector<int> with_group(int rank, const Members& group) {
-    std::vector<int> ranks{rank};
-    for (int member = 0; member < group.size; ++member) ranks.push_back(group.rank(member));
-    return ranks;
-}
-
 /// The places of the blocks of `group`: those that are given, or blocks of `bytes` bytes. The rank before the group has none.
 std::vector<runtime::Block> blocks_behind(const Members& group, const runtime::Block* given, std::uint64_t bytes) {
     std::vector<runtime::Block> blocks{{0, 0}};

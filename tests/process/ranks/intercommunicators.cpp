@@ -54,6 +54,12 @@ constexpr auto kMultiply = [](const Matrix& x, const Matrix& y) noexcept {
 };
 Matrix matrix_of(bool of_first, int member) { return {static_cast<std::uint64_t>(member) + 1, 3, of_first ? 1u : 2u, 1}; }
 
+struct Triple {
+    long a, b, c;
+    bool operator==(const Triple&) const = default;
+};
+constexpr auto kAddTriples = [](const Triple& x, const Triple& y) noexcept { return Triple{x.a + y.a, x.b + y.b, x.c + y.c}; };
+
 enum class Form { call, start, plan };
 
 /// Runs an operation in one of its forms. A plan runs twice, and the second iteration begins before its caller. Before that, `forget` takes
@@ -227,6 +233,12 @@ struct Round {
             [&] { return between.start_allreduce(own_matrices, made, kMultiply); },
             [&] { return between.plan_allreduce(own_matrices, made, kMultiply); }, [&] { std::fill(made.begin(), made.end(), Matrix{}); });
         for (const Matrix& matrix : made) check(matrix == product(!is_first, other), "an allreduce of {} elements", count);
+        // A piece of node memory does not hold a whole number of these elements.
+        const std::vector<Triple> own_triples(count, Triple{1, member, is_first ? 3 : 4});
+        std::vector<Triple> sums(count);
+        between.allreduce(own_triples, sums, kAddTriples);
+        const Triple expected_sum{other, other * (other - 1) / 2, other * (is_first ? 4 : 3)};
+        for (const Triple& triple : sums) check(triple == expected_sum, "an allreduce of {} triples", count);
 
         std::vector<long> out, in(count * static_cast<std::size_t>(other), -1), expected;
         for (int i = 0; i < other; ++i) {

@@ -1,5 +1,5 @@
 // Background disseminated ring allgather (BDR). J. Proficz, "All-gather algorithms resilient to imbalanced process arrival patterns", ACM
-// Transactions on Architecture and Code Optimization 2021.
+// Transactions on Architecture and Code Optimization 2021. Only the idea is taken from there; the details are our own.
 //
 // Idea: as in the ring, each rank passes on to its right neighbour what it gets from its left one. But it passes on each block when it
 // comes, in no fixed order, and in a planned call it does so in the background, before its own caller arrives. Only its own block waits for

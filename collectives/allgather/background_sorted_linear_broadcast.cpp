@@ -1,5 +1,5 @@
 // Background sorted linear synchronised gather with a broadcast (BSLB). J. Proficz, "All-gather algorithms resilient to imbalanced process
-// arrival patterns", ACM Transactions on Architecture and Code Optimization 2021.
+// arrival patterns", ACM Transactions on Architecture and Code Optimization 2021. Only the idea is taken from there.
 //
 // Idea: rank 0 gathers the blocks as in the background sorted linear synchronised gather (gather/): it takes them from the ranks that have
 // arrived, in the background if the call is planned. When it has the block of the last rank, it broadcasts all blocks, down a binomial

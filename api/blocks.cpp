@@ -76,4 +76,19 @@ LaidOut lay_out(const Blocks& given, int ranks, int rank, std::optional<std::uin
     return {std::move(blocks), last};
 }
 
+Layout lay_out_both(const Blocks& to_send, const Blocks& to_receive, int ranks, std::optional<int> self, const std::string& caller,
+                    runtime::Arguments& arguments) {
+    const LaidOut sent = lay_out(to_send, ranks, 0, std::nullopt, false, caller + ", data to send");
+    const auto own = self ? std::optional(sent.blocks[static_cast<std::size_t>(*self)].size) : std::nullopt;
+    const LaidOut received = lay_out(to_receive, ranks, self.value_or(0), own, true, caller + ", data received");
+    auto both = std::make_unique<Block[]>(2 * static_cast<std::size_t>(ranks));
+    std::copy_n(received.blocks.get(), ranks, both.get());
+    std::copy_n(sent.blocks.get(), ranks, both.get() + ranks);
+    arguments.contribution.size = sent.end;
+    arguments.data.size = received.end;
+    arguments.blocks = both.get();
+    arguments.contribution_blocks = both.get() + ranks;
+    return both;
+}
+
 }  // namespace rollcall

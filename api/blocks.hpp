@@ -26,4 +26,10 @@ struct LaidOut {
 /// describe blocks of `ranks` ranks within the data, if the own block has another size, or if blocks that are written overlap.
 LaidOut lay_out(const Blocks& blocks, int ranks, int rank, std::optional<std::uint64_t> own, bool written, const std::string& caller);
 
+/// For a rank that sends a block to each of `ranks` ranks and gets one from each. Sets where the blocks are, and the sizes of the buffers,
+/// in `arguments`. Returns the layout that they point into. If the rank is one of these ranks, `self` is its number; both lists must give
+/// its block the same size. Throws as lay_out() does.
+Layout lay_out_both(const Blocks& to_send, const Blocks& to_receive, int ranks, std::optional<int> self, const std::string& caller,
+                    runtime::Arguments& arguments);
+
 }  // namespace rollcall

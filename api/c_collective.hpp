@@ -37,10 +37,14 @@ rollcall_status plan_call(const Handle* handle, const rollcall_collective_option
     return make_plan(plan, [&] { return make_call(checked(handle)).plan(plan_options_of(options, predictor)); });
 }
 
-inline Blocks blocks_of(const Communicator& communicator, const std::uint64_t* counts, const std::uint64_t* offsets) {
-    const auto ranks = static_cast<std::size_t>(communicator.size());
+/// The blocks of `ranks` ranks.
+inline Blocks blocks_of(int ranks, const std::uint64_t* counts, const std::uint64_t* offsets) {
+    const auto n = static_cast<std::size_t>(ranks);
     if (!counts) return Blocks();
-    return offsets ? Blocks(std::span(counts, ranks), std::span(offsets, ranks)) : Blocks(std::span(counts, ranks));
+    return offsets ? Blocks(std::span(counts, n), std::span(offsets, n)) : Blocks(std::span(counts, n));
+}
+inline Blocks blocks_of(const Communicator& communicator, const std::uint64_t* counts, const std::uint64_t* offsets) {
+    return blocks_of(communicator.size(), counts, offsets);
 }
 
 }  // namespace rollcall::c

@@ -59,27 +59,21 @@ auto reduced(auto make, std::uint64_t count, const rollcall_reduction* reduction
         return forms;
     };
 }
-/// The allgather of blocks of different sizes. Its lists live as long as the object.
-struct GatheredBlocks {
-    void call(const CollectiveOptions& options) const { forms().call(options); }
-    Request start(const CollectiveOptions& options) const { return forms().start(options); }
-    Plan plan(const PlanOptions& options) const { return forms().plan(options); }
-    IntergroupForms forms() const {
-        IntergroupForms made{between, what};
-        made.what.blocks = &blocks;
-        return made;
-    }
-    const Intercommunicator& between;
-    IntergroupCall what;
-    Blocks blocks;
-};
-auto gathered_blocks(const void* block, std::uint64_t bytes, void* all, const std::uint64_t* counts, const std::uint64_t* offsets) {
+/// The same with blocks of different sizes: where those of the other group are in this rank's data, or go in it.
+auto in_blocks(auto make, const std::uint64_t* counts, const std::uint64_t* offsets) {
     return [=](const Intercommunicator& between) {
-        c::checked(counts, "the list of counts");
-        const auto ranks = static_cast<std::size_t>(between.remote_size());
-        return GatheredBlocks{between,
-                              {IntergroupOperation::allgather, block, all, bytes, 0},
-                              offsets ? Blocks(std::span(counts, ranks), std::span(offsets, ranks)) : Blocks(std::span(counts, ranks))};
+        IntergroupForms forms = make(between);
+        forms.what.blocks = c::blocks_of(between.remote_size(), counts, offsets);
+        return forms;
+    };
+}
+auto exchanged_blocks(const void* data, const std::uint64_t* send_counts, const std::uint64_t* send_offsets, void* all,
+                      const std::uint64_t* receive_counts, const std::uint64_t* receive_offsets) {
+    const auto received = in_blocks(exchanged(IntergroupOperation::alltoall, data, 0, all, 0), receive_counts, receive_offsets);
+    return [=](const Intercommunicator& between) {
+        IntergroupForms forms = received(between);
+        forms.what.to_send = c::blocks_of(between.remote_size(), send_counts, send_offsets);
+        return forms;
     };
 }
 
@@ -181,6 +175,24 @@ rollcall_status rollcall_plan_intergroup_scatter(const rollcall_intercommunicato
     return plan_call(between, options, predictor, plan, rooted(IntergroupOperation::scatter, data, bytes, side, root));
 }
 
+rollcall_status rollcall_intergroup_scatter_blocks(const rollcall_intercommunicator* between, void* data, uint64_t bytes,
+                                                   const uint64_t* counts, const uint64_t* offsets, rollcall_side side, int root,
+                                                   const rollcall_collective_options* options) {
+    return call(between, options, in_blocks(rooted(IntergroupOperation::scatter, data, bytes, side, root), counts, offsets));
+}
+rollcall_status rollcall_start_intergroup_scatter_blocks(const rollcall_intercommunicator* between, void* data, uint64_t bytes,
+                                                         const uint64_t* counts, const uint64_t* offsets, rollcall_side side, int root,
+                                                         const rollcall_collective_options* options, rollcall_request** request) {
+    return start_call(between, options, request, in_blocks(rooted(IntergroupOperation::scatter, data, bytes, side, root), counts, offsets));
+}
+rollcall_status rollcall_plan_intergroup_scatter_blocks(const rollcall_intercommunicator* between, void* data, uint64_t bytes,
+                                                        const uint64_t* counts, const uint64_t* offsets, rollcall_side side, int root,
+                                                        const rollcall_collective_options* options, rollcall_predictor predictor,
+                                                        rollcall_plan** plan) {
+    return plan_call(between, options, predictor, plan,
+                     in_blocks(rooted(IntergroupOperation::scatter, data, bytes, side, root), counts, offsets));
+}
+
 rollcall_status rollcall_intergroup_gather(const rollcall_intercommunicator* between, void* data, uint64_t bytes, rollcall_side side,
                                            int root, const rollcall_collective_options* options) {
     return call(between, options, rooted(IntergroupOperation::gather, data, bytes, side, root));
@@ -193,6 +205,24 @@ rollcall_status rollcall_plan_intergroup_gather(const rollcall_intercommunicator
                                                 int root, const rollcall_collective_options* options, rollcall_predictor predictor,
                                                 rollcall_plan** plan) {
     return plan_call(between, options, predictor, plan, rooted(IntergroupOperation::gather, data, bytes, side, root));
+}
+
+rollcall_status rollcall_intergroup_gather_blocks(const rollcall_intercommunicator* between, void* data, uint64_t bytes,
+                                                  const uint64_t* counts, const uint64_t* offsets, rollcall_side side, int root,
+                                                  const rollcall_collective_options* options) {
+    return call(between, options, in_blocks(rooted(IntergroupOperation::gather, data, bytes, side, root), counts, offsets));
+}
+rollcall_status rollcall_start_intergroup_gather_blocks(const rollcall_intercommunicator* between, void* data, uint64_t bytes,
+                                                        const uint64_t* counts, const uint64_t* offsets, rollcall_side side, int root,
+                                                        const rollcall_collective_options* options, rollcall_request** request) {
+    return start_call(between, options, request, in_blocks(rooted(IntergroupOperation::gather, data, bytes, side, root), counts, offsets));
+}
+rollcall_status rollcall_plan_intergroup_gather_blocks(const rollcall_intercommunicator* between, void* data, uint64_t bytes,
+                                                       const uint64_t* counts, const uint64_t* offsets, rollcall_side side, int root,
+                                                       const rollcall_collective_options* options, rollcall_predictor predictor,
+                                                       rollcall_plan** plan) {
+    return plan_call(between, options, predictor, plan,
+                     in_blocks(rooted(IntergroupOperation::gather, data, bytes, side, root), counts, offsets));
 }
 
 rollcall_status rollcall_intergroup_reduce(const rollcall_intercommunicator* between, void* data, uint64_t count,
@@ -250,18 +280,20 @@ rollcall_status rollcall_plan_intergroup_allgather(const rollcall_intercommunica
 rollcall_status rollcall_intergroup_allgather_blocks(const rollcall_intercommunicator* between, const void* block, uint64_t bytes,
                                                      void* all, const uint64_t* counts, const uint64_t* offsets,
                                                      const rollcall_collective_options* options) {
-    return call(between, options, gathered_blocks(block, bytes, all, counts, offsets));
+    return call(between, options, in_blocks(exchanged(IntergroupOperation::allgather, block, bytes, all, 0), counts, offsets));
 }
 rollcall_status rollcall_start_intergroup_allgather_blocks(const rollcall_intercommunicator* between, const void* block, uint64_t bytes,
                                                            void* all, const uint64_t* counts, const uint64_t* offsets,
                                                            const rollcall_collective_options* options, rollcall_request** request) {
-    return start_call(between, options, request, gathered_blocks(block, bytes, all, counts, offsets));
+    return start_call(between, options, request,
+                      in_blocks(exchanged(IntergroupOperation::allgather, block, bytes, all, 0), counts, offsets));
 }
 rollcall_status rollcall_plan_intergroup_allgather_blocks(const rollcall_intercommunicator* between, const void* block, uint64_t bytes,
                                                           void* all, const uint64_t* counts, const uint64_t* offsets,
                                                           const rollcall_collective_options* options, rollcall_predictor predictor,
                                                           rollcall_plan** plan) {
-    return plan_call(between, options, predictor, plan, gathered_blocks(block, bytes, all, counts, offsets));
+    return plan_call(between, options, predictor, plan,
+                     in_blocks(exchanged(IntergroupOperation::allgather, block, bytes, all, 0), counts, offsets));
 }
 
 rollcall_status rollcall_intergroup_alltoall(const rollcall_intercommunicator* between, const void* data, uint64_t bytes, void* all,
@@ -277,6 +309,27 @@ rollcall_status rollcall_plan_intergroup_alltoall(const rollcall_intercommunicat
                                                   uint64_t all_bytes, const rollcall_collective_options* options,
                                                   rollcall_predictor predictor, rollcall_plan** plan) {
     return plan_call(between, options, predictor, plan, exchanged(IntergroupOperation::alltoall, data, bytes, all, all_bytes));
+}
+
+rollcall_status rollcall_intergroup_alltoall_blocks(const rollcall_intercommunicator* between, const void* data,
+                                                    const uint64_t* send_counts, const uint64_t* send_offsets, void* all,
+                                                    const uint64_t* receive_counts, const uint64_t* receive_offsets,
+                                                    const rollcall_collective_options* options) {
+    return call(between, options, exchanged_blocks(data, send_counts, send_offsets, all, receive_counts, receive_offsets));
+}
+rollcall_status rollcall_start_intergroup_alltoall_blocks(const rollcall_intercommunicator* between, const void* data,
+                                                          const uint64_t* send_counts, const uint64_t* send_offsets, void* all,
+                                                          const uint64_t* receive_counts, const uint64_t* receive_offsets,
+                                                          const rollcall_collective_options* options, rollcall_request** request) {
+    return start_call(between, options, request, exchanged_blocks(data, send_counts, send_offsets, all, receive_counts, receive_offsets));
+}
+rollcall_status rollcall_plan_intergroup_alltoall_blocks(const rollcall_intercommunicator* between, const void* data,
+                                                         const uint64_t* send_counts, const uint64_t* send_offsets, void* all,
+                                                         const uint64_t* receive_counts, const uint64_t* receive_offsets,
+                                                         const rollcall_collective_options* options, rollcall_predictor predictor,
+                                                         rollcall_plan** plan) {
+    return plan_call(between, options, predictor, plan,
+                     exchanged_blocks(data, send_counts, send_offsets, all, receive_counts, receive_offsets));
 }
 
 }  // extern "C"

@@ -181,18 +181,8 @@ std::uint64_t CollectiveOfBlocks::prepare_one_list(Prepared& prepared, bool is_r
 
 std::uint64_t CollectiveOfBlocks::prepare_two_lists(Prepared& prepared, const std::string& caller) const {
     const Communicator::Implementation& here = call_.here();
-    const int ranks = here.state.group->size, rank = here.state.rank;
-    const LaidOut sent = lay_out(to_send_, ranks, rank, std::nullopt, false, caller + ", data to send");
-    const std::uint64_t own = sent.blocks[static_cast<std::size_t>(rank)].size;
-    const LaidOut received = lay_out(blocks_, ranks, rank, own, true, caller + ", data received");
-    prepared.arguments = collectives::arguments_of(call_.row_, call_.buffers_, 0, received.end, false);
-    prepared.arguments.contribution.size = sent.end;
-    auto both = std::make_unique<runtime::Block[]>(2 * static_cast<std::size_t>(ranks));
-    std::copy_n(received.blocks.get(), ranks, both.get());
-    std::copy_n(sent.blocks.get(), ranks, both.get() + ranks);
-    prepared.layout = std::move(both);
-    prepared.arguments.blocks = prepared.layout.get();
-    prepared.arguments.contribution_blocks = prepared.layout.get() + ranks;
+    prepared.arguments = collectives::arguments_of(call_.row_, call_.buffers_, 0, 0, false);
+    prepared.layout = lay_out_both(to_send_, blocks_, here.state.group->size, here.state.rank, caller, prepared.arguments);
     return runtime::kManySizes;
 }
 

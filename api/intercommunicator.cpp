@@ -64,7 +64,7 @@ struct ROLLCALL_HIDDEN Intercommunicator::Implementation {
 
     const Communicator::Implementation& all() const { return both.checked(); }
     [[noreturn]] void refuse(const IntergroupCall& call, const std::string& what) const {
-        throw Error(ErrorCode::invalid_argument, fmt::format("{} on {}: {}", kind_of(call).name, both.name(), what));
+        throw Error(ErrorCode::invalid_argument, fmt::format("{}: {}", caller(call), what));
     }
     int root_of(const IntergroupCall& call) const {
         if (!call.root) return -1;
@@ -97,7 +97,8 @@ struct ROLLCALL_HIDDEN Intercommunicator::Implementation {
                                 call.other_bytes, call.own_bytes);
         if (!wrong.empty()) refuse(call, wrong);
     }
-    void give_rooted(const IntergroupCall& call, bool is_root, runtime::Arguments& arguments, std::uint64_t& bytes) const;
+    std::string caller(const IntergroupCall& call) const { return fmt::format("{} on {}", kind_of(call).name, both.name()); }
+    void give_rooted(const IntergroupCall& call, bool is_root, Prepared& prepared) const;
     void give_exchanged(const IntergroupCall& call, Prepared& prepared, const CollectiveOptions& options) const;
     Prepared prepare(const IntergroupCall& call, const CollectiveOptions& options) const;
     /// For operations that have a choice of algorithms.
@@ -109,21 +110,27 @@ struct ROLLCALL_HIDDEN Intercommunicator::Implementation {
 };
 
 // These operations have one buffer. Its role depends on the operation and on whether the caller is the root.
-void Intercommunicator::Implementation::give_rooted(const IntergroupCall& call, bool is_root, runtime::Arguments& arguments,
-                                                    std::uint64_t& bytes) const {
+void Intercommunicator::Implementation::give_rooted(const IntergroupCall& call, bool is_root, Prepared& prepared) const {
+    auto& [made, algorithm, arguments, until_delivered] = prepared.call;
     const transport::ConstBytes read{call.own, call.own_bytes};
     const transport::Bytes written{call.other, call.other_bytes};
     const bool is_written = is_root ? call.operation == IntergroupOperation::gather || call.operation == IntergroupOperation::reduce
                                     : call.operation == IntergroupOperation::broadcast || call.operation == IntergroupOperation::scatter;
     if (is_written && !call.other && call.own) refuse(call, "the call writes to this rank's data, which is const: give data that is not");
     const bool in_blocks = call.operation == IntergroupOperation::scatter || call.operation == IntergroupOperation::gather;
-    bytes = is_root && in_blocks ? block_of(call, call.own_bytes) : call.own_bytes;
+    made.bytes = is_root && in_blocks && !call.blocks ? block_of(call, call.own_bytes) : call.own_bytes;
     if (is_root || call.operation == IntergroupOperation::broadcast)
         arguments.data = is_written ? written : transport::Bytes{const_cast<void*>(read.data), read.size};
     else if (is_written)
         arguments.result = written;
     else
         arguments.contribution = read;
+    if (!is_root || !call.blocks) return;
+    LaidOut laid = lay_out(*call.blocks, other.size, 0, std::nullopt, is_written, caller(call));
+    made.bytes = runtime::kManySizes;
+    arguments.data.size = laid.end;
+    prepared.layout = std::move(laid.blocks);
+    arguments.blocks = prepared.layout.get();
 }
 
 void Intercommunicator::Implementation::give_exchanged(const IntergroupCall& call, Prepared& prepared,
@@ -135,12 +142,14 @@ void Intercommunicator::Implementation::give_exchanged(const IntergroupCall& cal
         made.bytes = call.own_bytes;
         return;
     }
-    if (call.blocks) {
-        LaidOut laid = lay_out(*call.blocks, other.size, 0, std::nullopt, true, fmt::format("{} on {}", kind_of(call).name, both.name()));
+    if (call.to_send) {
+        prepared.layout = lay_out_both(*call.to_send, *call.blocks, other.size, std::nullopt, caller(call), arguments);
+        made.bytes = runtime::kManySizes;
+    } else if (call.blocks) {
+        LaidOut laid = lay_out(*call.blocks, other.size, 0, std::nullopt, true, caller(call));
         prepared.layout = std::move(laid.blocks);
         arguments.blocks = prepared.layout.get();
         arguments.data.size = laid.end;
-        made.own_sizes = true;
         made.bytes = call.own_bytes;
     } else {
         const std::uint64_t sent = call.operation == IntergroupOperation::alltoall ? block_of(call, call.own_bytes) : call.own_bytes;
@@ -177,6 +186,7 @@ Intercommunicator::Implementation::Prepared Intercommunicator::Implementation::p
     algorithm = &kind.only;
     made.kind = kind.kind();
     made.root = root_of(call);
+    made.own_sizes = call.blocks.has_value();
     until_delivered = options.until_delivered;
     if (call.operation == IntergroupOperation::reduce || call.operation == IntergroupOperation::allreduce) {
         check_reduction(call);
@@ -187,9 +197,7 @@ Intercommunicator::Implementation::Prepared Intercommunicator::Implementation::p
     if (!call.root) {
         give_exchanged(call, prepared, options);
     } else if (is_root || !call.root->is_mine()) {
-        std::uint64_t bytes = 0;
-        give_rooted(call, is_root, arguments, bytes);
-        made.bytes = bytes;
+        give_rooted(call, is_root, prepared);
     } else {
         made.bytes = runtime::kManySizes;  // this rank takes no part, and does not know the size
     }

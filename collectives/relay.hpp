@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "collectives/blocks/members.hpp"
 #include "runtime/lane/operation.hpp"
 
 namespace rollcall::collectives {
@@ -33,5 +34,11 @@ constexpr std::uint64_t chain_segment(std::uint64_t bytes, int ranks) {
 /// A whole message goes to one rank after the other, because the first rank has the most work to do with it. Of a message in pieces, a few
 /// pieces at a time are under way.
 Task relay(Operation& op, transport::Bytes data, int from, std::vector<int> to, std::uint64_t segment, std::uint64_t step);
+
+/// Broadcasts `data` of rank `root` to the ranks `others`, which do not include `root`. Short data goes down a binomial tree; longer data
+/// goes down a chain in pieces. Uses the steps from `step` on.
+Task broadcast_to(Operation& op, int root, const Members& others, transport::Bytes data, std::uint64_t step);
+/// Data of up to this size, in bytes, is short.
+inline constexpr std::uint64_t kShortBroadcast = 8192;
 
 }  // namespace rollcall::collectives

@@ -18,6 +18,10 @@ Task allgather_recursive_doubling(Operation& op);
 Task allgather_neighbour_exchange(Operation& op);
 Task allgather_shared_memory(Operation& op);
 Task allgather_two_level(Operation& op);
+Task allgather_background_disseminated_ring(Operation& op);
+Task allgather_background_sorted_linear_broadcast(Operation& op);
+
+inline constexpr std::string_view kProficzAllgather = "Proficz: All-gather algorithms resilient to imbalanced process arrival patterns";
 
 inline constexpr AlgorithmEntry kAllgatherAlgorithms[] = {
     {.operation = OperationKind::allgather,
@@ -70,6 +74,24 @@ inline constexpr AlgorithmEntry kAllgatherAlgorithms[] = {
      .paper = kCheetah,
      .limits = "waits for all ranks, by its nature",
      .needs = Condition::several_nodes},
+    {.operation = OperationKind::allgather,
+     .name = "background_disseminated_ring",
+     .aliases = {"bdr"},
+     .algorithm = &allgather_background_disseminated_ring,
+     .summary = "as ring, but each rank passes on each block when it comes, in plans before its own caller arrives",
+     .paper = kProficzAllgather,
+     .limits = "without a plan, a late rank passes nothing on until it arrives",
+     .begins_early = true},
+    {.operation = OperationKind::allgather,
+     .name = "background_sorted_linear_broadcast",
+     .aliases = {"bslb"},
+     .algorithm = &allgather_background_sorted_linear_broadcast,
+     .summary = "rank 0 gathers the blocks in the order of arrival, in plans before its own caller arrives, and broadcasts all of them",
+     .paper = kProficzAllgather,
+     .limits = "waits for all ranks, by its nature; all blocks pass through rank 0",
+     .segmented = true,
+     .whole_by_default = true,
+     .begins_early = true},
 };
 
 inline constexpr Rule kAllgatherRules[] = {

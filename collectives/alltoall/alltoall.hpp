@@ -60,8 +60,9 @@ inline constexpr AlgorithmEntry kAlltoallAlgorithms[] = {
      .algorithm = &alltoall_two_level,
      .summary = "the ranks of a node put together what goes to another node: in one message, or in several if blocks are long",
      .paper = kCheetah,
-     .limits = "every rank waits for all ranks",
-     .needs = Condition::several_nodes | Condition::equal_blocks},
+     .limits =
+         "every rank waits for all ranks; `auto` does not take it for blocks of different sizes, because nobody knows how long all are",
+     .needs = Condition::several_nodes},
 };
 
 inline constexpr Rule kAlltoallRules[] = {

@@ -5,7 +5,8 @@
 // Idea: the ranks of a node combine what they send to another node. If the blocks are short, the first rank of each node collects
 // everything through the memory of its node, and these ranks exchange one message for each pair of nodes. Each publishes what came, and the
 // ranks of its node copy what is theirs. If the blocks are longer, there is a lane for each rank of a node: a rank collects what its node
-// has for the ranks that have its place on the other nodes, and sends each of them one message.
+// has for the ranks that have its place on the other nodes, and sends each of them one message. (Blocks of different sizes:
+// two_level_own_sizes.cpp.)
 //
 // Example: nodes {0 1} {2 3}, a message with a block takes 5, a copy of a block takes 1, all ranks arrive at 0. Ranks 1 and 3 write four
 // blocks until 4. Ranks 0 and 2 copy their own blocks until 4, and the others until 8. They exchange four blocks until 28, copy the four
@@ -17,27 +18,14 @@
 #include <cstdint>
 #include <vector>
 
-#include "collectives/alltoall/alltoall.hpp"
+#include "collectives/alltoall/two_level.hpp"
 #include "collectives/published/published.hpp"
-#include "collectives/two_level/levels.hpp"
 
 namespace rollcall::collectives {
 namespace {
 
 using transport::Bytes;
 using transport::ConstBytes;
-
-/// The ranks, node by node.
-struct NodeOrder {
-    explicit NodeOrder(const Levels& levels) {
-        for (int node = 0; node < levels.nodes(); ++node) {
-            first.push_back(ranks.size());
-            ranks.insert(ranks.end(), levels.on(node).begin(), levels.on(node).end());
-        }
-    }
-    std::vector<int> ranks;
-    std::vector<std::size_t> first;  ///< How many ranks are on the nodes before this one.
-};
 
 /// The part of the first rank of a node: collects the blocks of its node, exchanges them with the first ranks of the other nodes, and gets
 /// all blocks for its node in `incoming`, a row for each rank in node order. A message from node s to node d holds a row of blocks for each
@@ -170,6 +158,8 @@ Task alltoall_two_level(Operation& op) {
     const auto most = static_cast<std::uint64_t>(levels.most());
     if (levels.nodes() == 1)
         co_await alltoall_shared_memory(op);
+    else if (op.call().own_sizes)
+        co_await alltoall_two_level_own_sizes(op, levels);
     else if (op.call().bytes <= kOneLane / (most * most))
         co_await alltoall_in_one_lane(op, levels);
     else

@@ -19,7 +19,7 @@ Task gather_background_sorted_linear_synchronized(Operation& op) {
         co_await gather_by_arrival_root(op, true);
     } else {
         co_await announce_to_root(op);
-        co_await synchronized_send(op);
+        co_await synchronized_send(op, op.root());
     }
 }
 

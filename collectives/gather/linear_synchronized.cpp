@@ -14,7 +14,7 @@ namespace rollcall::collectives {
 Task gather_linear_synchronized(Operation& op) {
     const auto contribution = op.arguments().contribution;
     if (op.rank() != op.root()) {
-        co_await synchronized_send(op);
+        co_await synchronized_send(op, op.root());
         co_return;
     }
     SynchronizedReceives receives(op);

@@ -18,7 +18,7 @@ Task gather_online_linear(Operation& op) {
     } else {
         co_await op.arrival();
         op.announce_arrival(op.root());
-        co_await synchronized_send(op);
+        co_await synchronized_send(op, op.root());
     }
 }
 

@@ -17,7 +17,7 @@ Task gather_sorted_linear_synchronized(Operation& op) {
     const auto contribution = op.arguments().contribution;
     if (op.rank() != op.root()) {
         co_await announce_to_root(op);
-        co_await synchronized_send(op);
+        co_await synchronized_send(op, op.root());
         co_return;
     }
     Roster roster(op.size(), op.root());

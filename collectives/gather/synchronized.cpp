@@ -8,6 +8,7 @@ namespace rollcall::collectives {
 namespace {
 
 constexpr std::uint64_t kFirst = 0, kSecond = 1, kCall = 2;
+static_assert(kCall < kAfterSynchronized);
 
 /// The length of the first piece of a block, in bytes. A segment size of 0 stands for half of the block.
 std::uint64_t first_piece(const Operation& op, std::uint64_t bytes) {
@@ -26,24 +27,24 @@ Pending SynchronizedReceives::call(int rank) {
     return receiving;
 }
 
-Task synchronized_send(Operation& op) {
+Task synchronized_send(Operation& op, int root) {
     const auto block = op.arguments().contribution;
     const std::uint64_t first = first_piece(op, block.size);
-    co_await op.receive(op.root(), {}, kCall);
-    const Pending sending = op.send(op.root(), runtime::slice(block, 0, first), kFirst);
-    if (first < block.size) co_await op.send(op.root(), runtime::slice(block, first, block.size - first), kSecond);
+    co_await op.receive(root, {}, kCall);
+    const Pending sending = op.send(root, runtime::slice(block, 0, first), kFirst);
+    if (first < block.size) co_await op.send(root, runtime::slice(block, first, block.size - first), kSecond);
     co_await sending;
 }
 
 Task gather_by_arrival_root(Operation& op, bool ahead) {
     const auto contribution = op.arguments().contribution;
-    Roster roster(op.size(), op.root());
+    Roster roster(op.size(), op.rank());
     runtime::Arrivals& arrivals = op.arrivals();
     SynchronizedReceives receives(op);
     // `first_piece`: of the rank that was called last and had arrived. `expected_piece`: of the rank that was called before it arrives.
     // That rank may arrive much later, and it keeps the others waiting only once it is here.
     Pending first_piece, expected_piece;
-    int expected = op.root();
+    int expected = op.rank();
     while (!roster.empty()) {
         co_await op.until([&] {
             roster.update(arrivals);

@@ -2,7 +2,8 @@
 //
 // Idea: for an allreduce, each group combines its elements up a tree in rank order. The roots of the two trees exchange the results, and
 // each broadcasts what it got. In an alltoall, each rank of a group sends a block to each rank of the other group. It begins with the rank
-// of its own number, so that not all ranks begin with the same one. On one node it goes through node memory (shared_memory.cpp).
+// of its own number, so that not all ranks begin with the same one. On one node both go through node memory (shared_memory.cpp,
+// shared_memory_reductions.cpp).
 //
 // Example: p = 2, q = 1, a message takes 1. Allreduce: a1->a0 until 1, a0<->b0 until 2, a0->a1 until 3. Alltoall: a0<->b0 until 1, a1<->b0
 // until 2.
@@ -17,6 +18,10 @@ namespace rollcall::collectives {
 
 Task intergroup_allreduce(Operation& op) {
     constexpr std::uint64_t kUp = 0, kAcross = 1, kDown = 2;
+    if (can_combine_on_node(op)) {
+        co_await intergroup_allreduce_shared_memory(op);
+        co_return;
+    }
     const Sides sides = sides_of(op);
     const auto contribution = op.arguments().contribution;
     const bool is_top = sides.member == 0;
@@ -40,14 +45,15 @@ Task intergroup_alltoall(Operation& op) {
     const auto data = op.arguments().data;
     const auto contribution = op.arguments().contribution;
     const auto others = static_cast<std::uint64_t>(sides.other.size);
-    const auto part = [&](auto all, int member) {
+    const auto part = [&](auto all, const runtime::Block* places, int member) {
+        if (places) return runtime::slice(all, places[member].offset, places[member].size);
         return runtime::slice(all, all.size / others * static_cast<std::uint64_t>(member), all.size / others);
     };
     std::vector<Pending> transfers;
     for (int i = 0; i < sides.other.size; ++i) {
         const int member = (sides.member + i) % sides.other.size;
-        transfers.push_back(op.receive(sides.other.rank(member), part(data, member), 0));
-        transfers.push_back(op.send(sides.other.rank(member), part(contribution, member), 0));
+        transfers.push_back(op.receive(sides.other.rank(member), part(data, op.arguments().blocks, member), 0));
+        transfers.push_back(op.send(sides.other.rank(member), part(contribution, op.arguments().contribution_blocks, member), 0));
     }
     co_await op.all_of(transfers);
 }

@@ -9,10 +9,11 @@
 /// Operations with a root: the root is given as a rank of the common communicator. The other ranks of its group do nothing. Broadcast:
 /// `data` is read at the root and written in the other group. Scatter: `data` of the root holds a block for each rank of the other group,
 /// which goes to that rank's `result`. Gather: the `contribution` of each rank of the other group goes to `data` of the root. Reduce: as
-/// gather, but the contributions are combined.
+/// gather, but the contributions are combined. Blocks of scatter and gather may have sizes of their own; the root has them in `blocks`.
 ///
 /// Allreduce: each rank gets in `data` the `contribution`s of the other group, combined in rank order. Alltoall: `contribution` holds a
-/// block for each rank of the other group; `data` gets a block from each. The sizes are given as with allgather.
+/// block for each rank of the other group; `data` gets a block from each. Sizes that are the same for a group are given as with allgather;
+/// own sizes are in `blocks` and `contribution_blocks`, by the ranks of the other group.
 ///
 /// Notation of the files: A and B are the groups, with p and q ranks; a0, a1, ... and b0, b1, ... are their ranks; kA and kB are the sizes
 /// of one block in each. In the examples, a0->b0 means that a0 sends to b0, and "until t" means that the transfer ends at time t. a0<->b0
@@ -43,6 +44,8 @@ Task intergroup_broadcast_shared_memory(Operation& op, const Members& others);
 Task intergroup_scatter_shared_memory(Operation& op, const Members& others);
 Task intergroup_gather_shared_memory(Operation& op, const Members& others);
 Task intergroup_alltoall_shared_memory(Operation& op);
+Task intergroup_reduce_shared_memory(Operation& op, const Members& others);
+Task intergroup_allreduce_shared_memory(Operation& op);
 /// \}
 
 inline constexpr std::string_view kKangTraeff = "Kang, Träff et al.: Scalable algorithms for MPI intergroup allgather and allgatherv";

@@ -2,8 +2,8 @@
 //
 // Idea: they are the operations of one group that consists of the root and the ranks of the other group. A broadcast goes down a tree or a
 // chain of these ranks. A scatter and a gather are linear, so that no rank waits for a rank that only forwards. A reduce combines up a tree
-// in rank order, and the root of the tree sends the result across. The other ranks of the root's group do nothing. On one node, all but the
-// reduce go through node memory (shared_memory.cpp).
+// in rank order, and the root of the tree sends the result across. The other ranks of the root's group do nothing. On one node they go
+// through node memory (shared_memory.cpp, shared_memory_reductions.cpp).
 //
 // Example: root a1, q = 3, a message takes 1. Broadcast: a1->b0 until 1, a1->b1 and b0->b2 until 2. Reduce: b1->b0 until 1, b2->b0 until 2,
 // b0->a1 until 3.
@@ -50,9 +50,7 @@ Task intergroup_scatter(Operation& op) {
     if (part.is_other) co_await op.receive(op.root(), op.arguments().result, 0);
     if (!part.is_root) co_return;
     std::vector<Pending> sending;
-    for (int member = 0; member < part.others.size; ++member)
-        sending.push_back(
-            op.send(part.others.rank(member), blocks_of(op.arguments().data, op.call().bytes, static_cast<std::size_t>(member), 1), 0));
+    for (int member = 0; member < part.others.size; ++member) sending.push_back(op.send(part.others.rank(member), block_of(op, member), 0));
     co_await op.all_of(sending);
 }
 
@@ -67,14 +65,18 @@ Task intergroup_gather(Operation& op) {
     if (!part.is_root) co_return;
     std::vector<Pending> receiving;
     for (int member = 0; member < part.others.size; ++member)
-        receiving.push_back(
-            op.receive(part.others.rank(member), blocks_of(op.arguments().data, op.call().bytes, static_cast<std::size_t>(member), 1), 0));
+        receiving.push_back(op.receive(part.others.rank(member), block_of(op, member), 0));
     co_await op.all_of(receiving);
 }
 
 Task intergroup_reduce(Operation& op) {
     constexpr std::uint64_t kUp = 0, kAcross = 1;
     const RootedPart part(op);
+    if (!part.is_root && !part.is_other) co_return;
+    if (can_combine_on_node(op)) {
+        co_await intergroup_reduce_shared_memory(op, part.others);
+        co_return;
+    }
     if (part.is_root) co_await op.receive(part.others.rank(0), op.arguments().data, kAcross);
     if (!part.is_other) co_return;
     const auto contribution = op.arguments().contribution;

@@ -8,7 +8,6 @@
 // Example: p = 2, q = 1, a copy of a block takes 1, all ranks arrive at 0. Allgather: all ranks write their blocks until 1. a0 and a1 copy
 // that of b0 until 2, and b0 copies theirs until 3. Alltoall: a0 and a1 write a block until 1, b0 writes two until 2. b0 has copied two at
 // 4. a0 copies its block from 1 to 2, and a1 from 2 to 3. Broadcast by a1: it writes the message until 1, and b0 copies it until 2.
-#include <algorithm>
 #include <vector>
 
 #include "collectives/broadcast/broadcast.hpp"
@@ -24,24 +23,18 @@ namespace {
 
 using Among = Operation::Among;
 
-/// A rank and the ranks of the group that it exchanges data with, behind it.
-std::vector<int> with_group(int rank, const Members& group) {
-    std::vector<int> ranks{rank};
-    for (int member = 0; member < group.size; ++member) ranks.push_back(group.rank(member));
-    return ranks;
-}
-
-/// The places of the blocks of `group`. The rank before it has none.
-std::vector<runtime::Block> blocks_behind(const Members& group, std::uint64_t bytes) {
+/// The places of the blocks of `group`: those that are given, or blocks of `bytes` bytes. The rank before the group has none.
+std::vector<runtime::Block> blocks_behind(const Members& group, const runtime::Block* given, std::uint64_t bytes) {
     std::vector<runtime::Block> blocks{{0, 0}};
-    for (int member = 0; member < group.size; ++member) blocks.push_back({bytes * static_cast<std::uint64_t>(member), bytes});
+    for (int member = 0; member < group.size; ++member)
+        blocks.push_back(given ? given[member] : runtime::Block{bytes * static_cast<std::uint64_t>(member), bytes});
     return blocks;
 }
 
 Task rooted(Operation& op, const Members& others, runtime::Algorithm algorithm) {
     const std::vector<int> ranks = with_group(op.root(), others);
-    const std::vector<runtime::Block> blocks = blocks_behind(others, op.call().bytes);
     runtime::Arguments arguments = op.arguments();
+    const std::vector<runtime::Block> blocks = blocks_behind(others, arguments.blocks, op.call().bytes);
     arguments.blocks = blocks.data();
     const int own = op.rank() == op.root() ? 0 : op.rank() - others.first + 1;
     const Among node(op, ranks, own, 0, arguments);
@@ -58,8 +51,8 @@ Task intergroup_allgather_shared_memory(Operation& op) {
     const Sides sides = sides_of(op);
     const std::vector<int> ranks = with_group(op.rank(), sides.other);
     runtime::Arguments arguments = op.arguments();
-    std::vector<runtime::Block> blocks = blocks_behind(sides.other, arguments.data.size / static_cast<std::uint64_t>(sides.other.size));
-    if (arguments.blocks) std::copy_n(arguments.blocks, sides.other.size, blocks.begin() + 1);
+    const std::vector<runtime::Block> blocks =
+        blocks_behind(sides.other, arguments.blocks, arguments.data.size / static_cast<std::uint64_t>(sides.other.size));
     arguments.blocks = blocks.data();
     const Among node(op, ranks, 0, 0, arguments);
     co_await publish_and_copy(op, true, &same_for_all);
@@ -70,8 +63,8 @@ Task intergroup_alltoall_shared_memory(Operation& op) {
     const auto others = static_cast<std::uint64_t>(sides.other.size);
     const std::vector<int> ranks = with_group(op.rank(), sides.other);
     runtime::Arguments arguments = op.arguments();
-    const std::vector<runtime::Block> to = blocks_behind(sides.other, arguments.contribution.size / others);
-    const std::vector<runtime::Block> from = blocks_behind(sides.other, arguments.data.size / others);
+    const std::vector<runtime::Block> to = blocks_behind(sides.other, arguments.contribution_blocks, arguments.contribution.size / others);
+    const std::vector<runtime::Block> from = blocks_behind(sides.other, arguments.blocks, arguments.data.size / others);
     arguments.contribution_blocks = to.data();
     arguments.blocks = from.data();
     const Among node(op, ranks, 0, 0, arguments);

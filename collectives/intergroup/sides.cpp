@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <span>
-#include <utility>
 
-#include "collectives/relay.hpp"
-#include "collectives/trees/binomial.hpp"
+#include "collectives/selection.hpp"
 #include "foundation/hash.hpp"
+#include "runtime/lane/publication.hpp"
 
 namespace rollcall::collectives {
 
@@ -19,6 +18,10 @@ BothBlocks equal_blocks(const Operation& op, const Sides& sides) {
     };
     return {all_of(sides.own, arguments.contribution.size),
             all_of(sides.other, arguments.data.size / static_cast<std::uint64_t>(sides.other.size))};
+}
+
+bool can_combine_on_node(Operation& op) {
+    return runtime::are_on_one_node(op) && conditions_of(op.arguments().combiner, kUsual).contains(Condition::whole_pieces);
 }
 
 namespace {
@@ -68,24 +71,6 @@ Task blocks_of_both(Operation& op, const Sides& sides, std::uint64_t step, BothB
     if (theirs.own == mine.other && theirs.other == mine.own) co_return;
     op.tell_groups_differ(partner);
     co_await op.failure();
-}
-
-Task broadcast_to(Operation& op, int root, const Members& others, transport::Bytes data, std::uint64_t step) {
-    const int n = others.size + 1;
-    const auto rank_of = [&](int number) { return number == 0 ? root : others.rank(number - 1); };
-    const int number = op.rank() == root ? 0 : op.rank() - others.first + 1;
-    TreePlace place;
-    std::uint64_t piece = 0;
-    if (data.size <= kShortBroadcast) {
-        place = binomial_tree(n, 0, number);
-    } else {
-        place.parent = number - 1;
-        if (number + 1 < n) place.children.push_back(number + 1);
-        // Each piece takes one step, and so does each rank after the first two.
-        piece = std::clamp<std::uint64_t>(data.size / (16 * static_cast<std::uint64_t>(n)), 4096, 128 << 10);
-    }
-    for (int& child : place.children) child = rank_of(child);
-    co_await relay(op, data, place.parent < 0 ? -1 : rank_of(place.parent), std::move(place.children), piece, step);
 }
 
 Assembled::Assembled(const Operation& op, const Parts& blocks) : bytes_(op.arguments().data) {

@@ -9,6 +9,7 @@
 #include "collectives/blocks/blocks.hpp"
 #include "collectives/blocks/members.hpp"
 #include "collectives/blocks/parts.hpp"
+#include "collectives/relay.hpp"
 #include "runtime/lane/operation.hpp"
 
 namespace rollcall::collectives {
@@ -25,11 +26,16 @@ inline Sides sides_of(const Operation& op) {
     return {is_first ? first : second, is_first ? second : first, op.rank() - (is_first ? 0 : first.size)};
 }
 
-/// Broadcasts `data` of rank `root` to the ranks `others`, which do not include `root`. Short data goes down a binomial tree; longer data
-/// goes down a chain in pieces. Uses the steps from `step` on.
-Task broadcast_to(Operation& op, int root, const Members& others, transport::Bytes data, std::uint64_t step);
-/// Data of up to this size, in bytes, is short.
-inline constexpr std::uint64_t kShortBroadcast = 8192;
+/// Whether all ranks are on one node, and elements can be combined where they are published there: a piece of node memory must hold whole
+/// elements only. The answer is the same on all ranks.
+bool can_combine_on_node(Operation& op);
+
+/// A rank and the ranks of the group that it exchanges data with, behind it.
+inline std::vector<int> with_group(int rank, const Members& group) {
+    std::vector<int> ranks{rank};
+    for (int member = 0; member < group.size; ++member) ranks.push_back(group.rank(member));
+    return ranks;
+}
 
 /// The blocks of both groups, as ranges of bytes.
 struct BothBlocks {

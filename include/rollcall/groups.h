@@ -87,6 +87,22 @@ rollcall_status rollcall_plan_intergroup_scatter(const rollcall_intercommunicato
                                                  rollcall_plan** plan);
 /** \} */
 /** \{
+ * Scatter with blocks of different sizes. At the root `counts` has the sizes of the blocks of the other group, and `offsets` where they are
+ * in `data`, both in bytes; `bytes` is not looked at. NULL offsets mean that the blocks lie one behind the other. The other ranks of both
+ * groups give NULL for both lists. In the other group `data` is where the block goes, and `bytes` must be what the root counts for this
+ * rank. The lists are read only during the call. */
+rollcall_status rollcall_intergroup_scatter_blocks(const rollcall_intercommunicator* between, void* data, uint64_t bytes,
+                                                   const uint64_t* counts, const uint64_t* offsets, rollcall_side side, int root,
+                                                   const rollcall_collective_options* options);
+rollcall_status rollcall_start_intergroup_scatter_blocks(const rollcall_intercommunicator* between, void* data, uint64_t bytes,
+                                                         const uint64_t* counts, const uint64_t* offsets, rollcall_side side, int root,
+                                                         const rollcall_collective_options* options, rollcall_request** request);
+rollcall_status rollcall_plan_intergroup_scatter_blocks(const rollcall_intercommunicator* between, void* data, uint64_t bytes,
+                                                        const uint64_t* counts, const uint64_t* offsets, rollcall_side side, int root,
+                                                        const rollcall_collective_options* options, rollcall_predictor predictor,
+                                                        rollcall_plan** plan);
+/** \} */
+/** \{
  * Collects the blocks of the other group at the root. In the other group `data` is the block, of `bytes` bytes. At the root `data` is where
  * the blocks go, in rank order, and `bytes` is the size of all of them. */
 rollcall_status rollcall_intergroup_gather(const rollcall_intercommunicator* between, void* data, uint64_t bytes, rollcall_side side,
@@ -96,6 +112,20 @@ rollcall_status rollcall_start_intergroup_gather(const rollcall_intercommunicato
 rollcall_status rollcall_plan_intergroup_gather(const rollcall_intercommunicator* between, void* data, uint64_t bytes, rollcall_side side,
                                                 int root, const rollcall_collective_options* options, rollcall_predictor predictor,
                                                 rollcall_plan** plan);
+/** \} */
+/** \{
+ * Gather with blocks of different sizes, with the arguments of rollcall_intergroup_scatter_blocks(). The blocks must not overlap in `data`
+ * of the root. */
+rollcall_status rollcall_intergroup_gather_blocks(const rollcall_intercommunicator* between, void* data, uint64_t bytes,
+                                                  const uint64_t* counts, const uint64_t* offsets, rollcall_side side, int root,
+                                                  const rollcall_collective_options* options);
+rollcall_status rollcall_start_intergroup_gather_blocks(const rollcall_intercommunicator* between, void* data, uint64_t bytes,
+                                                        const uint64_t* counts, const uint64_t* offsets, rollcall_side side, int root,
+                                                        const rollcall_collective_options* options, rollcall_request** request);
+rollcall_status rollcall_plan_intergroup_gather_blocks(const rollcall_intercommunicator* between, void* data, uint64_t bytes,
+                                                       const uint64_t* counts, const uint64_t* offsets, rollcall_side side, int root,
+                                                       const rollcall_collective_options* options, rollcall_predictor predictor,
+                                                       rollcall_plan** plan);
 /** \} */
 /** \{
  * Combines the elements of the other group at the root, in rank order. In the other group `data` has the `count` elements that the rank
@@ -161,6 +191,24 @@ rollcall_status rollcall_start_intergroup_alltoall(const rollcall_intercommunica
 rollcall_status rollcall_plan_intergroup_alltoall(const rollcall_intercommunicator* between, const void* data, uint64_t bytes, void* all,
                                                   uint64_t all_bytes, const rollcall_collective_options* options,
                                                   rollcall_predictor predictor, rollcall_plan** plan);
+/** \} */
+/** \{
+ * Alltoall with blocks of different sizes. `send_counts` has the sizes of the blocks for the ranks of the other group, and `send_offsets`
+ * where they are in `data`. `receive_counts` has the sizes of the blocks from them, and `receive_offsets` where they go in `all`. All are
+ * in bytes. NULL offsets place the blocks one behind the other. The lists are read only during the call. */
+rollcall_status rollcall_intergroup_alltoall_blocks(const rollcall_intercommunicator* between, const void* data,
+                                                    const uint64_t* send_counts, const uint64_t* send_offsets, void* all,
+                                                    const uint64_t* receive_counts, const uint64_t* receive_offsets,
+                                                    const rollcall_collective_options* options);
+rollcall_status rollcall_start_intergroup_alltoall_blocks(const rollcall_intercommunicator* between, const void* data,
+                                                          const uint64_t* send_counts, const uint64_t* send_offsets, void* all,
+                                                          const uint64_t* receive_counts, const uint64_t* receive_offsets,
+                                                          const rollcall_collective_options* options, rollcall_request** request);
+rollcall_status rollcall_plan_intergroup_alltoall_blocks(const rollcall_intercommunicator* between, const void* data,
+                                                         const uint64_t* send_counts, const uint64_t* send_offsets, void* all,
+                                                         const uint64_t* receive_counts, const uint64_t* receive_offsets,
+                                                         const rollcall_collective_options* options, rollcall_predictor predictor,
+                                                         rollcall_plan** plan);
 /** \} */
 
 #ifdef __cplusplus

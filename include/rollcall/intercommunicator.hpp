@@ -13,59 +13,11 @@
 #include <rollcall/buffer.hpp>
 #include <rollcall/collective_options.hpp>
 #include <rollcall/communicator.hpp>
+#include <rollcall/intergroup_call.hpp>
 #include <rollcall/plan.hpp>
-#include <rollcall/reduction.hpp>
 #include <rollcall/request.hpp>
 
 namespace rollcall {
-
-/// The root of an operation, if it is in the group of the rank that calls. All ranks name the same root: the ranks of its group as Mine,
-/// the ranks of the other group as Theirs.
-struct Mine {
-    int rank;  ///< Its rank in that group.
-};
-/// The root of an operation, if it is in the other group.
-struct Theirs {
-    int rank;  ///< Its rank in that group.
-};
-
-/// The root of an operation between two groups: Mine{rank} or Theirs{rank}.
-class IntergroupRoot {
-  public:
-    /// \{
-    /// The root, as Mine or Theirs names it.
-    constexpr IntergroupRoot(Mine root) noexcept : rank_(root.rank), is_mine_(true) {}
-    constexpr IntergroupRoot(Theirs root) noexcept : rank_(root.rank), is_mine_(false) {}
-    /// \}
-    /// Its rank in its group.
-    constexpr int rank() const noexcept { return rank_; }
-    /// True if it is in the group of the rank that calls.
-    constexpr bool is_mine() const noexcept { return is_mine_; }
-
-  private:
-    int rank_;
-    bool is_mine_;
-};
-
-namespace detail {
-
-enum class IntergroupOperation : std::uint8_t { broadcast, scatter, gather, reduce, allreduce, allgather, alltoall };
-
-struct IntergroupForms;
-
-/// The arguments of a call. A buffer that this rank has no use for is not looked at.
-struct IntergroupCall {
-    IntergroupOperation operation;
-    const void* own = nullptr;  ///< What is read.
-    void* other = nullptr;      ///< What is written. With a root: the same as `own`, or null if that is const.
-    std::uint64_t own_bytes = 0, other_bytes = 0;
-    std::optional<IntergroupRoot> root = {};
-    const Blocks* blocks = nullptr;
-    Reduction reduction = {};
-    std::uint64_t element_bytes = 1;
-};
-
-}  // namespace detail
 
 /// A handle to two groups of ranks that have no rank in common. Copies refer to the same groups. A default-constructed handle is null.
 /// Communicator::create_intercommunicator() makes them. Point-to-point messages and collective operations go from one group to the other.
@@ -163,19 +115,19 @@ class ROLLCALL_EXPORT Intercommunicator {
     /// \{
     /// Sends `data` from the root to all ranks of the other group. It is read at the root and written in the other group.
     void broadcast(BytePointer data, std::uint64_t bytes, IntergroupRoot root, const CollectiveOptions& options = {}) const {
-        call(rooted(detail::IntergroupOperation::broadcast, data.get(), data.get(), bytes, root), options);
+        call(detail::rooted(detail::IntergroupOperation::broadcast, data.get(), data.get(), bytes, root), options);
     }
     template <Readable D = std::span<std::byte>>
     void broadcast(D&& data, IntergroupRoot root, const CollectiveOptions& options = {}) const {
-        call(rooted_range(detail::IntergroupOperation::broadcast, data, root), options);
+        call(detail::rooted_range(detail::IntergroupOperation::broadcast, data, root), options);
     }
     template <detail::LastingReadable D = std::span<std::byte>>
     Request start_broadcast(D&& data, IntergroupRoot root, const CollectiveOptions& options = {}) const {
-        return start(rooted_range(detail::IntergroupOperation::broadcast, data, root), options);
+        return start(detail::rooted_range(detail::IntergroupOperation::broadcast, data, root), options);
     }
     template <detail::LastingReadable D = std::span<std::byte>>
     Plan plan_broadcast(D&& data, IntergroupRoot root, const PlanOptions& options = {}) const {
-        return plan(rooted_range(detail::IntergroupOperation::broadcast, data, root), options);
+        return plan(detail::rooted_range(detail::IntergroupOperation::broadcast, data, root), options);
     }
     /// \}
 
@@ -184,19 +136,36 @@ class ROLLCALL_EXPORT Intercommunicator {
     /// in rank order. In the other group `data` is where this rank's block goes. All blocks have the same size. `bytes` is the size of
     /// `data`: of all blocks at the root, of one block in the other group.
     void scatter(BytePointer data, std::uint64_t bytes, IntergroupRoot root, const CollectiveOptions& options = {}) const {
-        call(rooted(detail::IntergroupOperation::scatter, data.get(), data.get(), bytes, root), options);
+        call(detail::rooted(detail::IntergroupOperation::scatter, data.get(), data.get(), bytes, root), options);
     }
     template <Readable D = std::span<std::byte>>
     void scatter(D&& data, IntergroupRoot root, const CollectiveOptions& options = {}) const {
-        call(rooted_range(detail::IntergroupOperation::scatter, data, root), options);
+        call(detail::rooted_range(detail::IntergroupOperation::scatter, data, root), options);
     }
     template <detail::LastingReadable D = std::span<std::byte>>
     Request start_scatter(D&& data, IntergroupRoot root, const CollectiveOptions& options = {}) const {
-        return start(rooted_range(detail::IntergroupOperation::scatter, data, root), options);
+        return start(detail::rooted_range(detail::IntergroupOperation::scatter, data, root), options);
     }
     template <detail::LastingReadable D = std::span<std::byte>>
     Plan plan_scatter(D&& data, IntergroupRoot root, const PlanOptions& options = {}) const {
-        return plan(rooted_range(detail::IntergroupOperation::scatter, data, root), options);
+        return plan(detail::rooted_range(detail::IntergroupOperation::scatter, data, root), options);
+    }
+    /// \}
+    /// \{
+    /// Scatter with blocks of different sizes. At the root `blocks` says where the block of each rank of the other group is in `data`. The
+    /// other ranks of both groups pass Blocks(). In the other group `data` is where this rank's block goes; its length must be what the
+    /// root counts for this rank, else Error{mismatch} on all ranks. All ranks must call this form.
+    template <Readable D = std::span<std::byte>>
+    void scatter(D&& data, const Blocks& blocks, IntergroupRoot root, const CollectiveOptions& options = {}) const {
+        call(detail::rooted_blocks(detail::IntergroupOperation::scatter, data, blocks, root), options);
+    }
+    template <detail::LastingReadable D = std::span<std::byte>>
+    Request start_scatter(D&& data, const Blocks& blocks, IntergroupRoot root, const CollectiveOptions& options = {}) const {
+        return start(detail::rooted_blocks(detail::IntergroupOperation::scatter, data, blocks, root), options);
+    }
+    template <detail::LastingReadable D = std::span<std::byte>>
+    Plan plan_scatter(D&& data, const Blocks& blocks, IntergroupRoot root, const PlanOptions& options = {}) const {
+        return plan(detail::rooted_blocks(detail::IntergroupOperation::scatter, data, blocks, root), options);
     }
     /// \}
 
@@ -204,19 +173,37 @@ class ROLLCALL_EXPORT Intercommunicator {
     /// Collects the blocks of the other group at the root. In the other group `data` is this rank's block. At the root `data` is where the
     /// blocks of all ranks of the other group go, in rank order. All blocks have the same size, and `bytes` is the size of `data`.
     void gather(BytePointer data, std::uint64_t bytes, IntergroupRoot root, const CollectiveOptions& options = {}) const {
-        call(rooted(detail::IntergroupOperation::gather, data.get(), data.get(), bytes, root), options);
+        call(detail::rooted(detail::IntergroupOperation::gather, data.get(), data.get(), bytes, root), options);
     }
     template <Readable D = std::span<std::byte>>
     void gather(D&& data, IntergroupRoot root, const CollectiveOptions& options = {}) const {
-        call(rooted_range(detail::IntergroupOperation::gather, data, root), options);
+        call(detail::rooted_range(detail::IntergroupOperation::gather, data, root), options);
     }
     template <detail::LastingReadable D = std::span<std::byte>>
     Request start_gather(D&& data, IntergroupRoot root, const CollectiveOptions& options = {}) const {
-        return start(rooted_range(detail::IntergroupOperation::gather, data, root), options);
+        return start(detail::rooted_range(detail::IntergroupOperation::gather, data, root), options);
     }
     template <detail::LastingReadable D = std::span<std::byte>>
     Plan plan_gather(D&& data, IntergroupRoot root, const PlanOptions& options = {}) const {
-        return plan(rooted_range(detail::IntergroupOperation::gather, data, root), options);
+        return plan(detail::rooted_range(detail::IntergroupOperation::gather, data, root), options);
+    }
+    /// \}
+    /// \{
+    /// Gather with blocks of different sizes. At the root `blocks` says where the block of each rank of the other group goes in `data`. The
+    /// blocks must not overlap, and what lies between them stays as it was. The other ranks of both groups pass Blocks(). In the other
+    /// group `data` is this rank's block; its length must be what the root counts for this rank, else Error{mismatch} on all ranks. All
+    /// ranks must call this form.
+    template <Readable D = std::span<std::byte>>
+    void gather(D&& data, const Blocks& blocks, IntergroupRoot root, const CollectiveOptions& options = {}) const {
+        call(detail::rooted_blocks(detail::IntergroupOperation::gather, data, blocks, root), options);
+    }
+    template <detail::LastingReadable D = std::span<std::byte>>
+    Request start_gather(D&& data, const Blocks& blocks, IntergroupRoot root, const CollectiveOptions& options = {}) const {
+        return start(detail::rooted_blocks(detail::IntergroupOperation::gather, data, blocks, root), options);
+    }
+    template <detail::LastingReadable D = std::span<std::byte>>
+    Plan plan_gather(D&& data, const Blocks& blocks, IntergroupRoot root, const PlanOptions& options = {}) const {
+        return plan(detail::rooted_blocks(detail::IntergroupOperation::gather, data, blocks, root), options);
     }
     /// \}
 
@@ -226,15 +213,15 @@ class ROLLCALL_EXPORT Intercommunicator {
     /// Communicator::reduce(). All ranks give elements of the same type, including those that take no part.
     template <Readable D>
     void reduce(D&& data, const auto& function, IntergroupRoot root, const CollectiveOptions& options = {}) const {
-        call(reduced_range(data, function, root), options);
+        call(detail::reduced_range(data, function, root), options);
     }
     template <detail::LastingReadable D>
     Request start_reduce(D&& data, const auto& function, IntergroupRoot root, const CollectiveOptions& options = {}) const {
-        return start(reduced_range(data, function, root), options);
+        return start(detail::reduced_range(data, function, root), options);
     }
     template <detail::LastingReadable D>
     Plan plan_reduce(D&& data, const auto& function, IntergroupRoot root, const PlanOptions& options = {}) const {
-        return plan(reduced_range(data, function, root), options);
+        return plan(detail::reduced_range(data, function, root), options);
     }
     /// \}
 
@@ -243,15 +230,15 @@ class ROLLCALL_EXPORT Intercommunicator {
     /// bring the same number of elements, and `result` has as many as `contribution`, else Error{invalid_argument}.
     template <Readable C, detail::WritableResultOf<C> D>
     void allreduce(C&& contribution, D&& result, const auto& function, const CollectiveOptions& options = {}) const {
-        call(reduced(contribution, result, function), options);
+        call(detail::reduced(contribution, result, function), options);
     }
     template <detail::LastingReadable C, detail::WritableResultOf<C> D>
     Request start_allreduce(C&& contribution, D&& result, const auto& function, const CollectiveOptions& options = {}) const {
-        return start(reduced(contribution, result, function), options);
+        return start(detail::reduced(contribution, result, function), options);
     }
     template <detail::LastingReadable C, detail::WritableResultOf<C> D>
     Plan plan_allreduce(C&& contribution, D&& result, const auto& function, const PlanOptions& options = {}) const {
-        return plan(reduced(contribution, result, function), options);
+        return plan(detail::reduced(contribution, result, function), options);
     }
     /// \}
 
@@ -266,15 +253,15 @@ class ROLLCALL_EXPORT Intercommunicator {
     }
     template <Readable B, detail::WritableDataOf<B> D>
     void allgather(B&& block, D&& all, const CollectiveOptions& options = {}) const {
-        call(exchanged<D>(detail::IntergroupOperation::allgather, block, all), options);
+        call(detail::exchanged<D>(detail::IntergroupOperation::allgather, block, all), options);
     }
     template <detail::LastingReadable B, detail::WritableDataOf<B> D>
     Request start_allgather(B&& block, D&& all, const CollectiveOptions& options = {}) const {
-        return start(exchanged<D>(detail::IntergroupOperation::allgather, block, all), options);
+        return start(detail::exchanged<D>(detail::IntergroupOperation::allgather, block, all), options);
     }
     template <detail::LastingReadable B, detail::WritableDataOf<B> D>
     Plan plan_allgather(B&& block, D&& all, const PlanOptions& options = {}) const {
-        return plan(exchanged<D>(detail::IntergroupOperation::allgather, block, all), options);
+        return plan(detail::exchanged<D>(detail::IntergroupOperation::allgather, block, all), options);
     }
     /// \}
     /// \{
@@ -282,24 +269,15 @@ class ROLLCALL_EXPORT Intercommunicator {
     /// that a rank gives must be those of the blocks of the other group, else Error{mismatch} on all ranks.
     template <Readable B, detail::WritableDataOf<B> D>
     void allgather(B&& block, D&& all, const Blocks& blocks, const CollectiveOptions& options = {}) const {
-        const Blocks placed = detail::among(blocks, detail::elements_of(all));
-        auto call_of_blocks = exchanged<D>(detail::IntergroupOperation::allgather, block, all);
-        call_of_blocks.blocks = &placed;
-        call(call_of_blocks, options);
+        call(detail::gathered_blocks<D>(block, all, blocks), options);
     }
     template <detail::LastingReadable B, detail::WritableDataOf<B> D>
     Request start_allgather(B&& block, D&& all, const Blocks& blocks, const CollectiveOptions& options = {}) const {
-        const Blocks placed = detail::among(blocks, detail::elements_of(all));
-        auto call_of_blocks = exchanged<D>(detail::IntergroupOperation::allgather, block, all);
-        call_of_blocks.blocks = &placed;
-        return start(call_of_blocks, options);
+        return start(detail::gathered_blocks<D>(block, all, blocks), options);
     }
     template <detail::LastingReadable B, detail::WritableDataOf<B> D>
     Plan plan_allgather(B&& block, D&& all, const Blocks& blocks, const PlanOptions& options = {}) const {
-        const Blocks placed = detail::among(blocks, detail::elements_of(all));
-        auto call_of_blocks = exchanged<D>(detail::IntergroupOperation::allgather, block, all);
-        call_of_blocks.blocks = &placed;
-        return plan(call_of_blocks, options);
+        return plan(detail::gathered_blocks<D>(block, all, blocks), options);
     }
     /// \}
 
@@ -314,15 +292,33 @@ class ROLLCALL_EXPORT Intercommunicator {
     }
     template <Readable B, detail::WritableResultOf<B> D>
     void alltoall(B&& blocks, D&& all, const CollectiveOptions& options = {}) const {
-        call(exchanged<D>(detail::IntergroupOperation::alltoall, blocks, all), options);
+        call(detail::exchanged<D>(detail::IntergroupOperation::alltoall, blocks, all), options);
     }
     template <detail::LastingReadable B, detail::WritableResultOf<B> D>
     Request start_alltoall(B&& blocks, D&& all, const CollectiveOptions& options = {}) const {
-        return start(exchanged<D>(detail::IntergroupOperation::alltoall, blocks, all), options);
+        return start(detail::exchanged<D>(detail::IntergroupOperation::alltoall, blocks, all), options);
     }
     template <detail::LastingReadable B, detail::WritableResultOf<B> D>
     Plan plan_alltoall(B&& blocks, D&& all, const PlanOptions& options = {}) const {
-        return plan(exchanged<D>(detail::IntergroupOperation::alltoall, blocks, all), options);
+        return plan(detail::exchanged<D>(detail::IntergroupOperation::alltoall, blocks, all), options);
+    }
+    /// \}
+    /// \{
+    /// Alltoall with blocks of different sizes. `to_send` says where in `data` the block for each rank of the other group is, and
+    /// `to_receive` where in `all` the block from each of them goes. Blocks must not overlap in `all`. Each rank must count for each rank
+    /// of the other group what that rank sends to it, else Error{mismatch} on all ranks. All ranks must call this form.
+    template <Readable B, detail::WritableResultOf<B> D>
+    void alltoall(B&& data, const Blocks& to_send, D&& all, const Blocks& to_receive, const CollectiveOptions& options = {}) const {
+        call(detail::exchanged_blocks<D>(data, to_send, all, to_receive), options);
+    }
+    template <detail::LastingReadable B, detail::WritableResultOf<B> D>
+    Request start_alltoall(B&& data, const Blocks& to_send, D&& all, const Blocks& to_receive,
+                           const CollectiveOptions& options = {}) const {
+        return start(detail::exchanged_blocks<D>(data, to_send, all, to_receive), options);
+    }
+    template <detail::LastingReadable B, detail::WritableResultOf<B> D>
+    Plan plan_alltoall(B&& data, const Blocks& to_send, D&& all, const Blocks& to_receive, const PlanOptions& options = {}) const {
+        return plan(detail::exchanged_blocks<D>(data, to_send, all, to_receive), options);
     }
     /// \}
 
@@ -336,41 +332,6 @@ class ROLLCALL_EXPORT Intercommunicator {
     /// The rank in both() of rank `rank` of the other group.
     int remote(int rank, const char* function) const;
 
-    static detail::IntergroupCall rooted(detail::IntergroupOperation operation, const void* read, void* written, std::uint64_t bytes,
-                                         IntergroupRoot root) {
-        return {operation, read, written, bytes, bytes, root};
-    }
-    template <class D>
-    static detail::IntergroupCall rooted_range(detail::IntergroupOperation operation, D& data, IntergroupRoot root) {
-        const auto elements = detail::elements_of(data);
-        void* written = nullptr;
-        if constexpr (!std::is_const_v<typename decltype(elements)::element_type>) written = detail::memory(elements);
-        auto made = rooted(operation, detail::memory(elements), written, elements.size_bytes(), root);
-        made.element_bytes = sizeof(detail::Element<D>);
-        return made;
-    }
-    template <class D>
-    static detail::IntergroupCall reduced_range(D& data, const auto& function, IntergroupRoot root) {
-        auto made = rooted_range(detail::IntergroupOperation::reduce, data, root);
-        made.reduction = reduction_of<detail::Element<D>>(function);
-        return made;
-    }
-    static detail::IntergroupCall reduced(auto& contribution, auto& result, const auto& function) {
-        const auto own = detail::elements_of(contribution);
-        const auto all = detail::elements_of(result);
-        detail::IntergroupCall made{detail::IntergroupOperation::allreduce, detail::memory(own), detail::memory(all), own.size_bytes(),
-                                    all.size_bytes()};
-        made.reduction = reduction_of<typename decltype(all)::element_type>(function);
-        return made;
-    }
-    template <class D>
-    static detail::IntergroupCall exchanged(detail::IntergroupOperation operation, auto& own, auto& other) {
-        const auto blocks = detail::block_of<D>(own);
-        const auto all = detail::elements_of(other);
-        detail::IntergroupCall made{operation, detail::memory(blocks), detail::memory(all), blocks.size_bytes(), all.size_bytes()};
-        made.element_bytes = sizeof(detail::Element<D>);
-        return made;
-    }
     void call(const detail::IntergroupCall& call, const CollectiveOptions& options) const;
     Request start(const detail::IntergroupCall& call, const CollectiveOptions& options) const;
     Plan plan(const detail::IntergroupCall& call, const PlanOptions& options) const;

@@ -20,7 +20,7 @@ std::optional<std::uint64_t> SumOfSizes::in_other(const SumOfSizes& other, int r
 std::string to_string(const Call& call) {
     const std::string root = call.root < 0 ? "" : fmt::format("root={}, ", call.root);
     if (call.reduction)
-        return fmt::format("{}({}{} bytes, {})", name(call.kind), root, call.bytes,
+        return fmt::format("{}({}{}{})", name(call.kind), root, call.bytes == kManySizes ? "" : fmt::format("{} bytes, ", call.bytes),
                            reduction_name(static_cast<std::uint16_t>(call.reduction)));
     if (is_between_groups(call.kind) && call.root < 0)
         return call.own_sizes
@@ -29,6 +29,7 @@ std::string to_string(const Call& call) {
     const bool moves_blocks = call.kind == OperationKind::allgather || call.kind == OperationKind::alltoall;
     if (call.root < 0 && !moves_blocks) return fmt::format("{}()", name(call.kind));
     if (call.own_sizes) return fmt::format("{}({}blocks of different sizes)", name(call.kind), root);
+    if (call.bytes == kManySizes) return fmt::format("{}(root={})", name(call.kind), call.root);
     return fmt::format("{}({}{} bytes)", name(call.kind), root, call.bytes);
 }
 

@@ -2,7 +2,15 @@
 
 #include <unordered_map>
 
+#include <fmt/format.h>
+
 namespace rollcall::runtime {
+
+std::string member_name(const Group& group, int member) {
+    if (group.first_group == 0) return fmt::format("rank {}", member);
+    const bool is_first = member < group.first_group;
+    return fmt::format("rank {} of the {} group", is_first ? member : member - group.first_group, is_first ? "first" : "second");
+}
 
 void find_nodes(Group& group, std::span<const int> sharing) {
     group.nodes = nullptr;

@@ -39,6 +39,9 @@ struct Group {
     }
 };
 
+/// A member in sentences: "rank 2", or "rank 2 of the second group" where there are two.
+std::string member_name(const Group& group, int member);
+
 /// Sets `group.nodes`. For each world rank, `sharing` has the lowest world rank with which it shares memory: its own one if there is none.
 void find_nodes(Group& group, std::span<const int> sharing);
 

@@ -289,6 +289,8 @@ class alignas(64) Engine final : public transport::Sink {
     void mismatch_of_sizes(Operation& operation, int with, std::uint64_t at_root, std::uint64_t elsewhere);
     /// The same for the ranks from `first` to `last` together: the blocks of several of them differ from what the root counts.
     void mismatch_of_sizes(Operation& operation, int first, int last, std::uint64_t at_root, std::uint64_t elsewhere);
+    /// The same where rank `from` sends `sent` bytes to rank `to`, which counts `counted` from it.
+    void mismatch_of_exchange(Operation& operation, int from, int to, std::uint64_t counted, std::uint64_t sent);
     void tell_sizes(Operation& operation, int with, const std::string& what);
     void mismatch_of_groups(Operation& operation, int with);
     void break_communicator(CommunicatorState& communicator, std::uint64_t from, const Error& error, bool tell);

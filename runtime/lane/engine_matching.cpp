@@ -222,7 +222,7 @@ EarlyMessage& Engine::keep(const Incoming& message) {
 bool Engine::fits(Transfer& transfer, const Call& call, int caller, std::uint64_t size) {
     if (transfer.operation && !transfer.operation->call_.is_same_as(call) && !fits_own_size(transfer, call, caller, size)) return false;
     if (size == transfer.buffer.size) return true;
-    if (transfer.operation && transfer.operation->call_.is_among_all()) [[unlikely]] {
+    if (transfer.operation && transfer.operation->call_.own_sizes && transfer.operation->call_.root < 0) [[unlikely]] {
         Operation& operation = *transfer.operation;
         const std::uint64_t counted = transfer.buffer.size;
         const int member = rank_in(*operation.communicator_.group, transfer.peer());
@@ -251,10 +251,13 @@ bool Engine::fits_own_size(Transfer& transfer, const Call& call, int caller, std
                  nobodys ? static_cast<const Deputy*>(operation.on_done_context)->source_ : -1);
         return false;
     }
-    if (group.first_group > 0) return true;  // both groups have compared all sizes already
+    // The sizes have been compared already: by both groups, or in node memory, where some of the ranks exchange data.
+    if ((group.first_group > 0 && call.root < 0) || operation.ranks_.of) return true;
     const Block* const blocks = operation.arguments_.blocks;
     const int member = rank_in(group, peer);
-    const std::uint64_t at_root = blocks ? blocks[member].size : size;
+    // Between two groups these are the blocks of the root's other group.
+    const int number = member - (call.root < group.first_group ? group.first_group : 0);
+    const std::uint64_t at_root = blocks ? blocks[number].size : size;
     const std::uint64_t elsewhere = blocks ? call.bytes : transfer.buffer.size;
     if (at_root == elsewhere) return true;
     finish(transfer);

@@ -130,21 +130,30 @@ void Engine::mismatch(CommunicatorState& communicator, std::uint64_t sequence, c
 }
 
 void Engine::mismatch_of_sizes(Operation& operation, int with, std::uint64_t at_root, std::uint64_t elsewhere) {
-    if (operation.communicator_.group->first_group > 0) return mismatch_of_groups(operation, with);
-    if (operation.call_.is_among_all()) {
-        const Group& group = *operation.communicator_.group;
-        return break_communicator(
-            operation.communicator_, operation.sequence(),
-            Error(ErrorCode::mismatch,
-                  fmt::format("the calls at sequence {} of communicator {} do not match: in {} rank {} sends {} bytes to rank {}, which "
-                              "counts {} from it. A receiver must count for each rank what that rank sends to it",
-                              operation.sequence(), group.name, to_string(operation.call_), with, elsewhere, operation.communicator_.rank,
-                              at_root),
-                  group.world_rank(with)),
-            true);
+    const Group& group = *operation.communicator_.group;
+    const int own = operation.communicator_.rank;
+    if (operation.call_.root >= 0) {
+        const int other = own == operation.call_.root ? with : own;
+        return tell_sizes(operation, with,
+                          fmt::format("{} bytes for {}, but its block has {}", at_root, member_name(group, other), elsewhere));
     }
-    const int own = operation.communicator_.rank, other = own == operation.call_.root ? with : own;
-    tell_sizes(operation, with, fmt::format("{} bytes for rank {}, but its block has {}", at_root, other, elsewhere));
+    // In an allgather between two groups, each rank knows the sizes of the other group only.
+    if (group.first_group > 0 && !operation.arguments_.contribution_blocks) return mismatch_of_groups(operation, with);
+    mismatch_of_exchange(operation, with, own, at_root, elsewhere);
+}
+
+void Engine::mismatch_of_exchange(Operation& operation, int from, int to, std::uint64_t counted, std::uint64_t sent) {
+    const Group& group = *operation.communicator_.group;
+    break_communicator(
+        operation.communicator_, operation.sequence(),
+        Error(
+            ErrorCode::mismatch,
+            fmt::format("the calls at sequence {} of communicator {} do not match: in {} {} sends {} bytes to {}, which counts {} from it. "
+                        "A receiver must count for each rank what that rank sends to it",
+                        operation.sequence(), group.name, to_string(operation.call_), member_name(group, from), sent,
+                        member_name(group, to), counted),
+            group.world_rank(from)),
+        true);
 }
 
 void Engine::mismatch_of_sizes(Operation& operation, int first, int last, std::uint64_t at_root, std::uint64_t elsewhere) {

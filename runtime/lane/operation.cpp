@@ -137,6 +137,10 @@ void Operation::tell_sizes_differ(int first, int last, std::uint64_t at_root, st
     engine_->mismatch_of_sizes(*this, first, last, at_root, elsewhere);
 }
 
+void Operation::tell_exchange_differs(int from, int to, std::uint64_t counted, std::uint64_t sent) {
+    engine_->mismatch_of_exchange(*this, from, to, counted, sent);
+}
+
 void Operation::tell_groups_differ(int rank) { engine_->mismatch_of_groups(*this, rank); }
 
 void Operation::signal(int first, int count) { engine_->put_signals(*this, first, count); }

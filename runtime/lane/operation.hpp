@@ -218,6 +218,9 @@ class alignas(64) Operation final : public Waitable {
     /// root, `rank` is the root.) All ranks are told. Await failure() afterwards.
     void tell_sizes_differ(int rank, std::uint64_t at_root, std::uint64_t elsewhere);
     void tell_sizes_differ(int first, int last, std::uint64_t at_root, std::uint64_t elsewhere);
+    /// Reports sizes that differ in a call in which each rank counts what it sends and receives: rank `from` sends `sent` bytes to rank
+    /// `to`, which counts `counted` from it. All ranks are told.
+    void tell_exchange_differs(int from, int to, std::uint64_t counted, std::uint64_t sent);
     /// Reports sizes that differ between two groups: the block sizes that this group gives for the other group are not the sizes of that
     /// group's blocks. `rank` belongs to the other group. All ranks are told.
     void tell_groups_differ(int rank);

@@ -39,6 +39,29 @@ static void with_root(const rollcall_intercommunicator* between, int is_first, i
     IN_FORM(gather, between, data, bytes, side, 0);
     for (int i = 0; is_root && i < others; ++i) CHECK(data[i] == 100 * i + form);
     one = is_first ? -1 : me + 1;
+
+    /* Rank i of the second group has i elements. Backwards. */
+    uint64_t *const counts = calloc((size_t)others, sizeof *counts), *const offsets = calloc((size_t)others, sizeof *offsets), end = 0;
+    for (int i = others - 1; i >= 0; --i) {
+        counts[i] = (uint64_t)i * sizeof(int);
+        offsets[i] = end;
+        end += counts[i];
+    }
+    int* const many = calloc((size_t)(others * others + me + 1), sizeof *many);
+    const uint64_t own = (uint64_t)me * sizeof(int);
+    for (int i = 0; is_root && i < others; ++i)
+        for (int k = 0; k < i; ++k) many[offsets[i] / sizeof(int) + (size_t)k] = 1000 * i + k + form;
+    IN_FORM(scatter_blocks, between, many, own, is_root ? counts : NULL, is_root ? offsets : NULL, side, 0);
+    for (int k = 0; !is_first && k < me; ++k) CHECK(many[k] == 1000 * me + k + form);
+    if (is_root) memset(many, 0, (size_t)end);
+    IN_FORM(gather_blocks, between, many, own, is_root ? counts : NULL, is_root ? offsets : NULL, side, 0);
+    for (int i = 0; is_root && i < others; ++i)
+        for (int k = 0; k < i; ++k) CHECK(many[offsets[i] / sizeof(int) + (size_t)k] == 1000 * i + k + form);
+    if (is_root) CHECK(rollcall_intergroup_gather_blocks(between, many, 0, NULL, NULL, side, 0, NULL) == ROLLCALL_INVALID_ARGUMENT);
+    free(many);
+    free(counts);
+    free(offsets);
+
     IN_FORM(reduce, between, &one, 1, &sum, side, 0);
     if (is_root) CHECK(one == others * (others + 1) / 2);
     free(data);
@@ -74,6 +97,21 @@ static void with_all(const rollcall_intercommunicator* between, int is_first, in
     IN_FORM(allgather_blocks, between, mine, block, all, counts, NULL);
     for (size_t i = 0; i < count; ++i) CHECK(all[i * its_block / sizeof *all] == -sign * ((int)i + 1));
     CHECK(rollcall_intergroup_allgather_blocks(between, mine, block, all, NULL, NULL, NULL) == ROLLCALL_INVALID_ARGUMENT);
+
+    /* Each rank of the first group sends one element to each of the second one, and gets two. */
+    uint64_t *const sent = calloc(count, sizeof *sent), *const sent_at = calloc(count, sizeof *sent_at);
+    int* const out = calloc(2 * count, sizeof *out);
+    for (size_t i = 0; i < count; ++i) {
+        sent[i] = block;
+        sent_at[i] = i * block;
+        out[i * block / sizeof *out] = sign * (100 * me + (int)i);
+    }
+    IN_FORM(alltoall_blocks, between, out, sent, sent_at, all, counts, offsets);
+    for (size_t i = 0; i < count; ++i) CHECK(all[offsets[i] / sizeof *all] == -sign * (100 * (int)i + me));
+    CHECK(rollcall_intergroup_alltoall_blocks(between, out, NULL, NULL, all, counts, NULL, NULL) == ROLLCALL_INVALID_ARGUMENT);
+    free(sent);
+    free(sent_at);
+    free(out);
 
     /* Messages between ranks of one number. */
     const int partner = me < others ? me : -1;

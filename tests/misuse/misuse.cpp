@@ -55,6 +55,8 @@ using DoubleArray = std::array<double, 2>;
     std::vector<long> counts(8);
     Blocks sizes(counts);
     rollcall::CompletionQueue queue(world);
+    const rollcall::Intercommunicator between;
+    const rollcall::Mine root{0};
     rollcall::Request request;
     void* const pointer_to_void = pointer;
 
@@ -144,6 +146,11 @@ using DoubleArray = std::array<double, 2>;
     CASE(world.alltoall(Vector(8), v), world.start_alltoall(Vector(8), v));
     CASE(world.alltoall(v, sizes, v, sizes), world.alltoall(v, sizes, v));
     CASE(world.alltoall(bytes, sizes, bytes, sizes), world.alltoall(pointer, sizes, bytes, sizes));
+    // Between two groups.
+    CASE(between.gather(v, sizes, root), between.start_gather(Vector(8), sizes, root));
+    CASE(between.gather({}, Blocks(), root), between.gather(sizes, v, root));
+    CASE(between.alltoall(v, sizes, v, sizes), between.alltoall(v, sizes, integers, sizes));
+    CASE(between.plan_alltoall(v, sizes, v, sizes), between.plan_alltoall(v, sizes, v));
     // A request is moved into one queue and stays there.
     CASE(queue.add(std::move(request)), queue.add(request));
     CASE(queue.add(world.start_send(v, 1), &x), queue.add(world.start_send(v, 1), x, &x));

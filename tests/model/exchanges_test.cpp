@@ -1,5 +1,6 @@
 // Allgather and alltoall: the worked examples of their algorithms, how many messages and how long they take by theory, blocks of different
 // sizes, and sizes that do not match. (That every algorithm gives what it should for equal blocks is in placement_test.cpp.)
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <functional>
@@ -84,6 +85,7 @@ TEST(Exchanges, TakeTheMessagesAndTheTimeOfTheory) {
     const Theory theories[] = {
         {OperationKind::allgather, "linear", all_but_one, all_but_one},
         {OperationKind::allgather, "ring", all_but_one, all_but_one},
+        {OperationKind::allgather, "background_disseminated_ring", all_but_one, all_but_one},
         {OperationKind::allgather, "bruck", ceil_log2, all_but_one},
         {OperationKind::alltoall, "linear", all_but_one, all_but_one},
         {OperationKind::alltoall, "pairwise", all_but_one, all_but_one},
@@ -123,7 +125,7 @@ struct HalfLate {
     static constexpr Nanoseconds kLate = 1'000'000, kAlpha = 1000;
     static constexpr std::uint64_t kBytes = 10'000;
 
-    HalfLate(const AlgorithmEntry& entry, int n, std::uint64_t landing) : simulation(options_of(n, landing)) {
+    HalfLate(const AlgorithmEntry& entry, int n, std::uint64_t landing, bool planned = false) : simulation(options_of(n, landing)) {
         const auto& row = collectives::operation(entry.operation);
         const auto all = kBytes * static_cast<std::uint64_t>(n);
         Times arrivals;
@@ -139,6 +141,10 @@ struct HalfLate {
                 const auto r = static_cast<std::size_t>(rank);
                 Simulation::RankCall call{collectives::make_call(entry, -1, kBytes, 0), entry.algorithm, {}};
                 call.arguments = collectives::arguments_of(row, {.contribution = from[r].data(), .data = into[r].data()}, kBytes, n, false);
+                if (planned) {
+                    call.begin = 0;
+                    call.algorithm = collectives::planned(entry);
+                }
                 return call;
             },
             arrivals);
@@ -193,7 +199,20 @@ TEST(LateRanks, AreNotWaitedForByTheOthersAmongThemselves) {
     EXPECT_GT(HalfLate(algorithm(OperationKind::alltoall, "pairwise"), 8, 0).missing, 0);
 }
 
-// --- blocks of different sizes
+// The background of late ranks passes on what comes from early ones. Then a late rank's own block goes once round the ring.
+TEST(LateRanks, PassOnBlocksBeforeTheyArrive) {
+    constexpr Nanoseconds kMessage = HalfLate::kAlpha + static_cast<Nanoseconds>(HalfLate::kBytes);
+    for (const std::uint64_t landing : {std::uint64_t{0}, std::uint64_t{1} << 40})
+        for (const int n : {2, 4, 8, 17}) {
+            const HalfLate made(algorithm(OperationKind::allgather, "background_disseminated_ring"), n, landing, true);
+            EXPECT_TRUE(made.was_looked_at);
+            EXPECT_EQ(made.missing, 0) << n;
+            EXPECT_EQ(*std::max_element(made.exits.begin(), made.exits.end()), HalfLate::kLate + (n - 1) * kMessage) << n;
+        }
+    EXPECT_GT(HalfLate(algorithm(OperationKind::allgather, "ring"), 8, 0, true).missing, 0);
+}
+
+// --- blocks of different sizes ---
 // -------------------------------------------------------------------------------------------------------------
 
 std::byte byte_between(int from, int to, std::uint64_t position) {
@@ -300,7 +319,7 @@ TEST(ExchangesOfOwnSizes, EveryAlgorithm) {
     for (const AlgorithmEntry* const entry : algorithms_of_own_sizes())
         for (int n = 1; n <= 17; ++n)
             for (int repetition = 0; repetition < 4; ++repetition) {
-                const auto options = random_machine(random, n, 3000);
+                const auto options = random_machine(random, n, 3000, *entry);
                 ExchangeMemory memory(random, n, collectives::operation(entry->operation).personal);
                 const auto delays = random_delays(random, n, 0, random.pick(std::vector<Nanoseconds>{0, 1000, 20'000}));
                 const bool is_planned = random.chance(0.4);
@@ -334,7 +353,7 @@ TEST(ExchangesOfOwnSizes, WhatDoesNotMatchIsToldEverywhere) {
     for (const AlgorithmEntry* const entry : algorithms_of_own_sizes())
         for (int n = 2; n <= 6; ++n)
             for (int repetition = 0; repetition < 10; ++repetition) {
-                auto options = random_machine(random, n, 3000);
+                auto options = random_machine(random, n, 3000, *entry);
                 options.tick_for = kHour;
                 const bool is_for_each = collectives::operation(entry->operation).personal;
                 ExchangeMemory memory(random, n, is_for_each);

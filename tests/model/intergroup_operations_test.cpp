@@ -64,7 +64,12 @@ std::vector<std::byte> bytes_of(int from, int to, std::uint64_t size) {
 }
 void append(std::vector<std::byte>& all, const std::vector<std::byte>& more) { all.insert(all.end(), more.begin(), more.end()); }
 
-// The operator adds bytes, so that the result does not depend on the order of the ranks. Matrices in the process tests show the order.
+/// Adds bytes, so that the result does not depend on the order of the ranks, but the order may have to be kept. (Matrices in the process
+/// tests show the order.)
+foundation::Combiner random_sum(Random& random) {
+    return collectives::combiner_of(random.chance(0.5) ? reduction_of<std::uint8_t>(sum) : reduction_of<std::uint8_t>(by_rank(sum)));
+}
+
 TEST(Intergroup, RootsInEitherGroup) {
     Random random(164);
     for (const Named& operation : kRooted)
@@ -111,8 +116,7 @@ TEST(Intergroup, RootsInEitherGroup) {
                     }
                     runtime::Call call;
                     call.bytes = bytes;
-                    const auto outcome = run_between_groups(operation, p, q, root, machine, call, memory,
-                                                            collectives::combiner_of(reduction_of<std::uint8_t>(sum)),
+                    const auto outcome = run_between_groups(operation, p, q, root, machine, call, memory, random_sum(random),
                                                             random_delays(random, p + q, root, 1000));
                     for (const auto& error : outcome.errors) ASSERT_EQ(error, nullptr) << error->what();
                     for (std::size_t r = 0; r < memory.size(); ++r) {
@@ -130,7 +134,8 @@ TEST(Intergroup, AllreduceAndAlltoall) {
             const auto machine = random_machine(random, p + q, std::max(a, b));
             SCOPED_TRACE(fmt::format("p={} q={} blocks of {} and {} {}", p, q, a, b, describe(machine)));
             std::vector<Memory> exchanged(static_cast<std::size_t>(p + q)), reduced(exchanged.size());
-            std::vector<std::vector<std::byte>> blocks(exchanged.size()), sums(2, std::vector<std::byte>(a));
+            const std::uint64_t elements = random.pick(BlockSizes{a, a, a, 4097, 150'000});
+            std::vector<std::vector<std::byte>> blocks(exchanged.size()), sums(2, std::vector<std::byte>(elements));
             for (int rank = 0; rank < p + q; ++rank) {
                 const auto r = static_cast<std::size_t>(rank);
                 const bool is_first = rank < p;
@@ -139,19 +144,19 @@ TEST(Intergroup, AllreduceAndAlltoall) {
                     append(blocks[r], bytes_of(other, rank, is_first ? b : a));
                 }
                 exchanged[r].data.resize(blocks[r].size());
-                reduced[r].contribution = bytes_of(rank, 0, a);
-                reduced[r].data.resize(a);
-                for (std::uint64_t i = 0; i < a; ++i)
+                reduced[r].contribution = bytes_of(rank, 0, elements);
+                reduced[r].data.resize(elements);
+                for (std::uint64_t i = 0; i < elements; ++i)
                     sums[is_first][i] = static_cast<std::byte>(static_cast<unsigned>(sums[is_first][i]) +
                                                                static_cast<unsigned>(reduced[r].contribution[i]));
             }
             runtime::Call call;
-            call.bytes = a;
-            const auto combiner = collectives::combiner_of(reduction_of<std::uint8_t>(sum));
+            call.bytes = elements;
             auto outcome =
-                run_between_groups(kAllreduce, p, q, -1, machine, call, reduced, combiner, random_delays(random, p + q, 0, 1000));
+                run_between_groups(kAllreduce, p, q, -1, machine, call, reduced, random_sum(random), random_delays(random, p + q, 0, 1000));
             for (const auto& error : outcome.errors) ASSERT_EQ(error, nullptr) << error->what();
             for (std::size_t r = 0; r < reduced.size(); ++r) ASSERT_TRUE(reduced[r].data == sums[static_cast<int>(r) >= p]) << "rank " << r;
+            call.bytes = a;
             call.segment_bytes = b;
             outcome = run_between_groups(kAllToAll, p, q, -1, machine, call, exchanged, {}, random_delays(random, p + q, 0, 1000));
             for (const auto& error : outcome.errors) ASSERT_EQ(error, nullptr) << error->what();
@@ -159,17 +164,18 @@ TEST(Intergroup, AllreduceAndAlltoall) {
         }
 }
 
-Times exits_between_groups(const Named& operation, int p, int q, int root, const Simulation::Options& machine = single_ported()) {
+Times exits_between_groups(const Named& operation, int p, int q, int root, const Simulation::Options& machine = single_ported(),
+                           std::uint64_t bytes = 1) {
     std::vector<Memory> memory(static_cast<std::size_t>(p + q));
     for (Memory& its : memory) {
-        its.data.resize(operation.kind == OperationKind::intergroup_alltoall ? 2 : 1);
+        its.data.resize(operation.kind == OperationKind::intergroup_alltoall ? 2 : bytes);
         its.contribution.resize(its.data.size());
     }
     if (operation.kind == OperationKind::intergroup_alltoall) {  // p = 2, q = 1
         for (const std::size_t rank : {0u, 1u}) memory[rank] = {std::vector<std::byte>(1), std::vector<std::byte>(1), {}};
     }
     runtime::Call call;
-    call.bytes = call.segment_bytes = 1;
+    call.bytes = call.segment_bytes = bytes;
     return run_between_groups(operation, p, q, root, machine, call, memory, collectives::combiner_of(reduction_of<std::uint8_t>(sum)),
                               Times(memory.size()))
         .exits;
@@ -183,6 +189,9 @@ TEST(IntergroupExamples, OtherOperations) {
 TEST(IntergroupExamples, OtherOperationsOnOneNode) {
     EXPECT_EQ(exits_between_groups(kRooted[0], 2, 1, 1, one_node()), (Times{0, 1, 2}));
     EXPECT_EQ(exits_between_groups(kAllToAll, 2, 1, -1, one_node()), (Times{2, 3, 4}));
+    EXPECT_EQ(exits_between_groups(kRooted[3], 2, 1, 2, one_node()), (Times{1, 1, 3}));
+    EXPECT_EQ(exits_between_groups(kAllreduce, 2, 1, -1, one_node()), (Times{2, 2, 3}));
+    EXPECT_EQ(exits_between_groups(kAllreduce, 2, 1, -1, one_node(), 10'000), (Times{25'000, 25'000, 30'000}));
 }
 
 }  // namespace

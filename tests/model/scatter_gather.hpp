@@ -27,8 +27,8 @@ inline const AlgorithmEntry& gather(std::string_view name) { return collectives:
 struct Setting {
     Nanoseconds alpha = 0, beta = 1;
     Nanoseconds bytes = 1000;  ///< Of one rank.
-    int root = 0;
-    bool planned = false;  ///< Begun long before any rank arrives. Each rank has a prediction.
+    int root = 0;              ///< -1: the operation has no root, and all ranks have all data.
+    bool planned = false;      ///< Begun long before any rank arrives. Each rank has a prediction.
     bool full_duplex = true;
     int ports = 1;
     std::uint64_t landing_bytes = 0;
@@ -59,7 +59,7 @@ inline Times run(const AlgorithmEntry& entry, const Times& a, const Setting& set
             Simulation::RankCall call;
             call.call = collectives::make_call(entry, setting.root, bytes, 0);
             call.algorithm = setting.planned ? collectives::planned(entry) : entry.algorithm;
-            if (rank == setting.root) call.arguments.data = {nullptr, bytes * a.size()};
+            if (rank == setting.root || setting.root < 0) call.arguments.data = {nullptr, bytes * a.size()};
             call.arguments.result = {nullptr, bytes};
             call.arguments.contribution = {nullptr, bytes};
             if (setting.planned) {

@@ -69,6 +69,32 @@ TEST(TwoLevelExamples, AlltoallInLanes) {
     EXPECT_EQ(outcome.exits, Times(4, 22'000));
 }
 
+/// An alltoall of blocks of different sizes, which all have this size.
+Simulation::Outcome alltoall_of_own_sizes(const Simulation::Options& options, std::uint64_t bytes) {
+    const AlgorithmEntry& entry = two_level(OperationKind::alltoall);
+    const auto ranks = static_cast<std::size_t>(options.ranks);
+    std::vector<runtime::Block> blocks;
+    for (std::size_t rank = 0; rank < ranks; ++rank) blocks.push_back({rank * bytes, bytes});
+    Simulation simulation(options);
+    return simulation.run(
+        [&](int) {
+            Simulation::RankCall call{collectives::make_call(entry, -1, runtime::kManySizes, 0), entry.algorithm, {}};
+            call.call.own_sizes = true;
+            call.arguments.data = {nullptr, ranks * bytes};
+            call.arguments.contribution = call.arguments.data;
+            call.arguments.blocks = call.arguments.contribution_blocks = blocks.data();
+            return call;
+        },
+        Times(ranks));
+}
+// All times are a million times as long. The sizes take a little time, too.
+TEST(TwoLevelExamples, AlltoallOfOwnSizes) {
+    constexpr Nanoseconds kMillion = 1'000'000;
+    const auto exits = alltoall_of_own_sizes(two_on_each_node(4), 5 * kMillion).exits;
+    const Times expected{44 * kMillion, 40 * kMillion, 44 * kMillion, 40 * kMillion};
+    for (std::size_t rank = 0; rank < exits.size(); ++rank) EXPECT_NEAR(exits[rank], expected[rank], kMillion / 10) << rank;
+}
+
 // The data enters each node once.
 TEST(TwoLevel, MessagesGoBetweenNodesOnly) {
     constexpr int kNodes = 5, kPerNode = 4, kRanks = kNodes * kPerNode;
@@ -93,6 +119,12 @@ TEST(TwoLevel, ANodeCombinesWhatItSendsToAnotherOne) {
         const auto outcome = two_level_outcome(OperationKind::alltoall, options, -1, bytes, Times(kRanks));
         EXPECT_EQ(outcome.messages, static_cast<std::uint64_t>(kPairs * lanes)) << bytes;
         EXPECT_EQ(outcome.bytes, static_cast<std::uint64_t>(kPairs * kPerNode * kPerNode) * bytes) << bytes;
+    }
+    // Blocks of different sizes: two messages for each pair of nodes, one of which has the sizes.
+    for (const std::uint64_t bytes : {1, 5000}) {
+        const auto outcome = alltoall_of_own_sizes(options, bytes);
+        EXPECT_EQ(outcome.messages, static_cast<std::uint64_t>(2 * kPairs)) << bytes;
+        EXPECT_EQ(outcome.bytes, static_cast<std::uint64_t>(kPairs * kPerNode * kPerNode) * (bytes + sizeof(std::uint64_t))) << bytes;
     }
 }
 

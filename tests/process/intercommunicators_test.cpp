@@ -1,5 +1,6 @@
 /// \file
-/// Two groups exchange data between real processes. The scenarios are in ranks/intercommunicators.cpp.
+/// Two groups exchange data between real processes. The scenarios are in ranks/intercommunicators.cpp and
+/// ranks/intercommunicator_faults.cpp.
 #include <csignal>
 
 #include "tests/process/algorithms.hpp"

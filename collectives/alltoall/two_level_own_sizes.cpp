@@ -1,0 +1,240 @@
+// Alltoall of blocks of different sizes on two levels. The levels are those of R. Graham et al., "Cheetah: a framework for scalable
+// hierarchical collective operations", CCGrid 2011.
+//
+// Idea: as with short blocks of one size (two_level.cpp), the first rank of each node collects what its node sends, and these ranks
+// exchange one message for each pair of nodes. But a rank knows only the sizes of what it sends and receives. So the ranks of a node first
+// publish these sizes, and a message with the sizes of its blocks goes before each message with blocks. The first rank of the other node
+// compares them with what the ranks of its node count. In the end it writes for each rank what came for that rank.
+//
+// Example: nodes {0 1} {2 3}, a message with a block takes 5, a copy of a block takes 1, all ranks arrive at 0, the blocks have one size
+// and are so long that the messages with sizes do not count. Each rank puts its blocks in order until 4. Ranks 1 and 3 write them until 8.
+// Ranks 0 and 2 copy their own until 8, and the others until 12. They exchange four blocks until 32. They put those for ranks 1 and 3 in
+// order until 36, write them until 40, and copy their own until 44. Ranks 1 and 3 copy theirs at the same time, and leave at 40.
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "collectives/alltoall/two_level.hpp"
+#include "collectives/published/published.hpp"
+
+namespace rollcall::collectives {
+namespace {
+
+using transport::Bytes;
+
+constexpr std::uint64_t kCounts = 0, kCollect = 1, kHandOut = 2, kSizes = 3, kData = 4;
+
+/// The sizes of the blocks that a rank sends to each rank and, behind them, of those that it receives from each.
+using Counts = std::vector<std::uint64_t>;
+
+Bytes bytes_of(std::vector<std::uint64_t>& numbers) { return {numbers.data(), numbers.size() * sizeof(std::uint64_t)}; }
+
+Counts own_counts(const Operation& op) {
+    Counts counts;
+    for (int rank = 0; rank < op.size(); ++rank) counts.push_back(block_for(op, rank).size);
+    for (int rank = 0; rank < op.size(); ++rank) counts.push_back(block_of(op, rank).size);
+    return counts;
+}
+
+/// Publishes this rank's counts. The first rank of the node gets those of all ranks of the node in `all`.
+Task tell_counts(Operation& op, const Levels& levels, std::vector<Counts>& all) {
+    const int place = levels.place(), ranks = static_cast<int>(levels.here().size());
+    Counts own = own_counts(op);
+    if (ranks > 1) {
+        const Among node(op, levels.here(), place, 0, op.arguments(), kCounts);
+        co_await publish_all(op, kEverybody, bytes_of(own), Publisher::reads);
+        for (int other = 0; other < ranks; ++other) {
+            if (other == place) continue;
+            if (place == 0) co_await copy_all(op, other, true, bytes_of(all.emplace_back(own.size())));
+            // Something that is published for everybody must be read by everybody.
+            if (place > 0) co_await copy_all_wanted(op, other, true, bytes_of(own).size, {});
+        }
+    }
+    all.insert(all.begin(), std::move(own));
+}
+
+/// The blocks that go from one node to another, and where they stand: a row for each rank of the one, and in it a block for each rank of
+/// the other.
+struct Traffic {
+    std::vector<std::uint64_t> sizes;
+    std::uint64_t begin = 0, size = 0;
+};
+
+/// The traffic to each node, one behind the other; or that from each node.
+std::vector<Traffic> traffic_of(const Operation& op, const Levels& levels, const std::vector<Counts>& counts, bool is_outgoing) {
+    std::vector<Traffic> all(static_cast<std::size_t>(levels.nodes()));
+    std::uint64_t end = 0;
+    for (int node = 0; node < levels.nodes(); ++node) {
+        Traffic& traffic = all[static_cast<std::size_t>(node)];
+        const auto add = [&](std::size_t place, int rank) {
+            traffic.sizes.push_back(counts[place][static_cast<std::size_t>(is_outgoing ? rank : op.size() + rank)]);
+        };
+        if (is_outgoing) {
+            for (std::size_t place = 0; place < counts.size(); ++place)
+                for (const int rank : levels.on(node)) add(place, rank);
+        } else {
+            for (const int rank : levels.on(node))
+                for (std::size_t place = 0; place < counts.size(); ++place) add(place, rank);
+        }
+        traffic.begin = end;
+        traffic.size = std::accumulate(traffic.sizes.begin(), traffic.sizes.end(), std::uint64_t{0});
+        end += traffic.size;
+    }
+    return all;
+}
+std::uint64_t size_of(const std::vector<Traffic>& all) { return all.back().begin + all.back().size; }
+
+/// Puts what the rank at `place` of this node sends into `outgoing`.
+Task collect(Operation& op, const Levels& levels, const std::vector<Traffic>& to, std::size_t place, transport::ConstBytes own,
+             Bytes outgoing) {
+    std::vector<Wanted> blocks;
+    std::uint64_t begin = 0;
+    for (const Traffic& traffic : to) {
+        const std::size_t columns = traffic.sizes.size() / levels.here().size();
+        const auto row = traffic.sizes.begin() + static_cast<std::ptrdiff_t>(columns * place);
+        const auto size = std::accumulate(row, row + static_cast<std::ptrdiff_t>(columns), std::uint64_t{0});
+        blocks.push_back({begin, runtime::slice(outgoing, std::accumulate(traffic.sizes.begin(), row, traffic.begin), size)});
+        begin += size;
+    }
+    if (place == 0) {
+        co_await copy_wanted(op, own, 0, blocks);
+    } else {
+        const Among node(op, levels.here(), 0, 0, op.arguments(), kCollect);
+        co_await copy_all_wanted(op, static_cast<int>(place), false, begin, blocks);
+    }
+}
+
+/// Compares the sizes that came from a node with those that the ranks of this node count.
+Task compare(Operation& op, const Levels& levels, int node, const std::vector<std::uint64_t>& sent, const Traffic& counted) {
+    const std::size_t ranks = levels.here().size();
+    for (std::size_t i = 0; i < sent.size(); ++i) {
+        if (sent[i] == counted.sizes[i]) continue;
+        op.tell_exchange_differs(levels.on(node)[i / ranks], levels.here()[i % ranks], counted.sizes[i], sent[i]);
+        co_await op.failure();
+    }
+}
+
+/// What the first rank of a node sends to those of the other nodes, and gets from them.
+struct BetweenNodes {
+    std::vector<Traffic> to, from;
+    std::vector<std::vector<std::uint64_t>> sizes = {};  ///< Of the blocks in `from`, as they came from there.
+    std::vector<Pending> told = {}, transfers = {};
+};
+
+/// Begins to exchange sizes. As early as possible, so that blocks find their receives posted.
+void begin_to_tell_sizes(Operation& op, const Levels& levels, BetweenNodes& between) {
+    const int nodes = levels.nodes();
+    between.sizes.resize(static_cast<std::size_t>(nodes));
+    between.told.resize(static_cast<std::size_t>(nodes));
+    for (int i = 1; i < nodes; ++i) {
+        const int source = (levels.node() - i + nodes) % nodes;
+        const auto s = static_cast<std::size_t>(source);
+        between.sizes[s].resize(between.from[s].sizes.size());
+        between.told[s] = op.receive(levels.on(source)[0], bytes_of(between.sizes[s]), kSizes);
+    }
+    for (int i = 1; i < nodes; ++i) {
+        const int target = (levels.node() + i) % nodes;
+        auto& sizes = between.to[static_cast<std::size_t>(target)].sizes;
+        between.transfers.push_back(op.send(levels.on(target)[0], bytes_of(sizes), kSizes));
+    }
+}
+
+Task exchange_blocks(Operation& op, const Levels& levels, BetweenNodes& between, Bytes outgoing, Bytes incoming) {
+    auto& [to, from, sizes, told, transfers] = between;
+    const int nodes = levels.nodes();
+    const auto slice_of = [](Bytes all, const Traffic& traffic) { return runtime::slice(all, traffic.begin, traffic.size); };
+    const auto here = static_cast<std::size_t>(levels.node());
+    co_await compare(op, levels, levels.node(), to[here].sizes, from[here]);
+    for (int i = 1; i < nodes; ++i) {
+        const int source = (levels.node() - i + nodes) % nodes;
+        const auto s = static_cast<std::size_t>(source);
+        co_await told[s];
+        co_await compare(op, levels, source, sizes[s], from[s]);
+        if (from[s].size > 0) transfers.push_back(op.receive(levels.on(source)[0], slice_of(incoming, from[s]), kData));
+    }
+    for (int i = 1; i < nodes; ++i) {
+        const int target = (levels.node() + i) % nodes;
+        const Traffic& traffic = to[static_cast<std::size_t>(target)];
+        if (traffic.size > 0) transfers.push_back(op.send(levels.on(target)[0], slice_of(outgoing, traffic), kData));
+    }
+    co_await op.copy(slice_of(incoming, from[here]), slice_of(outgoing, to[here]));
+    co_await op.all_of(transfers);
+}
+
+/// What came for the rank at `place` of this node, in node order.
+std::vector<Bytes> blocks_for(const Levels& levels, const std::vector<Traffic>& from, std::size_t place, Bytes incoming) {
+    std::vector<Bytes> blocks;
+    std::uint64_t at = 0;
+    for (const Traffic& traffic : from)
+        for (std::size_t i = 0; i < traffic.sizes.size(); ++i) {
+            if (i % levels.here().size() == place) blocks.push_back(runtime::slice(incoming, at, traffic.sizes[i]));
+            at += traffic.sizes[i];
+        }
+    return blocks;
+}
+
+/// The part of the first rank of a node. `own` has its blocks in node order.
+Task lead(Operation& op, const Levels& levels, const std::vector<Counts>& counts, transport::ConstBytes own,
+          std::span<const Bytes> places) {
+    BetweenNodes between{.to = traffic_of(op, levels, counts, true), .from = traffic_of(op, levels, counts, false)};
+    begin_to_tell_sizes(op, levels, between);
+    const auto& [to, from, sizes, told, transfers] = between;
+    const std::size_t ranks = levels.here().size();
+    const Scratch outgoing(size_of(to), own), incoming(size_of(from), own);
+    for (std::size_t place = 0; place < ranks; ++place) co_await collect(op, levels, to, place, own, outgoing.bytes());
+    co_await exchange_blocks(op, levels, between, outgoing.bytes(), incoming.bytes());
+    for (std::size_t place = 1; place < ranks; ++place) {
+        const std::vector<Bytes> blocks = blocks_for(levels, from, place, incoming.bytes());
+        std::uint64_t size = 0;
+        for (const Bytes& block : blocks) size += block.size;
+        const Scratch packed(size, own);
+        std::uint64_t at = 0;
+        for (const Bytes& block : blocks) {
+            co_await op.copy(runtime::slice(packed.bytes(), at, block.size), block);
+            at += block.size;
+        }
+        const Among node(op, levels.here(), 0, 0, op.arguments(), kHandOut);
+        co_await publish_all(op, static_cast<int>(place), packed.bytes());
+    }
+    const std::vector<Bytes> blocks = blocks_for(levels, from, 0, incoming.bytes());
+    for (std::size_t i = 0; i < blocks.size(); ++i) co_await op.copy(places[i], blocks[i]);
+}
+
+}  // namespace
+
+Task alltoall_two_level_own_sizes(Operation& op, const Levels& levels) {
+    const NodeOrder order(levels);
+    std::vector<Counts> counts;
+    co_await tell_counts(op, levels, counts);
+    const Counts& own = counts.front();
+    const auto middle = own.begin() + op.size();
+    const Scratch packed(std::accumulate(own.begin(), middle, std::uint64_t{0}), op.arguments().contribution);
+    std::vector<Bytes> places;
+    std::uint64_t at = 0;
+    for (const int rank : order.ranks) {
+        const auto block = block_for(op, rank);
+        co_await op.copy(runtime::slice(packed.bytes(), at, block.size), block);
+        at += block.size;
+        places.push_back(block_of(op, rank));
+    }
+    if (levels.place() == 0) {
+        co_await lead(op, levels, counts, packed.bytes(), places);
+        co_return;
+    }
+    std::vector<Wanted> wanted;
+    std::uint64_t begin = 0;
+    for (const Bytes& place : places) {
+        wanted.push_back({begin, place});
+        begin += place.size;
+    }
+    {
+        const Among node(op, levels.here(), levels.place(), 0, op.arguments(), kCollect);
+        co_await publish_all(op, 0, packed.bytes());
+    }
+    const Among node(op, levels.here(), levels.place(), 0, op.arguments(), kHandOut);
+    co_await copy_all_wanted(op, 0, false, begin, wanted);
+}
+
+}  // namespace rollcall::collectives

@@ -1,0 +1,155 @@
+// Reduce and allreduce between two groups through node memory, where all ranks of both groups are on one node. They are our own, after the
+// non-blocking model of P. Patarasuk and X. Yuan, "Efficient MPI_Bcast across different process arrival patterns", section 3.1.
+//
+// Idea: a rank publishes its elements for those that combine them, and these combine them right there, in whatever order they come, or in
+// rank order if the order matters. In a reduce the root combines, and the others leave. In an allreduce of few elements each rank combines
+// those of the whole other group for itself. If the elements are many, each rank combines a share of the other group's elements, and
+// publishes the result for its own group.
+//
+// Example: p = 2, q = 1, a copy takes 1, and so does combining, all ranks arrive at 0. Reduce from A to b0: a0 and a1 write until 1. b0
+// copies those of a0 until 2, and combines those of a1 until 3. Allreduce of few elements: b0 does the same, and a0 and a1 copy those of b0
+// until 2. Of many: b0 writes one half for a0 until 0.5, and the other for a1 until 1. Each copies its half until 1.5, and writes it for
+// the other until 2. They copy each other's half until 2.5.
+#include <algorithm>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "collectives/combining/combining.hpp"
+#include "collectives/intergroup/intergroup.hpp"
+#include "collectives/intergroup/sides.hpp"
+#include "collectives/published/published.hpp"
+#include "runtime/lane/among.hpp"
+
+namespace rollcall::collectives {
+namespace {
+
+using Among = Operation::Among;
+
+/// Up to this size, in bytes, every rank reads the elements of every rank of the other group. As in an allreduce of one group.
+constexpr std::uint64_t kShort = 4096;
+
+/// Where elements are combined. The operand that is the first to have certain elements is copied, and the others are combined with it.
+struct Sum {
+    transport::Bytes into;
+    std::uint64_t begun = 0;  ///< Up to here, in bytes, elements of an operand are there.
+};
+
+/// `piece`: elements of an operand, from byte `offset` on. All before them have been added.
+Task add(Operation& op, Sum& sum, transport::ConstBytes piece, std::uint64_t offset) {
+    const std::uint64_t combined = std::min(sum.begun - offset, piece.size), copied = piece.size - combined;
+    if (combined > 0) {
+        const transport::Bytes part = runtime::slice(sum.into, offset, combined);
+        co_await op.combine(part, part, runtime::slice(piece, 0, combined));
+    }
+    if (copied > 0) co_await op.copy(runtime::slice(sum.into, sum.begun, copied), runtime::slice(piece, combined, copied));
+    sum.begun += copied;
+}
+
+Task add_what_is_here(Operation& op, Sum& sum, Reading& operand) {
+    while (operand.is_here()) {
+        const bool by_message = operand.by_message();
+        if (!by_message) co_await add(op, sum, operand.bytes(), operand.offset());
+        if (!operand.let_go()) co_await op.failure();
+        if (!by_message) continue;
+        const Scratch received(sum.into.size, sum.into);
+        co_await op.receive(operand.from(), received.bytes(), kPublishedStep);
+        co_await add(op, sum, received.bytes(), 0);
+    }
+}
+
+/// Publishes `outgoing`, and combines what the ranks from 1 on publish, for this one or for everybody, into `into`. This rank is rank 0 and
+/// brings nothing.
+Task combine_what_others_bring(Operation& op, std::deque<Outgoing>& outgoing, bool for_everybody, transport::Bytes into) {
+    const bool any_order = op.arguments().combiner.any_order;
+    std::deque<Reading> operands;
+    for (int rank = 1; rank < op.size(); ++rank) operands.emplace_back(op, rank, for_everybody, into.size);
+    std::vector<Pending> sends;
+    Sum sum{into};
+    std::size_t added = 0;
+    Outgoing* has_room = nullptr;
+    Reading* operand = nullptr;
+    const auto next_operand = [&]() -> Reading* {
+        const auto is_next = [&](Reading& one) {
+            return !one.complete() && (any_order || one.from() == static_cast<int>(added) + 1) && one.is_here();
+        };
+        const auto found = std::find_if(operands.begin(), operands.end(), is_next);
+        return found == operands.end() ? nullptr : &*found;
+    };
+    const auto has_left = [](const Outgoing& out) { return out.has_left(); };
+    while (added < operands.size() || !std::all_of(outgoing.begin(), outgoing.end(), has_left)) {
+        // All waits are in one place, so that no rank occupies room in the memory that another rank needs in order to go on.
+        co_await op.until([&] {
+            has_room = find_ready(outgoing);
+            operand = next_operand();
+            return has_room || operand;
+        });
+        if (has_room) co_await go_on(op, *has_room, sends);
+        if (!operand) continue;
+        co_await add_what_is_here(op, sum, *operand);
+        if (operand->complete()) ++added;
+    }
+    co_await op.all_of(sends);
+}
+
+/// Each rank combines its share of the elements of the other group, which that group cuts into as many shares as this one has ranks.
+Task combine_shares(Operation& op, const Sides& sides, const runtime::Arguments& arguments) {
+    const auto share = [&](auto all, int member, const Members& group) { return part_of(all, share_of(op, member, group.size)); };
+    const transport::Bytes own = share(arguments.data, sides.member, sides.own);
+    {
+        const std::vector<int> ranks = with_group(op.rank(), sides.other);
+        const Among between(op, ranks, 0, 0, arguments);
+        std::deque<Outgoing> outgoing;
+        for (int member = 0; member < sides.other.size; ++member)
+            outgoing.emplace_back(op, member + 1, share(arguments.contribution, member, sides.other), Publisher::reads);
+        co_await combine_what_others_bring(op, outgoing, false, own);
+    }
+    std::vector<int> ranks;
+    std::vector<runtime::Block> blocks;
+    for (int member = 0; member < sides.own.size; ++member) {
+        const Share its = share_of(op, member, sides.own.size);
+        ranks.push_back(sides.own.rank(member));
+        blocks.push_back({its.begin, its.size()});
+    }
+    runtime::Arguments results = arguments;
+    results.contribution = own;
+    results.blocks = blocks.data();
+    const Among group(op, ranks, sides.member, 0, results, kPublishedStep + 1);
+    co_await publish_and_copy(op, true, &same_for_all);
+}
+
+}  // namespace
+
+Task intergroup_reduce_shared_memory(Operation& op, const Members& others) {
+    const bool is_root = op.rank() == op.root();
+    const std::vector<int> ranks = with_group(op.root(), others);
+    const Among node(op, ranks, is_root ? 0 : op.rank() - others.first + 1, 0, op.arguments());
+    std::deque<Outgoing> nothing;
+    if (is_root)
+        co_await combine_what_others_bring(op, nothing, false, op.arguments().data);
+    else
+        co_await publish_all(op, 0, op.arguments().contribution);
+}
+
+Task intergroup_allreduce_shared_memory(Operation& op) {
+    const Sides sides = sides_of(op);
+    runtime::Arguments arguments = op.arguments();
+    // The result is written while the contribution is read.
+    std::optional<Scratch> beside;
+    if (arguments.contribution.data && arguments.contribution.data == arguments.data.data) {
+        beside.emplace(arguments.contribution.size, arguments.contribution);
+        co_await op.copy(beside->bytes(), arguments.contribution);
+        arguments.contribution = beside->bytes();
+    }
+    if (arguments.data.size > kShort) {
+        co_await combine_shares(op, sides, arguments);
+        co_return;
+    }
+    const std::vector<int> ranks = with_group(op.rank(), sides.other);
+    const Among node(op, ranks, 0, 0, arguments);
+    std::deque<Outgoing> outgoing;
+    outgoing.emplace_back(op, kEverybody, arguments.contribution, Publisher::reads);
+    co_await combine_what_others_bring(op, outgoing, true, arguments.data);
+}
+
+}  // namespace rollcall::collectives

@@ -1,0 +1,119 @@
+/// \file
+/// Scenarios of two groups whose calls are wrong or do not match, or one of whose ranks dies.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <signal.h>
+#include <unistd.h>
+
+#include "tests/process/ranks/messages.hpp"
+
+namespace rollcall::test {
+
+// A wrong argument is reported where it is wrong. Calls that do not match are reported to all.
+ROLLCALL_SCENARIO(wrong_intercommunicators) {
+    const Communicator& world = scene.world;
+    const std::vector<int> first{0}, others{1, 2}, twice{0, 1}, none, outside{7};
+    const auto refused = [&](const std::vector<int>& one, const std::vector<int>& other) {
+        expect_error(ErrorCode::invalid_argument, "groups that are none", [&] { world.create_intercommunicator(one, other); });
+    };
+    refused(none, others);
+    refused(first, none);
+    refused(twice, others);
+    refused(first, outside);
+    expect_error(ErrorCode::state, "a null one", [] { Intercommunicator().size(); });
+
+    const auto fresh = [&] { return world.create_intercommunicator(first, others); };
+    const Intercommunicator between = fresh();
+    const bool is_first = scene.rank == 0;
+    std::vector<int> block(10, scene.rank), all(is_first ? 20 : 10);
+    expect_error(ErrorCode::invalid_argument, "a rank of nobody", [&] { between.send(block, 2); });
+    expect_error(ErrorCode::invalid_argument, "a root of nobody", [&] { between.broadcast(block, Mine{5}); });
+    expect_error(ErrorCode::invalid_argument, "an algorithm where there is none",
+                 [&] { between.broadcast(block, Mine{0}, {.algorithm = "linear", .segment_bytes = {}, .timeout = {}}); });
+    if (is_first) {
+        std::vector<int> uneven(3);
+        expect_error(ErrorCode::invalid_argument, "blocks that are none", [&] { between.allgather(block, uneven); });
+        const std::vector<int> constant(20);
+        expect_error(ErrorCode::invalid_argument, "a place that is const", [&] { between.gather(constant, Mine{0}); });
+    }
+    const std::vector<int> short_list(is_first ? 1 : 0, 1);
+    expect_error(ErrorCode::invalid_argument, "a list that is too short",
+                 [&] { between.alltoall(block, Blocks(short_list), all, Blocks(short_list)); });
+    between.allgather(block, all);  // Nothing of the wrong calls reached any rank.
+
+    // Groups that count different sizes, and ranks that call different operations.
+    const auto differs = [&](const std::string& what, const std::function<void(const Intercommunicator&)>& call) {
+        const Intercommunicator one = fresh();
+        const Error error = expect_error(ErrorCode::mismatch, what, [&] {
+            call(one);
+            for (;;) one.barrier();  // A rank that was done is told at one of its next calls.
+        });
+        check(std::string(error.what()).find("intergroup_") != std::string::npos, "it says '{}'", error.what());
+        return std::string(error.what());
+    };
+    differs("blocks of another size", [&](const Intercommunicator& one) {
+        std::vector<int> room(is_first ? 20 : 9);
+        one.allgather(block, room);
+    });
+    const std::vector<int> counted = is_first ? std::vector<int>{10, 9} : std::vector<int>{10};
+    differs("own sizes that are not these", [&](const Intercommunicator& one) { one.allgather(block, all, Blocks(counted)); });
+    const IntergroupRoot root = is_first ? IntergroupRoot(Mine{0}) : IntergroupRoot(Theirs{0});
+    const auto at_root = [&] { return is_first ? Blocks(counted) : Blocks(); };
+    const auto says = [&](const std::string& words, const std::string& what) {
+        check(what.find(words) != std::string::npos, "'{}' does not say '{}'", what, words);
+    };
+    const std::string root_counts = "the root counts 9 bytes for rank 1 of the second group, but its block has 10";
+    std::vector<char> bytes(10), all_bytes(20), room(20);
+    says(root_counts, differs("a gather of other sizes",
+                              [&](const Intercommunicator& one) { one.gather(is_first ? all_bytes : bytes, at_root(), root); }));
+    says(root_counts, differs("a scatter of other sizes",
+                              [&](const Intercommunicator& one) { one.scatter(is_first ? all_bytes : bytes, at_root(), root); }));
+    says("rank 1 of the second group sends 10 bytes to rank 0 of the first group, which counts 9 from it",
+         differs("an alltoall of other sizes", [&](const Intercommunicator& one) {
+             const std::vector<int> sent(is_first ? 2 : 1, 10);
+             one.alltoall(is_first ? all_bytes : bytes, Blocks(sent), room, Blocks(counted));
+         }));
+    differs("blocks of one size and of own sizes", [&](const Intercommunicator& one) {
+        if (scene.rank == 2)
+            one.gather(block, root);
+        else
+            one.gather(is_first ? all : block, at_root(), root);
+    });
+    differs("another operation", [&](const Intercommunicator& one) {
+        if (scene.rank == 2)
+            one.gather(block, Theirs{0});
+        else
+            one.broadcast(block, is_first ? IntergroupRoot(Mine{0}) : IntergroupRoot(Theirs{0}));
+    });
+    differs("another root", [&](const Intercommunicator& one) {
+        if (scene.rank == 0)
+            one.broadcast(block, Mine{0});
+        else
+            one.broadcast(block, Mine{scene.rank - 1});
+    });
+    world.barrier();
+}
+
+// The last rank of the second group dies. All others are told its name, whatever they do.
+ROLLCALL_SCENARIO(death_between_groups) {
+    std::vector<int> first, second;
+    for (int rank = 0; rank < scene.size; ++rank) (rank < scene.size / 2 ? first : second).push_back(rank);
+    const Intercommunicator between = scene.world.create_intercommunicator(first, second);
+    std::vector<int> block(10'000, scene.rank), all(block.size() * static_cast<std::size_t>(between.remote_size()));
+    between.allgather(block, all);
+    scene.at(0).fetch_add(1);
+    if (scene.rank == scene.size - 1) {
+        scene.await(0, static_cast<std::uint64_t>(scene.size));  // All ranks have ended that operation.
+        ::kill(::getpid(), SIGKILL);
+    }
+    const Error error = expect_error(ErrorCode::peer_failed, "an allgather with a dead rank", [&] {
+        for (;;) between.allgather(block, all, {.algorithm = {}, .segment_bytes = {}, .timeout = std::chrono::seconds(60)});
+    });
+    check(error.failed_rank() == scene.size - 1, "it names rank {}", error.failed_rank());
+    fmt::print("rank {} was told of the death\n", scene.rank);
+    end_without_the_dead(scene);
+}
+
+}  // namespace rollcall::test

@@ -74,6 +74,7 @@ Plan plan_of(const Words& words, OperationKind operation, int ranks) {
     change_model(plan.model, kDefaultModel);
     if (paper) change_model(plan.model, kPaperModel);
     change_model(plan.model, words.model);
+    plan.costs = costs_of(plan.model);
     plan.landing = parse_simulated_landing(words.landing.value_or(paper ? kLandingOfPapers : kLandingOn));
     // A planned call begins early anyway.
     const bool with_callers = paper || plan.sweep.phases;
@@ -140,7 +141,9 @@ class CellRun {
         collectives::Situation found = {
             .bytes = call_bytes(plan.sweep.operation, size, plan.sweep.ranks),
             .ranks = plan.sweep.ranks,
-            .has = landing.budget > 0 ? collectives::kUsual : collectives::kUsual.without(collectives::Condition::landing)};
+            .has = landing.budget > 0 ? collectives::kUsual : collectives::kUsual.without(collectives::Condition::landing),
+            .nodes = 0,
+            .costs = &plan.costs};
         if (landing.budget > 0 && decouple) found.has = found.has.with(collectives::Condition::background);
         return found;
     }

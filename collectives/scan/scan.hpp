@@ -32,14 +32,16 @@ inline constexpr AlgorithmEntry kScanAlgorithms[] = {
      .algorithm = &scan_linear,
      .summary = "a chain of ranks that combine pieces with their own and pass them on",
      .limits = "waits for all ranks before, by its nature",
-     .segmented = true},
+     .segmented = true,
+     .cost = &cost::chain_combining},
     {.operation = OperationKind::scan,
      .name = "recursive_doubling",
      .aliases = {"rd"},
      .algorithm = &scan_recursive_doubling,
      .summary = "log2 n steps; in each step a rank sends what it has to one that is twice as far away as in the step before",
      .paper = "Hillis, Steele: Data parallel algorithms",
-     .limits = "waits for all ranks before, by its nature"},
+     .limits = "waits for all ranks before, by its nature",
+     .cost = &cost::binomial_combining},
     {.operation = OperationKind::scan,
      .name = "shared_memory",
      .aliases = {"shm"},
@@ -53,13 +55,13 @@ inline constexpr AlgorithmEntry kScanAlgorithms[] = {
 inline constexpr Rule kScanRules[] = {
     {kAnyBytes, kAnyRanks, named(kScanAlgorithms, "shared_memory"),
      "ranks of one node: what each brings is copied into shared memory once, and combined there", Condition::node_memory},
-    {64 << 10, kAnyRanks, named(kScanAlgorithms, "recursive_doubling"), "short messages: log2 n steps, and no more"},
     {kAnyBytes,
      kAnyRanks,
-     named(kScanAlgorithms, "linear"),
-     "long messages: each port carries them once, in pieces, and each rank combines once, whatever the number of ranks",
+     named(kScanAlgorithms, "recursive_doubling"),
+     "log2 n steps of all elements, or pieces down a chain in which each rank combines once, and the time decides",
      {},
-     &chain_segment},
+     &cost::chain_segment,
+     {named(kScanAlgorithms, "linear")}},
 };
 
 // The exclusive scan has the same algorithms and rules.
@@ -70,10 +72,12 @@ constexpr AlgorithmEntry exclusive(AlgorithmEntry entry) {
 inline constexpr AlgorithmEntry kExclusiveScanAlgorithms[] = {exclusive(kScanAlgorithms[0]), exclusive(kScanAlgorithms[1]),
                                                               exclusive(kScanAlgorithms[2])};
 constexpr Rule exclusive(Rule rule) {
-    rule.algorithm = kExclusiveScanAlgorithms + (rule.algorithm - kScanAlgorithms);
+    const auto its = [](const AlgorithmEntry* entry) { return kExclusiveScanAlgorithms + (entry - kScanAlgorithms); };
+    rule.algorithm = its(rule.algorithm);
+    rule.others = rule.others.each(its);
     return rule;
 }
-inline constexpr Rule kExclusiveScanRules[] = {exclusive(kScanRules[0]), exclusive(kScanRules[1]), exclusive(kScanRules[2])};
+inline constexpr Rule kExclusiveScanRules[] = {exclusive(kScanRules[0]), exclusive(kScanRules[1])};
 static_assert(std::size(kExclusiveScanAlgorithms) == std::size(kScanAlgorithms) && std::size(kExclusiveScanRules) == std::size(kScanRules));
 
 }  // namespace rollcall::collectives

@@ -54,6 +54,7 @@ struct Words {
 struct Plan {
     Sweep sweep;
     transport::Model model;
+    Costs costs;  ///< Of the model.
     std::vector<SimulatedLanding> landing;
     std::vector<bool> decouple;  ///< Whether a rank's part in a call may begin before its caller and go on after it.
     std::uint64_t segments = 0;  ///< 0: not given.
@@ -106,10 +107,12 @@ class CellRun {
         : plan_(plan), pattern_(pattern) {
         const Sweep& sweep = plan.sweep;
         const std::uint64_t bytes = bytes_ = call_bytes(sweep.operation, size, sweep.ranks);
-        entry_ = name == "auto" ? collectives::select(sweep.operation, situation(plan, size, landing, decouple)).entry
-                                : &collectives::find_algorithm(sweep.operation, name, kSimulated);
+        const collectives::Situation call = situation(plan, size, landing, decouple);
+        const auto chosen = name == "auto" ? collectives::select(sweep.operation, call) : collectives::Selection();
+        entry_ = chosen.entry ? chosen.entry : &collectives::find_algorithm(sweep.operation, name, kSimulated);
         decoupled_ = decouple && landing.budget > 0 && entry_->runs_alone;
         std::uint64_t segment = entry_->segmented && !entry_->whole_by_default ? Settings().segment_bytes : 0;
+        if (chosen.segment) segment = chosen.segment(collectives::scene_of(call));
         if (sweep.segment_bytes) segment = *sweep.segment_bytes;
         if (plan.segments > 0) segment = std::max<std::uint64_t>((bytes + plan.segments - 1) / plan.segments, 1);
         segment_bytes_ = entry_->segmented ? segment : 0;

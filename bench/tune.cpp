@@ -56,7 +56,7 @@ class Runner {
 
     Samples run() {
         const Communicator host = job_.world().split_by_host();
-        const Communicator first_ranks = job_.world().split(host.rank() == 0 ? 0 : kNoColor);
+        const Communicator first_ranks = job_.world().split(host.rank() == 0 ? 0 : Communicator::kNoColor);
         measure_messages(pair_of(host), "node");
         measure_signals(pair_of(host));
         if (host.rank() == 0) measure_messages(pair_of(first_ranks), "network");
@@ -71,7 +71,7 @@ class Runner {
     /// The first two ranks, or null.
     static Communicator pair_of(const Communicator& ranks) {
         if (ranks.size() < kRanks) return {};
-        return ranks.split(ranks.rank() < kRanks ? 0 : kNoColor);
+        return ranks.split(ranks.rank() < kRanks ? 0 : Communicator::kNoColor);
     }
     std::vector<double>& samples(const std::string& path, std::string_view what) {
         return samples_.values[fmt::format("{}_{}", path, what)];

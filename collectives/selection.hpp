@@ -38,8 +38,8 @@ class Choices {
 };
 
 struct Selection {
-    const AlgorithmEntry* entry;
-    std::string_view why;  ///< What was measured or proved, or who asked for it.
+    const AlgorithmEntry* entry = nullptr;
+    std::string_view why = "";  ///< What was measured or proved, or who asked for it.
     /// The algorithm that a setting asks for, if it cannot do this call.
     const AlgorithmEntry* passed_over = nullptr;
     /// The segment size, as in Rule::segment.

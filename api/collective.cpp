@@ -18,7 +18,7 @@ using runtime::Operation;
 Communicator::Implementation::Method Communicator::Implementation::method(const collectives::OperationRow& row,
                                                                           const collectives::Situation& situation,
                                                                           const CollectiveOptions& options) const {
-    Method method{collectives::choose(row, situation, options.algorithm, algorithms.of(row.kind), &choices), 0};
+    Method method{collectives::choose(row, situation, options.algorithm, algorithms.of(row.kind), &chosen), 0};
     // If the algorithm does not use the segment size, that size is not part of the call, and ranks need not agree on it.
     const collectives::AlgorithmEntry& entry = *method.selection.entry;
     if (!entry.segmented) return method;

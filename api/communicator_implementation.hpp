@@ -142,7 +142,7 @@ struct ROLLCALL_HIDDEN Communicator::Implementation : std::enable_shared_from_th
     const bool shares_node;                    ///< The ranks share node memory.
     const collectives::Conditions conditions;  ///< The conditions that hold for every call, by the settings and the ranks.
     const int nodes;                           ///< Situation::nodes
-    mutable collectives::Choices choices;
+    mutable collectives::Choices chosen;
 
   private:
     collectives::Conditions conditions_of_calls() const;

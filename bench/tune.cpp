@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -56,7 +57,7 @@ class Runner {
 
     Samples run() {
         const Communicator host = job_.world().split_by_host();
-        const Communicator first_ranks = job_.world().split(host.rank() == 0 ? 0 : Communicator::kNoColor);
+        const Communicator first_ranks = job_.world().split(host.rank() == 0 ? 0 : Communicator::kNoColor, job_.rank());
         measure_messages(pair_of(host), "node");
         measure_signals(pair_of(host));
         if (host.rank() == 0) measure_messages(pair_of(first_ranks), "network");
@@ -71,7 +72,7 @@ class Runner {
     /// The first two ranks, or null.
     static Communicator pair_of(const Communicator& ranks) {
         if (ranks.size() < kRanks) return {};
-        return ranks.split(ranks.rank() < kRanks ? 0 : Communicator::kNoColor);
+        return ranks.split(ranks.rank() < kRanks ? 0 : Communicator::kNoColor, ranks.rank());
     }
     std::vector<double>& samples(const std::string& path, std::string_view what) {
         return samples_.values[fmt::format("{}_{}", path, what)];
@@ -203,7 +204,9 @@ int run(const Words& words) {
         return samples.exit_code;
     }
     Job job;
-    ProgressLine progress(Runner::kSteps, job.rank() == 0 ? progress_surroundings(words.inherited) : ProgressLine::Surroundings());
+    ProgressLine::Surroundings surroundings = progress_surroundings(words.inherited);
+    if (job.rank() != 0) surroundings.is_terminal = false;
+    ProgressLine progress(Runner::kSteps, std::move(surroundings));
     const Samples samples = Runner(job, progress).run();
     progress.erase();
     if (job.rank() != 0) return 0;

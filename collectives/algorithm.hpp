@@ -157,8 +157,8 @@ class Others {
 
 /// One rule of `auto`, which takes the first rule that fits. `why` says what was measured or proved.
 ///
-/// A rule with `others` names algorithms that are equally good except for the time they take. The one with the lowest estimate runs, and the
-/// first of equal ones. Such a rule does not fit where blocks have own sizes, because no rank knows all of them.
+/// A rule with `others` names algorithms that are equally good except for the time they take. The one with the lowest estimate runs, and
+/// the first of equal ones. Such a rule does not fit where blocks have own sizes, because no rank knows all of them.
 struct Rule {
     std::uint64_t up_to_bytes;
     int up_to_ranks;

@@ -95,8 +95,8 @@ std::string reason(const Situation& situation, const Selection& selection) {
     }
     std::sort(others.begin(), others.end());
     const double least = selection.entry->cost(scene);
-    text += fmt::format("; {} costs: {} {}", *situation.costs == kBuiltInCosts ? "by the built-in" : "by the measured", selection.entry->name,
-                        format_duration(least * 1e-9));
+    text += fmt::format("; {} costs: {} {}", *situation.costs == kBuiltInCosts ? "by the built-in" : "by the measured",
+                        selection.entry->name, format_duration(least * 1e-9));
     for (const auto& [time, name] : others) {
         text += fmt::format(", {} {}", name, format_duration(time * 1e-9));
         if (least > 0) text += fmt::format(" ({:.3g} times as long)", time / least);

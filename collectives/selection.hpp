@@ -51,8 +51,9 @@ struct Selection {
 /// The conditions that remain of `has` when elements are combined with this combiner.
 Conditions conditions_of(const Combiner& combiner, Conditions has) noexcept;
 
-/// What `auto` takes. All ranks get the same answer for the same situation, because it contains only what all ranks know. `choices` are those
-/// of the communicator; null: the rules compare each time. With choices, all situations must have the same ranks, nodes, costs and place.
+/// What `auto` takes. All ranks get the same answer for the same situation, because it contains only what all ranks know. `choices` are
+/// those of the communicator; null: the rules compare each time. With choices, all situations must have the same ranks, nodes, costs and
+/// place.
 Selection select(const OperationRow& row, const Situation& situation, Choices* choices = nullptr);
 inline Selection select(OperationKind kind, const Situation& situation) { return select(operation(kind), situation); }
 

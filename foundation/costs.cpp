@@ -49,7 +49,8 @@ Nanoseconds value_of(const std::string& path, std::size_t line, std::string_view
         value = 0;  // The sentence below says more.
     }
     if (value >= kLeast && value <= kMost) return value;
-    refuse(path, line, fmt::format("{} = {} is not allowed; allowed: a duration such as 850ns or 12.5us, from 1ns to 1h", name, quote(text)));
+    refuse(path, line,
+           fmt::format("{} = {} is not allowed; allowed: a duration such as 850ns or 12.5us, from 1ns to 1h", name, quote(text)));
 }
 
 void read_line_into(Costs& costs, std::array<bool, kCostNames.size()>& seen, const std::string& path, std::size_t number,

@@ -13,9 +13,10 @@ namespace rollcall::inline foundation {
 
 /// Times in nanoseconds. A job has one set of them, that of rank 0, so that all ranks choose alike.
 ///
-/// The built-in values describe a network of 10 Gbit/s and the ranks of one host. Choices depend on quotients only. On the network, a
-/// message costs as much as 16 KiB of its bytes and keeps its sender busy for two fifths of its latency. These quotients are those of 16
-/// busy emulated hosts (docs/benchmarking.md), and give the break-even sizes that were measured there.
+/// The built-in values are those of a network of 10 Gbit/s, and of this project's machine for the ranks of one host. Choices depend on
+/// quotients only. On the network, a message costs as much as 16 KiB of its bytes and keeps its sender busy for two fifths of its latency:
+/// the break-even sizes that follow are those that were measured on 16 emulated hosts (docs/performance), whose processors are busy. Idle
+/// hosts have shorter latencies.
 struct Costs {
     Nanoseconds network_latency = 13'107;    ///< A message of 8 bytes between two hosts, from the call that sends it to its arrival.
     Nanoseconds network_gap = 5'243;         ///< How long such a message keeps its sender from sending another one.

@@ -40,7 +40,8 @@ inline constexpr AlgorithmEntry kAllreduceAlgorithms[] = {
      .summary = "a ring in which blocks are combined, and go round once more",
      .paper = "Patarasuk, Yuan: Bandwidth optimal all-reduce algorithms for clusters of workstations",
      .limits = "waits for all ranks, by its nature",
-     .needs = Condition::commutative},
+     .needs = Condition::commutative,
+     .cost = &cost::allreduce_ring},
     {.operation = OperationKind::allreduce,
      .name = "rabenseifner",
      .aliases = {"rab"},
@@ -125,13 +126,12 @@ inline constexpr Rule kAllreduceRules[] = {
     {128 << 10,
      kAnyRanks,
      named(kAllreduceAlgorithms, "recursive_doubling"),
-     "log2 n steps of all elements, or 2 log2 n of fewer elements, and the time decides; a ring's 2 n steps are slower (64 KiB, 16 hosts at "
-     "1 Gbit/s: 4.7 ms, rabenseifner 2.8)",
+     "log2 n steps of all elements, 2 log2 n steps of fewer, or a ring's 2 (n - 1) of fewest, and the time decides",
      Condition::commutative,
      nullptr,
-     {named(kAllreduceAlgorithms, "rabenseifner")}},
-    // By its estimate, which has as many bytes and more steps, a ring is never the fastest. Longer messages have shown the opposite (1 MiB, 16
-    // ranks on 4 hosts: 24 ms, rabenseifner 70), because its neighbours are near and its pieces stay in the caches.
+     {named(kAllreduceAlgorithms, "rabenseifner"), named(kAllreduceAlgorithms, "ring")}},
+    // By the estimates a ring is never faster than rabenseifner if n is a power of two. Long messages have shown the opposite (1 MiB, 16
+    // ranks on 4 hosts: 24 ms, rabenseifner 70), because a ring's neighbours are near.
     {kAnyBytes, kAnyRanks, named(kAllreduceAlgorithms, "ring"),
      "long messages: each rank sends and receives twice the elements, however many ranks there are", Condition::commutative},
     {kAnyBytes, kAnyRanks, named(kAllreduceAlgorithms, "recursive_doubling"), "rank order is kept"},

@@ -21,9 +21,7 @@ double in_a_row(const Scene& scene, double bytes) {
 }
 
 /// What the link of a node carries if each of its ranks gets a block of every rank elsewhere; on a node of one rank, all other blocks.
-double over_link(const Scene& scene) {
-    return scene.ranks_of_node * std::max(scene.ranks - scene.ranks_of_node, 0.0) * scene.bytes;
-}
+double over_link(const Scene& scene) { return scene.ranks_of_node * std::max(scene.ranks - scene.ranks_of_node, 0.0) * scene.bytes; }
 
 double chain(const Scene& scene, double piece, double combined_byte) {
     const double pieces = std::max(std::ceil(scene.bytes / piece), 1.0), size = std::min(piece, scene.bytes);
@@ -60,9 +58,7 @@ double linear(const Scene& scene) { return in_a_row(scene, others(scene) * scene
 
 double binomial(const Scene& scene) { return rounds(scene) * message(scene, scene.bytes); }
 
-double binomial_combining(const Scene& scene) {
-    return rounds(scene) * (message(scene, scene.bytes) + scene.bytes * scene.combined_byte);
-}
+double binomial_combining(const Scene& scene) { return rounds(scene) * (message(scene, scene.bytes) + scene.bytes * scene.combined_byte); }
 
 double binomial_of_blocks(const Scene& scene) { return rounds(scene) * scene.latency + others(scene) * scene.bytes * scene.byte; }
 
@@ -97,6 +93,11 @@ double allreduce_recursive_doubling(const Scene& scene) {
 double allreduce_rabenseifner(const Scene& scene) {
     const double sent = scene.bytes * others(scene) / std::max(scene.ranks, 1);
     return whole_rounds(scene) * 2 * scene.latency + sent * (2 * scene.byte + scene.combined_byte) + folding(scene);
+}
+
+double allreduce_ring(const Scene& scene) {
+    const double sent = scene.bytes * others(scene) / std::max(scene.ranks, 1);
+    return 2 * others(scene) * scene.latency + sent * (2 * scene.byte + scene.combined_byte);
 }
 
 std::uint64_t chain_segment(const Scene& scene) {

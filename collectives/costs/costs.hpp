@@ -17,7 +17,7 @@ struct Scene {
     int ranks = 1;     ///< n
     /// How many ranks, on the average, share a node and its link.
     double ranks_of_node = 1;
-    double latency = 0, gap = 0, byte = 0;        ///< Of messages.
+    double latency = 0, gap = 0, byte = 0;  ///< Of messages.
     double signal = 0, copied_byte = 0, combined_byte = 0;
 };
 
@@ -53,6 +53,8 @@ double alltoall_bruck(const Scene& scene);
 /// If n is not a power of two, elements are sent twice more. (So in Rabenseifner's algorithm.)
 double allreduce_recursive_doubling(const Scene& scene);
 double allreduce_rabenseifner(const Scene& scene);
+/// 2 (n - 1) steps of one n-th of the elements, for any n.
+double allreduce_ring(const Scene& scene);
 
 /// The piece of a chain, in bytes: the power of two from 16 to 128 KiB that takes the least time. The least time of all is at
 /// s = sqrt(m latency / ((n - 2) byte)). With smaller pieces, the engine's work for each message counts; with larger ones, a piece leaves

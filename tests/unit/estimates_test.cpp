@@ -66,6 +66,7 @@ TEST(Estimates, FollowTheirFormulas) {
     EXPECT_DOUBLE_EQ(cost::alltoall_bruck(scene), 3 * (1100 + 100));
     EXPECT_DOUBLE_EQ(cost::allreduce_recursive_doubling(scene), 2 * 1150 + 2 * 1050 + 100);
     EXPECT_DOUBLE_EQ(cost::allreduce_rabenseifner(scene), 4 * 1000 + 40 * 2 + 40 * 2 + 2 * 1050 + 100);
+    EXPECT_DOUBLE_EQ(cost::allreduce_ring(scene), 8 * 1000 + 40 * 2 + 40 * 2);
 
     scene.ranks = 16;
     scene.ranks_of_node = 4;

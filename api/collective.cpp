@@ -18,14 +18,14 @@ using runtime::Operation;
 Communicator::Implementation::Method Communicator::Implementation::method(const collectives::OperationRow& row,
                                                                           const collectives::Situation& situation,
                                                                           const CollectiveOptions& options) const {
-    Method method{collectives::choose(row, situation, options.algorithm, algorithms.of(row.kind)), 0};
+    Method method{collectives::choose(row, situation, options.algorithm, algorithms.of(row.kind), &chosen), 0};
     // If the algorithm does not use the segment size, that size is not part of the call, and ranks need not agree on it.
     const collectives::AlgorithmEntry& entry = *method.selection.entry;
     if (!entry.segmented) return method;
     if (options.segment_bytes)
         method.segment_bytes = *options.segment_bytes;
     else if (method.selection.segment && process->settings().segment_bytes == Settings().segment_bytes)
-        method.segment_bytes = method.selection.segment(situation.bytes, state.group->size);
+        method.segment_bytes = method.selection.segment(collectives::scene_of(situation));
     else if (!entry.whole_by_default)
         method.segment_bytes = process->settings().segment_bytes;
     return method;

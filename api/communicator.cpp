@@ -49,7 +49,8 @@ Communicator::Implementation::Implementation(std::shared_ptr<runtime::Process> i
       state(*owned_state),
       shares_boards(process->share_boards(*state.group)),
       shares_node(process->share_node(*state.group)),
-      conditions(conditions_of_calls()) {
+      conditions(conditions_of_calls()),
+      nodes(state.group->nodes ? static_cast<int>(state.group->nodes->members.size()) : 0) {
     state.clock = clock.get();
     process->lane().as_owner([&](runtime::Engine& engine) { engine.add(state); });
 }
@@ -279,7 +280,7 @@ std::shared_ptr<Communicator::Implementation> Communicator::Implementation::divi
         group->first_slot.push_back(first_slots[static_cast<std::size_t>(member)]);
         if (group->first_slot.back() == runtime::kNoSlots) group->has_slots = false;
     }
-    process->find_nodes(*group);
+    process->complete(*group);
     return std::make_shared<Implementation>(process, std::move(group), rank, own_first_slot, algorithms, clock);
 }
 

@@ -46,10 +46,13 @@ struct ROLLCALL_HIDDEN Communicator::Implementation : std::enable_shared_from_th
     };
     Method method(const collectives::OperationRow& row, const collectives::Situation& situation, const CollectiveOptions& options) const;
     /// What all ranks know of a call: one with this size, and one with blocks of different sizes.
-    collectives::Situation situation(std::uint64_t bytes) const { return {.bytes = bytes, .ranks = state.group->size, .has = conditions}; }
+    collectives::Situation situation(std::uint64_t bytes) const {
+        return {.bytes = bytes, .ranks = state.group->size, .has = conditions, .nodes = nodes, .costs = state.group->costs};
+    }
     collectives::Situation situation_of_blocks() const {
-        return {
-            .bytes = collectives::kAnyBytes, .ranks = state.group->size, .has = conditions.without(collectives::Condition::equal_blocks)};
+        collectives::Situation situation = this->situation(collectives::kAnyBytes);
+        situation.has = conditions.without(collectives::Condition::equal_blocks);
+        return situation;
     }
 
     /// A collective call that is ready to begin: its arguments are checked, and its algorithm is chosen.
@@ -138,6 +141,8 @@ struct ROLLCALL_HIDDEN Communicator::Implementation : std::enable_shared_from_th
     const bool shares_boards;
     const bool shares_node;                    ///< The ranks share node memory.
     const collectives::Conditions conditions;  ///< The conditions that hold for every call, by the settings and the ranks.
+    const int nodes;                           ///< Situation::nodes
+    mutable collectives::Choices chosen;
 
   private:
     collectives::Conditions conditions_of_calls() const;

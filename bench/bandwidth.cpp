@@ -52,9 +52,10 @@ struct Plan {
 /// The work of one rank. Rank r of the first half sends to rank r + n/2; with both ways, that rank sends back at the same time.
 class Runner {
   public:
-    Runner(Job& job, const Plan& plan)
+    /// The number of `ranks` must be even.
+    Runner(Job& job, const Communicator& ranks, const Plan& plan)
         : job_(job),
-          world_(job.world()),
+          world_(ranks),
           plan_(plan),
           is_first_(world_.rank() < world_.size() / 2),
           partner_(world_.rank() + (is_first_ ? 1 : -1) * world_.size() / 2) {}
@@ -179,10 +180,17 @@ int run(const Words& words) {
     const auto print_rounds = [&](CellPrinter& printer, const Variant&, const std::vector<Samples>& rounds) {
         print(printer, plan, start.ranks, rounds);
     };
-    return run_rounds(start, words, {.measure = [&](Job& job) { return Runner(job, plan).run(); }, .print = print_rounds});
+    return run_rounds(start, words, {.measure = [&](Job& job) { return Runner(job, job.world(), plan).run(); }, .print = print_rounds});
 }
 
 }  // namespace
+
+std::vector<double> message_gaps(Job& job, const Communicator& ranks, std::uint64_t bytes, std::uint64_t iterations) {
+    const Plan plan{.sizes = {bytes}, .window = {}, .both_ways = false, .iterations = iterations};
+    std::vector<double> times = Runner(job, ranks, plan).run().values.begin()->second;
+    for (double& time : times) time /= static_cast<double>(plan.window_of(bytes));
+    return times;
+}
 
 void add_bandwidth_command(usage::Command& bench, int& exit_code) {
     usage::Command* const command =

@@ -54,6 +54,7 @@ struct Words {
 struct Plan {
     Sweep sweep;
     transport::Model model;
+    Costs costs;  ///< Of the model.
     std::vector<SimulatedLanding> landing;
     std::vector<bool> decouple;  ///< Whether a rank's part in a call may begin before its caller and go on after it.
     std::uint64_t segments = 0;  ///< 0: not given.
@@ -74,6 +75,7 @@ Plan plan_of(const Words& words, OperationKind operation, int ranks) {
     change_model(plan.model, kDefaultModel);
     if (paper) change_model(plan.model, kPaperModel);
     change_model(plan.model, words.model);
+    plan.costs = costs_of(plan.model);
     plan.landing = parse_simulated_landing(words.landing.value_or(paper ? kLandingOfPapers : kLandingOn));
     // A planned call begins early anyway.
     const bool with_callers = paper || plan.sweep.phases;
@@ -105,10 +107,12 @@ class CellRun {
         : plan_(plan), pattern_(pattern) {
         const Sweep& sweep = plan.sweep;
         const std::uint64_t bytes = bytes_ = call_bytes(sweep.operation, size, sweep.ranks);
-        entry_ = name == "auto" ? collectives::select(sweep.operation, situation(plan, size, landing, decouple)).entry
-                                : &collectives::find_algorithm(sweep.operation, name, kSimulated);
+        const collectives::Situation call = situation(plan, size, landing, decouple);
+        const auto chosen = name == "auto" ? collectives::select(sweep.operation, call) : collectives::Selection();
+        entry_ = chosen.entry ? chosen.entry : &collectives::find_algorithm(sweep.operation, name, kSimulated);
         decoupled_ = decouple && landing.budget > 0 && entry_->runs_alone;
         std::uint64_t segment = entry_->segmented && !entry_->whole_by_default ? Settings().segment_bytes : 0;
+        if (chosen.segment) segment = chosen.segment(collectives::scene_of(call));
         if (sweep.segment_bytes) segment = *sweep.segment_bytes;
         if (plan.segments > 0) segment = std::max<std::uint64_t>((bytes + plan.segments - 1) / plan.segments, 1);
         segment_bytes_ = entry_->segmented ? segment : 0;
@@ -140,7 +144,9 @@ class CellRun {
         collectives::Situation found = {
             .bytes = call_bytes(plan.sweep.operation, size, plan.sweep.ranks),
             .ranks = plan.sweep.ranks,
-            .has = landing.budget > 0 ? collectives::kUsual : collectives::kUsual.without(collectives::Condition::landing)};
+            .has = landing.budget > 0 ? collectives::kUsual : collectives::kUsual.without(collectives::Condition::landing),
+            .nodes = 0,
+            .costs = &plan.costs};
         if (landing.budget > 0 && decouple) found.has = found.has.with(collectives::Condition::background);
         return found;
     }

@@ -10,6 +10,7 @@
 #include <span>
 #include <string_view>
 
+#include "collectives/costs/costs.hpp"
 #include "runtime/group/call.hpp"
 #include "runtime/lane/operation.hpp"
 
@@ -102,6 +103,7 @@ struct AlgorithmEntry {
     runtime::Algorithm when_planned = nullptr;
     /// A rank's part may run without its caller: it needs only the buffers, and no slots on the arrivals board.
     bool runs_alone = false;
+    cost::Estimate cost = nullptr;  ///< How long it takes. Null: no rule compares it with others.
     std::uint16_t number = number_of(name);
 
     constexpr bool is_called(std::string_view text) const {
@@ -130,16 +132,51 @@ inline constexpr std::string_view kMultiLane =
 inline constexpr std::uint64_t kAnyBytes = std::numeric_limits<std::uint64_t>::max();
 inline constexpr int kAnyRanks = std::numeric_limits<int>::max();
 
+/// The other algorithms of a rule that compares.
+class Others {
+  public:
+    constexpr Others() = default;
+    constexpr Others(std::initializer_list<const AlgorithmEntry*> algorithms) : count_(algorithms.size()) {
+        std::copy(algorithms.begin(), algorithms.end(), algorithms_.begin());
+    }
+    constexpr const AlgorithmEntry* const* begin() const { return algorithms_.data(); }
+    constexpr const AlgorithmEntry* const* end() const { return algorithms_.data() + count_; }
+    constexpr bool empty() const { return count_ == 0; }
+    constexpr std::size_t size() const { return count_; }
+    /// The same number of algorithms, where `its(algorithm)` takes the place of each.
+    constexpr Others each(auto its) const {
+        Others changed = *this;
+        for (std::size_t i = 0; i < count_; ++i) changed.algorithms_[i] = its(algorithms_[i]);
+        return changed;
+    }
+
+  private:
+    std::array<const AlgorithmEntry*, 2> algorithms_{};
+    std::size_t count_ = 0;
+};
+
 /// One rule of `auto`, which takes the first rule that fits. `why` says what was measured or proved.
+///
+/// A rule with `others` names algorithms that are equally good except for the time they take. The one with the lowest estimate runs, and
+/// the first of equal ones. Such a rule does not fit where blocks have own sizes, because no rank knows all of them.
 struct Rule {
     std::uint64_t up_to_bytes;
     int up_to_ranks;
     const AlgorithmEntry* algorithm;
     std::string_view why;
     Conditions where = {};  ///< The rule holds in calls that have all of these conditions (and those that the algorithm needs).
-    /// The segment size for a call of this size among this many ranks, where no other is asked for; null: that of the setting.
-    std::uint64_t (*segment)(std::uint64_t bytes, int ranks) = nullptr;
+    /// The segment size for a call of this size among this many ranks, where no other is asked for; null: that of the setting. Algorithms
+    /// that are not cut by default are not cut.
+    std::uint64_t (*segment)(const Scene& scene) = nullptr;
+    Others others = {};
+
+    constexpr bool compares() const { return !others.empty(); }
+    /// The algorithm and the others, by number.
+    constexpr const AlgorithmEntry* candidate(std::size_t number) const { return number == 0 ? algorithm : others.begin()[number - 1]; }
+    constexpr std::size_t candidates() const { return 1 + others.size(); }
 };
+/// How many rules of an operation compare, at most.
+inline constexpr std::size_t kMostComparisons = 2;
 
 /// The entry with this name, for rules. A name that does not exist is a compile-time error.
 template <std::size_t N>
@@ -189,6 +226,18 @@ constexpr bool are_enough(std::span<const Rule> rules) {
         if (rule.why.empty() || rule.algorithm->needs.contains(Condition::oracle)) return false;
     const Rule& last = rules.back();
     return last.up_to_bytes == kAnyBytes && last.up_to_ranks == kAnyRanks && last.where.empty() && last.algorithm->needs.empty();
+}
+
+/// Checks that rules compare only what has an estimate and can run wherever the rule fits, and that not too many rules compare.
+constexpr bool can_compare(std::span<const Rule> rules, bool has_own_sizes) {
+    std::size_t count = 0;
+    for (const Rule& rule : rules) {
+        if (!rule.compares()) continue;
+        ++count;
+        for (std::size_t i = 0; i < rule.candidates(); ++i)
+            if (!rule.candidate(i)->cost || !rule.where.with(rule.algorithm->needs).contains(rule.candidate(i)->needs)) return false;
+    }
+    return count <= kMostComparisons && !(has_own_sizes && rules.back().compares());
 }
 
 }  // namespace rollcall::collectives

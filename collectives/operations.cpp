@@ -107,6 +107,8 @@ static_assert(all_rows([](const OperationRow& row) { return numbers_are_unique(r
               "two names of an operation's algorithms have the same hash: rename one");
 static_assert(all_rows([](const OperationRow& row) { return are_enough(row.rules); }),
               "an operation has calls without a rule, or a rule without a reason");
+static_assert(all_rows([](const OperationRow& row) { return can_compare(row.rules, row.has_own_sizes); }),
+              "a rule compares algorithms without an estimate, or with more needs than it asks for; or too many rules compare");
 
 constexpr std::size_t kNoRow = std::size(kRows);
 /// The index of each kind's row in the table.

@@ -20,15 +20,6 @@ inline std::uint64_t segment_count(std::uint64_t bytes, std::uint64_t segment) {
     return segment == 0 || bytes <= segment ? 1 : (bytes + segment - 1) / segment;
 }
 
-/// The default piece size for a chain, in bytes. A chain takes as many steps as it has ranks and pieces together, so the message is cut
-/// into at least as many pieces as there are ranks, within the bounds of 16 and 128 KiB.
-constexpr std::uint64_t chain_segment(std::uint64_t bytes, int ranks) {
-    const std::uint64_t wanted = bytes / (2 * static_cast<std::uint64_t>(ranks < 2 ? 1 : ranks - 1));
-    std::uint64_t segment = 128 << 10;
-    while (segment > wanted && segment > (16 << 10)) segment /= 2;
-    return segment;
-}
-
 /// Receives `data` from rank `from` (-1: it is here already) and sends it to the ranks `to`, in that order, in pieces of `segment` bytes. A
 /// piece is passed on as soon as it is here. Uses the steps from `step` on, one for each piece.
 /// A whole message goes to one rank after the other, because the first rank has the most work to do with it. Of a message in pieces, a few

@@ -1,11 +1,55 @@
 #include "collectives/selection.hpp"
 
+#include <algorithm>
+#include <bit>
+#include <utility>
+#include <vector>
+
 #include <fmt/format.h>
 #include <rollcall/error.hpp>
 
+#include "foundation/units.hpp"
 #include "runtime/lane/publication.hpp"
 
 namespace rollcall::collectives {
+namespace {
+
+/// The exponent of the power of two to which a size is rounded up.
+std::size_t size_of(std::uint64_t bytes) {
+    return bytes <= 1 ? 0 : std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(bytes - 1)), Choices::kSizes - 1);
+}
+
+/// The scene of the size to which the call's size is rounded.
+Scene rounded(Situation situation) {
+    situation.bytes = std::uint64_t{1} << size_of(situation.bytes);
+    return scene_of(situation);
+}
+
+std::size_t fastest(const Rule& rule, const Situation& situation) {
+    const Scene scene = rounded(situation);
+    std::size_t best = 0;
+    double least = rule.algorithm->cost(scene);
+    for (std::size_t i = 1; i < rule.candidates(); ++i)
+        if (const double time = rule.candidate(i)->cost(scene); cost::is_less(time, least)) {
+            least = time;
+            best = i;
+        }
+    return best;
+}
+
+}  // namespace
+
+Scene scene_of(const Situation& situation) {
+    return scene_of(*situation.costs, situation.bytes, situation.ranks, situation.has.contains(Condition::shared_boards), situation.nodes);
+}
+
+std::size_t Choices::of(const OperationRow& row, const Rule& rule, std::size_t comparison, const Situation& situation) {
+    std::atomic<std::uint8_t>& chosen = chosen_[index_of(row.kind)][comparison][size_of(situation.bytes)];
+    if (const std::uint8_t known = chosen.load(std::memory_order_relaxed)) return known - 1u;
+    const std::size_t found = fastest(rule, situation);
+    chosen.store(static_cast<std::uint8_t>(found + 1), std::memory_order_relaxed);
+    return found;
+}
 
 Conditions conditions_of(const Combiner& combiner, Conditions has) noexcept {
     if (!combiner.is_commutative) has = has.without(Condition::commutative);
@@ -14,22 +58,50 @@ Conditions conditions_of(const Combiner& combiner, Conditions has) noexcept {
     return has;
 }
 
-Selection select(const OperationRow& row, const Situation& situation) {
+Selection select(const OperationRow& row, const Situation& situation, Choices* choices) {
+    std::size_t comparisons = 0;
     for (const Rule& rule : row.rules) {
+        const std::size_t comparison = comparisons;
+        if (rule.compares()) ++comparisons;
         if (situation.bytes > rule.up_to_bytes || situation.ranks > rule.up_to_ranks) continue;
-        if (situation.has.contains(rule.where) && situation.has.contains(rule.algorithm->needs))
-            return {rule.algorithm, rule.why, nullptr, rule.segment};
+        if (!situation.has.contains(rule.where) || !situation.has.contains(rule.algorithm->needs)) continue;
+        if (!rule.compares()) return {rule.algorithm, rule.why, nullptr, rule.segment};
+        if (!situation.has.contains(Condition::equal_blocks)) continue;
+        const AlgorithmEntry* const taken =
+            rule.candidate(choices ? choices->of(row, rule, comparison, situation) : fastest(rule, situation));
+        return {taken, rule.why, nullptr, taken->whole_by_default ? nullptr : rule.segment, &rule};
     }
     throw Error(ErrorCode::state, fmt::format("no rule for {}", runtime::name(row.kind)));
 }
 
-Selection choose(const OperationRow& row, const Situation& situation, std::string_view asked, const AlgorithmEntry* setting) {
+Selection choose(const OperationRow& row, const Situation& situation, std::string_view asked, const AlgorithmEntry* setting,
+                 Choices* choices) {
     if (!asked.empty() && asked != "auto") return {&find_algorithm(row, asked, situation.has), "the call asks for it"};
-    if (!setting || asked == "auto") return select(row, situation);
+    if (!setting || asked == "auto") return select(row, situation, choices);
     if (situation.has.contains(setting->needs)) return {setting, "a setting asks for it"};
-    Selection instead = select(row, situation);
+    Selection instead = select(row, situation, choices);
     instead.passed_over = setting;
     return instead;
+}
+
+std::string reason(const Situation& situation, const Selection& selection) {
+    std::string text(selection.why);
+    if (!selection.compared) return text;
+    const Scene scene = rounded(situation);
+    std::vector<std::pair<double, std::string_view>> others;
+    for (std::size_t i = 0; i < selection.compared->candidates(); ++i) {
+        const AlgorithmEntry* const entry = selection.compared->candidate(i);
+        if (entry != selection.entry) others.emplace_back(entry->cost(scene), entry->name);
+    }
+    std::sort(others.begin(), others.end());
+    const double least = selection.entry->cost(scene);
+    text += fmt::format("; {} costs: {} {}", *situation.costs == kBuiltInCosts ? "by the built-in" : "by the measured",
+                        selection.entry->name, format_duration(least * 1e-9));
+    for (const auto& [time, name] : others) {
+        text += fmt::format(", {} {}", name, format_duration(time * 1e-9));
+        if (least > 0) text += fmt::format(" ({:.3g} times as long)", time / least);
+    }
+    return text;
 }
 
 std::string explain(const OperationRow& row, const Situation& situation, const Selection& selection) {
@@ -39,7 +111,7 @@ std::string explain(const OperationRow& row, const Situation& situation, const S
     else if (row.moves_data)
         what = fmt::format(" of {} bytes", situation.bytes);
     std::string text = fmt::format("{}{} {} {} ranks: {}, because: {}", runtime::name(row.kind), what, row.reaches, situation.ranks,
-                                   selection.entry->name, selection.why);
+                                   selection.entry->name, reason(situation, selection));
     if (const AlgorithmEntry* const other = selection.passed_over)
         text += fmt::format("; {}, which a setting asks for, {}", other->name, need_in_words(other->needs.without(situation.has)));
     return text;

@@ -2,6 +2,8 @@
 /// Decides which algorithm a call runs, and says why.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <string>
 
@@ -9,31 +11,59 @@
 
 namespace rollcall::collectives {
 
+/// What all ranks know of a call.
 struct Situation {
     std::uint64_t bytes = 0;  ///< Size of the message, or of one block where blocks are moved. kAnyBytes: blocks have sizes of their own.
     int ranks = 1;
     Conditions has = kUsual;
+    int nodes = 0;  ///< How many nodes the ranks are on, with Condition::several_nodes; otherwise 0.
+    const Costs* costs = &kBuiltInCosts;
+};
+
+/// The call as the estimates see it. Messages go between hosts unless the ranks share their boards.
+Scene scene_of(const Situation& situation);
+
+/// What the rules that compare have chosen in one communicator, so that they compare once for each size. Sizes are rounded up to a power of
+/// two. Any thread may use it: a choice that two threads make is the same.
+class Choices {
+  public:
+    /// The number of the candidate. `comparison` counts the operation's rules that compare.
+    std::size_t of(const OperationRow& row, const Rule& rule, std::size_t comparison, const Situation& situation);
+
+    static constexpr std::size_t kSizes = 48;  ///< Longer messages are like those of 2^47 bytes.
+
+  private:
+    /// 0: not compared yet. Otherwise 1 + the number of the candidate.
+    std::array<std::array<std::array<std::atomic<std::uint8_t>, kSizes>, kMostComparisons>, kOperationKinds> chosen_{};
 };
 
 struct Selection {
-    const AlgorithmEntry* entry;
-    std::string_view why;  ///< What was measured or proved, or who asked for it.
+    const AlgorithmEntry* entry = nullptr;
+    std::string_view why = "";  ///< What was measured or proved, or who asked for it.
     /// The algorithm that a setting asks for, if it cannot do this call.
     const AlgorithmEntry* passed_over = nullptr;
     /// The segment size, as in Rule::segment.
-    std::uint64_t (*segment)(std::uint64_t bytes, int ranks) = nullptr;
+    std::uint64_t (*segment)(const Scene& scene) = nullptr;
+    /// The rule that compared the algorithm with others. Null: none did.
+    const Rule* compared = nullptr;
 };
 
 /// The conditions that remain of `has` when elements are combined with this combiner.
 Conditions conditions_of(const Combiner& combiner, Conditions has) noexcept;
 
-/// What `auto` takes. All ranks get the same answer for the same situation, because it contains only what all ranks know.
-Selection select(const OperationRow& row, const Situation& situation);
+/// What `auto` takes. All ranks get the same answer for the same situation, because it contains only what all ranks know. `choices` are
+/// those of the communicator; null: the rules compare each time. With choices, all situations must have the same ranks, nodes, costs and
+/// place.
+Selection select(const OperationRow& row, const Situation& situation, Choices* choices = nullptr);
 inline Selection select(OperationKind kind, const Situation& situation) { return select(operation(kind), situation); }
 
 /// The algorithm that is asked for: by the call (`asked`: a name, `auto`, or empty for nothing), otherwise by a setting (null: `auto`). If
 /// a call asks for an algorithm that cannot do it, throws Error{invalid_argument}. If a setting does, `auto` takes its place.
-Selection choose(const OperationRow& row, const Situation& situation, std::string_view asked, const AlgorithmEntry* setting);
+Selection choose(const OperationRow& row, const Situation& situation, std::string_view asked, const AlgorithmEntry* setting,
+                 Choices* choices = nullptr);
+
+/// Why, and what was compared: "...; estimates: linear 20.3 us, binomial 39.3 us (1.9 times as long)".
+std::string reason(const Situation& situation, const Selection& selection);
 
 /// "broadcast of 8 bytes to 8 ranks: linear, because: ..."
 std::string explain(const OperationRow& row, const Situation& situation, const Selection& selection);

@@ -11,6 +11,7 @@
 
 #include "bench/lists.hpp"
 #include "collectives/selection.hpp"
+#include "foundation/costs.hpp"
 #include "foundation/settings.hpp"
 #include "foundation/units.hpp"
 
@@ -24,6 +25,8 @@ using collectives::Conditions;
 enum class Place { one_node, several_nodes, own_nodes };
 constexpr std::pair<Place, std::string_view> kPlaces[] = {
     {Place::one_node, "one node"}, {Place::several_nodes, "several nodes"}, {Place::own_nodes, "a node each"}};
+/// How many "several nodes" are, where it matters.
+constexpr int kSeveral = 2;
 
 // As for a communicator of a job (api/communicator.cpp), where ranks of a node can share memory.
 Conditions conditions(const Settings& settings, Place place) {
@@ -50,19 +53,23 @@ void explain(const Explained& asked, output::Format format) {
     const Settings settings = Settings::from_environment();
     const auto* const setting = collectives::algorithm_of_setting(row, settings.algorithms[index_of(row.kind)]);
     const std::vector<std::uint64_t> sizes = row.moves_data ? bench::parse_sizes(asked.sizes, "--bytes") : std::vector<std::uint64_t>{0};
+    const Costs costs = costs_of_setting(settings.costs);
     output::Table table(std::cout, format);
     table.fit(output::screen_columns(), {"others"});
     for (const std::uint64_t ranks : bench::parse_counts(asked.ranks, "--ranks", 1, 10'000'000))
         for (const auto& [place, where] : kPlaces)
             for (const std::uint64_t bytes : sizes) {
-                const collectives::Situation situation{
-                    .bytes = bytes, .ranks = static_cast<int>(ranks), .has = conditions(settings, place)};
+                const collectives::Situation situation{.bytes = bytes,
+                                                       .ranks = static_cast<int>(ranks),
+                                                       .has = conditions(settings, place),
+                                                       .nodes = place == Place::several_nodes ? kSeveral : 0,
+                                                       .costs = &costs};
                 const collectives::Selection chosen = collectives::choose(row, situation, {}, setting);
                 std::vector<std::string_view> others;
                 for (const auto& entry : row.algorithms)
                     if (&entry != chosen.entry && situation.has.contains(entry.needs)) others.push_back(entry.name);
                 const bool takes_setting = chosen.entry->segmented && !chosen.entry->whole_by_default;
-                const std::uint64_t segment = chosen.segment  ? chosen.segment(bytes, situation.ranks)
+                const std::uint64_t segment = chosen.segment  ? chosen.segment(scene_of(situation))
                                               : takes_setting ? settings.segment_bytes
                                                               : 0;
                 const std::string_view whole = chosen.entry->chooses_pieces ? "root's choice" : "whole";
@@ -71,7 +78,7 @@ void explain(const Explained& asked, output::Format format) {
                            {"bytes", row.moves_data ? format_bytes(bytes) : "-"},
                            {"algorithm", chosen.entry->name},
                            {"segment", segment > 0 && segment < bytes ? format_bytes(segment) : std::string(whole)},
-                           {"because", chosen.why},
+                           {"because", collectives::reason(situation, chosen)},
                            {"others", fmt::format("{}", fmt::join(others, " "))}});
             }
     table.finish();

@@ -200,7 +200,9 @@ void add_info_command(usage::Command& root) {
     const auto words = std::make_shared<Words>();
     output::add_format_option(*command, words->format);
     command->add_flag("--algorithms", words->algorithms, "Instead, list the algorithms of the collective operations");
-    command->add_option("--explain", words->explained.operation, "Instead, say which algorithm calls of this operation use, and why")
+    command
+        ->add_option("--explain", words->explained.operation,
+                     "Instead, say which algorithm calls of this operation use, and why; several nodes are taken to be two")
         ->type_name("OPERATION");
     command
         ->add_option("--bytes", words->explained.sizes, fmt::format("With --explain: sizes of the message or block, {}", bench::kSizeList))

@@ -11,6 +11,7 @@
 
 #include "bench/command.hpp"
 #include "bench/simulate.hpp"
+#include "bench/tune.hpp"
 #include "command/info.hpp"
 #include "launcher/command.hpp"
 #include "support/usage.hpp"
@@ -39,6 +40,7 @@ int run(int argc, char** argv) {
     rollcall::launcher::add_run_command(root, exit_code);
     rollcall::bench::add_bench_command(root, exit_code);
     rollcall::bench::add_simulate_command(root);
+    rollcall::bench::add_tune_command(root, exit_code);
     rollcall::command::add_info_command(root);
     try {
         root.parse(argc, argv);

@@ -124,6 +124,9 @@ constexpr std::array kFixedSettings = {
     Setting{
         "ROLLCALL_SINGLE_COPY", Word{&Settings::single_copy, kSingleCopies},
         "a rank copies long messages straight out of the memory of a sender on its node; auto = when more ranks than cores share the node"},
+    Setting{
+        "ROLLCALL_COSTS", Text{&Settings::costs, check_path, "a path, or no"},
+        "what communication costs here, as `rollcall tune` measured it; empty = ~/.config/rollcall/costs if it is there, no = built-in"},
     // The upper limit: more slots than this for each process can only be a mistake.
     Setting{"ROLLCALL_BOARD_SLOTS", Count{&Settings::board_slots, 1ull << 30, "automatic"},
             "arrival slots, for all communicators together"},

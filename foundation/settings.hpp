@@ -34,6 +34,7 @@ struct Settings {
     std::uint64_t node_ranks = 0;             ///< ROLLCALL_NODE_RANKS: ranks of a host that share node memory, at most; 0 = all
     std::string single_copy = "auto";  ///< ROLLCALL_SINGLE_COPY: auto | always | no: receivers read long messages of their node directly
     std::string decouple = "auto";     ///< ROLLCALL_DECOUPLE: auto | no: parts of calls may begin before their callers
+    std::string costs;                 ///< ROLLCALL_COSTS: the file of `rollcall tune`; "" = ~/.config/rollcall/costs; no = built-in
     std::uint64_t board_slots = 0;     ///< ROLLCALL_BOARD_SLOTS: arrival slots, all communicators; 0 = automatic
     ProgressMode progress = ProgressMode::thread;            ///< ROLLCALL_PROGRESS: thread | host
     ProgressBind progress_bind = ProgressBind::application;  ///< ROLLCALL_PROGRESS_BIND: application | none

@@ -12,7 +12,7 @@ namespace rollcall::runtime {
 namespace {
 
 // Must be increased with every change of the layout that follows it.
-constexpr std::uint32_t kCardVersion = 6;
+constexpr std::uint32_t kCardVersion = 7;
 
 class Writer {
   public:
@@ -91,6 +91,7 @@ std::vector<std::byte> write_card(const Card& card) {
     writer.number(card.memory.witness);
     writer.number(card.memory.cookie);
     writer.bytes(card.lifeline.data(), card.lifeline.size());
+    writer.bytes(card.costs.data(), card.costs.size());
     writer.number(static_cast<std::uint32_t>(card.addresses.size()));
     for (const Card::Address& address : card.addresses) {
         writer.bytes(address.transport.data(), address.transport.size());
@@ -120,6 +121,7 @@ std::optional<Card> read_card(std::span<const std::byte> bytes) {
     card.memory.witness = reader.number<std::uint64_t>();
     card.memory.cookie = reader.number<std::uint64_t>();
     card.lifeline = reader.bytes();
+    card.costs = reader.bytes();
     for (std::uint32_t left = reader.number<std::uint32_t>(); left > 0 && reader.whole(); --left) {
         Card::Address& address = card.addresses.emplace_back();
         address.transport = reader.text();

@@ -1,6 +1,7 @@
 #include "runtime/process.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <thread>
 #include <unordered_map>
 
@@ -88,6 +89,7 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
     const Timeout timeout = settings_.timeout ? Timeout(settings_.timeout) : kForever;
     if (place.rank == 0) {
         for (const std::string& warning : settings_.warnings) log(spdlog::level::warn, "{}", warning);
+        costs_ = costs_of_setting(settings_.costs);
     }
 
     const transport::TransportOptions options = transport_options(settings_, place);
@@ -128,7 +130,9 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
               .node = segment_ ? segment_->handle() : node::Handle(),
               .memory = single_copy_ ? single_copy_->handle() : transport::SingleCopyHandle(),
               .lifeline = lifelines_ ? lifelines_->address() : std::span<const std::byte>(),
+              .costs = {},
               .addresses = {}};
+    if (place.rank == 0) mine.costs = std::as_bytes(std::span(&costs_, 1));
     std::vector<std::vector<std::byte>> own_addresses;
     for (const auto& transport : transports_)
         mine.addresses.push_back({.transport = transport->name(),
@@ -154,6 +158,7 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
                             rank),
                 static_cast<int>(rank));
         check_transports(mine, place.rank, *card, static_cast<int>(rank));
+        if (rank == 0 && card->costs.size() == sizeof costs_) std::memcpy(&costs_, card->costs.data(), sizeof costs_);
         hosts[rank] = card->host;
         // Hosts with one clock are containers of one kernel. Their ranks share its CPUs, even if the containers have different host names.
         if (hosts[rank] == place.host || card->clock == mine.clock) neighbours.push_back(parse_cpus(card->cpus));
@@ -182,7 +187,7 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
     world->id = kWorldId;
     world->name = "world";
     world->size = place.size;
-    find_nodes(*world);
+    complete(*world);
     slots_.take(static_cast<std::uint64_t>(place.size));
     world_ = world;
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bootstrap/bootstrap.hpp"
+#include "foundation/costs.hpp"
 #include "foundation/settings.hpp"
 #include "runtime/clock/common_clock.hpp"
 #include "runtime/forks.hpp"
@@ -78,8 +79,11 @@ class Process {
     bool share_boards(const Group& group) const;
     /// Whether all members of the group have node memory in common. A group of one rank needs none. All members get the same answer.
     bool share_node(const Group& group) const { return group.size == 1 || (node_ && node_->holds(group)); }
-    /// Sets the nodes of a new group (Group::nodes).
-    void find_nodes(Group& group) const { runtime::find_nodes(group, sharing_); }
+    /// Sets what follows from the job: the nodes of a new group, and the costs.
+    void complete(Group& group) const {
+        group.costs = &costs_;
+        find_nodes(group, sharing_);
+    }
     /// For example "rank 3 on host a".
     std::string name_of(int world_rank) const { return engine_->name_of(world_rank); }
 
@@ -120,6 +124,7 @@ class Process {
     [[noreturn]] static void refuse_finalized();
 
     Settings settings_;
+    Costs costs_;  ///< Those that rank 0 has read, on all ranks.
     std::unique_ptr<bootstrap::Bootstrap> bootstrap_;
     SlotAllocator slots_;
     std::vector<std::unique_ptr<transport::Transport>> transports_;

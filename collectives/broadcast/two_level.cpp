@@ -35,7 +35,7 @@ Task broadcast_two_level(Operation& op) {
     const int leader = leaders[static_cast<std::size_t>(levels.node())];
     if (op.rank() == leader && levels.nodes() > 1) {
         runtime::Arguments between = arguments;
-        between.segment_bytes = arguments.data.size <= kWhole ? 0 : chain_segment(arguments.data.size, levels.nodes());
+        between.segment_bytes = arguments.data.size <= kWhole ? 0 : chain_between_nodes(op, arguments.data.size, levels.nodes());
         const Among nodes(op, leaders, levels.node(), node_of_root, between, kBetweenNodes);
         if (between.segment_bytes == 0)
             co_await broadcast_binomial(op);

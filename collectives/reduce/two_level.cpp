@@ -45,7 +45,7 @@ Task reduce_two_level(Operation& op) {
         runtime::Arguments share = arguments;
         share.contribution = own;
         share.data = is_at_root ? own : transport::Bytes{};
-        share.segment_bytes = chain_segment(own.size, levels.nodes());
+        share.segment_bytes = chain_between_nodes(op, own.size, levels.nodes());
         const auto algorithm = between_nodes(OperationKind::reduce, op, own.size, levels.nodes());
         const Among nodes(op, lane, levels.node(), node_of_root, share);
         co_await algorithm(op);

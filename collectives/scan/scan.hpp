@@ -32,14 +32,16 @@ inline constexpr AlgorithmEntry kScanAlgorithms[] = {
      .algorithm = &scan_linear,
      .summary = "a chain of ranks; each combines pieces with its own and passes them on",
      .limits = "a rank waits for all ranks before it, as the operation demands",
-     .segmented = true},
+     .segmented = true,
+     .cost = &cost::chain_combining},
     {.operation = OperationKind::scan,
      .name = "recursive_doubling",
      .aliases = {"rd"},
      .algorithm = &scan_recursive_doubling,
      .summary = "log2 n steps; in each, a rank sends what it has to a rank twice as far away as in the step before",
      .paper = "Hillis, Steele: Data parallel algorithms",
-     .limits = "a rank waits for all ranks before it, as the operation demands"},
+     .limits = "a rank waits for all ranks before it, as the operation demands",
+     .cost = &cost::binomial_combining},
     {.operation = OperationKind::scan,
      .name = "shared_memory",
      .aliases = {"shm"},
@@ -53,14 +55,13 @@ inline constexpr AlgorithmEntry kScanAlgorithms[] = {
 inline constexpr Rule kScanRules[] = {
     {kAnyBytes, kAnyRanks, named(kScanAlgorithms, "shared_memory"),
      "on one node, each rank copies its elements into shared memory once, and they are combined there", Condition::node_memory},
-    {64 << 10, kAnyRanks, named(kScanAlgorithms, "recursive_doubling"),
-     "short messages: the number of steps counts, and log2 n is the fewest"},
     {kAnyBytes,
      kAnyRanks,
-     named(kScanAlgorithms, "linear"),
-     "long messages: however many ranks there are, each link carries the elements once, and each rank combines them once",
+     named(kScanAlgorithms, "recursive_doubling"),
+     "log2 n steps of all elements, or pieces down a chain in which each rank combines once, and the time decides",
      {},
-     &chain_segment},
+     &cost::chain_segment,
+     {named(kScanAlgorithms, "linear")}},
 };
 
 // The exclusive scan has the same algorithms and rules.
@@ -71,10 +72,12 @@ constexpr AlgorithmEntry exclusive(AlgorithmEntry entry) {
 inline constexpr AlgorithmEntry kExclusiveScanAlgorithms[] = {exclusive(kScanAlgorithms[0]), exclusive(kScanAlgorithms[1]),
                                                               exclusive(kScanAlgorithms[2])};
 constexpr Rule exclusive(Rule rule) {
-    rule.algorithm = kExclusiveScanAlgorithms + (rule.algorithm - kScanAlgorithms);
+    const auto its = [](const AlgorithmEntry* entry) { return kExclusiveScanAlgorithms + (entry - kScanAlgorithms); };
+    rule.algorithm = its(rule.algorithm);
+    rule.others = rule.others.each(its);
     return rule;
 }
-inline constexpr Rule kExclusiveScanRules[] = {exclusive(kScanRules[0]), exclusive(kScanRules[1]), exclusive(kScanRules[2])};
+inline constexpr Rule kExclusiveScanRules[] = {exclusive(kScanRules[0]), exclusive(kScanRules[1])};
 static_assert(std::size(kExclusiveScanAlgorithms) == std::size(kScanAlgorithms) && std::size(kExclusiveScanRules) == std::size(kScanRules));
 
 }  // namespace rollcall::collectives

@@ -43,7 +43,11 @@ std::vector<int> Levels::at_place(int place) const {
 
 runtime::Algorithm between_nodes(OperationKind kind, const Operation& op, std::uint64_t bytes, int ranks) {
     const Conditions has = conditions_of(op.arguments().combiner, kUsual);
-    return select(kind, {.bytes = bytes, .ranks = ranks, .has = has}).entry->algorithm;
+    return select(kind, {.bytes = bytes, .ranks = ranks, .has = has, .costs = &op.costs()}).entry->algorithm;
+}
+
+std::uint64_t chain_between_nodes(const Operation& op, std::uint64_t bytes, int ranks) {
+    return cost::chain_segment(scene_of(op.costs(), bytes, ranks, false, 0));
 }
 
 Lanes::Lanes(const Operation& op, int count) {

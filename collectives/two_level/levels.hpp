@@ -47,6 +47,8 @@ class Levels {
 
 /// The algorithm that `auto` takes for elements of `bytes` bytes among `ranks` ranks, of which no two are on one node.
 runtime::Algorithm between_nodes(OperationKind kind, const Operation& op, std::uint64_t bytes, int ranks);
+/// The piece of a chain of these ranks, in bytes.
+std::uint64_t chain_between_nodes(const Operation& op, std::uint64_t bytes, int ranks);
 
 /// The elements, cut into a share for each of the first `lanes` ranks of a node. The ranks behind them have no share.
 struct Lanes {

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "foundation/costs.hpp"
+
 namespace rollcall::runtime {
 
 inline constexpr std::uint64_t kNoSlots = ~std::uint64_t{0};
@@ -32,6 +34,8 @@ struct Group {
     /// The nodes of a group that is spread over several nodes, of which at least one has several members. Null in all other cases, and
     /// where members have no slots.
     std::shared_ptr<const Nodes> nodes;
+    /// What communication costs. The same values on all members.
+    const Costs* costs = &kBuiltInCosts;
 
     int world_rank(int rank) const noexcept { return world.empty() ? rank : world[static_cast<std::size_t>(rank)]; }
     std::uint64_t slot_of(int on, int writer) const noexcept {

@@ -154,6 +154,7 @@ class alignas(64) Operation final : public Waitable {
     class Among;
     /// The nodes of the communicator's ranks, or null (Group::nodes).
     const Nodes* nodes() const noexcept { return communicator_.group->nodes.get(); }
+    const Costs& costs() const noexcept { return *communicator_.group->costs; }
     /// In a communicator between two groups: the number of ranks in the first group, which are the lowest ranks. Otherwise 0.
     int first_group() const noexcept { return communicator_.group->first_group; }
     const Arguments& arguments() const noexcept { return arguments_; }

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "foundation/costs.hpp"
 #include "tests/cluster/harness.hpp"
 
 namespace rollcall::test {
@@ -31,8 +32,9 @@ class BenchCluster : public ClusterTest {
         return all;
     }
     /// Runs the command to its end, and expects that nothing is left of the cluster afterwards.
-    Result bench(const std::string& line) {
-        Command command(words("bench " + line), {mark_});
+    Result bench(const std::string& line) { return run("bench " + line); }
+    Result run(const std::string& line) {
+        Command command(words(line), {mark_});
         const std::string name = fmt::format("bench-{}", command.process());
         const Result result = command.finish();
         expect_gone(name, mark_);
@@ -63,6 +65,17 @@ TEST_F(BenchCluster, MeasuresCollectivesBetweenHosts) {
     for (std::string line; std::getline(file, line);) ++lines;
     EXPECT_EQ(lines, 1 + 16 * 2 * 3);
     std::filesystem::remove(raw);
+}
+
+TEST_F(BenchCluster, TuneMeasuresTheNetworkToo) {
+    const auto path = std::filesystem::path(testing::TempDir()) / fmt::format("costs-{}", ::getpid());
+    const Result result = run("tune --cluster 2 --ranks 4 --rate 1gbit --timeout 60s --format json --file " + path.string());
+    ASSERT_EQ(result.code, 0) << result.error;
+    EXPECT_EQ(cells(result).size(), kCostNames.size()) << result.out << result.error;
+    const Costs costs = read_costs(path);
+    EXPECT_GT(costs.network_mebibyte, 7'000'000) << "1 MiB takes 8.4 ms at 1 Gbit/s";
+    EXPECT_LT(costs.node_mebibyte, costs.network_mebibyte);
+    std::filesystem::remove(path);
 }
 
 TEST_F(BenchCluster, HostsTakeSeveralRanksAndOneJobMayPrintItself) {

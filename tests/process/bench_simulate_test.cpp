@@ -2,8 +2,11 @@
 /// Tests `rollcall simulate` as a user calls it, and the tables of the papers.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
+
+#include <fmt/format.h>
 
 #include "tests/process/bench_command.hpp"
 
@@ -36,6 +39,43 @@ TEST_F(BenchCommand, PaperTablesAreComparedCellByCell) {
     EXPECT_EQ(cell["ranks"], 48);
     EXPECT_NEAR(cell["base_run_time"]["median"].get<double>(), 47 * (50e-6 + 174'760 * 8.547e-9), 1e-6);
     EXPECT_LE(cell["quotient"]["median"], 1.01);
+}
+
+// The simulator knows exactly what its messages cost. There `auto` takes the fastest algorithm, or one that takes little longer, wherever
+// nothing but the time decides.
+TEST_F(BenchCommand, AutoTakesTheFastestAlgorithmOnASimulatedNetwork) {
+    struct {
+        const char *operation, *algorithms, *sizes;
+    } const compared[] = {
+        {"broadcast", "binomial,pipelined,linear", "16,16Ki,128Ki,1Mi,8Mi"},
+        {"reduce", "binomial,pipelined", "16,64Ki,128Ki,1Mi,8Mi"},
+        {"scan", "recursive_doubling,linear", "16,64Ki,128Ki,1Mi,8Mi"},
+        {"allreduce", "recursive_doubling,rabenseifner,ring", "64,1Ki,8Ki,64Ki,128Ki"},
+        {"allgather", "bruck,linear", "1Ki,64Ki,1Mi"},
+        {"alltoall", "bruck,linear", "1Ki,16Ki,64Ki,1Mi"},
+    };
+    constexpr double kLittle = 1.25;
+    for (const auto& [operation, algorithms, sizes] : compared) {
+        const Ended ended =
+            run(fmt::format("simulate {} --ranks 12,16,24,48 --bytes {} --algorithm auto,{} --arrival balanced --decouple auto"
+                            " --iterations 1 --format json",
+                            operation, sizes, algorithms));
+        ASSERT_EQ(ended.code, 0) << ended.error;
+        std::map<std::string, std::map<bool, double>> best;  // of a cell: of `auto`, and of the others
+        for (const std::string& line : lines_of(ended.out)) {
+            const Json cell = Json::parse(line);
+            const std::string name = cell["algorithm"];
+            auto& times = best[fmt::format("{}, {} ranks, {} bytes", operation, cell["ranks"].dump(), cell["bytes"].dump())];
+            const double time = cell["run_time"]["median"];
+            const auto known = times.try_emplace(name.starts_with("auto"), time).first;
+            known->second = std::min(known->second, time);
+        }
+        EXPECT_FALSE(best.empty());
+        for (const auto& [cell, times] : best) {
+            ASSERT_EQ(times.size(), 2u) << cell;
+            EXPECT_LE(times.at(true), kLittle * times.at(false)) << cell;
+        }
+    }
 }
 
 // Blocks of 43 KiB leave their sender at once, as in the paper, so the plain algorithm loses nothing to late ranks. Blocks of 85 KiB wait.

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::byte kUcxAddress[] = {std::byte{1}, std::byte{2}, std::byte{3}};
 constexpr std::byte kNodeAddress[] = {std::byte{9}};
+constexpr std::byte kCosts[] = {std::byte{6}, std::byte{7}, std::byte{8}};
 constexpr std::byte kLifeline[] = {std::byte{4}, std::byte{5}};
 
 Card card_on(std::string_view host) {
@@ -26,6 +27,7 @@ Card card_on(std::string_view host) {
             .node = {.domain = 77, .process = 5, .file = 6, .slots = 4096, .large_blocks = 512},
             .memory = {.domain = 78, .process = 5, .witness = 0x7fff12345678, .cookie = 99},
             .lifeline = kLifeline,
+            .costs = kCosts,
             .addresses = {{.transport = "node", .version = 7, .shares_memory = true, .bytes = kNodeAddress},
                           {.transport = "ucx", .version = 1, .shares_memory = false, .bytes = kUcxAddress}}};
 }
@@ -53,6 +55,7 @@ TEST(Card, IsReadAsItWasWritten) {
     EXPECT_EQ(card->memory.witness, 0x7fff12345678u);
     EXPECT_EQ(card->memory.cookie, 99u);
     EXPECT_TRUE(same(card->lifeline, kLifeline));
+    EXPECT_TRUE(same(card->costs, kCosts));
     ASSERT_EQ(card->addresses.size(), 2u);
     EXPECT_EQ(card->addresses[0].transport, "node");
     EXPECT_EQ(card->addresses[0].version, 7u);
@@ -95,8 +98,8 @@ TEST(Card, WithWrongLengthsIsNotRead) {
         bytes[at] = std::byte{0xff};
         refused += !read_card(bytes);
     }
-    // The version, and the high bytes of eight lengths and a count, at the least.
-    EXPECT_GE(refused, 4 + 9 * 3);
+    // The version, and the high bytes of nine lengths and a count, at the least.
+    EXPECT_GE(refused, 4 + 10 * 3);
 }
 
 TEST(CardTransports, AreTheSameForAllRanks) { EXPECT_NO_THROW(check_transports(card_on("a"), 0, card_on("b"), 1)); }

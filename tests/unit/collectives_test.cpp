@@ -319,7 +319,7 @@ TEST(Selection, ExplainsACallInItsOwnWords) {
     EXPECT_EQ(in_words(OperationKind::broadcast), "broadcast of 8 bytes to 4 ranks: linear");
     EXPECT_EQ(in_words(OperationKind::scatter), "scatter of 8 bytes to each of 4 ranks: linear");
     EXPECT_EQ(in_words(OperationKind::gather), "gather of 8 bytes from each of 4 ranks: linear");
-    EXPECT_EQ(in_words(OperationKind::allgather), "allgather of 8 bytes from each of 4 ranks: bruck");
+    EXPECT_EQ(in_words(OperationKind::allgather), "allgather of 8 bytes from each of 4 ranks: linear");
     EXPECT_EQ(in_words(OperationKind::alltoall), "alltoall of 8 bytes from each to each of 4 ranks: linear");
     EXPECT_EQ(in_words(OperationKind::reduce), "reduce of 8 bytes of 4 ranks: linear");
     EXPECT_EQ(in_words(OperationKind::allreduce), "allreduce of 8 bytes of 4 ranks: recursive_doubling");

@@ -1,0 +1,115 @@
+#include "collectives/costs/costs.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace rollcall::collectives {
+namespace {
+
+constexpr double kMebibyte = 1 << 20;
+constexpr std::uint64_t kShortestPiece = 16 << 10, kLongestPiece = 128 << 10;
+
+/// ceil(log2 n)
+double rounds(const Scene& scene) { return std::bit_width(static_cast<unsigned>(std::max(scene.ranks, 1)) - 1); }
+double others(const Scene& scene) { return std::max(scene.ranks - 1, 0); }
+double message(const Scene& scene, double bytes) { return scene.latency + bytes * scene.byte; }
+
+/// A rank sends or receives n - 1 messages, which have `bytes` bytes together.
+double in_a_row(const Scene& scene, double bytes) {
+    return scene.ranks < 2 ? 0 : scene.latency + (others(scene) - 1) * scene.gap + bytes * scene.byte;
+}
+
+/// What the link of a node carries if each of its ranks gets a block of every rank elsewhere; on a node of one rank, all other blocks.
+double over_link(const Scene& scene) { return scene.ranks_of_node * std::max(scene.ranks - scene.ranks_of_node, 0.0) * scene.bytes; }
+
+double chain(const Scene& scene, double piece, double combined_byte) {
+    const double pieces = std::max(std::ceil(scene.bytes / piece), 1.0), size = std::min(piece, scene.bytes);
+    return std::max(pieces + scene.ranks - 2, 0.0) * (message(scene, size) + size * combined_byte);
+}
+
+/// Elements are sent twice more where n is not a power of two.
+double folding(const Scene& scene) {
+    return std::has_single_bit(static_cast<unsigned>(std::max(scene.ranks, 1)))
+               ? 0
+               : 2 * message(scene, scene.bytes) + scene.bytes * scene.combined_byte;
+}
+double whole_rounds(const Scene& scene) { return std::bit_width(static_cast<unsigned>(std::max(scene.ranks, 1))) - 1; }
+
+}  // namespace
+
+Scene scene_of(const Costs& costs, std::uint64_t bytes, int ranks, bool on_one_host, int nodes) {
+    const auto of = [](Nanoseconds mebibyte) { return static_cast<double>(mebibyte) / kMebibyte; };
+    Scene scene{.bytes = static_cast<double>(bytes),
+                .ranks = ranks,
+                .ranks_of_node = nodes > 0 ? static_cast<double>(ranks) / nodes : 1,
+                .signal = static_cast<double>(costs.signal_latency),
+                .copied_byte = of(costs.copy_mebibyte),
+                .combined_byte = of(costs.combine_mebibyte)};
+    scene.latency = static_cast<double>(on_one_host ? costs.node_latency : costs.network_latency);
+    scene.gap = static_cast<double>(on_one_host ? costs.node_gap : costs.network_gap);
+    scene.byte = of(on_one_host ? costs.node_mebibyte : costs.network_mebibyte);
+    return scene;
+}
+
+namespace cost {
+
+double linear(const Scene& scene) { return in_a_row(scene, others(scene) * scene.bytes); }
+
+double binomial(const Scene& scene) { return rounds(scene) * message(scene, scene.bytes); }
+
+double binomial_combining(const Scene& scene) { return rounds(scene) * (message(scene, scene.bytes) + scene.bytes * scene.combined_byte); }
+
+double binomial_of_blocks(const Scene& scene) { return rounds(scene) * scene.latency + others(scene) * scene.bytes * scene.byte; }
+
+double chain(const Scene& scene) { return collectives::chain(scene, static_cast<double>(chain_segment(scene)), 0); }
+
+double chain_combining(const Scene& scene) {
+    return collectives::chain(scene, static_cast<double>(chain_segment(scene)), scene.combined_byte);
+}
+
+double exchange(const Scene& scene) { return in_a_row(scene, over_link(scene)); }
+
+double allgather_bruck(const Scene& scene) {
+    return rounds(scene) * scene.latency + over_link(scene) * scene.byte + scene.ranks * scene.bytes * scene.copied_byte;
+}
+
+double allgather_two_level(const Scene& scene) {
+    const double nodes = scene.ranks / scene.ranks_of_node, of_node = scene.ranks_of_node * scene.bytes;
+    // A leader copies its node's blocks and publishes all blocks, which the other ranks copy out.
+    const double copied = of_node + 2 * scene.ranks * scene.bytes;
+    return (nodes - 1) * message(scene, of_node) + 2 * scene.signal + copied * scene.copied_byte;
+}
+
+double alltoall_bruck(const Scene& scene) {
+    const double half = (scene.ranks / 2) * scene.bytes;
+    return rounds(scene) * (message(scene, half * scene.ranks_of_node) + 2 * half * scene.copied_byte);
+}
+
+double allreduce_recursive_doubling(const Scene& scene) {
+    return whole_rounds(scene) * (message(scene, scene.bytes) + scene.bytes * scene.combined_byte) + folding(scene);
+}
+
+double allreduce_rabenseifner(const Scene& scene) {
+    const double sent = scene.bytes * others(scene) / std::max(scene.ranks, 1);
+    return whole_rounds(scene) * 2 * scene.latency + sent * (2 * scene.byte + scene.combined_byte) + folding(scene);
+}
+
+double allreduce_ring(const Scene& scene) {
+    const double sent = scene.bytes * others(scene) / std::max(scene.ranks, 1);
+    return 2 * others(scene) * scene.latency + sent * (2 * scene.byte + scene.combined_byte);
+}
+
+std::uint64_t chain_segment(const Scene& scene) {
+    std::uint64_t best = kShortestPiece;
+    double least = collectives::chain(scene, static_cast<double>(best), 0);
+    for (std::uint64_t piece = 2 * kShortestPiece; piece <= kLongestPiece; piece *= 2)
+        if (const double time = collectives::chain(scene, static_cast<double>(piece), 0); is_less(time, least)) {
+            least = time;
+            best = piece;
+        }
+    return best;
+}
+
+}  // namespace cost
+}  // namespace rollcall::collectives

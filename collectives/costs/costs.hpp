@@ -1,0 +1,65 @@
+/// \file
+/// Estimates of how long collective algorithms take, from the last arrival to the last exit. `auto` compares them. Pure functions.
+///
+/// The model is that of Hockney, with the gap of LogP: a message of b bytes takes latency + b byte. A rank that sends several messages one
+/// after the other is busy with each for gap + b byte. n is the number of ranks, m the size of the message or of a block.
+#pragma once
+
+#include <cstdint>
+
+#include "foundation/costs.hpp"
+
+namespace rollcall::collectives {
+
+/// A call as the estimates see it. Times in nanoseconds.
+struct Scene {
+    double bytes = 0;  ///< m
+    int ranks = 1;     ///< n
+    /// How many ranks, on the average, share a node and its link.
+    double ranks_of_node = 1;
+    double latency = 0, gap = 0, byte = 0;  ///< Of messages.
+    double signal = 0, copied_byte = 0, combined_byte = 0;
+};
+
+/// The scene of a call between ranks of one host (`on_one_host`), or on `nodes` nodes.
+Scene scene_of(const Costs& costs, std::uint64_t bytes, int ranks, bool on_one_host, int nodes);
+
+namespace cost {
+
+using Estimate = double (*)(const Scene& scene);
+
+/// Whether `time` is less than `other`, and not only by what processors round differently: all ranks must decide alike.
+constexpr bool is_less(double time, double other) { return time < other * (1 - 1e-9); }
+
+/// One rank sends to n - 1 others, or receives from them: latency + (n - 2) gap + (n - 1) m byte.
+double linear(const Scene& scene);
+/// ceil(log2 n) (latency + m byte).
+double binomial(const Scene& scene);
+/// The same, where each rank combines what comes with what it has. Recursive doubling of a scan or reduction takes as long.
+double binomial_combining(const Scene& scene);
+/// A tree in which a subtree's blocks travel together: ceil(log2 n) latency + (n - 1) m byte.
+double binomial_of_blocks(const Scene& scene);
+/// X pieces down a chain: (X + n - 2) (latency + s byte) with s = chain_segment(scene).
+double chain(const Scene& scene);
+double chain_combining(const Scene& scene);
+/// Each rank sends n - 1 blocks, and receives as many. The ranks of a node share its link.
+double exchange(const Scene& scene);
+/// ceil(log2 n) rounds; at the end the blocks are copied to their places.
+double allgather_bruck(const Scene& scene);
+/// The nodes' blocks go round a ring of nodes; each node shares all blocks through its memory.
+double allgather_two_level(const Scene& scene);
+/// ceil(log2 n) rounds of half of all blocks, which are copied before and after.
+double alltoall_bruck(const Scene& scene);
+/// If n is not a power of two, elements are sent twice more. (So in Rabenseifner's algorithm.)
+double allreduce_recursive_doubling(const Scene& scene);
+double allreduce_rabenseifner(const Scene& scene);
+/// 2 (n - 1) steps of one n-th of the elements, for any n.
+double allreduce_ring(const Scene& scene);
+
+/// The piece of a chain, in bytes: the power of two from 16 to 128 KiB that takes the least time. The least time of all is at
+/// s = sqrt(m latency / ((n - 2) byte)). With smaller pieces, the engine's work for each message counts; with larger ones, a piece leaves
+/// the caches before it is passed on.
+std::uint64_t chain_segment(const Scene& scene);
+
+}  // namespace cost
+}  // namespace rollcall::collectives

@@ -1,0 +1,118 @@
+/// \file
+/// Tests what `rollcall tune` measures and writes, and that jobs and `rollcall info` use it.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "foundation/costs.hpp"
+#include "tests/process/bench_command.hpp"
+
+namespace rollcall::test {
+namespace {
+
+class Tune : public BenchCommand {
+  protected:
+    std::string file(const std::string& name, const std::string& text) {
+        const auto path = directory_ / name;
+        std::ofstream(path) << text;
+        return path;
+    }
+};
+
+/// Without node memory the ranks of a host exchange messages, and costs decide.
+constexpr const char* kByMessages = "ROLLCALL_NODE_MEMORY=no ";
+constexpr const char* kSameChoices = " " ROLLCALL_TEST_RANKS " same_choices";
+
+TEST_F(Tune, WritesWhatItMeasured) {
+    const std::string path = directory_ / "new/costs";
+    const Ended ended = run("tune --format json --file " + path);
+    ASSERT_EQ(ended.code, 0) << ended.error;
+    const Costs costs = read_costs(path);
+    std::map<std::string, double> now;
+    for (const std::string& line : lines_of(ended.out)) {
+        const Json row = Json::parse(line);
+        now[row["cost"]] = row["now"];
+    }
+    for (const CostName& cost : kCostNames) {
+        if (cost.name.starts_with("network_")) {
+            EXPECT_EQ(costs.*cost.member, kBuiltInCosts.*cost.member) << "all ranks are on one host";
+        } else {
+            ASSERT_EQ(now.count(std::string(cost.name)), 1u) << cost.name;
+            EXPECT_NEAR(now[std::string(cost.name)] * 1e9, static_cast<double>(costs.*cost.member), 1) << cost.name;
+            EXPECT_LT(costs.*cost.member, 1'000'000'000) << cost.name;
+        }
+    }
+    EXPECT_NE(ended.error.find("written to " + path), std::string::npos) << ended.error;
+    EXPECT_NE(ended.error.find("not measured, because it needs ranks on one host and on two: network_latency, "), std::string::npos)
+        << ended.error;
+    EXPECT_NE(contents(path).find("# Measured by `rollcall tune` with 2 ranks, over "), std::string::npos) << contents(path);
+}
+
+TEST_F(Tune, ReplacesAFileThatIsWrongAndKeepsWhatItDoesNotMeasure) {
+    const std::string path = file("costs", "network_gap = 77us\n");
+    ASSERT_EQ(run("tune", "ROLLCALL_COSTS=" + path).code, 0);
+    EXPECT_EQ(read_costs(path).network_gap, 77'000);
+    file("costs", "network_gap = never\n");
+    const Ended ended = run("tune", "ROLLCALL_COSTS=" + path);
+    ASSERT_EQ(ended.code, 0) << ended.error;
+    EXPECT_NE(ended.error.find("the file is replaced, because it is wrong: " + path + ":1: network_gap = 'never'"), std::string::npos)
+        << ended.error;
+    EXPECT_EQ(read_costs(path).network_gap, kBuiltInCosts.network_gap);
+}
+
+TEST_F(Tune, RefusesInOneLine) {
+    expect_refused("tune --ranks 1", {"--ranks", "allowed: "});
+    const Ended nowhere = run("tune", "ROLLCALL_COSTS=no");
+    EXPECT_EQ(nowhere.code, 2);
+    EXPECT_NE(nowhere.error.find("ROLLCALL_COSTS=no names no file of costs; allowed: --file PATH"), std::string::npos) << nowhere.error;
+    const Ended unwritable = run("tune --file /proc/costs");
+    EXPECT_EQ(unwritable.code, 1);
+    EXPECT_NE(unwritable.error.find("the file of costs '/proc/costs' cannot be written"), std::string::npos) << unwritable.error;
+}
+
+TEST_F(Tune, InfoExplainsByTheFile) {
+    const std::string words = "info --explain broadcast --bytes 64Ki --ranks 16 --format json";
+    const auto row_of = [&](const std::string& costs) {
+        const Ended ended = run(words, "ROLLCALL_COSTS=" + costs);
+        EXPECT_EQ(ended.code, 0) << ended.error;
+        for (const std::string& line : lines_of(ended.out))
+            if (Json row = Json::parse(line); row["on"] == "a node each") return row;
+        return Json{{"algorithm", ""}, {"because", ""}};
+    };
+    const Json built_in = row_of("no"), measured = row_of(file("costs", "network_latency = 10ms\nnetwork_gap = 1us\n"));
+    EXPECT_EQ(built_in["algorithm"], "binomial");
+    EXPECT_NE(built_in["because"].get<std::string>().find("by the built-in costs: binomial 262 us, pipelined "), std::string::npos)
+        << built_in;
+    EXPECT_EQ(measured["algorithm"], "linear");
+    EXPECT_NE(measured["because"].get<std::string>().find("by the measured costs: linear "), std::string::npos) << measured;
+}
+
+// Only the file of rank 0 counts, so all ranks choose alike.
+TEST_F(Tune, AllRanksChooseByTheFileOfRankZero) {
+    const std::string slow = file("slow", "node_latency = 10ms\nnode_gap = 1us\n"), wrong = file("wrong", "node_latency = slow\n");
+    const Ended ended =
+        run(fmt::format("run -n 1 env ROLLCALL_COSTS={}{} : -n 3 env ROLLCALL_COSTS={}{}", slow, kSameChoices, wrong, kSameChoices),
+            kByMessages);
+    ASSERT_EQ(ended.code, 0) << ended.out << ended.error;
+    EXPECT_NE(ended.out.find("broadcast of 70000 bytes to 4 ranks: linear, because: "), std::string::npos) << ended.out;
+    EXPECT_NE(ended.out.find("by the measured costs: "), std::string::npos) << ended.out;
+    const Ended usual = run(fmt::format("run -n 4{}", kSameChoices), std::string(kByMessages) + "ROLLCALL_COSTS=no");
+    ASSERT_EQ(usual.code, 0) << usual.out << usual.error;
+    EXPECT_EQ(usual.out.find("by the measured costs"), std::string::npos) << usual.out;
+    EXPECT_NE(usual.out.find("by the built-in costs"), std::string::npos) << usual.out;
+}
+
+TEST_F(Tune, AWrongFileEndsTheJobWithItsLine) {
+    const std::string wrong = file("wrong", "\nnetwork_gap = never\n");
+    const Ended ended = run(fmt::format("run -n 2{}", kSameChoices), "ROLLCALL_COSTS=" + wrong);
+    EXPECT_NE(ended.code, 0);
+    EXPECT_NE((ended.out + ended.error).find(wrong + ":2: network_gap = 'never' is not allowed; allowed: a duration"), std::string::npos)
+        << ended.out << ended.error;
+}
+
+}  // namespace
+}  // namespace rollcall::test

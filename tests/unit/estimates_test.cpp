@@ -1,0 +1,246 @@
+// The estimates by which `auto` compares algorithms, and the choices that follow from them.
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "collectives/selection.hpp"
+
+namespace rollcall::collectives {
+namespace {
+
+constexpr Conditions kApart = kUsual.with(Condition::background);
+constexpr Conditions kOnNodes = kApart.with(Condition::several_nodes);
+constexpr Conditions kOnOneNode = kApart.with(Condition::shared_boards | Condition::node_memory);
+
+/// Compares nothing by more than this.
+constexpr double kRounding = 1 + 1e-6;
+
+template <class Visit>
+void for_each_comparison(Visit visit) {
+    for (const OperationRow& row : operations())
+        for (const Rule& rule : row.rules)
+            if (rule.compares()) visit(row, rule);
+}
+
+TEST(Estimates, GrowWithTheSizeAndWithTheCosts) {
+    for_each_comparison([](const OperationRow& row, const Rule& rule) {
+        for (std::size_t i = 0; i < rule.candidates(); ++i)
+            for (const int ranks : {1, 2, 3, 4, 5, 8, 16, 17, 48, 1000}) {
+                SCOPED_TRACE(fmt::format("{} {} among {}", name(row.kind), rule.candidate(i)->name, ranks));
+                const auto time = [&](const Costs& costs, std::uint64_t bytes) {
+                    return rule.candidate(i)->cost(scene_of(costs, bytes, ranks, false, ranks % 4 == 0 ? ranks / 4 : 0));
+                };
+                double before = 0;
+                for (int power = 0; power < 48; ++power) {
+                    const double now = time({}, std::uint64_t{1} << power);
+                    ASSERT_TRUE(std::isfinite(now));
+                    // A chain has another piece for another size, and rounds up to whole pieces.
+                    ASSERT_GE(now * kRounding, before) << power;
+                    before = now;
+                    for (const CostName& cost : kCostNames) {
+                        Costs dearer;
+                        dearer.*cost.member *= 2;
+                        ASSERT_GE(time(dearer, std::uint64_t{1} << power) * kRounding, now) << cost.name << ' ' << power;
+                    }
+                }
+            }
+    });
+}
+
+// Worked examples: a message of b bytes takes 1000 + b, and a gap is 100.
+TEST(Estimates, FollowTheirFormulas) {
+    Scene scene{.bytes = 50, .ranks = 5, .latency = 1000, .gap = 100, .byte = 1, .copied_byte = 0.5, .combined_byte = 2};
+    EXPECT_DOUBLE_EQ(cost::linear(scene), 1000 + 3 * 100 + 4 * 50);
+    EXPECT_DOUBLE_EQ(cost::binomial(scene), 3 * 1050);
+    EXPECT_DOUBLE_EQ(cost::binomial_combining(scene), 3 * (1050 + 100));
+    EXPECT_DOUBLE_EQ(cost::binomial_of_blocks(scene), 3 * 1000 + 4 * 50);
+    EXPECT_DOUBLE_EQ(cost::chain(scene), 4 * 1050) << "one piece";
+    EXPECT_DOUBLE_EQ(cost::exchange(scene), cost::linear(scene)) << "a rank on each node";
+    EXPECT_DOUBLE_EQ(cost::allgather_bruck(scene), 3 * 1000 + 4 * 50 + 5 * 25);
+    EXPECT_DOUBLE_EQ(cost::alltoall_bruck(scene), 3 * (1100 + 100));
+    EXPECT_DOUBLE_EQ(cost::allreduce_recursive_doubling(scene), 2 * 1150 + 2 * 1050 + 100);
+    EXPECT_DOUBLE_EQ(cost::allreduce_rabenseifner(scene), 4 * 1000 + 40 * 2 + 40 * 2 + 2 * 1050 + 100);
+    EXPECT_DOUBLE_EQ(cost::allreduce_ring(scene), 8 * 1000 + 40 * 2 + 40 * 2);
+
+    scene.ranks = 16;
+    scene.ranks_of_node = 4;
+    scene.signal = 7;
+    EXPECT_DOUBLE_EQ(cost::exchange(scene), 1000 + 14 * 100 + 4 * 12 * 50) << "the ranks of a node share its link";
+    EXPECT_DOUBLE_EQ(cost::allgather_two_level(scene), 3 * (1000 + 200) + 2 * 7 + (200 + 2 * 800) * 0.5);
+    scene.ranks = 1;
+    for (const auto estimate : {&cost::linear, &cost::binomial, &cost::binomial_of_blocks, &cost::chain})
+        EXPECT_EQ(estimate(scene), 0) << "one rank sends nothing";
+}
+
+// In the model: the power of two nearest to the square root of m latency / ((n - 2) byte).
+TEST(Estimates, ThePieceOfAChainIsTheOneThatWasMeasuredToBeGood) {
+    struct {
+        std::uint64_t bytes;
+        int ranks;
+        std::uint64_t piece;
+    } const measured[] = {{256 << 10, 16, 16 << 10}, {1 << 20, 16, 32 << 10}, {8 << 20, 16, 128 << 10},
+                          {1 << 20, 48, 16 << 10},   {8 << 20, 48, 64 << 10}, {8 << 20, 128, 32 << 10}};
+    for (const auto& [bytes, ranks, piece] : measured)
+        EXPECT_EQ(cost::chain_segment(scene_of({}, bytes, ranks, false, 0)), piece) << bytes << " bytes, " << ranks << " ranks";
+}
+
+// --- choices ---------------------------------------------------------------------------------------------------------
+
+TEST(CostChoices, AreTheFastestOfTheirCandidates) {
+    for_each_comparison([](const OperationRow& row, const Rule& rule) {
+        for (const int ranks : {3, 5, 8, 16, 48, 300})
+            for (int power = 0; power < 48; ++power) {
+                const Situation situation{.bytes = std::uint64_t{1} << power, .ranks = ranks, .has = kOnNodes, .nodes = (ranks + 3) / 4};
+                const Selection selection = select(row, situation);
+                if (selection.compared != &rule) continue;
+                const Scene scene = scene_of(situation);
+                for (std::size_t i = 0; i < rule.candidates(); ++i)
+                    ASSERT_LE(selection.entry->cost(scene), rule.candidate(i)->cost(scene) * kRounding)
+                        << name(row.kind) << ", " << situation.bytes << " bytes, " << ranks << " ranks: " << rule.candidate(i)->name;
+            }
+    });
+}
+
+// The size is rounded up to at most twice as much, so that a communicator has few sizes to remember. No time doubles by more than that.
+TEST(CostChoices, OfAnySizeTakeAtMostTwiceTheLeastTime) {
+    const char* const given = std::getenv("ROLLCALL_TEST_SEED");
+    const auto seed = given ? std::strtoul(given, nullptr, 0) : std::random_device()();
+    SCOPED_TRACE(fmt::format("ROLLCALL_TEST_SEED={}", seed));
+    std::mt19937 random(static_cast<std::mt19937::result_type>(seed));
+    for (int round = 0; round < 20'000; ++round) {
+        const OperationRow& row = operations()[random() % operations().size()];
+        const std::uint64_t bytes = (std::uint64_t{1} << random() % 26) + random() % (1 << 16);
+        const Situation situation{.bytes = bytes, .ranks = 3 + static_cast<int>(random() % 100), .has = kApart};
+        const Selection selection = select(row, situation);
+        if (!selection.compared) continue;
+        const Scene scene = scene_of(situation);
+        for (std::size_t i = 0; i < selection.compared->candidates(); ++i)
+            ASSERT_LE(selection.entry->cost(scene), 2 * kRounding * selection.compared->candidate(i)->cost(scene))
+                << name(row.kind) << ", " << bytes << " bytes, " << situation.ranks << " ranks";
+    }
+}
+
+TEST(CostChoices, AreTheSameWhetherRememberedOrNot) {
+    const Costs slow{.network_latency = 80'000, .network_gap = 1'000};
+    for (const Costs* costs : {&kBuiltInCosts, &slow}) {
+        Choices choices;
+        for (int round = 0; round < 2; ++round)
+            for (const OperationRow& row : operations())
+                for (const Conditions has : {kApart, kApart.without(Condition::background), kApart.without(Condition::commutative)})
+                    for (int power = 0; power <= 64; ++power)
+                        for (const std::uint64_t more : {0, 1}) {
+                            const std::uint64_t bytes = (power == 64 ? ~std::uint64_t{1} : std::uint64_t{1} << power) + more;
+                            const Situation situation{.bytes = bytes, .ranks = 12, .has = has, .costs = costs};
+                            const Selection fresh = select(row, situation), known = select(row, situation, &choices);
+                            ASSERT_EQ(known.entry, fresh.entry) << name(row.kind) << ' ' << bytes;
+                            ASSERT_EQ(known.segment, fresh.segment);
+                            ASSERT_EQ(known.compared, fresh.compared);
+                        }
+    }
+}
+
+std::string_view taken(OperationKind kind, std::uint64_t bytes, int ranks, Conditions has, const Costs& costs = kBuiltInCosts) {
+    return select(kind,
+                  {.bytes = bytes, .ranks = ranks, .has = has, .nodes = has.contains(Condition::several_nodes) ? 4 : 0, .costs = &costs})
+        .entry->name;
+}
+
+// What docs/performance shows to be right; there are the tables.
+TEST(CostChoices, AreRightWhereTheyWereMeasured) {
+    using enum OperationKind;
+    struct {
+        OperationKind kind;
+        std::uint64_t bytes;
+        int ranks;
+        Conditions has;
+        std::string_view best;
+    } const measured[] = {
+        // one-node.md
+        {broadcast, 8, 8, kOnOneNode, "shared_memory"},
+        {broadcast, 64 << 10, 8, kOnOneNode, "shared_memory"},
+        {broadcast, 1 << 20, 8, kOnOneNode, "shared_memory"},
+        {gather, 8 << 10, 8, kOnOneNode, "shared_memory"},
+        {gather, 128 << 10, 8, kOnOneNode, "shared_memory"},
+        {scatter, 8 << 10, 8, kOnOneNode, "shared_memory"},
+        {scatter, 128 << 10, 8, kOnOneNode, "shared_memory"},
+        {allreduce, 8, 8, kOnOneNode, "shared_memory"},
+        {allgather, 8, 8, kOnOneNode, "shared_memory"},
+        {alltoall, 8, 8, kOnOneNode, "shared_memory"},
+        {reduce, 8, 8, kOnOneNode, "shared_memory"},
+        // several-nodes.md: 16 ranks on 4 nodes
+        {allreduce, 1 << 10, 16, kOnNodes, "two_level"},
+        {allreduce, 64 << 10, 16, kOnNodes, "two_level"},
+        {allreduce, 1 << 20, 16, kOnNodes, "two_level"},
+        {broadcast, 64 << 10, 16, kOnNodes, "two_level"},
+        {broadcast, 1 << 20, 16, kOnNodes, "two_level"},
+        {allgather, 64, 16, kOnNodes, "two_level"},
+        {allgather, 1 << 10, 16, kOnNodes, "two_level"},
+        {allgather, 4 << 10, 16, kOnNodes, "two_level"},
+        {allgather, 64 << 10, 16, kOnNodes, "two_level"},
+        {alltoall, 64, 16, kOnNodes, "two_level"},
+        {alltoall, 1 << 10, 16, kOnNodes, "two_level"},
+        {alltoall, 4 << 10, 16, kOnNodes, "linear"},
+        {alltoall, 64 << 10, 16, kOnNodes, "linear"},
+        // A rank on each of 16 hosts at 1 Gbit/s
+        {broadcast, 64 << 10, 16, kApart, "binomial"},
+        {broadcast, 1 << 20, 16, kApart, "pipelined"},
+        {broadcast, 8 << 20, 16, kApart, "pipelined"},
+        {allreduce, 1 << 10, 16, kApart, "recursive_doubling"},
+        {allreduce, 64 << 10, 16, kApart, "rabenseifner"},
+        {allreduce, 1 << 20, 16, kApart, "ring"},
+        {gather, 1 << 20, 16, kApart, "linear"},
+        // across-hosts.md: 48 hosts, all at once
+        {scatter, (8 << 20) / 48, 48, kApart, "linear"},
+        {scatter, (1 << 20) / 48, 48, kApart, "linear"},
+        {gather, (8 << 20) / 48, 48, kApart, "linear"},
+    };
+    for (const auto& [kind, bytes, ranks, has, best] : measured)
+        EXPECT_EQ(taken(kind, bytes, ranks, has), best) << name(kind) << ", " << bytes << " bytes, " << ranks << " ranks";
+}
+
+// simulated-broadcasts.md, whose network the simulator knows exactly: 2 us a message, 0.8 ns a byte, all at once.
+TEST(CostChoices, AreRightOnTheSimulatedNetwork) {
+    const Costs simulated{.network_latency = 2'000, .network_gap = 2'000, .network_mebibyte = 838'861};
+    for (const int ranks : {16, 48, 128})
+        for (const std::uint64_t bytes : {16 << 10, 1 << 20, 8 << 20})
+            EXPECT_EQ(taken(OperationKind::broadcast, bytes, ranks, kApart, simulated), bytes == 16 << 10 ? "binomial" : "pipelined")
+                << ranks << ' ' << bytes;
+}
+
+TEST(CostChoices, FollowTheCosts) {
+    const auto broadcast_of = [](Nanoseconds latency, Nanoseconds gap) {
+        return taken(OperationKind::broadcast, 16 << 10, 16, kApart, {.network_latency = latency, .network_gap = gap});
+    };
+    EXPECT_EQ(broadcast_of(13'107, 5'243), "binomial");
+    EXPECT_EQ(broadcast_of(200'000, 100), "linear") << "a message takes long to come, but not to send";
+    const auto of_one_host = [](Nanoseconds latency) {
+        const Conditions has = kApart.with(Condition::shared_boards);
+        return taken(OperationKind::allreduce, 8 << 10, 16, has, {.network_latency = 1, .node_latency = latency});
+    };
+    EXPECT_EQ(of_one_host(100), "rabenseifner");
+    EXPECT_EQ(of_one_host(100'000), "recursive_doubling") << "ranks of one host have the costs of their host";
+}
+
+TEST(CostChoices, SayWhatWasCompared) {
+    const Situation situation{.bytes = 64 << 10, .ranks = 16, .has = kApart};
+    const Selection selection = select(OperationKind::broadcast, situation);
+    const std::string text = explain(OperationKind::broadcast, situation, selection);
+    EXPECT_NE(text.find("and the time decides; by the built-in costs: binomial 262 us, pipelined "), std::string::npos) << text;
+    EXPECT_NE(text.find(" times as long)"), std::string::npos) << text;
+    EXPECT_LT(text.find("pipelined"), text.find(", linear ")) << "the faster first: " << text;
+    const Costs measured{.network_latency = 13'000};
+    EXPECT_NE(
+        reason({.bytes = 64 << 10, .ranks = 16, .has = kApart, .costs = &measured}, selection).find("; by the measured costs: binomial"),
+        std::string::npos);
+    const Situation alone{.bytes = 8, .ranks = 8, .has = kOnOneNode};
+    EXPECT_EQ(reason(alone, select(OperationKind::broadcast, alone)).find("costs:"), std::string::npos) << "a rule with one algorithm";
+}
+
+}  // namespace
+}  // namespace rollcall::collectives

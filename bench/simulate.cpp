@@ -342,15 +342,14 @@ void add_options(usage::Command& command, Words& words, OperationKind operation)
     command.add_option("--model", words.model, "What differs from the default network (see below), such as alpha=5us,ports=2,cut-through")
         ->type_name("K=V,...");
     command
-        ->add_option(
-            "--landing", words.landing,
-            "Early data that each rank accepts. on: all; off: none, so a sender waits for its receiver; eager:SIZE: messages of up "
-            "to SIZE, and a sender of more waits, as in MPI (default with --paper: eager:64Ki, as Open MPI over TCP); BYTES: this "
-            "much at a time. The column `model` says which: nonblocking, blocking, eager")
+        .add_option("--landing", words.landing,
+                    "Early data that each rank accepts. on: all; off: none, so a sender waits for its receiver; eager:SIZE: messages of up "
+                    "to SIZE, and a sender of more waits, as in MPI (default with --paper: eager:64Ki, as Open MPI over TCP); BYTES: this "
+                    "much at a time. The column `model` says which: nonblocking, blocking, eager")
         ->type_name("on|off|eager:SIZE|BYTES,...")
         ->default_str(kLandingOn);
     command
-        ->add_option(
+        .add_option(
             "--decouple", words.decouple,
             "Whether calls begin before their callers arrive and go on after they have left: no, auto (if the algorithm can), or both")
         ->type_name("no|auto|no,auto")

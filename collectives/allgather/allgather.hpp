@@ -120,8 +120,9 @@ inline constexpr Rule kAllgatherRules[] = {
     {kAnyBytes, kAnyRanks, named(kAllgatherAlgorithms, "linear"),
      "long blocks: each goes straight to every rank, and lands early at a rank that has not come, so nobody waits for a rank that forwards",
      Condition::landing},
-    {kAnyBytes, kAnyRanks, named(kAllgatherAlgorithms, "ring"),
-     "long blocks: each rank sends each block once, to its neighbour, which takes it at the same time"},
+    {kAnyBytes, kAnyRanks, named(kAllgatherAlgorithms, "background_disseminated_ring"),
+     "long blocks: each rank sends each block once, to its neighbour, which takes it at the same time, in plans before its own caller "
+     "comes"},
 };
 
 }  // namespace rollcall::collectives

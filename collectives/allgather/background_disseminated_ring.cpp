@@ -10,6 +10,7 @@
 // until 1. 0->1 D, 1->2 A, 2->3 B until 2. 1->2 D, 2->3 A, 3->0 B until 3. Then rank 2 has all other blocks, and no other rank lacks any
 // block but C: 2->3 C until 10, 3->0 C until 11, 0->1 C until 12. The ranks leave at 12, 12, 10 and 11.
 #include <algorithm>
+#include <deque>
 #include <vector>
 
 #include "collectives/allgather/allgather.hpp"
@@ -23,7 +24,7 @@ Task allgather_background_disseminated_ring(Operation& op) {
         int origin;
         Pending transfer;
     };
-    std::vector<Coming> coming;
+    std::deque<Coming> coming;
     std::vector<Pending> sending;
     // The step of a message is the rank whose block it is. Blocks of near ranks are expected first.
     for (int i = 1; i < n; ++i) {

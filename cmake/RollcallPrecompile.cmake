@@ -30,7 +30,7 @@ endforeach()
 
 # The sources of these targets are compiled several at a time. They have no names in common.
 set(ROLLCALL_UNITY "" CACHE STRING "Targets of which several sources are compiled at a time (quicker builds from nothing): rollcall_internals, \
-rollcall_launcher, rollcall_bench, rollcall_command, unit_tests, model_tests")
+rollcall_launcher, rollcall_bench, rollcall_command, unit_tests, model_tests, test_ranks")
 foreach(target IN LISTS ROLLCALL_UNITY)
   if(TARGET ${target})
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON)

@@ -90,14 +90,14 @@ rm -f build/sanitizer_probe
 
 # The library and the command are built as users have them: source by source, without precompiled headers. So this build also shows that
 # every source includes what it needs. The tests run only once, so they are built in the way that takes the least time.
-release=(release '' -DROLLCALL_PRECOMPILE="unit_tests;model_tests;test_ranks;collectives_test" -DROLLCALL_UNITY="unit_tests;model_tests"
+release=(release '' -DROLLCALL_PRECOMPILE="unit_tests;model_tests;test_ranks;collectives_test" -DROLLCALL_UNITY="unit_tests;model_tests;test_ranks"
          "-DROLLCALL_TEST_FLAGS=-O0;-g0")
 # With a static library.
 asan=(asan '' "${sanitizer[@]}" -DBUILD_SHARED_LIBS=OFF -DROLLCALL_PRECOMPILE=ON -DROLLCALL_BUILD_EXAMPLES=OFF
-      -DROLLCALL_UNITY="rollcall_internals;rollcall_launcher;rollcall_bench;rollcall_command;unit_tests;model_tests")
+      -DROLLCALL_UNITY="rollcall_internals;rollcall_launcher;rollcall_bench;rollcall_command;unit_tests;model_tests;test_ranks")
 # Data races are possible only among the threads of a rank. The command has one thread, so the command of the first build is used.
 tsan=(tsan 'collectives_test point_to_point_test operations_test lane_service_test giving_up_test' "${sanitizer[@]}" -DROLLCALL_PRECOMPILE=ON
-      -DROLLCALL_UNITY=rollcall_internals -DROLLCALL_BUILD_EXAMPLES=OFF -DROLLCALL_TEST_COMMAND="$PWD/build/release/rollcall")
+      -DROLLCALL_UNITY="rollcall_internals;test_ranks" -DROLLCALL_BUILD_EXAMPLES=OFF -DROLLCALL_TEST_COMMAND="$PWD/build/release/rollcall")
 tsan_process='Collectives|PointToPoint|Messages|Progress|Operations|Plans|EventLoop|Service|GivenUp|GivingUp|OnItsWay'
 
 # Tests that the sanitizer stages leave out: they take long there and cover nothing that other tests do not cover.
@@ -105,7 +105,7 @@ slow='TheTablesOfTrees|Soak|SleepersAreWoken|MoreThanTwoGibibytes|Floods|AreWoke
 # The programs of MPI libraries, which no sanitizer watches.
 unwatched='BenchPeers.EveryOperationIsChecked'
 slow_unit='PipelinedTree.Spans*:BinomialTree.Spans*:FrameArena.BlocksAre*:MatchTable.DoesWhat*'
-slow_model='Segments.EveryDistribution*:Segments.RanksFind*:Simulation.*:Proficz.Equations*:NodeMemory.RoomThatOther*'
+slow_model='Segments.EveryDistribution*:Segments.RanksFind*:Simulation.*:Placement.RandomLarge*:Proficz.Equations*:NodeMemory.RoomThatOther*'
 # Algorithms, settings and starters do the same over every transport, so under sanitizers they run over one. The tests of messages, deaths
 # and calls that are given up, those of collectives in general, and the transport tests run over all.
 once='(Operations|Plans|Blocks|Exchanges|SeveralNodes|Intercommunicators|Barriers|Communicators|Progress|Settings|Causes|Mismatch|Mismatches|WrongUse|BadInput|Starters|ByTheirOwnMeans|ProcessManagers|Clocks)[.].*_tcp$'

@@ -78,7 +78,7 @@ TEST(Barrier, AmongOtherCalls) {
                 ASSERT_GE(job.exit(rank, i), *std::max_element(last.begin(), last.end())) << "rank " << rank << ", step " << i;
         }
     }
-    EXPECT_GT(barriers, repetitions(300));
+    EXPECT_GT(barriers, kSanitized ? 0 : 300);
 }
 
 // One rank makes another call in place of a barrier, or a barrier in place of another call.
@@ -129,7 +129,7 @@ TEST(Barrier, DoesNotTakeAnotherCallForAnEntry) {
         }
         if (HasFailure()) return;
     }
-    EXPECT_GT(refused, repetitions(1000));
+    EXPECT_GT(refused, kSanitized ? 0 : 1000);
 }
 
 // One rank reaches its next barrier after many calls that need no other rank. This shows the others that it has passed the current barrier.

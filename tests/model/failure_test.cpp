@@ -200,7 +200,7 @@ TEST(Death, InTheMiddleOfEveryAlgorithm) {
         }
         if (HasFailure()) return;
     }
-    EXPECT_GT(failed, repetitions(1000));
+    EXPECT_GT(failed, kSanitized ? 0 : 1000);
 }
 
 TEST(Death, PointToPointWithTheDeadFailsAndWithOthersDoesNot) {
@@ -314,7 +314,7 @@ TEST(Deadline, AbandonedInTheMiddle) {
         if (!giving_up.happened) job.expect_success();
         if (HasFailure()) return;
     }
-    EXPECT_GT(abandoned, repetitions(300));
+    EXPECT_GT(abandoned, kSanitized ? 0 : 300);
 }
 
 // A peer may leave at the end of the job. The messages that it still owed fail, and nobody asks for the reason.

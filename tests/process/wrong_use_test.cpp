@@ -38,10 +38,6 @@ TEST(Job, IsSharedByThePartsOfAProgram) {
     for (const int ranks : {1, 2}) expect_success(ranks, {"second_job"});
 }
 
-TEST(WrongUse, ImpossibleSizesAreRefused) {
-    for (const int ranks : {1, 3}) expect_success(ranks, {"impossible_sizes"}, within("20s"));
-}
-
 TEST(WrongUse, CrossedRootsAreTold) {
     for (const int ranks : {2, 4})
         for (const std::string what : {"auto:broadcast", "linear:broadcast", "binomial:broadcast", "linear:scatter", "linear:gather"})

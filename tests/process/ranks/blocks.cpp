@@ -17,8 +17,6 @@ namespace {
 using runtime::OperationKind;
 using Random = std::mt19937_64;
 
-constexpr std::chrono::seconds kPatience(60);
-
 // Sizes that are the same on all ranks, some of them zero, and places in any order with gaps, or without gaps.
 struct Sizes {
     Sizes(Random& same, int ranks, std::uint64_t most) : counts(static_cast<std::size_t>(ranks)) {
@@ -76,17 +74,6 @@ void check_gather(const Scene& scene, const Sizes& sizes, int root, int round, c
     for (int rank = 0; is_root && rank < scene.size; ++rank)
         for (std::size_t i = 0; i < sizes.count(rank); ++i) expected[sizes.offset(rank) + i] = element(rank, i, round);
     for (std::size_t i = 0; i < all.size(); ++i) check(all[i] == expected[i], "{}: element {} is {}, not {}", what, i, all[i], expected[i]);
-}
-
-std::vector<std::string> algorithms_of_blocks(const Communicator& world, OperationKind kind) {
-    std::vector<std::string> usable;
-    for (const std::string_view name : collectives::algorithm_names(kind, collectives::kReal)) try {
-            world.explain(runtime::name(kind), kOwnSizes, {.algorithm = name, .segment_bytes = {}, .timeout = {}});
-            usable.emplace_back(name);
-        } catch (const Error& error) {
-            check(std::string(error.what()).find("needs ") != std::string::npos, "it says '{}'", error.what());
-        }
-    return usable;
 }
 
 }  // namespace

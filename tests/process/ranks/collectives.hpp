@@ -19,8 +19,6 @@ namespace rollcall::test {
 
 using Random = std::mt19937_64;
 
-inline std::uint64_t key(int root, std::uint64_t round) { return static_cast<std::uint64_t>(root) * 7'000'003 + round; }
-
 inline void check_broadcast(const Communicator& communicator, std::uint64_t bytes, int root, std::uint64_t round,
                             const CollectiveOptions& options) {
     std::vector<std::byte> data = communicator.rank() == root ? pattern(bytes, key(root, round)) : std::vector<std::byte>(bytes);

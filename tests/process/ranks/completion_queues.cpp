@@ -14,8 +14,6 @@
 namespace rollcall::test {
 namespace {
 
-constexpr std::chrono::seconds kPatience(60);
-
 bool says(const Completion& completion, ErrorCode code, const std::string& part) {
     return completion.error && completion.error->code() == code && std::string(completion.error->what()).find(part) != std::string::npos;
 }

@@ -17,8 +17,6 @@ namespace {
 using runtime::OperationKind;
 using Random = std::mt19937_64;
 
-constexpr std::chrono::seconds kPatience(60);
-
 long element(int from, int to, std::size_t at, int round) {
     return round * 10'000'000'000L + from * 100'000'000L + to * 1'000'000L + static_cast<long>(at);
 }
@@ -55,17 +53,6 @@ std::vector<std::vector<int>> sizes_of_all(Random& same, int ranks, std::uint64_
     for (auto& row : sizes)
         for (int& size : row) size = same() % 4 == 0 ? 0 : static_cast<int>(same() % (most + 1));
     return sizes;
-}
-
-std::vector<std::string> algorithms_of_blocks(const Communicator& world, OperationKind kind) {
-    std::vector<std::string> usable;
-    for (const std::string_view name : collectives::algorithm_names(kind, collectives::kReal)) try {
-            world.explain(runtime::name(kind), kOwnSizes, {.algorithm = name, .segment_bytes = {}, .timeout = {}});
-            usable.emplace_back(name);
-        } catch (const Error& error) {
-            check(std::string(error.what()).find("needs ") != std::string::npos, "it says '{}'", error.what());
-        }
-    return usable;
 }
 
 using Allgather = std::function<void(std::span<const long> own, std::vector<long>& all, const Blocks& blocks)>;

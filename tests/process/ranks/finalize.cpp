@@ -11,9 +11,7 @@ constexpr std::size_t kInside = 1;
 // Larger than an eager message.
 constexpr std::uint64_t kLarge = 300'000;
 
-bool says(const Error& error, const std::string& part) { return std::string(error.what()).find(part) != std::string::npos; }
-
-CollectiveOptions within(Timeout timeout) {
+CollectiveOptions no_longer_than(Timeout timeout) {
     CollectiveOptions options;
     options.timeout = timeout;
     return options;
@@ -151,8 +149,8 @@ ROLLCALL_SCENARIO(finalize_while_others_call) {
         try {
             for (int i = 0; i < 2; ++i) {
                 if (what == "barrier") part.barrier(std::chrono::seconds(20));
-                if (what == "broadcast") part.broadcast(value, last, within(std::chrono::seconds(20)));
-                if (what == "gather") part.gather(value, all, 0, within(std::chrono::seconds(20)));
+                if (what == "broadcast") part.broadcast(value, last, no_longer_than(std::chrono::seconds(20)));
+                if (what == "gather") part.gather(value, all, 0, no_longer_than(std::chrono::seconds(20)));
             }
             part.barrier(std::chrono::seconds(20));  // A rank that only contributed is told there.
         } catch (const Error& told) {

@@ -22,11 +22,9 @@ constexpr std::size_t kProcess = 2;
 constexpr std::size_t kMoving = 3;  // A part of the message has come.
 
 // Larger than what is landed in any of these tests, and larger than one piece of any transport.
-constexpr std::uint64_t kLarge = 4 << 20;
+constexpr std::uint64_t kLargeMessage = 4 << 20;
 constexpr std::uint64_t kHuge = 64 << 20;
-constexpr Timeout kShort = milliseconds(50);
-// Only a call that hangs takes that long.
-constexpr Timeout kPatience = seconds(20);
+constexpr Timeout kSoon = milliseconds(50);
 
 // Reads memory that the lane may be writing. Any value is right, so the thread sanitizer must not look.
 __attribute__((noinline, no_sanitize("thread"))) std::byte glance(const std::byte& at) { return const_cast<const volatile std::byte&>(at); }
@@ -45,11 +43,11 @@ void all_is_well(const Scene& scene) {
     const Communicator& world = scene.world;
     world.barrier(kPatience);
     for (int root = 0; root < scene.size; ++root) {
-        auto data = pattern(kLarge / 8, scene.rank == root ? key(root, root) : 0);
+        auto data = pattern(kLargeMessage / 8, scene.rank == root ? key(root, root) : 0);
         world.broadcast(std::span(data), root, within(kPatience));
         check_pattern(data.data(), data.size(), key(root, root), "a broadcast afterwards");
     }
-    for (const std::uint64_t bytes : {std::uint64_t{100}, kLarge}) {
+    for (const std::uint64_t bytes : {std::uint64_t{100}, kLargeMessage}) {
         std::vector<std::vector<std::byte>> in(static_cast<std::size_t>(scene.size)), out(in.size());
         std::vector<Request> requests;
         for (int peer = 0; peer < scene.size; ++peer) {
@@ -130,10 +128,10 @@ ROLLCALL_SCENARIO(send_given_up) {
     if (scene.rank == 1) stay_out(scene, why);
     if (scene.rank == 0) {
         await_out(scene, why);
-        auto data = pattern(kLarge, 1);
+        auto data = pattern(kLargeMessage, 1);
         if (how == "deadline")
             expect_error(ErrorCode::timeout, "a send to who does not progress",
-                         [&] { scene.world.send(data.data(), kLarge, 1, 7, kShort); });
+                         [&] { scene.world.send(data.data(), kLargeMessage, 1, 7, kSoon); });
         if (how == "dropped") Request dropped = scene.world.start_send(std::span(data), 1, 7);
         if (how == "assigned") {
             Request request = scene.world.start_send(std::span(data), 1, 7);
@@ -142,22 +140,22 @@ ROLLCALL_SCENARIO(send_given_up) {
         if (how == "wait_all") {
             std::vector<Request> requests;
             for (int i = 0; i < 4; ++i) requests.push_back(scene.world.start_send(std::span(data), 1, 7));
-            expect_error(ErrorCode::timeout, "sends to who does not progress", [&] { Request::wait_all(requests, kShort); });
+            expect_error(ErrorCode::timeout, "sends to who does not progress", [&] { Request::wait_all(requests, kSoon); });
         }
         // The buffer is free. Data written there now belongs to no message.
         std::fill(data.begin(), data.end(), std::byte{0xee});
         resume(scene, why);
-        data = pattern(kLarge, 2);
-        scene.world.send(data.data(), kLarge, 1, 7, kPatience);
+        data = pattern(kLargeMessage, 2);
+        scene.world.send(data.data(), kLargeMessage, 1, 7, kPatience);
     }
     if (scene.rank == 1) {
         // A send that was given up arrives whole, or not at all.
-        std::vector<std::byte> in(kLarge);
-        const auto second = pattern(kLarge, 2);
+        std::vector<std::byte> in(kLargeMessage);
+        const auto second = pattern(kLargeMessage, 2);
         for (int i = 0; i < 5; ++i) {
-            check(scene.world.receive(in.data(), kLarge, 0, 7, kPatience).bytes == kLarge, "a message came short");
+            check(scene.world.receive(in.data(), kLargeMessage, 0, 7, kPatience).bytes == kLargeMessage, "a message came short");
             if (in == second) break;
-            check_pattern(in.data(), kLarge, 1, "what was given up");
+            check_pattern(in.data(), kLargeMessage, 1, "what was given up");
         }
         check(in == second, "the send after the one that was given up did not come");
     }
@@ -169,7 +167,7 @@ ROLLCALL_SCENARIO(send_given_up) {
 ROLLCALL_SCENARIO(receive_given_up) {
     const std::string how = scene.word(0);
     const bool moving = scene.word(1) == "moving";
-    const std::uint64_t bytes = moving ? kHuge : kLarge;
+    const std::uint64_t bytes = moving ? kHuge : kLargeMessage;
     connect(scene);
     if (scene.rank == 0) {
         const auto data = pattern(bytes, 1);
@@ -180,7 +178,7 @@ ROLLCALL_SCENARIO(receive_given_up) {
         scene.await(kGivenUp);
         scene.job.resume_background();
         try {
-            send.wait(4 * kShort);  // It may have gone, may fail because nobody took it, or may still wait.
+            send.wait(4 * kSoon);  // It may have gone, may fail because nobody took it, or may still wait.
         } catch (const Error& error) {
             check(error.code() == ErrorCode::state || error.code() == ErrorCode::timeout, "the send ended with {}: {}", name(error.code()),
                   error.what());
@@ -198,7 +196,7 @@ ROLLCALL_SCENARIO(receive_given_up) {
         scene.raise(kMoving);
         if (!done && how == "deadline") {
             try {
-                request.wait(moving ? Timeout::zero() : kShort);
+                request.wait(moving ? Timeout::zero() : kSoon);
                 done = true;
             } catch (const Error& error) {
                 check(error.code() == ErrorCode::timeout, "the receive failed with {}: {}", name(error.code()), error.what());
@@ -222,12 +220,12 @@ ROLLCALL_SCENARIO(broadcast_given_up) {
     connect(scene);
     const Communicator part = scene.world.duplicate();
     part.barrier();
-    auto data = pattern(kLarge, 1);
+    auto data = pattern(kLargeMessage, 1);
     if (scene.rank == 1) stay_out(scene, why);
     if (scene.rank == 0) {
         await_out(scene, why);
         expect_error(ErrorCode::timeout, "a broadcast to who does not progress",
-                     [&] { part.broadcast(std::span(data), 0, within(kShort, algorithm)); });
+                     [&] { part.broadcast(std::span(data), 0, within(kSoon, algorithm)); });
         std::fill(data.begin(), data.end(), std::byte{0xee});
         resume(scene, why);
     } else {
@@ -243,14 +241,14 @@ ROLLCALL_SCENARIO(broadcast_given_up) {
 // Many transfers are given up, in all directions at once and while all ranks are well, some as the first message between two ranks.
 ROLLCALL_SCENARIO(storm_of_giving_up) {
     std::mt19937_64 random(static_cast<std::uint64_t>(scene.number(1, 1)) * 100 + static_cast<std::uint64_t>(scene.rank));
-    std::vector<std::byte> out(kLarge, std::byte{1}), in(kLarge);
+    std::vector<std::byte> out(kLargeMessage, std::byte{1}), in(kLargeMessage);
     const Communicator& world = scene.world;
     for (int i = 0; i < scene.number(0, 20); ++i)
         for (int distance = 1; distance < scene.size; ++distance) {
             const int to = (scene.rank + distance) % scene.size, from = (scene.rank + scene.size - distance) % scene.size;
-            const std::uint64_t bytes = random() % (random() % 2 ? kLarge : 20'000);
+            const std::uint64_t bytes = random() % (random() % 2 ? kLargeMessage : 20'000);
             Request send = world.start_send(out.data(), bytes, to, static_cast<Tag>(i));
-            Request receive = world.start_receive(in.data(), kLarge, from, static_cast<Tag>(i));
+            Request receive = world.start_receive(in.data(), kLargeMessage, from, static_cast<Tag>(i));
             const auto end = [&](Request& request) {
                 try {
                     switch (random() % 4) {
@@ -274,14 +272,14 @@ ROLLCALL_SCENARIO(all_given_up) {
     connect(scene);
     if (scene.rank == 0) {
         scene.await(kReady, static_cast<std::uint64_t>(scene.size - 1));
-        const auto data = pattern(kLarge, 1);
+        const auto data = pattern(kLargeMessage, 1);
         std::vector<Request> requests;
         for (int peer = 1; peer < scene.size; ++peer) requests.push_back(scene.world.start_send(std::span(data), peer, 7));
         const auto begun = std::chrono::steady_clock::now();
         if (scene.word(0) == "dropped")
             requests.clear();
         else
-            expect_error(ErrorCode::timeout, "sends to who does not progress", [&] { Request::wait_all(requests, kShort); });
+            expect_error(ErrorCode::timeout, "sends to who does not progress", [&] { Request::wait_all(requests, kSoon); });
         // If each send took a second, the total would be longer than that.
         const auto took = std::chrono::steady_clock::now() - begun;
         check(took < seconds(1) * (scene.size - 1), "giving up {} sends took {} ms", scene.size - 1, took / milliseconds(1));

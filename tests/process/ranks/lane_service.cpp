@@ -11,8 +11,8 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr std::size_t kServed = 0;  // Words that all ranks share.
-constexpr std::size_t kReady = 1;
-constexpr std::uint64_t kLarge = 100'000;
+constexpr std::size_t kIsReady = 1;
+constexpr std::uint64_t kLongMessage = 100'000;
 // The time between two calls, which is short beside the tick that these tests set.
 constexpr int kGap = 200;
 // The number of calls that a rank may make before its peer has been served. Load slows the calls as much as it slows the service.
@@ -49,13 +49,13 @@ ROLLCALL_SCENARIO(served_beside_calls) {
     std::vector<Request> receives;
     if (scene.rank == 0)
         for (std::size_t i = 0; i < in.size(); ++i) {
-            in[i].resize(kLarge);
+            in[i].resize(kLongMessage);
             receives.push_back(scene.world.start_receive(std::span(in[i]), last, i));
         }
     scene.world.barrier();
     if (scene.rank == last) {
         for (int i = 0; i < messages; ++i)
-            scene.world.send(std::span<const std::byte>(pattern(kLarge, static_cast<std::uint64_t>(i))), 0, static_cast<Tag>(i));
+            scene.world.send(std::span<const std::byte>(pattern(kLongMessage, static_cast<std::uint64_t>(i))), 0, static_cast<Tag>(i));
         scene.raise(kServed);
         return;
     }
@@ -85,7 +85,7 @@ ROLLCALL_SCENARIO(served_beside_calls) {
     }
     if (scene.rank != 0) return;
     Request::wait_all(receives);
-    for (std::size_t i = 0; i < in.size(); ++i) check_pattern(in[i].data(), kLarge, i, "a message beside calls");
+    for (std::size_t i = 0; i < in.size(); ++i) check_pattern(in[i].data(), kLongMessage, i, "a message beside calls");
 }
 
 // Ranks that call different operations are told so while both sleep in their event loops.
@@ -104,14 +104,14 @@ ROLLCALL_SCENARIO(loop_hears_of_mismatches) {
 ROLLCALL_SCENARIO(loop_hears_of_its_messages) {
     const int rounds = scene.number(0, 50);
     for (int i = 0; i < rounds; ++i) {
-        std::vector<std::byte> in(kLarge);
-        const auto out = pattern(kLarge, static_cast<std::uint64_t>(i + scene.rank));
+        std::vector<std::byte> in(kLongMessage);
+        const auto out = pattern(kLongMessage, static_cast<std::uint64_t>(i + scene.rank));
         if (i % 10 == scene.rank) sleep_us(3000);
         Request receive = scene.world.start_receive(std::span(in), scene.previous(), static_cast<Tag>(i));
         Request send = scene.world.start_send(std::span(out), scene.next(), static_cast<Tag>(i));
         event_loop(scene.job, [&] { return receive.test().has_value(); });
         event_loop(scene.job, [&] { return send.test().has_value(); });
-        check_pattern(in.data(), kLarge, static_cast<std::uint64_t>(i + scene.previous()), "a message in an event loop");
+        check_pattern(in.data(), kLongMessage, static_cast<std::uint64_t>(i + scene.previous()), "a message in an event loop");
     }
     event_loop(scene.job, [request = scene.world.start_barrier()]() mutable { return request.test().has_value(); });
 }
@@ -129,14 +129,14 @@ ROLLCALL_SCENARIO(loop_beside_a_start) {
         sleep_us(100'000);  // Everything that the earlier calls sent has arrived.
         while (!scene.job.prepare_to_sleep()) scene.job.progress();
         std::thread([&] { request = is_barrier ? world.start_barrier() : world.start_broadcast(value, 1); }).join();
-        scene.raise(kReady);
+        scene.raise(kIsReady);
         pollfd entry{scene.job.progress_descriptor(), POLLIN, 0};
         check(::poll(&entry, 1, kPatienceMilliseconds) != 0, "the event loop hears nothing of what was started beside it");
         event_loop(scene.job, [&] { return request.test().has_value(); });
         check(is_barrier || value == 8, "the broadcast gave {}", value);
         scene.raise(kServed);
     } else if (scene.rank == 1) {
-        scene.await(kReady);
+        scene.await(kIsReady);
         sleep_us(30'000);
         int value = 8;
         if (is_barrier)
@@ -163,22 +163,22 @@ ROLLCALL_SCENARIO(loop_beside_a_call) {
         for (int i = 0; i < kMessages; ++i) {
             int value = 0;
             Request request = world.start_receive(value, 1, static_cast<Tag>(i));
-            scene.at(kReady).store(static_cast<std::uint64_t>(i + 1));
+            scene.at(kIsReady).store(static_cast<std::uint64_t>(i + 1));
             rounds += event_loop(scene.job, [&] { return request.test().has_value(); });
             check(value == i + 1, "message {} gave {}", i, value);
         }
-        scene.at(kReady).store(kMessages + 1);
+        scene.at(kIsReady).store(kMessages + 1);
         thread.join();
         check(blocked == 7, "the blocking call gave {}", blocked);
         fmt::print("rank 0: {} rounds for {} messages\n", rounds, kMessages);
         check(rounds <= kMessages * kRoundsEach, "the event loop made {} rounds for {} messages", rounds, kMessages);
     } else if (scene.rank == 1) {
         for (int i = 0; i < kMessages; ++i) {
-            scene.await(kReady, static_cast<std::uint64_t>(i + 1));
+            scene.await(kIsReady, static_cast<std::uint64_t>(i + 1));
             sleep_us(30'000);  // in which the loop has nothing to do
             world.send(i + 1, 0, static_cast<Tag>(i));
         }
-        scene.await(kReady, kMessages + 1);
+        scene.await(kIsReady, kMessages + 1);
         world.send(7, 0, 100);
     }
     world.barrier();

@@ -65,7 +65,9 @@ int play(int argc, char** argv) {
 
 }  // namespace
 
-Register::Register(const char* name, Scenario scenario) { scenarios().emplace(name, scenario); }
+Register::Register(const char* name, Scenario scenario) {
+    if (!scenarios().emplace(name, scenario).second) throw std::logic_error(fmt::format("there are two scenarios {}", name));
+}
 
 std::atomic<std::uint64_t>& shared(std::size_t index) {
     static std::atomic<std::uint64_t>* const words = [] {
@@ -124,6 +126,17 @@ std::vector<std::string> usable_algorithms(const Communicator& communicator, con
         } catch (const Error&) {
         }
     }
+    return usable;
+}
+
+std::vector<std::string> algorithms_of_blocks(const Communicator& world, runtime::OperationKind kind) {
+    std::vector<std::string> usable;
+    for (const std::string_view name : collectives::algorithm_names(kind, collectives::kReal)) try {
+            world.explain(runtime::name(kind), kOwnSizes, {.algorithm = name, .segment_bytes = {}, .timeout = {}});
+            usable.emplace_back(name);
+        } catch (const Error& error) {
+            check(std::string(error.what()).find("needs ") != std::string::npos, "it says '{}'", error.what());
+        }
     return usable;
 }
 

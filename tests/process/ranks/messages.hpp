@@ -9,9 +9,6 @@ namespace rollcall::test {
 /// How often a test looks at a sender that must not be done. Any background thread has acted by then.
 inline constexpr int kLooks = 100;
 
-/// Returns the pattern of a rank's message.
-inline std::uint64_t key(int from, std::uint64_t round) { return static_cast<std::uint64_t>(from) * 1'000'003 + round; }
-
 /// Expects that the next collective operation works: nothing is left over from what came before.
 inline void still_works(const Communicator& world) {
     std::uint64_t value = world.rank() == 0 ? 4711 : 0;

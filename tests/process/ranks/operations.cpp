@@ -8,7 +8,7 @@
 
 #include "api/collective.hpp"
 #include "collectives/catalogue.hpp"
-#include "tests/process/ranks/scene.hpp"
+#include "tests/process/ranks/collectives.hpp"
 
 namespace rollcall::test {
 namespace {
@@ -18,7 +18,6 @@ using collectives::kSlots;
 using collectives::Operand;
 using collectives::OperationRow;
 using collectives::Slot;
-using Random = std::mt19937_64;
 
 // Takes most of the time of some tests if a sanitizer looks at each byte.
 __attribute__((no_sanitize("address", "thread", "undefined"))) void add_bytes(std::byte* sum, const std::byte* more, std::size_t bytes) {
@@ -124,9 +123,9 @@ class Call {
             add_bytes(sum.data(), bytes.data(), sum.size());
         }
         const std::byte* const got = memory(Slot::data);
-        if (sum.empty() || std::memcmp(sum.data(), got, sum.size()) == 0) return;
-        const auto wrong = std::mismatch(sum.begin(), sum.end(), got).first - sum.begin();
-        throw Wrong(fmt::format("{} {}, round {}: byte {} of {} is no sum", name(row_.kind), what, round, wrong, bytes_));
+        const bool is_right = sum.empty() || std::memcmp(sum.data(), got, sum.size()) == 0;
+        const auto wrong = is_right ? 0 : std::mismatch(sum.begin(), sum.end(), got).first - sum.begin();
+        check(is_right, "{} {}, round {}: byte {} of {} is no sum", name(row_.kind), what, round, wrong, bytes_);
     }
     // Returns what a rank contributes for another rank, or for all.
     std::uint64_t brought(int rank, int for_rank, std::uint64_t round) const {
@@ -147,12 +146,6 @@ const OperationRow& row_of(const std::string& operation) {
     for (const OperationRow& row : collectives::operations())
         if (name(row.kind) == operation) return row;
     throw Wrong(fmt::format("there is no operation {}", operation));
-}
-
-Random own_random(const Scene& scene, std::uint64_t seed) { return Random(seed * 1009 + static_cast<std::uint64_t>(scene.rank)); }
-
-void delay(Random& own, std::uint64_t most) {
-    if (most && own() % 2) sleep_us(static_cast<std::int64_t>(own() % most));
 }
 
 constexpr Predictor kPredictors[] = {Predictor::edge_linear, Predictor::last, Predictor::moving_average, Predictor::exponential};
@@ -205,10 +198,9 @@ ROLLCALL_SCENARIO(calls) {
         for (const std::uint64_t bytes : {0, 63, 4096, 100'001})
             call(bytes, root_of(round), {.algorithm = algorithm, .segment_bytes = segment, .timeout = {}});
     call(100, root_of(round), {.algorithm = algorithm, .segment_bytes = 1, .timeout = {}});
-    // Most of the time goes into long data. Sanitizers, which take ten times as long for it, see the same code with less of it.
+    // Most of the time goes into long data, above all into sums of it. Sanitizers see the same code with less of it.
     const std::uint64_t unit = kSanitized ? 1 << 17 : 1 << 20;
     for (const int root : {0, scene.size - 1}) call((row.personal ? unit / 4 : unit) + 3, root, plain);
-    // The expected sums take long to compute, so operations that combine use less data.
     if (!row.in_blocks) call(row.combines ? 2 * unit : 8 * unit, scene.size / 2, plain);
 
     // One rank after the other is very late. The record shows it.

@@ -17,9 +17,6 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr milliseconds kShort(20);
-constexpr seconds kPatience(60);
-
-bool says(const Error& error, const std::string& what) { return std::string(error.what()).find(what) != std::string::npos; }
 
 }  // namespace
 

@@ -72,6 +72,11 @@ struct Register {
 
 inline void sleep_us(std::int64_t microseconds) { std::this_thread::sleep_for(std::chrono::microseconds(microseconds)); }
 
+/// Only a call that hangs takes that long.
+inline constexpr std::chrono::seconds kPatience(60);
+
+/// Returns what identifies the pattern of a rank in a round.
+inline std::uint64_t key(int rank, std::uint64_t round) { return static_cast<std::uint64_t>(rank) * 7'000'003 + round; }
 /// Returns a pattern that differs between rounds, ranks and offsets.
 std::vector<std::byte> pattern(std::uint64_t bytes, std::uint64_t which);
 void check_pattern(const void* data, std::uint64_t bytes, std::uint64_t which, const std::string& what);
@@ -79,11 +84,16 @@ void check_pattern(const void* data, std::uint64_t bytes, std::uint64_t which, c
 /// Runs `work` and returns the Error that it throws. Any other outcome is an error of the scenario.
 Error expect_error(ErrorCode code, const std::string& what, const std::function<void()>& call);
 
+/// Returns whether the sentence of the error has this part.
+inline bool says(const Error& error, const std::string& part) { return std::string(error.what()).find(part) != std::string::npos; }
+
 /// Leaves a job in which a rank died or which is being ended. Leaving reports that as well.
 void end_without_the_dead(Scene& scene);
 
 /// Returns the names of the algorithms that calls on this communicator can ask for. They are the same on all its ranks.
 std::vector<std::string> usable_algorithms(const Communicator& communicator, const collectives::OperationRow& row);
+/// The same for blocks whose sizes differ.
+std::vector<std::string> algorithms_of_blocks(const Communicator& world, runtime::OperationKind kind);
 /// Returns the broadcast algorithms that this communicator can run.
 std::vector<std::string> broadcast_algorithms(const Communicator& communicator);
 

@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <fstream>
 #include <iterator>
-#include <limits>
 #include <optional>
 #include <thread>
 
@@ -21,8 +20,6 @@ namespace rollcall::test {
 namespace {
 
 using std::chrono::milliseconds;
-
-bool says(const Error& error, const std::string& part) { return std::string(error.what()).find(part) != std::string::npos; }
 
 // Runs `work` in a forked child of this rank. Reports an error that the child finds, or that it hangs. The child exits without running
 // destructors.
@@ -250,38 +247,6 @@ ROLLCALL_SCENARIO(second_job) {
     if (last.started_by() == "alone") return;
     const Error error = expect_error(ErrorCode::state, "a job after the end", [] { Job another; });
     check(says(error, "already") && !says(error, "find_bootstrap"), "it says '{}'", error.what());
-}
-
-// Sizes that no memory has. Nothing is sent, and nothing breaks.
-ROLLCALL_SCENARIO(impossible_sizes) {
-    const Communicator& world = scene.world;
-    std::uint64_t value = 0;
-    void* const memory = &value;
-    const auto refused = [](const std::string& what, const std::function<void()>& call) {
-        expect_error(ErrorCode::invalid_argument, what, call);
-    };
-    constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
-    if (scene.rank == 0) {
-        for (const std::uint64_t bytes : {kMost, kMost - 63, kMost / 2 + 1}) {
-            const std::string size = fmt::format(" of {} bytes", bytes);
-            refused("a send" + size, [&] { world.send(memory, bytes, scene.next()); });
-            refused("a started send" + size, [&] { world.start_send(memory, bytes, scene.next()); });
-            refused("a receive" + size, [&] { world.receive(memory, bytes, scene.next()); });
-            refused("a broadcast" + size, [&] { world.broadcast(memory, bytes, 0); });
-            refused("a scatter" + size, [&] { world.scatter(memory, memory, bytes, 0); });
-            refused("a gather" + size, [&] { world.gather(memory, memory, bytes, 0); });
-            refused("a plan" + size, [&] { world.plan_gather(memory, memory, bytes, 0); });
-        }
-        if (scene.size > 1) {  // Each block is possible, but all together are not.
-            const std::uint64_t bytes = kMost / static_cast<std::uint64_t>(scene.size) + 1;
-            refused("a scatter of blocks", [&] { world.scatter(memory, memory, bytes, 0); });
-            refused("a gather of blocks", [&] { world.gather(memory, memory, bytes, 0); });
-        }
-    }
-    world.barrier();
-    Request send = world.start_send(scene.rank, scene.next(), 4);
-    check(world.receive<int>(scene.previous(), 4) == scene.previous(), "a message came differently");
-    send.wait();
 }
 
 // Each rank names itself as the root, so that no rank that sends finds one that receives. Words: algorithm, operation, and "end" if that

@@ -101,7 +101,7 @@ void Operation::predict_arrival(Nanoseconds when) {
 void Operation::arrive() {
     if (done() || has_arrived()) return;
     awaits_caller_ = false;
-    if (deputy_) return deputy_->operation_.arrive();
+    if (deputy_) return deputy_->meet_caller();
     engine_->watch_over_operations();
     engine_->touch(*this);
     engine_->run_ready();

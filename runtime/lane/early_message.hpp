@@ -40,6 +40,14 @@ struct EarlyMessage final : transport::Completion {
     int caller = -1;  ///< World rank that made the call to which the message belongs.
 };
 
+/// A call whose first message came before its caller.
+struct EarlyCall {
+    CallKey key;
+    Call call;
+    bool phantom;
+    int caller;  ///< As in EarlyMessage.
+};
+
 /// Finds early messages of collectives by their call.
 struct ByCall {
     using Key = CallKey;

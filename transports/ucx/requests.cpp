@@ -83,6 +83,18 @@ bool Requests::release(int peer, const Completion& completion) {
     return true;
 }
 
+bool Requests::move_payload(int peer, const Completion& completion, Bytes copy, Completion& heir) {
+    for (Request* request = pending_with_[static_cast<std::size_t>(peer)]; request; request = request->next) {
+        if (request->completion != &completion) continue;
+        if (!request->revocable || request->has_begun) return false;
+        std::memcpy(copy.data, request->bytes, request->size);
+        request->bytes = static_cast<std::byte*>(copy.data);
+        request->completion = &heir;
+        return true;
+    }
+    return false;
+}
+
 void Requests::add_pending(std::vector<int>& peers) const {
     if (pending_ == 0) return;
     for (std::size_t peer = 0; peer < pending_with_.size(); ++peer)
@@ -137,7 +149,8 @@ std::size_t Requests::packed_size(void* state) {
 }
 
 std::size_t Requests::pack(void* state, std::size_t offset, void* into, std::size_t room) {
-    const auto& request = *static_cast<const Request*>(state);
+    auto& request = *static_cast<Request*>(state);
+    request.has_begun = true;
     auto* to = static_cast<std::byte*>(into);
     std::size_t packed = 0;
     if (offset < request.size) {

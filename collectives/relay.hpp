@@ -19,6 +19,12 @@ inline std::uint64_t segment_count(std::uint64_t bytes, std::uint64_t segment) {
     return segment == 0 || bytes <= segment ? 1 : (bytes + segment - 1) / segment;
 }
 
+/// One of the pieces into which a message is cut.
+inline transport::Bytes segment_at(transport::Bytes data, std::uint64_t segment, std::uint64_t pieces, std::uint64_t number) {
+    const std::uint64_t offset = pieces == 1 ? 0 : number * segment;
+    return runtime::slice(data, offset, pieces == 1 ? data.size : std::min(segment, data.size - offset));
+}
+
 /// The default piece size for a chain, in bytes. A chain takes as many steps as it has ranks and pieces together, so the message is cut
 /// into at least as many pieces as there are ranks, within the bounds of 16 and 128 KiB.
 constexpr std::uint64_t chain_segment(std::uint64_t bytes, int ranks) {

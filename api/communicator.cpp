@@ -113,8 +113,15 @@ void Communicator::Implementation::run(Operation& operation, Timeout timeout) co
 }
 
 void Communicator::Implementation::run(Transfer& transfer, Timeout timeout) const {
-    runtime::Lane& lane = process->lane();
-    if (!lane.run(transfer, timeout)) lane.abandon(transfer, timeout_error(*process, describe(transfer), timeout));
+    end(transfer, process->lane().run(transfer, timeout), timeout);
+}
+
+void Communicator::Implementation::send(Transfer& transfer, Timeout timeout) const {
+    end(transfer, process->lane().send(transfer, timeout), timeout);
+}
+
+inline void Communicator::Implementation::end(Transfer& transfer, bool in_time, Timeout timeout) const {
+    if (!in_time) process->lane().abandon(transfer, timeout_error(*process, describe(transfer), timeout));
     if (!transfer.error()) return;
     const Error& error = *transfer.error();
     if (error.code() == ErrorCode::timeout) throw Error(error);
@@ -173,7 +180,7 @@ void Communicator::send(ConstBytePointer data, std::uint64_t bytes, int to, Tag 
     const Implementation& here = checked();
     const auto message = here.message(Transfer::Direction::send, "send", const_cast<void*>(data.get()), bytes, to);
     Transfer transfer(message.direction, message.peer, here.state.group->id, tag, message.buffer);
-    here.run(transfer, here.deadline(timeout));
+    here.send(transfer, here.deadline(timeout));
 }
 
 Received Communicator::receive(BytePointer data, std::uint64_t bytes, int from, Tag tag, std::optional<Timeout> timeout) const {

@@ -103,6 +103,8 @@ struct ROLLCALL_HIDDEN Communicator::Implementation : std::enable_shared_from_th
     /// Runs to the end. Throws the error with which it failed.
     void run(runtime::Operation& operation, Timeout timeout) const;
     void run(runtime::Transfer& transfer, Timeout timeout) const;
+    /// As run(), for a blocking send: see Lane::send().
+    void send(runtime::Transfer& transfer, Timeout timeout) const;
     /// Gathers a small record of every rank on all ranks. Collective.
     template <class Record>
     std::vector<Record> exchange(const Record& mine, runtime::OperationKind kind) const;
@@ -114,6 +116,7 @@ struct ROLLCALL_HIDDEN Communicator::Implementation : std::enable_shared_from_th
     std::vector<int> agreed_places(std::span<const int> ranks, std::uint64_t hash, const char* caller) const;
 
     std::string describe(const runtime::Transfer& transfer) const;
+    void end(runtime::Transfer& transfer, bool in_time, Timeout timeout) const;
 
     /// The host of each rank, as a number. Ranks with the same number share their clock.
     std::vector<int> hosts() const;

@@ -104,6 +104,11 @@ struct AlgorithmEntry {
     /// A rank's part may run without its caller: it needs only the buffers, and no slots on the arrivals board.
     bool runs_alone = false;
     cost::Estimate cost = nullptr;  ///< How long it takes. Null: no rule compares it with others.
+    /// In a call of this size: how many bytes of memory a rank other than the root needs in order to collect what other ranks bring before
+    /// its caller comes; 0: other ranks bring nothing. Where it needs memory, its part may begin before its caller although it reads the
+    /// caller's contribution: the code collects in `data`, and waits for the caller (Operation::arrival()) before it reads. Null: a part
+    /// that reads begins with its caller.
+    std::uint64_t (*collects)(std::uint64_t bytes, int root, int rank, int ranks) = nullptr;
     std::uint16_t number = number_of(name);
 
     constexpr bool is_called(std::string_view text) const {

@@ -111,6 +111,11 @@ runtime::PartAlone part_alone(const runtime::Call& call, int rank, int ranks) no
     part.contribution = size_of(row.contribution);
     part.data = size_of(row.data);
     part.result = size_of(row.result);
+    // What is combined before the caller comes is combined without its elements, that is, in another order.
+    if (entry->collects && !is_root && part.combiner.any_order) {
+        part.collected = entry->collects(call.bytes, call.root, rank, ranks);
+        if (part.collected > 0) part.begins_before = true;
+    }
     // Only the caller knows the size of its block. At the root, the caller also knows the other sizes: the engine puts them here.
     if (call.own_sizes) part.begins_before = false;
     return part;

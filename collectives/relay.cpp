@@ -12,10 +12,7 @@ constexpr std::uint64_t kMostInFlight = 4;
 
 Task relay(Operation& op, transport::Bytes data, int from, std::vector<int> to, std::uint64_t segment, std::uint64_t step) {
     const std::uint64_t pieces = segment_count(data.size, segment);
-    const auto piece = [&](std::uint64_t number) {
-        const std::uint64_t offset = pieces == 1 ? 0 : number * segment;
-        return runtime::slice(data, offset, pieces == 1 ? data.size : std::min(segment, data.size - offset));
-    };
+    const auto piece = [&](std::uint64_t number) { return segment_at(data, segment, pieces, number); };
     const std::uint64_t window = std::min({pieces, std::uint64_t{op.pieces_under_way()}, kMostInFlight});
     std::array<Pending, kMostInFlight> incoming;
     // A whole message goes to one child after the other.

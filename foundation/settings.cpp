@@ -115,8 +115,10 @@ constexpr std::array kFixedSettings = {
     Setting{"ROLLCALL_EAGER_BYTES", Size{&Settings::eager_bytes, 0, 1ull << 20}, "longest message sent along with its header"},
     // The lower limit: a pipeline of pieces below a cache line would send only headers.
     Setting{"ROLLCALL_SEGMENT_BYTES", Size{&Settings::segment_bytes, 64, kNoLimit}, "piece of a pipelined transfer"},
-    Setting{"ROLLCALL_DECOUPLE", Word{&Settings::decouple, kAutoOrNo},
-            "auto = a rank's part in a collective call begins before its caller comes, and goes on after the caller has left"},
+    Setting{
+        "ROLLCALL_DECOUPLE", Word{&Settings::decouple, kAutoOrNo},
+        "auto = a rank's part in a collective call begins before its caller comes, and goes on after the caller has left; a send may end "
+        "when its message has been copied"},
     Setting{"ROLLCALL_NODE_MEMORY", Word{&Settings::node_memory, kAutoOrNo},
             "collectives within a node go through memory that its ranks share; auto = where that is possible, no = by messages"},
     Setting{"ROLLCALL_NODE_RANKS", Count{&Settings::node_ranks, 1ull << 20, "all"},

@@ -23,6 +23,7 @@ constexpr std::uint8_t kForm = 0x80;
 
 using single_copy::Announcement;
 using single_copy::Heading;
+using single_copy::Standing;
 using single_copy::Word;
 
 class Implementation final : public SingleCopy, private Sink {
@@ -62,7 +63,8 @@ class Implementation final : public SingleCopy, private Sink {
 
     Started fetch(const Offer& offer, Bytes into, Completion& completion) override {
         if (offer.form != kForm) return inner_->fetch(offer, into, completion);
-        Fetch fetch{static_cast<Offered*>(offer.handle), into, 0, &completion};
+        auto* const offered = static_cast<Offered*>(offer.handle);
+        Fetch fetch{offered, into, offered->where.address, 0, &completion};
         if (peers_[static_cast<std::size_t>(fetch.from->source)].gone) {
             let_go(fetch.from);
             return Started::failed;
@@ -95,12 +97,25 @@ class Implementation final : public SingleCopy, private Sink {
         for (Record& record : records_)
             if (record.completion == &completion) {
                 record.completion = nullptr;
-                record.standing.store(0, std::memory_order_relaxed);
+                record.standing.stamp.store(0, std::memory_order_relaxed);
                 // The fence comes before the program writes into its buffer. The reader checks the stamp after it has read the buffer.
                 std::atomic_thread_fence(std::memory_order_seq_cst);
                 return true;
             }
         return inner_->release(peer, completion);
+    }
+
+    bool move_payload(int peer, Completion& completion, Bytes copy, Completion& heir) override {
+        for (Record& record : records_)
+            if (record.completion == &completion) {
+                std::memcpy(copy.data, reinterpret_cast<const void*>(record.standing.address.load(std::memory_order_relaxed)), copy.size);
+                record.completion = &heir;
+                record.standing.address.store(address_of(copy.data), std::memory_order_release);
+                // As in release(): a reader that has read the old buffer sees the new address afterwards, and reads again there.
+                std::atomic_thread_fence(std::memory_order_seq_cst);
+                return true;
+            }
+        return inner_->move_payload(peer, completion, copy, heir);
     }
 
     void add_pending(std::vector<int>& peers) const override {
@@ -116,7 +131,7 @@ class Implementation final : public SingleCopy, private Sink {
         inner_->disconnect(peer);
         for (Record& record : records_) {
             if (record.peer != peer) continue;
-            record.standing.store(0, std::memory_order_relaxed);
+            record.standing.stamp.store(0, std::memory_order_relaxed);
             Completion* const completion = std::exchange(record.completion, nullptr);
             record.answered = true;
             give_back(record);
@@ -180,8 +195,8 @@ class Implementation final : public SingleCopy, private Sink {
         Implementation* owner = nullptr;
         std::uint64_t number = 0;
         int peer = -1;
-        Completion* completion = nullptr;         ///< Null: no caller waits for it any more.
-        std::atomic<std::uint64_t> standing = 0;  ///< The stamp, as long as the sender stands by the message; else 0.
+        Completion* completion = nullptr;  ///< Null: no caller waits for it any more.
+        Standing standing;
         std::uint64_t stamp = 0;
         bool announced = true;  ///< The inner transport no longer reads `announcement`.
         bool answered = true;   ///< The receiver no longer needs the bytes.
@@ -198,6 +213,7 @@ class Implementation final : public SingleCopy, private Sink {
     struct Fetch {
         Offered* from;
         Bytes into;
+        std::uint64_t address;  ///< Where the sender has the bytes.
         std::uint64_t read;
         Completion* completion;
     };
@@ -233,7 +249,8 @@ class Implementation final : public SingleCopy, private Sink {
         record.peer = peer;
         record.completion = &completion;
         record.stamp = ++stamps_;
-        record.standing.store(record.stamp, std::memory_order_release);
+        record.standing.address.store(address_of(payload.data), std::memory_order_relaxed);
+        record.standing.stamp.store(record.stamp, std::memory_order_release);
         record.announced = record.answered = false;
         const Announcement where{address_of(payload.data), payload.size, address_of(&record.standing)};
         std::memcpy(record.announcement.data(), &where, sizeof where);
@@ -246,7 +263,7 @@ class Implementation final : public SingleCopy, private Sink {
         record.announced = true;
         if (started == Started::done) return Started::pending;
         record.completion = nullptr;
-        record.standing.store(0, std::memory_order_relaxed);
+        record.standing.stamp.store(0, std::memory_order_relaxed);
         record.answered = true;
         give_back(record);
         return Started::failed;
@@ -293,14 +310,21 @@ class Implementation final : public SingleCopy, private Sink {
         const Offered& from = *fetch.from;
         const std::int32_t process = peers_[static_cast<std::size_t>(from.source)].handle.process;
         const std::uint64_t size = std::min(longest_at_once_, fetch.into.size - fetch.read);
-        const bool read =
-            read_memory(process, from.where.address + fetch.read, static_cast<std::byte*>(fetch.into.data) + fetch.read, size);
+        const bool read = read_memory(process, fetch.address + fetch.read, static_cast<std::byte*>(fetch.into.data) + fetch.read, size);
         fetch.read += size;
         if (read && fetch.read < fetch.into.size) return std::nullopt;
         std::atomic_thread_fence(std::memory_order_seq_cst);  // Reads the stamp after the bytes.
-        std::uint64_t standing = 0;
-        if (!read_memory(process, from.where.stamp_address, &standing, sizeof standing)) return Outcome::failed;
-        if (standing != from.stamp) return Outcome::withdrawn;
+        struct {
+            std::uint64_t stamp, address;
+        } standing;
+        static_assert(sizeof standing == sizeof(Standing));
+        if (!read_memory(process, from.where.standing_address, &standing, sizeof standing)) return Outcome::failed;
+        if (standing.stamp != from.stamp) return Outcome::withdrawn;
+        if (standing.address != fetch.address) {
+            fetch.address = standing.address;  // the sender has moved the bytes: what was read may be wrong
+            fetch.read = 0;
+            return std::nullopt;
+        }
         return read ? Outcome::ok : Outcome::failed;
     }
 
@@ -346,7 +370,7 @@ class Implementation final : public SingleCopy, private Sink {
                 if (record.stamp != heading.stamp || record.answered) return;
                 record.answered = true;
                 Completion* const completion = std::exchange(record.completion, nullptr);
-                record.standing.store(0, std::memory_order_relaxed);
+                record.standing.stamp.store(0, std::memory_order_relaxed);
                 give_back(record);
                 if (completion) completion->complete(Outcome::ok);
                 return;

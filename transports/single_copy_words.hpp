@@ -2,6 +2,7 @@
 /// The words by which two ranks agree on a message that the receiver reads from the sender's memory (single_copy.hpp).
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -26,9 +27,15 @@ struct Heading {
     std::uint64_t stamp = 0;
 };
 
-/// Where the bytes of a message are in the sender's memory, and the stamp that is there as long as the sender stands by them.
+/// Where the bytes of a message are in the sender's memory, and where its Standing is.
 struct Announcement {
-    std::uint64_t address, size, stamp_address;
+    std::uint64_t address, size, standing_address;
+};
+
+/// What the receiver reads in the sender's memory after it has read the bytes.
+struct Standing {
+    std::atomic<std::uint64_t> stamp = 0;    ///< The stamp of the offer, as long as the sender stands by the message; else 0.
+    std::atomic<std::uint64_t> address = 0;  ///< Where the bytes are now. If that is elsewhere, the receiver reads them again there.
 };
 
 }  // namespace rollcall::transport::single_copy

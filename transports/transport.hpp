@@ -130,6 +130,10 @@ class Transport {
     /// itself reads or writes the buffer (RDMA): then the buffer is free when the completion is told, as usual. The cost grows with the
     /// number of transfers pending with the peer.
     virtual bool release(int peer, Completion& completion) = 0;
+    /// Lets the caller of a pending large send have its buffer back, although the message is still to be delivered: copies the payload to
+    /// `copy`, which has its size, and sends it from there. `heir` is told in place of `completion`. Returns false, and changes nothing,
+    /// if the receiver has begun to fetch, or where the network itself reads the buffer.
+    virtual bool move_payload(int /*peer*/, Completion& /*completion*/, Bytes /*copy*/, Completion& /*heir*/) { return false; }
     /// Adds to `peers` the peers with which sends or fetches are under way.
     virtual void add_pending(std::vector<int>& peers) const = 0;
     /// The peer is gone. Ends the connection to it, and ends everything pending with it as failed, at once (or soon, where a network itself

@@ -16,6 +16,7 @@ Task broadcast_linear(Operation& op);
 Task broadcast_binomial(Operation& op);
 Task broadcast_pipelined(Operation& op);
 Task broadcast_scatter_allgather(Operation& op);
+Task broadcast_circulant(Operation& op);
 Task broadcast_arrival_blocking(Operation& op);
 Task broadcast_arrival_nonblocking(Operation& op);
 Task broadcast_shared_memory(Operation& op);
@@ -58,6 +59,15 @@ inline constexpr AlgorithmEntry kBroadcastAlgorithms[] = {
      .summary = "binomial scatter, then ring all-gather",
      .paper = "Thakur, Rabenseifner, Gropp: ANL/MCS-P1140-0304",
      .limits = "waits for all ranks, by its nature",
+     .runs_alone = true},
+    {.operation = OperationKind::broadcast,
+     .name = "circulant",
+     .aliases = {"circ"},
+     .algorithm = &broadcast_circulant,
+     .summary = "every rank sends and receives one segment in each round; the number of rounds is the least possible",
+     .paper = "Träff: Optimal broadcast schedules in logarithmic time",
+     .limits = "waits for all ranks, by its nature",
+     .segmented = true,
      .runs_alone = true},
     {.operation = OperationKind::broadcast,
      .name = "shared_memory",

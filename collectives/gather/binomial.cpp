@@ -22,7 +22,13 @@ Task gather_binomial(Operation& op) {
         co_return;
     }
     const Places places = places_by_rank(op);
-    co_await gather_tree(op, places, false);
+    // A rank that forwards may collect before its caller comes.
+    co_await gather_tree(op, places, !op.has_arrived());
+}
+
+std::uint64_t gather_binomial_collects(std::uint64_t bytes, int root, int rank, int ranks) {
+    const int blocks = halving_blocks(ranks, root, rank);
+    return blocks > 1 ? bytes * static_cast<std::uint64_t>(blocks) : 0;
 }
 
 }  // namespace rollcall::collectives

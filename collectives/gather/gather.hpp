@@ -26,6 +26,9 @@ Task gather_background_sorted_binomial(Operation& op);
 Task gather_online_linear(Operation& op);
 Task gather_shared_memory(Operation& op);
 
+/// The blocks of the rank's subtree, if it has ranks below it (AlgorithmEntry::collects).
+std::uint64_t gather_binomial_collects(std::uint64_t bytes, int root, int rank, int ranks);
+
 inline constexpr AlgorithmEntry kGatherAlgorithms[] = {
     {.operation = OperationKind::gather,
      .name = "linear",
@@ -50,7 +53,8 @@ inline constexpr AlgorithmEntry kGatherAlgorithms[] = {
      .summary = "halving tree: a rank that has the blocks of its subtree sends them on",
      .paper = kProficz,
      .runs_alone = true,
-     .cost = &cost::binomial_of_blocks},
+     .cost = &cost::binomial_of_blocks,
+     .collects = &gather_binomial_collects},
     {.operation = OperationKind::gather,
      .name = "adaptive",
      .aliases = {"tuw"},

@@ -31,6 +31,7 @@ Task gather_tree(Operation& op, const Places& places, bool background) {
     // The blocks of the subtree in the order of positions. At the root, blocks that are side by side in the data, too, are received there
     // directly.
     std::optional<Scratch> scratch;
+    transport::Bytes collected = root ? transport::Bytes() : data;  // without a caller, there is memory for it
     std::vector<ChildPart> parts(place.children.size());
     auto first = static_cast<std::size_t>(place.blocks);
     for (std::size_t i = parts.size(); i-- > 0;) {
@@ -43,8 +44,11 @@ Task gather_tree(Operation& op, const Places& places, bool background) {
             parts[i].into = blocks_of(data, bytes, static_cast<std::size_t>(ranks[0]), count);
             continue;
         }
-        if (!scratch) scratch.emplace(bytes * static_cast<std::size_t>(place.blocks), root ? data : contribution);
-        parts[i].into = blocks_of(scratch->bytes(), bytes, first, count);
+        if (collected.size == 0) {
+            scratch.emplace(bytes * static_cast<std::size_t>(place.blocks), root ? data : contribution);
+            collected = scratch->bytes();
+        }
+        parts[i].into = blocks_of(collected, bytes, first, count);
         parts[i].to_shuffle = ranks;
     }
 
@@ -54,7 +58,7 @@ Task gather_tree(Operation& op, const Places& places, bool background) {
         for (const ChildPart& part : parts) receive_from(part);
     if (!root) {
         co_await op.arrival();
-        co_await op.copy(blocks_of(scratch->bytes(), bytes, 0, 1), contribution);
+        co_await op.copy(blocks_of(collected, bytes, 0, 1), contribution);
     }
     for (std::size_t i = 0; i < parts.size(); ++i) {
         if (!background) receive_from(parts[i]);
@@ -65,7 +69,7 @@ Task gather_tree(Operation& op, const Places& places, bool background) {
         co_await op.arrival();
         co_await copy_own(op, block_of(op, op.rank()), contribution);
     } else {
-        co_await op.send(place.parent, scratch->bytes(), kTreeBlocks);
+        co_await op.send(place.parent, collected, kTreeBlocks);
     }
 }
 

@@ -21,6 +21,8 @@ Task reduce_radix_k(Operation& op);
 Task reduce_shared_memory(Operation& op);
 Task reduce_two_level(Operation& op);
 Task reduce_clairvoyant(Operation& op);
+/// Twice the message, if the rank has ranks below it (AlgorithmEntry::collects).
+std::uint64_t reduce_binomial_collects(std::uint64_t bytes, int root, int rank, int ranks);
 /// Needs `arguments().oracle`, the arrival times of all ranks. For simulations only.
 Task reduce_near_optimal(Operation& op);
 
@@ -38,7 +40,8 @@ inline constexpr AlgorithmEntry kReduceAlgorithms[] = {
      .summary = "binomial tree; a rank combines what its subtree brings, and sends the result on",
      .paper = kThakur,
      .runs_alone = true,
-     .cost = &cost::binomial_combining},
+     .cost = &cost::binomial_combining,
+     .collects = &reduce_binomial_collects},
     {.operation = OperationKind::reduce,
      .name = "pipelined",
      .aliases = {"chain"},

@@ -2,6 +2,7 @@
 /// The tree of binomial scatter and gather, in which each rank is responsible for a contiguous range of positions. Pure functions.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -30,6 +31,12 @@ HalvingPlace halving_place(std::span<const int> rank_at, int position);
 /// The same for n ranks in the order of their numbers, counted from the root on. Needs no list of them. Example: n = 6, root 0: 0 -> 4 {4,
 /// 5}, 2 {2, 3}, 1; 2 -> 3; 4 -> 5.
 HalvingPlace halving_place(int n, int root, int rank);
+
+/// The number of ranks in a rank's subtree of that tree, including itself. Rank `root` is not asked for.
+inline int halving_blocks(int n, int root, int rank) {
+    const int position = (rank - root + n) % n;
+    return std::min(position & -position, n - position);
+}
 
 /// Positions for ranks that are to be served in this order, the root first. Rank number j of the order gets the position j with its bits
 /// reversed. So the second rank has the largest subtree, and the ranks of the later half have none. If the number of ranks is not a power

@@ -179,7 +179,10 @@ void rollcall_communicator_free(rollcall_communicator* communicator);
 
 /* --- point to point -------------------------------------------------------------------------------------------- */
 
-/** Sends `bytes` bytes to rank `to`. Returns when the buffer may be used again, usually before the receiver asks for the message. */
+/** Sends `bytes` bytes to rank `to`. Returns when the buffer may be used again, usually before the receiver asks for the message. A message
+ * longer than ROLLCALL_EAGER_BYTES that the receiver does not begin to take in time (50 us + 0.25 ns for each byte) is copied within half of
+ * ROLLCALL_LANDING_BYTES and sent from the copy; see Communicator::send() in communicator.hpp. To wait until the data has left, use
+ * rollcall_start_send() and wait for the request. */
 rollcall_status rollcall_send(const rollcall_communicator* communicator, const void* data, uint64_t bytes, int to, uint64_t tag,
                               int64_t timeout);
 /** Receives the next message with this tag from rank `from`. It may be shorter than `bytes`; a longer one is ROLLCALL_TRUNCATED. The number

@@ -22,8 +22,12 @@ namespace rollcall::runtime {
 /// Where blocks have sizes of their own, those of the root do not count: its caller has them.
 struct PartAlone {
     Algorithm algorithm = nullptr;  ///< Null: the part needs its caller.
-    /// It reads nothing from its caller's buffers, so that it may begin before the caller comes.
+    /// It may begin before the caller comes: it reads nothing from the caller's buffers, or `collected` is not 0.
     bool begins_before = false;
+    /// If it is begun before the caller: how much memory it needs, in place of the caller's `data`, for what other ranks bring. The
+    /// algorithm then waits for the caller before it reads the caller's contribution, and the caller leaves when that has been copied. 0:
+    /// it reads nothing of its caller's.
+    std::uint64_t collected = 0;
     /// It writes nothing into its caller's buffers, except what `own_block` says, so that it may go on after the caller has left.
     bool ends_after = false;
     std::uint64_t contribution = 0, data = 0, result = 0;
@@ -39,7 +43,7 @@ using FindPartAlone = PartAlone (*)(const Call& call, int rank, int ranks) noexc
 class Deputy final : private transport::Completion {
   public:
     /// `memory` counts in the landing budget, and is given back at the end. Its `blocks` are copied. `source`: the world rank whose message
-    /// began it; -1: no message did.
+    /// began it; -1: no message did, or the caller has handed its data over meanwhile.
     Deputy(Engine& engine, CommunicatorState& communicator, std::uint64_t sequence, const Call& call, const PartAlone& part,
            const Arguments& memory, int source);
     ~Deputy();
@@ -57,8 +61,12 @@ class Deputy final : private transport::Completion {
     friend class Engine;
     friend class Operation;
 
+    /// The caller has come and has arrived. If the part reads the caller's data, copies it first.
+    void meet_caller();
+    bool awaits_data() const noexcept { return collects_ && !operation_.has_arrived(); }
     /// Copies the next buffer between the caller and the memory. After the last one, goes on with what follows.
     void copy_next();
+    void go_on_from_copy();
     void complete(transport::Outcome outcome) noexcept override;
     static void ended(Operation& operation, void* deputy);
     bool has_ended() const noexcept { return operation_.done(); }
@@ -75,6 +83,7 @@ class Deputy final : private transport::Completion {
     Copying copying_ = Copying::nothing;
     int copied_ = 0;         ///< Number of buffers copied.
     bool expected_ = false;  ///< Its caller has come, or will come.
+    bool collects_ = false;  ///< It reads its caller's contribution and began before the caller (PartAlone::collected).
     Deputy* next_call_ = nullptr;
     Deputy* next_ = nullptr;  ///< Link in the list of all deputies of the engine.
     Deputy* previous_ = nullptr;

@@ -37,7 +37,16 @@ struct EarlyMessage final : transport::Completion {
     bool dropped = false;       ///< No receive will want it. It is freed when the landing ends.
     bool from_landing = false;  ///< The buffer counts in the landing budget; otherwise it comes from the heap.
     bool waits_for_landing = false;
-    int caller = -1;  ///< World rank that made the call to which the message belongs.
+    bool awaited = false;  ///< It does not land (kAwaited).
+    int caller = -1;       ///< World rank that made the call to which the message belongs.
+};
+
+/// A call whose first message came before its caller.
+struct EarlyCall {
+    CallKey key;
+    Call call;
+    bool phantom;
+    int caller;  ///< As in EarlyMessage.
 };
 
 /// Finds early messages of collectives by their call.

@@ -205,7 +205,7 @@ void Engine::transmit(Transfer& transfer, PeerState& peer) {
             payload = {&stand_in, 1};
             header.base.flags |= kEmptyPayload;
         }
-        if (transfer.tell_deferred) header.base.flags |= kTellDeferred;
+        header.base.flags |= transfer.flags;
     }
     transfer.stage = Transfer::Stage::moving;
     auto bytes = std::span(reinterpret_cast<const std::byte*>(&header), header_size);
@@ -261,7 +261,7 @@ void Engine::on_deferred(const CollectiveHeader& header) {
     Operation* operation = find_active(header.base.communicator, header.sequence);
     if (!operation) return;
     for (Transfer* transfer = operation->transfers_; transfer; transfer = transfer->next)
-        if (transfer->tell_deferred && transfer->peer() == header.base.source && transfer->key.tag == header.base.tag)
+        if ((transfer->flags & kTellDeferred) && transfer->peer() == header.base.source && transfer->key.tag == header.base.tag)
             transfer->deferred = true;
     touch(*operation);
 }

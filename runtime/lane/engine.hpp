@@ -15,6 +15,7 @@
 #include "runtime/lane/deputy.hpp"
 #include "runtime/lane/early_message.hpp"
 #include "runtime/lane/frame_arena.hpp"
+#include "runtime/lane/kept_send.hpp"
 #include "runtime/lane/lifelines.hpp"
 #include "runtime/lane/match_table.hpp"
 #include "runtime/lane/operation.hpp"
@@ -89,7 +90,8 @@ class alignas(64) Engine final : public transport::Sink {
         std::uint64_t operations, messages;
     };
     UnderWay under_way() const noexcept {
-        return {active_.size() - deputies_active_ + attached_callers_, begun_ - finished_ - active_.size() - attached_callers_};
+        return {active_.size() - deputies_active_ + attached_callers_,
+                begun_ - finished_ - active_.size() - attached_callers_ - kept_sends_.size()};
     }
     /// The number of deputies (deputy.hpp) whose operations are under way.
     std::uint64_t deputies_under_way() const noexcept { return deputies_active_; }
@@ -103,6 +105,11 @@ class alignas(64) Engine final : public transport::Sink {
 
     void abandon(Operation& operation, const Error& error);
     void abandon(Transfer& transfer, const Error& error);
+
+    /// How long the caller of a blocking send should wait before keep() is tried; kNever: it does not apply.
+    Nanoseconds patience(const Transfer& send) const noexcept;
+    /// If the receiver has not begun to take this message, and there is room: copies it into landing memory, and ends the send.
+    void keep(Transfer& send);
 
     /// Moves everything that can move. Returns the number of events that it has handled.
     unsigned progress() {
@@ -163,6 +170,7 @@ class alignas(64) Engine final : public transport::Sink {
 
   private:
     friend class Deputy;
+    friend class KeptSend;
     friend class Operation;
     friend class Transfer;
     friend class Pending;
@@ -233,12 +241,6 @@ class alignas(64) Engine final : public transport::Sink {
     void withdraw(Transfer& transfer);
 
     // parts that run without their callers (Deputy)
-    struct EarlyCall {
-        CallKey key;
-        Call call;
-        bool phantom;
-        int caller;
-    };
     Deputy* make_deputy(CommunicatorState& communicator, std::uint64_t sequence, const Call& call, const PartAlone& part,
                         const Block* blocks, bool phantom, int source);
     bool may_begin_before_caller(const CommunicatorState& communicator, const EarlyMessage& early) const;
@@ -248,6 +250,8 @@ class alignas(64) Engine final : public transport::Sink {
     bool meet_deputy(Operation& caller);
     /// Hands the caller's data over to a deputy, so that the caller can leave. Returns whether it did.
     bool hand_over(Operation& caller);
+    /// Whether this much data may be handed over. Early messages keep at least half of the budget.
+    bool may_keep(std::uint64_t bytes) const noexcept;
     /// From now on the caller waits for the deputy.
     void attach(Operation& caller, Deputy& deputy);
     void let_caller_go(Operation& caller);
@@ -388,6 +392,7 @@ class alignas(64) Engine final : public transport::Sink {
     std::uint64_t deputies_active_ = 0;   ///< Deputies whose operations are under way.
     std::uint64_t attached_callers_ = 0;  ///< Callers that wait for a deputy.
     std::vector<std::unique_ptr<CommunicatorState>> retired_;
+    KeptSend::List kept_sends_;
     ClockModel host_clock_;  ///< Converts the machine's clock to the clock of this rank's host.
 };
 

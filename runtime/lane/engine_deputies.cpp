@@ -18,11 +18,11 @@ using transport::ConstBytes;
 using transport::Outcome;
 using transport::Started;
 
-constexpr int kBuffers = 3, kResult = 2;
+constexpr int kBuffers = 3, kContribution = 0, kResult = 2;
 
 Bytes buffer(const Arguments& arguments, int number) {
     switch (number) {
-        case 0: return {const_cast<void*>(arguments.contribution.data), arguments.contribution.size};
+        case kContribution: return {const_cast<void*>(arguments.contribution.data), arguments.contribution.size};
         case 1: return arguments.data;
         default: return arguments.result;
     }
@@ -68,12 +68,20 @@ Deputy::~Deputy() {
     }
 }
 
+void Deputy::meet_caller() {
+    if (!awaits_data()) return operation_.arrive();
+    copying_ = Copying::in;
+    copied_ = 0;
+    copy_next();
+}
+
 void Deputy::copy_next() {
     while (copied_ < kBuffers) {
         const Bytes own = buffer(memory_, copied_), callers = buffer(caller_->arguments_, copied_);
         const bool in = copying_ == Copying::in, own_block = copied_ == kResult && own_block_;
+        const bool callers_has_none = collects_ && (!in || copied_ != kContribution);  // the memory in which it collects
         ++copied_;
-        if (own.size == 0) continue;
+        if (own.size == 0 || callers_has_none) continue;
         Bytes into = in ? own : callers, from = in ? callers : own;
         if (own_block) {
             into = callers;
@@ -82,16 +90,27 @@ void Deputy::copy_next() {
         }
         if (engine_.machine_.copy(into, from, *this) == Started::pending) return;
     }
-    Engine& engine = engine_;  // this object may be gone soon
-    const Copying was = std::exchange(copying_, Copying::nothing);
+    if (std::exchange(copying_, Copying::nothing) == Copying::in) return go_on_from_copy();
+    Engine& engine = engine_;
     Operation& caller = *std::exchange(caller_, nullptr);
-    if (was == Copying::in) {
+    engine.let_go(*this);
+    engine.let_caller_go(caller);
+}
+
+// The caller's data is here, so the caller may leave, unless it wants to stay.
+void Deputy::go_on_from_copy() {
+    if (has_ended()) return engine_.deputy_ended(*this);  // it failed meanwhile
+    Engine& engine = engine_;                             // this object may be gone soon
+    Operation* const leaves = caller_->stays_ ? nullptr : std::exchange(caller_, nullptr);
+    expected_ = false;
+    source_ = -1;
+    if (operation_.engine_) {
+        operation_.arrive();
+    } else {
         engine.deputies_.remove(*this);
         engine.begin_alone(*this);
-    } else {
-        engine.let_go(*this);
     }
-    engine.let_caller_go(caller);
+    if (leaves) engine.let_caller_go(*leaves);
 }
 
 void Deputy::complete(Outcome) noexcept { copy_next(); }
@@ -107,7 +126,8 @@ void Deputy::ended(Operation&, void* self) {
 Deputy* Engine::make_deputy(CommunicatorState& communicator, std::uint64_t sequence, const Call& call, const PartAlone& part,
                             const Block* blocks, bool phantom, int source) {
     std::array<Bytes, kBuffers> taken{};
-    const std::array sizes = {part.contribution, part.data, part.own_block ? 0 : part.result};
+    const std::uint64_t collected = source < 0 ? 0 : part.collected;
+    const std::array sizes = {part.contribution, collected ? collected : part.data, part.own_block ? 0 : part.result};
     for (std::size_t number = 0; number < taken.size(); ++number) {
         if (sizes[number] == 0) continue;
         if (const auto bytes = landing_.could_hold(sizes[number]) ? landing_.take(sizes[number], phantom) : std::nullopt) {
@@ -125,12 +145,16 @@ Deputy* Engine::make_deputy(CommunicatorState& communicator, std::uint64_t seque
     memory.blocks = blocks;
     memory.segment_bytes = call.segment_bytes;
     memory.combiner = part.combiner;
-    return new Deputy(*this, communicator, sequence, call, part, memory, source);
+    auto* const deputy = new Deputy(*this, communicator, sequence, call, part, memory, source);
+    deputy->collects_ = collected > 0;
+    return deputy;
 }
 
 bool Engine::may_begin_before_caller(const CommunicatorState& communicator, const EarlyMessage& early) const {
     if (finalizing_ || communicator.retired || early.call.bytes == 0) return false;
-    return options_.find_part_alone(early.call, communicator.rank, communicator.group->size).begins_before;
+    const PartAlone part = options_.find_part_alone(early.call, communicator.rank, communicator.group->size);
+    // What is short is collected in no time when the caller has come.
+    return part.begins_before && (part.collected == 0 || early.stage == EarlyMessage::Stage::offered);
 }
 
 // This is not done where the message comes in, because the transport is busy at that point.
@@ -201,7 +225,7 @@ bool Engine::meet_deputy(Operation& caller) {
     if (deputy->has_ended())
         deputy_ended(*deputy);
     else if (caller.has_arrived())
-        deputy->operation_.arrive();
+        deputy->meet_caller();
     return true;
 }
 
@@ -219,7 +243,6 @@ bool Engine::hand_over(Operation& caller) {
         part.result = blocks[caller.rank()].size;
         part.own_block = blocks[caller.rank()].offset;
     }
-    // Early messages keep at least half of the budget.
     if (landing_.used() + part.contribution + part.data > landing_.budget() / 2) return false;
     // Calls that do not match must be reported as they are without a deputy.
     if (early_by_call_.find_if(caller.key_, [&](const EarlyMessage& early) { return !early.call.agrees_with(caller.call_); })) return false;
@@ -247,6 +270,7 @@ void Engine::let_caller_go(Operation& caller) {
 bool Engine::leave_to_deputy(Operation& caller, const Error& error) {
     Deputy* const deputy = caller.deputy_;
     if (!deputy || deputy->copying_ != Deputy::Copying::nothing) return deputy != nullptr;  // a copy ends by itself
+    if (deputy->awaits_data()) return false;                                                // a plan ends before its caller has arrived
     deputy->caller_ = nullptr;
     deputy->expected_ = false;
     caller.set_error(error);
@@ -257,6 +281,7 @@ bool Engine::leave_to_deputy(Operation& caller, const Error& error) {
 // --- its end -----------------------------------------------------------------------------------------------------------------
 
 void Engine::deputy_ended(Deputy& deputy) {
+    if (deputy.copying_ == Deputy::Copying::in) return;  // the end of the copy will see it
     Operation& operation = deputy.operation_;
     if (Operation* const caller = deputy.caller_) {
         if (const Error* error = operation.error()) {

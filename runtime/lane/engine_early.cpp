@@ -98,7 +98,7 @@ void Engine::free_early(EarlyMessage& early) {
 // Returns whether the message has begun to land.
 bool Engine::land(EarlyMessage& early) {
     // A message without data is not landed: the number of such messages is bounded because their senders wait.
-    if (early.size == 0 || !landing_.could_hold(early.size)) return false;
+    if (early.size == 0 || early.awaited || !landing_.could_hold(early.size)) return false;
     // No message overtakes one that waits, so that small messages do not starve a large one.
     if (!waiting_head_ && land_now(early)) return true;
     wait_for_room(early);

@@ -205,6 +205,7 @@ EarlyMessage& Engine::keep(const Incoming& message) {
     early.caller = caller_of(message.header);
     early.ordinal = message.header.base.ordinal;
     early.size = message.size;
+    early.awaited = message.header.base.flags & kAwaited;
     early.charge = message.charge;
     if (message.offered) {
         early.offer = message.offer;

@@ -284,19 +284,40 @@ bool Lane::wait_until(const Goal& goal, Nanoseconds deadline) {
     return true;
 }
 
-bool Lane::run(Waitable& waitable, Timeout timeout) {
-    const Nanoseconds deadline = timeout == kForever ? kNever : deadline_after(timeout);
+// Runs it until limit(), which is only asked if it is not done at once.
+template <class Limit>
+[[gnu::always_inline]] inline bool Lane::run_within(Waitable& waitable, Limit limit) {
     if (!try_take()) {
         start(waitable);
-        return wait_until(waitable, deadline);
+        return wait_until(waitable, limit());
     }
     Drove drove = Drove::done;
+    Nanoseconds until = kNever;
     {
         const Baton baton(*this);
         begin(waitable);
-        if (!waitable.done()) drove = drive(waitable, deadline);
+        if (!waitable.done()) drove = drive(waitable, until = limit());
     }
-    return drove == Drove::wanted ? wait_until(waitable, deadline) : drove == Drove::done;
+    return drove == Drove::wanted ? wait_until(waitable, until) : drove == Drove::done;
+}
+
+bool Lane::run(Waitable& waitable, Timeout timeout) {
+    const Nanoseconds deadline = timeout == kForever ? kNever : deadline_after(timeout);
+    return run_within(waitable, [&] { return deadline; });
+}
+
+bool Lane::send(Transfer& transfer, Timeout timeout) {
+    const Nanoseconds deadline = timeout == kForever ? kNever : deadline_after(timeout);
+    Nanoseconds until = kNever;
+    const bool done = run_within(transfer, [&] {
+        const Nanoseconds patience = engine_.patience(transfer);
+        return until = patience == kNever ? deadline : std::min(deadline, monotonic_now() + patience);
+    });
+    if (done || until == deadline) return done;
+    as_owner([&](Engine& engine) {
+        if (!transfer.done()) engine.keep(transfer);
+    });
+    return wait_until(transfer, deadline);
 }
 
 bool Lane::wait(Waitable& waitable, Timeout timeout) {
@@ -353,47 +374,6 @@ void Lane::let_words_leave() {
         for (const Nanoseconds until = monotonic_now() + kWordsLeaveWithin; engine.has_words_under_way() && monotonic_now() < until;)
             if (poll() == 0) sched_yield();
     });
-}
-
-// --- progress by the host program --------------------------------------------------------------------------------------------
-
-bool Lane::progress() {
-    if (!try_take()) return false;
-    const Baton baton(*this);
-    note_call();
-    const Nanoseconds now = monotonic_now();
-    look_at_notices_if_due(now);
-    const unsigned happened = poll() + drain();
-    tick_if_due(now);
-    return happened != 0;
-}
-
-int Lane::descriptor() {
-    // With a background thread, which takes the transport's events, an event loop is told only of what has ended.
-    if (policy_.background && !event_loop_.is_open()) event_loop_.open(-1, -1);
-    return event_loop_.get();
-}
-
-bool Lane::prepare_to_sleep() {
-    if (policy_.background || !try_take()) {
-        // Another thread drives and takes the events. This loop sleeps until that thread leaves, or until something has ended.
-        event_loop_.clear_signal();
-        event_loop_.watch_transport(false);
-        event_loop_.wake_at(kNever);
-        const std::uint64_t told = store_then_look(loop_sleeps_, true, told_finished_);
-        const bool somebody_drives = policy_.background || baton_.load(std::memory_order_seq_cst);
-        if (finished_seen_.exchange(told) == told && somebody_drives) return true;
-        loop_sleeps_.store(false);
-        return false;
-    }
-    const Baton baton(*this);
-    // The test() of one request may have ended another request that was tested before it.
-    if (finished_seen_.exchange(engine_.finished()) != engine_.finished()) return false;
-    look_at_notices();
-    event_loop_.clear_signal();
-    event_loop_.watch_transport(true);
-    event_loop_.wake_at(engine_.due());
-    return park();
 }
 
 }  // namespace rollcall::runtime

@@ -71,6 +71,9 @@ class Lane {
     void wait(const Ended::Wait& wait);
     /// start() and wait() in one, without releasing the baton in between.
     bool run(Waitable& waitable, Timeout timeout);
+    /// As run(), for a blocking send. It also returns true when the message has been copied and will be sent from the copy
+    /// (Engine::keep()).
+    bool send(Transfer& transfer, Timeout timeout);
     /// Ends it with this error. Its buffers are free when this returns. It waits only where a network itself (RDMA) still reads or writes
     /// the buffers.
     void abandon(Waitable& waitable, const Error& error);
@@ -153,6 +156,8 @@ class Lane {
     bool follow(const Goal& goal, Nanoseconds deadline);
     template <class Goal>
     bool wait_until(const Goal& goal, Nanoseconds deadline);
+    template <class Limit>
+    bool run_within(Waitable& waitable, Limit limit);
     unsigned drain();
     void begin(Waitable& waitable);
     void look_at_notices();

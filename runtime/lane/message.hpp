@@ -29,6 +29,7 @@ inline constexpr std::uint8_t kHasArrived = 4;    ///< Flag of `entered`: the so
 inline constexpr std::uint8_t kHasSignalled = 8;  ///< Flag of `entered`: the source has sent its signals in this call.
 inline constexpr std::uint8_t kHasBacklog = 16;   ///< Flag of `backlog`.
 inline constexpr std::uint8_t kUncalled = 32;     ///< Flag: the source's caller has not come. The source passes on what the root called.
+inline constexpr std::uint8_t kAwaited = 64;  ///< Flag: this message does not land. It stays at its sender until a receive waits for it.
 
 /// What an eager message costs besides its payload: the book-keeping for an early message, in bytes.
 inline constexpr std::uint32_t kEntryCharge = 256;

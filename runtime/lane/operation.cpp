@@ -24,24 +24,19 @@ FrameArena& arena_of(Operation& operation) noexcept { return operation.engine_->
 void Operation::begin(Engine& engine) { engine.start(*this); }
 void Operation::abandon(Engine& engine, const Error& error) { engine.abandon(*this, error); }
 
-Pending Operation::send(int to, ConstBytes bytes, std::uint64_t step) {
+Pending Operation::send_flagged(int to, ConstBytes bytes, std::uint64_t step, std::uint8_t flags) {
     const int peer = communicator_.group->world_rank(member(to));
     transport::Bytes buffer{const_cast<void*>(bytes.data), bytes.size};
     Transfer& transfer = engine_->new_transfer(*this, Transfer::Direction::send, peer, buffer, ranks_.first_step + step);
+    transfer.flags = flags;
     Pending pending(transfer);
     engine_->send(transfer);
     return pending;
 }
 
-Pending Operation::send_ahead(int to, ConstBytes bytes, std::uint64_t step) {
-    const int peer = communicator_.group->world_rank(member(to));
-    transport::Bytes buffer{const_cast<void*>(bytes.data), bytes.size};
-    Transfer& transfer = engine_->new_transfer(*this, Transfer::Direction::send, peer, buffer, ranks_.first_step + step);
-    transfer.tell_deferred = true;
-    Pending pending(transfer);
-    engine_->send(transfer);
-    return pending;
-}
+Pending Operation::send(int to, ConstBytes bytes, std::uint64_t step) { return send_flagged(to, bytes, step, 0); }
+Pending Operation::send_ahead(int to, ConstBytes bytes, std::uint64_t step) { return send_flagged(to, bytes, step, kTellDeferred); }
+Pending Operation::send_awaited(int to, ConstBytes bytes, std::uint64_t step) { return send_flagged(to, bytes, step, kAwaited); }
 
 Pending Operation::receive(int from, transport::Bytes bytes, std::uint64_t step) {
     const int peer = communicator_.group->world_rank(member(from));
@@ -101,7 +96,7 @@ void Operation::predict_arrival(Nanoseconds when) {
 void Operation::arrive() {
     if (done() || has_arrived()) return;
     awaits_caller_ = false;
-    if (deputy_) return deputy_->operation_.arrive();
+    if (deputy_) return deputy_->meet_caller();
     engine_->watch_over_operations();
     engine_->touch(*this);
     engine_->run_ready();

@@ -162,6 +162,9 @@ class alignas(64) Operation final : public Waitable {
     Pending send(int to, transport::ConstBytes bytes, std::uint64_t step);
     /// As send(), for a rank that may not have arrived: the receiver answers if the message cannot land there.
     Pending send_ahead(int to, transport::ConstBytes bytes, std::uint64_t step);
+    /// As send(), but the message does not land before its receive. Long data stays here until the receiver waits for it, so that it does
+    /// not share the receiver's port with what the receiver waits for now.
+    Pending send_awaited(int to, transport::ConstBytes bytes, std::uint64_t step);
     Pending receive(int from, transport::Bytes bytes, std::uint64_t step);
     /// Whether the message of this step has come, or has begun to come.
     bool is_here(int from, std::uint64_t step) const;
@@ -307,6 +310,7 @@ class alignas(64) Operation final : public Waitable {
     /// Something that happens inside this rank. `start(transfer)` asks the machine for it.
     template <class Start>
     Pending inside(transport::Bytes into, std::uint64_t bytes, Start start);
+    Pending send_flagged(int to, transport::ConstBytes bytes, std::uint64_t step, std::uint8_t flags);
     void put_notice(int at, Nanoseconds arrival);
     void listen_to(int first, int count);
     bool has_signalled(int from) const;

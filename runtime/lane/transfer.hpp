@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "runtime/lane/match_table.hpp"
+#include "runtime/lane/message.hpp"
 #include "runtime/lane/waitable.hpp"
 #include "transports/transport.hpp"
 
@@ -46,9 +47,9 @@ class Transfer : public transport::Completion, public Waitable {
     // The object takes exactly two cache lines, because there are many. (Small members fill the padding of Waitable.)
     Direction direction = Direction::send;
     Stage stage = Stage::idle;
-    bool large = false;          ///< A send that the receiver must fetch.
-    bool tell_deferred = false;  ///< A send whose sender wants to be told when the message cannot land.
-    bool deferred = false;       ///< The sender has been told so.
+    bool large = false;      ///< A send that the receiver must fetch.
+    std::uint8_t flags = 0;  ///< What the header of a send that the receiver must fetch says: kTellDeferred, kAwaited.
+    bool deferred = false;   ///< The sender has been told that the message cannot land.
     union {
         bool released = false;  ///< For an operation: its coroutine no longer refers to it.
         bool watched;           ///< For point to point: it is a WatchedTransfer.

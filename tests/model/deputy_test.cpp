@@ -7,53 +7,16 @@
 #include <gtest/gtest.h>
 
 #include "tests/model/blocks.hpp"
-#include "tests/model/job.hpp"
+#include "tests/model/decoupled.hpp"
 
-namespace rollcall::model_test {
+namespace rollcall::model_test::decoupled {
 namespace {
-
-using collectives::AlgorithmEntry;
-using collectives::OperationRow;
-using runtime::Arguments;
-using runtime::Call;
-using runtime::Operation;
-using runtime::OperationKind;
-using runtime::Simulation;
-using Times = std::vector<Nanoseconds>;
 
 std::vector<const AlgorithmEntry*> decoupled_algorithms() {
     auto found = moving_algorithms();
     std::erase_if(found, [](const AlgorithmEntry* entry) { return !entry->runs_alone; });
     return found;
 }
-
-Simulation::Options machine(int ranks, double gamma, bool decoupled = true) {
-    Simulation::Options options;
-    options.ranks = ranks;
-    options.model.alpha = 20;
-    options.model.beta = 1;
-    options.model.gamma = gamma;
-    if (decoupled) options.find_part_alone = &collectives::part_alone;
-    return options;
-}
-
-Simulation::Outcome run(const Simulation::Options& options, const AlgorithmEntry& entry, int root, std::uint64_t bytes,
-                        std::uint64_t segment, const Times& arrivals) {
-    Simulation simulation(options);
-    const OperationRow& row = collectives::operation(entry.operation);
-    return simulation.run(
-        [&](int rank) {
-            Simulation::RankCall call;
-            call.call = collectives::make_call(entry, root, bytes, segment);
-            call.algorithm = entry.algorithm;
-            call.arguments = collectives::arguments_of(row, {}, bytes, options.ranks, rank == root);
-            call.arguments.segment_bytes = segment;
-            return call;
-        },
-        arrivals);
-}
-
-Nanoseconds copy_time(double gamma, std::uint64_t bytes) { return static_cast<Nanoseconds>(gamma * static_cast<double>(bytes)) + 1; }
 
 // The claim of the whole design: with enough landing memory, a rank is done no later than its own arrival, or than the root's arrival plus
 // the time that the call takes when all are there plus one copy.
@@ -175,21 +138,6 @@ TEST(Decoupled, ManyCallsAhead) {
     }
 }
 
-// One call of one rank, built by hand.
-struct HandMade {
-    HandMade(Simulation& simulation, int its_rank, const AlgorithmEntry& entry, int root, std::uint64_t bytes, std::byte fill)
-        : rank(its_rank), memory(bytes, fill) {
-        Arguments arguments = collectives::arguments_of(collectives::operation(entry.operation),
-                                                        {.contribution = memory.data(), .data = memory.data(), .result = memory.data()},
-                                                        bytes, simulation.size(), rank == root);
-        operation = std::make_unique<Operation>(simulation.world(rank), simulation.world(rank).next_sequence++,
-                                                collectives::make_call(entry, root, bytes, 0), entry.algorithm, arguments);
-    }
-    int rank;
-    std::vector<std::byte> memory;
-    std::unique_ptr<Operation> operation;
-};
-
 TEST(Decoupled, WhoGivesUpACallLeavesItsPartToTheOthers) {
     Simulation simulation(machine(3, 0));
     const AlgorithmEntry& chain = broadcast("pipelined");
@@ -289,4 +237,4 @@ TEST(Decoupled, ACommunicatorStaysUntilWhatWasHandedOverHasLeft) {
 }
 
 }  // namespace
-}  // namespace rollcall::model_test
+}  // namespace rollcall::model_test::decoupled

@@ -49,6 +49,18 @@ TEST(Decoupled, ALateRankPassesOnBeforeItCalls) {
     expect_success(4, {"begins_early:20"}, with(kMessages));
 }
 
+TEST(Decoupled, ALateRankCollectsBeforeItCalls) {
+    for (const char* network : {"ROLLCALL_TRANSPORT=ucx", "UCX_TLS=tcp"}) {
+        Words environment = kMessages;
+        environment.push_back(network);
+        expect_success(4, {"collects_early:2", "collects_early:20"}, with(environment));
+        expect_success(7, {"collects_early:6"}, with(environment));
+        // With room for few parts only, the others begin with their callers.
+        environment.push_back("ROLLCALL_LANDING_BYTES=4Mi");
+        expect_success(4, {"collects_early:6"}, with(environment));
+    }
+}
+
 class Leaving : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(WhileOthersCall, Leaving, testing::Values("barrier", "broadcast", "gather"),
                          [](const auto& tested) { return tested.param; });

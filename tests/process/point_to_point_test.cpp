@@ -83,6 +83,25 @@ TEST(Messages, LandWhenThereIsRoom) {
     expect_success(2, {"deferred_landing"}, {.environment = {"ROLLCALL_LANDING_BYTES=1Mi"}, .launcher = {}});
 }
 
+// The receivers make no calls, and have no background threads. Through shared memory with and without single copy, and over TCP.
+class KeptSends : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Over, KeptSends,
+                         testing::Values("ROLLCALL_SINGLE_COPY=always", "ROLLCALL_SINGLE_COPY=no", "UCX_TLS=tcp", "ROLLCALL_TRANSPORT=ofi"),
+                         [](const auto& tested) { return std::to_string(tested.index); });
+TEST_P(KeptSends, LetTheirCallersGo) {
+    const JobOptions alone{.environment = {"ROLLCALL_PROGRESS=host", GetParam()}, .launcher = {}};
+    expect_success(2, {"sends_and_goes", "sends_and_leaves"}, alone);
+    // With background threads the messages land meanwhile, or are copied, as it comes.
+    expect_success(3, {"sizes", "order:200:7", "sends_and_leaves"}, {.environment = {GetParam()}, .launcher = {}});
+}
+TEST_P(KeptSends, ADeathIsToldToTheOther) {
+    for (const std::string who : {"sender", "receiver"}) {
+        const Ended ended =
+            run_ranks(2, {"dies_with_messages:" + who}, {.environment = {"ROLLCALL_PROGRESS=host", GetParam()}, .launcher = {}});
+        EXPECT_EQ(lines_with(ended.out, who == "sender" ? "rank 1 done" : "rank 0 done").size(), 1u) << ended.out << ended.error;
+    }
+}
+
 // 160 MB that nobody asks for, with a budget of 16 MiB; then messages without data.
 TEST(Messages, FloodsAreHeldAtTheirSender) {
     const std::string messages = std::to_string(20'000 / kSlower);

@@ -154,6 +154,30 @@ TEST_P(Messages, ThatTheirSenderGivesUpAreWithdrawn) {
     EXPECT_TRUE(world.close());
 }
 
+// The sender has its buffer back, and another completion is told.
+TEST_P(Messages, ThatHaveMovedAreSentFromTheCopy) {
+    World world(GetParam(), 2);
+    for (const std::size_t size : {10'000u, 100'000u, 4'000'000u}) {
+        const auto expected = pattern(size, 1);
+        auto payload = expected;
+        std::vector<std::byte> copy(size), landed(size);
+        Told sent, heir, fetched;
+        world[1].heard.clear();
+        sent.note(world[0].transport->send(1, header_of(0, 1), {payload.data(), size}, Path::large, sent));
+        ASSERT_TRUE(world.until([&] { return !world[1].heard.empty(); }));
+        if (!world[0].transport->move_payload(1, sent, {copy.data(), size}, heir)) GTEST_SKIP() << "the network itself reads memory";
+        payload = {};
+        fetched.note(world[1].transport->fetch(world[1].heard.front().offer, {landed.data(), size}, fetched));
+        ASSERT_TRUE(world.until([&] { return fetched.ended() && heir.ended(); }));
+        EXPECT_EQ(fetched.outcome, Outcome::ok);
+        EXPECT_EQ(heir.outcome, Outcome::ok);
+        EXPECT_TRUE(landed == expected);
+        EXPECT_FALSE(sent.ended());
+        EXPECT_FALSE(world[0].transport->move_payload(1, sent, {copy.data(), size}, heir)) << "it is over";
+    }
+    EXPECT_TRUE(world.close());
+}
+
 // Makes sure that the tests above really use this path.
 TEST(SingleCopyWay, IsTaken) {
     if (const std::string why = transport::why_memory_cannot_be_read(); !why.empty()) GTEST_SKIP() << why;

@@ -253,6 +253,34 @@ TEST_F(SingleCopyTest, AGivenUpMessageIsWithdrawn) {
     EXPECT_TRUE(all_ended());
 }
 
+// The sender has its buffer back, and the message comes from the copy, whatever has been read of the buffer by then.
+TEST_F(SingleCopyTest, AMovedMessageIsReadFromItsCopy) {
+    meet();
+    for (const std::size_t size : {10u, 5000u})
+        for (const bool midway : {false, true}) {
+            const auto what = some(size, 2);
+            auto data = what;
+            std::vector<char> into(size), copy(size);
+            End sent, heir, fetched;
+            send_large("moved", data, sent);
+            const Offer offer = only_offer("moved");
+            if (midway && size > kAtOnce) {
+                ASSERT_EQ(receiver->fetch(offer, {into.data(), size}, fetched), Started::pending);
+                receiver->progress();
+            }
+            ASSERT_TRUE(sender->move_payload(1, sent, {copy.data(), size}, heir));
+            EXPECT_FALSE(sender->move_payload(1, sent, {copy.data(), size}, heir)) << "it is the heir's now";
+            std::fill(data.begin(), data.end(), 'z');
+            if (!midway || size <= kAtOnce) receiver->fetch(offer, {into.data(), size}, fetched);
+            progress();
+            EXPECT_EQ(fetched.outcome, Outcome::ok);
+            EXPECT_EQ(into, what) << size << " " << midway;
+            EXPECT_EQ(sent.times, 0);
+            EXPECT_EQ(heir.outcome, Outcome::ok);
+        }
+    EXPECT_TRUE(all_ended());
+}
+
 TEST_F(SingleCopyTest, AGivenUpFetchIsReadNoFurther) {
     meet();
     const auto data = some(5000, 2);

@@ -132,6 +132,10 @@ class OfiTransport final : public Transport {
         return true;
     }
 
+    bool move_payload(int peer, Completion& completion, Bytes copy, Completion& heir) override {
+        return requests_.move_payload(peer, completion, copy, heir);
+    }
+
     void add_pending(std::vector<int>& peers) const override { requests_.add_pending(peers); }
 
     void disconnect(int peer) override {

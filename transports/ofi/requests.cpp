@@ -74,6 +74,18 @@ Request* Requests::abandon(int peer, const Completion& completion) {
     return nullptr;
 }
 
+bool Requests::move_payload(int peer, const Completion& completion, Bytes copy, Completion& heir) {
+    for (Request* request = awaited_[static_cast<std::size_t>(peer)]; request; request = request->next) {
+        if (request->completion != &completion) continue;
+        if (request->kind != Kind::offer) return false;  // the receiver has granted it
+        std::memcpy(copy.data, request->bytes, request->size);
+        request->bytes = static_cast<std::byte*>(copy.data);
+        request->completion = &heir;
+        return true;
+    }
+    return false;
+}
+
 void Requests::fail(int peer) {
     // In two steps, because a completion may release or start other requests.
     std::vector<Completion*> failed;

@@ -64,6 +64,8 @@ class Requests {
     /// Returns the request with this peer and this completion, or null. The request is no longer pending, and its completion will not be
     /// called.
     Request* abandon(int peer, const Completion& completion);
+    /// As Transport::move_payload().
+    bool move_payload(int peer, const Completion& completion, Bytes copy, Completion& heir);
     /// Ends all requests that are pending with a peer as failed, and calls their completions at once.
     void fail(int peer);
     void add_pending(std::vector<int>& peers) const;

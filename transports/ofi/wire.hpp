@@ -7,7 +7,7 @@
 namespace rollcall::transport::ofi {
 
 /// The version of addresses and messages. Must be increased when one of them changes.
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kVersion = 2;
 
 enum class Kind : std::uint8_t {
     message,    ///< An eager message: the header and the whole payload.

@@ -141,6 +141,18 @@ class SimulatedNetwork::Endpoint final : public Transport, public Machine {
         return true;
     }
 
+    bool move_payload(int, Completion& completion, Bytes copy, Completion& heir) override {
+        bool moved = false;
+        network_.for_each_flight([&](Flight& flight) {
+            if (flight.sender != &completion || flight.eager || flight.fetched) return;
+            if (copy.data && flight.payload.data) std::memcpy(copy.data, flight.payload.data, copy.size);
+            flight.payload.data = copy.data;
+            flight.sender = &heir;
+            moved = true;
+        });
+        return moved;
+    }
+
     void add_pending(std::vector<int>& peers) const override {
         network_.for_each_flight([&](const Flight& flight) {
             if (flight.sender && flight.from == rank_) peers.push_back(flight.to);

@@ -83,6 +83,18 @@ bool Requests::release(int peer, const Completion& completion) {
     return true;
 }
 
+bool Requests::move_payload(int peer, const Completion& completion, Bytes copy, Completion& heir) {
+    for (Request* request = pending_with_[static_cast<std::size_t>(peer)]; request; request = request->next) {
+        if (request->completion != &completion) continue;
+        if (!request->revocable || request->has_begun) return false;
+        std::memcpy(copy.data, request->bytes, request->size);
+        request->bytes = static_cast<std::byte*>(copy.data);
+        request->completion = &heir;
+        return true;
+    }
+    return false;
+}
+
 void Requests::add_pending(std::vector<int>& peers) const {
     if (pending_ == 0) return;
     for (std::size_t peer = 0; peer < pending_with_.size(); ++peer)
@@ -90,19 +102,22 @@ void Requests::add_pending(std::vector<int>& peers) const {
 }
 
 void Requests::disconnect(int peer) {
-    // In two steps, because a completion may release or start other requests.
-    std::vector<Completion*> ended;
-    for (Request* request = pending_with_[static_cast<std::size_t>(peer)]; request;) {
-        Request* next = request->next;
-        if (request->revocable) {
-            unlink(request);
-            request->bytes = nullptr;
-            ended.push_back(std::exchange(request->completion, nullptr));
-        }
-        request = next;
+    Request*& first = pending_with_[static_cast<std::size_t>(peer)];
+    for (Request* request = first; request; request = request->next) {
+        request->is_lost = request->revocable;
+        if (request->is_lost) request->bytes = nullptr;
     }
-    if (silent_) return;
-    for (Completion* completion : ended) completion->complete(Outcome::failed);
+    // A completion may release other requests of the list, whose completions are then gone, and start new ones, which are not lost.
+    const auto next_lost = [&] {
+        Request* request = first;
+        while (request && !request->is_lost) request = request->next;
+        return request;
+    };
+    while (Request* const request = next_lost()) {
+        unlink(request);
+        Completion* const completion = std::exchange(request->completion, nullptr);
+        if (!silent_) completion->complete(Outcome::failed);
+    }
 }
 
 void Requests::link(Request* request) noexcept {
@@ -137,7 +152,8 @@ std::size_t Requests::packed_size(void* state) {
 }
 
 std::size_t Requests::pack(void* state, std::size_t offset, void* into, std::size_t room) {
-    const auto& request = *static_cast<const Request*>(state);
+    auto& request = *static_cast<Request*>(state);
+    request.has_begun = true;
     auto* to = static_cast<std::byte*>(into);
     std::size_t packed = 0;
     if (offset < request.size) {

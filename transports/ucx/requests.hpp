@@ -34,6 +34,8 @@ class Requests {
         Payload payload;
         bool revocable;    ///< UCX does not know the buffer.
         bool withdrawn;    ///< A send: its sender gave it up. A fetch: the other side gave up the message.
+        bool has_begun;    ///< A send by pieces: UCX has asked for bytes, because the receiver fetches.
+        bool is_lost;      ///< The peer is gone, and the completion is about to be called.
         bool is_eager;     ///< An eager send. It must arrive, even if its caller has given it up.
         std::byte* bytes;  ///< The bytes of a send are only read. Null: nothing is read, and what comes in is dropped.
         std::uint64_t size;
@@ -55,7 +57,7 @@ class Requests {
         request->owner = this;
         request->peer = peer;
         request->payload = Payload::plain;
-        request->revocable = request->withdrawn = request->is_eager = false;
+        request->revocable = request->withdrawn = request->has_begun = request->is_lost = request->is_eager = false;
         request->bytes = static_cast<std::byte*>(buffer.data);
         request->size = buffer.size;
         return request;
@@ -90,6 +92,8 @@ class Requests {
 
     /// Releases a buffer. Returns false if UCX knows the buffer; it is then free when the completion is called.
     bool release(int peer, const Completion& completion);
+    /// As Transport::move_payload().
+    bool move_payload(int peer, const Completion& completion, Bytes copy, Completion& heir);
     /// Appends the peers with which requests are pending that a caller waits for.
     void add_pending(std::vector<int>& peers) const;
     /// Called when the peer is gone. Ends the requests pending with it, except those that UCX ends itself. This is needed because UCX 1.13

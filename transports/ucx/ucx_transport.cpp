@@ -182,6 +182,10 @@ class UcxTransport final : public Transport {
 
     bool release(int peer, Completion& completion) override { return requests_.release(peer, completion); }
 
+    bool move_payload(int peer, Completion& completion, Bytes copy, Completion& heir) override {
+        return requests_.move_payload(peer, completion, copy, heir);
+    }
+
     void add_pending(std::vector<int>& peers) const override { requests_.add_pending(peers); }
 
     void disconnect(int peer) override {

@@ -242,4 +242,35 @@ ROLLCALL_SCENARIO(begins_early) {
     all_is_well(scene, 50);
 }
 
+// A rank collects for others while its own caller is elsewhere: the ranks below it are done with all calls before it makes the first.
+// Words: how many calls.
+ROLLCALL_SCENARIO(collects_early) {
+    const int calls = scene.number(0, 3), late = 2;
+    const CollectiveOptions tree{.algorithm = "binomial", .segment_bytes = {}, .timeout = std::chrono::seconds(60)};
+    const auto value = [](int call, int rank) { return static_cast<std::uint64_t>(call) * 31 + static_cast<std::uint64_t>(rank); };
+    std::vector<std::uint64_t> block(kLarge / 8), all(scene.rank == 0 ? block.size() * static_cast<std::size_t>(scene.size) : 0),
+        sum(block);
+    scene.world.barrier();
+    // Waits until all others that only contribute have reported that their data is on its way.
+    for (int rank = 0; scene.rank == late && rank < scene.size; ++rank) {
+        int word = 0;
+        if (rank != late && rank != 0) scene.world.receive(word, rank, 4);
+    }
+    for (int call = 0; call < calls; ++call) {
+        std::fill(block.begin(), block.end(), value(call, scene.rank));
+        if (call % 2 == 0) {
+            scene.world.gather(block, std::span(all), 0, tree);
+            for (std::size_t at = 0; at < all.size(); ++at)
+                check(all[at] == value(call, static_cast<int>(at / block.size())), "call {}: element {} is {}", call, at, all[at]);
+        } else {
+            scene.world.reduce(block, std::span(sum), std::plus(), 0, tree);
+            std::uint64_t expected = 0;
+            for (int rank = 0; rank < scene.size; ++rank) expected += value(call, rank);
+            for (const std::uint64_t one : sum) check(scene.rank != 0 || one == expected, "call {}: {} instead of {}", call, one, expected);
+        }
+    }
+    if (scene.rank != late && scene.rank != 0) scene.world.send(scene.rank, late, 4);
+    all_is_well(scene, 70);
+}
+
 }  // namespace rollcall::test

@@ -1,12 +1,18 @@
 /// \file
 /// Scenarios of messages that no rank asks for yet: where they are meanwhile, and what their senders may see.
 #include <algorithm>
+#include <csignal>
 #include <fstream>
+
+#include <unistd.h>
 
 #include "tests/process/ranks/messages.hpp"
 
 namespace rollcall::test {
 namespace {
+
+constexpr std::uint64_t kLarge = 300'000;
+constexpr std::chrono::seconds kPatience(60);
 
 long resident_kilobytes() {
     std::ifstream status("/proc/self/status");
@@ -154,6 +160,80 @@ ROLLCALL_SCENARIO(deferred_landing) {
         check(peak >= kBytes && peak <= 1 << 20, "{} bytes were held with a budget of 1 MiB", peak);
     }
     still_works(scene.world);
+}
+
+// Sends end though their receiver makes no call: each message has been copied, so that its buffer is free. What is started waits. (Without
+// background threads; with them the messages land.)
+ROLLCALL_SCENARIO(sends_and_goes) {
+    constexpr int kMessages = 12;
+    if (scene.size < 2) return;
+    still_works(scene.world);
+    if (scene.rank == 0) {
+        for (int i = 0; i < kMessages; ++i) {
+            auto what = pattern(kLarge + static_cast<std::uint64_t>(i), key(0, static_cast<std::uint64_t>(i)));
+            scene.world.send(std::span<const std::byte>(what), 1, 6, kPatience);
+            std::fill(what.begin(), what.end(), std::byte{0xee});
+        }
+        const auto last = pattern(kLarge, 77);
+        Request started = scene.world.start_send(std::span(last), 1, 6);
+        must_wait(started, "a started send");
+        scene.raise(0);
+        started.wait();
+    } else if (scene.rank == 1) {
+        scene.await(0);
+        std::vector<std::byte> in(kLarge + kMessages);
+        for (int i = 0; i < kMessages; ++i) {
+            const std::uint64_t size = kLarge + static_cast<std::uint64_t>(i);
+            check(scene.world.receive(std::span(in), 0, 6).bytes == size, "message {} has another size", i);
+            check_pattern(in.data(), size, key(0, static_cast<std::uint64_t>(i)), fmt::format("message {}", i));
+        }
+        scene.world.receive(std::span(in), 0, 6);
+        check_pattern(in.data(), kLarge, 77, "the started message");
+    }
+    still_works(scene.world);
+}
+
+// The sender is at the end of its job before the receiver asks for its messages. The last scenario of a job.
+ROLLCALL_SCENARIO(sends_and_leaves) {
+    constexpr std::uint64_t kMessages = 5;
+    if (scene.rank == 0) {
+        for (std::uint64_t i = 0; i < kMessages; ++i) {
+            const auto what = pattern(kLarge, key(0, i));
+            scene.world.send(std::span(what), 1, 6, kPatience);
+        }
+        scene.raise(0);
+    } else if (scene.rank == 1) {
+        scene.await(0);
+        std::vector<std::byte> in(kLarge);
+        for (std::uint64_t i = 0; i < kMessages; ++i) {
+            scene.world.receive(std::span(in), 0, 6);
+            check_pattern(in.data(), kLarge, key(0, i), fmt::format("message {}", i));
+        }
+    }
+}
+
+// A rank dies: the sender whose messages wait for their receiver (word 0: sender), or that receiver. The other one is told.
+ROLLCALL_SCENARIO(dies_with_messages) {
+    const bool sender_dies = scene.word(0) == "sender";
+    const int dead = sender_dies ? 0 : 1, other = 1 - dead;
+    still_works(scene.world);
+    if (scene.rank == 0) {
+        const auto what = pattern(kLarge, 3);
+        for (int i = 0; i < 3; ++i) scene.world.send(std::span(what), 1, 6, kPatience);
+        scene.raise(0);
+    } else {
+        scene.await(0);
+    }
+    if (scene.rank == dead) ::kill(::getpid(), SIGKILL);
+    const Error error = expect_error(ErrorCode::peer_failed, "the next call", [&] {
+        std::vector<std::byte> in(kLarge);
+        if (scene.rank == other && sender_dies)
+            for (int i = 0; i < 4; ++i) scene.world.receive(std::span(in), 0, 6, kPatience);
+        scene.world.barrier(kPatience);
+        scene.world.barrier(kPatience);
+    });
+    check(error.failed_rank() == dead, "it says '{}'", error.what());
+    end_without_the_dead(scene);
 }
 
 }  // namespace rollcall::test

@@ -1,0 +1,81 @@
+// The engine's point-to-point sends that go on without their callers (kept_send.hpp).
+#include <cstring>
+#include <string>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "runtime/lane/engine.hpp"
+#include "runtime/lane/kept_send.hpp"
+
+namespace rollcall::runtime {
+namespace {
+
+// A caller waits about as long as the copy would take. So whatever the receiver does, it waits at most twice as long as would be best.
+// Memory that has been used before is copied with 4 to 12 GB/s.
+constexpr std::uint64_t kBytesPerNanosecond = 4;
+// A receiver that waits for the message answers within this time, unless the network is slow. Then a copy would be in its way.
+constexpr Nanoseconds kReceiverAnswers = 50'000;
+
+}  // namespace
+
+KeptSend::KeptSend(Engine& engine, const Transfer& send, transport::Bytes memory)
+    : transfer(Transfer::Direction::send, send.peer(), send.key.communicator, send.key.tag, memory) {
+    transfer.engine = &engine;
+    transfer.stage = send.stage;
+    transfer.large = send.large;
+    transfer.ordinal = send.ordinal;
+    transfer.watch(*this);
+}
+
+KeptSend::~KeptSend() {
+    Engine& engine = *transfer.engine;
+    if (!transfer.done()) engine.transport_.release(transfer.peer(), transfer);
+    engine.landing_.give_back(transfer.buffer);
+}
+
+void KeptSend::ended() noexcept {
+    Engine& engine = *transfer.engine;
+    if (const Error* error = transfer.error())
+        if (const auto logger = spdlog::get("rollcall")) {
+            const CommunicatorState* const communicator = engine.communicators_.find(transfer.key.communicator);
+            logger->warn("a message of {} bytes with tag {} to {}{}, for which send() had ended, was not delivered: {}",
+                         transfer.buffer.size, transfer.key.tag, engine.name_of(transfer.peer()),
+                         communicator ? " on " + communicator->group->name : std::string(), error->what());
+        }
+    engine.kept_sends_.erase(place);  // this object is gone
+    if (engine.waiting_head_) engine.land_waiting();
+}
+
+bool Engine::may_keep(std::uint64_t bytes) const noexcept {
+    return landing_.could_hold(bytes) && landing_.used() + bytes <= landing_.budget() / 2;
+}
+
+Nanoseconds Engine::patience(const Transfer& send) const noexcept {
+    if (!options_.find_part_alone || send.buffer.size <= options_.eager_bytes) return kNever;
+    return kReceiverAnswers + static_cast<Nanoseconds>(send.buffer.size / kBytesPerNanosecond);
+}
+
+void Engine::keep(Transfer& send) {
+    const bool queued = send.stage == Transfer::Stage::queued;
+    const bool offered = send.stage == Transfer::Stage::moving && send.large && !send.withdrawn;
+    if (!(queued || offered) || patience(send) == kNever || finalizing_ || !may_keep(send.buffer.size)) return;
+    const auto memory = landing_.take(send.buffer.size, false);
+    if (!memory) return;
+    const auto kept = kept_sends_.emplace(kept_sends_.end(), *this, send, *memory);
+    kept->place = kept;
+    if (queued) {
+        std::memcpy(memory->data, send.buffer.data, send.buffer.size);
+        backlog_.remove(send);
+        backlog_.push(kept->transfer);
+    } else if (!transport_.move_payload(send.peer(), send, *memory, kept->transfer)) {
+        kept_sends_.erase(kept);
+        return;
+    }
+    ++begun_;  // the message ends once more, for nobody
+    ++finished_;
+    send.stage = Transfer::Stage::done;
+    send.set_done();
+}
+
+}  // namespace rollcall::runtime

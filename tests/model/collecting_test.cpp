@@ -1,0 +1,200 @@
+// Ranks that collect what others bring before their own callers come (PartAlone::collected).
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "collectives/trees/halving.hpp"
+#include "tests/model/decoupled.hpp"
+
+namespace rollcall::model_test::decoupled {
+namespace {
+
+constexpr OperationKind kCollecting[] = {OperationKind::gather, OperationKind::reduce};
+
+const AlgorithmEntry& binomial(OperationKind kind) { return collectives::find_algorithm(kind, "binomial"); }
+
+TEST(Collecting, TheSizeOfASubtreeIsThatOfTheTree) {
+    for (int n = 1; n < 70; ++n)
+        for (int root = 0; root < n; root += 1 + n / 5)
+            for (int rank = 0; rank < n; ++rank) {
+                if (rank == root) continue;
+                const auto place = collectives::halving_place(n, root, rank);
+                ASSERT_EQ(collectives::halving_blocks(n, root, rank), place.blocks) << n << " " << root << " " << rank;
+                ASSERT_EQ(
+                    collectives::part_alone(collectives::make_call(binomial(OperationKind::gather), root, 10, 0), rank, n).begins_before,
+                    !place.children.empty());
+            }
+}
+
+// Only what needs the late caller's data is done after it has come. Ranks 2 and 3 are a subtree.
+TEST(Collecting, ALateRankHasCollectedBeforeItComes) {
+    constexpr double kGamma = 0.5;
+    constexpr Nanoseconds kLate = 1'000'000, kCopy = 500, kAlpha = 20;
+    const Times arrivals = {0, 0, kLate, 0};
+    // Gather: the caller's block is copied, and put before that of rank 3. Both go to the root, which copies its own block at last.
+    const auto gather = run(machine(4, kGamma), binomial(OperationKind::gather), 0, 1000, 0, arrivals);
+    EXPECT_EQ(gather.exits[2], kLate + kCopy) << "it leaves after a copy";
+    EXPECT_EQ(gather.exits[0], kLate + kCopy + kCopy + (kAlpha + 2000) + kCopy);
+    // Reduce: the caller's elements are copied, and combined with those of rank 3.
+    const auto reduce = run(machine(4, kGamma), binomial(OperationKind::reduce), 0, 1000, 0, arrivals);
+    EXPECT_EQ(reduce.exits[2], kLate + kCopy);
+    EXPECT_EQ(reduce.exits[0], kLate + kCopy + kCopy + (kAlpha + 1000) + kCopy);
+}
+
+// Who contributes leaves after a copy. The root is done no later than the last arrival plus the time that the call takes when all are
+// there, apart from copies: of the last rank's data, and of what landed at ranks that had arrived and waited for another one.
+TEST(Collecting, NobodyWaitsLongerThanForTheLastRank) {
+    constexpr double kGamma = 0.25;
+    Random random(73);
+    for (int repetition = 0; repetition < 300; ++repetition) {
+        const int n = static_cast<int>(random.between(2, 40));
+        const int root = static_cast<int>(random.below(static_cast<std::uint64_t>(n)));
+        const std::uint64_t bytes = random.between(100, 20'000);
+        const Times arrivals = random_delays(random, n, root, 100'000);
+        const Nanoseconds last = *std::max_element(arrivals.begin(), arrivals.end());
+        for (const OperationKind kind : kCollecting) {
+            const AlgorithmEntry& entry = binomial(kind);
+            SCOPED_TRACE(fmt::format("{} n={} root={} bytes={} {}", runtime::name(kind), n, root, bytes, testing::PrintToString(arrivals)));
+            const auto balanced = run(machine(n, kGamma, false), entry, root, bytes, 0, Times(static_cast<std::size_t>(n), 0));
+            const auto outcome = run(machine(n, kGamma), entry, root, bytes, 0, arrivals);
+            const Nanoseconds longest = *std::max_element(balanced.exits.begin(), balanced.exits.end());
+            const Nanoseconds copy = copy_time(kGamma, bytes);
+            const int landed = kind == OperationKind::gather ? n : std::bit_width(static_cast<unsigned>(n));
+            for (int rank = 0; rank < n; ++rank) {
+                const auto at = static_cast<std::size_t>(rank);
+                if (rank == root)
+                    EXPECT_LE(outcome.exits[at], last + longest + (2 + landed) * copy);
+                else
+                    EXPECT_LE(outcome.exits[at], arrivals[at] + copy) << "rank " << rank << " only contributes";
+            }
+            if (HasFailure()) return;
+        }
+    }
+}
+
+// A rank that wants to stay until its data has left stays, whoever began its part.
+TEST(Collecting, WhoWantsToStayStays) {
+    Simulation simulation(machine(4, 0));
+    const AlgorithmEntry& entry = binomial(OperationKind::reduce);
+    std::vector<std::unique_ptr<HandMade>> calls;
+    for (int rank = 0; rank < 4; ++rank) calls.push_back(std::make_unique<HandMade>(simulation, rank, entry, 0, 3000, std::byte(rank + 1)));
+    const auto begin = [&](int rank) {
+        simulation.engine(rank).begin(*calls[static_cast<std::size_t>(rank)]->operation);
+        simulation.network().run();
+    };
+    begin(3);
+    EXPECT_EQ(simulation.engine(2).deputies_under_way(), 1u) << "rank 2 collects from rank 3";
+    calls[2]->operation->stay();
+    simulation.engine(2).begin(*calls[2]->operation);
+    EXPECT_FALSE(calls[2]->operation->done()) << "its data has been copied, but has not left";
+    simulation.network().run();
+    begin(1);
+    begin(0);
+    for (const auto& call : calls) {
+        ASSERT_TRUE(call->operation->done()) << call->rank;
+        EXPECT_EQ(call->operation->error(), nullptr);
+        EXPECT_EQ(simulation.engine(call->rank).landing().used(), 0u);
+        EXPECT_EQ(simulation.engine(call->rank).deputies_under_way(), 0u);
+    }
+    EXPECT_EQ(calls[0]->memory, std::vector<std::byte>(3000, std::byte{1 + 2 + 3 + 4}));
+}
+
+// The call of a plan meets the part that has begun, and is given up before its caller arrives: then its data will never come.
+TEST(Collecting, WhoGivesUpBeforeItsDataIsThereBreaksTheCall) {
+    Simulation simulation(machine(4, 0));
+    const AlgorithmEntry& entry = binomial(OperationKind::reduce);
+    HandMade child(simulation, 3, entry, 0, 3000, std::byte{4}), middle(simulation, 2, entry, 0, 3000, std::byte{3});
+    simulation.engine(3).begin(*child.operation);
+    simulation.network().run();
+    ASSERT_EQ(simulation.engine(2).deputies_under_way(), 1u);
+    middle.operation->await_caller();
+    simulation.engine(2).begin(*middle.operation);
+    EXPECT_FALSE(middle.operation->done());
+    middle.operation->abandon(simulation.engine(2), Error(ErrorCode::timeout, "it took too long"));
+    simulation.network().run();
+    ASSERT_TRUE(middle.operation->done());
+    ASSERT_TRUE(middle.operation->error());
+    for (int rank = 0; rank < 4; ++rank) {
+        ASSERT_TRUE(simulation.world(rank).broken) << rank;
+        EXPECT_EQ(simulation.world(rank).broken->code(), ErrorCode::timeout);
+        EXPECT_EQ(simulation.engine(rank).deputies_under_way(), 0u);
+        EXPECT_EQ(simulation.engine(rank).landing().used(), 0u);
+    }
+}
+
+TEST(Collecting, AnotherCallThanTheOneThatWasBegunIsNamed) {
+    for (const OperationKind other : {OperationKind::gather, OperationKind::reduce}) {
+        Simulation simulation(machine(4, 0));
+        HandMade child(simulation, 3, binomial(OperationKind::gather), 0, 3000, std::byte{4});
+        HandMade middle(simulation, 2, binomial(other), 0, 5000, std::byte{3});
+        simulation.engine(3).begin(*child.operation);
+        simulation.network().run();
+        ASSERT_EQ(simulation.engine(2).deputies_under_way(), 1u);
+        simulation.engine(2).begin(*middle.operation);
+        simulation.network().run();
+        ASSERT_TRUE(middle.operation->done());
+        for (int rank = 0; rank < 4; ++rank) {
+            const Error* error = simulation.world(rank).broken.get();
+            ASSERT_TRUE(error) << rank;
+            const std::string what = error->what();
+            EXPECT_NE(what.find("rank 3 called gather"), std::string::npos) << what;
+            EXPECT_NE(what.find(fmt::format("rank 2 called {}", runtime::name(other))), std::string::npos) << what;
+            EXPECT_EQ(simulation.engine(rank).landing().used(), 0u);
+        }
+    }
+}
+
+TEST(Collecting, WhoGoesToTheEndInsteadOfContributingIsNamed) {
+    Simulation simulation(machine(4, 0));
+    HandMade child(simulation, 3, binomial(OperationKind::gather), 0, 3000, std::byte{4});
+    simulation.engine(3).begin(*child.operation);
+    simulation.network().run();
+    simulation.engine(2).expect_no_call();
+    simulation.network().run();
+    for (int rank = 0; rank < 4; ++rank) {
+        const Error* error = simulation.world(rank).broken.get();
+        ASSERT_TRUE(error) << rank;
+        EXPECT_NE(std::string(error->what()).find("rank 3 called gather"), std::string::npos) << error->what();
+        EXPECT_NE(std::string(error->what()).find("rank 2 called finalize"), std::string::npos) << error->what();
+    }
+}
+
+// A rank whose part has begun hears that the rank which it waits for has died: the call fails for all, also for its caller that comes
+// later.
+TEST(Collecting, ADeathBeforeTheCallerComesIsToldToIt) {
+    Simulation simulation(machine(8, 0));
+    const AlgorithmEntry& entry = binomial(OperationKind::gather);
+    HandMade child(simulation, 5, entry, 0, 3000, std::byte{6}), middle(simulation, 4, entry, 0, 3000, std::byte{5});
+    simulation.engine(5).begin(*child.operation);
+    simulation.network().run();
+    ASSERT_EQ(simulation.engine(4).deputies_under_way(), 1u) << "it waits for rank 6, too";
+    simulation.kill(6, "was killed", [](int) { return Nanoseconds{10}; });
+    simulation.network().run();
+    EXPECT_EQ(simulation.engine(4).deputies_under_way(), 0u);
+    simulation.engine(4).begin(*middle.operation);
+    simulation.network().run();
+    ASSERT_TRUE(middle.operation->done());
+    ASSERT_TRUE(middle.operation->error());
+    EXPECT_EQ(middle.operation->error()->failed_rank(), 6);
+    EXPECT_EQ(simulation.engine(4).landing().used(), 0u);
+}
+
+// With little memory, or short messages, everything is as without it.
+TEST(Collecting, WithoutRoomNothingBeginsEarly) {
+    for (const std::uint64_t bytes : {50ull, 3000ull}) {
+        auto options = machine(4, 0);
+        if (bytes > options.eager_bytes) options.landing_bytes = 2 * 3000;
+        Simulation simulation(options);
+        HandMade child(simulation, 3, binomial(OperationKind::gather), 0, bytes, std::byte{4});
+        simulation.engine(3).begin(*child.operation);
+        simulation.network().run();
+        EXPECT_EQ(simulation.engine(2).deputies_under_way(), 0u) << bytes;
+    }
+}
+
+}  // namespace
+}  // namespace rollcall::model_test::decoupled

@@ -1,0 +1,141 @@
+// Blocking sends that end before their messages have been taken (runtime/lane/kept_send.hpp).
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/model/decoupled.hpp"
+
+namespace rollcall::model_test::decoupled {
+namespace {
+
+using runtime::Transfer;
+
+constexpr std::uint64_t kLong = 3000;
+
+// Two ranks, and messages from the first to the second.
+struct KeptSends {
+    explicit KeptSends(std::uint64_t landing = 100'000, bool decoupled = true) : simulation(options(landing, decoupled)) {}
+    static Simulation::Options options(std::uint64_t landing, bool decoupled) {
+        auto its = machine(2, 0, decoupled);
+        its.landing_bytes = landing;
+        return its;
+    }
+    // Begins a send, and does what Lane::send() does when its caller has waited long enough. Returns whether the caller may go.
+    bool send(std::byte fill, std::uint64_t bytes = kLong) {
+        data.emplace_back(bytes, fill);
+        Transfer& transfer = *transfers.emplace_back(std::make_unique<Transfer>(Transfer::Direction::send, 1, simulation.world(0).group->id,
+                                                                                9, transport::Bytes{data.back().data(), bytes}));
+        sender().begin(transfer);
+        sender().keep(transfer);
+        if (!transfer.done()) return false;
+        std::fill(data.back().begin(), data.back().end(), std::byte{0xee});  // its buffer belongs to the caller again
+        return true;
+    }
+    std::vector<std::byte> receive(std::uint64_t bytes = kLong) {
+        std::vector<std::byte> in(bytes);
+        Transfer transfer(Transfer::Direction::receive, 0, simulation.world(1).group->id, 9, {in.data(), bytes});
+        simulation.engine(1).begin(transfer);
+        simulation.network().run();
+        EXPECT_TRUE(transfer.done());
+        return in;
+    }
+    void expect_nothing_left() {
+        simulation.network().run();
+        for (int rank = 0; rank < 2; ++rank) {
+            EXPECT_EQ(simulation.engine(rank).landing().used(), 0u) << rank;
+            EXPECT_EQ(simulation.engine(rank).under_way().messages, 0u) << rank;
+        }
+    }
+    runtime::Engine& sender() { return simulation.engine(0); }
+    Simulation simulation;
+    std::vector<std::vector<std::byte>> data;
+    std::vector<std::unique_ptr<Transfer>> transfers;
+};
+
+TEST(KeptSend, WhatWasInTheBufferArrives) {
+    KeptSends job;
+    ASSERT_TRUE(job.send(std::byte{7}));
+    EXPECT_EQ(job.sender().under_way().messages, 0u) << "no caller waits";
+    EXPECT_EQ(job.sender().landing().used(), kLong);
+    EXPECT_EQ(job.receive(), std::vector<std::byte>(kLong, std::byte{7}));
+    job.expect_nothing_left();
+}
+
+// More messages than may be offered at a time: some wait in the backlog when their callers go.
+TEST(KeptSend, MessagesKeepTheirOrder) {
+    constexpr int kMessages = 100;
+    KeptSends job(3 * kMessages * kLong);
+    for (int i = 0; i < kMessages; ++i) ASSERT_TRUE(job.send(static_cast<std::byte>(i))) << i;
+    for (int i = 0; i < kMessages; ++i) ASSERT_EQ(job.receive(), std::vector<std::byte>(kLong, static_cast<std::byte>(i))) << i;
+    job.expect_nothing_left();
+}
+
+TEST(KeptSend, TakesAtMostHalfOfTheBudget) {
+    KeptSends job;
+    const std::uint64_t budget = job.sender().landing().budget();
+    std::uint64_t kept = 0;
+    while (job.send(std::byte(kept))) ++kept;
+    EXPECT_EQ(kept, budget / 2 / kLong);
+    EXPECT_FALSE(job.transfers.back()->done());
+    for (std::uint64_t i = 0; i <= kept; ++i) EXPECT_EQ(job.receive(), std::vector<std::byte>(kLong, std::byte(i))) << i;
+    EXPECT_TRUE(job.transfers.back()->done());
+    job.expect_nothing_left();
+}
+
+TEST(KeptSend, NotShortOnesAndNotWhereCallsEndWithTheirCallers) {
+    KeptSends job, coupled(100'000, false);
+    EXPECT_EQ(job.sender().patience(Transfer(Transfer::Direction::send, 1, 0, 0, {nullptr, 64})), kNever);
+    EXPECT_LT(job.sender().patience(Transfer(Transfer::Direction::send, 1, 0, 0, {nullptr, 65})), kNever);
+    EXPECT_FALSE(coupled.send(std::byte{7}));
+    EXPECT_EQ(coupled.receive(), std::vector<std::byte>(kLong, std::byte{7}));
+    coupled.expect_nothing_left();
+}
+
+// The receiver waits: the message is on its way when the caller wants to go. A copy would bring nothing.
+TEST(KeptSend, NotWhatTheReceiverIsTaking) {
+    KeptSends job;
+    std::vector<std::byte> in(kLong);
+    Transfer receive(Transfer::Direction::receive, 0, job.simulation.world(1).group->id, 9, {in.data(), kLong});
+    job.simulation.engine(1).begin(receive);
+    job.data.emplace_back(kLong, std::byte{5});
+    Transfer send(Transfer::Direction::send, 1, job.simulation.world(0).group->id, 9, {job.data.back().data(), kLong});
+    struct Later {
+        KeptSends& job;
+        Transfer& send;
+        static void keep(void* self, int) {
+            auto& later = *static_cast<Later*>(self);
+            ASSERT_FALSE(later.send.done());
+            later.job.sender().keep(later.send);
+            EXPECT_FALSE(later.send.done());
+            EXPECT_EQ(later.job.sender().landing().used(), 0u);
+        }
+    } later{job, send};
+    job.sender().begin(send);
+    job.simulation.network().schedule(1000, &Later::keep, &later, 0);
+    job.simulation.network().run();
+    EXPECT_TRUE(send.done() && receive.done());
+    EXPECT_EQ(in, job.data.back());
+}
+
+TEST(KeptSend, ADeathEndsIt) {
+    KeptSends job;
+    for (int i = 0; i < 70; ++i) job.send(std::byte{7}, 100);  // some are in the backlog
+    job.simulation.kill(1, "was killed", [](int) { return Nanoseconds{10}; });
+    job.simulation.network().run();
+    EXPECT_EQ(job.sender().landing().used(), 0u);
+    EXPECT_EQ(job.sender().under_way().messages, 0u);
+    ASSERT_TRUE(job.simulation.world(0).broken) << "the next call on the communicator tells of it";
+    EXPECT_EQ(job.simulation.world(0).broken->failed_rank(), 1);
+    EXPECT_TRUE(job.sender().loss());
+}
+
+// Nobody receives the message. Nothing of it is used after the end (address sanitizer).
+TEST(KeptSend, AnEngineMayEndBeforeItsMessagesAreTaken) {
+    KeptSends job;
+    ASSERT_TRUE(job.send(std::byte{7}));
+}
+
+}  // namespace
+}  // namespace rollcall::model_test::decoupled

@@ -31,8 +31,8 @@ class BenchCluster : public ClusterTest {
         return all;
     }
     /// Runs the command to its end, and expects that nothing is left of the cluster afterwards.
-    Result bench(const std::string& line) { return run("bench " + line); }
-    Result run(const std::string& line) {
+    Result bench(const std::string& line) { return rollcall("bench " + line); }
+    Result rollcall(const std::string& line) {
         Command command(words(line), {mark_});
         const std::string name = fmt::format("bench-{}", command.process());
         const Result result = command.finish();
@@ -68,7 +68,7 @@ TEST_F(BenchCluster, MeasuresCollectivesBetweenHosts) {
 
 TEST_F(BenchCluster, TuneMeasuresTheNetworkToo) {
     const auto path = std::filesystem::path(testing::TempDir()) / fmt::format("costs-{}", ::getpid());
-    const Result result = run("tune --cluster 2 --ranks 4 --rate 1gbit --timeout 60s --format json --file " + path.string());
+    const Result result = rollcall("tune --cluster 2 --ranks 4 --rate 1gbit --timeout 60s --format json --file " + path.string());
     ASSERT_EQ(result.code, 0) << result.error;
     std::map<std::string, double> now;
     for (const Json& cell : cells(result)) now[cell["cost"].get<std::string>()] = cell["now"].get<double>();

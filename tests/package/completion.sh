@@ -13,7 +13,7 @@ expect() { # WORDS... -- WANTED...
     failed=1
 }
 expect ben -- bench
-expect '' -- run bench simulate info
+expect '' -- run bench simulate tune info
 expect bench allr -- allreduce
 expect run --bi -- --bind-to --bind
 expect run --bind-to n -- none numa

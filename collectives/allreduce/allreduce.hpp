@@ -93,7 +93,7 @@ inline constexpr AlgorithmEntry kAllreduceAlgorithms[] = {
     {.operation = OperationKind::allreduce,
      .name = "straggler",
      .algorithm = &allreduce_straggler,
-     .summary = "all but the rank that is expected last reduce a chunk each before it comes, and exchange that with it",
+     .summary = "all but the ranks that are expected last reduce their elements before these come; a ring where that would take longer",
      .paper = "Devraj et al.: Accelerating AllReduce with a Persistent Straggler",
      .limits = "rank 0 tells all ranks the times: for planned calls, where that is done before they arrive; beyond 64 ranks a ring",
      .needs = Condition::commutative | Condition::any_order,
@@ -103,7 +103,8 @@ inline constexpr AlgorithmEntry kAllreduceAlgorithms[] = {
      .aliases = {"clv"},
      .algorithm = &allreduce_clairvoyant,
      .summary =
-         "a schedule for the times at which ranks are expected: a reduction to the first one, whose complete pieces spread meanwhile",
+         "a schedule for the times at which ranks are expected: a reduction to the first one, whose complete pieces spread meanwhile, or "
+         "`straggler` where that is expected to end earlier",
      .paper = "Proficz, Ocetkiewicz: Improving Clairvoyant: reduction algorithm resilient to imbalanced process arrival patterns",
      .limits = "rank 0 tells all ranks the times: for planned calls, where that is done before they arrive",
      .segmented = true,

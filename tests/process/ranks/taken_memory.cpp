@@ -129,7 +129,7 @@ ROLLCALL_SCENARIO(taken_memory) {
     std::mt19937_64 all(seed), own(seed + static_cast<std::uint64_t>(scene.rank) + 1);
     const Communicator other = scene.world.duplicate();
     const auto ranks = static_cast<std::size_t>(scene.size);
-    for (int round = 0; round < (kSanitized ? 3 : 12); ++round) {
+    for (int round = 0; round < (kSanitized ? 3 : 6); ++round) {
         constexpr std::size_t kCounts[] = {1, 1025, 5000, 70'001, 300'000};
         call_everything(scene, round % 2 ? scene.world : other, own, kCounts[all() % std::size(kCounts)], static_cast<int>(all() % ranks));
         if (own() % 3 == 0) sleep_us(static_cast<std::int64_t>(own() % 2000));

@@ -23,8 +23,8 @@ namespace rollcall {
 /// CollectiveOptions::until_delivered also in broadcast, gather and reduce. Without that option a rank that only sends copies its data and
 /// leaves at once, as from any other memory. Results and failures are the same from any memory.
 ///
-/// Destroy it only when no call uses it. A child that the program forks shares it with its parent, and has no copy. It is used like any other memory, also by calls on several communicators at a time. It does not
-/// count in ROLLCALL_LANDING_BYTES.
+/// Destroy it only when no call uses it. A child that the program forks shares it with its parent, and has no copy. It is used like any
+/// other memory, also by calls on several communicators at a time. It does not count in ROLLCALL_LANDING_BYTES.
 class ROLLCALL_EXPORT Memory {
   public:
     /// No memory.

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -23,6 +25,8 @@ struct rollcall_job {
     rollcall_communicator world{job.world()};
     std::string started_by = job.started_by();
     std::string transport = job.transport_description();
+    std::mutex mutex;                             ///< Guards the next member.
+    std::map<void*, rollcall::Memory> allocated;  ///< By address.
 };
 
 namespace rollcall::c {
@@ -211,6 +215,32 @@ void rollcall_abort(rollcall_job* job, int code, const char* why) {
 const char* rollcall_started_by(const rollcall_job* job) { return job ? job->started_by.c_str() : nullptr; }
 const char* rollcall_transport_description(const rollcall_job* job) { return job ? job->transport.c_str() : nullptr; }
 const rollcall_communicator* rollcall_world(const rollcall_job* job) { return job ? &job->world : nullptr; }
+
+rollcall_status rollcall_allocate(rollcall_job* job, uint64_t bytes, void** memory) {
+    return guarded([&] {
+        auto& place = checked(memory, "the place for the memory");
+        place = nullptr;
+        rollcall::Memory taken = checked(job, "the job").job.allocate(bytes);
+        void* const address = taken.data();
+        if (!address) return;
+        const std::lock_guard lock(job->mutex);
+        job->allocated.emplace(address, std::move(taken));
+        place = address;
+    });
+}
+
+rollcall_status rollcall_free(rollcall_job* job, void* memory) {
+    return guarded([&] {
+        auto& owner = checked(job, "the job");
+        if (!memory) return;
+        decltype(owner.allocated)::node_type freed;
+        const std::lock_guard lock(owner.mutex);
+        freed = owner.allocated.extract(memory);
+        if (freed.empty())
+            throw Error(ErrorCode::invalid_argument,
+                        "rollcall_free(): rollcall_allocate() of this job did not give this memory, or it is free already");
+    });
+}
 
 rollcall_status rollcall_synchronize_clocks(rollcall_job* job, int64_t window, int64_t* error) {
     return guarded([&] {

@@ -13,6 +13,7 @@
 
 #include "api/communicator_implementation.hpp"
 #include "api/exit_code.hpp"
+#include "api/memory_implementation.hpp"
 #include "api/uncaught.hpp"
 #include "bootstrap/starters/embedded.hpp"
 #include "foundation/log.hpp"
@@ -195,6 +196,11 @@ Nanoseconds Job::synchronize_clocks(std::chrono::nanoseconds window) {
 Nanoseconds Job::time() const { return time_at(monotonic_now()); }
 Nanoseconds Job::time_at(Nanoseconds local) const { return implementation_->process->clock()->at(local); }
 Nanoseconds Job::local_time_at(Nanoseconds job) const { return implementation_->process->clock()->own_at(job); }
+
+Memory Job::allocate(std::uint64_t bytes) {
+    implementation_->own_process().check_usable();
+    return bytes > 0 ? Memory(std::make_unique<Memory::Implementation>(implementation_->process, bytes)) : Memory();
+}
 
 void Job::finalize() {
     runtime::Process& process = implementation_->own_process();

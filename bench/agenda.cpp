@@ -29,7 +29,7 @@ measured with Rollcall.)";
 
 void check_landing(const AgendaWords& words, Agenda& agenda) {
     if (!words.landing) {
-        if (agenda.sweep.paper && !inside_job() && landing_now() == kLandingOn) agenda.landing = {kLandingOfPapers};
+        if (agenda.sweep.as_in_paper && !inside_job() && landing_now() == kLandingOn) agenda.landing = {kLandingOfPapers};
         return;
     }
     agenda.landing = parse_landing(*words.landing);

@@ -296,7 +296,7 @@ Part part_of(const AgendaWords& words, OperationKind operation, const Start& sta
     Part part{.start = start, .agenda = checked(words, operation, start), .jobs = {}};
     JobWords job{.environment = enough_slots(part.agenda), .words = {"--ranks", std::to_string(start.ranks)}};
     // In the paper, a rank's part in a call begins and ends with its caller.
-    if (part.agenda.sweep.paper && !std::getenv("ROLLCALL_DECOUPLE")) job.environment.emplace_back("ROLLCALL_DECOUPLE=no");
+    if (part.agenda.sweep.as_in_paper && !std::getenv("ROLLCALL_DECOUPLE")) job.environment.emplace_back("ROLLCALL_DECOUPLE=no");
     if (part.agenda.landing.empty()) part.jobs.push_back(job);
     for (const std::string& landing : part.agenda.landing) {
         JobWords with = job;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 namespace rollcall::bench {
@@ -31,6 +32,19 @@ constexpr PaperTable kTables[] = {
                   {{{-25.5, 1.23}, {46.8, 0.69}, {25.9, 0.81}, {31.7, 0.78}, {-84.4, 2.52}, {-97.3, 1.98}, {-88.5, 1.18}}}}}},
 };
 
+constexpr std::string_view kReduces[] = {"clairvoyant", "ring", "binomial", "rabenseifner", "radix_k"};
+constexpr std::string_view kAllreduces[] = {"clairvoyant",        "straggler",       "ring", "rabenseifner", "recursive_doubling",
+                                            "sorted_linear_tree", "pre_reduced_ring"};
+constexpr std::span<const Nanoseconds> kAllDelays = PaperTable::kDelays;
+
+// Figure 10 shows the influence of the delays, and figure 11 that of the number of ranks.
+constexpr PaperFigure kFigures[] = {
+    {"fig10", OperationKind::reduce, kAllDelays, kReduces},
+    {"fig11", OperationKind::reduce, kAllDelays.last(1), kReduces},
+    {"fig10", OperationKind::allreduce, kAllDelays, kAllreduces},
+    {"fig11", OperationKind::allreduce, kAllDelays.last(1), kAllreduces},
+};
+
 template <class Values, class Value>
 std::size_t place(const Values& values, Value value) {
     const auto found = std::find(values.begin(), values.end(), value);
@@ -50,7 +64,22 @@ const PaperTable::Entry& PaperTable::entry(std::uint64_t bytes, Nanoseconds dela
 
 std::span<const PaperTable> paper_tables() { return kTables; }
 
-std::string paper_pattern(Nanoseconds delay) { return delay == 0 ? "balanced" : fmt::format("uniform:0..{}ms", delay / 1'000'000); }
+std::span<const PaperFigure> paper_figures() { return kFigures; }
+
+std::string paper_pattern(Nanoseconds delay) {
+    if (delay == 0) return "balanced";
+    return delay % 1'000'000 == 0 ? fmt::format("uniform:0..{}ms", delay / 1'000'000) : fmt::format("uniform:0..{}ns", delay);
+}
+
+std::uint64_t scaled_bytes(std::uint64_t bytes, double scale) {
+    constexpr std::uint64_t kElement = 4;
+    const auto elements = static_cast<std::uint64_t>(std::llround(static_cast<double>(bytes / kElement) * scale));
+    return bytes == 0 ? 0 : std::max<std::uint64_t>(elements, 1) * kElement;
+}
+
+Nanoseconds scaled_time(Nanoseconds time, double scale) {
+    return time == 0 ? 0 : std::max<Nanoseconds>(std::llround(static_cast<double>(time) * scale), 1);
+}
 
 void compare(Cell& cell, const PaperTable& table, std::span<const CallSample> calls, std::span<const CallSample> base_calls) {
     const auto delay = std::find_if(PaperTable::kDelays.begin(), PaperTable::kDelays.end(),

@@ -36,6 +36,19 @@ struct PaperTable {
 };
 std::span<const PaperTable> paper_tables();
 
+/// The conditions of figures 10 and 11 of J. Proficz and K. M. Ocetkiewicz, "Improving Clairvoyant: reduction algorithm resilient to
+/// imbalanced process arrival patterns", 2020: reductions of 128 Ki to 1 Mi floats, with uniformly distributed delays of up to 500 ms. The
+/// paper does not print the values of the figures, so there is nothing to print beside what is measured. It names allreduce as future work.
+struct PaperFigure {
+    static constexpr std::array<std::uint64_t, 4> kSizes = {512 << 10, 1 << 20, 2 << 20, 4 << 20};
+
+    std::string_view name;  ///< "fig10"
+    runtime::OperationKind operation;
+    std::span<const Nanoseconds> delays;           ///< Out of PaperTable::kDelays.
+    std::span<const std::string_view> algorithms;  ///< Names in the catalogue of algorithms.
+};
+std::span<const PaperFigure> paper_figures();
+
 /// The conditions of the paper's measurements: the ranks, the iterations, and the compute time before each half of the delay (fig. 13). For
 /// simulations: the paper's assumptions (section 4) about the latency of a message, and 117 MB/s.
 inline constexpr int kPaperRanks = 48;
@@ -45,6 +58,10 @@ inline constexpr const char* kPaperModel = "alpha=50us,beta=8.547,gamma=0,notice
 
 /// The arrival pattern of a column.
 std::string paper_pattern(Nanoseconds delay);
+
+/// A part of a size in whole elements of 4 bytes, or of a time. At least one element, or 1 ns, unless it is 0. `scale` is above 0.
+std::uint64_t scaled_bytes(std::uint64_t bytes, double scale);
+Nanoseconds scaled_time(Nanoseconds time, double scale);
 
 /// Adds a comparison to a cell of the table's algorithm: base_run_time, and the difference and quotient of the run times of both algorithms
 /// with the same delays. The paper's values are added as well. Calls are paired by their numbers.

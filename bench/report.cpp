@@ -32,6 +32,8 @@ void Report::add(Measured measured) {
         return;
     }
     if (sweep_.paper) compare(cell, *sweep_.paper, measured.calls, base_);
+    if (sweep_.as_in_paper && !sweep_.paper)
+        for (Metric& metric : cell.metrics) metric.in_table = metric.name == "run_time" || metric.name == "last_delay";
     printer_.add(std::move(cell));
 }
 

@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <filesystem>
 #include <limits>
 #include <numeric>
+#include <span>
 #include <system_error>
 
 #include <rollcall/error.hpp>
@@ -41,36 +43,67 @@ std::vector<Choice> choices(OperationKind operation, Ranks ranks, bool own_sizes
 
 std::string comma_separated(const std::vector<std::string>& entries) { return fmt::format("{}", fmt::join(entries, ",")); }
 
-/// Returns the names of the tables for this operation.
+/// Returns the names of the tables and figures for this operation.
 std::string paper_names(OperationKind operation) {
     std::vector<std::string> names;
     for (const PaperTable& table : paper_tables())
         if (table.operation == operation) names.emplace_back(table.name);
+    for (const PaperFigure& figure : paper_figures())
+        if (figure.operation == operation) names.emplace_back(figure.name);
     return comma_separated(names);
 }
 
-/// Takes the sizes, patterns and algorithms of the table. If the user asked for some of its sizes or delays, takes only those.
+bool has_figures(OperationKind operation) {
+    return std::any_of(paper_figures().begin(), paper_figures().end(),
+                       [&](const PaperFigure& figure) { return figure.operation == operation; });
+}
+
+double parse_scale(const std::string& text) {
+    double scale = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), scale);
+    if (error != std::errc{} || end != text.data() + text.size() || !(scale > 0 && scale <= 1))
+        throw Error(ErrorCode::invalid_argument, fmt::format("--scale {}; allowed: a number above 0, up to 1", quote(text)));
+    return scale;
+}
+
+/// Takes the sizes, patterns and algorithms of the table or figure. If the user asked for some of its sizes or delays, takes only those.
 void use_paper(Sweep& sweep, const SweepWords& words) {
+    const PaperFigure* figure = nullptr;
     for (const PaperTable& table : paper_tables())
         if (table.operation == sweep.operation && table.name == *words.paper) sweep.paper = &table;
-    if (!sweep.paper)
+    for (const PaperFigure& one : paper_figures())
+        if (one.operation == sweep.operation && one.name == *words.paper) figure = &one;
+    if (!sweep.paper && !figure)
         throw Error(ErrorCode::invalid_argument, fmt::format("--paper {}; allowed: {}", quote(*words.paper), paper_names(sweep.operation)));
+    sweep.as_in_paper = true;
     if (!words.arrivals.empty() || words.algorithms)
-        throw Error(ErrorCode::invalid_argument,
-                    "--paper with --arrival or --algorithm; allowed: --bytes and --delays, out of the table's");
+        throw Error(ErrorCode::invalid_argument, fmt::format("--paper with --arrival or --algorithm; allowed: --bytes and --delays, out of "
+                                                             "the {}'s",
+                                                             figure ? "figure" : "table"));
+    const double scale = words.scale ? parse_scale(*words.scale) : 1;
+    const std::span<const std::uint64_t> sizes = figure ? std::span<const std::uint64_t>(PaperFigure::kSizes) : PaperTable::kSizes;
     std::vector<std::string> rows;
-    for (const std::uint64_t size : PaperTable::kSizes) rows.push_back(format_bytes(size));
+    for (const std::uint64_t size : sizes) rows.push_back(format_bytes(size));
     sweep.sizes = parse_sizes(words.bytes.value_or(comma_separated(rows)), "--bytes");
-    for (const std::uint64_t size : sweep.sizes)
-        if (std::find(PaperTable::kSizes.begin(), PaperTable::kSizes.end(), size) == PaperTable::kSizes.end())
+    for (std::uint64_t& size : sweep.sizes) {
+        if (std::find(sizes.begin(), sizes.end(), size) == sizes.end())
             throw Error(ErrorCode::invalid_argument,
                         fmt::format("--bytes {} with --paper; allowed: {}", format_bytes(size), comma_separated(rows)));
+        size = scaled_bytes(size, scale);
+    }
     std::vector<Choice> columns;
-    for (const Nanoseconds delay : PaperTable::kDelays)
+    for (const Nanoseconds delay : figure ? figure->delays : std::span<const Nanoseconds>(PaperTable::kDelays))
         columns.push_back({.name = fmt::format("{}ms", delay / 1'000'000), .aliases = {std::to_string(delay / 1'000'000)}});
     for (const std::string& name : parse_names(words.delays.value_or("all"), "delay", columns))
-        sweep.patterns.push_back(Pattern::parse(paper_pattern(parse_duration(name)), sweep.seed));
-    sweep.algorithms = {std::string(sweep.paper->base), std::string(sweep.paper->algorithm)};
+        sweep.patterns.push_back(Pattern::parse(paper_pattern(scaled_time(parse_duration(name), scale)), sweep.seed));
+    if (scale < 1 && !words.phases.compute) {
+        sweep.phases->compute = scaled_time(sweep.phases->compute, scale);
+        sweep.phases->compute_text = format_duration(static_cast<double>(sweep.phases->compute) / 1e9);
+    }
+    if (figure)
+        sweep.algorithms.assign(figure->algorithms.begin(), figure->algorithms.end());
+    else
+        sweep.algorithms = {std::string(sweep.paper->base), std::string(sweep.paper->algorithm)};
 }
 
 /// Called before a long run, so that it does not fail after it. Creates nothing.
@@ -120,6 +153,11 @@ start. prediction_error is the median of |predicted - real arrival| over the cal
 unpredicted_calls is the number of calls that had none. With root_late:100ms and --compute 0, only the root computes, for
 100 ms, and last_delay is what the call still takes after that.)";
 
+constexpr const char* kFigureFooter = R"(
+
+--paper fig10 compares algorithms with delays of up to 0, 1, 5, 10, 50, 100 and 500 ms, and fig11 with up to 500 ms, for
+several --ranks. The figures show the run time. Their values are not printed in the paper.)";
+
 constexpr const char* kPaperFooter = R"(
 
 --paper compares the two algorithms of the table, by calls with the same delays. It prints difference = run_time -
@@ -127,9 +165,7 @@ base_run_time and quotient = base_run_time / run_time, with the paper's numbers 
 
 }  // namespace
 
-bool has_paper(OperationKind operation) {
-    return std::any_of(paper_tables().begin(), paper_tables().end(), [&](const PaperTable& table) { return table.operation == operation; });
-}
+bool has_paper(OperationKind operation) { return !paper_names(operation).empty(); }
 
 void add_sweep_options(usage::Command& command, SweepWords& words, OperationKind operation, Ranks ranks) {
     const bool blocks = collectives::operation(operation).in_blocks, paper = has_paper(operation) && !words.sizes;
@@ -163,10 +199,18 @@ void add_sweep_options(usage::Command& command, SweepWords& words, OperationKind
     add_phase_options(command, words.phases);
     if (paper) {
         command
-            .add_option("--paper", words.paper,
-                        fmt::format("Measure what is in this table of Proficz 2020, and print the paper's numbers beside it: {}",
-                                    paper_names(operation)))
-            ->type_name("TABLE");
+            .add_option(
+                "--paper", words.paper,
+                has_figures(operation)
+                    ? fmt::format("Measure under the conditions of this figure of Proficz, Ocetkiewicz 2020: {}", paper_names(operation))
+                    : fmt::format("Measure what is in this table of Proficz 2020, and print the paper's numbers beside it: {}",
+                                  paper_names(operation)))
+            ->type_name(has_figures(operation) ? "FIGURE" : "TABLE");
+        if (has_figures(operation))
+            command
+                .add_option("--scale", words.scale,
+                            "With --paper: so much of the figure's sizes, delays and compute time; 0.05 takes a twentieth of the time")
+                ->type_name("PART");
         command.add_option("--delays", words.delays, "With --paper: only these largest delays (50ms), separated by commas")
             ->type_name("TIMES");
     }
@@ -190,7 +234,10 @@ void add_sweep_options(usage::Command& command, SweepWords& words, OperationKind
     command.add_option("--raw", words.raw, "Write what every rank did in every call to this csv file")->type_name("FILE");
     command.add_flag("--explain", words.explain, "Say what `auto` chooses for each size, and why");
     command.footer("\nArrival patterns:\n" + pattern_help() + (ranks == Ranks::real ? kRealFooter : "") + (blocks ? kBlocksFooter : "") +
-                   (operation == OperationKind::broadcast ? kBroadcastFooter : "") + kPhasesFooter + (paper ? kPaperFooter : ""));
+                   (operation == OperationKind::broadcast ? kBroadcastFooter : "") + kPhasesFooter +
+                   (!paper                   ? ""
+                    : has_figures(operation) ? kFigureFooter
+                                             : kPaperFooter));
 }
 
 std::vector<Pattern> parse_patterns(const std::string& text, std::uint64_t seed) {
@@ -214,6 +261,7 @@ Sweep checked(const SweepWords& words, OperationKind operation, int ranks, Ranks
     if (words.paper) {
         use_paper(sweep, words);
     } else {
+        if (words.scale) throw Error(ErrorCode::invalid_argument, "--scale without --paper; allowed: --bytes and --arrival");
         if (words.delays) throw Error(ErrorCode::invalid_argument, "--delays without --paper; allowed: --arrival uniform:0..T");
         sweep.sizes = parse_sizes(words.bytes.value_or(default_sizes(kind)), "--bytes");
         for (const std::string& text : words.arrivals)

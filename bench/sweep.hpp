@@ -24,7 +24,7 @@ enum class Ranks { real, simulated };
 
 /// The options as the user gave them. checked() checks them, so that its messages can say what is allowed.
 struct SweepWords {
-    std::optional<std::string> bytes, algorithms, paper, delays;
+    std::optional<std::string> bytes, algorithms, paper, delays, scale;
     std::optional<std::string> sizes;  ///< The distributions. Not given: all blocks have one size.
     std::vector<std::string> arrivals;
     PhaseWords phases;
@@ -49,6 +49,7 @@ struct Sweep {
     int ranks = 0;
     std::optional<Phases> phases;
     const PaperTable* paper = nullptr;  ///< The table to compare with. Sizes, patterns and algorithms are those of the table.
+    bool as_in_paper = false;           ///< They are those of a table or figure of a paper, whose other conditions hold, too.
     std::vector<std::uint64_t> sizes;
     std::vector<Pattern> patterns;
     std::vector<std::string> algorithms;          ///< Names in the catalogue, or "auto".

@@ -1,7 +1,9 @@
 #include "runtime/process.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
+#include <system_error>
 #include <thread>
 #include <unordered_map>
 
@@ -235,6 +237,21 @@ void Process::share_memory(const std::vector<node::Handle>& handles, const std::
     node_ = std::make_unique<node::NodeMemory>(shared, own, std::move(rank_on_node), engine_->landing());
     engine_->set_node(node_.get());
     node_memory_in_words_ = fmt::format("shared by {} ranks", regions.size());
+}
+
+void* Process::allocate(std::uint64_t bytes) {
+    void* memory = nullptr;
+    lane_->as_owner([&](Engine&) { memory = source_of_memory().allocate(bytes); });
+    if (!memory)
+        throw Error(ErrorCode::state,
+                    fmt::format("{} asked for {} bytes of memory, and there is none: {}. Ask for less, or raise the limits "
+                                "of memory and open files (ulimit -v, ulimit -n)",
+                                name_of(place().rank), bytes, std::generic_category().message(errno)));
+    return memory;
+}
+
+void Process::release(void* memory, std::uint64_t bytes) {
+    lane_->as_owner([&](Engine&) { source_of_memory().release(memory, bytes); });
 }
 
 void Process::refuse_child() const {

@@ -87,6 +87,11 @@ class Process {
     /// For example "rank 3 on host a".
     std::string name_of(int world_rank) const { return engine_->name_of(world_rank); }
 
+    /// Memory that the program takes. Other ranks of the node can read it (node::Buffers), if there is node memory. `bytes` is above 0. Any
+    /// thread may call both functions. Throws Error{state} if there is no memory.
+    void* allocate(std::uint64_t bytes);
+    void release(void* memory, std::uint64_t bytes);
+
     /// Leaves the job in good order: waits for all ranks, then closes the connections. Collective. The job is left also when it throws.
     /// Only the first call does anything. Throws:
     /// - Error{timeout} or Error{bootstrap} if the ranks do not come together.
@@ -116,6 +121,8 @@ class Process {
     /// Maps the memory of this rank's node, if other ranks of the node can share it.
     void share_memory(const std::vector<node::Handle>& handles, const std::vector<std::string>& hosts);
     void make_transport(const transport::TransportOptions& options);
+    /// Where the program's memory comes from.
+    transport::Memory& source_of_memory() { return node_ ? node_->buffers() : transport().memory(); }
     /// Calls Transport::close() on all transports.
     void deliver_what_is_left();
     bool close_transports();

@@ -96,7 +96,7 @@ inline constexpr AlgorithmEntry kAllreduceAlgorithms[] = {
     {.operation = OperationKind::allreduce,
      .name = "straggler",
      .algorithm = &allreduce_straggler,
-     .summary = "before the rank that is expected last arrives, the others reduce a chunk each; then each exchanges its chunk with it",
+     .summary = "all but the ranks that are expected last reduce their elements before these come; a ring where that would take longer",
      .paper = "Devraj et al.: Accelerating AllReduce with a Persistent Straggler",
      .limits =
          "meant for planned calls, in which rank 0 can tell all ranks the times before they arrive; with more than 64 ranks it is a ring",
@@ -106,7 +106,9 @@ inline constexpr AlgorithmEntry kAllreduceAlgorithms[] = {
      .name = "clairvoyant",
      .aliases = {"clv"},
      .algorithm = &allreduce_clairvoyant,
-     .summary = "a schedule for the expected arrival times: a reduction to the first rank, from which complete pieces spread meanwhile",
+     .summary =
+         "a schedule for the times at which ranks are expected: a reduction to the first one, whose complete pieces spread meanwhile, or "
+         "`straggler` where that is expected to end earlier",
      .paper = "Proficz, Ocetkiewicz: Improving Clairvoyant: reduction algorithm resilient to imbalanced process arrival patterns",
      .limits = "meant for planned calls, in which rank 0 can tell all ranks the times before they arrive",
      .segmented = true,

@@ -4,7 +4,9 @@
 // Idea: all ranks compute the same schedule from the times at which the ranks are expected. The elements go in pieces to the rank that is
 // expected first, which is the root, so that those of early ranks are combined by the time the last rank arrives. As soon as a piece is
 // complete, it spreads over all ranks, while other pieces are still on their way to the root. With one rank late, the operation takes a
-// little more than one message after its arrival. A rank whose arrival is not predicted counts as the last one.
+// little more than one message after its arrival. A rank whose arrival is not predicted counts as the last one. If all ranks, or several
+// of them, are expected at about the same time, the root is a bottleneck. Then the schedules of allreduce/straggler.cpp, or a ring, are
+// predicted to end earlier, and one of these is carried out.
 //
 // Example: 3 ranks, of which the last one arrives later, and two pieces. It is shown message by message in
 // collectives/schedules/clairvoyant_allreduce.cpp.
@@ -18,8 +20,14 @@ namespace {
 
 ForeseenPart clairvoyant_part(const Operation& op, std::span<const Nanoseconds> arrivals) {
     std::vector<Share> pieces = pieces_of(op, op.arguments().segment_bytes, kMostForeseenPieces);
-    const auto messages = clairvoyant_allreduce(arrivals, static_cast<int>(pieces.size()), foreseen_time(pieces[0].size()), op.rank());
-    return {std::move(pieces), steps_of(messages, op.rank())};
+    const auto make = [&](int only) {
+        return clairvoyant_allreduce(arrivals, static_cast<int>(pieces.size()), foreseen_time(pieces[0].size()), only);
+    };
+    if (op.size() > kMostCompared) return {std::move(pieces), steps_of(make(op.rank()), op.rank())};
+    EarliestEnd earliest(op, arrivals);
+    earliest.consider_ring_and_late_groups();
+    earliest.consider(pieces, make(kOfAllRanks));
+    return earliest.part();
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "collectives/combining/carry_out.hpp"
+#include "collectives/schedules/chunk_messages.hpp"
 
 namespace rollcall::collectives {
 
@@ -15,5 +16,30 @@ using MakePart = ForeseenPart (*)(const Operation& op, std::span<const Nanosecon
 /// Rank 0 tells all ranks when each rank is expected. Each rank makes its part of the schedule for these times, and carries it out when its
 /// caller has arrived.
 Task allreduce_foreseen(Operation& op, MakePart make);
+
+/// Schedules are compared among at most so many ranks, because each rank computes all messages of each schedule.
+inline constexpr int kMostCompared = 64;
+
+/// The schedule whose end is predicted to be the earliest one. All ranks choose the same one.
+class EarliestEnd {
+  public:
+    EarliestEnd(const Operation& op, std::span<const Nanoseconds> arrivals) : op_(op), arrivals_(arrivals) {}
+
+    /// The messages are those of all ranks. Of schedules that end at about the same time, the first one is kept.
+    void consider(std::vector<Share> segments, std::vector<ChunkMessage> messages);
+    /// Considers a ring, and, where some ranks come later than the others, schedules in which the others begin without them.
+    void consider_ring_and_late_groups();
+    ForeseenPart part() const { return {segments_, steps_of(messages_, op_.rank())}; }
+
+  private:
+    std::vector<Share> equal_segments(int count) const;
+    void consider_late(std::span<const int> order, int late);
+
+    const Operation& op_;
+    std::span<const Nanoseconds> arrivals_;
+    std::vector<Share> segments_;
+    std::vector<ChunkMessage> messages_;
+    Nanoseconds end_ = -1;  ///< -1: there is no schedule yet.
+};
 
 }  // namespace rollcall::collectives

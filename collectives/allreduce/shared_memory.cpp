@@ -4,7 +4,9 @@
 // Idea: if the elements are few, each rank writes them into memory that the ranks of the node share, and combines those of all ranks for
 // itself, in rank order, right there. If they are many, they are cut into a share for each rank. Each rank writes, for each other rank, its
 // elements of that rank's share. It combines its own share, in whatever order the others come, or in rank order if the order matters, and
-// writes the result for all. A byte is copied in once, combined once and copied out once, and all ranks do an equal part of this work.
+// writes the result for all. A byte is copied in once, combined once and copied out once, and all ranks do an equal part of this work. If
+// the elements are in memory that the program has taken from the runtime (Job::allocate()), they are combined where they stand. No rank
+// waits for that: when it has the results of all ranks, these have read what they need.
 //
 // Example: n = 2, elements (1 2 3 4) and (5 6 7 8). Rank 0 writes (3 4) for 1, and 1 writes (5 6) for 0. Rank 0 combines (6 8) and writes
 // them for all; rank 1 does so with (10 12). Each copies the other's result out.
@@ -32,7 +34,8 @@ Task combine_shares(Operation& op) {
     const auto part = [&](auto all, int rank) { return part_of(all, share_of(op, rank)); };
     PublishedParts parts{.brought = [&](int rank) { return part(arguments.contribution, rank); },
                          .own = part(arguments.data, op.rank()),
-                         .others = [&](int rank) { return part(arguments.data, rank); }};
+                         .others = [&](int rank) { return part(arguments.data, rank); },
+                         .in_place = true};
     co_await combine_published_parts(op, std::move(parts));
 }
 

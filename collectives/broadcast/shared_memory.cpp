@@ -3,7 +3,8 @@
 //
 // Idea: the root writes the message, piece by piece, into memory that the ranks of its node share, and leaves. The other ranks copy it out
 // when they arrive, each piece as soon as it is there. No rank waits for any rank but the root, no message has to be handled, and each rank
-// is scheduled once. The copies of a planned call are made before its caller arrives.
+// is scheduled once. The copies of a planned call are made before its caller arrives. (If the root's caller stays until the data has left,
+// with CollectiveOptions::until_delivered, a message in memory from Job::allocate() is copied out from where it stands.)
 //
 // Example: n = 4, root 0, the message is one piece and a copy of it takes 1, the ranks arrive at 0, 0, 3 and 0. The root writes until 1 and
 // leaves. Ranks 1 and 3 copy from 1 to 2. Rank 2 copies from 3 to 4. The ranks leave at 1, 2, 4 and 2.
@@ -16,7 +17,7 @@ Task broadcast_shared_memory(Operation& op) {
     const auto data = op.arguments().data;
     if (op.rank() == op.root()) {
         co_await op.arrival();
-        if (op.size() > 1) co_await publish_all(op, kEverybody, data);
+        if (op.size() > 1) co_await publish_last(op, kEverybody, data);
     } else {
         co_await copy_all(op, op.root(), true, data);
     }

@@ -1,7 +1,7 @@
 #include "collectives/combining/carry_out.hpp"
 
 #include <algorithm>
-#include <array>
+#include <utility>
 
 #include "collectives/relay.hpp"
 
@@ -10,33 +10,29 @@ namespace rollcall::collectives {
 using transport::Bytes;
 using transport::ConstBytes;
 
-namespace {
-
-/// Schedules count on ports that carry one message at a time. A rank that has received all it needs could send far ahead of the others, and
-/// its messages would keep earlier ones from their receiver. With two, the next message waits at the port when one has left.
-constexpr std::size_t kSendsUnderWay = 2;
-
-}  // namespace
-
 Task carry_out(Operation& op, std::span<const Step> steps, std::vector<Share> segments, Bytes own, std::uint64_t first_step) {
     const ConstBytes contribution = op.arguments().contribution;
     std::uint64_t longest = 0;
     for (const Share& segment : segments) longest = std::max(longest, segment.size());
     const Scratch received(longest, contribution);
-    std::vector<bool> is_touched(segments.size());      // if not, this rank's value of the segment is its contribution
-    std::vector<Pending> sending(segments.size() + 1);  // the last one stands for no segment
-    std::array<std::uint64_t, kSendsUnderWay> latest;   // the segments that were sent last
-    latest.fill(segments.size());
-    std::size_t sends = 0;
+    std::vector<bool> is_touched(segments.size());  // if not, this rank's value of the segment is its contribution
+    std::vector<Pending> sending(segments.size());
+    std::vector<std::uint64_t> latest;  // the segments that were sent in the last round with sends
+    std::int64_t round = -1;
     for (const Step& step : steps) {
         const std::uint64_t number = step.segment, tag = first_step + static_cast<std::uint64_t>(step.round) * segments.size() + number;
         const Bytes into = part_of(own, segments[number]);
         const ConstBytes mine = is_touched[number] ? ConstBytes(into) : part_of(contribution, segments[number]);
         if (step.kind == Step::send) {
             co_await sending[number];
-            co_await sending[latest[sends % kSendsUnderWay]];
+            // Schedules count on ports that carry one message at a time. A rank that has received all it needs could send far ahead of the
+            // others, and its messages would keep those of earlier rounds from their receiver.
+            if (std::exchange(round, step.round) != step.round) {
+                for (const std::uint64_t sent : latest) co_await sending[sent];
+                latest.clear();
+            }
             sending[number] = op.send(step.peer, mine, tag);
-            latest[sends++ % kSendsUnderWay] = number;
+            latest.push_back(number);
             continue;
         }
         if (step.kind == Step::combine) {

@@ -30,7 +30,7 @@ Task gather_shared_memory(Operation& op) {
     const auto contribution = op.arguments().contribution;
     if (op.rank() != op.root()) {
         co_await op.arrival();
-        co_await publish_all(op, op.root(), contribution);
+        co_await publish_last(op, op.root(), contribution);
         co_return;
     }
     std::deque<Contribution> others;

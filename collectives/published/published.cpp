@@ -29,7 +29,7 @@ Task go_on(Operation& op, Outgoing& out, std::vector<Pending>& sends, std::uint6
         out.is_sent = true;
         send_to_readers(op, out.to, out.data, step, sends);
     } else {
-        co_await op.copy(out.publication.room(), out.publication.next_of(out.data));
+        if (!out.publication.is_in_place()) co_await op.copy(out.publication.room(), out.publication.next_of(out.data));
         out.publication.publish();
     }
 }
@@ -43,33 +43,31 @@ Task publish_and_copy(Operation& op, bool for_everybody, BlockFor block) {
         const int other = (rank + n - i) % n;
         incoming.add(op, other, for_everybody, block_of(op, other));
     }
-    bool has_begun = false;
+    bool has_begun = false, own_is_missing = true;
     int missing = n - 1, to_leave = 0;
     const auto can_go_on = [&] {
         return (!has_begun && op.has_arrived()) || find_ready(outgoing) != nullptr || find_ready(incoming) != nullptr;
     };
-    while (!has_begun || to_leave > 0 || missing > 0) {
+    while (own_is_missing || to_leave > 0 || missing > 0) {
         co_await op.until(can_go_on);
         if (!has_begun && op.has_arrived()) {
             has_begun = true;
-            if (for_everybody && n > 1) outgoing.add(op, kEverybody, block(op, rank), Publisher::reads);
+            if (for_everybody && n > 1) outgoing.add(op, kEverybody, block(op, rank), Publisher::reads, n == 2);
             for (int i = 1; i < n && !for_everybody; ++i) {
                 const int other = (rank + i) % n;
-                outgoing.add(op, other, block(op, other), Publisher::reads);
+                outgoing.add(op, other, block(op, other), Publisher::reads, true);
             }
             to_leave = outgoing.size();
-            // (With one rank there is no other rank to publish for.)
-            if (to_leave == 0) co_await copy_own_block(op, block);
         }
         for (Outgoing& out : outgoing) {
             if (!out.can_go_on()) continue;
             if (out.publication.by_message()) {
                 co_await go_on(op, out, sends);
             } else {
-                co_await op.copy(out.publication.room(), out.publication.next_of(out.data));
+                if (!out.publication.is_in_place()) co_await op.copy(out.publication.room(), out.publication.next_of(out.data));
                 out.publication.publish();
             }
-            if (out.has_left() && --to_leave == 0) co_await copy_own_block(op, block);
+            if (out.has_left()) --to_leave;
         }
         for (Incoming& in : incoming) {
             Reading& reading = in.reading;
@@ -81,23 +79,39 @@ Task publish_and_copy(Operation& op, bool for_everybody, BlockFor block) {
                 if (reading.complete()) --missing;
             }
         }
+        // This rank's own block comes last, because others may wait until this rank has read what they have published in place.
+        if (has_begun && own_is_missing && to_leave == 0) {
+            own_is_missing = false;
+            co_await copy_own_block(op, block);
+        }
     }
     co_await op.all_of(sends);
+    co_await all_read(op, outgoing);
 }
 
-Task publish_all(Operation& op, int to, transport::ConstBytes data, Publisher publisher) {
+namespace {
+
+Task publish(Operation& op, int to, transport::ConstBytes data, Publisher publisher, bool in_place) {
     Publication out(op, to, data.size, publisher);
+    if (in_place) out.try_in_place(data);
     while (!out.complete()) {
         co_await op.until([&] { return out.has_room(); });
         if (out.by_message()) break;
-        co_await op.copy(out.room(), out.next_of(data));
+        if (!out.is_in_place()) co_await op.copy(out.room(), out.next_of(data));
         out.publish();
     }
+    co_await op.until([&] { return out.is_read(); });
     if (!out.by_message()) co_return;
     std::vector<Pending> sends;
     send_to_readers(op, to, data, kPublishedStep, sends);
     co_await op.all_of(sends);
 }
+
+}  // namespace
+
+Task publish_all(Operation& op, int to, transport::ConstBytes data, Publisher publisher) { return publish(op, to, data, publisher, false); }
+
+Task publish_last(Operation& op, int to, transport::ConstBytes data) { return publish(op, to, data, Publisher::leaves, op.stays()); }
 
 Task copy_what_is_here(Operation& op, Reading& reading, transport::Bytes into, std::uint64_t step) {
     while (reading.is_here()) {

@@ -30,8 +30,11 @@ inline constexpr std::uint64_t kPublishedStep = 0;
 
 /// Data that this rank publishes for another rank, or for all, while other transfers go on.
 struct Outgoing {
-    Outgoing(Operation& op, int its_reader, transport::ConstBytes its_data, Publisher publisher = Publisher::leaves)
-        : publication(op, its_reader, its_data.size, publisher), to(its_reader), data(its_data) {}
+    /// `in_place`: data in memory that the readers can reach is not copied. The operation must then await all_read() before it ends.
+    Outgoing(Operation& op, int its_reader, transport::ConstBytes its_data, Publisher publisher = Publisher::leaves, bool in_place = false)
+        : publication(op, its_reader, its_data.size, publisher), to(its_reader), data(its_data) {
+        if (in_place) publication.try_in_place(data);
+    }
     /// Whether it is published, or its messages have begun to leave. (by_message() stays true, so `is_sent` says whether they have begun.)
     bool has_left() const { return publication.by_message() ? is_sent : publication.complete(); }
     bool can_go_on() { return !has_left() && publication.has_room(); }
@@ -40,6 +43,12 @@ struct Outgoing {
     transport::ConstBytes data;
     bool is_sent = false;
 };
+/// Waits until the readers have read what was published in place.
+template <class Outgoings>
+auto all_read(Operation& op, const Outgoings& outgoing) {
+    return op.until(
+        [&] { return std::all_of(outgoing.begin(), outgoing.end(), [](const Outgoing& out) { return out.publication.is_read(); }); });
+}
 /// Publishes the next piece, for which there is room, or begins to send all of the data.
 Task go_on(Operation& op, Outgoing& out, std::vector<Pending>& sends, std::uint64_t step = kPublishedStep);
 
@@ -72,6 +81,8 @@ class Uses {
     }
     Use* begin() noexcept { return uses_; }
     Use* end() noexcept { return uses_ + count_; }
+    const Use* begin() const noexcept { return uses_; }
+    const Use* end() const noexcept { return uses_ + count_; }
     int size() const noexcept { return static_cast<int>(count_); }
 
   private:
@@ -89,6 +100,10 @@ auto* find_ready(Uses& uses) {
 /// Publishes all of `data` for rank `to`, kEverybody or kHigherRanks, as room becomes free.
 Task publish_all(Operation& op, int to, transport::ConstBytes data, Publisher publisher = Publisher::leaves);
 
+/// The same, as the last thing that a rank does. If its caller stays until the data has left (CollectiveOptions::until_delivered), this
+/// waits for the readers, and data in memory that they can reach is not copied.
+Task publish_last(Operation& op, int to, transport::ConstBytes data);
+
 /// Copies the pieces that are here.
 Task copy_what_is_here(Operation& op, Reading& reading, transport::Bytes into, std::uint64_t step = kPublishedStep);
 
@@ -99,8 +114,10 @@ Task combine_what_is_here(Operation& op, Reading& reading, transport::Bytes into
 /// into `data`.
 Task combine_in_rank_order(Operation& op, bool for_everybody);
 
-/// Publishes what `block` gives for the other ranks, once for all ranks or separately for each rank, from the arrival of the caller on.
-/// Copies what the other ranks publish into their blocks of `data`. Whatever can go on does: a late rank delays only its own block.
+/// Publishes what `block` gives for the other ranks, once for everybody or separately for each rank, from the arrival of the caller on.
+/// Copies what the other ranks publish into their blocks of `data`. Whatever can go on does: a late rank delays only its own block. A block
+/// in memory that its readers can reach is not copied, if each block has one reader: as many copies are made while this rank waits for its
+/// readers as would have been made for them. (With many readers a late rank would have to copy all blocks before the others could end.)
 Task publish_and_copy(Operation& op, bool for_everybody, BlockFor block);
 
 /// Copies everything that rank `from` publishes.

@@ -35,7 +35,8 @@ Task combine_published_parts(Operation& op, PublishedParts parts) {
     std::vector<Pending> sends;
     for (int i = 1; i < n; ++i) {
         const int other = (rank + i) % n;
-        if (const ConstBytes brought = parts.brought(other); brought.size > 0) outgoing.emplace_back(op, other, brought);
+        if (const ConstBytes brought = parts.brought(other); brought.size > 0)
+            outgoing.emplace_back(op, other, brought, Publisher::leaves, parts.in_place);
     }
     int next = 0;  // the next rank, where the order of ranks matters
     std::size_t combined = 0;
@@ -97,6 +98,7 @@ Task combine_published_parts(Operation& op, PublishedParts parts) {
         if (result) co_await copy_what_is_here(op, result->reading, result->place, step_of(kEverybody));
     }
     co_await op.all_of(sends);
+    co_await all_read(op, outgoing);
 }
 
 }  // namespace rollcall::collectives

@@ -15,6 +15,8 @@ struct PublishedParts {
     transport::Bytes own;
     /// Where the combined parts of the other ranks go. Empty: no rank wants them.
     std::function<transport::Bytes(int rank)> others = {};
+    /// Contributions in memory that the other ranks can reach are not copied. This rank then waits until the others have combined them.
+    bool in_place = false;
 };
 
 /// Each rank publishes its contributions to the parts of the other ranks. It combines its own part as the others' contributions come: in

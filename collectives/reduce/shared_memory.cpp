@@ -42,7 +42,7 @@ Task combine_as_they_come(Operation& op) {
 
 Task reduce_shared_memory(Operation& op) {
     if (op.rank() != op.root())
-        co_await publish_all(op, op.root(), op.arguments().contribution);
+        co_await publish_last(op, op.root(), op.arguments().contribution);
     else if (op.arguments().combiner.any_order)
         co_await combine_as_they_come(op);
     else

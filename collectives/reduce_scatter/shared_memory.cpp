@@ -66,7 +66,7 @@ Task reduce_scatter_shared_memory(Operation& op) {
     } else if (arguments.contribution.size <= kShort) {
         co_await combine_for_itself(op);
     } else {
-        PublishedParts parts{.brought = [&](int rank) { return brought_for(op, rank); }, .own = arguments.data};
+        PublishedParts parts{.brought = [&](int rank) { return brought_for(op, rank); }, .own = arguments.data, .in_place = true};
         co_await combine_published_parts(op, std::move(parts));
     }
 }

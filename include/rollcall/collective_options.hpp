@@ -28,7 +28,8 @@ struct CollectiveOptions {
     CallRecord* record = nullptr;
     /// When the call ends on a rank that only sends (the root of a broadcast or scatter, all ranks but the root in a gather or reduce).
     /// False: it may end when its data has been copied, before the data has left. A later failure is then reported by the next call on the
-    /// communicator, or by Job::finalize(). True: it ends when the data has left this rank.
+    /// communicator, or by Job::finalize(). True: it ends when the data has left this rank; on
+    /// one node, data in a Memory is then read where it stands.
     bool until_delivered = false;
 };
 

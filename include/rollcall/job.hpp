@@ -3,12 +3,14 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include <rollcall/export.h>
 #include <rollcall/communicator.hpp>
+#include <rollcall/memory.hpp>
 #include <rollcall/start.hpp>
 #include <rollcall/time.hpp>
 
@@ -64,6 +66,12 @@ class ROLLCALL_EXPORT Job {
     std::string started_by() const;
     /// What carries the data (the transport), as a text for people.
     std::string transport_description() const;
+
+    /// Takes memory from which the other ranks of the node can read, so that some calls need no copy of what they send out of it (Memory
+    /// says which). If ranks share no memory (ROLLCALL_NODE_MEMORY), it is memory of the transport. The content is undefined. Memory is
+    /// taken in whole pages, and the first use of a page costs more than later ones: take it once, for large buffers that are used often.
+    /// Not collective, and any thread may call it. Throws Error{state} if there is no memory, and after finalize().
+    Memory allocate(std::uint64_t bytes);
 
     // --- time ---------------------------------------------------------------------------------------------------------
     // Each host has a clock of its own (CLOCK_MONOTONIC). *Job time* is the clock of rank 0. Ranks on the host of rank 0 know job time from

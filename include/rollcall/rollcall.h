@@ -394,6 +394,7 @@ void rollcall_queue_free(rollcall_queue* queue);
 
 #include <rollcall/exchanges.h>  /* allgather and alltoall */
 #include <rollcall/groups.h>     /* two groups that exchange data */
+#include <rollcall/memory.h>     /* memory from which other ranks can read */
 #include <rollcall/reductions.h> /* reduce and what else combines */
 
 #endif

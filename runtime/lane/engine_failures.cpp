@@ -94,7 +94,10 @@ void Engine::bury(int peer, const std::string& what) {
                            Error(error.code(), fmt::format("communicator {}: {}", communicator.group->name, error.what()), peer), false);
     });
     // Includes communicators that this rank has destroyed.
-    if (node_) node_->withdraw([&](const Group& group, std::uint64_t) { return rank_in(group, peer) >= 0; });
+    if (node_) {
+        node_->withdraw([&](const Group& group, std::uint64_t) { return rank_in(group, peer) >= 0; });
+        node_->mappings().forget();  // those of the peer would keep its memory
+    }
     for (Transfer* transfer : *undecided) finish_failed(*transfer, error);
     fail_backlog(peer, error);
     transport_.disconnect(peer);

@@ -251,6 +251,7 @@ class alignas(64) Operation final : public Waitable {
     void await_caller() noexcept { awaits_caller_ = true; }
     /// Before begin(): the caller stays until the end and does not leave its data to a deputy.
     void stay() noexcept { stays_ = true; }
+    bool stays() const noexcept { return stays_; }
     void predict_arrival(Nanoseconds when);
     void arrive();
 

@@ -1,7 +1,12 @@
 #include "runtime/lane/publication.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "runtime/lane/engine.hpp"
 
@@ -52,7 +57,17 @@ Publication::~Publication() {
     node::NodeMemory& memory = *operation_.engine().node();
     if (block_ != node::kNoBlock) memory.pool().give_back(block_);
     memory.pool().leave(publisher_);
-    if (claimed_ && !complete_) memory.withdraw(entry_, generation_);
+    if (claimed_ && (!complete_ || !is_read())) memory.withdraw(entry_, generation_);
+}
+
+void Publication::try_in_place(ConstBytes data) {
+    if (size_ > kLeastInPlace) reference_ = operation_.engine().node()->buffers().find(data);
+}
+
+bool Publication::is_read() const noexcept {
+    if (!reference_) return true;
+    const node::State state = entry_.state.load(std::memory_order_acquire);
+    return complete_ && (node::readers_of(state) == 0 || node::generation_of(state) != generation_);
 }
 
 std::uint32_t Publication::readers() const noexcept {
@@ -81,6 +96,12 @@ bool Publication::has_room() {
         claimed_ = true;
     }
     piece_ = std::min<std::uint64_t>(size_ - offset_, node::kLargeBytes);
+    if (reference_) {
+        piece_ = size_;
+        std::memcpy(entry_.data, &*reference_, sizeof *reference_);
+        into_ = entry_.data;
+        return true;
+    }
     if (size_ <= node::Entry::kInline) {
         into_ = entry_.data;
         return true;
@@ -105,7 +126,7 @@ void Publication::publish() {
     const std::uint32_t block_before = last_block_;
     offset_ += piece_;
     complete_ = offset_ == size_;
-    node::Link link = node::kEnd;
+    node::Link link = reference_ ? node::kInPlace : node::kEnd;
     if (block_ != node::kNoBlock) {
         link = memory.pool().publish(block_, piece_, readers());
         if (complete_) memory.own().head(block_).next.store(node::kEnd, std::memory_order_relaxed);
@@ -145,7 +166,7 @@ void Publication::look_for_other_calls() const {
     }
 }
 
-bool Publication::awaits(int rank) const noexcept { return !complete_ && !into_ && is_for(rank); }
+bool Publication::awaits(int rank) const noexcept { return (complete_ ? !is_read() : !into_) && is_for(rank); }
 
 bool Publication::is_kept_by(const node::NodeMemory::Claim& claim) const noexcept {
     if (complete_ || into_) return false;
@@ -169,6 +190,7 @@ bool Reading::find() {
     const std::uint64_t size = entry_.size;
     block_ = entry_.first;
     generation_ = node::generation_of(entry_.state.load(std::memory_order_acquire));
+    if (block_ == node::kInPlace) std::memcpy(&reference_, entry_.data, sizeof reference_);
     // The publisher may have taken it back meanwhile.
     if (entry_.key.load(std::memory_order_acquire) != key) return false;
     if (!operation_.call().agrees_with(call)) {
@@ -181,12 +203,34 @@ bool Reading::find() {
                                               reads_at_root ? size : size_);
         return false;
     }
+    if (block_ == node::kInPlace && !reach()) return false;
     found_ = true;
     if (block_ == node::kEnd) {
         from_ = entry_.data;
         piece_ = size_;
     }
     if (by_message()) offset_ = size_;
+    return true;
+}
+
+bool Reading::reach() {
+    mapping_ = operation_.engine().node()->mappings().map(reference_);
+    if (!mapping_) {
+        // If the publisher is gone, this rank will soon be told of its death, which is the better explanation.
+        const int reason = errno;
+        if (reason == ENOENT) return false;
+        operation_.engine().break_communicator(
+            operation_.communicator(), operation_.sequence(),
+            Error(
+                ErrorCode::state,
+                fmt::format("{}: the memory that rank {} has taken by Job::allocate() cannot be mapped: {}. Raise the limits of open files "
+                            "and memory (ulimit -n, ulimit -v), or set ROLLCALL_NODE_MEMORY=no",
+                            operation_.describe(), publisher_, std::generic_category().message(reason))),
+            true);
+        return false;
+    }
+    from_ = mapping_->memory() + reference_.at;
+    piece_ = size_;
     return true;
 }
 
@@ -201,7 +245,7 @@ bool Reading::is_here() {
         block_ = next;
     }
     here_ = true;
-    if (block_ == node::kEnd || by_message()) return true;
+    if (!node::is_block(block_)) return true;
     const std::uint32_t block = node::block_of(block_);
     from_ = region_.data(block);
     // A block that was taken back may hold any value here.
@@ -227,7 +271,7 @@ bool Reading::let_go() {
     offset_ += piece_;
     complete_ = offset_ == size_;
     if (complete_) {
-        if (block_ != node::kEnd && !by_message()) let_go_of_block();
+        if (node::is_block(block_)) let_go_of_block();
         let_go_of(entry_.state, generation_);
     } else if (node::generation_of(region_.head(node::block_of(block_)).state.load(std::memory_order_acquire)) !=
                node::generation_of(block_)) {

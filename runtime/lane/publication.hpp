@@ -17,6 +17,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "runtime/node/node_memory.hpp"
@@ -74,17 +76,27 @@ enum class Publisher : std::uint8_t {
     reads    ///< It reads what each of its readers publishes. Calls that do not match are found there.
 };
 
+/// Data up to this size is always copied: that costs less than a look at whether its readers have read it.
+inline constexpr std::uint64_t kLeastInPlace = node::kSmallBytes;
+
 class Publication final : public NodeUse {
   public:
     /// `to`: a rank of the communicator, kEverybody, or kHigherRanks (at least one such rank must exist). `size` may be 0.
     Publication(Operation& operation, int to, std::uint64_t size, Publisher publisher = Publisher::leaves);
     ~Publication() override;
 
+    /// Call it first of all, if at all. If the data is in memory that its readers can reach (Buffers), is_in_place() will be true: nothing
+    /// is to be written, and publish() shows where the data is. The data must then stay as it is until is_read().
+    void try_in_place(transport::ConstBytes data);
+    bool is_in_place() const noexcept { return reference_.has_value(); }
+    /// Whether all readers have read what was published in place. Always true for other data, of which there is a copy.
+    bool is_read() const noexcept;
+
     /// Whether the next piece can be written now, in which case its room is taken, or the data must go by message (by_message()).
     bool has_room();
     /// There is no room for any of the data, and nothing is to be published: send the data to the readers.
     bool by_message() const noexcept { return by_message_; }
-    /// Where the next piece is to be written.
+    /// Where the next piece is to be written, unless it is published in place.
     transport::Bytes room() const noexcept { return {into_, piece_}; }
     /// The piece of `all` that is to be written there.
     transport::ConstBytes next_of(transport::ConstBytes all) const noexcept;
@@ -108,7 +120,8 @@ class Publication final : public NodeUse {
     node::Publisher publisher_;
     bool claimed_ = false;
     bool by_message_ = false;
-    std::uint32_t generation_ = 0;  ///< Generation of the entry, once it is claimed.
+    std::optional<node::Reference> reference_;  ///< Where data stands that is published in place.
+    std::uint32_t generation_ = 0;              ///< Generation of the entry, once it is claimed.
     std::uint32_t block_ = node::kNoBlock;
     std::uint32_t last_block_ = node::kNoBlock;  ///< The block that was published before.
     std::byte* into_ = nullptr;                  ///< Null: no piece is taken.
@@ -136,6 +149,8 @@ class Reading final : public NodeUse {
   private:
     bool awaits(int rank) const noexcept override;
     bool find();
+    /// Finds data that was published in place. Otherwise the operation fails.
+    bool reach();
     void let_go_of_block();
     void let_go_of(std::atomic<node::State>& state, std::uint32_t generation);
 
@@ -144,6 +159,8 @@ class Reading final : public NodeUse {
     node::Entry& entry_;
     std::uint32_t generation_ = 0;  ///< Generation of the entry.
     node::Link block_ = 0;          ///< The block that is being read, or was read last.
+    node::Reference reference_{};   ///< Of data that was published in place.
+    std::shared_ptr<const node::Mappings::Mapping> mapping_;
     const std::byte* from_ = nullptr;
     std::uint64_t piece_ = 0;
     bool found_ = false;

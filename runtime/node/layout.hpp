@@ -30,6 +30,9 @@ using Link = std::uint64_t;
 inline constexpr Link kEnd = ~std::uint64_t{0};
 /// Stands in place of the first block: there was no room for the data, and a message brings it.
 inline constexpr Link kByMessage = kEnd - 1;
+/// Stands in place of the first block: the data stands in a buffer of the publisher (buffers.hpp), and the entry holds a Reference to it.
+inline constexpr Link kInPlace = kEnd - 2;
+constexpr bool is_block(Link link) noexcept { return link != 0 && link < kInPlace; }
 constexpr Link link_to(std::uint32_t block, std::uint32_t generation) noexcept { return Link{generation} << 32 | (block + 1); }
 constexpr std::uint32_t block_of(Link link) noexcept { return static_cast<std::uint32_t>(link) - 1; }
 
@@ -51,7 +54,7 @@ struct alignas(64) Entry {
     std::uint64_t sequence;
     Call call;
     std::uint64_t size;  ///< Of the whole publication, in bytes.
-    Link first;          ///< kEnd: the data is in `data` of this entry. kByMessage: it is not in node memory.
+    Link first;          ///< kEnd: the data is in `data` of this entry. kInPlace: a Reference is there. kByMessage: it comes by a message.
 
     alignas(64) std::atomic<State> state;
     static constexpr std::size_t kInline = 56;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/group/group.hpp"
+#include "runtime/node/buffers.hpp"
 #include "runtime/node/layout.hpp"
 #include "runtime/node/pool.hpp"
 
@@ -40,6 +41,10 @@ class NodeMemory {
     bool has(int world_rank) const noexcept { return on_node(world_rank) >= 0; }
 
     Pool& pool() noexcept { return pool_; }
+    /// The memory that this rank's program has taken.
+    Buffers& buffers() noexcept { return buffers_; }
+    /// That of the other ranks.
+    Mappings& mappings() noexcept { return mappings_; }
     const Region& own() const noexcept { return own_; }
     Region region_of(int world_rank) const noexcept { return shared_.region(on_node(world_rank)); }
 
@@ -95,6 +100,8 @@ class NodeMemory {
     std::vector<int> rank_on_node_;
     Region own_;
     Pool pool_;
+    Buffers buffers_;
+    Mappings mappings_;
     std::vector<Claim> claims_;         ///< Some of them are free again.
     std::size_t claims_to_sweep_ = 64;  ///< At this number of claims, the free ones are forgotten.
 };

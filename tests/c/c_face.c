@@ -299,6 +299,7 @@ int main(void) {
     groups(world, rank, size);
     blocks_of_own_sizes(world, rank, size);
     completion_queues(world, rank, size);
+    taken_memory(world, rank, size);
     communicators(world, rank, size);
 
     int64_t before = -1, after = -1, off = -1;

@@ -1,5 +1,8 @@
 /// \file
-/// The cost of early messages for their receiver: the budget holds, whatever arrives. ranks/memory.cpp says what each scenario checks.
+/// The cost of early messages for their receiver: the budget holds, whatever arrives. ranks/memory.cpp says what each scenario checks. And
+/// memory that programs take from the runtime (ranks/taken_memory.cpp).
+#include <csignal>
+
 #include "tests/process/harness.hpp"
 
 namespace rollcall::test {
@@ -28,6 +31,28 @@ TEST(EarlyMemory, OfManyWhoBringLongBlocksIsWithinTheBudgets) {
     expect_success(is_slow ? 6 : 64, {is_slow ? "many_wait_for_a_root:1024:3:128" : "many_wait_for_a_root:8192:3:128"});
     expect_success(is_slow ? 4 : 16, {is_slow ? "many_wait_for_a_root:1024:3:16" : "many_wait_for_a_root:8192:3:16"},
                    with({"ROLLCALL_NODE_MEMORY=no", "ROLLCALL_LANDING_BYTES=16Mi"}));
+}
+
+std::string any_seed() { return ":" + std::to_string(seed() % 1'000'000); }
+
+TEST(TakenMemory, IsReadForAsLongAsTheCall) {
+    for (const int ranks : rank_counts()) expect_success(ranks, {"taken_memory" + any_seed()});
+    expect_success(4, {"taken_memory" + any_seed()}, with({"ROLLCALL_NODE_MEMORY=no"}));
+    expect_success(4, {"taken_memory" + any_seed()}, with({"ROLLCALL_LANDING_BYTES=0"}));
+    expect_success(4, {"taken_memory" + any_seed()}, with({"ROLLCALL_LANDING_BYTES=1Mi"}));
+    expect_success(4, {"taken_memory" + any_seed()}, with({"ROLLCALL_NODE_RANKS=2"}));
+}
+TEST(TakenMemory, MayLiveLongerThanTheJob) {
+    expect_success(3, {"memory_at_the_end"});
+    expect_success(3, {"memory_at_the_end"}, with({"ROLLCALL_NODE_MEMORY=no"}));
+}
+TEST(TakenMemory, OfLivingRanksStaysGoodWhenAReaderDies) {
+    for (const int ranks : {2, 4}) {
+        const Ended ended =
+            run_ranks(ranks, {"death_while_memory_is_read"}, {.environment = {}, .launcher = {"--grace", "60s"}, .starter = {}});
+        EXPECT_EQ(ended.code, 128 + SIGKILL) << ended.out << ended.error;
+        EXPECT_EQ(static_cast<int>(lines_with(ended.out, " went on").size()), ranks - 1) << ended.out << ended.error;
+    }
 }
 
 }  // namespace

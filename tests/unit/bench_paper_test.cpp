@@ -35,6 +35,65 @@ TEST(BenchPaper, TablesCompareAlgorithmsThatThereAre) {
             EXPECT_EQ(collectives::find_algorithm(one.operation, name).name, name);
 }
 
+TEST(BenchPaper, FiguresHaveAlgorithmsAndDelaysThatThereAre) {
+    ASSERT_EQ(paper_figures().size(), 4u);
+    for (const PaperFigure& figure : paper_figures()) {
+        for (const std::string_view name : figure.algorithms) EXPECT_EQ(collectives::find_algorithm(figure.operation, name).name, name);
+        EXPECT_EQ(figure.delays.size(), figure.name == "fig10" ? PaperTable::kDelays.size() : 1u);
+        EXPECT_EQ(figure.delays.back(), 500'000'000);
+    }
+}
+
+SweepWords words_of_figure(const char* name) {
+    SweepWords words;
+    words.paper = name;
+    return words;
+}
+
+TEST(BenchPaper, AFigureIsScaled) {
+    SweepWords words = words_of_figure("fig10");
+    const Sweep whole = checked(words, OperationKind::reduce, 4, Ranks::real);
+    EXPECT_TRUE(whole.as_in_paper && !whole.paper);
+    EXPECT_EQ(whole.sizes, (std::vector<std::uint64_t>{512 << 10, 1 << 20, 2 << 20, 4 << 20}));
+    EXPECT_EQ(whole.patterns.size(), 7u);
+    EXPECT_EQ(whole.phases->compute, 100'000'000);
+    EXPECT_EQ(whole.algorithms.front(), "clairvoyant");
+    words.scale = "0.01";
+    words.bytes = "1Mi,4Mi";
+    words.delays = "0,5";
+    const Sweep part = checked(words, OperationKind::allreduce, 4, Ranks::real);
+    EXPECT_EQ(part.sizes, (std::vector<std::uint64_t>{10'484, 41'944}));
+    EXPECT_EQ(part.patterns.size(), 2u);
+    EXPECT_EQ(part.patterns[1].describe(), "uniform:0..50us");
+    EXPECT_EQ(part.phases->compute, 1'000'000);
+    EXPECT_EQ(scaled_bytes(0, 0.5), 0u);
+    EXPECT_EQ(scaled_bytes(4, 0.001), 4u);
+    EXPECT_EQ(scaled_time(0, 0.5), 0);
+}
+
+TEST(BenchPaper, WrongFiguresAndScalesAreRefused) {
+    const auto expect_refused = [](SweepWords words, OperationKind operation, const std::string& allowed) {
+        try {
+            checked(words, operation, 4, Ranks::real);
+            ADD_FAILURE() << "accepted; expected: " << allowed;
+        } catch (const Error& error) {
+            EXPECT_NE(std::string(error.what()).find(allowed), std::string::npos) << error.what();
+        }
+    };
+    expect_refused(words_of_figure("table3"), OperationKind::reduce, "allowed: fig10,fig11");
+    for (const char* const scale : {"0", "-1", "2", "x", "0.5x", ""}) {
+        SweepWords words = words_of_figure("fig11");
+        words.scale = scale;
+        expect_refused(words, OperationKind::reduce, "allowed: a number above 0, up to 1");
+    }
+    SweepWords words = words_of_figure("fig11");
+    words.delays = "5";
+    expect_refused(words, OperationKind::reduce, "500ms");
+    words = SweepWords();
+    words.scale = "0.5";
+    expect_refused(words, OperationKind::reduce, "--scale without --paper");
+}
+
 /// The run time of the new algorithm that difference and quotient imply: from r_new - r_base = d and r_base / r_new = Q.
 double implied(const PaperTable::Entry& entry) { return -entry.difference / (entry.quotient - 1); }
 

@@ -1,4 +1,5 @@
-// Schedules of allreduces for known arrivals: Clairvoyant, the sorted linear tree and the pre-reduced ring. (The straggler's:
+// Schedules of allreduces for known arrivals: Clairvoyant, the sorted linear tree, the pre-reduced ring and groups of late ranks; and when
+// schedules are predicted to end. (The straggler's:
 // schedule_parts_test.cpp.)
 #include <algorithm>
 #include <bit>
@@ -11,7 +12,9 @@
 #include <rollcall/error.hpp>
 
 #include "collectives/schedules/clairvoyant_allreduce.hpp"
+#include "collectives/schedules/late_group.hpp"
 #include "collectives/schedules/pre_reduced_ring.hpp"
+#include "collectives/schedules/predicted_end.hpp"
 #include "collectives/schedules/sorted_linear_tree.hpp"
 #include "tests/unit/random.hpp"
 #include "tests/unit/schedules.hpp"
@@ -227,6 +230,74 @@ TEST(ClairvoyantAllreduce, RoundsAfterALateRankAndWithNoneLate) {
             EXPECT_GE(after, N + logarithm) << P << " " << N;
             EXPECT_LE(after, (N + logarithm) * 5 / 4 + 1) << P << " " << N;
         }
+}
+
+/// The number of rounds in which a late rank takes part, or which come after such a round.
+int rounds_with_late(const std::vector<ChunkMessage>& messages, std::span<const int> order, int late) {
+    const auto is_late = [&](int rank) { return std::find(order.end() - late, order.end(), rank) != order.end(); };
+    const auto first =
+        std::find_if(messages.begin(), messages.end(), [&](const auto& one) { return is_late(one.sender) || is_late(one.receiver); });
+    return messages.back().round + 1 - first->round;
+}
+
+TEST(LateGroup, ReducesToAllInAboutTheRoundsThatItMustTake) {
+    auto random = seeded_random();
+    for (const int P : {2, 3, 4, 5, 7, 8, 12, 16, 31, 60})
+        for (int late = 1; late<P; late += P> 16 ? 7 : 1)
+            for (const int chunks_each : {1, 2, 4}) {
+                if (P * chunks_each > 128) continue;
+                SCOPED_TRACE(std::to_string(P) + " ranks, " + std::to_string(late) + " late, chunks " + std::to_string(chunks_each));
+                const std::vector<int> order = order_of_arrival(some_arrivals(random, P));
+                const auto messages = late_group_allreduce(order, late, chunks_each);
+                expect_reduced_to_all(messages, P, P * chunks_each);
+                expect_one_port(messages);
+                ASSERT_TRUE(
+                    std::is_sorted(messages.begin(), messages.end(), [](auto& one, auto& other) { return one.round < other.round; }));
+                const int rounds = rounds_with_late(messages, order, late);
+                EXPECT_GE(rounds, (P + late - 1) * chunks_each);
+                if (HasFatalFailure()) return;
+            }
+    // What the header says, in quarters of an eighth.
+    const std::vector<int> order = {3, 1, 0, 2, 7, 5, 6, 4};
+    for (const auto& [late, rounds] : {std::pair{1, 38}, {2, 39}, {3, 46}, {4, 46}, {5, 50}, {6, 53}})
+        EXPECT_EQ(rounds_with_late(late_group_allreduce(order, late, 4), order, late), rounds) << late;
+}
+
+TEST(LateGroup, TheExampleInItsFile) {
+    const auto messages = late_group_allreduce(std::vector{0, 1, 2, 3}, 2, 1);
+    ASSERT_GE(messages.size(), 14u);
+    EXPECT_EQ(messages.back().round, 7);
+    EXPECT_EQ(std::vector(messages.begin(), messages.begin() + 14), (std::vector<ChunkMessage>{{0, 0, 1, 1, true},
+                                                                                               {0, 1, 0, 0, true},
+                                                                                               {1, 0, 1, 3, true},
+                                                                                               {1, 1, 0, 2, true},
+                                                                                               {2, 2, 0, 0, true},
+                                                                                               {2, 3, 1, 1, true},
+                                                                                               {2, 0, 2, 2, true},
+                                                                                               {2, 1, 3, 3, true},
+                                                                                               {3, 3, 0, 0, true},
+                                                                                               {3, 2, 1, 1, true},
+                                                                                               {4, 3, 2, 2, true},
+                                                                                               {4, 2, 3, 3, true},
+                                                                                               {4, 0, 1, 0, false},
+                                                                                               {4, 1, 0, 1, false}}));
+    for (const int late : {0, 4}) EXPECT_THROW(late_group_allreduce(std::vector{0, 1, 2, 3}, late, 1), Error);
+    EXPECT_THROW(late_group_allreduce(std::vector{0, 1, 2, 3}, 1, 0), Error);
+}
+
+TEST(PredictedEnd, CountsWhatPortsAndArrivalsAllow) {
+    const auto end = [](const std::vector<ChunkMessage>& messages, const std::vector<Nanoseconds>& arrivals) {
+        return predicted_end(messages, arrivals, 10);
+    };
+    EXPECT_EQ(end({}, {3, 5, 0}), 5);
+    EXPECT_EQ(end({{0, 0, 1, 0, true}}, {3, 100, 0}), 100) << "it lands before its receiver comes";
+    EXPECT_EQ(end({{0, 0, 1, 0, true}}, {100, 3, 0}), 110);
+    EXPECT_EQ(end({{0, 0, 1, 0, true}, {0, 1, 0, 1, true}}, {0, 0}), 10) << "both ways at the same time";
+    EXPECT_EQ(end({{1, 1, 2, 0, true}, {0, 0, 1, 0, true}}, {0, 0, 0}), 20) << "in the order of rounds";
+    EXPECT_EQ(end({{0, 0, 2, 0, true}, {1, 1, 2, 1, true}}, {0, 0, 0}), 20) << "one after the other";
+    EXPECT_EQ(end({{0, 0, 1, 0, true}, {0, 0, 2, 1, true}}, {0, 0, 0}), 20);
+    const std::vector<Nanoseconds> all(8, 7);
+    EXPECT_EQ(predicted_end(pre_reduced_ring(all, 1), all, 10), 7 + 14 * 10) << "a ring";
 }
 
 }  // namespace

@@ -1,0 +1,16 @@
+/// \file
+/// How long a schedule of an allreduce will take, so that schedules can be compared.
+#pragma once
+
+#include <span>
+
+#include "collectives/schedules/chunk_messages.hpp"
+
+namespace rollcall::collectives {
+
+/// When the last rank is done, if the ranks arrive at these times and each message takes `message_time`. The ranks carry out their steps as
+/// combining/carry_out.hpp says. A port sends one message at a time and receives one at a time, in the order in which they are begun.
+/// Integers are compared, so all ranks get the same result. Takes O(M log M) time for M messages.
+Nanoseconds predicted_end(std::span<const ChunkMessage> messages, std::span<const Nanoseconds> arrivals, Nanoseconds message_time);
+
+}  // namespace rollcall::collectives

@@ -1,0 +1,85 @@
+#include "runtime/node/buffers.hpp"
+
+#include <cerrno>
+#include <new>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace rollcall::runtime::node {
+namespace {
+
+std::uint64_t whole_pages(std::uint64_t bytes) noexcept {
+    static const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    return (bytes + page - 1) / page * page;
+}
+
+}  // namespace
+
+Buffers::~Buffers() {
+    if (file_ >= 0) ::close(file_);
+}
+
+bool Buffers::extend_file(std::uint64_t bytes) noexcept {
+    if (file_ < 0) file_ = ::memfd_create("rollcall-buffers", MFD_CLOEXEC);
+    return file_ >= 0 && ::ftruncate(file_, static_cast<off_t>(end_ + bytes)) == 0;
+}
+
+void* Buffers::allocate(std::uint64_t bytes) noexcept {
+    const std::uint64_t length = whole_pages(bytes);
+    if (length < bytes || end_ + length < end_ || end_ + length > static_cast<std::uint64_t>(INT64_MAX)) {
+        errno = ENOMEM;
+        return nullptr;
+    }
+    if (!extend_file(length)) return nullptr;
+    void* const memory = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, file_, static_cast<off_t>(end_));
+    if (memory == MAP_FAILED) return nullptr;
+    try {
+        buffers_.emplace(static_cast<const std::byte*>(memory), Buffer{end_, length});
+    } catch (const std::bad_alloc&) {
+        ::munmap(memory, length);
+        errno = ENOMEM;
+        return nullptr;
+    }
+    end_ += length;
+    return memory;
+}
+
+void Buffers::release(void* memory, std::uint64_t) noexcept {
+    const auto found = buffers_.find(static_cast<const std::byte*>(memory));
+    if (found == buffers_.end()) return;
+    const Buffer& buffer = found->second;
+    ::fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(buffer.begin), static_cast<off_t>(buffer.length));
+    ::munmap(memory, buffer.length);
+    buffers_.erase(found);
+}
+
+std::optional<Reference> Buffers::find(transport::ConstBytes data) const {
+    const auto* const address = static_cast<const std::byte*>(data.data);
+    auto after = buffers_.upper_bound(address);
+    if (!address || after == buffers_.begin()) return std::nullopt;
+    const auto& [memory, buffer] = *--after;
+    const auto at = static_cast<std::uint64_t>(address - memory);
+    if (at > buffer.length || data.size > buffer.length - at) return std::nullopt;
+    return Reference{buffer.begin, buffer.length, at, ::getpid(), file_};
+}
+
+Mappings::Mapping::~Mapping() { ::munmap(const_cast<std::byte*>(memory_), length_); }
+
+std::shared_ptr<const Mappings::Mapping> Mappings::map(const Reference& reference) {
+    const Place key(reference.process, reference.file, reference.begin);
+    if (const auto found = mappings_.find(key); found != mappings_.end()) return found->second;
+    const int file = ::open(fmt::format("/proc/{}/fd/{}", reference.process, reference.file).c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) return nullptr;
+    void* const memory = ::mmap(nullptr, reference.length, PROT_READ, MAP_SHARED, file, static_cast<off_t>(reference.begin));
+    const int reason = errno;
+    ::close(file);
+    errno = reason;
+    if (memory == MAP_FAILED) return nullptr;
+    if (mappings_.size() >= kMostKept) forget();
+    return mappings_[key] = std::make_shared<const Mapping>(static_cast<const std::byte*>(memory), reference.length);
+}
+
+}  // namespace rollcall::runtime::node

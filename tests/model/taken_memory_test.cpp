@@ -1,0 +1,150 @@
+// Collective operations on data in memory that the program has taken from the runtime: it is read where it stands, and not copied in.
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tests/model/reduced.hpp"
+
+namespace rollcall::model_test {
+namespace {
+
+/// One call of all ranks of a node, by `shared_memory`. Bytes are summed.
+class TakenCall {
+  public:
+    TakenCall(OperationKind operation, int n, std::uint64_t bytes)
+        : entry_(collectives::find_algorithm(operation, "shared_memory", collectives::kReal)),
+          row_(collectives::operation(operation)),
+          bytes_(bytes) {
+        options_.ranks = n;
+        options_.model.gamma = 1;
+        simulation_ = std::make_unique<Simulation>(options_);
+        const auto ranks = static_cast<std::uint64_t>(n);
+        // What of the vector a contribution and a result hold.
+        const bool brings_all = operation == OperationKind::reduce_scatter || operation == OperationKind::alltoall;
+        const bool gets_all = operation == OperationKind::allgather || operation == OperationKind::alltoall;
+        brought_ = brings_all ? ranks * bytes : bytes;
+        into_.assign(static_cast<std::size_t>(n), std::vector<std::uint8_t>(gets_all ? ranks * bytes : bytes));
+        from_.resize(into_.size());
+        for (int rank = 0; rank < n; ++rank) put(rank, true);
+    }
+    /// Puts what the rank brings into memory that it has taken, or into other memory.
+    void put(int rank, bool is_taken) {
+        const auto r = static_cast<std::size_t>(rank);
+        void* const memory = is_taken ? simulation_->engine(rank).node()->buffers().allocate(brought_ + 3) : nullptr;
+        if (!is_taken) others_.emplace_back(brought_ + 3);
+        from_[r] = (is_taken ? static_cast<std::uint8_t*>(memory) : others_.back().data()) + 3;
+        for (std::uint64_t i = 0; i < brought_; ++i) from_[r][i] = brought(rank, i);
+    }
+    /// Another communicator takes all blocks of all ranks. So what is copied goes by messages.
+    void take_all_room() {
+        for (int rank = 0; rank < options_.ranks; ++rank) {
+            runtime::node::Publisher other;
+            other.communicator = 99;
+            while (simulation_->engine(rank).node()->pool().take_small(other) != runtime::node::kNoBlock) {
+            }
+        }
+    }
+    Simulation::Outcome run(const Times& arrivals) {
+        const Reduction reduction = reduction_of<std::uint8_t>(sum);
+        auto outcome = simulation_->run(
+            [&](int rank) {
+                const auto r = static_cast<std::size_t>(rank);
+                const bool combines = row_.combines;
+                Simulation::RankCall call{
+                    combines ? collectives::make_call(entry_, -1, bytes_, 0, reduction) : collectives::make_call(entry_, -1, bytes_, 0),
+                    entry_.algorithm,
+                    {}};
+                call.arguments =
+                    collectives::arguments_of(row_, {.contribution = from_[r], .data = into_[r].data()}, bytes_, options_.ranks, false);
+                if (combines) call.arguments.combiner = collectives::combiner_of(reduction);
+                return call;
+            },
+            arrivals);
+        for (const auto& error : outcome.errors) EXPECT_EQ(error, nullptr) << error->what();
+        for (int rank = 0; rank < options_.ranks; ++rank) expect_result(rank);
+        return outcome;
+    }
+
+  private:
+    static std::uint8_t brought(int rank, std::uint64_t i) { return static_cast<std::uint8_t>(rank * 37 + static_cast<int>(i % 251)); }
+    void expect_result(int rank) const {
+        const auto own = static_cast<std::uint64_t>(rank) * bytes_;
+        const auto expected = [&](std::uint64_t i) -> std::uint8_t {
+            const int from = static_cast<int>(i / bytes_);
+            if (entry_.operation == OperationKind::allgather) return brought(from, i % bytes_);
+            if (entry_.operation == OperationKind::alltoall) return brought(from, own + i % bytes_);
+            unsigned total = 0;
+            for (int r = 0; r < options_.ranks; ++r) total += brought(r, entry_.operation == OperationKind::reduce_scatter ? own + i : i);
+            return static_cast<std::uint8_t>(total);
+        };
+        const auto& result = into_[static_cast<std::size_t>(rank)];
+        for (std::uint64_t i = 0; i < result.size(); ++i) ASSERT_EQ(result[i], expected(i)) << "element " << i << " of rank " << rank;
+    }
+
+    const AlgorithmEntry& entry_;
+    const collectives::OperationRow& row_;
+    std::uint64_t bytes_, brought_;
+    Simulation::Options options_;
+    std::unique_ptr<Simulation> simulation_;
+    std::vector<std::uint8_t*> from_;
+    std::vector<std::vector<std::uint8_t>> others_, into_;
+};
+
+constexpr OperationKind kExchanges[] = {OperationKind::allreduce, OperationKind::reduce_scatter, OperationKind::allgather,
+                                        OperationKind::alltoall};
+
+TEST(TakenMemory, GivesTheSameResultsWhereverEachRankHasItsData) {
+    Random random(91);
+    for (const OperationKind operation : kExchanges)
+        for (int n = 2; n <= 6; ++n)
+            for (const std::uint64_t bytes : {1, 4096, 4097, 30'000, 200'000}) {
+                SCOPED_TRACE(fmt::format("{} of {} bytes among {}", name(operation), bytes, n));
+                TakenCall call(operation, n, bytes);
+                for (int rank = 0; rank < n; ++rank)
+                    if (random.chance(0.3)) call.put(rank, false);
+                call.run(random_delays(random, n, 0, 300'000));
+                if (testing::Test::HasFailure()) return;
+            }
+}
+
+// Nothing needs a block. In an allreduce only the shares of the result do.
+TEST(TakenMemory, NeedsNoRoom) {
+    const auto messages = [](OperationKind operation, int n, bool is_taken) {
+        TakenCall call(operation, n, 10'000);
+        for (int rank = 0; rank < n && !is_taken; ++rank) call.put(rank, false);
+        call.take_all_room();
+        return call.run(Times(static_cast<std::size_t>(n))).messages;
+    };
+    EXPECT_EQ(messages(OperationKind::alltoall, 4, true), 0u);
+    EXPECT_EQ(messages(OperationKind::reduce_scatter, 4, true), 0u);
+    EXPECT_EQ(messages(OperationKind::allgather, 2, true), 0u);
+    EXPECT_EQ(messages(OperationKind::allreduce, 2, true), 2u);
+    EXPECT_EQ(messages(OperationKind::allreduce, 2, false), 4u);
+    EXPECT_EQ(messages(OperationKind::alltoall, 4, false), 12u);
+}
+
+// The worked examples of the algorithms, with a block that takes 10,000 ns to copy.
+TEST(TakenMemory, SavesTheCopiesIn) {
+    const auto exits = [](OperationKind operation, std::uint64_t bytes, const Times& arrivals, bool is_taken) {
+        TakenCall call(operation, static_cast<int>(arrivals.size()), bytes);
+        for (int rank = 0; rank < static_cast<int>(arrivals.size()) && !is_taken; ++rank) call.put(rank, false);
+        return call.run(arrivals).exits;
+    };
+    constexpr OperationKind kAlltoall = OperationKind::alltoall;
+    EXPECT_EQ(exits(kAlltoall, 10'000, {0, 50'000, 0}, true), (Times{60'000, 80'000, 70'000}));
+    EXPECT_EQ(exits(kAlltoall, 10'000, {0, 50'000, 0}, false), (Times{80'000, 100'000, 70'000}));
+    EXPECT_EQ(exits(OperationKind::allgather, 10'000, {0, 50'000}, true), (Times{60'000, 70'000}));
+    EXPECT_EQ(exits(OperationKind::allreduce, 20'000, Times(2), true), Times(2, 40'000));
+    EXPECT_EQ(exits(OperationKind::allreduce, 20'000, Times(2), false), Times(2, 50'000));
+    EXPECT_EQ(exits(OperationKind::reduce_scatter, 10'000, Times(3), true), Times(3, 30'000));
+    EXPECT_EQ(exits(OperationKind::reduce_scatter, 10'000, Times(3), false), Times(3, 50'000));
+}
+
+}  // namespace
+}  // namespace rollcall::model_test

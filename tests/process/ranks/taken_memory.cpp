@@ -1,0 +1,196 @@
+/// \file
+/// Scenarios of memory that a program takes from the runtime: what is read there, how long it is read, and what deaths change.
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <optional>
+#include <random>
+#include <span>
+#include <vector>
+
+#include <signal.h>
+#include <unistd.h>
+
+#include "tests/process/ranks/scene.hpp"
+
+namespace rollcall::test {
+namespace {
+
+using Word = std::uint32_t;
+using Words = std::span<Word>;
+
+Word value_of(int rank, std::size_t i) { return static_cast<Word>(rank + 1) * 1'000'003u + static_cast<Word>(i); }
+void fill(Words words, int rank) {
+    for (std::size_t i = 0; i < words.size(); ++i) words[i] = value_of(rank, i);
+}
+Word total_of(int ranks, std::size_t i) {
+    Word sum = 0;
+    for (int rank = 0; rank < ranks; ++rank) sum += value_of(rank, i);
+    return sum;
+}
+template <class Expected>
+void expect(std::span<const Word> words, const char* what, Expected expected) {
+    for (std::size_t i = 0; i < words.size(); ++i)
+        check(words[i] == expected(i), "{}: element {} is {}, not {}", what, i, words[i], expected(i));
+}
+/// As soon as a call is over, its buffers are written: what is still read there would be wrong.
+void spoil(Words words) { std::fill(words.begin(), words.end(), 0xeeeeeeeeu); }
+
+/// Some buffers, each of which is in taken memory or in other memory, as each rank likes.
+struct Buffers {
+    Buffers(Scene& scene, std::mt19937_64& own, std::size_t words) {
+        for (Words* const each : {&from, &into}) {
+            if (own() % 4 > 0) {
+                Memory& memory = taken.emplace_back(scene.job.allocate((words + 8) * sizeof(Word)));
+                *each = memory.as<Word>().subspan(own() % 8, words);
+            } else {
+                *each = other.emplace_back(words);
+            }
+        }
+        fill(from, scene.rank);
+    }
+    std::vector<Memory> taken;
+    std::vector<std::vector<Word>> other;
+    Words from, into;
+};
+
+void call_everything(Scene& scene, const Communicator& world, std::mt19937_64& own, std::size_t count, int root) {
+    const int n = scene.size;
+    const auto ranks = static_cast<std::size_t>(n), rank = static_cast<std::size_t>(scene.rank);
+    const bool is_root = scene.rank == root;
+    CollectiveOptions whole;
+    whole.until_delivered = own() % 2 == 0;
+    {
+        Buffers at(scene, own, count);
+        const bool in_place = own() % 2 == 0;
+        in_place ? world.allreduce(at.from, rollcall::sum) : world.allreduce(at.from, at.into, rollcall::sum);
+        expect(in_place ? at.from : at.into, "allreduce", [&](std::size_t i) { return total_of(n, i); });
+        spoil(at.from);
+    }
+    {
+        Buffers at(scene, own, count * ranks);
+        world.reduce_scatter(at.from, at.into.first(count), rollcall::sum);
+        spoil(at.from);
+        expect(at.into.first(count), "reduce_scatter", [&](std::size_t i) { return total_of(n, rank * count + i); });
+    }
+    {
+        Buffers at(scene, own, count * ranks);
+        world.alltoall(at.from, at.into);
+        spoil(at.from);
+        expect(at.into, "alltoall", [&](std::size_t i) { return value_of(static_cast<int>(i / count), rank * count + i % count); });
+    }
+    {
+        Buffers at(scene, own, count * ranks);
+        world.allgather(at.from.first(count), at.into);
+        spoil(at.from);
+        expect(at.into, "allgather", [&](std::size_t i) { return value_of(static_cast<int>(i / count), i % count); });
+    }
+    {
+        Buffers at(scene, own, count);
+        is_root ? world.reduce(at.from, at.into, rollcall::sum, root, whole) : world.reduce(at.from, {}, rollcall::sum, root, whole);
+        spoil(at.from);
+        if (is_root) expect(at.into, "reduce", [&](std::size_t i) { return total_of(n, i); });
+    }
+    {
+        Buffers at(scene, own, count * ranks);
+        world.gather(at.from.first(count), at.into, root, whole);
+        spoil(at.from);
+        if (is_root) expect(at.into, "gather", [&](std::size_t i) { return value_of(static_cast<int>(i / count), i % count); });
+    }
+    {
+        Buffers at(scene, own, count);
+        world.broadcast(at.from, root, whole);
+        expect(at.from, "broadcast", [&](std::size_t i) { return value_of(root, i); });
+        spoil(at.from);
+    }
+}
+
+/// The same memory is read for calls on two communicators at the same time.
+void call_at_once(Scene& scene, const Communicator& world, const Communicator& other, Memory& memory) {
+    const Words from = memory.as<Word>();
+    fill(from, scene.rank);
+    std::vector<Word> one(from.size()), two(from.size());
+    Request first = world.start_allreduce(from, one, rollcall::sum), second = other.start_alltoall(from, two);
+    second.wait();
+    first.wait();
+    spoil(from);
+    const std::size_t block = from.size() / static_cast<std::size_t>(scene.size);
+    expect(one, "allreduce at once", [&](std::size_t i) { return total_of(scene.size, i); });
+    expect(two, "alltoall at once",
+           [&](std::size_t i) { return value_of(static_cast<int>(i / block), static_cast<std::size_t>(scene.rank) * block + i % block); });
+}
+
+}  // namespace
+
+// Words: a seed.
+ROLLCALL_SCENARIO(taken_memory) {
+    const auto seed = static_cast<std::uint64_t>(scene.number(0, 1));
+    std::mt19937_64 all(seed), own(seed + static_cast<std::uint64_t>(scene.rank) + 1);
+    const Communicator other = scene.world.duplicate();
+    const auto ranks = static_cast<std::size_t>(scene.size);
+    for (int round = 0; round < (kSanitized ? 3 : 6); ++round) {
+        constexpr std::size_t kCounts[] = {1, 1025, 5000, 70'001, 300'000};
+        call_everything(scene, round % 2 ? scene.world : other, own, kCounts[all() % std::size(kCounts)], static_cast<int>(all() % ranks));
+        if (own() % 3 == 0) sleep_us(static_cast<std::int64_t>(own() % 2000));
+    }
+    Memory memory = scene.job.allocate(100'000 * ranks * sizeof(Word));
+    for (int round = 0; round < 5; ++round) call_at_once(scene, scene.world, other, memory);
+    // A plan reads it in each iteration.
+    std::vector<Word> into(memory.as<Word>().size());
+    Plan plan = scene.world.plan_allreduce(memory.as<Word>(), into, rollcall::sum);
+    for (int round = 0; round < 5; ++round) {
+        plan.begin();
+        fill(memory.as<Word>(), scene.rank);
+        plan.run();
+        spoil(memory.as<Word>());
+        expect(into, "planned allreduce", [&](std::size_t i) { return total_of(scene.size, i); });
+    }
+    check(scene.job.allocate(0).data() == nullptr && Memory().size() == 0, "there is memory of no bytes");
+    expect_error(ErrorCode::state, "more memory than there is", [&] { scene.job.allocate(std::uint64_t{1} << 62); });
+    // Messages and moved objects.
+    Memory moved = std::move(memory);
+    check(memory.data() == nullptr, "memory that was moved is still there");
+    fill(moved.as<Word>(), scene.rank);
+    Request send = scene.world.start_send(moved.as<Word>(), scene.next(), 5);
+    scene.world.receive(Words(into), scene.previous(), 5);
+    send.wait();
+    expect(into, "a message", [&](std::size_t i) { return value_of(scene.previous(), i); });
+}
+
+// Memory may live as long as the program, and longer than the job.
+ROLLCALL_SCENARIO(memory_at_the_end) {
+    static Memory longer = scene.job.allocate(1 << 20);
+    std::vector<Word> into(longer.as<Word>().size());
+    fill(longer.as<Word>(), scene.rank);
+    scene.world.allreduce(longer.as<Word>(), into, rollcall::sum);
+    expect(into, "allreduce", [&](std::size_t i) { return total_of(scene.size, i); });
+}
+
+// Rank 1 dies while it combines what others have in taken memory. All others are told, and go on without it.
+ROLLCALL_SCENARIO(death_while_memory_is_read) {
+    Memory memory = scene.job.allocate(1 << 20);
+    const Words from = memory.as<Word>();
+    std::vector<Word> into(from.size());
+    fill(from, scene.rank);
+    scene.world.allreduce(from, into, rollcall::sum);
+    const bool dies = scene.rank == 1;
+    const Communicator rest = scene.world.split(dies ? 1 : 0, 0);
+    // UCX ends a process when a peer dies while the two are connecting over tcp. So all ranks are connected before.
+    std::vector<int> words(static_cast<std::size_t>(scene.size)), others(words.size());
+    scene.world.alltoall(words, others, {.algorithm = "linear", .segment_bytes = {}, .timeout = {}});
+    scene.world.barrier();
+    const auto add = [dies](Word left, Word right) noexcept {
+        if (dies) ::kill(::getpid(), SIGKILL);
+        return left + right;
+    };
+    const Error error = expect_error(ErrorCode::peer_failed, "a death", [&] { scene.world.allreduce(from, into, add); });
+    check(error.failed_rank() == 1, "rank {} is said to have died", error.failed_rank());
+    spoil(from);
+    fill(from, rest.rank());
+    rest.allreduce(from, into, rollcall::sum);
+    expect(into, "allreduce of the rest", [&](std::size_t i) { return total_of(rest.size(), i); });
+    fmt::print("rank {} went on\n", scene.rank);
+}
+
+}  // namespace rollcall::test

@@ -12,7 +12,7 @@ namespace rollcall::test {
 namespace {
 
 constexpr std::uint64_t kLarge = 300'000;
-constexpr std::chrono::seconds kPatience(60);
+constexpr std::chrono::seconds kLandingPatience(60);
 
 long resident_kilobytes() {
     std::ifstream status("/proc/self/status");
@@ -171,7 +171,7 @@ ROLLCALL_SCENARIO(sends_and_goes) {
     if (scene.rank == 0) {
         for (int i = 0; i < kMessages; ++i) {
             auto what = pattern(kLarge + static_cast<std::uint64_t>(i), key(0, static_cast<std::uint64_t>(i)));
-            scene.world.send(std::span<const std::byte>(what), 1, 6, kPatience);
+            scene.world.send(std::span<const std::byte>(what), 1, 6, kLandingPatience);
             std::fill(what.begin(), what.end(), std::byte{0xee});
         }
         const auto last = pattern(kLarge, 77);
@@ -199,7 +199,7 @@ ROLLCALL_SCENARIO(sends_and_leaves) {
     if (scene.rank == 0) {
         for (std::uint64_t i = 0; i < kMessages; ++i) {
             const auto what = pattern(kLarge, key(0, i));
-            scene.world.send(std::span(what), 1, 6, kPatience);
+            scene.world.send(std::span(what), 1, 6, kLandingPatience);
         }
         scene.raise(0);
     } else if (scene.rank == 1) {
@@ -219,7 +219,7 @@ ROLLCALL_SCENARIO(dies_with_messages) {
     still_works(scene.world);
     if (scene.rank == 0) {
         const auto what = pattern(kLarge, 3);
-        for (int i = 0; i < 3; ++i) scene.world.send(std::span(what), 1, 6, kPatience);
+        for (int i = 0; i < 3; ++i) scene.world.send(std::span(what), 1, 6, kLandingPatience);
         scene.raise(0);
     } else {
         scene.await(0);
@@ -228,9 +228,9 @@ ROLLCALL_SCENARIO(dies_with_messages) {
     const Error error = expect_error(ErrorCode::peer_failed, "the next call", [&] {
         std::vector<std::byte> in(kLarge);
         if (scene.rank == other && sender_dies)
-            for (int i = 0; i < 4; ++i) scene.world.receive(std::span(in), 0, 6, kPatience);
-        scene.world.barrier(kPatience);
-        scene.world.barrier(kPatience);
+            for (int i = 0; i < 4; ++i) scene.world.receive(std::span(in), 0, 6, kLandingPatience);
+        scene.world.barrier(kLandingPatience);
+        scene.world.barrier(kLandingPatience);
     });
     check(error.failed_rank() == dead, "it says '{}'", error.what());
     end_without_the_dead(scene);

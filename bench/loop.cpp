@@ -258,7 +258,7 @@ int run(const Words& words) {
     Bars bars;
     const auto print_way = [&](CellPrinter& printer, const Variant& way, const std::vector<Samples>& rounds) {
         print(printer, bars, plan, start.ranks, way.name, rounds);
-        if (&way != &ways.back()) return;
+        if (way.name != ways.back().name) return;
         for (std::size_t i = 0; i < theirs.size(); ++i)
             print(printer, bars, plan, start.ranks, plan.peers[i]->name, std::exchange(theirs[i], {}));
     };

@@ -129,22 +129,18 @@ class Implementation final : public SingleCopy, private Sink {
         peers_[static_cast<std::size_t>(peer)].gone = true;
         peers_[static_cast<std::size_t>(peer)].reads = false;
         inner_->disconnect(peer);
-        for (Record& record : records_) {
-            if (record.peer != peer) continue;
-            record.standing.stamp.store(0, std::memory_order_relaxed);
-            Completion* const completion = std::exchange(record.completion, nullptr);
-            record.answered = true;
-            give_back(record);
-            if (completion) completion->complete(Outcome::failed);
+        // A completion may release other messages and fetches, whose completions are then gone, and start new ones.
+        for (std::size_t i = 0; i < records_.size(); ++i)
+            if (records_[i].peer == peer) fail(records_[i]);
+        const auto is_from_it = [&](const Fetch& fetch) { return fetch.from->source == peer; };
+        for (;;) {
+            const auto fetch = std::find_if(fetches_.begin(), fetches_.end(), is_from_it);
+            if (fetch == fetches_.end()) break;
+            Completion& completion = *fetch->completion;
+            let_go(fetch->from);
+            fetches_.erase(fetch);
+            completion.complete(Outcome::failed);
         }
-        std::vector<Completion*> failed;
-        std::erase_if(fetches_, [&](const Fetch& fetch) {
-            if (fetch.from->source != peer) return false;
-            failed.push_back(fetch.completion);
-            let_go(fetch.from);
-            return true;
-        });
-        for (Completion* completion : failed) completion->complete(Outcome::failed);
     }
 
     unsigned progress() override { return fetches_.empty() ? inner_->progress() : progress_with_fetches(); }
@@ -287,6 +283,14 @@ class Implementation final : public SingleCopy, private Sink {
         record.peer = -1;
         --pending_records_;
         free_.push_back(&record);
+    }
+
+    void fail(Record& record) {
+        record.standing.stamp.store(0, std::memory_order_relaxed);
+        Completion* const completion = std::exchange(record.completion, nullptr);
+        record.answered = true;
+        give_back(record);
+        if (completion) completion->complete(Outcome::failed);
     }
 
     // --- receiving ---------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <deque>
 #include <random>
 
 #include "tests/common.hpp"
@@ -133,6 +134,55 @@ TEST_P(Messages, ThatAreDeclinedEndForTheirSender) {
     ASSERT_TRUE(world.until([&] { return sent.ended(); }));
     EXPECT_EQ(sent.outcome, Outcome::ok);
     EXPECT_TRUE(world.close());
+}
+
+/// A completion that gives up all other requests with the peer, as the end of an operation does.
+struct GivesUpOthers final : transport::Completion {
+    void complete(transport::Outcome) noexcept override {
+        EXPECT_FALSE(released) << "its caller has forgotten it";
+        ++times;
+        for (GivesUpOthers& other : *all)
+            if (&other != this && other.times == 0 && !other.released) other.released = end->release(peer, other);
+    }
+    transport::Transport* end = nullptr;
+    int peer = -1;
+    std::deque<GivesUpOthers>* all = nullptr;
+    int times = 0;
+    bool released = false;
+};
+
+TEST_P(Messages, ToAPeerThatIsGoneMayBeGivenUpByEachOther) {
+    if (GetParam().is_simulated()) GTEST_SKIP() << "its peers are never gone";
+    constexpr std::size_t kCount = 8, kSize = 1 << 20;
+    for (const bool fetches : {false, true}) {
+        World world(GetParam(), 2);
+        ASSERT_TRUE(world.meet(0, 1));
+        const auto payload = pattern(kSize, 1);
+        std::vector<std::vector<std::byte>> landed(kCount, std::vector<std::byte>(kSize));
+        std::vector<Told> told(kCount);
+        std::deque<GivesUpOthers> all(kCount);
+        transport::Transport& end = *world[fetches ? 1 : 0].transport;
+        for (GivesUpOthers& one : all) one.end = &end, one.peer = fetches ? 0 : 1, one.all = &all;
+        std::size_t pending = 0;
+        for (std::size_t i = 0; i < kCount; ++i) {
+            const auto header = header_of(0, static_cast<std::uint32_t>(i));
+            transport::Completion& completion = fetches ? static_cast<transport::Completion&>(told[i]) : all[i];
+            const auto started = world[0].transport->send(1, header, {payload.data(), kSize}, transport::Path::large, completion);
+            if (!fetches && started == transport::Started::pending) ++pending;
+        }
+        if (fetches) {
+            const std::size_t met = world[1].heard.size();
+            ASSERT_TRUE(world.until([&] { return world[1].heard.size() == met + kCount; }));
+            for (std::size_t i = 0; i < kCount; ++i)
+                if (end.fetch(world[1].heard[met + i].offer, {landed[i].data(), kSize}, all[i]) == transport::Started::pending) ++pending;
+        }
+        end.disconnect(fetches ? 0 : 1);
+        for (int i = 0; i < 100; ++i) end.progress();
+        const auto of = [&](auto what) { return static_cast<std::size_t>(std::count_if(all.begin(), all.end(), what)); };
+        const std::size_t ended = of([](const GivesUpOthers& one) { return one.times == 1; });
+        EXPECT_EQ(ended + of([](const GivesUpOthers& one) { return one.released; }), fetches ? std::max(pending, ended) : pending);
+        for (const GivesUpOthers& one : all) EXPECT_LE(one.times, 1);
+    }
 }
 
 TEST_P(Messages, ThatTheirSenderGivesUpAreWithdrawn) {

@@ -87,13 +87,11 @@ bool Requests::move_payload(int peer, const Completion& completion, Bytes copy, 
 }
 
 void Requests::fail(int peer) {
-    // In two steps, because a completion may release or start other requests.
-    std::vector<Completion*> failed;
-    while (Request* request = awaited_[static_cast<std::size_t>(peer)]) {
+    // A completion may release other requests of the list, whose completions are then gone.
+    while (Request* const request = awaited_[static_cast<std::size_t>(peer)]) {
         unlink(request);
-        failed.push_back(std::exchange(request->completion, nullptr));
+        std::exchange(request->completion, nullptr)->complete(Outcome::failed);
     }
-    for (Completion* completion : failed) completion->complete(Outcome::failed);
 }
 
 void Requests::add_pending(std::vector<int>& peers) const {

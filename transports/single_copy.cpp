@@ -21,8 +21,11 @@ namespace {
 // The value of Offer::form for offers of this class. The forms of inner transports are small numbers.
 constexpr std::uint8_t kForm = 0x80;
 
+using single_copy::address_of;
 using single_copy::Announcement;
 using single_copy::Heading;
+using single_copy::Offered;
+using single_copy::Peer;
 using single_copy::Standing;
 using single_copy::Word;
 
@@ -175,12 +178,6 @@ class Implementation final : public SingleCopy, private Sink {
     unsigned pieces_under_way() const override { return inner_->pieces_under_way(); }
 
   private:
-    struct Peer {
-        SingleCopyHandle handle;
-        bool reads = false;  ///< The peer has said that it can read this process's memory.
-        bool gone = false;
-    };
-
     /// A message whose bytes stay in this process until the receiver has read them.
     struct Record final : Completion {
         /// The inner transport no longer needs the announcement.
@@ -199,13 +196,6 @@ class Implementation final : public SingleCopy, private Sink {
         std::array<std::byte, sizeof(Announcement) + kMaximumHeader> announcement{};
     };
 
-    /// A message that another process has announced.
-    struct Offered {
-        std::int32_t source;
-        std::uint64_t record, stamp;
-        Announcement where;
-    };
-
     struct Fetch {
         Offered* from;
         Bytes into;
@@ -213,12 +203,6 @@ class Implementation final : public SingleCopy, private Sink {
         std::uint64_t read;
         Completion* completion;
     };
-
-    struct Ignored final : Completion {
-        void complete(Outcome) noexcept override {}
-    };
-
-    static std::uint64_t address_of(const void* pointer) { return reinterpret_cast<std::uint64_t>(pointer); }
 
     // --- sending -----------------------------------------------------------------------------------------------------------
 
@@ -235,9 +219,8 @@ class Implementation final : public SingleCopy, private Sink {
     }
 
     void say(int peer, const Heading& heading) {
-        std::array<std::byte, sizeof heading> bytes;
-        std::memcpy(bytes.data(), &heading, sizeof heading);
-        inner_->send(peer, bytes, {}, Path::eager, ignored_);  // A failure is not reported here, but as the loss of the peer.
+        inner_->send(peer, single_copy::bytes_of(heading), {}, Path::eager,
+                     ignored_);  // A failure is not reported here, but as the loss of the peer.
     }
 
     Started announce(int peer, std::span<const std::byte> header, ConstBytes payload, Completion& completion) {
@@ -252,16 +235,13 @@ class Implementation final : public SingleCopy, private Sink {
         std::memcpy(record.announcement.data(), &where, sizeof where);
         std::memcpy(record.announcement.data() + sizeof where, header.data(), header.size());
         const Heading heading{.word = Word::offer, .source = rank_, .record = record.number, .stamp = record.stamp};
-        std::array<std::byte, sizeof heading> bytes;
-        std::memcpy(bytes.data(), &heading, sizeof heading);
-        const Started started = inner_->send(peer, bytes, {record.announcement.data(), sizeof where + header.size()}, Path::eager, record);
+        const Started started = inner_->send(peer, single_copy::bytes_of(heading),
+                                             {record.announcement.data(), sizeof where + header.size()}, Path::eager, record);
         if (started == Started::pending) return Started::pending;
         record.announced = true;
         if (started == Started::done) return Started::pending;
         record.completion = nullptr;
-        record.standing.stamp.store(0, std::memory_order_relaxed);
-        record.answered = true;
-        give_back(record);
+        fail(record);
         return Started::failed;
     }
 
@@ -318,14 +298,11 @@ class Implementation final : public SingleCopy, private Sink {
         fetch.read += size;
         if (read && fetch.read < fetch.into.size) return std::nullopt;
         std::atomic_thread_fence(std::memory_order_seq_cst);  // Reads the stamp after the bytes.
-        struct {
-            std::uint64_t stamp, address;
-        } standing;
-        static_assert(sizeof standing == sizeof(Standing));
-        if (!read_memory(process, from.where.standing_address, &standing, sizeof standing)) return Outcome::failed;
-        if (standing.stamp != from.stamp) return Outcome::withdrawn;
-        if (standing.address != fetch.address) {
-            fetch.address = standing.address;  // the sender has moved the bytes: what was read may be wrong
+        const auto standing = single_copy::read_standing(process, from.where.standing_address);
+        if (!standing) return Outcome::failed;
+        if (standing->stamp != from.stamp) return Outcome::withdrawn;
+        if (standing->address != fetch.address) {
+            fetch.address = standing->address;  // the sender has moved the bytes: what was read may be wrong
             fetch.read = 0;
             return std::nullopt;
         }
@@ -409,7 +386,7 @@ class Implementation final : public SingleCopy, private Sink {
     std::deque<Offered> offered_;
     std::vector<Offered*> unused_;
     std::deque<Fetch> fetches_;
-    Ignored ignored_;
+    single_copy::Ignored ignored_;
     std::unique_ptr<Transport> inner_;  ///< Destroyed first, because its destructor may still complete records.
 };
 

@@ -2,13 +2,24 @@
 /// The words by which two ranks agree on a message that the receiver reads from the sender's memory (single_copy.hpp).
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <optional>
 
+#include "transports/process_memory.hpp"
 #include "transports/single_copy.hpp"
 
 namespace rollcall::transport::single_copy {
+
+inline std::uint64_t address_of(const void* pointer) { return reinterpret_cast<std::uint64_t>(pointer); }
+
+/// For messages that nobody waits for.
+struct Ignored final : Completion {
+    void complete(Outcome) noexcept override {}
+};
 
 enum class Word : std::uint8_t {
     offer,  ///< A message. The payload consists of an Announcement and the header of the message.
@@ -27,9 +38,28 @@ struct Heading {
     std::uint64_t stamp = 0;
 };
 
+inline std::array<std::byte, sizeof(Heading)> bytes_of(const Heading& heading) {
+    std::array<std::byte, sizeof(Heading)> bytes;
+    std::memcpy(bytes.data(), &heading, sizeof heading);
+    return bytes;
+}
+
 /// Where the bytes of a message are in the sender's memory, and where its Standing is.
 struct Announcement {
     std::uint64_t address, size, standing_address;
+};
+
+struct Peer {
+    SingleCopyHandle handle;
+    bool reads = false;  ///< The peer has said that it can read this process's memory.
+    bool gone = false;
+};
+
+/// A message that another process has announced.
+struct Offered {
+    std::int32_t source;
+    std::uint64_t record, stamp;
+    Announcement where;
 };
 
 /// What the receiver reads in the sender's memory after it has read the bytes.
@@ -37,5 +67,17 @@ struct Standing {
     std::atomic<std::uint64_t> stamp = 0;    ///< The stamp of the offer, as long as the sender stands by the message; else 0.
     std::atomic<std::uint64_t> address = 0;  ///< Where the bytes are now. If that is elsewhere, the receiver reads them again there.
 };
+
+struct StandingNow {
+    std::uint64_t stamp, address;
+};
+static_assert(sizeof(StandingNow) == sizeof(Standing));
+
+/// Reads a Standing in another process. Returns nothing if the process is gone.
+inline std::optional<StandingNow> read_standing(std::int32_t process, std::uint64_t address) {
+    StandingNow standing;
+    if (!read_memory(process, address, &standing, sizeof standing)) return std::nullopt;
+    return standing;
+}
 
 }  // namespace rollcall::transport::single_copy

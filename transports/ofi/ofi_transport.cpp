@@ -116,17 +116,12 @@ class OfiTransport final : public Transport {
     bool release(int peer, Completion& completion) override {
         Request* const request = requests_.abandon(peer, completion);
         if (!request) return true;
-        switch (request->kind) {
-            case Kind::offer:
-            case Kind::data: request->withdrawn = true; break;
-            case Kind::message:
-            case Kind::more:  // the message must keep its place in the stream of messages
-                if (request->size) {
-                    request->kept = std::make_unique_for_overwrite<std::byte[]>(request->size);
-                    std::memcpy(request->kept.get(), request->bytes, request->size);
-                }
-                break;
-            default: break;
+        const Kind kind = request->kind;
+        if (kind == Kind::offer || kind == Kind::data) request->withdrawn = true;
+        if ((kind == Kind::message || kind == Kind::more) && request->size) {
+            // The message must keep its place in the stream of messages.
+            request->kept = std::make_unique_for_overwrite<std::byte[]>(request->size);
+            std::memcpy(request->kept.get(), request->bytes, request->size);
         }
         request->bytes = request->kept.get();
         return true;

@@ -20,10 +20,6 @@
 namespace rollcall::collectives {
 namespace {
 
-/// Up to this size, in bytes, every rank reads the elements of every other rank. That takes less time than the synchronisation that a share
-/// for each rank would need.
-constexpr std::uint64_t kShort = 4096;
-
 Task combine_for_itself(Operation& op) {
     co_await publish_all(op, kEverybody, op.arguments().contribution, Publisher::reads);
     co_await combine_in_rank_order(op, true);
@@ -43,7 +39,7 @@ Task combine_shares(Operation& op) {
 
 Task allreduce_shared_memory(Operation& op) {
     if (op.size() == 1) return combine_in_rank_order(op, true);
-    return op.arguments().data.size <= kShort ? combine_for_itself(op) : combine_shares(op);
+    return op.arguments().data.size <= kReadByAll ? combine_for_itself(op) : combine_shares(op);
 }
 
 }  // namespace rollcall::collectives

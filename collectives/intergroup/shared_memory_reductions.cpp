@@ -26,9 +26,6 @@ namespace {
 
 using Among = Operation::Among;
 
-/// Up to this size, in bytes, every rank reads the elements of every rank of the other group. As in an allreduce of one group.
-constexpr std::uint64_t kShort = 4096;
-
 /// Where elements are combined. The operand that is the first to have certain elements is copied, and the others are combined with it.
 struct Sum {
     transport::Bytes into;
@@ -141,7 +138,7 @@ Task intergroup_allreduce_shared_memory(Operation& op) {
         co_await op.copy(beside->bytes(), arguments.contribution);
         arguments.contribution = beside->bytes();
     }
-    if (arguments.data.size > kShort) {
+    if (arguments.data.size > kReadByAll) {
         co_await combine_shares(op, sides, arguments);
         co_return;
     }

@@ -28,6 +28,10 @@ using runtime::Task;
 /// The step of the messages that carry data for which there is no room. Operations that publish send nothing else.
 inline constexpr std::uint64_t kPublishedStep = 0;
 
+/// Up to this size, in bytes, each rank that combines reads the elements of all ranks whose elements it needs. That takes less time than the
+/// synchronisation that a share for each rank would need. So few elements are one piece.
+inline constexpr std::uint64_t kReadByAll = 4096;
+
 /// Data that this rank publishes for another rank, or for all, while other transfers go on.
 struct Outgoing {
     /// `in_place`: data in memory that the readers can reach is not copied. The operation must then await all_read() before it ends.

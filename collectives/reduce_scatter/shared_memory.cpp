@@ -18,10 +18,6 @@
 namespace rollcall::collectives {
 namespace {
 
-/// Up to this size, in bytes, every rank reads the elements of every other rank. That takes less time than the synchronisation that a block
-/// for each rank would need. So few elements are one piece.
-constexpr std::uint64_t kShort = 4096;
-
 Task combine_for_itself(Operation& op) {
     const int n = op.size(), rank = op.rank();
     const auto contribution = op.arguments().contribution;
@@ -63,7 +59,7 @@ Task reduce_scatter_shared_memory(Operation& op) {
     const auto& arguments = op.arguments();
     if (op.size() == 1) {
         co_await copy_own(op, arguments.data, arguments.contribution);
-    } else if (arguments.contribution.size <= kShort) {
+    } else if (arguments.contribution.size <= kReadByAll) {
         co_await combine_for_itself(op);
     } else {
         PublishedParts parts{.brought = [&](int rank) { return brought_for(op, rank); }, .own = arguments.data, .in_place = true};

@@ -22,9 +22,6 @@ namespace {
 using transport::Bytes;
 using transport::ConstBytes;
 
-/// Up to this size, in bytes, all ranks that come after a rank read its elements.
-constexpr std::uint64_t kShort = 4096;
-
 Task combine_those_before(Operation& op) {
     const int rank = op.rank();
     const auto contribution = op.arguments().contribution;
@@ -102,7 +99,7 @@ Task pass_along(Operation& op) {
 }  // namespace
 
 Task scan_shared_memory(Operation& op) {
-    if (op.arguments().data.size <= kShort)
+    if (op.arguments().data.size <= kReadByAll)
         co_await combine_those_before(op);
     else
         co_await pass_along(op);

@@ -11,7 +11,7 @@
 namespace rollcall::test {
 namespace {
 
-constexpr std::uint64_t kLarge = 300'000;
+constexpr std::uint64_t kLandingLarge = 300'000;
 constexpr std::chrono::seconds kLandingPatience(60);
 
 long resident_kilobytes() {
@@ -170,25 +170,25 @@ ROLLCALL_SCENARIO(sends_and_goes) {
     still_works(scene.world);
     if (scene.rank == 0) {
         for (int i = 0; i < kMessages; ++i) {
-            auto what = pattern(kLarge + static_cast<std::uint64_t>(i), key(0, static_cast<std::uint64_t>(i)));
+            auto what = pattern(kLandingLarge + static_cast<std::uint64_t>(i), key(0, static_cast<std::uint64_t>(i)));
             scene.world.send(std::span<const std::byte>(what), 1, 6, kLandingPatience);
             std::fill(what.begin(), what.end(), std::byte{0xee});
         }
-        const auto last = pattern(kLarge, 77);
+        const auto last = pattern(kLandingLarge, 77);
         Request started = scene.world.start_send(std::span(last), 1, 6);
         must_wait(started, "a started send");
         scene.raise(0);
         started.wait();
     } else if (scene.rank == 1) {
         scene.await(0);
-        std::vector<std::byte> in(kLarge + kMessages);
+        std::vector<std::byte> in(kLandingLarge + kMessages);
         for (int i = 0; i < kMessages; ++i) {
-            const std::uint64_t size = kLarge + static_cast<std::uint64_t>(i);
+            const std::uint64_t size = kLandingLarge + static_cast<std::uint64_t>(i);
             check(scene.world.receive(std::span(in), 0, 6).bytes == size, "message {} has another size", i);
             check_pattern(in.data(), size, key(0, static_cast<std::uint64_t>(i)), fmt::format("message {}", i));
         }
         scene.world.receive(std::span(in), 0, 6);
-        check_pattern(in.data(), kLarge, 77, "the started message");
+        check_pattern(in.data(), kLandingLarge, 77, "the started message");
     }
     still_works(scene.world);
 }
@@ -198,16 +198,16 @@ ROLLCALL_SCENARIO(sends_and_leaves) {
     constexpr std::uint64_t kMessages = 5;
     if (scene.rank == 0) {
         for (std::uint64_t i = 0; i < kMessages; ++i) {
-            const auto what = pattern(kLarge, key(0, i));
+            const auto what = pattern(kLandingLarge, key(0, i));
             scene.world.send(std::span(what), 1, 6, kLandingPatience);
         }
         scene.raise(0);
     } else if (scene.rank == 1) {
         scene.await(0);
-        std::vector<std::byte> in(kLarge);
+        std::vector<std::byte> in(kLandingLarge);
         for (std::uint64_t i = 0; i < kMessages; ++i) {
             scene.world.receive(std::span(in), 0, 6);
-            check_pattern(in.data(), kLarge, key(0, i), fmt::format("message {}", i));
+            check_pattern(in.data(), kLandingLarge, key(0, i), fmt::format("message {}", i));
         }
     }
 }
@@ -218,7 +218,7 @@ ROLLCALL_SCENARIO(dies_with_messages) {
     const int dead = sender_dies ? 0 : 1, other = 1 - dead;
     still_works(scene.world);
     if (scene.rank == 0) {
-        const auto what = pattern(kLarge, 3);
+        const auto what = pattern(kLandingLarge, 3);
         for (int i = 0; i < 3; ++i) scene.world.send(std::span(what), 1, 6, kLandingPatience);
         scene.raise(0);
     } else {
@@ -226,7 +226,7 @@ ROLLCALL_SCENARIO(dies_with_messages) {
     }
     if (scene.rank == dead) ::kill(::getpid(), SIGKILL);
     const Error error = expect_error(ErrorCode::peer_failed, "the next call", [&] {
-        std::vector<std::byte> in(kLarge);
+        std::vector<std::byte> in(kLandingLarge);
         if (scene.rank == other && sender_dies)
             for (int i = 0; i < 4; ++i) scene.world.receive(std::span(in), 0, 6, kLandingPatience);
         scene.world.barrier(kLandingPatience);

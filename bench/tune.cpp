@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -166,8 +167,7 @@ std::string file_of(const Words& words) {
     return path;
 }
 
-void finish(const Words& words, const Samples& samples, int ranks) {
-    const std::string path = file_of(words);
+void finish(const Words& words, const std::string& path, const Samples& samples, int ranks) {
     const Costs before = costs_before(path);
     Costs now = before;
     std::vector<std::string_view> missing;
@@ -198,11 +198,15 @@ void finish(const Words& words, const Samples& samples, int ranks) {
 int run(const Words& words) {
     const Start start = checked(words.start, kRanks, kRanks);
     if (!inside_job()) {
-        file_of(words);  // fails before the job if there is none
+        const std::string path = file_of(words);  // fails before the job if there is none
         const Samples samples = collect(start, {"ROLLCALL_COSTS=no"}, {});
-        if (samples.exit_code == 0) finish(words, samples, start.ranks);
+        if (samples.exit_code == 0) finish(words, path, samples, start.ranks);
         return samples.exit_code;
     }
+    // In a job that a user has started: the file may be wrong, or not there yet, and is replaced.
+    const bool is_alone = samples_path(words.inherited).empty();
+    const std::string path = is_alone ? file_of(words) : std::string();
+    ::setenv("ROLLCALL_COSTS", "no", 1);
     Job job;
     ProgressLine::Surroundings surroundings = progress_surroundings(words.inherited);
     if (job.rank() != 0) surroundings.is_terminal = false;
@@ -210,8 +214,8 @@ int run(const Words& words) {
     const Samples samples = Runner(job, progress).run();
     progress.erase();
     if (job.rank() != 0) return 0;
-    if (samples_path(words.inherited).empty())
-        finish(words, samples, job.size());
+    if (is_alone)
+        finish(words, path, samples, job.size());
     else
         leave(words.inherited, samples);
     return 0;

@@ -79,14 +79,19 @@ std::string costs_path(const std::string& setting) {
 
 Costs read_costs(const std::string& path) {
     std::ifstream file(path);
-    if (!file)
-        throw Error(ErrorCode::invalid_setting,
-                    fmt::format("the file of costs {} cannot be read ({}): let `rollcall tune` write it, or set ROLLCALL_COSTS=no",
-                                quote(path), std::generic_category().message(errno)));
+    const auto check = [&](bool good) {
+        if (!good)
+            throw Error(ErrorCode::invalid_setting,
+                        fmt::format("the file of costs {} cannot be read ({}): let `rollcall tune` write it, or set ROLLCALL_COSTS=no",
+                                    quote(path), std::generic_category().message(errno)));
+    };
+    check(file.is_open());
+    errno = 0;
     Costs costs;
     std::array<bool, kCostNames.size()> seen{};
     std::size_t number = 0;
     for (std::string line; std::getline(file, line);) read_line_into(costs, seen, path, ++number, line);
+    check(!file.bad() && file.eof());  // a directory can be opened, but not read
     return costs;
 }
 

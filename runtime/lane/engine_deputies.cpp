@@ -173,9 +173,8 @@ void Engine::begin_before_callers() {
             deputy->operation_.await_caller();
             deputies_.insert(*deputy);
             begin_alone(*deputy);
-            continue;
         }
-        // Treat them as any other early message.
+        // What no receive waits for is treated as any other early message.
         std::vector<EarlyMessage*> waiting;
         early_by_call_.for_each_of(early.key, [&](EarlyMessage& message) {
             if (message.stage == EarlyMessage::Stage::offered && !message.waits_for_landing) waiting.push_back(&message);

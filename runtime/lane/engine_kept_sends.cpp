@@ -30,8 +30,8 @@ KeptSend::KeptSend(Engine& engine, const Transfer& send, transport::Bytes memory
 
 KeptSend::~KeptSend() {
     Engine& engine = *transfer.engine;
-    if (!transfer.done()) engine.transport_.release(transfer.peer(), transfer);
-    engine.landing_.give_back(transfer.buffer);
+    // If the network itself still reads the memory, it stays: a living peer may fetch the message.
+    if (transfer.done() || engine.transport_.release(transfer.peer(), transfer)) engine.landing_.give_back(transfer.buffer);
 }
 
 void KeptSend::ended() noexcept {

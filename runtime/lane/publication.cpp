@@ -223,9 +223,11 @@ bool Reading::reach() {
             operation_.communicator(), operation_.sequence(),
             Error(
                 ErrorCode::state,
-                fmt::format("{}: the memory that rank {} has taken by Job::allocate() cannot be mapped: {}. Raise the limits of open files "
-                            "and memory (ulimit -n, ulimit -v), or set ROLLCALL_NODE_MEMORY=no",
-                            operation_.describe(), publisher_, std::generic_category().message(reason))),
+                fmt::format("{}: the memory that rank {} has taken by Job::allocate() cannot be mapped: {}. {} set ROLLCALL_NODE_MEMORY=no",
+                            operation_.describe(), operation_.member(publisher_), std::generic_category().message(reason),
+                            reason == EACCES || reason == EPERM
+                                ? "This process may not look into that one: give both the same user and capabilities, or"
+                                : "Raise the limits of open files and memory (ulimit -n, ulimit -v), or")),
             true);
         return false;
     }

@@ -161,19 +161,19 @@ class SimulatedNetwork::Endpoint final : public Transport, public Machine {
     }
 
     void disconnect(int peer) override {
-        // In two steps, because a completion may start something else.
-        std::vector<Completion*> ended;
-        const auto end = [&](Completion*& completion) {
-            if (completion) ended.push_back(std::exchange(completion, nullptr));
+        // One after the other, because a completion may start something else, or release another flight, whose completion is then gone.
+        const auto next = [&] {
+            Completion* found = nullptr;
+            network_.for_each_flight([&](Flight& flight) {
+                const bool between = (flight.from == rank_ && flight.to == peer) || (flight.from == peer && flight.to == rank_);
+                if (found || !between || flight.eager) return;  // An eager message has already left.
+                found = std::exchange(flight.sender ? flight.sender : flight.receiver, nullptr);
+                if (!flight.sender && !flight.receiver)
+                    flight.payload.data = flight.into.data = nullptr;  // The buffers belong to their owners again.
+            });
+            return found;
         };
-        network_.for_each_flight([&](Flight& flight) {
-            const bool between = (flight.from == rank_ && flight.to == peer) || (flight.from == peer && flight.to == rank_);
-            if (!between || flight.eager) return;  // An eager message has already left.
-            end(flight.sender);
-            end(flight.receiver);
-            flight.payload.data = flight.into.data = nullptr;  // The buffers belong to their owners again.
-        });
-        for (Completion* completion : ended) completion->complete(Outcome::failed);
+        while (Completion* const completion = next()) completion->complete(Outcome::failed);
         network_.settle(peer);
     }
 

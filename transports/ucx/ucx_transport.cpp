@@ -191,12 +191,13 @@ class UcxTransport final : public Transport {
     void disconnect(int peer) override {
         Peer& whom = peers_[static_cast<std::size_t>(peer)];
         whom.gone = true;
+        const ucp_ep_h endpoint = std::exchange(whom.endpoint, nullptr);  // a completion cannot send over it any more
         requests_.disconnect(peer);
-        if (!whom.endpoint) return;
+        if (!endpoint) return;
         ucp_request_param_t parameters{};
         parameters.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
         parameters.flags = UCP_EP_CLOSE_FLAG_FORCE;
-        const ucs_status_ptr_t request = ucp_ep_close_nbx(std::exchange(whom.endpoint, nullptr), &parameters);
+        const ucs_status_ptr_t request = ucp_ep_close_nbx(endpoint, &parameters);
         if (UCS_PTR_IS_PTR(request)) {
             closing_.push_back(request);
             deferred_ = true;

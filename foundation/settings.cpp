@@ -31,6 +31,12 @@ struct Size {
     std::uint64_t least, most;
 };
 
+/// A size in bytes, or `auto`, which is kept as kAutomaticBytes.
+struct SizeOrAuto {
+    std::uint64_t Settings::*member;
+    std::uint64_t most;
+};
+
 /// A plain number. `zero` says what 0 means.
 struct Count {
     std::uint64_t Settings::*member;
@@ -70,7 +76,7 @@ struct AlgorithmOf {
     OperationKind operation;
 };
 
-using Kind = std::variant<Size, Count, Duration, Word, Mode<ProgressMode>, Mode<ProgressBind>, Text, AlgorithmOf>;
+using Kind = std::variant<Size, SizeOrAuto, Count, Duration, Word, Mode<ProgressMode>, Mode<ProgressBind>, Text, AlgorithmOf>;
 
 struct Setting {
     std::string_view variable;
@@ -112,7 +118,8 @@ constexpr std::array kFixedSettings = {
     Setting{"ROLLCALL_LANDING_LONGEST", Size{&Settings::landing_longest, 0, kNoLimit},
             "longest message that is held early; a longer one waits at its sender, as over the eager limit of MPI; 0 = of any length"},
     // The upper limit: an eager message is copied on both sides, and the transport holds it in full.
-    Setting{"ROLLCALL_EAGER_BYTES", Size{&Settings::eager_bytes, 0, 1ull << 20}, "longest message sent along with its header"},
+    Setting{"ROLLCALL_EAGER_BYTES", SizeOrAuto{&Settings::eager_bytes, 1ull << 20},
+            "longest message sent along with its header; auto = 64Ki to hosts that are reached over TCP, 8Ki to all others"},
     // The lower limit: a pipeline of pieces below a cache line would send only headers.
     Setting{"ROLLCALL_SEGMENT_BYTES", Size{&Settings::segment_bytes, 64, kNoLimit}, "piece of a pipelined transfer"},
     Setting{
@@ -195,6 +202,9 @@ std::string allowed(const Size& size) {
     if (size.most < kNoLimit) return fmt::format("{}, {} or less", form, format_bytes(size.most));
     return form;
 }
+std::string allowed(const SizeOrAuto& size) {
+    return fmt::format("auto, or a size such as 123 or 64Ki, {} or less", format_bytes(size.most));
+}
 std::string allowed(const Count& count) {
     return fmt::format("a number such as 123 or 64Ki, {} or less; 0 = {}", format_bytes(count.most), count.zero);
 }
@@ -214,6 +224,10 @@ bool read(const Size& size, std::string_view text, Settings& settings) {
     const auto bytes = parse_bytes(text);
     settings.*size.member = bytes;
     return bytes >= size.least && bytes <= size.most;
+}
+bool read(const SizeOrAuto& size, std::string_view text, Settings& settings) {
+    settings.*size.member = text == "auto" ? kAutomaticBytes : parse_bytes(text);
+    return text == "auto" || settings.*size.member <= size.most;
 }
 bool read(const Count& count, std::string_view text, Settings& settings) {
     const auto number = parse_bytes(text);
@@ -245,6 +259,9 @@ bool read(const AlgorithmOf& kind, std::string_view text, Settings& settings) {
 
 // Write the value of a setting in the form in which it may be set.
 std::string write(const Size& size, const Settings& settings) { return format_bytes(settings.*size.member); }
+std::string write(const SizeOrAuto& size, const Settings& settings) {
+    return settings.*size.member == kAutomaticBytes ? "auto" : format_bytes(settings.*size.member);
+}
 std::string write(const Count& count, const Settings& settings) { return fmt::to_string(settings.*count.member); }
 std::string write(const Duration& duration, const Settings& settings) { return exact_duration(settings.*duration.member); }
 std::string write(const Word& word, const Settings& settings) { return settings.*word.member; }

@@ -17,6 +17,9 @@ namespace rollcall::inline foundation {
 /// The names of the transports, in the order in which `auto` tries them.
 inline constexpr std::array<std::string_view, 2> kTransportNames = {"ucx", "ofi"};
 
+/// The value of a size that Rollcall chooses itself (`auto`).
+inline constexpr std::uint64_t kAutomaticBytes = ~std::uint64_t{0};
+
 enum class ProgressMode { thread, host };
 enum class ProgressBind { application, none };
 
@@ -27,11 +30,11 @@ struct Settings {
     std::string net;           ///< ROLLCALL_NET: interfaces by name, CIDR, or ^exclusion; "" = automatic
     std::uint64_t landing_bytes =
         128ull << 20;  ///< ROLLCALL_LANDING_BYTES: early data held for this process, at most; the default holds sixteen messages of 8 MiB
-    std::uint64_t landing_longest = 0;        ///< ROLLCALL_LANDING_LONGEST: longest message that is held; 0 = any
-    std::uint64_t eager_bytes = 8192;         ///< ROLLCALL_EAGER_BYTES: longest message sent along with its header
-    std::uint64_t segment_bytes = 128 << 10;  ///< ROLLCALL_SEGMENT_BYTES: piece of a pipelined transfer
-    std::string node_memory = "auto";         ///< ROLLCALL_NODE_MEMORY: auto | no: ranks of a node share memory
-    std::uint64_t node_ranks = 0;             ///< ROLLCALL_NODE_RANKS: ranks of a host that share node memory, at most; 0 = all
+    std::uint64_t landing_longest = 0;            ///< ROLLCALL_LANDING_LONGEST: longest message that is held; 0 = any
+    std::uint64_t eager_bytes = kAutomaticBytes;  ///< ROLLCALL_EAGER_BYTES: longest message sent along with its header
+    std::uint64_t segment_bytes = 128 << 10;      ///< ROLLCALL_SEGMENT_BYTES: piece of a pipelined transfer
+    std::string node_memory = "auto";             ///< ROLLCALL_NODE_MEMORY: auto | no: ranks of a node share memory
+    std::uint64_t node_ranks = 0;                 ///< ROLLCALL_NODE_RANKS: ranks of a host that share node memory, at most; 0 = all
     std::string single_copy = "auto";  ///< ROLLCALL_SINGLE_COPY: auto | always | no: receivers read long messages of their node directly
     std::string decouple = "auto";     ///< ROLLCALL_DECOUPLE: auto | no: parts of calls may begin before their callers
     std::string costs;                 ///< ROLLCALL_COSTS: the file of `rollcall tune`; "" = ~/.config/rollcall/costs; no = built-in

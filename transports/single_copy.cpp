@@ -173,6 +173,7 @@ class Implementation final : public SingleCopy, private Sink {
     PutWake put_wake(int peer) override { return inner_->put_wake(peer); }
     std::byte* peer_board(int peer) override { return inner_->peer_board(peer); }
     bool shares_memory() const override { return inner_->shares_memory(); }
+    bool uses_tcp() const override { return inner_->uses_tcp(); }
     bool tells_of_puts() const override { return inner_->tells_of_puts(); }
     int descriptor() const override { return inner_->descriptor(); }
     unsigned pieces_under_way() const override { return inner_->pieces_under_way(); }
@@ -377,8 +378,7 @@ class Implementation final : public SingleCopy, private Sink {
     bool readable_ = false;
     Sink* sink_ = nullptr;
     std::vector<Peer> peers_;
-    std::vector<char> must_be_asked_;  ///< For each peer: whether this process must still ask it if it can read this process's memory. Also
-                                       ///< checked for short messages.
+    std::vector<char> must_be_asked_;  ///< For each peer: whether to ask it if it can read this process's memory. For short messages, too.
     std::deque<Record> records_;       ///< A deque, because the records must not move: other processes read their stamps.
     std::vector<Record*> free_;
     std::size_t pending_records_ = 0;

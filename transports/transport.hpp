@@ -155,6 +155,9 @@ class Transport {
     virtual std::byte* peer_board(int peer) = 0;
     /// Whether processes of the same host can be expected to write each other's boards directly.
     virtual bool shares_memory() const = 0;
+    /// Whether messages to other hosts go over TCP. The kernel copies them anyway, and a question whether there is room at the receiver
+    /// costs as much as some tens of KiB. The answer can be given before connect().
+    virtual bool uses_tcp() const = 0;
     /// Whether Sink::on_board_changed() is called. If not, the board must be polled.
     virtual bool tells_of_puts() const = 0;
 

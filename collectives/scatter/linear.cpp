@@ -18,7 +18,7 @@ Task scatter_linear(Operation& op) {
         co_return;
     }
     for (int rank = 0; rank < op.size(); ++rank)
-        if (rank != op.root()) co_await op.send(rank, block_of(op, rank), 0);
+        if (rank != op.root()) co_await op.send_in_turn(rank, block_of(op, rank), 0);
     co_await copy_own(op, result, block_of(op, op.rank()));
 }
 

@@ -20,7 +20,7 @@ Task scatter_sorted_root(Operation& op) {
     co_await op.arrival();
     for (roster.update(arrivals); !roster.empty(); roster.update(arrivals)) {
         const int rank = roster.take();
-        co_await op.send(rank, block_of(op, rank), 0);
+        co_await op.send_in_turn(rank, block_of(op, rank), 0);
     }
     co_await copy_own(op, result, block_of(op, op.rank()));
 }

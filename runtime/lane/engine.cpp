@@ -91,9 +91,11 @@ Engine::~Engine() {
     }
 }
 
-void Engine::set_allowance(int peer, std::uint32_t allowance, bool accepts_data) {
-    peers_[peer].allowance = allowance;
-    peers_[peer].accepts_data = accepts_data;
+void Engine::set_peer(int peer, std::uint32_t allowance, bool accepts_data, bool over_tcp) {
+    PeerState& state = peers_[peer];
+    state.allowance = allowance;
+    state.accepts_data = accepts_data;
+    state.over_tcp = over_tcp;
 }
 
 std::string Engine::name_of(int rank) const {
@@ -195,7 +197,7 @@ void Engine::transmit(Transfer& transfer, PeerState& peer) {
         header.base.ordinal = transfer.ordinal = peer.sent++;
     }
     ConstBytes payload = transfer.buffer;
-    const bool eager = size <= options_.eager_bytes && Peers::take_allowance(peer, size);
+    const bool eager = is_short(transfer, peer) && Peers::take_allowance(peer, size);
     if (!eager) {
         transfer.large = true;
         if (!transfer.operation) ++peer.offers;
@@ -205,7 +207,7 @@ void Engine::transmit(Transfer& transfer, PeerState& peer) {
             payload = {&stand_in, 1};
             header.base.flags |= kEmptyPayload;
         }
-        header.base.flags |= transfer.flags;
+        header.base.flags |= transfer.flags & ~kInTurn;
     }
     transfer.stage = Transfer::Stage::moving;
     auto bytes = std::span(reinterpret_cast<const std::byte*>(&header), header_size);

@@ -14,6 +14,7 @@
 #include "runtime/lane/communicators.hpp"
 #include "runtime/lane/deputy.hpp"
 #include "runtime/lane/early_message.hpp"
+#include "runtime/lane/engine_options.hpp"
 #include "runtime/lane/frame_arena.hpp"
 #include "runtime/lane/kept_send.hpp"
 #include "runtime/lane/lifelines.hpp"
@@ -30,19 +31,7 @@ namespace rollcall::runtime {
 
 class alignas(64) Engine final : public transport::Sink {
   public:
-    struct Options {
-        int rank = 0;  ///< The rank in the world communicator.
-        int size = 1;
-        std::uint64_t landing_bytes = 0;
-        std::uint64_t landing_longest = 0;  ///< Longest message that may land early; 0: no limit.
-        std::uint64_t eager_bytes = 0;
-        Nanoseconds mismatch_probe = 50'000'000;
-        AlgorithmName algorithm_name = nullptr;   ///< For error messages; null: algorithms are numbered.
-        FindPartAlone find_part_alone = nullptr;  ///< Null: every part begins and ends with its caller.
-        /// Host names by rank, for error messages. Empty: the hosts have no names.
-        std::vector<std::string> hosts;
-        bool trace = false;  ///< Record when the first data came (reads the clock).
-    };
+    using Options = EngineOptions;
     /// The transport, the machine and the arena must outlive the engine.
     Engine(transport::Transport& transport, transport::Machine& machine, FrameArena& arena, Options options);
     ~Engine();
@@ -68,7 +57,8 @@ class alignas(64) Engine final : public transport::Sink {
     void set_sleeping(bool sleeps) noexcept;
     /// Why this job cannot end in good order: a rank died or is out of reach. Empty: the job can end in good order.
     std::optional<Error> loss() const;
-    void set_allowance(int peer, std::uint32_t allowance, bool accepts_data);
+    /// Says how to send to a peer: its allowance, whether it accepts eager data, and whether messages to it go over TCP.
+    void set_peer(int peer, std::uint32_t allowance, bool accepts_data, bool over_tcp);
 
     /// As Communicators::expect() and stop_expecting().
     std::uint64_t expect_communicator() { return communicators_.expect(); }
@@ -224,6 +214,7 @@ class alignas(64) Engine final : public transport::Sink {
     void transmit(Transfer& transfer, PeerState& peer);
     void transmit(Transfer& transfer) { transmit(transfer, peers_[transfer.peer()]); }
     bool may_go(const Transfer& transfer, const PeerState& peer);
+    bool is_short(const Transfer& transfer, const PeerState& peer) const noexcept;
     bool may_be_eager(const Transfer& transfer);
     void put_back(Transfer& transfer);
     void work_off_backlog(int peer);

@@ -18,8 +18,18 @@ bool Engine::may_go(const Transfer& transfer, const PeerState& peer) {
     return peer.offers < kMostOffers || may_be_eager(transfer);
 }
 
+// Whether a message is short enough to travel with its header. Messages that are sent in turn share the network if they do: that pays only
+// for a quarter of the usual length (a linear scatter to 16 hosts at 1 Gbit/s: 16 KiB 1.6 times as fast, 64 KiB 1.7 times slower).
+bool Engine::is_short(const Transfer& transfer, const PeerState& peer) const noexcept {
+    const std::uint64_t bytes = transfer.buffer.size;
+    if (bytes <= options_.eager_bytes) return true;
+    if (!peer.over_tcp || (transfer.flags & kAwaited)) return false;
+    return bytes <= (transfer.flags & kInTurn ? options_.eager_bytes_over_tcp / 4 : options_.eager_bytes_over_tcp);
+}
+
 bool Engine::may_be_eager(const Transfer& transfer) {
-    return transfer.buffer.size <= options_.eager_bytes && Peers::allows(peers_[transfer.peer()], transfer.buffer.size);
+    const PeerState& peer = peers_[transfer.peer()];
+    return is_short(transfer, peer) && Peers::allows(peer, transfer.buffer.size);
 }
 
 void Engine::put_back(Transfer& transfer) {

@@ -36,6 +36,7 @@ Pending Operation::send_flagged(int to, ConstBytes bytes, std::uint64_t step, st
 
 Pending Operation::send(int to, ConstBytes bytes, std::uint64_t step) { return send_flagged(to, bytes, step, 0); }
 Pending Operation::send_ahead(int to, ConstBytes bytes, std::uint64_t step) { return send_flagged(to, bytes, step, kTellDeferred); }
+Pending Operation::send_in_turn(int to, ConstBytes bytes, std::uint64_t step) { return send_flagged(to, bytes, step, kInTurn); }
 Pending Operation::send_awaited(int to, ConstBytes bytes, std::uint64_t step) { return send_flagged(to, bytes, step, kAwaited); }
 
 Pending Operation::receive(int from, transport::Bytes bytes, std::uint64_t step) {

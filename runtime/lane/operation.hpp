@@ -23,40 +23,14 @@
 #include <utility>
 #include <vector>
 
-#include "foundation/combiner.hpp"
 #include "runtime/arrivals/board.hpp"
+#include "runtime/lane/arguments.hpp"
 #include "runtime/lane/communicator_state.hpp"
 #include "runtime/lane/task.hpp"
 #include "runtime/lane/transfer.hpp"
 #include "runtime/lane/waitable.hpp"
 
 namespace rollcall::runtime {
-
-struct ClockSynchronization;
-
-/// The place of a block in a buffer, in bytes.
-struct Block {
-    std::uint64_t offset, size;
-};
-
-/// The buffers and parameters of an algorithm. The caller owns the spans and buffers.
-struct Arguments {
-    transport::Bytes data;               ///< Broadcast: the message. Exchange, gather, allgather, alltoall, and scatter (only read): all
-                                         ///< blocks, rank by rank.
-                                         ///< Reduce (at the root), allreduce, scans: where the result goes; may be the contribution.
-                                         ///< Reduce_scatter: where this rank's block of it goes; may be its place in the contribution.
-    transport::ConstBytes contribution;  ///< Exchange, gather, allgather: this rank's block. Alltoall: its blocks for all, rank by rank.
-                                         /// Operations that combine: this rank's elements.
-    transport::Bytes result;             ///< Scatter: where this rank's block goes.
-    /// Gather, scatter: where the block of each rank is in `data`, at the root, where blocks have sizes of their own. Allgather, alltoall:
-    /// the same on all ranks. Null: all blocks have one size and stand one behind the other.
-    const Block* blocks = nullptr;
-    const Block* contribution_blocks = nullptr;  ///< Alltoall: the same for `contribution`.
-    std::uint64_t segment_bytes = 0;             ///< Size of a piece of a pipelined transfer; 0: whole.
-    const Nanoseconds* oracle = nullptr;         ///< The arrival time of each rank, known in advance (simulation only).
-    ClockSynchronization* clocks = nullptr;      ///< This rank's part in a synchronisation of clocks.
-    Combiner combiner = {};                      ///< Reduce, ...: combines two elements into one.
-};
 
 using Algorithm = Task (*)(Operation&);
 
@@ -165,6 +139,9 @@ class alignas(64) Operation final : public Waitable {
     /// As send(), but the message does not land before its receive. Long data stays here until the receiver waits for it, so that it does
     /// not share the receiver's port with what the receiver waits for now.
     Pending send_awaited(int to, transport::ConstBytes bytes, std::uint64_t step);
+    /// As send(), for messages of which each is to have the network for itself: the algorithm awaits the end of one before it sends the
+    /// next. A long message then ends when its receiver has it, and not when the kernel has taken it.
+    Pending send_in_turn(int to, transport::ConstBytes bytes, std::uint64_t step);
     Pending receive(int from, transport::Bytes bytes, std::uint64_t step);
     /// Whether the message of this step has come, or has begun to come.
     bool is_here(int from, std::uint64_t step) const;

@@ -21,6 +21,7 @@ struct PeerState {
     EarlyMessage* overtaking = nullptr;  ///< Point-to-point messages that came before a message sent earlier.
     std::uint32_t offers = 0;            ///< Large point-to-point messages offered to the peer that it has not taken.
     bool accepts_data = true;            ///< Whether eager messages to it may carry data.
+    bool over_tcp = false;               ///< Messages to it go over TCP.
     bool backlogged = false;             ///< Point-to-point sends to it wait here.
     bool works_off = false;              ///< The backlog to this peer is being worked off.
     bool has_backlog = false;            ///< Point-to-point sends from the peer to this rank wait at the peer.

@@ -6,9 +6,9 @@
 namespace rollcall::runtime {
 namespace {
 
-// 64 KiB hold seven full eager messages of the default length, which keeps a stream going while credits travel back. 4 KiB is the least, so
-// that messages without data always get through.
-constexpr std::uint32_t kMostAllowance = 64 * 1024;
+// 256 KiB hold three full eager messages of the longest default length, which keeps a stream going while credits travel back. 4 KiB is the
+// least, so that messages without data always get through.
+constexpr std::uint32_t kMostAllowance = 256 * 1024;
 constexpr std::uint32_t kLeastAllowance = 4 * 1024;
 // Half of the landing budget may go to eager allowances. The other half is for large early messages.
 constexpr std::uint64_t kEagerShare = 2;

@@ -118,7 +118,7 @@ class Peers {
     std::unordered_map<int, Trouble> troubles_;
 };
 
-/// The eager allowance of each peer, in bytes: an equal share of half of the landing budget, but at least 4 KiB and at most 64 KiB.
+/// The eager allowance of each peer, in bytes: an equal share of half of the landing budget, but at least 4 KiB and at most 256 KiB.
 std::uint32_t allowance_for(std::uint64_t landing_bytes, int size);
 /// What remains of the landing budget for large early messages, in bytes: at least half of the budget.
 std::uint64_t landing_budget_for(std::uint64_t landing_bytes, int size);

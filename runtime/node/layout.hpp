@@ -82,7 +82,7 @@ constexpr std::uint64_t key_of(std::uint64_t communicator, std::uint64_t sequenc
 }
 
 /// Each slot of a communicator (as on the arrivals board) has this many entries for one reader, and this many for all readers.
-inline constexpr std::uint64_t kEntriesForOne = 4;
+inline constexpr std::uint64_t kEntriesForOne = 8;
 inline constexpr std::uint64_t kEntriesForAll = 4;
 inline constexpr std::uint64_t kEntriesOfSlot = kEntriesForOne + kEntriesForAll;
 /// A publisher is at most this many operations ahead of its slowest reader. It is less than CommunicatorState::kHistory, so that a reader

@@ -34,6 +34,7 @@ class NoNetwork final : public transport::Transport {
     std::atomic<bool> has_traffic{false};  ///< Each poll brings something that concerns nobody.
     std::atomic<std::uint64_t> polls{0};
     transport::Sink* sink = nullptr;
+    transport::Path last_path = transport::Path::eager;  ///< Of the message that was sent last.
 
     std::string_view name() const override { return "none"; }
     std::uint32_t version() const override { return 1; }
@@ -45,7 +46,8 @@ class NoNetwork final : public transport::Transport {
         polls.fetch_add(1, std::memory_order_relaxed);
         return deliver() + (has_traffic.load(std::memory_order_relaxed) ? 1 : 0);
     }
-    transport::Started send(int, std::span<const std::byte>, transport::ConstBytes, transport::Path, transport::Completion&) override {
+    transport::Started send(int, std::span<const std::byte>, transport::ConstBytes, transport::Path path, transport::Completion&) override {
+        last_path = path;
         return transport::Started::done;
     }
     transport::Started fetch(const transport::Offer&, transport::Bytes, transport::Completion&) override {
@@ -61,6 +63,7 @@ class NoNetwork final : public transport::Transport {
     transport::PutWake put_wake(int) override { return transport::PutWake::wakes; }
     std::byte* peer_board(int) override { return nullptr; }
     bool shares_memory() const override { return false; }
+    bool uses_tcp() const override { return false; }
     bool tells_of_puts() const override { return false; }
     int descriptor() const override { return events_.get(); }
     bool arm() override {

@@ -179,6 +179,7 @@ class OfiTransport final : public Transport {
     }
 
     bool shares_memory() const override { return shared_memory_ != nullptr; }
+    bool uses_tcp() const override { return network_ && network_->provider().find("tcp") != std::string::npos; }
     bool tells_of_puts() const override { return false; }
     int descriptor() const override { return sleep_.descriptor(); }
 

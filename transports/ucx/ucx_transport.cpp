@@ -244,6 +244,7 @@ class UcxTransport final : public Transport {
     }
 
     bool shares_memory() const override { return uses_shared_memory(); }
+    bool uses_tcp() const override { return only_tcp_between_hosts_; }
     bool tells_of_puts() const override { return false; }
     int descriptor() const override { return descriptor_; }
     bool arm() override { return !deferred_ && ucp_worker_arm(worker_) == UCS_OK; }

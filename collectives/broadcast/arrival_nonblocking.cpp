@@ -8,7 +8,8 @@
 //
 // The message ahead goes in instalments, and the root looks at its board between them (the paper cuts such messages, too). If others have
 // arrived, it serves them first. So ranks that arrive a little after the root wait for an instalment, not for a whole message. If the rank
-// that was sent instalments has arrived with others, it belongs to their group. If it has arrived alone, it gets the remaining instalments.
+// that was sent instalments has arrived with others, it belongs to their group. If it has arrived alone, it gets the remaining instalments
+// at once, and ranks that arrive meanwhile are served after it.
 //
 // Example: n = 5, root 0, T = 1, 8 instalments, the ranks arrive at 0, 9, 0.5, 0.5 and 5. At 0 no other rank is there: the root sends to 1
 // until 0.5. Then it serves {2, 3} until 1.5. Then no unserved rank is there: it sends the rest to 1 until 2, and to 4 until 3. The root
@@ -54,16 +55,23 @@ Task broadcast_arrival_nonblocking(Operation& op) {
         co_await op.moment();
         for (const int rank : arrivals.take())
             if (!already_served(rank)) group.push_back(rank);
-        const bool only_its_rest = group.size() == 1 && ahead.sent_to(group.front()) > 0;
-        if (!group.empty() && !only_its_rest) {
+        if (group.size() == 1 && ahead.sent_to(group.front()) > 0) {
+            // The rest goes without a look at the board. If the root looked, a rank that comes now would make it send all of the message
+            // once more, and the first rank would wait for longer than 2T.
+            const int rank = group.front();
+            while (ahead.sent_to(rank) < all) {
+                co_await op.until([&] { return ahead.done(); });
+                ahead.send_next(op, rank);
+            }
+            serve(rank);
+            group.clear();
+        } else if (!group.empty()) {
             for (const int rank : group) serve(rank);
             co_await subgroup_root(op, std::exchange(group, {}), ahead);
         } else if (ahead.done()) {
             while (already_served(candidate)) candidate = (candidate + 1) % n;
             ahead.send_next(op, candidate);
-            if (ahead.sent_to(candidate) < all) continue;
-            serve(candidate);
-            group.clear();  // it was empty, or had this rank only
+            if (ahead.sent_to(candidate) == all) serve(candidate);
         }
     }
     co_await op.until([&] { return ahead.done(); });

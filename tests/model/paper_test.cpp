@@ -197,6 +197,8 @@ TEST(Paper, Theorem5ArrivalNonblocking) {
     };
     for (int n = 2; n <= 64; n += n < 10 ? 1 : 9)
         for (const Times& a : adversaries(n)) check(a, 0);
+    // Rank 1 is sent instalments and arrives while rank 2 is served. Rank 3 arrives while rank 1 gets the rest.
+    check({0, 26 * T / 100, T / 4, 187 * T / 100, 9 * T}, 0);
     for (int repetition = 0; repetition < 1500 && !HasFailure(); ++repetition) {
         const auto [n, root, a] = random_pattern(random, 40);
         check(a, root);

@@ -87,7 +87,7 @@ struct Setting {
 constexpr std::array<std::string_view, 2> kProgressModes = {"thread", "host"};
 constexpr std::array<std::string_view, 2> kProgressBinds = {"application", "none"};
 constexpr std::array<std::string_view, 3> kYields = {"auto", "always", "never"};
-constexpr std::array<std::string_view, 3> kSingleCopies = {"auto", "always", "no"};
+constexpr std::array<std::string_view, 3> kAutoAlwaysNo = {"auto", "always", "no"};
 constexpr std::array<std::string_view, 2> kAutoOrNo = {"auto", "no"};
 constexpr auto kTransports = [] {
     std::array<std::string_view, kTransportNames.size() + 1> words{};
@@ -112,6 +112,8 @@ constexpr std::array kFixedSettings = {
             "how bytes move: by UCX, by libfabric, or (auto) by the first that works"},
     Setting{"ROLLCALL_OFI_PROVIDER", Text{&Settings::ofi_provider, check_path, "the name of a provider, as `rollcall info` shows it"},
             "the provider of libfabric; empty = shm within a host, the best there is between hosts"},
+    Setting{"ROLLCALL_OFI_READS", Word{&Settings::ofi_reads, kAutoAlwaysNo},
+            "over libfabric long messages are read out of their sender's memory; auto = where the network needs no help of the sender"},
     Setting{"ROLLCALL_NET", Text{&Settings::net, check_net, kNetSettingAllowed}, "network interfaces to use; empty = automatic"},
     Setting{"ROLLCALL_LANDING_BYTES", Size{&Settings::landing_bytes, 0, kNoLimit},
             "most early data held for this process; 0 = a sender waits until its data is asked for"},
@@ -130,9 +132,8 @@ constexpr std::array kFixedSettings = {
             "collectives within a node go through memory that its ranks share; auto = where that is possible, no = by messages"},
     Setting{"ROLLCALL_NODE_RANKS", Count{&Settings::node_ranks, 1ull << 20, "all"},
             "most ranks of a host, in the order of their numbers, that share node memory; for example those of one socket"},
-    Setting{
-        "ROLLCALL_SINGLE_COPY", Word{&Settings::single_copy, kSingleCopies},
-        "a rank copies long messages straight out of the memory of a sender on its node; auto = when more ranks than cores share the node"},
+    Setting{"ROLLCALL_SINGLE_COPY", Word{&Settings::single_copy, kAutoAlwaysNo},
+            "a rank copies long messages out of the memory of a sender on its node; auto = when more ranks than cores share the node"},
     Setting{
         "ROLLCALL_COSTS", Text{&Settings::costs, check_path, "a path, or no"},
         "what communication costs here, as `rollcall tune` measured it; empty = ~/.config/rollcall/costs if it is there, no = built-in"},

@@ -27,7 +27,8 @@ enum class ProgressBind { application, none };
 struct Settings {
     std::string transport = "ucx";  ///< ROLLCALL_TRANSPORT: one of kTransportNames, or auto, which takes the first that works
     std::string ofi_provider;  ///< ROLLCALL_OFI_PROVIDER: provider of libfabric; "" = shm within a host, the best there is between hosts
-    std::string net;           ///< ROLLCALL_NET: interfaces by name, CIDR, or ^exclusion; "" = automatic
+    std::string ofi_reads = "auto";  ///< ROLLCALL_OFI_READS: auto | always | no: RMA reads of long messages over libfabric
+    std::string net;                 ///< ROLLCALL_NET: interfaces by name, CIDR, or ^exclusion; "" = automatic
     std::uint64_t landing_bytes =
         128ull << 20;  ///< ROLLCALL_LANDING_BYTES: early data held for this process, at most; the default holds sixteen messages of 8 MiB
     std::uint64_t landing_longest = 0;            ///< ROLLCALL_LANDING_LONGEST: longest message that is held; 0 = any

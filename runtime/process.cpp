@@ -40,6 +40,8 @@ transport::TransportOptions transport_options(const Settings& settings, const bo
     options.size = place.size;
     options.local_size = place.local_size;
     options.board_bytes = board_bytes(slots_of(settings, place.size));
+    options.driven_in_background = settings.progress == ProgressMode::thread;
+    options.ofi_reads = settings.ofi_reads;
     options.ofi_provider = settings.ofi_provider;
     options.interfaces_named = !settings.net.empty();
     if (place.size == 1) return options;

@@ -19,6 +19,9 @@ struct TransportOptions {
     /// Whether the user has named the interfaces. If not, settings that the user has given the transport's own library remain in force.
     bool interfaces_named = false;
     std::uint64_t board_bytes = 4096;
+    bool driven_in_background = true;  ///< A thread drives the transport while the program computes.
+    /// RMA reads over libfabric: auto (where the peer's process takes no part in them), always (where the provider has them), no.
+    std::string ofi_reads = "auto";
     std::string ofi_provider;  ///< The provider of libfabric; empty: the transport chooses.
 };
 

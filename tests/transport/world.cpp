@@ -21,6 +21,7 @@ const std::vector<Way>& ways() {
 #ifdef ROLLCALL_HAS_OFI
         {"ofi_shm", "ofi", {{"ROLLCALL_OFI_PROVIDER", "shm"}}},
         {"ofi_tcp", "ofi", {{"ROLLCALL_OFI_PROVIDER", "tcp"}}},
+        {"ofi_tcp_reads", "ofi", {{"ROLLCALL_OFI_PROVIDER", "tcp"}}, false, true},
 #endif
         {"simulated", "simulated", {}},
     };
@@ -89,6 +90,7 @@ World::World(const Way& way, int size) {
             options.rank = rank;
             options.size = options.local_size = size;
             options.board_bytes = kBoard;
+            options.ofi_reads = way.reads ? "always" : "no";
             if (const char* const provider = std::getenv("ROLLCALL_OFI_PROVIDER")) options.ofi_provider = provider;
             end.owned = transport::make_transport(way.transport, options);
             if (way.single_copy) {

@@ -27,6 +27,7 @@ struct Way {
     std::string transport;  ///< As in ROLLCALL_TRANSPORT, or "simulated".
     std::vector<std::pair<const char*, const char*>> environment;
     bool single_copy = false;  ///< With SingleCopy around it.
+    bool reads = false;        ///< With RMA reads (libfabric).
     bool is_simulated() const { return transport == "simulated"; }
 };
 inline void PrintTo(const Way& way, std::ostream* out) { *out << way.name; }

@@ -132,6 +132,7 @@ const std::vector<Case> kCases = {
      with(kBadSizes, {"2Mi", "-1"}),
      "a number such as 123 or 64Ki, 1Mi or less; 0 = all"},
     {"ROLLCALL_SINGLE_COPY", {{"auto", "auto"}, {"always", "always"}, {"no", "no"}}, {"", "yes", "1"}, "auto, always, no"},
+    {"ROLLCALL_OFI_READS", {{"auto", "auto"}, {"always", "always"}, {"no", "no"}}, {"", "yes", "1"}, "auto, always, no"},
     {"ROLLCALL_COSTS", {{"/a/costs", "/a/costs"}, {"no", "no"}, {"", ""}}, {}, "a path, or no"},
     {"ROLLCALL_TIMEOUT", {{"0", "0"}, {"30s", "30s"}}, kBadDurations, "a duration such as 20us, 50ms or 1.5s, 0 or more"},
     {"ROLLCALL_MISMATCH_PROBE",

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
 #include <rollcall/error.hpp>
 
 namespace rollcall::transport::ofi {
@@ -77,7 +78,6 @@ void Endpoint::close() noexcept {
     end(endpoint_);
     end(queue_);
     end(addresses_);
-    for (fid_mr* registration : registrations_) fi_close(&registration->fid);
     registrations_.clear();
     end(domain_);
     end(fabric_);
@@ -87,15 +87,12 @@ void Endpoint::add_packets(bool incoming, std::size_t count) {
     Packet* const batch = packets_.emplace_back(std::make_unique_for_overwrite<Packet[]>(count)).get();
     void* descriptor = nullptr;
     if (info_->domain_attr->mr_mode & FI_MR_LOCAL) {
-        fid_mr* registration = nullptr;
-        const std::uint64_t key = registrations_.size() + 1;  // FI_MR_PROV_KEY: the provider chooses the key
-        check(*info_, "registering memory",
-              fi_mr_reg(domain_, batch, count * sizeof(Packet), FI_SEND | FI_RECV, 0, key, 0, &registration, nullptr));
-        registrations_.push_back(registration);
-        descriptor = fi_mr_desc(registration);
+        registrations_.push_back(register_memory(batch, count * sizeof(Packet), FI_SEND | FI_RECV));
+        descriptor = fi_mr_desc(registrations_.back().get());
     }
     for (std::size_t i = 0; i < count; ++i) {
         batch[i].descriptor = descriptor;
+        batch[i].reader = nullptr;
         batch[i].incoming = incoming;
         if (incoming)
             receive(&batch[i]);
@@ -146,6 +143,44 @@ Endpoint::Sent Endpoint::send(Packet* packet, std::size_t size, int peer, fi_add
 
 Endpoint::Sent Endpoint::inject(const void* bytes, std::size_t size, fi_addr_t to) {
     const ssize_t result = fi_inject(endpoint_, bytes, size, to);
+    return result == 0 ? Sent::yes : result == -FI_EAGAIN ? Sent::no_room : Sent::failed;
+}
+
+Registration Endpoint::register_memory(const void* memory, std::size_t size, std::uint64_t access) {
+    fid_mr* registration = nullptr;
+    const std::uint64_t key = ++last_key_;  // FI_MR_PROV_KEY: the provider chooses another one
+    check(*info_, "registering memory", fi_mr_reg(domain_, memory, size, access, 0, key, 0, &registration, nullptr));
+    return Registration(registration);
+}
+
+Registration Endpoint::expose(ConstBytes memory, Exposed& where) {
+    try {
+        Registration registration = register_memory(memory.data, memory.size, FI_REMOTE_READ);
+        const bool by_address = info_->domain_attr->mr_mode & FI_MR_VIRT_ADDR;
+        where = {by_address ? reinterpret_cast<std::uint64_t>(memory.data) : 0, fi_mr_key(registration.get())};
+        return registration;
+    } catch (const Error&) {
+        return nullptr;  // for example because no more memory may be locked
+    }
+}
+
+Registration Endpoint::prepare(Bytes memory, bool& ok) {
+    ok = true;
+    if (!(info_->domain_attr->mr_mode & FI_MR_LOCAL)) return nullptr;
+    try {
+        return register_memory(memory.data, memory.size, FI_READ);
+    } catch (const Error&) {
+        ok = false;
+        return nullptr;
+    }
+}
+
+Endpoint::Sent Endpoint::read(Packet* packet, Bytes into, const Registration& registration, int peer, fi_addr_t from,
+                              const Exposed& where) {
+    packet->peer = peer;
+    void* const descriptor = registration ? fi_mr_desc(registration.get()) : nullptr;
+    const ssize_t result = fi_read(endpoint_, into.data, into.size, descriptor, from, where.address, where.key, &packet->context);
+    if (result == 0) ++under_way_;
     return result == 0 ? Sent::yes : result == -FI_EAGAIN ? Sent::no_room : Sent::failed;
 }
 

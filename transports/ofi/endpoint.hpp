@@ -17,6 +17,7 @@
 
 #include "transports/ofi/library.hpp"
 #include "transports/ofi/wire.hpp"
+#include "transports/transport.hpp"
 
 namespace rollcall::transport::ofi {
 
@@ -25,11 +26,21 @@ struct InfoRelease {
 };
 using Info = std::unique_ptr<fi_info, InfoRelease>;
 
+struct CloseRegistration {
+    void operator()(fid_mr* registration) const noexcept { fi_close(&registration->fid); }
+};
+/// Memory that is registered with a provider, until this is destroyed.
+using Registration = std::unique_ptr<fid_mr, CloseRegistration>;
+
+struct Request;
+
+/// What goes through the provider: bytes to or from a peer, or an RMA read, which uses no bytes of the packet.
 struct Packet {
     fi_context2 context;  ///< Must be the first member, because libfabric returns its address.
     Packet* next;
     void* descriptor;
-    int peer;  ///< The rank that the packet goes to.
+    Request* reader;  ///< The request for which this is a read. Null: it is a message.
+    int peer;         ///< The rank that the packet goes to.
     bool incoming;
     std::byte bytes[kPacketBytes];
 };
@@ -37,7 +48,7 @@ struct Packet {
 class Endpoint {
   public:
     enum class Sent : std::uint8_t { yes, no_room, failed };
-    /// An event: bytes that came in, or a packet to a peer that did not arrive.
+    /// An event: bytes that came in, a packet that has left or did not arrive, or the end of a read.
     struct Event {
         Packet* packet;
         std::size_t size;
@@ -75,6 +86,15 @@ class Endpoint {
     /// Sends a message of at most that length. The bytes are copied during the call.
     Sent inject(const void* bytes, std::size_t size, fi_addr_t to);
 
+    /// Whether ranks can read memory of each other through this endpoint (RMA).
+    bool can_read() const { return (info_->caps & kReads) == kReads; }
+    /// Registers memory that peers may read, and says where they find it. Null: the provider does not want to.
+    Registration expose(ConstBytes memory, Exposed& where);
+    /// Registers memory into which this process reads. Null: the provider needs no registration, or (then `ok` is false) refuses it.
+    Registration prepare(Bytes memory, bool& ok);
+    /// Reads memory of a peer. The packet belongs to the provider until its event, unless the result is not `yes`.
+    Sent read(Packet* packet, Bytes into, const Registration& registration, int peer, fi_addr_t from, const Exposed& where);
+
     /// Gets the next event. The caller gives the packet back. Returns false if there is no event.
     bool next(Event& event);
     /// Checks for events without handing them out. Returns true if there are some.
@@ -86,6 +106,9 @@ class Endpoint {
     bool may_wait();
 
   private:
+    static constexpr std::uint64_t kReads = FI_RMA | FI_READ | FI_REMOTE_READ;
+    /// Throws Error{transport}.
+    Registration register_memory(const void* memory, std::size_t size, std::uint64_t access);
     void open();
     void close() noexcept;
     void add_packets(bool incoming, std::size_t count);
@@ -98,7 +121,8 @@ class Endpoint {
     fid_av* addresses_ = nullptr;
     fid_cq* queue_ = nullptr;
     fid_ep* endpoint_ = nullptr;
-    std::vector<fid_mr*> registrations_;
+    std::vector<Registration> registrations_;
+    std::uint64_t last_key_ = 0;
     std::vector<std::unique_ptr<Packet[]>> packets_;
     Packet* free_ = nullptr;
     std::size_t outgoing_ = 0;  ///< Number of packets allocated.

@@ -27,6 +27,13 @@ namespace {
 constexpr std::size_t kLongestPut = 64;
 // The limit of events in one progress(), so that it returns even while others keep sending.
 constexpr int kEventsAtOnce = 64;
+// Shorter data comes in packets, because a read needs one more round trip.
+constexpr std::uint64_t kLeastRead = 128 * 1024;
+
+struct Failure {
+    int peer;
+    std::string why;
+};
 
 class OfiTransport final : public Transport {
   public:
@@ -99,11 +106,14 @@ class OfiTransport final : public Transport {
         const int peer = incoming->peer;
         const std::uint64_t which = incoming->numbers.which;
         requests_.drop(incoming);
-        if (peers_[index(peer)].gone) return Started::failed;
+        Peer* const from = open(peer);
+        if (!from) return Started::failed;
+        // A receiver that is left alone would end its reads late, and its sender would wait. Pushed data needs it less.
+        const bool reads = options_.driven_in_background && into.size >= kLeastRead && from->stream.reader();
         Request* const request = requests_.make(peer, Kind::grant, &completion, into);
         request->numbers = {which, ++last_number_};
         fetches_.emplace(last_number_, request);
-        say(peer, Kind::grant, request->numbers);
+        say(peer, reads ? Kind::expose : Kind::grant, request->numbers);
         return Started::pending;
     }
 
@@ -113,19 +123,7 @@ class OfiTransport final : public Transport {
         requests_.drop(incoming);
     }
 
-    bool release(int peer, Completion& completion) override {
-        Request* const request = requests_.abandon(peer, completion);
-        if (!request) return true;
-        const Kind kind = request->kind;
-        if (kind == Kind::offer || kind == Kind::data) request->withdrawn = true;
-        if ((kind == Kind::message || kind == Kind::more) && request->size) {
-            // The message must keep its place in the stream of messages.
-            request->kept = std::make_unique_for_overwrite<std::byte[]>(request->size);
-            std::memcpy(request->kept.get(), request->bytes, request->size);
-        }
-        request->bytes = request->kept.get();
-        return true;
-    }
+    bool release(int peer, Completion& completion) override { return requests_.release(peer, completion); }
 
     bool move_payload(int peer, Completion& completion, Bytes copy, Completion& heir) override {
         return requests_.move_payload(peer, completion, copy, heir);
@@ -139,14 +137,11 @@ class OfiTransport final : public Transport {
         std::erase(busy_, peer);
         requests_.fail(peer);
         if (whom.stream.is_open()) whom.stream.shut(requests_);
-        const Door door = whom.door();
-        const auto address = whom.part_of_address(kSharedMemoryPart);
-        if (shares_memory_with(door) && !address.empty())
-            Neighbour::clear_away(door, {reinterpret_cast<const char*>(address.data()), address.size()});
+        if (shared_memory_) whom.clear_away(home_.door());
         for (auto* all : {&offered_, &fetches_})
             std::erase_if(*all, [&](const auto& entry) {
                 if (entry.second->peer != peer) return false;
-                requests_.drop(entry.second);
+                if (entry.second->reads == 0) requests_.drop(entry.second);  // otherwise its last read ends it
                 return true;
             });
     }
@@ -157,18 +152,10 @@ class OfiTransport final : public Transport {
     void put(int peer, std::uint64_t offset, std::span<const std::byte> bytes) override {
         Peer* const to = open(peer);
         if (!to || bytes.size() > kLongestPut) return;
-        if (to->neighbour) {
+        if (to->neighbour)
             write_words({to->neighbour->board(), options_.board_bytes}, offset, bytes);
-            return;
-        }
-        const Numbers numbers{offset, 0};
-        if (to->stream.send_now(Kind::put, &numbers, {}, {bytes.data(), bytes.size()})) return note_work(peer);
-        Request* const request = requests_.make(peer, Kind::put, nullptr, {nullptr, bytes.size()});
-        request->kept = std::make_unique_for_overwrite<std::byte[]>(bytes.size());
-        std::memcpy(request->kept.get(), bytes.data(), bytes.size());
-        request->bytes = request->kept.get();
-        request->numbers = numbers;
-        add(peer, request);
+        else
+            say(peer, Kind::put, {offset, 0}, {bytes.data(), bytes.size()});
     }
 
     PutWake put_wake(int peer) override { return peer_board(peer) ? PutWake::silent : PutWake::wakes; }
@@ -185,10 +172,10 @@ class OfiTransport final : public Transport {
 
     bool arm() override {
         if (requests_.has_to_tell() || !failures_.empty()) return false;
-        // Three things are not reported by any descriptor: room for messages that could not leave, packets that shared memory gives back
-        // (some of which need this process), and events of a network without a descriptor. In these cases the sleep must end after a short
-        // time.
-        sleep_.set_poll(!busy_.empty() || (shared_memory_ && shared_memory_->under_way() > 0) || (network_ && network_->descriptor() < 0));
+        // No descriptor reports room for messages that could not leave, packets that shared memory gives back (some of which need this
+        // process), events of a network without a descriptor, and sometimes that a read can go on (tcp;ofi_rxm): the sleep must be short.
+        sleep_.set_poll(!busy_.empty() || requests_.network_uses_memory() || (shared_memory_ && shared_memory_->under_way() > 0) ||
+                        (network_ && network_->descriptor() < 0));
         if (network_ && (network_->look() || (network_->descriptor() >= 0 && !network_->may_wait()))) return false;
         if (!shared_memory_) return true;
         asleep_ = true;
@@ -204,14 +191,7 @@ class OfiTransport final : public Transport {
     }
 
   private:
-    struct Failure {
-        int peer;
-        std::string why;
-    };
-
     static std::size_t index(int peer) { return static_cast<std::size_t>(peer); }
-
-    bool shares_memory_with(const Door& door) const { return shared_memory_ && door.domain != 0 && door.domain == home_.door().domain; }
 
     // Finds the way to a peer at its first use. Returns null if there is none.
     Peer* open(int rank) {
@@ -220,38 +200,14 @@ class OfiTransport final : public Transport {
             return nullptr;
         if (peer.stream.is_open()) [[likely]]
             return &peer;
-        const Door door = peer.door();
-        const auto provider = peer.part_of_address(kProviderPart);
-        fi_addr_t to = FI_ADDR_UNSPEC;
-        const std::string_view its(reinterpret_cast<const char*>(provider.data()), provider.size());
-        if (shares_memory_with(door) && !peer.part_of_address(kSharedMemoryPart).empty()) {
-            peer.neighbour = std::make_unique<Neighbour>();
-            if (peer.neighbour->open(door) && shared_memory_->insert(peer.part_of_address(kSharedMemoryPart), to)) {
-                peer.stream.open(*shared_memory_, to, peer.neighbour.get(), options_.rank, rank);
-                return &peer;
-            }
-            lose(rank, "its shared memory cannot be reached");
-        } else if (!network_) {
-            lose(rank, "it shares no memory with this rank: set ROLLCALL_OFI_PROVIDER=tcp");
-        } else if (its != network_->provider()) {
-            lose(rank,
-                 fmt::format("it uses libfabric's provider {}, but this rank uses {}: set ROLLCALL_OFI_PROVIDER to the same for all ranks",
-                             its.empty() ? "shm" : its, network_->provider()));
-        } else if (network_->insert(peer.part_of_address(kNetworkPart), to)) {
-            peer.stream.open(*network_, to, nullptr, options_.rank, rank);
-            return &peer;
-        } else {
-            lose(rank, "libfabric does not accept its address");
-        }
+        std::string why = peer.reach(home_.door(), shared_memory_.get(), network_.get(), options_.rank, rank);
+        if (why.empty()) return &peer;
+        lose(rank, std::move(why));
         peer.gone = true;
         return nullptr;
     }
 
-    void lose(int peer, const std::string& why) {
-        Failure& failure = failures_.emplace_back();
-        failure.peer = peer;
-        failure.why = why;
-    }
+    void lose(int peer, std::string why) { failures_.push_back({peer, std::move(why)}); }
 
     void add(int peer, Request* request) {
         Peer& to = peers_[index(peer)];
@@ -271,12 +227,13 @@ class OfiTransport final : public Transport {
         }
     }
 
-    // Sends a word of this transport's own.
-    void say(int peer, Kind kind, const Numbers& numbers) {
+    // Sends a short packet of this transport's own.
+    void say(int peer, Kind kind, const Numbers& numbers, ConstBytes payload = {}) {
         Peer* const to = open(peer);
         if (!to) return;
-        if (to->stream.send_now(kind, &numbers, {}, {})) return note_work(peer);
-        Request* const request = requests_.make(peer, kind, nullptr, {});
+        if (to->stream.send_now(kind, &numbers, {}, payload)) return note_work(peer);
+        Request* const request = requests_.make(peer, kind, nullptr, {const_cast<void*>(payload.data), payload.size});
+        request->keep();
         request->numbers = numbers;
         add(peer, request);
     }
@@ -302,6 +259,7 @@ class OfiTransport final : public Transport {
             } else {
                 Peer& peer = peers_[index(event.packet->peer)];
                 peer.stream.arrived();
+                if (Request* const reader = std::exchange(event.packet->reader, nullptr)) end_read(*reader, event.error == 0);
                 if (event.error && !peer.gone) lose(event.packet->peer, std::move(event.why));
             }
             endpoint.give_back(event.packet);
@@ -311,19 +269,10 @@ class OfiTransport final : public Transport {
 
     // Handles a packet that came in. A malformed packet is ignored.
     void take(std::span<const std::byte> packet) {
-        Prefix prefix;
-        Numbers numbers;
-        if (packet.size() < sizeof prefix) return;
-        std::memcpy(&prefix, packet.data(), sizeof prefix);
-        packet = packet.subspan(sizeof prefix);
+        Parsed parsed;
+        if (!parsed.parse(packet)) return;
+        const auto& [prefix, numbers, header, rest] = parsed;
         if (prefix.source < 0 || prefix.source >= options_.size || peers_[index(prefix.source)].gone) return;
-        if (prefix.kind != Kind::message && prefix.kind != Kind::more) {
-            if (packet.size() < sizeof numbers) return;
-            std::memcpy(&numbers, packet.data(), sizeof numbers);
-            packet = packet.subspan(sizeof numbers);
-        }
-        if (packet.size() < prefix.header_size) return;
-        const auto header = packet.first(prefix.header_size), rest = packet.subspan(prefix.header_size);
         switch (prefix.kind) {
             case Kind::message: return sink_->on_message(header, {rest.data(), rest.size()});
             case Kind::first: return peers_[index(prefix.source)].begin_message(header, rest, numbers.which);
@@ -333,10 +282,12 @@ class OfiTransport final : public Transport {
                 incoming->numbers = numbers;
                 return sink_->on_offer(header, Offer{.handle = incoming, .size = numbers.size, .peer = prefix.source});
             }
-            case Kind::grant: return push(prefix.source, numbers);
+            case Kind::grant: return push(prefix.source, numbers, false);
+            case Kind::expose: return push(prefix.source, numbers, true);
             case Kind::decline:
                 if (Request* const request = take_out(offered_, prefix.source, numbers.which)) requests_.end(request, Outcome::ok);
                 return;
+            case Kind::exposed: return read(prefix.source, numbers.which, rest);
             case Kind::data: return land(prefix.source, numbers.which, rest);
             case Kind::withdrawn:
                 if (Request* const request = take_out(fetches_, prefix.source, numbers.which)) requests_.end(request, Outcome::withdrawn);
@@ -345,13 +296,58 @@ class OfiTransport final : public Transport {
         }
     }
 
-    // The receiver has granted a buffer for a large message.
-    void push(int peer, const Numbers& grant) {
-        Request* const request = take_out(offered_, peer, grant.which);
-        if (!request) return;
+    // The receiver has granted a buffer for a large message. Exposed data stays in `offered_` until the receiver has read it.
+    void push(int peer, const Numbers& grant, bool may_read) {
+        Request* const request = find(offered_, peer, grant.which);
+        if (!request || request->network_uses) return;
+        Endpoint* const reader = may_read ? peers_[index(peer)].stream.reader() : nullptr;
+        if (reader && !request->withdrawn) {
+            Exposed where;
+            request->registration = reader->expose({request->bytes, request->size}, where);
+            if (request->registration) {
+                requests_.leave_to_network(*request);
+                return say(peer, Kind::exposed, {grant.size, 0}, {&where, sizeof where});
+            }
+        }
+        offered_.erase(grant.which);
         request->kind = Kind::data;
         request->numbers = {grant.size, 0};
         add(peer, request);
+    }
+
+    // The sender has exposed the data of a fetch.
+    void read(int peer, std::uint64_t number, std::span<const std::byte> exposed) {
+        Request* const request = find(fetches_, peer, number);
+        if (!request || request->network_uses || exposed.size() != sizeof(Exposed)) return;
+        if (!request->bytes) return end_fetch(number, *request, Outcome::ok);  // it was given up
+        std::memcpy(&request->source, exposed.data(), sizeof(Exposed));
+        Stream& stream = peers_[index(peer)].stream;
+        bool ok = stream.reader() != nullptr;
+        if (ok) request->registration = stream.reader()->prepare({request->bytes, request->size}, ok);
+        if (!ok) return end_fetch(number, *request, Outcome::failed);
+        requests_.leave_to_network(*request);
+        stream.read(request);
+        note_work(peer);
+    }
+
+    void end_read(Request& request, bool ok) {
+        --request.reads;
+        request.has_failed |= !ok;
+        Peer& peer = peers_[index(request.peer)];
+        if (request.begun < request.size && !request.has_failed && !peer.gone) {
+            peer.stream.read(&request);
+            return note_work(request.peer);
+        }
+        if (request.reads > 0) return;
+        if (peer.gone) return requests_.end(&request, Outcome::failed);
+        end_fetch(request.numbers.size, request, request.has_failed ? Outcome::failed : Outcome::ok);
+    }
+
+    // Ends a fetch by RMA. The sender gets its buffer back.
+    void end_fetch(std::uint64_t number, Request& request, Outcome outcome) {
+        fetches_.erase(number);
+        say(request.peer, Kind::decline, {request.numbers.which, 0});
+        requests_.end(&request, outcome);
     }
 
     void land(int peer, std::uint64_t number, std::span<const std::byte> bytes) {
@@ -365,13 +361,12 @@ class OfiTransport final : public Transport {
     }
 
     unsigned tell_failures() {
-        unsigned told = 0;
-        for (const Failure& failure : std::exchange(failures_, {})) {
+        const auto failures = std::exchange(failures_, {});
+        for (const Failure& failure : failures) {
             disconnect(failure.peer);
             sink_->on_peer_unreachable(failure.peer, failure.why);
-            ++told;
         }
-        return told;
+        return static_cast<unsigned>(failures.size());
     }
 
     TransportOptions options_;

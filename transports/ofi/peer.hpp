@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -33,6 +34,12 @@ struct Peer {
         if (const auto bytes = part_of_address(kDoorPart); bytes.size() == sizeof door) std::memcpy(&door, bytes.data(), sizeof door);
         return door;
     }
+
+    /// Finds the way to the peer. `home` is the door of this process; `rank` its rank, and `peer` the rank of the peer. Either endpoint may
+    /// be null. Returns why there is no way, or an empty string.
+    std::string reach(const Door& home, Endpoint* shared_memory, Endpoint* network, int rank, int peer);
+    /// Removes what a peer of this node that was killed has left.
+    void clear_away(const Door& home) const;
 
     /// Begins an eager message that comes in several packets. This call gets the content of the first packet; the others follow.
     void begin_message(std::span<const std::byte> its_header, std::span<const std::byte> bytes, std::uint64_t size) {

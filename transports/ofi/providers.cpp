@@ -51,16 +51,27 @@ std::string names_of(const TransportOptions& options) {
     return names;
 }
 
+// Whether memory can be read while its process makes no call. Otherwise a transfer that is given up would keep its buffer until the other
+// process makes one.
+bool reads_alone(const fi_info& info) {
+    return info.domain_attr->data_progress == FI_PROGRESS_AUTO || std::string_view(info.fabric_attr->prov_name).starts_with("verbs");
+}
+
 Info network(const TransportOptions& options, std::string_view provider) {
-    Info all = ask(provider);
-    return all ? on_interface(std::move(all), options) : nullptr;
+    for (const bool reads : {true, false}) {
+        if (reads && options.ofi_reads == "no") continue;
+        Info all = ask(provider, reads);
+        Info chosen = all ? on_interface(std::move(all), options) : nullptr;
+        if (chosen && (!reads || options.ofi_reads == "always" || reads_alone(*chosen))) return chosen;
+    }
+    return nullptr;
 }
 
 }  // namespace
 
-Info ask(std::string_view provider) {
+Info ask(std::string_view provider, bool reads) {
     const Info hints(library().dupinfo(nullptr));
-    hints->caps = FI_MSG;
+    hints->caps = reads ? FI_MSG | FI_RMA : FI_MSG;
     hints->mode = FI_CONTEXT | FI_CONTEXT2;
     hints->ep_attr->type = FI_EP_RDM;
     hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;

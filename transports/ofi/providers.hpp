@@ -17,8 +17,9 @@ inline constexpr std::string_view kSharedMemory = "shm";
 /// other providers.
 inline constexpr std::string_view kBetweenHosts[] = {"cxi", "efa", "psm3", "verbs;ofi_rxm", "tcp;ofi_rxm"};
 
-/// Asks a provider for the features that this transport needs. If the name is empty, asks all providers.
-Info ask(std::string_view provider);
+/// Asks a provider for the features that this transport needs, and with `reads` also for RMA reads. If the name is empty, asks all
+/// providers.
+Info ask(std::string_view provider, bool reads = false);
 
 struct Providers {
     Info shared_memory;  ///< For the ranks of one node. Null: they use `network`, too.

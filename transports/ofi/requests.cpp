@@ -5,6 +5,14 @@
 
 namespace rollcall::transport::ofi {
 
+void Request::keep() {
+    if (size) {
+        kept = std::make_unique_for_overwrite<std::byte[]>(size);
+        std::memcpy(kept.get(), bytes, size);
+    }
+    bytes = kept.get();
+}
+
 Request* Requests::make(int peer, Kind kind, Completion* completion, Bytes buffer, std::span<const std::byte> header) {
     if (!free_) {
         constexpr std::size_t kBatch = 64;
@@ -20,6 +28,9 @@ Request* Requests::make(int peer, Kind kind, Completion* completion, Bytes buffe
     request->bytes = static_cast<std::byte*>(buffer.data);
     request->size = buffer.size;
     request->moved = 0;
+    request->begun = 0;
+    request->reads = 0;
+    request->network_uses = request->has_failed = false;
     request->header_size = static_cast<std::uint8_t>(header.size());
     if (!header.empty()) std::memcpy(request->header, header.data(), header.size());
     request->previous = request->next = nullptr;
@@ -46,6 +57,8 @@ void Requests::end(Request* request, Outcome outcome) {
 void Requests::drop(Request* request) {
     if (std::exchange(request->completion, nullptr)) unlink(request);
     request->kept.reset();
+    request->registration.reset();
+    if (std::exchange(request->network_uses, false)) --used_by_network_;
     request->bytes = nullptr;
     request->next = std::exchange(free_, request);
 }
@@ -64,32 +77,46 @@ unsigned Requests::tell() {
     return told;
 }
 
-Request* Requests::abandon(int peer, const Completion& completion) {
-    for (Request* request = awaited_[static_cast<std::size_t>(peer)]; request; request = request->next) {
-        if (request->completion != &completion) continue;
-        unlink(request);
-        request->completion = nullptr;
-        return request;
-    }
-    return nullptr;
+Request* Requests::find(int peer, const Completion& completion) const {
+    Request* request = awaited_[static_cast<std::size_t>(peer)];
+    while (request && request->completion != &completion) request = request->next;
+    return request;
+}
+
+bool Requests::release(int peer, const Completion& completion) {
+    Request* const request = find(peer, completion);
+    if (!request) return true;
+    if (request->network_uses) return false;
+    unlink(request);
+    request->completion = nullptr;
+    request->withdrawn = request->kind == Kind::offer || request->kind == Kind::data;
+    // An eager message must keep its place in the stream of messages.
+    if (request->kind == Kind::message || request->kind == Kind::more)
+        request->keep();
+    else
+        request->bytes = nullptr;
+    return true;
 }
 
 bool Requests::move_payload(int peer, const Completion& completion, Bytes copy, Completion& heir) {
-    for (Request* request = awaited_[static_cast<std::size_t>(peer)]; request; request = request->next) {
-        if (request->completion != &completion) continue;
-        if (request->kind != Kind::offer) return false;  // the receiver has granted it
-        std::memcpy(copy.data, request->bytes, request->size);
-        request->bytes = static_cast<std::byte*>(copy.data);
-        request->completion = &heir;
-        return true;
-    }
-    return false;
+    Request* const request = find(peer, completion);
+    if (!request || request->kind != Kind::offer || request->network_uses) return false;  // it is over, or the receiver has granted it
+    std::memcpy(copy.data, request->bytes, request->size);
+    request->bytes = static_cast<std::byte*>(copy.data);
+    request->completion = &heir;
+    return true;
 }
 
 void Requests::fail(int peer) {
     // A completion may release other requests of the list, whose completions are then gone.
-    while (Request* const request = awaited_[static_cast<std::size_t>(peer)]) {
+    const auto next = [&] {
+        Request* request = awaited_[static_cast<std::size_t>(peer)];
+        while (request && request->reads > 0) request = request->next;
+        return request;
+    };
+    while (Request* const request = next()) {
         unlink(request);
+        request->registration.reset();
         std::exchange(request->completion, nullptr)->complete(Outcome::failed);
     }
 }

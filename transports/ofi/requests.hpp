@@ -1,6 +1,6 @@
 /// \file
-/// The sends and fetches that have not ended. libfabric does not see the buffers of the program. All bytes go through packets, so that a
-/// buffer can be released at any time.
+/// The sends and fetches that have not ended. A buffer of the program can be released at any time, because its bytes go through packets,
+/// unless the network reads it or writes into it (an RMA read).
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "transports/ofi/endpoint.hpp"
 #include "transports/ofi/wire.hpp"
 #include "transports/transport.hpp"
 
@@ -25,10 +26,19 @@ struct Request {
     std::uint64_t size = 0;
     std::uint64_t moved = 0;
     std::unique_ptr<std::byte[]> kept;  ///< A copy of the bytes, if one was needed.
+    Registration registration;          ///< Of the buffer, where the network reads it or writes into it.
+    Exposed source;                     ///< Of a fetch by RMA: where the data is.
+    std::uint64_t begun = 0;            ///< The bytes for which a read has begun.
+    unsigned reads = 0;                 ///< The reads that are under way.
+    bool network_uses = false;          ///< The network reads the buffer, or writes into it, until the request ends.
+    bool has_failed = false;            ///< One of its reads has failed.
     std::uint8_t header_size = 0;
     std::byte header[kMaximumHeader];
     Request* previous = nullptr;  ///< Link in the list of requests with the same peer that a caller waits for.
     Request* next = nullptr;
+
+    /// Copies the bytes, so that the buffer is needed no more.
+    void keep();
 };
 
 /// Requests that the other side answers, by the number that the answer contains.
@@ -54,6 +64,12 @@ class Requests {
     Request* make(int peer, Kind kind, Completion* completion, Bytes buffer, std::span<const std::byte> header = {});
     /// Ends a request. Its completion, if it has one, is called by tell(). The request is then destroyed.
     void end(Request* request, Outcome outcome);
+    /// The network uses the buffer from now on.
+    void leave_to_network(Request& request) {
+        request.network_uses = true;
+        ++used_by_network_;
+    }
+    bool network_uses_memory() const { return used_by_network_ > 0; }
     /// Destroys a request without calling its completion.
     void drop(Request* request);
 
@@ -61,12 +77,12 @@ class Requests {
     unsigned tell();
     bool has_to_tell() const { return !ended_.empty(); }
 
-    /// Returns the request with this peer and this completion, or null. The request is no longer pending, and its completion will not be
-    /// called.
-    Request* abandon(int peer, const Completion& completion);
+    /// As Transport::release().
+    bool release(int peer, const Completion& completion);
     /// As Transport::move_payload().
     bool move_payload(int peer, const Completion& completion, Bytes copy, Completion& heir);
-    /// Ends all requests that are pending with a peer as failed, and calls their completions at once.
+    /// Ends the requests that are pending with a peer as failed, and calls their completions at once. Fetches with reads under way stay,
+    /// because the network may still write into their buffers.
     void fail(int peer);
     void add_pending(std::vector<int>& peers) const;
 
@@ -75,10 +91,13 @@ class Requests {
         Request* request;
         Outcome outcome;
     };
+    /// Returns the request with this peer and this completion, or null.
+    Request* find(int peer, const Completion& completion) const;
     void unlink(Request* request);
 
     std::vector<Request*> awaited_;  ///< For each peer.
     std::vector<Ended> ended_;
+    std::size_t used_by_network_ = 0;
     std::vector<std::unique_ptr<Request[]>> chunks_;
     Request* free_ = nullptr;
 };

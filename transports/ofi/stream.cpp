@@ -11,8 +11,10 @@ namespace {
 // smaller, so that messages find room.
 constexpr std::size_t kMessagesUnderWay = 48;
 constexpr std::size_t kDataUnderWay = 32;
+// A long fetch reads in pieces. Several are under way, so that the network does not wait for this process.
+constexpr std::uint64_t kReadBytes = 1 << 20;
+constexpr unsigned kReadsUnderWay = 4;
 
-bool has_numbers(Kind kind) { return kind != Kind::message && kind != Kind::more; }
 bool has_header(Kind kind) { return kind == Kind::message || kind == Kind::first || kind == Kind::offer; }
 
 }  // namespace
@@ -110,6 +112,33 @@ bool Stream::send_part(Request& request, bool& whole) {
     return true;
 }
 
+bool Stream::begin_reads(Request& request) {
+    while (request.begun < request.size && request.reads < kReadsUnderWay && !request.has_failed && failure_.empty()) {
+        Packet* const packet = endpoint_->take();
+        if (!packet) return false;
+        const Bytes part{request.bytes + request.begun, std::min(kReadBytes, request.size - request.begun)};
+        const Exposed where{request.source.address + request.begun, request.source.key};
+        const Endpoint::Sent result = endpoint_->read(packet, part, request.registration, peer_, to_, where);
+        if (result != Endpoint::Sent::yes) endpoint_->give_back(packet);
+        if (result == Endpoint::Sent::no_room) return false;
+        if (result == Endpoint::Sent::failed) {
+            request.has_failed = true;
+            failure_ = "libfabric refuses to read its memory";
+            return true;
+        }
+        packet->reader = &request;
+        ++under_way_;
+        ++request.reads;
+        request.begun += part.size;
+    }
+    return true;
+}
+
+void Stream::read(Request* request) {
+    if (std::ranges::find(reads_, request) != reads_.end()) return;
+    if (!reads_.empty() || !begin_reads(*request)) reads_.push_back(request);
+}
+
 unsigned Stream::pump(Requests& requests) {
     unsigned happened = 0;
     if (stuck_) {
@@ -135,6 +164,7 @@ unsigned Stream::pump(Requests& requests) {
         }
         if (!queue->empty()) break;
     }
+    for (; !reads_.empty() && begin_reads(*reads_.front()); ++happened) reads_.pop_front();
     return happened;
 }
 
@@ -142,6 +172,7 @@ void Stream::shut(Requests& requests) {
     if (stuck_) endpoint_->give_back(std::exchange(stuck_, nullptr));
     if (stuck_end_of_) requests.drop(std::exchange(stuck_end_of_, nullptr));
     endpoint_->write_off(under_way_);
+    reads_.clear();
     for (std::deque<Request*>* queue : {&messages_, &data_})
         for (Request* request : std::exchange(*queue, {}))
             if (request->kind != Kind::offer) requests.drop(request);

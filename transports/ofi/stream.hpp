@@ -27,9 +27,13 @@ class Stream {
     /// Sends a short packet without a request. Returns false if there is no room; then nothing was done.
     bool send_now(Kind kind, const Numbers* numbers, std::span<const std::byte> header, ConstBytes payload);
     void add(Request* request) { (request->kind == Kind::data ? data_ : messages_).push_back(request); }
+    /// Begins to read the data of a fetch, or goes on after one of its reads has ended. The reads that find no room begin later.
+    void read(Request* request);
+    /// Whether data can be read through this stream, and by which endpoint.
+    Endpoint* reader() const { return endpoint_->can_read() ? endpoint_ : nullptr; }
     /// Sends as much as there is room for. Requests that have left end in `requests`; offers that have been announced go to `offered`.
     unsigned pump(Requests& requests);
-    bool has_work() const { return stuck_ || !messages_.empty() || !data_.empty(); }
+    bool has_work() const { return stuck_ || !messages_.empty() || !data_.empty() || !reads_.empty(); }
     bool is_quiet() const { return !has_work() && under_way_ == 0; }
 
     /// The provider has given a packet back.
@@ -42,6 +46,8 @@ class Stream {
   private:
     /// Sends the next packet of a request. Returns false if there is no room.
     bool send_part(Request& request, bool& whole);
+    /// Begins as many reads of a fetch as may be under way. Returns false if there is no room.
+    bool begin_reads(Request& request);
     std::size_t begin(std::byte* packet, Kind kind, const Numbers* numbers, std::span<const std::byte> header) const;
     bool post(Packet* packet, std::size_t size);
 
@@ -50,7 +56,8 @@ class Stream {
     fi_addr_t to_ = FI_ADDR_UNSPEC;
     int rank_ = -1, peer_ = -1;
     std::deque<Request*> messages_, data_;
-    Packet* stuck_ = nullptr;  ///< A packet for which the provider had no room.
+    std::deque<Request*> reads_;  ///< Fetches that wait for room to read.
+    Packet* stuck_ = nullptr;     ///< A packet for which the provider had no room.
     std::size_t stuck_size_ = 0;
     Request* stuck_end_of_ = nullptr;  ///< The request whose last packet is `stuck_`, or null.
     std::size_t under_way_ = 0;

@@ -2,12 +2,15 @@
 /// The wire format: the headers that this transport sends over a network of libfabric.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <span>
 
 namespace rollcall::transport::ofi {
 
 /// The version of addresses and messages. Must be increased when one of them changes.
-inline constexpr std::uint32_t kVersion = 2;
+inline constexpr std::uint32_t kVersion = 3;
 
 enum class Kind : std::uint8_t {
     message,    ///< An eager message: the header and the whole payload.
@@ -15,7 +18,9 @@ enum class Kind : std::uint8_t {
     more,       ///< The bytes that follow.
     offer,      ///< `Numbers`: the sender's number of the transfer, and its size in bytes. The header follows.
     grant,      ///< `Numbers`: the transfer, and the fetch of the receiver that gets it. The sender then pushes the data.
-    decline,    ///< `Numbers`: the transfer.
+    expose,     ///< As `grant`, but the receiver can read the data. The sender may push it all the same.
+    decline,    ///< `Numbers`: the transfer. The receiver does not want it, or has read all of it.
+    exposed,    ///< `Numbers`: the fetch. `Exposed` follows: the receiver may read the data.
     data,       ///< `Numbers`: the fetch. Bytes follow, in order.
     withdrawn,  ///< `Numbers`: the fetch. No more bytes follow, because the sender gave the message up.
     put         ///< `Numbers`: the offset on the board. Words follow.
@@ -33,6 +38,36 @@ struct Prefix {
 struct Numbers {
     std::uint64_t which = 0;
     std::uint64_t size = 0;  ///< Or the second number.
+};
+inline bool has_numbers(Kind kind) { return kind != Kind::message && kind != Kind::more; }
+
+/// Where a peer finds the data of a transfer with an RMA read.
+struct Exposed {
+    std::uint64_t address = 0;
+    std::uint64_t key = 0;
+};
+
+/// The parts of a packet. The spans are valid as long as the packet.
+struct Parsed {
+    Prefix prefix;
+    Numbers numbers;
+    std::span<const std::byte> header, rest;
+
+    /// Returns false if the packet is malformed.
+    bool parse(std::span<const std::byte> packet) {
+        if (packet.size() < sizeof prefix) return false;
+        std::memcpy(&prefix, packet.data(), sizeof prefix);
+        packet = packet.subspan(sizeof prefix);
+        if (has_numbers(prefix.kind)) {
+            if (packet.size() < sizeof numbers) return false;
+            std::memcpy(&numbers, packet.data(), sizeof numbers);
+            packet = packet.subspan(sizeof numbers);
+        }
+        if (packet.size() < prefix.header_size) return false;
+        header = packet.first(prefix.header_size);
+        rest = packet.subspan(prefix.header_size);
+        return true;
+    }
 };
 
 /// The longest packet, in bytes: what tcp;ofi_rxm sends without asking the receiver first.

@@ -111,7 +111,7 @@ constexpr std::array kFixedSettings = {
     Setting{"ROLLCALL_TRANSPORT", Word{&Settings::transport, kTransports},
             "how bytes move: by UCX, by libfabric, or (auto) by the first that works"},
     Setting{"ROLLCALL_OFI_PROVIDER", Text{&Settings::ofi_provider, check_path, "the name of a provider, as `rollcall info` shows it"},
-            "the provider of libfabric; empty = shm within a host, the best there is between hosts"},
+            "the provider of libfabric; empty = shm within a host, and between hosts the best one that is there"},
     Setting{"ROLLCALL_OFI_READS", Word{&Settings::ofi_reads, kAutoAlwaysNo},
             "over libfabric long messages are read out of their sender's memory; auto = where the network needs no help of the sender"},
     Setting{"ROLLCALL_NET", Text{&Settings::net, check_net, kNetSettingAllowed}, "network interfaces to use; empty = automatic"},
@@ -131,7 +131,7 @@ constexpr std::array kFixedSettings = {
     Setting{"ROLLCALL_NODE_MEMORY", Word{&Settings::node_memory, kAutoOrNo},
             "collectives within a node go through memory that its ranks share; auto = where that is possible, no = by messages"},
     Setting{"ROLLCALL_NODE_RANKS", Count{&Settings::node_ranks, 1ull << 20, "all"},
-            "most ranks of a host, in the order of their numbers, that share node memory; for example those of one socket"},
+            "how many ranks of a host share node memory, such as those of one socket, in the order of their numbers; 0 = all"},
     Setting{"ROLLCALL_SINGLE_COPY", Word{&Settings::single_copy, kAutoAlwaysNo},
             "a rank copies long messages out of the memory of a sender on its node; auto = when more ranks than cores share the node"},
     Setting{
@@ -139,7 +139,7 @@ constexpr std::array kFixedSettings = {
         "what communication costs here, as `rollcall tune` measured it; empty = ~/.config/rollcall/costs if it is there, no = built-in"},
     // The upper limit: more slots than this for each process can only be a mistake.
     Setting{"ROLLCALL_BOARD_SLOTS", Count{&Settings::board_slots, 1ull << 30, "automatic"},
-            "arrival slots, for all communicators together"},
+            "places where ranks announce arrivals, for all communicators together; 0 = automatic"},
     Setting{"ROLLCALL_PROGRESS", Mode<ProgressMode>{&Settings::progress, kProgressModes},
             "what drives transfers while the application computes: a background thread, or the host program"},
     Setting{"ROLLCALL_PROGRESS_BIND", Mode<ProgressBind>{&Settings::progress_bind, kProgressBinds},

@@ -27,9 +27,9 @@ struct CollectiveOptions {
     /// If not null, a blocking call writes its times here (see CallRecord, plan.hpp). They are complete only if the call does not throw.
     CallRecord* record = nullptr;
     /// When the call ends on a rank that only sends (the root of a broadcast or scatter, all ranks but the root in a gather or reduce).
-    /// False: it may end when its data has been copied, before the data has left. A later failure is then reported by the next call on the
-    /// communicator, or by Job::finalize(). True: it ends when the data has left this rank; on
-    /// one node, data in a Memory is then read where it stands.
+    /// False: it may end when its data has been copied, before the data has left. If the operation fails later, the next call on the
+    /// communicator or Job::finalize() reports it. True: the call ends when the data has left this rank. The ranks of its node then read
+    /// data that is in a Memory where it stands, without a copy in between.
     bool until_delivered = false;
 };
 

@@ -95,13 +95,13 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
 
     /// \{
     /// Sends `data` to rank `to`. Returns when the buffer may be used again. Since early data waits at the receiver, that is usually
-    /// before the receiver asks for the message.
-    /// A message that is longer than ROLLCALL_EAGER_BYTES, and that the receiver has not begun to take 50 us + 0.25 ns for each byte after
-    /// the call, is copied. Then the call returns, and the message is sent from the copy. This happens as long as the data of this rank
-    /// that waits takes at most half of ROLLCALL_LANDING_BYTES (and not with ROLLCALL_DECOUPLE=no, nor where the network itself reads the
-    /// buffer). If the receiver dies before it has taken such a message, that is logged, and reported as the death of any rank: by
-    /// collective calls on communicators that contain it, by messages to and from it, and by Job::finalize(). To wait until the data has
-    /// left this rank, use start_send() and wait for the request.
+    /// before the receiver asks for the message. To wait until the data has left this rank, use start_send() and wait for the request.
+    ///
+    /// A message longer than ROLLCALL_EAGER_BYTES may have to wait, because the receiver does not begin to take it. After 50 us + 0.25 ns
+    /// for each byte it is copied, the call returns, and the message is sent from the copy. No copy is made with ROLLCALL_DECOUPLE=no,
+    /// where the network itself reads the buffer, or if the data of this rank that waits would take more than half of
+    /// ROLLCALL_LANDING_BYTES. If the receiver dies before it has taken such a message, the log says so. The death is also reported like
+    /// any other: by collective calls on communicators that contain that rank, by messages to and from it, and by Job::finalize().
     void send(ConstBytePointer data, std::uint64_t bytes, int to, Tag tag = 0, std::optional<Timeout> timeout = {}) const;
     template <detail::Message D>
     void send(D&& data, int to, Tag tag = 0, std::optional<Timeout> timeout = {}) const {

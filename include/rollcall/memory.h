@@ -12,8 +12,8 @@
 extern "C" {
 #endif
 
-/** Takes `bytes` bytes of memory, aligned for every type. The other ranks of the node can read it. `*memory` is NULL on failure, and if
- * `bytes` is 0. Not collective: each rank takes what it likes, when it likes. Free it with rollcall_free(). */
+/** Allocates `bytes` bytes of memory, aligned for every type, which the other ranks of the node can read. `*memory` is NULL on failure, and
+ * if `bytes` is 0. Not collective: ranks may allocate different sizes, at different times. Free it with rollcall_free(). */
 rollcall_status rollcall_allocate(rollcall_job* job, uint64_t bytes, void** memory);
 /** Frees memory from rollcall_allocate() of this job, which no call may be using. NULL is allowed. ROLLCALL_INVALID_ARGUMENT: it is no such
  * memory, or it is free already. rollcall_finalize() frees what is left. */

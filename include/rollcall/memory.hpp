@@ -18,13 +18,13 @@ namespace rollcall {
 ///     ...
 ///     world.allreduce(values, rollcall::sum);
 ///
-/// The other ranks of the node can read it. So ranks of one node need no copy of what a call sends out of it, where the call does not end
-/// before the others have read anyway: in allreduce, reduce_scatter and alltoall, in allgather between two ranks, and with
-/// CollectiveOptions::until_delivered also in broadcast, gather and reduce. Without that option a rank that only sends copies its data and
-/// leaves at once, as from any other memory. Results and failures are the same from any memory.
+/// The other ranks of the node can read this memory, so they need no copy of what a call sends from it. This holds where the call ends only
+/// after the others have read: in allreduce, reduce_scatter and alltoall, in allgather between two ranks, and with
+/// CollectiveOptions::until_delivered also in broadcast, gather and reduce. In all other calls a rank that sends copies its data and leaves
+/// at once, as it does with any other memory. Results and failures are the same with any memory.
 ///
-/// Destroy it only when no call uses it. A child that the program forks shares it with its parent, and has no copy. It is used like any
-/// other memory, also by calls on several communicators at a time. It does not count in ROLLCALL_LANDING_BYTES.
+/// Use it like any other memory, also in calls on several communicators at a time. Destroy it only when no call uses it. A child that the
+/// program forks shares the memory with its parent, and gets no copy of it. It does not count in ROLLCALL_LANDING_BYTES.
 class ROLLCALL_EXPORT Memory {
   public:
     /// No memory.

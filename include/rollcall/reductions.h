@@ -48,7 +48,7 @@ typedef enum rollcall_element_type {
     ROLLCALL_FLOAT16,
     ROLLCALL_BFLOAT16,
     ROLLCALL_COMPLEX64, /**< two float */
-    ROLLCALL_COMPLEX128 /* two double */
+    ROLLCALL_COMPLEX128 /**< two double */
 } rollcall_element_type;
 /** A function of the program that sets into[i] to left[i] combined with right[i], for `count` elements. `into` may be `left` or `right`. It
  * must be associative. Any thread that moves data may call it. */

@@ -100,8 +100,8 @@ typedef int (*rollcall_allgather_function)(void* context, const void* mine, size
  * failure `*job` is NULL. Collective. */
 rollcall_status rollcall_init_by_allgather(rollcall_job** job, int rank, int size, rollcall_allgather_function allgather, void* context);
 
-/** Waits for all ranks, closes the connections and frees the job. It frees the job also if it fails, with one exception: the status is
- * ROLLCALL_STATE if an operation is still under way on this rank, or in a forked child, and then the job is as it was. Collective. */
+/** Waits for all ranks, closes the connections and frees the job, even if it fails. There is one exception: if an operation is still under
+ * way on this rank, and in a forked child, the status is ROLLCALL_STATE and the job stays as it was. Collective. */
 rollcall_status rollcall_finalize(rollcall_job* job);
 /** Ends the whole job, all ranks, and does not return. `code` is the exit code, from 1 to 255; any other code becomes 255. `why` is printed
  * by whatever started the job, and may be NULL. If `job` is NULL only this process ends. */
@@ -179,10 +179,10 @@ void rollcall_communicator_free(rollcall_communicator* communicator);
 
 /* --- point to point -------------------------------------------------------------------------------------------- */
 
-/** Sends `bytes` bytes to rank `to`. Returns when the buffer may be used again, usually before the receiver asks for the message. A message
- * longer than ROLLCALL_EAGER_BYTES that the receiver does not begin to take in time (50 us + 0.25 ns for each byte) is copied within half of
- * ROLLCALL_LANDING_BYTES and sent from the copy; see Communicator::send() in communicator.hpp. To wait until the data has left, use
- * rollcall_start_send() and wait for the request. */
+/** Sends `bytes` bytes to rank `to`. Returns when the buffer may be used again, usually before the receiver asks for the message.
+ * If the receiver does not begin to take a long message in time, the message is copied and sent from the copy; Communicator::send() in
+ * communicator.hpp says when. To wait until the data has left this rank, use rollcall_start_send() and wait for the request. `tag` is
+ * any number; a receive gets only messages with its tag. */
 rollcall_status rollcall_send(const rollcall_communicator* communicator, const void* data, uint64_t bytes, int to, uint64_t tag,
                               int64_t timeout);
 /** Receives the next message with this tag from rank `from`. It may be shorter than `bytes`; a longer one is ROLLCALL_TRUNCATED. The number

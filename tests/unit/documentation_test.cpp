@@ -17,15 +17,25 @@ std::string page(const char* name) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-TEST(Documentation, HasEverySettingWithItsDefaultAndMeaning) {
+/// True for "auto, always, no". Other settings have a sentence that says what is allowed.
+bool is_list_of_words(const std::string& allowed) {
+    for (std::size_t at = 0; (at = allowed.find(' ', at)) != std::string::npos; ++at)
+        if (allowed[at - 1] != ',') return false;
+    return allowed.find(',') != std::string::npos;
+}
+
+TEST(Documentation, HasEverySettingWithItsDefaultMeaningAndWords) {
     const std::string settings = page("settings.md");
     ASSERT_FALSE(settings.empty());
     std::size_t rows = 0;
-    for (const SettingRow& row : describe(Settings())) {
-        const std::string value = row.value.empty() ? "empty" : "`" + row.value + "`";
-        const std::string wanted = fmt::format("| `{}` | {} | {} |\n", row.variable, value, row.meaning);
+    const auto expect_row = [&](const std::string& wanted) {
         EXPECT_NE(settings.find(wanted), std::string::npos) << "docs/settings.md lacks this row:\n" << wanted;
         ++rows;
+    };
+    for (const SettingRow& row : describe(Settings())) {
+        const std::string value = row.value.empty() ? "empty" : "`" + row.value + "`";
+        expect_row(fmt::format("| `{}` | {} | {} |\n", row.variable, value, row.meaning));
+        if (is_list_of_words(row.allowed)) expect_row(fmt::format("| `{}` | {} |\n", row.variable, row.allowed));
     }
     std::size_t found = 0;
     for (std::size_t at = 0; (at = settings.find("| `ROLLCALL_", at)) != std::string::npos; ++at) ++found;

@@ -177,9 +177,9 @@ int run(const LaunchOptions& options) {
     for (std::size_t i = 1; i < order.hosts.size(); ++i)
         remote_command(order.remote_shell, order.hosts[i].name, order.command);  // it may refuse the words
     PairOptions pair;
-    // If the guard is stopped, nothing else ends the job: neither --timeout nor a signal does. Agents hear nothing of a stopped guard, and
-    // end their ranks.
+    // A guard that is stopped cannot end the job. Agents hear nothing of a stopped guard, and end their ranks.
     pair.stopped = options.silence;
+    pair.limit = options.timeout;
     return run_guarded(
         [&](Guarded& guarded) {
             Poller poller;

@@ -135,14 +135,14 @@ int run_guarded(const std::function<int(Guarded&)>& body, const PairOptions& opt
     guarded.front.reset();
     const Descriptor ended = open_process(process);
 
-    Nanoseconds stopped_until = kNever, hung_up_until = kNever;
-    bool hung_up = false, stopped_too_long = false;
+    Nanoseconds stopped_until = kNever, hung_up_until = kNever, wake_at = deadline_after(options.limit);
+    bool is_stopped = false, hung_up = false, stopped_too_long = false;
     for (bool ended_now = false; !ended_now;) {
         std::array<pollfd, 4> entries{{{ended.get(), POLLIN, 0},
                                        {signals.get(), POLLIN, 0},
                                        {commands.get(), POLLIN, 0},
                                        {hung_up ? -1 : options.lifeline, POLLRDHUP, 0}}};
-        const Nanoseconds until = std::min(stopped_until, hung_up_until);
+        const Nanoseconds until = std::min({stopped_until, hung_up_until, is_stopped ? wake_at : kNever});
         const auto rest = until == kNever ? -1 : std::max<Nanoseconds>(0, until - monotonic_now()) / kMillisecond + 1;
         ::poll(entries.data(), entries.size(), static_cast<int>(std::min<Nanoseconds>(rest, 3'600'000)));
         ended_now = entries[0].revents != 0;
@@ -155,7 +155,8 @@ int run_guarded(const std::function<int(Guarded&)>& body, const PairOptions& opt
                 siginfo_t state{};
                 if (::waitid(P_PID, static_cast<id_t>(process), &state, WSTOPPED | WCONTINUED | WNOHANG) != 0 || state.si_pid == 0)
                     continue;
-                if (state.si_code == CLD_STOPPED && options.stopped.count() > 0) stopped_until = deadline_after(options.stopped);
+                is_stopped = state.si_code == CLD_STOPPED;
+                if (is_stopped && options.stopped.count() > 0) stopped_until = deadline_after(options.stopped);
                 if (state.si_code == CLD_CONTINUED) stopped_until = kNever;
                 continue;
             }
@@ -170,6 +171,10 @@ int run_guarded(const std::function<int(Guarded&)>& body, const PairOptions& opt
         if (!hung_up && (entries[3].revents & (POLLHUP | POLLRDHUP | POLLERR)) != 0) {
             hung_up = true;
             hung_up_until = monotonic_now() + kHungUp;
+        }
+        if (is_stopped && monotonic_now() >= wake_at) {
+            wake_at = kNever;
+            ::kill(process, SIGCONT);
         }
         if (monotonic_now() >= std::min(stopped_until, hung_up_until)) {
             stopped_too_long = stopped_until <= hung_up_until;

@@ -25,6 +25,8 @@ struct PairOptions {
     int lifeline = -1;
     /// A guard that is stopped for longer than this is ended; 0: never.
     Timeout stopped = Timeout(0);
+    /// After this time the guard is to end the job. If it is stopped then, the front lets it go on.
+    Timeout limit = kForever;
 };
 
 /// Forks a guard that runs `body` and exits with its result, and returns that result. `body` starts the job's

@@ -117,6 +117,16 @@ TEST(Launcher, ASignalReachesAGuardThatIsStopped) {
     EXPECT_TRUE(job.left().empty());
 }
 
+TEST(Launcher, TheTimeLimitReachesAGuardThatIsStopped) {
+    Launched job({"-n", "2", "--silence", "1000s", "--timeout", "300ms", "sh", "-c", "echo ready; exec sleep 1000"});
+    ASSERT_TRUE(job.saw("ready", 2));
+    ::kill(job.guard(), SIGSTOP);
+    const Result result = job.finish();
+    EXPECT_EQ(result.code, 124);
+    EXPECT_TRUE(has(result.error, "time limit of 300ms"));
+    EXPECT_TRUE(job.left().empty());
+}
+
 /// UCX creates its file, fills it and unlinks it. A process that dies in between no longer has the file open when the launcher looks for
 /// it.
 TEST(Launcher, FilesOfUcxAreRemovedWhoseProcessDiedWhileItMadeThem) {

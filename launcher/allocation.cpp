@@ -15,7 +15,7 @@
 namespace rollcall::launcher {
 namespace {
 
-constexpr const char* kWayOut = "; give --hosts, or --hosts localhost to stay on this host";
+constexpr const char* kWayOut = "; give --hosts, or --hosts localhost:N to run N ranks on this host";
 
 [[noreturn]] void refuse(const char* variable, const std::string& why) {
     throw Error(ErrorCode::invalid_argument,

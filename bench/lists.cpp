@@ -62,6 +62,11 @@ std::vector<std::uint64_t> read_list(std::string_view text, const Read& read, co
     return all;
 }
 
+/// "'9Qi' in '8,9Qi'", or "'9Qi'" if the list has no other entry.
+std::string quote_in(std::string_view entry, std::string_view text) {
+    return entry == text ? quote(entry) : fmt::format("{} in {}", quote(entry), quote(text));
+}
+
 }  // namespace
 
 std::vector<std::string_view> entries(std::string_view text) {
@@ -84,9 +89,9 @@ std::vector<std::uint64_t> parse_sizes(std::string_view text, std::string_view o
     };
     return read_list(text, read, [&](std::string_view entry) {
         return fmt::format(
-            "{}: unknown size {} in {}; allowed: bytes as whole numbers with or without Ki, Mi, Gi, Ti, k, M, G, T, and ranges from 1 on "
+            "{}: unknown size {}; allowed: bytes as whole numbers with or without Ki, Mi, Gi, Ti, k, M, G, T, and ranges from 1 on "
             "upwards, which double (8..8Mi) or grow by a factor (8..8Mi:x4), separated by commas",
-            option, quote(entry), quote(text));
+            option, quote_in(entry, text));
     });
 }
 
@@ -97,9 +102,9 @@ std::vector<std::uint64_t> parse_counts(std::string_view text, std::string_view 
     };
     return read_list(text, read, [&](std::string_view entry) {
         return fmt::format(
-            "{} {} in {}; allowed: whole numbers from {} to {}, and ranges from 1 on upwards, which double (2..64) or grow by "
+            "{} {}; allowed: whole numbers from {} to {}, and ranges from 1 on upwards, which double (2..64) or grow by "
             "a factor (2..64:x4), separated by commas",
-            option, quote(entry), quote(text), low, high);
+            option, quote_in(entry, text), low, high);
     });
 }
 

@@ -47,7 +47,7 @@ TEST(BenchLists, RangesOfSizes) {
     EXPECT_EQ(parse_sizes("3..18446744073709551615:x18446744073709551615", "--bytes"), Sizes{3});
     for (const char* text : {"0..8", "9..8", "8..", "..8", "..", "8...9", "8..9..10", "8..64:x1", "8..64:x0", "8..64:x", "8..64:4",
                              "8..64:x4:x4", "8..64:", "8:x4", "8..64:x-2", "8..64:x1Ki"})
-        EXPECT_TRUE(mentions(refusal([&] { parse_sizes(text, "--bytes"); }), "--bytes: unknown size '" + std::string(text) + "' in"))
+        EXPECT_TRUE(mentions(refusal([&] { parse_sizes(text, "--bytes"); }), "--bytes: unknown size '" + std::string(text) + "'; allowed"))
             << text;
     EXPECT_TRUE(mentions(refusal([] { parse_sizes("8,9..8", "--bytes"); }), "'9..8' in '8,9..8'; allowed: "));
 }
@@ -55,7 +55,9 @@ TEST(BenchLists, RangesOfSizes) {
 TEST(BenchLists, RangesOfCounts) {
     EXPECT_EQ(parse_counts("2..64:x3,5", "--ranks", 1, 64), (std::vector<std::uint64_t>{2, 6, 18, 54, 5}));
     for (const char* text : {"2..65", "0..8", "8..2", "2..1Ki"})
-        EXPECT_TRUE(mentions(refusal([&] { parse_counts(text, "--ranks", 0, 64); }), "--ranks '" + std::string(text) + "' in")) << text;
+        EXPECT_TRUE(mentions(refusal([&] { parse_counts(text, "--ranks", 0, 64); }), "--ranks '" + std::string(text) + "'; allowed"))
+            << text;
+    EXPECT_TRUE(mentions(refusal([] { parse_counts("2,0", "--ranks", 1, 64); }), "--ranks '0' in '2,0'; allowed"));
 }
 
 TEST(BenchLists, Counts) {

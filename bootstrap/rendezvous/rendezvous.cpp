@@ -144,8 +144,9 @@ void Rendezvous::Implementation::ask() {
 }
 
 void Rendezvous::Implementation::give_up() const {
-    throw Error(ErrorCode::timeout, fmt::format("{}: the job did not start within {:g} s (ROLLCALL_LAUNCH_TIMEOUT): {}", who(),
-                                                std::chrono::duration<double>(options.join_timeout).count(), last_failure));
+    throw Error(ErrorCode::timeout, fmt::format("{}: the job did not start within {:g} s (ROLLCALL_LAUNCH_TIMEOUT): {}{}{}", who(),
+                                                std::chrono::duration<double>(options.join_timeout).count(), last_failure,
+                                                options.address_advice.empty() ? "" : "; ", options.address_advice));
 }
 
 void Rendezvous::Implementation::retry(std::string why, bool ask_again) {
@@ -173,8 +174,9 @@ bool Rendezvous::Implementation::lead_by(std::uint16_t port, Timeout patience, s
                                            Service::Leader{std::move(socket), std::move(session)});
         return true;
     } catch (const Error& error) {
-        why = fmt::format("{}: no rendezvous with rank 0 at {}: {}", who(), address->text(), error.what());
-        if (error.code() != ErrorCode::timeout && !options.invitation_may_be_stale) throw Error(error.code(), why);
+        why = fmt::format("no rendezvous with rank 0 at {}: {}", address->text(), error.what());
+        if (error.code() != ErrorCode::timeout && !options.invitation_may_be_stale)
+            throw Error(error.code(), fmt::format("{}: {}", who(), why));
         return false;
     }
 }

@@ -34,6 +34,7 @@ struct RendezvousOptions {
     std::vector<std::uint16_t> more_ports;            ///< Rank 0 uses the first free one of `port` and these; the others try all.
     std::string invitation;                ///< Of a root that exists already. Then the starter is not asked, and rank 0 makes no root.
     std::string port_advice;               ///< A clause that says what to do if `port` is taken.
+    std::string address_advice;            ///< A clause that says where the address of rank 0 comes from, for a rank that does not find it.
     std::optional<Key> key;                ///< If the starter dictates it; otherwise rank 0 makes one.
     bool invitation_may_be_stale = false;  ///< Whether to ask for the invitation again while nobody answers at it.
     Timeout heartbeat = std::chrono::seconds(1);  ///< Between leaders and rank 0.

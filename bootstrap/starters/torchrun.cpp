@@ -96,6 +96,7 @@ std::unique_ptr<Bootstrap> join_torchrun() {
         options.more_ports.erase(options.more_ports.begin());
     }
     options.port_advice = "set ROLLCALL_PORT to a free port, to the same one on all ranks";
+    options.address_advice = fmt::format("MASTER_ADDR={} says where rank 0 is", name);
     options.invitation_may_be_stale = true;  // the process that answers there may still belong to the job before this one
     if (rank == 0) options.address = listening_address(name, settings.net);
 

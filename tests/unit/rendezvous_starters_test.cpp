@@ -174,6 +174,17 @@ TEST_F(Torchruns, SayWhatIsWrongWithTheirVariables) {
     EXPECT_TRUE(contains(error_of([] { join_torchrun(); }).what(), "MASTER_ADDR=no-such-host.invalid"));
 }
 
+TEST_F(Torchruns, SayWhereTheyLookedForRank0InVain) {
+    set("RANK", "1");
+    set("WORLD_SIZE", "2");
+    set("MASTER_ADDR", "127.0.0.1");
+    set("MASTER_PORT", "29500");
+    set("ROLLCALL_LAUNCH_TIMEOUT", "100ms");
+    const Error error = error_of([] { join_torchrun(); });
+    EXPECT_EQ(error.code(), ErrorCode::timeout);
+    EXPECT_TRUE(contains(error.what(), "; MASTER_ADDR=127.0.0.1 says where rank 0 is")) << error.what();
+}
+
 TEST_F(Torchruns, DoNotListenEverywhere) {
     set("WORLD_SIZE", "2");
     set("MASTER_PORT", "29500");

@@ -46,6 +46,15 @@ TEST(TransportName, AutoSaysWhyItDoesNotTakeTheFirst) {
     EXPECT_EQ(told.size(), 1u) << "rank 0 says it: " << ended.error;
 }
 
+TEST(WordsOfUcx, GoToStandardError) {
+    for (const char* more : {"UCX_LOG_LEVEL=info", "UCX_NET_DEVICES=lo,carrier_pigeon"}) {
+        const Ended ended = run_ranks(2, {"typed"}, {.environment = {"ROLLCALL_TRANSPORT=ucx", more}, .launcher = {}});
+        EXPECT_EQ(ended.code, 0) << ended.out << ended.error;
+        EXPECT_TRUE(lines_with(ended.out, "UCX").empty()) << ended.out;
+        EXPECT_FALSE(lines_with(ended.error, "UCX").empty()) << more;
+    }
+}
+
 /// Returns a job of so many ranks in which /dev/shm has this size. Root only: the file system is mounted for the job.
 JobOptions with_shared_memory(const char* size, int ranks) {
     return {.environment = {"ROLLCALL_TRANSPORT=ucx", "UCX_TLS=posix,self"},

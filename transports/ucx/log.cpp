@@ -14,19 +14,24 @@ namespace {
 
 /// Has a value while a KeptErrors exists.
 thread_local std::optional<std::string> kept;
+/// Whether the user has set UCX_LOG_LEVEL. UCX then says more, and all of it is printed.
+bool asked_for = false;
 
-ucs_log_func_rc_t log_of_ucx(const char*, unsigned, const char*, ucs_log_level_t level, const ucs_log_component_config_t*,
+ucs_log_func_rc_t log_of_ucx(const char* file, unsigned line, const char*, ucs_log_level_t level, const ucs_log_component_config_t*,
                              const char* message, va_list values) {
-    if (level == UCS_LOG_LEVEL_FATAL || level > UCS_LOG_LEVEL_WARN) return UCS_LOG_FUNC_RC_CONTINUE;
+    if (level == UCS_LOG_LEVEL_FATAL || level > (asked_for ? UCS_LOG_LEVEL_TRACE_POLL : UCS_LOG_LEVEL_WARN))
+        return UCS_LOG_FUNC_RC_CONTINUE;
     char text[1024];
     va_list again;
     va_copy(again, values);
     std::vsnprintf(text, sizeof text, message, again);
     va_end(again);
     if (level == UCS_LOG_LEVEL_ERROR && kept && kept->empty()) *kept = text;
-    // Errors at the start become part of the exception. Errors of a running job concern connections to peers that died, which the library
-    // reports in its own words.
-    if (const auto logger = spdlog::get("rollcall"))
+    if (asked_for)
+        std::fprintf(stderr, "UCX %s %s:%u: %s\n", ucs_log_level_names[level], file, line, text);
+    else if (const auto logger = spdlog::get("rollcall"))
+        // Errors at the start become part of the exception. Errors of a running job concern connections to peers that died, which the
+        // library reports in its own words.
         logger->log(level == UCS_LOG_LEVEL_ERROR ? spdlog::level::info : spdlog::level::warn, "UCX: {}", static_cast<const char*>(text));
     return UCS_LOG_FUNC_RC_STOP;
 }
@@ -36,7 +41,9 @@ ucs_log_func_rc_t log_of_ucx(const char*, unsigned, const char*, ucs_log_level_t
 void take_over_log() {
     static std::once_flag once;
     std::call_once(once, [] {
-        if (!std::getenv("UCX_LOG_LEVEL") && !std::getenv("UCX_LOG_FILE")) ucs_log_push_handler(&log_of_ucx);
+        if (std::getenv("UCX_LOG_FILE")) return;
+        asked_for = std::getenv("UCX_LOG_LEVEL") != nullptr;
+        ucs_log_push_handler(&log_of_ucx);
     });
 }
 

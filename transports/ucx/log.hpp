@@ -7,7 +7,7 @@
 namespace rollcall::transport::ucx {
 
 /// From now on UCX's own messages go to the library's log, which is on standard error, and not to standard output. If the user has set
-/// UCX_LOG_LEVEL or UCX_LOG_FILE, nothing changes. Thread-safe.
+/// UCX_LOG_LEVEL, all messages of that level are printed to standard error. With UCX_LOG_FILE nothing changes. Thread-safe.
 void take_over_log();
 
 /// While it exists, it keeps the first error that UCX reports in this thread, so that it can become part of the message of a failure.

@@ -194,7 +194,7 @@ std::vector<double> message_gaps(Job& job, const Communicator& ranks, std::uint6
 
 void add_bandwidth_command(usage::Command& bench, int& exit_code) {
     usage::Command* const command =
-        bench.add_subcommand("bandwidth", "Bytes and messages per second between pairs of ranks, with many messages in flight");
+        bench.add_subcommand("bandwidth", "Measure bytes and messages per second between pairs of ranks, with many messages in flight");
     const auto words = std::make_shared<Words>();
     add_round_options(*command, *words, kRanks, "Batches in each round");
     add_count_option(*command, "--rounds", words->rounds, "Jobs that are started, one after the other");

@@ -21,8 +21,8 @@ struct Choice {
 std::vector<std::string_view> entries(std::string_view text);
 
 /// What the help of an option that takes such a list says about the form of the list.
-inline constexpr const char* kSizeList = "separated by commas; 8..8Mi: each twice the one before, 8..8Mi:x4: four times";
-inline constexpr const char* kCountList = "separated by commas; 2..64: each twice the one before, 2..64:x4: four times";
+inline constexpr const char* kSizeList = "separated by commas; 8..8Mi: from 8 to 8Mi by doubling, 8..8Mi:x4: by multiplying by 4";
+inline constexpr const char* kCountList = "separated by commas; 2..64: from 2 to 64 by doubling, 2..64:x4: by multiplying by 4";
 
 /// Converts "8,64Ki,8Mi" to bytes, in the given order. An entry may be a range, "8..8Mi" or "8..8Mi:x4": its first size, and then each
 /// size multiplied by 2, or by the factor, up to its last size. Throws Error{invalid_argument} with one line that names the option and the

@@ -112,7 +112,7 @@ void add_start_options(usage::Command& command, StartWords& words, int default_r
         command
             .add_option("-n,--ranks", words.ranks,
                         fmt::format("How many ranks are started (under `rollcall run`: the size of its job){}",
-                                    words.several_ranks ? fmt::format(". A list starts a job for each number: {}", kCountList) : ""))
+                                    words.several_ranks ? fmt::format("; or a list, for a job of each number, {}", kCountList) : ""))
             ->type_name(words.several_ranks ? "N,..." : "N")
             ->default_str(std::to_string(default_ranks));
     // A job gets its own number behind the list.

@@ -163,6 +163,12 @@ constexpr const char* kPaperFooter = R"(
 --paper compares the two algorithms of the table, by calls with the same delays. It prints difference = run_time -
 base_run_time and quotient = base_run_time / run_time, with the paper's numbers beside them.)";
 
+const char* root_help(const collectives::OperationRow& row) {
+    if (!row.has_root) return "The rank that patterns such as root_late take for the root";
+    const auto is_result = [](const collectives::Operand& operand) { return operand.writes == collectives::Who::root; };
+    return row.any_operand(is_result) ? "The rank that gets the result" : "The rank that has the data";
+}
+
 }  // namespace
 
 bool has_paper(OperationKind operation) { return !paper_names(operation).empty(); }
@@ -209,14 +215,12 @@ void add_sweep_options(usage::Command& command, SweepWords& words, OperationKind
         if (has_figures(operation))
             command
                 .add_option("--scale", words.scale,
-                            "With --paper: so much of the figure's sizes, delays and compute time; 0.05 takes a twentieth of the time")
-                ->type_name("PART");
+                            "With --paper: the factor for the figure's sizes, delays and compute time; 0.05 takes a twentieth of the time")
+                ->type_name("FACTOR");
         command.add_option("--delays", words.delays, "With --paper: only these largest delays (50ms), separated by commas")
             ->type_name("TIMES");
     }
-    command.add_option("--root", words.root, blocks ? "The rank that has the whole vector" : "The rank that has the message")
-        ->type_name("R")
-        ->capture_default_str();
+    command.add_option("--root", words.root, root_help(collectives::operation(operation)))->type_name("R")->capture_default_str();
     command.add_option("--iterations", words.iterations, "Measured calls in each cell")->type_name("N");
     command.add_option("--seed", words.seed, "Seed of the patterns and of the order of the calls")->type_name("S")->capture_default_str();
     command

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -224,7 +224,8 @@ int run(const Words& words) {
 }  // namespace
 
 void add_tune_command(usage::Command& root, int& exit_code) {
-    usage::Command* const command = root.add_subcommand("tune", "Measure what communication costs here, by which `auto` chooses");
+    usage::Command* const command =
+        root.add_subcommand("tune", "Measure what messages and copies cost on this machine, for the choices of `auto`");
     const auto words = std::make_shared<Words>();
     add_start_options(*command, words->start, kRanks);
     command
@@ -233,8 +234,9 @@ void add_tune_command(usage::Command& root, int& exit_code) {
     output::add_format_option(*command, words->format);
     add_inherited_options(*command, words->inherited);
     command->footer(R"(
-Takes some seconds. Two ranks of a host, and two on different hosts if there are any, exchange short and long messages,
-and the medians replace those of the file; what was not measured stays as it is. Jobs read the file when they start.
+Two ranks of a host exchange short and long messages for some seconds. If the job is on several hosts, two ranks on
+different hosts do the same. The medians replace those in the file. Costs that were not measured stay as they are. Jobs
+read the file when they start.
 On this host:       rollcall tune
 Between two hosts:  rollcall run --hosts a,b -n 4 rollcall tune
 Use them:           rollcall info --explain broadcast --bytes 64Ki --ranks 8 shows what `auto` compares with them.)");

@@ -244,7 +244,7 @@ Examples:
   rollcall run -n 4 --timeout 30s --bind-to core -- ./solver
                                                    a core for each process, and no more than 30 seconds
   rollcall run --hostfile hosts -n 6 --map-by node --display-map ./solver
-                                                   6 processes, one on each host of the file, then again
+                                                   6 processes, in turn on the hosts of the file
   rollcall run --hosts pod[0-3] --agent 'kubectl exec -i {host} --' --command /opt/rollcall/bin/rollcall ./solver
                                                    agents started by another command than ssh
 
@@ -252,7 +252,7 @@ Options stand before the program. What follows the program belongs to it, up to 
 the first program are for all programs; after a `:` they are for that program.
 
 In an allocation of Slurm, PBS, LSF or Grid Engine, the job runs on the hosts of the allocation, unless --hosts or --hostfile
-names others; `--hosts localhost` keeps it on this host. `--agent srun` starts agents by srun, in an allocation of Slurm.
+names others; `--hosts localhost:4` runs 4 processes here. `--agent srun` starts agents by srun, in an allocation of Slurm.
 
 Hosts: `a:4,b:4` or `node[0-3]:2`; a hostfile has a line for each host: `a slots=4`, `a:4` or `a`. Without -n there are as
 many processes as slots. Every host must have the same `rollcall` command, program and directory. An agent is started on each

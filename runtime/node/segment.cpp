@@ -79,6 +79,10 @@ Shared Segment::map(Handle owner, const std::string& name_of_owner, const Geomet
     const Handle own = std::exchange(handle_, {});
     const bool is_owner = own.process == owner.process;
     const auto fail = [&](const char* what) -> Error {
+        if (errno == ENOENT)
+            return Error(ErrorCode::bootstrap, fmt::format("the memory that the ranks of this node share cannot be {}, because {}, which "
+                                                           "created it, has ended",
+                                                           what, name_of_owner));
         return Error(ErrorCode::bootstrap, fmt::format("the memory that the ranks of this node share, created by {}, cannot be {}: {}. Set "
                                                        "ROLLCALL_NODE_MEMORY=no to do without it",
                                                        name_of_owner, what, std::strerror(errno)));

@@ -12,6 +12,7 @@ namespace rollcall::command {
 void print_algorithms(output::Format format) {
     output::Table table(std::cout, format);
     table.fit(output::screen_columns(), {"paper", "simulated_only", "segmented"});
+    table.break_after(output::columns_before_break());
     const auto add = [&](const collectives::AlgorithmEntry& entry) {
         table.add({{"operation", runtime::name(entry.operation)},
                    {"name", entry.name},

@@ -56,6 +56,7 @@ void explain(const Explained& asked, output::Format format) {
     const Costs costs = costs_of_setting(settings.costs);
     output::Table table(std::cout, format);
     table.fit(output::screen_columns(), {"others"});
+    table.break_after(output::columns_before_break());
     for (const std::uint64_t ranks : bench::parse_counts(asked.ranks, "--ranks", 1, 10'000'000))
         for (const auto& [place, where] : kPlaces)
             for (const std::uint64_t bytes : sizes) {

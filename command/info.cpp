@@ -157,6 +157,7 @@ Section setting_section(const Settings& settings, Format format) {
 
 void print(const std::vector<Section>& sections, Format format) {
     output::Table all(std::cout, format, kColumns);
+    all.break_after(output::columns_before_break());
     for (const auto& section : sections) {
         if (format == Format::text) std::cout << (&section == &sections.front() ? "" : "\n") << section.name << ":\n";
         for (const auto& row : section.rows) {

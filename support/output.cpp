@@ -109,8 +109,39 @@ std::size_t width(std::string_view text) {
 }
 
 constexpr std::size_t kFewestColumns = 40, kNoTerminal = 100, kUnknownTerminal = 80;
+/// A column whose texts are broken into lines is not made narrower than this.
+constexpr std::size_t kNarrowest = 24;
+
+std::size_t longest_word(std::string_view text) {
+    std::size_t longest = 0;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t blank = std::min(text.find(' ', at), text.size());
+        longest = std::max(longest, width(text.substr(at, blank - at)));
+        at = blank + 1;
+    }
+    return longest;
+}
+
+/// Breaks the text at blanks into lines of at most so many columns. A longer word is a line of its own.
+std::vector<std::string> broken(const std::string& text, std::size_t columns) {
+    if (width(text) <= columns) return {text};
+    std::vector<std::string> lines(1);
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t blank = std::min(text.find(' ', at), text.size());
+        const std::string word = text.substr(at, blank - at);
+        if (!lines.back().empty() && width(lines.back()) + 1 + width(word) > columns) lines.emplace_back();
+        lines.back() += (lines.back().empty() ? "" : " ") + word;
+        at = blank + 1;
+    }
+    return lines;
+}
 
 }  // namespace
+
+std::size_t columns_before_break() {
+    if (std::getenv("COLUMNS") == nullptr && ::isatty(STDOUT_FILENO) != 1) return std::numeric_limits<std::size_t>::max();
+    return screen_columns();
+}
 
 std::size_t screen_columns() {
     if (const char* const text = std::getenv("COLUMNS"))
@@ -220,6 +251,7 @@ void Table::write_text() {
         std::size_t index;
         std::size_t width;
         bool right;  ///< Numbers are aligned at their last digit.
+        std::size_t least_width = 0;
     };
     std::vector<std::vector<std::string>> texts;
     for (const auto& row : text_rows_) {
@@ -229,32 +261,52 @@ void Table::write_text() {
     std::vector<Column> columns;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
         Column column{.index = i, .width = width(columns_[i]), .right = true};
+        column.least_width = std::max(kNarrowest, column.width);
         bool empty = true;
         for (std::size_t r = 0; r < texts.size(); ++r) {
             column.width = std::max(column.width, width(texts[r][i]));
+            column.least_width = std::max(column.least_width, longest_word(texts[r][i]));
             empty = empty && texts[r][i].empty();
             column.right = column.right && (texts[r][i].empty() || is_number(text_rows_[r][i]));
         }
         if (!empty) columns.push_back(column);
     }
+    const auto length = [&] {
+        std::size_t sum = 0;
+        for (const Column& column : columns) sum += column.width + (sum > 0 ? kGap : 0);
+        return sum;
+    };
     std::string left_out;
     for (const std::string& name : least_important_first_) {
-        std::size_t length = 0;
-        for (const Column& column : columns) length += column.width + (length > 0 ? kGap : 0);
-        if (length <= screen_) break;
+        if (length() <= screen_) break;
         if (std::erase_if(columns, [&](const Column& column) { return columns_[column.index] == name; }) > 0)
             left_out += (left_out.empty() ? "" : ", ") + name;
     }
+    while (length() > longest_) {
+        Column* widest = nullptr;
+        for (Column& column : columns)
+            if (!column.right && column.width > column.least_width && (!widest || column.width > widest->width)) widest = &column;
+        if (!widest) break;
+        --widest->width;
+    }
     const auto write_line = [&](const std::vector<std::string>& cells) {
-        std::string line;
-        for (const auto& column : columns) {
-            const auto& cell = cells[column.index];
-            const std::string padding(column.width - width(cell), ' ');
-            line += column.right ? padding + cell : cell + padding;
-            line.append(kGap, ' ');
+        std::vector<std::vector<std::string>> lines_of;
+        std::size_t lines = 0;
+        for (const Column& column : columns) {
+            lines_of.push_back(broken(cells[column.index], column.width));
+            lines = std::max(lines, lines_of.back().size());
         }
-        line.resize(line.find_last_not_of(' ') + 1);
-        out_ << line << '\n';
+        for (std::size_t i = 0; i < lines; ++i) {
+            std::string line;
+            for (std::size_t c = 0; c < columns.size(); ++c) {
+                const std::string cell = i < lines_of[c].size() ? lines_of[c][i] : "";
+                const std::string padding(columns[c].width - width(cell), ' ');
+                line += columns[c].right ? padding + cell : cell + padding;
+                line.append(kGap, ' ');
+            }
+            line.resize(line.find_last_not_of(' ') + 1);
+            out_ << line << '\n';
+        }
     };
     write_line(columns_);
     for (const auto& line : texts) write_line(line);

@@ -27,6 +27,10 @@ enum class Format { text, csv, json };
 /// precedence, so that programs whose output is passed on can be told.
 std::size_t screen_columns();
 
+/// The columns after which text may be broken: those of the screen. There is no limit if standard output is no terminal and COLUMNS is not
+/// set, because other programs read such output by lines.
+std::size_t columns_before_break();
+
 /// Adds --format text
 /// csv
 /// json to a command. The value is stored in `format`, whose present value is the default.
@@ -99,6 +103,9 @@ class Table {
     /// Text only: if the lines are longer than `columns`, leaves out these columns one after the other until the lines fit. A last line
     /// names them.
     void fit(std::size_t columns, std::vector<std::string> least_important_first);
+    /// Text only: if the lines are longer than `columns`, narrows the widest columns of text, and breaks their texts at blanks. Words stay
+    /// whole.
+    void break_after(std::size_t columns) { longest_ = columns; }
     /// Writes the rows that have not been written. Text leaves out the columns that are empty in every row. A table without rows writes
     /// nothing, except that CSV writes its header if the columns were given. Later rows begin a new table.
     void finish();
@@ -114,7 +121,7 @@ class Table {
     std::vector<std::string> columns_;
     std::vector<bool> interval_;  ///< CSV: whether a column is written as three columns.
     std::vector<std::vector<Value>> text_rows_;
-    std::size_t screen_ = std::numeric_limits<std::size_t>::max();
+    std::size_t screen_ = std::numeric_limits<std::size_t>::max(), longest_ = screen_;
     std::vector<std::string> least_important_first_;
     bool header_written_ = false;
 };

@@ -34,6 +34,30 @@ TEST(Text, CountsCharactersNotBytes) {
     EXPECT_EQ(written(Format::text, {{{"a", "\u00b5s"}, {"b", "x"}}, {{"a", "ns"}, {"b", "y"}}}), "a   b\n\u00b5s  x\nns  y\n");
 }
 
+TEST(Text, IsBrokenAtBlanksWhereLinesAreTooLong) {
+    const auto broken = [](std::size_t columns, const std::string& summary) {
+        std::ostringstream out;
+        Table table(out, Format::text);
+        table.break_after(columns);
+        table.add({{"name", "linear"}, {"ranks", 8}, {"summary", summary}});
+        table.add({{"name", "tree"}, {"ranks", 16}, {"summary", ""}});
+        table.finish();
+        return out.str();
+    };
+    const std::string text = "the root sends to each rank in turn, one after the other";
+    EXPECT_EQ(broken(40, text),
+              "name    ranks  summary\n"
+              "linear      8  the root sends to each\n"
+              "               rank in turn, one after\n"
+              "               the other\n"
+              "tree       16\n");
+    EXPECT_EQ(broken(10, text), broken(39, text)) << "a column is not made narrower than 24";
+    EXPECT_EQ(broken(71, text), "name    ranks  summary\nlinear      8  " + text + "\ntree       16\n") << "it fits";
+    const std::string word(30, 'x');
+    EXPECT_EQ(broken(10, "a " + word + " b"),
+              "name    ranks  summary\nlinear      8  a\n               " + word + "\n               b\ntree       16\n");
+}
+
 TEST(Csv, QuotesWhatItMust) {
     EXPECT_EQ(written(Format::csv, kRows),
               "name,ranks,time,good,ratio,note\n"

@@ -24,11 +24,20 @@ Slot slot_of_blocks(const collectives::OperationRow& row) {
     return *std::find_if(kSlots.begin(), kSlots.end(), [&](Slot slot) { return row.operand(slot).extent == Extent::blocks; });
 }
 
+// Returns byte `position` of the sum of so many messages, whose numbers have this sum. One message is the sum of itself.
+unsigned byte_of_sum(std::uint64_t numbers, std::uint64_t messages, std::uint64_t position) {
+    return static_cast<unsigned>((numbers * 131 + messages * (position * 7 + (position >> 8) * 13 + 1)) & 0xFF);
+}
+
+// Writes bytes [begin, end) of that sum. Most of the time of many tests would be spent here if a sanitizer looked at each byte.
+__attribute__((no_sanitize("address", "undefined"))) void fill_with_sum(std::byte* to, std::uint64_t numbers, std::uint64_t messages,
+                                                                        std::uint64_t begin, std::uint64_t end) {
+    for (std::uint64_t i = begin; i < end; ++i) *to++ = static_cast<std::byte>(byte_of_sum(numbers, messages, i));
+}
+
 }  // namespace
 
-std::byte byte_of_message(std::uint64_t number, std::uint64_t position) {
-    return static_cast<std::byte>((number * 131 + position * 7 + (position >> 8) * 13 + 1) & 0xFF);
-}
+std::byte byte_of_message(std::uint64_t number, std::uint64_t position) { return static_cast<std::byte>(byte_of_sum(number, 1, position)); }
 
 std::uint64_t seed() {
     static const std::uint64_t value = [] {
@@ -166,18 +175,18 @@ void plan_at_random(Random& random, Step& step) {
 void Guarded::resize(std::uint64_t size) { memory_.assign(size + 2 * kGuard, kPoison); }
 
 void Guarded::write(std::uint64_t number, std::uint64_t begin, std::uint64_t end, std::uint64_t at) {
-    for (std::uint64_t i = begin; i < end; ++i) memory_[kGuard + at + i - begin] = byte_of_message(number, i);
+    fill_with_sum(memory_.data() + kGuard + at, number, 1, begin, end);
 }
 
-std::string Guarded::first_difference(const Content& expected, std::uint64_t begin, std::uint64_t end) const {
-    for (std::size_t i = 0; i < memory_.size(); ++i) {
-        const bool guard = i < kGuard || i >= kGuard + end - begin;
-        const std::byte wanted = guard ? kPoison : expected(begin + i - kGuard);
-        if (memory_[i] != wanted)
-            return fmt::format("byte {} is {:#x}, not {:#x}", static_cast<std::int64_t>(i) - static_cast<std::int64_t>(kGuard),
-                               static_cast<unsigned>(memory_[i]), static_cast<unsigned>(wanted));
-    }
-    return {};
+std::string Guarded::first_difference(const std::vector<std::byte>& expected) const {
+    if (expected.size() + 2 * kGuard != memory_.size())
+        return fmt::format("it has {} bytes, not {}", memory_.size() - 2 * kGuard, expected.size());
+    std::vector<std::byte> wanted(memory_.size(), kPoison);
+    std::copy(expected.begin(), expected.end(), wanted.begin() + kGuard);
+    if (std::memcmp(wanted.data(), memory_.data(), wanted.size()) == 0) return {};
+    const auto [is, should] = std::mismatch(memory_.begin(), memory_.end(), wanted.begin());
+    return fmt::format("byte {} is {:#x}, not {:#x}", is - memory_.begin() - static_cast<std::ptrdiff_t>(kGuard),
+                       static_cast<unsigned>(*is), static_cast<unsigned>(*should));
 }
 
 // --- Job -------------------------------------------------------------------------------------------------------------
@@ -223,21 +232,31 @@ std::uint64_t Job::brought(const Cell& cell, int rank, int to) const {
     return cell.step + static_cast<std::uint64_t>(number);
 }
 
-std::byte Job::result(const Cell& cell, Slot slot, int rank, std::uint64_t position) const {
+std::vector<std::byte> Job::result(const Cell& cell, Slot slot, int rank) const {
     const auto& row = cell.row();
-    if (const std::uint64_t size = cell.call.bytes; row.personal) {
-        const int block = static_cast<int>(position / size);
-        return byte_of_message(slot == Slot::data ? brought(cell, block, rank) : brought(cell, rank, block), position % size);
+    const auto [begin, bytes] = part(cell, rank, slot);
+    const std::uint64_t end = begin + bytes;
+    std::vector<std::byte> content(bytes);
+    if (row.personal) {
+        for (std::uint64_t at = begin; at < end; at += cell.call.bytes) {
+            const int block = static_cast<int>(at / cell.call.bytes);
+            const std::uint64_t number = slot == Slot::data ? brought(cell, block, rank) : brought(cell, rank, block);
+            fill_with_sum(content.data() + at - begin, number, 1, 0, cell.call.bytes);
+        }
+        return content;
     }
+    fill_with_sum(content.data(), brought(cell, rank), 1, begin, end);
     const bool in_place = steps_[cell.step].in_place;
+    if (!row.combines || (slot != Slot::data && (!in_place || !row.in_blocks))) return content;
+    // The result takes all of the data, or its part among the blocks.
     const auto [offset, size] = part(cell, rank, Slot::data);
-    const bool holds_result = slot == Slot::data || (in_place && row.in_blocks && position >= offset && position < offset + size);
-    if (!row.combines || !holds_result) return byte_of_message(brought(cell, rank), position);
+    const std::uint64_t from = std::clamp(offset, begin, end), to = std::clamp(offset + size, begin, end);
     const int ranks = row.combined_ranks(simulation_.size(), rank);
-    if (ranks == 0) return in_place ? byte_of_message(brought(cell, rank), position) : kPoison;
-    unsigned sum = 0;
-    for (int other = 0; other < ranks; ++other) sum += static_cast<unsigned>(byte_of_message(brought(cell, other), position));
-    return static_cast<std::byte>(sum);
+    std::uint64_t numbers = 0;
+    for (int other = 0; other < ranks; ++other) numbers += brought(cell, other);
+    if (ranks > 0) fill_with_sum(content.data() + from - begin, numbers, static_cast<std::uint64_t>(ranks), from, to);
+    if (ranks == 0 && !in_place) std::fill_n(content.data() + from - begin, to - from, kPoison);
+    return content;
 }
 
 void Job::prepare(Cell& cell, int rank) const {
@@ -355,11 +374,8 @@ void Job::expect_success() {
             ASSERT_EQ(cell.operation->error(), nullptr) << "rank " << rank << ": " << cell.operation->error()->what();
             for (const Slot slot : kSlots) {
                 if (stands_in_place(cell, rank, slot)) continue;
-                const auto [offset, size] = part(cell, rank, slot);
                 const bool had = cell.row().operand(slot).is_had(rank == cell.call.root);
-                ASSERT_EQ(cell.buffer(slot).first_difference([&, slot = slot](std::uint64_t at) { return result(cell, slot, rank, at); },
-                                                             offset, had ? offset + size : offset),
-                          "")
+                ASSERT_EQ(cell.buffer(slot).first_difference(had ? result(cell, slot, rank) : std::vector<std::byte>()), "")
                     << "buffer " << static_cast<int>(slot) << " of rank " << rank << ", step " << cell.step << " (" << describe(step)
                     << ")";
             }

@@ -97,10 +97,9 @@ class Guarded {
     transport::Bytes bytes() { return {memory_.data() + kGuard, memory_.size() - 2 * kGuard}; }
     /// Writes bytes [begin, end) of message `number`.
     void write(std::uint64_t number, std::uint64_t begin, std::uint64_t end, std::uint64_t at = 0);
-    /// Returns the first position at which bytes [begin, end) are not as expected, or at which the memory around them is no longer poison;
-    /// or nothing.
-    using Content = std::function<std::byte(std::uint64_t position)>;
-    std::string first_difference(const Content& expected, std::uint64_t begin, std::uint64_t end) const;
+    /// Returns the first position at which the bytes are not as expected, or at which the memory around them is no longer poison; or
+    /// nothing.
+    std::string first_difference(const std::vector<std::byte>& expected) const;
 
   private:
     static constexpr std::size_t kGuard = 32;
@@ -154,7 +153,8 @@ class Job {
     };
     void prepare(Cell& cell, int rank) const;
     std::uint64_t brought(const Cell& cell, int rank, int to = 0) const;
-    std::byte result(const Cell& cell, collectives::Slot slot, int rank, std::uint64_t position) const;
+    /// Returns what a rank has in this buffer after the call.
+    std::vector<std::byte> result(const Cell& cell, collectives::Slot slot, int rank) const;
     bool stands_in_place(const Cell& cell, int rank, collectives::Slot slot) const;
     collectives::Part part(const Cell& cell, int rank, collectives::Slot slot) const;
     void caller_arrives(Cell& cell, int rank);

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
-#include <map>
 #include <numeric>
 #include <optional>
+#include <vector>
 
 #include "collectives/trees/adaptive.hpp"
 #include "collectives/trees/optimal_binary.hpp"
@@ -99,13 +99,15 @@ TEST(BlockTrees, AdaptiveTreesTakeNoMoreThanProved) {
     }
 }
 
-// Figure 4 as it is printed, without any table.
-double by_definition(const TreeInstance& instance, int i, int j, int root, std::map<std::pair<int, int>, double>& known) {
-    if (i == j) return instance.problem().arrival(i);
-    if (const auto found = known.find({i, j}); found != known.end()) return found->second;
+// Figure 4 as it is printed. Values that are known are by their first and last rank, the others below 0.
+double by_definition(const TreeInstance& instance, int i, int j, int root, std::vector<double>& known) {
+    const BlockProblem problem = instance.problem();
+    if (i == j) return problem.arrival(i);
+    const std::size_t here = static_cast<std::size_t>(i) * instance.sizes.size() + static_cast<std::size_t>(j);
+    if (known[here] >= 0) return known[here];
     const auto part = [&](int first, int last) {
         MergedSegment segment{first, last, first, 0, by_definition(instance, first, last, root, known)};
-        for (int rank = first; rank <= last; ++rank) segment.size += instance.problem().size(rank);
+        for (int rank = first; rank <= last; ++rank) segment.size += problem.size(rank);
         return segment;
     };
     double least = std::numeric_limits<double>::infinity();
@@ -115,7 +117,7 @@ double by_definition(const TreeInstance& instance, int i, int j, int root, std::
             if ((into_left ? right : left).contains(root)) continue;  // the root sends nothing
             least = std::min(least, time_to_merge(left, right, into_left, instance.costs));
         }
-    return known[{i, j}] = least;
+    return known[here] = least;
 }
 
 TEST(BlockTrees, OptimalTreesAreThoseOfTheEquations) {
@@ -124,7 +126,7 @@ TEST(BlockTrees, OptimalTreesAreThoseOfTheEquations) {
         const int ranks = 1 + static_cast<int>(random() % 34);
         const TreeInstance instance = random_instance(random, ranks, random() % 2);
         OptimalTrees trees(instance.problem(), instance.costs);
-        std::map<std::pair<int, int>, double> any, given;
+        std::vector<double> any(instance.sizes.size() * instance.sizes.size(), -1), given = any;
         // Before or after the others.
         const bool late = random() % 2;
         std::optional<TimedTree> best;

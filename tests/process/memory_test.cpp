@@ -29,6 +29,9 @@ TEST(EarlyMemory, OfSmallMessagesIsBounded) {
 TEST(EarlyMemory, OfManyWhoBringLongBlocksIsWithinTheBudgets) {
     const bool is_slow = kSlower > 1;
     expect_success(is_slow ? 6 : 64, {is_slow ? "many_wait_for_a_root:1024:3:128" : "many_wait_for_a_root:8192:3:128"});
+}
+TEST(EarlyMemory, OfManyWhoSendLongBlocksIsWithinTheBudgets) {
+    const bool is_slow = kSlower > 1;
     expect_success(is_slow ? 4 : 16, {is_slow ? "many_wait_for_a_root:1024:3:16" : "many_wait_for_a_root:8192:3:16"},
                    with({"ROLLCALL_NODE_MEMORY=no", "ROLLCALL_LANDING_BYTES=16Mi"}));
 }

@@ -117,12 +117,12 @@ TEST(Messages, OfADestroyedCommunicatorAreLetGo) {
 }
 
 TEST(Messages, MoreThanTwoGibibytes) {
-    if (kSlower > 1) GTEST_SKIP() << "the sanitizers' shadow of 3 GiB twice does not fit everywhere";
+    if (kSlower > 1) GTEST_SKIP() << "the sanitizers' shadow of 2 GiB twice does not fit everywhere";
     std::ifstream file("/proc/meminfo");
     std::uint64_t available = 0;
     for (std::string word; file >> word;)
         if (word == "MemAvailable:") file >> available;
-    if (available < 10u << 20) GTEST_SKIP() << "less than 10 GiB of memory are available";
+    if (available < 8u << 20) GTEST_SKIP() << "less than 8 GiB of memory are available";
     expect_success(2, {"huge"}, {.environment = {"ROLLCALL_LANDING_BYTES=64Mi"}, .launcher = {}});
 }
 

@@ -249,7 +249,7 @@ ROLLCALL_SCENARIO(truncation) {
 
 // One message whose size needs more than 31 bits. Its memory is touched page by page only.
 ROLLCALL_SCENARIO(huge) {
-    const std::uint64_t bytes = (std::uint64_t{3} << 30) + 12345;
+    const std::uint64_t bytes = (std::uint64_t{2} << 30) + 12345;
     void* memory =
         scene.rank < 2 ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) : nullptr;
     check(memory != MAP_FAILED, "no memory");

@@ -70,10 +70,10 @@ void Collective::check_reduction(const char* form) const {
         throw Error(ErrorCode::invalid_argument, fmt::format("{} on {}: {}", caller(form), here().state.group->name, wrong));
 }
 
-[[gnu::always_inline]] inline collectives::Situation Collective::situation(bool is_planned) const {
+[[gnu::always_inline]] inline collectives::Situation Collective::situation(bool is_planned, const Combiner& combiner) const {
     collectives::Situation situation = row_.has_own_sizes && bytes_ == kOwnSizes ? here().situation_of_blocks() : here().situation(bytes_);
     if (is_planned) situation.has = situation.has.without(Condition::background);
-    if (row_.combines) situation.has = collectives::conditions_of(collectives::combiner_of(reduction_), situation.has);
+    if (row_.combines) situation.has = collectives::conditions_of(combiner, situation.has);
     return situation;
 }
 
@@ -122,7 +122,7 @@ Collective::Prepared Collective::prepare(const CollectiveOptions& options, const
         check_reduction(form);
         prepared.arguments.combiner = collectives::combiner_of(reduction_);
     }
-    const auto method = here.method(row_, situation(is_planned), options);
+    const auto method = here.method(row_, situation(is_planned, prepared.arguments.combiner), options);
     prepared.algorithm = method.selection.entry;
     prepared.arguments.segment_bytes = method.segment_bytes;
     prepared.call = collectives::make_call(*prepared.algorithm, root, bytes_, method.segment_bytes, reduction_);
@@ -146,7 +146,7 @@ Plan Collective::plan(const PlanOptions& options) const {
 std::string Collective::explain(const CollectiveOptions& options, bool is_planned) const {
     const Communicator::Implementation& here = communicator_.checked();
     static_assert(kOwnSizes == runtime::kManySizes);
-    const collectives::Situation situation = this->situation(is_planned);
+    const collectives::Situation situation = this->situation(is_planned, row_.combines ? collectives::combiner_of(reduction_) : Combiner());
     return collectives::explain(row_, situation, here.method(row_, situation, options).selection);
 }
 

@@ -11,6 +11,7 @@
 #include "api/blocks.hpp"
 #include "api/communicator_implementation.hpp"
 #include "collectives/operations.hpp"
+#include "foundation/combiner.hpp"
 
 namespace rollcall {
 
@@ -44,7 +45,7 @@ class Collective {
     /// The checks that every call makes. Returns the root, or -1.
     int check(const CollectiveOptions& options, const char* form) const;
     void check_reduction(const char* form) const;
-    collectives::Situation situation(bool is_planned) const;
+    collectives::Situation situation(bool is_planned, const Combiner& combiner) const;
     void check_buffers(const runtime::Arguments& given, const char* form) const;
     std::string caller(const char* form) const;
     [[noreturn]] void refuse_size(const char* form) const;

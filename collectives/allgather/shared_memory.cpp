@@ -14,6 +14,6 @@
 
 namespace rollcall::collectives {
 
-Task allgather_shared_memory(Operation& op) { co_await publish_and_copy(op, true, &same_for_all); }
+Task allgather_shared_memory(Operation& op) { return publish_and_copy(op, true, &same_for_all); }
 
 }  // namespace rollcall::collectives

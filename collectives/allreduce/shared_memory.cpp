@@ -39,7 +39,9 @@ Task combine_shares(Operation& op) {
 
 Task allreduce_shared_memory(Operation& op) {
     if (op.size() == 1) return combine_in_rank_order(op, true);
-    return op.arguments().data.size <= kReadByAll ? combine_for_itself(op) : combine_shares(op);
+    const std::uint64_t size = op.arguments().data.size;
+    if (ShortExchange::suits(op.size(), size)) return exchange_and_combine(op);
+    return size <= kReadByAll ? combine_for_itself(op) : combine_shares(op);
 }
 
 }  // namespace rollcall::collectives

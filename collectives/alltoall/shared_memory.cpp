@@ -17,6 +17,6 @@
 
 namespace rollcall::collectives {
 
-Task alltoall_shared_memory(Operation& op) { co_await publish_and_copy(op, false, &block_for); }
+Task alltoall_shared_memory(Operation& op) { return publish_and_copy(op, false, &block_for); }
 
 }  // namespace rollcall::collectives

@@ -12,15 +12,17 @@
 #include "collectives/published/published.hpp"
 
 namespace rollcall::collectives {
+namespace {
+
+Task write(Operation& op) {
+    co_await op.arrival();
+    if (op.size() > 1) co_await publish_last(op, kEverybody, op.arguments().data);
+}
+
+}  // namespace
 
 Task broadcast_shared_memory(Operation& op) {
-    const auto data = op.arguments().data;
-    if (op.rank() == op.root()) {
-        co_await op.arrival();
-        if (op.size() > 1) co_await publish_last(op, kEverybody, data);
-    } else {
-        co_await copy_all(op, op.root(), true, data);
-    }
+    return op.rank() == op.root() ? write(op) : copy_all(op, op.root(), true, op.arguments().data);
 }
 
 }  // namespace rollcall::collectives

@@ -22,6 +22,32 @@ Pending copy_own_block(Operation& op, BlockFor block) {
     return into.size > 0 ? copy_own(op, into, block(op, op.rank())) : Pending();
 }
 
+/// What publish_and_copy() does, for short data.
+Task exchange_short(Operation& op, bool for_everybody, BlockFor block) {
+    ShortExchange exchange(op, for_everybody, op.call().bytes);
+    bool has_begun = false, own_is_missing = true;
+    const auto can_begin = [&] { return !has_begun && op.has_arrived(); };
+    while (own_is_missing || !exchange.complete()) {
+        co_await op.until([&] { return can_begin() || exchange.can_go_on(); });
+        if (can_begin()) {
+            has_begun = true;
+            exchange.begin();
+        }
+        while (exchange.next_room()) {
+            co_await op.copy(exchange.room(), block(op, exchange.other()));
+            exchange.publish();
+        }
+        while (exchange.next_here()) {
+            co_await op.copy(block_of(op, exchange.other()), exchange.bytes());
+            if (!exchange.let_go()) co_await op.failure();
+        }
+        if (has_begun && own_is_missing && exchange.has_published()) {
+            own_is_missing = false;
+            co_await copy_own_block(op, block);
+        }
+    }
+}
+
 }  // namespace
 
 Task go_on(Operation& op, Outgoing& out, std::vector<Pending>& sends, std::uint64_t step) {
@@ -34,7 +60,9 @@ Task go_on(Operation& op, Outgoing& out, std::vector<Pending>& sends, std::uint6
     }
 }
 
-Task publish_and_copy(Operation& op, bool for_everybody, BlockFor block) {
+namespace {
+
+Task exchange_long(Operation& op, bool for_everybody, BlockFor block) {
     const int n = op.size(), rank = op.rank();
     Uses<Outgoing> outgoing(for_everybody ? 1 : n - 1);
     Uses<Incoming> incoming(n - 1);
@@ -89,8 +117,6 @@ Task publish_and_copy(Operation& op, bool for_everybody, BlockFor block) {
     co_await all_read(op, outgoing);
 }
 
-namespace {
-
 Task publish(Operation& op, int to, transport::ConstBytes data, Publisher publisher, bool in_place) {
     Publication out(op, to, data.size, publisher);
     if (in_place) out.try_in_place(data);
@@ -108,6 +134,14 @@ Task publish(Operation& op, int to, transport::ConstBytes data, Publisher publis
 }
 
 }  // namespace
+
+Task publish_and_copy(Operation& op, bool for_everybody, BlockFor block) {
+    const runtime::Arguments& arguments = op.arguments();
+    const std::uint64_t size = op.call().bytes;
+    const bool have_one_size = !arguments.blocks && !arguments.contribution_blocks && block(op, op.rank()).size == size;
+    const bool is_short = have_one_size && ShortExchange::suits(op.size(), size);
+    return is_short ? exchange_short(op, for_everybody, block) : exchange_long(op, for_everybody, block);
+}
 
 Task publish_all(Operation& op, int to, transport::ConstBytes data, Publisher publisher) { return publish(op, to, data, publisher, false); }
 
@@ -137,11 +171,15 @@ Task combine_what_is_here(Operation& op, Reading& reading, transport::Bytes into
     }
 }
 
+// It has no part that is a task of its own, because most of its readers copy a few bytes.
 Task copy_all(Operation& op, int from, bool for_everybody, transport::Bytes into) {
     Reading in(op, from, for_everybody, into.size);
     while (!in.complete()) {
         co_await op.until([&] { return in.is_here(); });
-        co_await copy_what_is_here(op, in, into);
+        const bool by_message = in.by_message();
+        if (!by_message) co_await op.copy(in.next_of(into), in.bytes());
+        if (!in.let_go()) co_await op.failure();
+        if (by_message) co_await op.receive(from, into, kPublishedStep);
     }
 }
 
@@ -166,6 +204,36 @@ Task copy_all_wanted(Operation& op, int from, bool for_everybody, std::uint64_t 
         const Scratch received(size, op.arguments().data);
         co_await op.receive(from, received.bytes(), kPublishedStep);
         co_await copy_wanted(op, received.bytes(), 0, wanted);
+    }
+}
+
+Task exchange_and_combine(Operation& op) {
+    const auto contribution = op.arguments().contribution;
+    ShortExchange exchange(op, true, contribution.size);
+    exchange.begin();
+    co_await op.until([&] { return exchange.next_room(); });
+    co_await op.copy(exchange.room(), contribution);
+    exchange.publish();
+    exchange.tell();
+    const InRankOrder order(op);
+    for (int rank = 0; rank < op.size(); ++rank) {
+        const transport::Bytes into = rank == 0 ? order.first() : order.into(rank);
+        const bool is_own = rank == op.rank();
+        if (!is_own) {
+            co_await op.until([&] {
+                const bool is_here = exchange.is_here(rank);
+                if (!is_here) exchange.tell();
+                return is_here;
+            });
+        }
+        const transport::ConstBytes its = is_own ? contribution : exchange.bytes();
+        if (rank > 0)
+            co_await op.combine(into, order.left(), its);
+        else if (is_own)
+            co_await copy_own(op, into, its);
+        else
+            co_await op.copy(into, its);
+        if (!is_own && !exchange.let_go()) co_await op.failure();
     }
 }
 

@@ -13,6 +13,7 @@
 #include "collectives/blocks/blocks.hpp"
 #include "runtime/lane/operation.hpp"
 #include "runtime/lane/publication.hpp"
+#include "runtime/lane/short_exchange.hpp"
 
 namespace rollcall::collectives {
 
@@ -23,13 +24,14 @@ using runtime::Pending;
 using runtime::Publication;
 using runtime::Publisher;
 using runtime::Reading;
+using runtime::ShortExchange;
 using runtime::Task;
 
 /// The step of the messages that carry data for which there is no room. Operations that publish send nothing else.
 inline constexpr std::uint64_t kPublishedStep = 0;
 
-/// Up to this size, in bytes, each rank that combines reads the elements of all ranks whose elements it needs. That takes less time than the
-/// synchronisation that a share for each rank would need. So few elements are one piece.
+/// Up to this size, in bytes, each rank that combines reads the elements of all ranks whose elements it needs. That takes less time than
+/// the synchronisation that a share for each rank would need. So few elements are one piece.
 inline constexpr std::uint64_t kReadByAll = 4096;
 
 /// Data that this rank publishes for another rank, or for all, while other transfers go on.
@@ -117,6 +119,10 @@ Task combine_what_is_here(Operation& op, Reading& reading, transport::Bytes into
 /// Combines what each rank publishes, for this rank or for all ranks, with this rank's own contribution, one after the other in rank order,
 /// into `data`.
 Task combine_in_rank_order(Operation& op, bool for_everybody);
+
+/// Each rank publishes its contribution for all others, and combines those of all ranks, in rank order, into its `data`. For contributions
+/// that suit a ShortExchange.
+Task exchange_and_combine(Operation& op);
 
 /// Publishes what `block` gives for the other ranks, once for everybody or separately for each rank, from the arrival of the caller on.
 /// Copies what the other ranks publish into their blocks of `data`. Whatever can go on does: a late rank delays only its own block. A block

@@ -11,19 +11,21 @@
 #include "collectives/scatter/scatter.hpp"
 
 namespace rollcall::collectives {
+namespace {
 
-Task scatter_shared_memory(Operation& op) {
-    const auto result = op.arguments().result;
-    if (op.rank() != op.root()) {
-        co_await copy_all(op, op.root(), false, result);
-        co_return;
-    }
+Task write(Operation& op) {
     co_await op.arrival();
     for (int i = 1; i < op.size(); ++i) {
         const int rank = (op.root() + i) % op.size();
         co_await publish_all(op, rank, block_of(op, rank));
     }
-    co_await copy_own(op, result, block_of(op, op.rank()));
+    co_await copy_own(op, op.arguments().result, block_of(op, op.rank()));
+}
+
+}  // namespace
+
+Task scatter_shared_memory(Operation& op) {
+    return op.rank() == op.root() ? write(op) : copy_all(op, op.root(), false, op.arguments().result);
 }
 
 }  // namespace rollcall::collectives

@@ -167,6 +167,7 @@ class alignas(64) Engine final : public transport::Sink {
     friend class NodeUse;
     friend class Publication;
     friend class Reading;
+    friend class ShortExchange;
     friend struct EarlyMessage;
     struct Incoming;  ///< A message that is being delivered: eager or offered.
 

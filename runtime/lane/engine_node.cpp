@@ -50,6 +50,7 @@ void Engine::tell_node(const Operation& operation, int to) {
     }
     // Either those ranks see the change in their last look before they sleep, or this rank sees that they sleep.
     std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (!node_->any_sleeps()) return;
     each([&](int peer) {
         if (node_->is_to_wake(peer)) send_control(peer, MessageKind::nudge, {});
     });

@@ -16,11 +16,6 @@ namespace {
 using transport::Bytes;
 using transport::ConstBytes;
 
-node::Entry& entry_in(const node::Region& region, const Group& group, int publisher, int reader, std::uint64_t sequence) {
-    if (reader >= 0) return region.entry_for_one(group.slot_of(publisher, reader), sequence);
-    return region.entry_for_all(group.slot_of(publisher, 0), static_cast<std::uint64_t>(group.size), sequence);
-}
-
 }  // namespace
 
 bool are_on_one_node(Operation& operation) {

@@ -40,7 +40,13 @@ inline constexpr std::uint64_t kPieceOfNode = node::kLargeBytes;
 /// Whether all ranks of the operation's communicator are on one node and share memory. The answer is the same on all of them.
 bool are_on_one_node(Operation& operation);
 
-/// The common part of Publication and Reading. It lives as long as the coroutine that made it.
+/// The entry in which a rank of the group publishes for `reader` (or kEverybody), in the region of the publisher.
+inline node::Entry& entry_in(const node::Region& region, const Group& group, int publisher, int reader, std::uint64_t sequence) noexcept {
+    if (reader >= 0) return region.entry_for_one(group.slot_of(publisher, reader), sequence);
+    return region.entry_for_all(group.slot_of(publisher, 0), static_cast<std::uint64_t>(group.size), sequence);
+}
+
+/// The common part of Publication, Reading and ShortExchange. It lives as long as the coroutine that made it.
 class NodeUse {
   public:
     NodeUse(const NodeUse&) = delete;

@@ -5,6 +5,8 @@
 /// when it comes. No message is handled, and a reader waits only for the publisher.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -88,6 +90,13 @@ class NodeMemory {
     bool is_to_wake(int world_rank) noexcept {
         std::atomic_ref<std::uint8_t> sleeps = flag(on_node(world_rank));
         return sleeps.load(std::memory_order_relaxed) && sleeps.exchange(0, std::memory_order_seq_cst);
+    }
+    /// Whether any rank of the node sleeps. If not, no rank is to be woken. Call it after a sequentially consistent fence.
+    bool any_sleeps() const noexcept {
+        using Word = std::uint64_t;  // The bytes of eight ranks. The last word goes on behind the last rank, where all is zero.
+        for (std::byte* at = shared_.memory; at < shared_.memory + shared_.ranks; at += sizeof(Word))
+            if (std::atomic_ref(*reinterpret_cast<Word*>(at)).load(std::memory_order_relaxed) != 0) return true;
+        return false;
     }
 
   private:

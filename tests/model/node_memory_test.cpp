@@ -82,5 +82,32 @@ TEST(NodeMemory, EarlierOperationsOfTheSameCommunicatorAreWaitedFor) {
     }
 }
 
+// Short data is exchanged by one object with a bit for each rank, as long as a word has so many bits. Many calls are under way at a time,
+// so that entries are still read when they are to be written again.
+TEST(NodeMemory, ShortDataIsExchangedAmongAnyNumberOfRanks) {
+    Random random(2);
+    for (const auto operation : {runtime::OperationKind::allgather, runtime::OperationKind::alltoall, runtime::OperationKind::allreduce})
+        for (const int ranks : {2, 3, 63, 64, 65}) {
+            const std::uint64_t bytes = random.pick(std::vector<std::uint64_t>{1, 8, 55, 56});
+            SCOPED_TRACE(fmt::format("{} of {} bytes, {} ranks", runtime::name(operation), bytes, ranks));
+            Simulation::Options options;
+            options.ranks = ranks;
+            options.model.gamma = random.chance(0.5) ? 1 : 0;
+            Simulation simulation(options);
+            std::vector<Step> steps;
+            for (int i = 0; i < (ranks < 10 ? 50 : 10); ++i)
+                steps.push_back({.entry = &collectives::find_algorithm(operation, "shared_memory", collectives::kReal),
+                                 .root = 0,
+                                 .bytes = bytes,
+                                 .delays = random_delays(random, ranks, 0, 1000),
+                                 .at_once = random.chance(0.8),
+                                 .plans = {}});
+            Job job(simulation, steps);
+            job.run();
+            job.expect_success();
+            job.expect_clean();
+        }
+}
+
 }  // namespace
 }  // namespace rollcall::model_test

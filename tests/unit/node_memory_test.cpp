@@ -272,12 +272,16 @@ TEST_F(NodeOfTwo, WhoTakesBackItsClaimTwiceLeavesTheNextOneAlone) {
 }
 
 TEST_F(NodeOfTwo, ASleeperIsWokenOnce) {
+    EXPECT_FALSE(ranks_[0].any_sleeps());
     EXPECT_FALSE(ranks_[0].is_to_wake(1));
     ranks_[1].set_sleeping(true);
+    EXPECT_TRUE(ranks_[0].any_sleeps());
     EXPECT_TRUE(ranks_[0].is_to_wake(1));
+    EXPECT_FALSE(ranks_[0].any_sleeps());
     EXPECT_FALSE(ranks_[0].is_to_wake(1));
     ranks_[1].set_sleeping(true);
     ranks_[1].set_sleeping(false);
+    EXPECT_FALSE(ranks_[0].any_sleeps());
     EXPECT_FALSE(ranks_[0].is_to_wake(1));
 }
 

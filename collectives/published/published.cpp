@@ -16,6 +16,11 @@ void send_to_readers(Operation& op, int to, transport::ConstBytes data, std::uin
     }
 }
 
+/// After so many bytes a rank that has more to publish for single readers reads what they have published, and lets them read. If it
+/// published everything at once, all of that would leave the caches before it is read. (What is for everybody is a block for each rank, and
+/// not one for each pair.)
+constexpr std::uint64_t kTurn = runtime::kPieceOfNode;
+
 /// (A rank that exchanges data with the ranks of another group has no block for itself.)
 Pending copy_own_block(Operation& op, BlockFor block) {
     const transport::Bytes into = block_of(op, op.rank());
@@ -73,6 +78,7 @@ Task exchange_long(Operation& op, bool for_everybody, BlockFor block) {
     }
     bool has_begun = false, own_is_missing = true;
     int missing = n - 1, to_leave = 0;
+    const std::uint64_t turn = for_everybody ? ~std::uint64_t{0} : kTurn;
     const auto can_go_on = [&] {
         return (!has_begun && op.has_arrived()) || find_ready(outgoing) != nullptr || find_ready(incoming) != nullptr;
     };
@@ -87,15 +93,20 @@ Task exchange_long(Operation& op, bool for_everybody, BlockFor block) {
             }
             to_leave = outgoing.size();
         }
-        for (Outgoing& out : outgoing) {
-            if (!out.can_go_on()) continue;
-            if (out.publication.by_message()) {
-                co_await go_on(op, out, sends);
-            } else {
-                if (!out.publication.is_in_place()) co_await op.copy(out.publication.room(), out.publication.next_of(out.data));
-                out.publication.publish();
+        std::uint64_t published = 0;
+        for (Outgoing* out = outgoing.begin(); out != outgoing.end() && published < turn; ++out) {
+            while (published < turn && out->can_go_on()) {
+                if (out->publication.by_message()) {
+                    co_await go_on(op, *out, sends);
+                } else {
+                    if (!out->publication.is_in_place()) {
+                        co_await op.copy(out->publication.room(), out->publication.next_of(out->data));
+                        published += out->publication.next_of(out->data).size;
+                    }
+                    out->publication.publish();
+                }
+                if (out->has_left()) --to_leave;
             }
-            if (out.has_left()) --to_leave;
         }
         for (Incoming& in : incoming) {
             Reading& reading = in.reading;
@@ -112,6 +123,7 @@ Task exchange_long(Operation& op, bool for_everybody, BlockFor block) {
             own_is_missing = false;
             co_await copy_own_block(op, block);
         }
+        if (published >= turn && to_leave > 0) co_await op.give_way();
     }
     co_await op.all_of(sends);
     co_await all_read(op, outgoing);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/landing/landing.hpp"
@@ -114,6 +115,8 @@ class alignas(64) Engine final : public transport::Sink {
     }
     /// Resumes the operations that have become ready. progress() does this; simulations call it themselves.
     unsigned run_ready();
+    /// Whether an operation has asked since the last call that other ranks of this core run before it goes on (Operation::give_way()).
+    bool gives_way() noexcept { return std::exchange(gives_way_, false); }
     /// Does work that depends on time: it asks ranks that keep a call waiting, and ends suspicions. Call it at due().
     void tick(Nanoseconds now);
     /// When tick() is to be called next; kNever: not for now. A thread that sleeps must wake at this time.
@@ -351,6 +354,7 @@ class alignas(64) Engine final : public transport::Sink {
     bool has_signs_ = false;     ///< Whether signs_of_life_ is set.
     bool awaits_peers_ = false;  ///< Something has waited for peers since the last look.
     bool has_early_calls_ = false;
+    bool gives_way_ = false;
     bool sleeps_ = false;  ///< The value that set_sleeping() gave.
     const bool tells_of_puts_ = transport_.tells_of_puts();
     const bool has_model_time_ = machine_.has_model_time();

@@ -227,6 +227,8 @@ Lane::Drove Lane::drive(const Goal& goal, Nanoseconds deadline) {
             if (goal.done()) break;
         }
         tell_of_ends();
+        if (engine_.gives_way() && policy_.yield) [[unlikely]]
+            sched_yield();
         switch (idle_.polled(happened != 0)) {
             case Idle::Step::poll: continue;
             case Idle::Step::relax: relax(); continue;

@@ -86,6 +86,12 @@ Nanoseconds Operation::now() const { return engine_->machine_.now(); }
 Nanoseconds Operation::host_time() const { return engine_->host_clock_.at(now()); }
 unsigned Operation::pieces_under_way() const { return engine_->transport_.pieces_under_way(); }
 
+bool Operation::asks_for_way() noexcept {
+    if (engine_->tells_of_puts_) return false;
+    engine_->gives_way_ = true;
+    return true;
+}
+
 void Operation::predict_arrival(Nanoseconds when) {
     if (done() || has_arrived()) return;
     predicted_arrival_ = when;

@@ -9,6 +9,7 @@
 ///   op.announce_arrival(at), op.announce_prediction(at)       write a notice on another rank's board
 ///   op.arrivals()                                             what this rank's board says of the other ranks
 ///   op.turn(), op.signal(first, count), op.signals(first, count)   signals without data from rank to rank, through their boards
+///   op.give_way()                             lets other ranks of this core run
 ///   op.now(), op.moment()                                     the time, and the end of a moment of virtual time
 ///   op.copy(into, from), op.combine(into, left, right)        local work on data
 ///   Publication, Reading                                      data in memory that the ranks of a node share (publication.hpp)
@@ -168,6 +169,11 @@ class alignas(64) Operation final : public Waitable {
     auto arrival() {
         return until([this] { return has_arrived(); });
     }
+    /// Lets the ranks run that share a core with this one, before an operation that watches node memory goes on: what it has published is
+    /// then read while it is in the cache. Between ranks that have a core each, it costs one look. In a simulation it does nothing.
+    auto give_way() {
+        return until([is_over = !asks_for_way()]() mutable { return std::exchange(is_over, true); });
+    }
     /// Waits for all transfers of a range of Pending.
     template <class Range>
     auto all_of(Range& transfers) {
@@ -290,6 +296,8 @@ class alignas(64) Operation final : public Waitable {
     Pending inside(transport::Bytes into, std::uint64_t bytes, Start start);
     Pending send_flagged(int to, transport::ConstBytes bytes, std::uint64_t step, std::uint8_t flags);
     void put_notice(int at, Nanoseconds arrival);
+    /// Returns whether there is anything to wait for.
+    bool asks_for_way() noexcept;
     void listen_to(int first, int count);
     bool has_signalled(int from) const;
     /// Writes a signal that got lost to its place on the board; its writer has told of it by a message. (If it is overwritten there once

@@ -87,7 +87,10 @@ enum class FrameType : std::uint16_t {
     heartbeat,  ///< Both ways: no contents; shows that the sender is alive.
     arrived,    ///< Up: a rank has come; rank, size as it was told, host.
     assembled,  ///< Down: all have come; job, size, hosts.
-    end,        ///< Not a frame: the parser refuses this and larger values.
+    // Between two jobs that become connected (rendezvous/job_listener.hpp).
+    introduction,  ///< Both ways: what a job says of itself.
+    invitation,    ///< From the job that listens: the invitation to the rendezvous of both jobs.
+    end,           ///< Not a frame: the parser refuses this and larger values.
 };
 
 struct Frame {

@@ -53,6 +53,7 @@ struct Identity {
         rank = 1,  ///< A rank, towards the leader of its host.
         leader,    ///< The leader of a host, towards the root or towards its ranks.
         root,      ///< The root of the job.
+        job,       ///< A job towards another job: its first rank, and its size.
     };
     Kind kind = Kind::rank;
     std::int32_t rank = -1;  ///< The rank of the process; -1: a root that is not a rank.

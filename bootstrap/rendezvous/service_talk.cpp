@@ -49,6 +49,7 @@ void Service::Loop::handle(Peer& peer, const Frame& frame) {
         case Identity::Kind::rank: return hear_rank(peer, frame);
         case Identity::Kind::leader: return hear_leader(peer, frame);
         case Identity::Kind::root: return hear_root(frame);
+        case Identity::Kind::job: refuse_frame(frame, "another job");
     }
 }
 
@@ -264,6 +265,7 @@ void Service::Loop::lost(Peer& peer, const std::string& how) {
                                 peer.rank()));
         }
         case Identity::Kind::root: return lost_root(how);
+        case Identity::Kind::job: return;
     }
 }
 

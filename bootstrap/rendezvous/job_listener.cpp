@@ -1,0 +1,210 @@
+#include "bootstrap/rendezvous/job_listener.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <rollcall/error.hpp>
+
+#include "bootstrap/rendezvous/invitation.hpp"
+#include "bootstrap/rendezvous/network.hpp"
+#include "foundation/clock.hpp"
+
+namespace rollcall::bootstrap {
+namespace {
+
+/// While a listener waits, the caller's other work is done at these intervals.
+constexpr Nanoseconds kBetweenLooks = 2 * kMillisecond;
+/// A job that has made the handshake introduces itself at once. This is for a host that is busy.
+constexpr Timeout kAnswer = std::chrono::seconds(20);
+
+[[noreturn]] void gone() {
+    throw Error(ErrorCode::peer_failed, "the other job closed the connection before the two jobs were connected: it ended, or gave up");
+}
+
+Frame next_frame(Connection& connection, FrameType expected, Waiting& waiting) {
+    for (;;) {
+        const bool open = connection.receive();
+        if (auto frame = connection.next()) {
+            if (frame->type != expected) throw Error(ErrorCode::bootstrap, "the other job sends something else than it should");
+            return std::move(*frame);
+        }
+        if (!open) gone();
+        if (waiting.over()) throw Error(ErrorCode::timeout, "the other job did not answer in time");
+        waiting.on(connection.socket(), POLLIN);
+    }
+}
+
+void post(Connection& connection, FrameWriter& writer) {
+    // Each side sends a few hundred bytes in all, which fit into the empty buffer of the socket.
+    if (!connection.post(std::make_shared<const Blob>(writer.finish())) || !connection.flushed()) gone();
+}
+
+/// Says how the settings of two jobs differ. Empty: they are the same.
+std::string difference(const JobIntroduction& mine, const JobIntroduction& other) {
+    std::istringstream own(mine.settings), its(other.settings);
+    for (std::string here, there; own >> here, its >> there, own || its; here.clear(), there.clear())
+        if (here != there)
+            return fmt::format("the job {} has {}, and the job {} has {}: give both jobs the same settings", mine.name, here, other.name,
+                               there);
+    return {};
+}
+
+std::string text_of(std::span<const std::byte> bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+
+/// From the session key of the direction from the job that connects.
+Key key_of_both(const Key& session) { return session.derive({"rollcall rendezvous of two jobs"}); }
+
+Identity identity_of(const JobIntroduction& job) { return {Identity::Kind::job, 0, job.size}; }
+
+}  // namespace
+
+void JobMeeting::send_invitation(const std::string& text) {
+    std::optional<Invitation> invitation;
+    try {
+        invitation = Invitation::parse(text);
+    } catch (const Error&) {  // it is a failed_invitation(), which holds no key
+    }
+    FrameWriter writer(FrameType::invitation);
+    if (invitation)
+        writer.u32(invitation->port).text(invitation->address);
+    else
+        writer.u32(0).text(text);
+    post(connection_, writer);
+}
+
+std::string JobMeeting::receive_invitation(const Meanwhile& meanwhile, Timeout timeout) {
+    Waiting waiting(meanwhile, timeout);
+    const Frame frame = next_frame(connection_, FrameType::invitation, waiting);
+    FrameReader reader(frame.body);
+    const auto port = static_cast<std::uint16_t>(reader.u32());
+    std::string text = reader.text();
+    return port > 0 ? Invitation{std::move(text), port, key_}.text() : text;
+}
+
+JobListener::JobListener(std::string_view net, std::uint16_t port)
+    : JobListener(listen_at(*SocketAddress::parse(address_in_use(net), port), "give the Listener a free port, or 0 for any"),
+                  Key::random()) {}
+
+JobListener::JobListener(Descriptor listener, const Key& key)
+    : door_(poller_, key, {Identity::Kind::job, 0, 0}, [this](Descriptor socket, Session session, Door::From, pid_t) {
+          if (session.peer.kind == Identity::Kind::job && session.peer.size > 0)
+              visitors_.push_back({std::move(socket), std::move(session)});
+      }) {
+    const SocketAddress bound = SocketAddress::of(listener.get());
+    invitation_ = Invitation{bound.address(), bound.port(), key}.text();
+    poller_.keep_from_children();
+    door_.open(std::move(listener), Door::From::network);
+}
+
+JobMeeting JobListener::accept(const JobIntroduction& mine, const Meanwhile& meanwhile, Timeout timeout) {
+    const Nanoseconds until = deadline_after(timeout);
+    for (;;) {
+        while (visitors_.empty()) {
+            meanwhile();
+            const Nanoseconds now = monotonic_now();
+            if (now >= until) throw Error(ErrorCode::timeout, "no job has connected in time");
+            poller_.wait(std::min({until, now + kBetweenLooks, door_.tick_at()}));
+            if (door_.tick_at() <= monotonic_now()) door_.tick();
+        }
+        Visitor visitor = std::move(visitors_.front());
+        visitors_.pop_front();
+        JobIntroduction other{{}, {}, visitor.session.peer.size};
+        const Key key = key_of_both(visitor.session.receive);
+        Connection connection(std::move(visitor.socket), std::move(visitor.session), true);
+        Waiting waiting(meanwhile, until == kNever ? kAnswer : std::min(kAnswer, Timeout(until - monotonic_now())));
+        try {
+            const Frame frame = next_frame(connection, FrameType::introduction, waiting);
+            FrameReader reader(frame.body);
+            other.name = reader.text();
+            other.settings = text_of(reader.blob());
+            const std::string why_not = difference(mine, other);
+            post(connection, FrameWriter(FrameType::introduction).text(mine.name).text(why_not).i32(mine.size));
+            if (!why_not.empty()) throw Error(ErrorCode::invalid_setting, why_not);
+            return {std::move(connection), std::move(other), key};
+        } catch (const Error& error) {
+            // That job gave up while it waited for its turn, or says nothing. The next one may connect.
+            if (error.code() != ErrorCode::peer_failed && error.code() != ErrorCode::timeout) throw;
+        }
+    }
+}
+
+JobMeeting meet_job(std::string_view text, const JobIntroduction& mine, const Meanwhile& meanwhile, Timeout timeout) {
+    std::optional<Invitation> invitation;
+    try {
+        invitation = Invitation::parse(text);
+    } catch (const Error&) {
+        throw Error(ErrorCode::invalid_argument, "this is not an invitation that a Listener of this version of Rollcall has given");
+    }
+    const auto address = SocketAddress::parse(invitation->address, invitation->port);
+    std::string why;
+    Descriptor socket = connect_to(*address, deadline_after(timeout), why);
+    if (!socket) throw Error(ErrorCode::bootstrap, fmt::format("no job listens there: {}", why));
+
+    Waiting waiting(meanwhile, timeout);
+    const auto closed = [&] {
+        throw Error(ErrorCode::peer_failed,
+                    fmt::format("the job that listens at {} closed the connection: it ended, or does not listen any "
+                                "more",
+                                address->text()));
+    };
+    const auto late = [&] {
+        throw Error(ErrorCode::timeout, fmt::format("the job that listens at {} did not accept in time: it does not wait in "
+                                                    "Listener::accept(), or another job came first",
+                                                    address->text()));
+    };
+    const auto send = [&](std::span<const std::byte> bytes) {
+        if (::send(socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL) != static_cast<ssize_t>(bytes.size())) closed();
+    };
+    Initiator initiator(invitation->key, identity_of(mine));
+    send(initiator.hello());
+    Challenge challenge;
+    for (std::size_t filled = 0; filled < challenge.size();) {
+        const ssize_t count = ::recv(socket.get(), challenge.data() + filled, challenge.size() - filled, MSG_DONTWAIT);
+        if (count > 0) {
+            filled += static_cast<std::size_t>(count);
+        } else if (count == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) {
+            closed();
+        } else {
+            if (waiting.over()) late();
+            waiting.on(socket.get(), POLLIN);
+        }
+    }
+    Proof proof;
+    try {
+        proof = initiator.answer(challenge);
+    } catch (const Error& error) {
+        throw Error(error.code(), fmt::format("the invitation does not fit what listens at {}: {}", address->text(), error.what()));
+    }
+    send(proof);
+    Session session = initiator.session();
+    if (session.peer.kind != Identity::Kind::job) throw Error(ErrorCode::bootstrap, "what listens there is not a Listener");
+    const Key key = key_of_both(session.send);
+    Connection connection(std::move(socket), std::move(session), true);
+    post(connection, FrameWriter(FrameType::introduction).text(mine.name).blob(std::as_bytes(std::span(mine.settings))));
+    std::optional<Frame> frame;
+    try {
+        frame = next_frame(connection, FrameType::introduction, waiting);
+    } catch (const Error& error) {
+        if (error.code() == ErrorCode::timeout) late();
+        if (error.code() == ErrorCode::peer_failed) closed();
+        throw;
+    }
+    FrameReader reader(frame->body);
+    JobIntroduction other;
+    other.name = reader.text();
+    const std::string why_not = reader.text();
+    other.size = reader.i32();
+    if (!why_not.empty()) throw Error(ErrorCode::invalid_setting, why_not);
+    if (other.size < 1) throw Error(ErrorCode::bootstrap, "the other job says that it has no ranks");
+    return {std::move(connection), std::move(other), key};
+}
+
+}  // namespace rollcall::bootstrap

@@ -2,9 +2,14 @@
 #include <rollcall/groups.h>
 
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "api/c_collective.hpp"
+
+struct rollcall_listener {
+    rollcall::Listener handle;
+};
 
 namespace rollcall {
 
@@ -82,6 +87,18 @@ std::span<const int> list_of(const int* ranks, std::size_t count) {
     return {ranks, count};
 }
 
+std::string_view text_of(const char* text) { return text ? text : std::string_view(); }
+
+/// Gives the intercommunicator that `make` makes to the caller.
+template <class Make>
+rollcall_status make_connection(rollcall_intercommunicator** result, Make&& make) noexcept {
+    return c::guarded([&] {
+        auto& place = c::checked(result, "the place for the intercommunicator");
+        place = nullptr;
+        place = new rollcall_intercommunicator{make()};
+    });
+}
+
 }  // namespace
 }  // namespace rollcall
 
@@ -112,6 +129,35 @@ rollcall_status rollcall_intercommunicator_local(const rollcall_intercommunicato
 }
 rollcall_status rollcall_intercommunicator_merge(const rollcall_intercommunicator* between, rollcall_communicator** result) {
     return make_communicator(result, [&] { return checked(between).merge(); });
+}
+
+rollcall_status rollcall_intercommunicator_disconnect(const rollcall_intercommunicator* between) {
+    return guarded([&] { checked(between).disconnect(); });
+}
+
+rollcall_status rollcall_listener_create(const rollcall_communicator* communicator, const char* job_name, uint16_t port,
+                                         rollcall_listener** result) {
+    return guarded([&] {
+        auto& place = c::checked(result, "the place for the listener");
+        place = nullptr;
+        place = new rollcall_listener{Listener(c::checked(communicator), {.job_name = text_of(job_name), .port = port})};
+    });
+}
+void rollcall_listener_free(rollcall_listener* listener) {
+    guarded([&] { delete listener; });
+}
+const char* rollcall_listener_invitation(const rollcall_listener* listener) {
+    return listener ? listener->handle.invitation().c_str() : "";
+}
+rollcall_status rollcall_listener_accept(const rollcall_listener* listener, int64_t timeout, rollcall_intercommunicator** result) {
+    return make_connection(result, [&] { return c::checked(listener, "the listener").handle.accept(deadline(timeout)); });
+}
+rollcall_status rollcall_intercommunicator_connect(const rollcall_communicator* communicator, const char* invitation, const char* job_name,
+                                                   int64_t timeout, rollcall_intercommunicator** result) {
+    return make_connection(result, [&] {
+        return Intercommunicator::connect(c::checked(communicator), text_of(invitation),
+                                          {.job_name = text_of(job_name), .timeout = deadline(timeout)});
+    });
 }
 
 rollcall_status rollcall_intergroup_send(const rollcall_intercommunicator* between, const void* data, uint64_t bytes, int to, uint64_t tag,

@@ -195,6 +195,11 @@ struct ROLLCALL_HIDDEN Request::Implementation {
 /// Takes the result of an operation that is done, and destroys it. Throws the error with which it failed.
 Received collect(std::unique_ptr<Request::Implementation> done);
 
+/// Destroys a process object, but not in a forked child, whose copy belongs to the parent.
+void release_process(runtime::Process* process);
+/// Throws Error{state}, which names the caller, if an operation is under way on this process.
+void check_nothing_under_way(runtime::Process& process, const char* caller);
+
 /// The point in time at which this timeout, counted from now, is over. kForever gives kNever.
 Nanoseconds deadline_of(Timeout timeout);
 

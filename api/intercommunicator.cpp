@@ -286,18 +286,23 @@ Intercommunicator Communicator::create_intercommunicator(std::span<const int> fi
                     fmt::format("create_intercommunicator on {}: a group has no ranks: give each group at least one", name()));
     std::vector<int> ranks(first.begin(), first.end());
     ranks.insert(ranks.end(), second.begin(), second.end());
-    const int in_first = static_cast<int>(first.size()), in_second = static_cast<int>(second.size());
+    const int in_first = static_cast<int>(first.size());
     const std::uint64_t hash = hash_of(std::as_bytes(second), hash_of(std::as_bytes(first)) + first.size());
     const int own = here.agreed_places(ranks, hash, "create_intercommunicator")[static_cast<std::size_t>(rank())];
     auto both = here.divide(own < 0 ? kNoColor : 0, own, OperationKind::create, in_first);
     if (!both) return {};
-    auto made = std::make_shared<Intercommunicator::Implementation>();
-    made->both = Communicator(std::move(both));
+    const Communicator made(std::move(both));
     const bool is_first = own < in_first;
-    made->local = made->both.split(is_first ? 0 : 1, own);
+    return Intercommunicator::of(made, made.split(is_first ? 0 : 1, own), in_first, is_first);
+}
+
+Intercommunicator Intercommunicator::of(Communicator both, Communicator local, int in_first, bool is_first) {
+    auto made = std::make_shared<Implementation>();
     made->own = {0, in_first};
-    made->other = {in_first, in_second};
+    made->other = {in_first, both.size() - in_first};
     if (!is_first) std::swap(made->own, made->other);
+    made->both = std::move(both);
+    made->local = std::move(local);
     return Intercommunicator(std::move(made));
 }
 

@@ -24,6 +24,8 @@ namespace rollcall {
 
 namespace {
 
+constexpr const char* kWayOut = "Job::finalize()";
+
 /// A job that several parts of a program use. The last one that leaves ends the job.
 struct Shared {
     std::shared_ptr<runtime::Process> process;
@@ -65,8 +67,11 @@ struct ROLLCALL_HIDDEN Job::Implementation {
         process->check_not_forked();
         return *process;
     }
-    /// Throws Error{state} if an operation is under way here.
-    void check_nothing_under_way() const;
+    /// Throws Error{state} if an operation is under way here, or on a connection to another job.
+    void check_nothing_under_way() const {
+        for (const auto& connection : own_process().connections()) rollcall::check_nothing_under_way(*connection, kWayOut);
+        rollcall::check_nothing_under_way(*process, kWayOut);
+    }
 
     std::shared_ptr<runtime::Process> process;
     Communicator world;
@@ -85,9 +90,27 @@ ChosenAlgorithms algorithms_of(const Settings& settings) {
     return chosen;
 }
 
+std::string number_of(std::uint64_t count, const char* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
+
+}  // namespace
+
+void check_nothing_under_way(runtime::Process& process, const char* caller) {
+    runtime::Engine::UnderWay under_way{};
+    process.check_not_forked();
+    process.lane().as_owner([&](runtime::Engine& engine) { under_way = engine.under_way(); });
+    if (under_way.operations + under_way.messages == 0) return;
+    std::string what;
+    if (under_way.operations > 0) what = number_of(under_way.operations, "collective operation");
+    if (under_way.messages > 0) what += (what.empty() ? "" : " and ") + number_of(under_way.messages, "point-to-point operation");
+    throw Error(ErrorCode::state,
+                fmt::format("{} on {}: still under way here: {}. Before the end, wait for requests, plans and calls of other "
+                            "threads, or destroy the requests and plans. Nothing was closed: the job goes on",
+                            caller, process.name_of(process.place().rank), what));
+}
+
 /// A forked child has a copy of its parent's process object. Destroying it would write into the parent's connections. So it is kept as long
 /// as the child lives, in a place where leak checkers see it.
-void release(runtime::Process* process) {
+void release_process(runtime::Process* process) {
     static auto& kept = *new std::vector<runtime::Process*>;
     if (process->forked())
         kept.push_back(process);
@@ -95,29 +118,12 @@ void release(runtime::Process* process) {
         delete process;
 }
 
-std::string number_of(std::uint64_t count, const char* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
-
-}  // namespace
-
-void Job::Implementation::check_nothing_under_way() const {
-    runtime::Engine::UnderWay under_way{};
-    own_process().lane().as_owner([&](runtime::Engine& engine) { under_way = engine.under_way(); });
-    if (under_way.operations + under_way.messages == 0) return;
-    std::string what;
-    if (under_way.operations > 0) what = number_of(under_way.operations, "collective operation");
-    if (under_way.messages > 0) what += (what.empty() ? "" : " and ") + number_of(under_way.messages, "point-to-point operation");
-    throw Error(ErrorCode::state,
-                fmt::format("Job::finalize() on {}: still under way here: {}. Before the end, wait for requests, plans and calls of other "
-                            "threads, or destroy the requests and plans. Nothing was closed: the job goes on",
-                            process->name_of(process->place().rank), what));
-}
-
 void Job::Implementation::join(const std::function<std::unique_ptr<bootstrap::Bootstrap>()>& start) {
     Settings settings = Settings::from_environment();
     const ChosenAlgorithms algorithms = algorithms_of(settings);
     start_log(settings.log);
     process = std::shared_ptr<runtime::Process>(
-        new runtime::Process(start(), std::move(settings), &collectives::algorithm_name, &collectives::part_alone), &release);
+        new runtime::Process(start(), std::move(settings), &collectives::algorithm_name, &collectives::part_alone), &release_process);
     world = Communicator(std::make_shared<Communicator::Implementation>(process, process->world(), process->place().rank, runtime::kNoSlots,
                                                                         algorithms, process->clock()));
     tell_job_of_uncaught(*process);

@@ -98,8 +98,11 @@ void SlotAllocator::give_back(std::uint64_t first) {
 }
 
 Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings settings, AlgorithmName algorithm_name,
-                 FindPartAlone find_part_alone)
-    : settings_(std::move(settings)), bootstrap_(std::move(bootstrap)), slots_(slots_of(settings_, bootstrap_->place().size)) {
+                 FindPartAlone find_part_alone, std::optional<TwoJobs> two_jobs)
+    : settings_(std::move(settings)),
+      bootstrap_(std::move(bootstrap)),
+      slots_(slots_of(settings_, bootstrap_->place().size)),
+      connects_jobs_(two_jobs.has_value()) {
     watch_forks();
     const bootstrap::Place& place = bootstrap_->place();
     const Timeout timeout = settings_.timeout ? Timeout(settings_.timeout) : kForever;
@@ -193,6 +196,7 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
         const int own = static_cast<int>(rank);
         sharing_.push_back(handles[rank].domain == 0 ? own : first_in.try_emplace(handles[rank].domain, own).first->second);
     }
+    if (two_jobs) two_jobs->name_ranks(hosts);
     engine_->set_hosts(std::move(hosts));
     engine_->set_signs_of_life(lifelines_.get());
     for (std::size_t i = 0; i < transports_.size(); ++i) transports_[i]->connect(addresses[i], cards.storage());
@@ -201,8 +205,9 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
 
     auto world = std::make_shared<Group>();
     world->id = kWorldId;
-    world->name = "world";
+    world->name = two_jobs ? fmt::format("{}+{}", two_jobs->names[0], two_jobs->names[1]) : "world";
     world->size = place.size;
+    if (two_jobs) world->first_group = two_jobs->in_first;
     complete(*world);
     slots_.take(static_cast<std::uint64_t>(place.size));
     world_ = world;
@@ -274,10 +279,14 @@ void Process::refuse_child() const {
                                               name_of(place().rank)));
 }
 
-void Process::refuse_finalized() { throw Error(ErrorCode::state, "the job was finalized: communicate before Job::finalize()"); }
+void Process::refuse_finalized() const {
+    throw Error(ErrorCode::state, fmt::format("the {} was {}: communicate before {}", connects_jobs_ ? "connection of two jobs" : "job",
+                                              connects_jobs_ ? "ended" : "finalized", way_out()));
+}
 
 void Process::finalize() {
     check_not_forked();
+    if (!finalized()) end_connections();
     if (finalized_.exchange(true)) return;
     const auto meanwhile = [&] { lane_->progress(); };
     std::optional<Error> failure;
@@ -312,7 +321,7 @@ void Process::finalize() {
     }
     // This rank did not leave in good order. So bootstrap_->leave() is not called, and ranks that still wait for this one learn that it
     // went.
-    throw Error(failure->code(), fmt::format("Job::finalize() did not bring all ranks together: {}", failure->what()),
+    throw Error(failure->code(), fmt::format("{} did not bring all ranks together: {}", way_out(), failure->what()),
                 failure->failed_rank());
 }
 

@@ -2,10 +2,12 @@
 /// One process of a job: its place, its transports, its lane and its arrival slots.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,11 +49,21 @@ class SlotAllocator {
     std::vector<Range> taken_;  ///< In ascending order.
 };
 
+/// The two jobs whose ranks are connected. Each of them also has its own job.
+struct TwoJobs {
+    int in_first = 0;                  ///< So many ranks, from the first on, are ranks of the first job.
+    std::array<std::string, 2> names;  ///< Of the jobs, for error messages.
+
+    /// In errors, ranks are named by both of their numbers: "rank 3 on host a (rank 1 of job viewer)".
+    void name_ranks(std::vector<std::string>& hosts) const;
+};
+
 class Process {
   public:
-    /// Joins the job. Collective over all ranks of the job. Throws Error.
-    Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings settings, AlgorithmName algorithm_name,
-            FindPartAlone find_part_alone);
+    /// Joins the job. Collective over all ranks of the job. Throws Error. `two_jobs`: the ranks are those of two jobs that become
+    /// connected, and world() has two groups.
+    Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings settings, AlgorithmName algorithm_name, FindPartAlone find_part_alone,
+            std::optional<TwoJobs> two_jobs = {});
     ~Process();
     Process(const Process&) = delete;
     Process& operator=(const Process&) = delete;
@@ -86,6 +98,13 @@ class Process {
     }
     /// For example "rank 3 on host a".
     std::string name_of(int world_rank) const { return engine_->name_of(world_rank); }
+
+    /// Whether this is the connection of two jobs.
+    bool connects_jobs() const noexcept { return connects_jobs_; }
+    /// finalize() first ends this connection to another job. Any thread may call both functions.
+    void add_connection(const std::shared_ptr<Process>& connection);
+    /// The connections to other jobs that are left, in the order in which they were made.
+    std::vector<std::shared_ptr<Process>> connections() const;
 
     /// Memory that the program takes. Other ranks of the node can read it (node::Buffers), if there is node memory. `bytes` is above 0. Any
     /// thread may call both functions. Throws Error{state} if there is no memory.
@@ -128,7 +147,10 @@ class Process {
     bool close_transports();
     void progress_transports();
     [[noreturn]] void refuse_child() const;
-    [[noreturn]] static void refuse_finalized();
+    [[noreturn]] void refuse_finalized() const;
+    /// What a program calls to leave.
+    const char* way_out() const noexcept { return connects_jobs_ ? "Intercommunicator::disconnect()" : "Job::finalize()"; }
+    void end_connections() noexcept;
 
     Settings settings_;
     Costs costs_;  ///< Those that rank 0 has read, on all ranks.
@@ -153,6 +175,9 @@ class Process {
     std::vector<int> clock_hosts_;
     std::uint32_t forks_at_birth_ = forks_so_far;
     std::atomic<bool> finalized_{false};
+    const bool connects_jobs_;
+    mutable std::mutex connecting_;
+    std::vector<std::weak_ptr<Process>> connections_;  ///< Guarded by `connecting_`.
 };
 
 }  // namespace rollcall::runtime

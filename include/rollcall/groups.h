@@ -39,6 +39,28 @@ int rollcall_intercommunicator_remote_size(const rollcall_intercommunicator* bet
 rollcall_status rollcall_intercommunicator_local(const rollcall_intercommunicator* between, rollcall_communicator** result);
 /** Makes a communicator of both groups, the ranks of the first group first. Collective. */
 rollcall_status rollcall_intercommunicator_merge(const rollcall_intercommunicator* between, rollcall_communicator** result);
+/** Ends the connection of two jobs. Collective over both. Later calls over it fail with ROLLCALL_STATE. Errors: ROLLCALL_STATE if
+ * operations are under way (then nothing has changed) or if both groups are of one job, ROLLCALL_TIMEOUT, ROLLCALL_PEER_FAILED. */
+rollcall_status rollcall_intercommunicator_disconnect(const rollcall_intercommunicator* between);
+
+/** A place where other jobs can connect; listener.hpp describes it. */
+typedef struct rollcall_listener rollcall_listener;
+
+/** Begins to listen on rank 0 of the communicator, at this port (0: any). Collective. `job_name` is what errors call this job, on rank 0;
+ * NULL: an identifier of its starter. */
+rollcall_status rollcall_listener_create(const rollcall_communicator* communicator, const char* job_name, uint16_t port,
+                                         rollcall_listener** result);
+/** Frees the handle, and ends the listening. NULL is allowed. */
+void rollcall_listener_free(rollcall_listener* listener);
+/** What the other job needs to connect: secret, because it holds a key. It is valid until rollcall_listener_free(). Empty on ranks other
+ * than 0, and for NULL. */
+const char* rollcall_listener_invitation(const rollcall_listener* listener);
+/** Waits until another job connects. Collective over the communicator. */
+rollcall_status rollcall_listener_accept(const rollcall_listener* listener, int64_t timeout, rollcall_intercommunicator** result);
+/** Connects the communicator's ranks with the job that gave the invitation, which calls rollcall_listener_accept(). Collective.
+ * `invitation` and `job_name`, which may be NULL, are looked at on rank 0 only. */
+rollcall_status rollcall_intercommunicator_connect(const rollcall_communicator* communicator, const char* invitation, const char* job_name,
+                                                   int64_t timeout, rollcall_intercommunicator** result);
 
 /** \{
  * Messages, as the functions of rollcall.h without intergroup_ in their names. `to` and `from` are ranks of the other group. */

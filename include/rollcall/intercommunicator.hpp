@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include <rollcall/export.h>
 #include <rollcall/blocks.hpp>
@@ -19,8 +20,18 @@
 
 namespace rollcall {
 
+/// How a job is connected with another one (listener.hpp).
+struct ConnectOptions {
+    /// What errors call this job, at most 64 characters. Empty: an identifier that its starter made. It is looked at on rank 0 only.
+    std::string_view job_name;
+    /// How long the jobs may take to meet. Nothing: the setting ROLLCALL_TIMEOUT. What follows is a start of ranks as that of a job, and
+    /// has the deadline ROLLCALL_LAUNCH_TIMEOUT.
+    std::optional<Timeout> timeout;
+};
+
 /// A handle to two groups of ranks that have no rank in common. Copies refer to the same groups. A default-constructed handle is null.
-/// Communicator::create_intercommunicator() makes them. Point-to-point messages and collective operations go from one group to the other.
+/// Communicator::create_intercommunicator() makes them of ranks of one job, and Listener::accept() and connect() of ranks of two jobs
+/// (listener.hpp). Point-to-point messages and collective operations go from one group to the other.
 /// (MPI: intercommunicators, chapter 7.6; the operations are those of section 6.2.3.)
 ///
 /// The rules in Communicator (communicator.hpp) for data, threads, deadlines and errors hold here. All ranks of both groups must make the
@@ -52,11 +63,25 @@ class ROLLCALL_EXPORT Intercommunicator {
     const std::string& name() const;
     /// A communicator of the group of this rank. Its messages and operations are separate from those between the groups.
     const Communicator& local() const;
-    /// The rank in the world communicator of rank `rank` of the other group.
+    /// The rank in the world communicator of rank `rank` of the other group. Between two jobs: see connect().
     int remote_world_rank(int rank) const;
 
     /// Makes a communicator of both groups. The ranks of the first group come first; each group keeps its order. Collective.
     Communicator merge() const;
+
+    // --- between two jobs: listener.hpp --------------------------------------------------------------------------------
+
+    /// Connects the ranks of `communicator` with the ranks of another job, which call Listener::accept(). Collective over `communicator`.
+    /// `invitation` is what the other job's Listener gave; it is looked at on rank 0 only. See listener.hpp, also for the errors.
+    static Intercommunicator connect(const Communicator& communicator, std::string_view invitation, const ConnectOptions& options = {});
+    /// Ends the connection between two jobs in good order: waits for all ranks of both, then closes it. Collective over both jobs. All
+    /// handles to it, and to communicators that were made from it, throw Error{state} from then on, except local(). A later call does
+    /// nothing. The rank that drops the last handle disconnects, too, and so does Job::finalize().
+    ///
+    /// Throws Error{state} if requests, iterations of plans or calls of other threads are still under way (then nothing has changed), or if
+    /// both groups are of one job; Error{timeout} if the other ranks have not come within ROLLCALL_TIMEOUT; and Error{peer_failed} at once
+    /// if a rank has died. The connection is closed in the last two cases.
+    void disconnect() const;
 
     // --- point to point: with ranks of the other group ---------------------------------------------------------------
     // These behave as the functions of Communicator with the same names; `to` and `from` are ranks of the other group.
@@ -324,9 +349,15 @@ class ROLLCALL_EXPORT Intercommunicator {
 
   private:
     friend class Communicator;
+    friend class Listener;
     friend struct detail::IntergroupForms;
     struct Implementation;
     explicit Intercommunicator(std::shared_ptr<Implementation> implementation) noexcept;
+    struct Meeting;
+    /// Connects with another job. This job listens, or it is the one that connects.
+    static Intercommunicator join(const Communicator& communicator, bool listens, const ConnectOptions& options, const Meeting& way);
+    /// `both` has the ranks of the first group first. `local` is the communicator of this rank's group.
+    static Intercommunicator of(Communicator both, Communicator local, int in_first, bool is_first);
     const Implementation& checked() const;
     const Communicator& both() const;
     /// The rank in both() of rank `rank` of the other group.

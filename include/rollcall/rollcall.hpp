@@ -19,6 +19,7 @@
 #include <rollcall/exchanges.hpp>
 #include <rollcall/intercommunicator.hpp>
 #include <rollcall/job.hpp>
+#include <rollcall/listener.hpp>
 #include <rollcall/memory.hpp>
 #include <rollcall/plan.hpp>
 #include <rollcall/reduction.hpp>

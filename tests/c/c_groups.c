@@ -134,6 +134,32 @@ static void with_all(const rollcall_intercommunicator* between, int is_first, in
     free(offsets);
 }
 
+/* Two jobs become connected. Here, they are the two groups of one job. */
+static void connections(const rollcall_communicator* world, const rollcall_communicator* own, int is_first, int rank, int first) {
+    rollcall_intercommunicator* between = NULL;
+    const int64_t limit = INT64_C(30000000000);
+    if (is_first) {
+        rollcall_listener* listener = NULL;
+        OK(rollcall_listener_create(own, "the first half", 0, &listener));
+        const char* const invitation = rollcall_listener_invitation(listener);
+        CHECK((rank == 0) == (strlen(invitation) > 0));
+        if (rank == 0) OK(rollcall_send(world, invitation, strlen(invitation) + 1, first, 9, limit));
+        OK(rollcall_listener_accept(listener, limit, &between));
+        rollcall_listener_free(listener);
+    } else {
+        char invitation[401] = "";
+        if (rank == first) OK(rollcall_receive(world, invitation, sizeof invitation, 0, 9, limit, NULL));
+        OK(rollcall_intercommunicator_connect(own, invitation, NULL, limit, &between));
+    }
+    with_root(between, is_first, 0);
+    OK(rollcall_intercommunicator_disconnect(between));
+    CHECK(rollcall_intergroup_barrier(between, NULL) == ROLLCALL_STATE);
+    rollcall_intercommunicator_free(between);
+    CHECK(rollcall_intercommunicator_connect(own, "", NULL, limit, &between) == ROLLCALL_INVALID_ARGUMENT && !between);
+    CHECK(rollcall_listener_accept(NULL, 0, &between) == ROLLCALL_INVALID_ARGUMENT);
+    CHECK(strcmp(rollcall_listener_invitation(NULL), "") == 0);
+}
+
 void groups(const rollcall_communicator* world, int rank, int size) {
     rollcall_intercommunicator* between = NULL;
     rollcall_communicator* made = NULL;
@@ -154,8 +180,10 @@ void groups(const rollcall_communicator* world, int rank, int size) {
         }
         int one = 1;
         CHECK(rollcall_intergroup_broadcast(between, &one, sizeof one, (rollcall_side)2, 0, NULL) == ROLLCALL_INVALID_ARGUMENT);
+        CHECK(rollcall_intercommunicator_disconnect(between) == ROLLCALL_STATE);
         OK(rollcall_intercommunicator_local(between, &made));
         CHECK(rollcall_size(made) == rollcall_intercommunicator_size(between));
+        connections(world, made, is_first, rank, (int)first);
         rollcall_communicator_free(made);
         OK(rollcall_intercommunicator_merge(between, &made));
         CHECK(rollcall_size(made) == size && rollcall_rank(made) == rank);

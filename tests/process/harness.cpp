@@ -1,6 +1,7 @@
 #include "tests/process/harness.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -69,8 +70,9 @@ std::string read_all(int descriptor, bool& open) {
 }  // namespace
 
 Ended run_ranks(int ranks, const Words& scenarios, const JobOptions& options) {
-    static int number = 0;
-    const std::string mark = fmt::format("ROLLCALL_TEST_MARK={}-{}", ::getpid(), ++number);
+    static std::atomic<int> numbers = 0;
+    const int number = ++numbers;
+    const std::string mark = fmt::format("ROLLCALL_TEST_MARK={}-{}", ::getpid(), number);
     std::string shared = fmt::format("{}/rollcall-test-{}-{}", testing::TempDir(), ::getpid(), number);
     const int file = ::open(shared.c_str(), O_CREAT | O_RDWR | O_TRUNC | O_CLOEXEC, 0600);
     if (file < 0 || ::ftruncate(file, kSharedBytes) != 0) throw std::runtime_error(shared + " cannot be made");

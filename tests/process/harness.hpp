@@ -33,7 +33,7 @@ struct JobOptions {
 };
 
 /// Runs `rollcall run -n ranks <ranks program> scenarios...` and waits for its end. For every job, it expects that afterwards no process of
-/// the job and no new entry of this user in /dev/shm is left.
+/// the job and no new entry of this user in /dev/shm is left. Any thread may call it.
 Ended run_ranks(int ranks, const Words& scenarios, const JobOptions& options = {});
 
 /// Does the same, and expects that every rank succeeds.

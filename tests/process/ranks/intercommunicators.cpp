@@ -278,6 +278,31 @@ constexpr std::array kAlgorithms = {"auto", "full_duplex", "two_step", "root_gat
 
 }  // namespace
 
+void exchange_between_groups(const Intercommunicator& between, bool is_first, std::uint64_t seed) {
+    const Round calls{between, is_first, between.size(), between.remote_size(), between.rank()};
+    check(between.local().size() == calls.own && between.local().rank() == calls.member, "the own group is wrong");
+    const int in_first = is_first ? calls.own : calls.other, in_second = is_first ? calls.other : calls.own;
+    Random inside(seed);
+    for (const char* const algorithm : kAlgorithms)
+        for (const Form form : {Form::call, Form::start, Form::plan}) {
+            const std::array<std::size_t, 7> counts = {0, 1, 7, 130, 1500, 20'000, 40'000};
+            calls.allgather(counts[inside() % 7], counts[inside() % 7], algorithm, form);
+            calls.allgather_own_sizes(inside, algorithm, form);
+            const bool root_in_first = inside() % 2 == 0;
+            const int root = static_cast<int>(inside() % static_cast<std::uint64_t>(root_in_first ? in_first : in_second));
+            calls.with_root(root_in_first, root, counts[inside() % 7], form);
+            calls.own_sizes(inside, root_in_first, root, form);
+            calls.with_all(counts[inside() % 5], form);
+            run_as(
+                form, [&] { between.barrier(); }, [&] { return between.start_barrier(); }, [&] { return between.plan_barrier(); });
+            calls.messages(inside() % 50'000);
+        }
+    const Communicator merged = between.merge();
+    check(merged.rank() == calls.member + (is_first ? 0 : in_first), "merged: rank {}", merged.rank());
+    still_works(merged);
+    still_works(between.local());
+}
+
 // Words: the number of rounds, and a seed.
 ROLLCALL_SCENARIO(intercommunicators) {
     Random same(static_cast<std::uint64_t>(scene.number(1, 1)));
@@ -290,30 +315,12 @@ ROLLCALL_SCENARIO(intercommunicators) {
         if (!between) continue;
         const bool is_first = in_first >= 0;
         const auto& [own, other] = is_first ? std::pair(groups.first, groups.second) : std::pair(groups.second, groups.first);
-        const Round calls{between, is_first, static_cast<int>(own.size()), static_cast<int>(other.size()), is_first ? in_first : in_second};
-        check(between.rank() == calls.member && between.size() == calls.own && between.remote_size() == calls.other, "the sizes are wrong");
-        check(between.local().size() == calls.own && between.local().rank() == calls.member, "the own group is wrong");
+        const int member = is_first ? in_first : in_second;
+        check(between.rank() == member && between.size() == static_cast<int>(own.size()) &&
+                  between.remote_size() == static_cast<int>(other.size()),
+              "the sizes are wrong");
         check(between.remote_world_rank(0) == other[0], "rank 0 of the other group is {}", between.remote_world_rank(0));
-        Random inside(seed);
-        for (const char* const algorithm : kAlgorithms)
-            for (const Form form : {Form::call, Form::start, Form::plan}) {
-                const std::array<std::size_t, 7> counts = {0, 1, 7, 130, 1500, 20'000, 40'000};
-                calls.allgather(counts[inside() % 7], counts[inside() % 7], algorithm, form);
-                calls.allgather_own_sizes(inside, algorithm, form);
-                const bool root_in_first = inside() % 2 == 0;
-                const int roots = static_cast<int>(root_in_first ? groups.first.size() : groups.second.size());
-                const int root = static_cast<int>(inside() % static_cast<std::uint64_t>(roots));
-                calls.with_root(root_in_first, root, counts[inside() % 7], form);
-                calls.own_sizes(inside, root_in_first, root, form);
-                calls.with_all(counts[inside() % 5], form);
-                run_as(
-                    form, [&] { between.barrier(); }, [&] { return between.start_barrier(); }, [&] { return between.plan_barrier(); });
-                calls.messages(inside() % 50'000);
-            }
-        const Communicator merged = between.merge();
-        check(merged.rank() == (is_first ? in_first : in_second + static_cast<int>(groups.first.size())), "merged: rank {}", merged.rank());
-        still_works(merged);
-        still_works(between.local());
+        exchange_between_groups(between, is_first, seed);
     }
     scene.world.barrier();
 }

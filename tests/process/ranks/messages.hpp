@@ -17,4 +17,7 @@ inline void still_works(const Communicator& world) {
     world.barrier();
 }
 
+/// Runs all operations between the two groups in all of their forms, and checks the data. Both groups give the same seed.
+void exchange_between_groups(const Intercommunicator& between, bool is_first, std::uint64_t seed);
+
 }  // namespace rollcall::test

@@ -1,0 +1,270 @@
+// Two running jobs become connected: their first ranks meet, and then all ranks come to a rendezvous that both jobs have in common.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+#include <sodium.h>
+#include <spdlog/spdlog.h>
+#include <rollcall/error.hpp>
+#include <rollcall/listener.hpp>
+
+#include "api/communicator_implementation.hpp"
+#include "bootstrap/rendezvous/job_listener.hpp"
+#include "bootstrap/rendezvous/rendezvous.hpp"
+#include "foundation/quote.hpp"
+
+namespace rollcall {
+namespace {
+
+using bootstrap::JobIntroduction;
+using bootstrap::JobMeeting;
+using bootstrap::Meanwhile;
+
+constexpr std::size_t kLongestName = 64;
+constexpr const char* kConnectionName = "the connection of two jobs";
+/// While the first rank waits for the other job, it looks at this interval whether ranks of its own have died.
+constexpr Nanoseconds kBetweenLooks = 50 * kMillisecond;
+
+/// What rank 0 tells the other ranks of its job.
+struct Outcome {
+    std::int32_t failure = -1;  ///< An ErrorCode; -1: it went well.
+    std::int32_t failed_rank = -1;
+    std::int32_t other_size = 0;
+    std::array<char, 2048> text{};          ///< What failed.
+    std::array<char, 128> mine{}, other{};  ///< The names of the jobs.
+
+    template <std::size_t n>
+    static void put(std::array<char, n>& place, std::string_view text) {
+        std::memcpy(place.data(), text.data(), std::min(text.size(), n - 1));
+    }
+    void fail(ErrorCode code, std::string_view why, int rank = -1) {
+        failure = static_cast<int>(code);
+        failed_rank = rank;
+        put(text, why);
+    }
+    /// Runs `work` on rank 0, and tells all ranks how it ended. Throws on all ranks what it threw.
+    static Outcome of(const Communicator& own, const std::string& what, const std::function<void(Outcome&)>& work) {
+        Outcome outcome;
+        if (own.rank() == 0) try {
+                work(outcome);
+            } catch (const Error& error) {
+                outcome.fail(error.code(), error.what(), error.failed_rank());
+            } catch (const std::exception& error) {
+                outcome.fail(ErrorCode::bootstrap, error.what());
+            }
+        tell(own, &outcome, sizeof outcome);
+        if (outcome.failure < 0) return outcome;
+        throw Error(static_cast<ErrorCode>(outcome.failure), fmt::format("{}: {}", what, outcome.text.data()), outcome.failed_rank);
+    }
+    /// Rank 0 ends its work within its deadline, so the others need none.
+    static void tell(const Communicator& own, void* data, std::uint64_t bytes) {
+        own.broadcast(data, bytes, 0, {.algorithm = {}, .segment_bytes = {}, .timeout = kForever});
+    }
+};
+
+/// The name of this job, if it was given one or not.
+std::string name_of_job(const runtime::Process& process, std::string_view given) {
+    if (given.size() > kLongestName)
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("the name of a job has {} characters: use at most {}", given.size(), kLongestName));
+    return printable(given.empty() ? std::string_view(process.place().job).substr(0, kLongestName) : given);
+}
+
+/// The settings by which all ranks must carry out a call in the same way.
+std::string settings_in_common(const Settings& settings) {
+    std::string all = settings.landing_bytes > 0 ? "ROLLCALL_LANDING_BYTES>0" : "ROLLCALL_LANDING_BYTES=0";
+    for (const SettingRow& row : describe(settings)) {
+        bool is_common = row.variable == "ROLLCALL_DECOUPLE" || row.variable == "ROLLCALL_SEGMENT_BYTES";
+        for (const auto& kind : kOperationNames) is_common |= row.variable == kind.setting;
+        if (is_common) all += fmt::format(" {}={}", row.variable, row.value);
+    }
+    return all;
+}
+
+/// The invitation to the rendezvous of both jobs goes from the first rank of all to those of this job.
+class Passing {
+  public:
+    Passing(const Communicator& own, JobMeeting* meeting, Meanwhile meanwhile, Timeout timeout)
+        : own_(own), meeting_(meeting), meanwhile_(std::move(meanwhile)), timeout_(timeout) {}
+
+    std::string pass(std::string mine) {
+        std::string failure;
+        if (own_.rank() == 0) try {
+                if (mine.empty())
+                    mine = meeting_->receive_invitation(meanwhile_, timeout_);
+                else
+                    meeting_->send_invitation(mine);
+            } catch (const std::exception& error) {
+                failure = error.what();
+                mine = bootstrap::failed_invitation(failure);
+            }
+        std::array<char, bootstrap::kLongestInvitation + 1> text{};
+        std::memcpy(text.data(), mine.data(), std::min(mine.size(), text.size() - 1));
+        ::sodium_memzero(mine.data(), mine.size());
+        Outcome::tell(own_, text.data(), text.size());
+        if (!failure.empty()) throw Error(ErrorCode::peer_failed, failure);
+        std::string given = text.data();
+        ::sodium_memzero(text.data(), text.size());
+        return given;
+    }
+
+  private:
+    const Communicator& own_;
+    JobMeeting* meeting_;  ///< On rank 0.
+    Meanwhile meanwhile_;
+    Timeout timeout_;
+};
+
+/// Ends a connection whose last handle has gone.
+void end_connection(runtime::Process* connection, int exceptions_before) noexcept {
+    if (!connection->forked() && !connection->finalized() && std::uncaught_exceptions() <= exceptions_before) try {
+            connection->finalize();
+        } catch (const std::exception& error) {
+            if (const auto logger = spdlog::get("rollcall")) logger->warn("{}", error.what());
+        }
+    release_process(connection);
+}
+
+}  // namespace
+
+/// Meets the other job on rank 0: the introduction of this job, what to do while waiting, the deadline.
+struct ROLLCALL_HIDDEN Intercommunicator::Meeting {
+    std::function<JobMeeting(const JobIntroduction&, const Meanwhile&, Timeout)> meet;
+};
+
+Intercommunicator Intercommunicator::join(const Communicator& communicator, bool listens, const ConnectOptions& options,
+                                          const Meeting& way) {
+    const Communicator::Implementation& own = communicator.checked();
+    own.check_alive();
+    const Timeout timeout = own.deadline(options.timeout);
+    runtime::Process& process = *own.process;
+    const std::string what = fmt::format("{} on {}", listens ? "accept" : "connect", communicator.name());
+    // The algorithms of this one are not disturbed by calls on `communicator`, and it stays when the other job goes.
+    Communicator local = communicator.duplicate();
+    const Communicator::Implementation& mine = local.checked();
+
+    Nanoseconds looked = 0;
+    const bool driven_by_host = process.settings().progress == ProgressMode::host;
+    const Meanwhile meanwhile = [&] {
+        if (driven_by_host) process.lane().progress();
+        const Nanoseconds now = monotonic_now();
+        if (now - looked < kBetweenLooks) return;
+        looked = now;
+        std::optional<Error> broken;
+        process.lane().as_owner([&](runtime::Engine&) {
+            if (mine.state.broken) broken = *mine.state.broken;
+        });
+        if (broken) throw Error(*broken);
+    };
+    std::optional<JobMeeting> meeting;
+    const Outcome outcome = Outcome::of(local, what, [&](Outcome& result) {
+        JobIntroduction introduction{name_of_job(process, options.job_name), settings_in_common(process.settings()), local.size()};
+        meeting.emplace(way.meet(introduction, meanwhile, timeout));
+        result.other_size = meeting->other().size;
+        Outcome::put(result.mine, introduction.name);
+        Outcome::put(result.other, printable(meeting->other().name));
+    });
+
+    const int in_first = listens ? local.size() : outcome.other_size;
+    const int rank = listens ? local.rank() : outcome.other_size + local.rank();
+    runtime::TwoJobs jobs{in_first, {outcome.mine.data(), outcome.other.data()}};
+    if (!listens) std::swap(jobs.names[0], jobs.names[1]);
+    Settings settings = process.settings();
+    settings.warnings.clear();
+    // A program that drives progress itself does not know of this lane.
+    settings.progress = ProgressMode::thread;
+    bootstrap::RendezvousOptions rendezvous = bootstrap::rendezvous_options();
+    rendezvous.port = 0;  // the job may have taken the one of the setting
+    rendezvous.port_advice.clear();
+    if (meeting) rendezvous.key = meeting->key();
+    std::shared_ptr<runtime::Process> connection;
+    try {
+        Passing passing(local, meeting ? &*meeting : nullptr, meanwhile, rendezvous.join_timeout);
+        auto found = std::make_unique<bootstrap::Rendezvous>(
+            kConnectionName, rank, local.size() + outcome.other_size, [&](std::string text) { return passing.pass(std::move(text)); },
+            rendezvous);
+        connection = std::shared_ptr<runtime::Process>(
+            new runtime::Process(std::move(found), std::move(settings), &collectives::algorithm_name, &collectives::part_alone,
+                                 std::move(jobs)),
+            [before = std::uncaught_exceptions()](runtime::Process* ended) { end_connection(ended, before); });
+    } catch (const Error& error) {
+        throw Error(
+            error.code(),
+            fmt::format("{}: job {} and job {} could not be connected: {}", what, outcome.mine.data(), outcome.other.data(), error.what()),
+            error.failed_rank());
+    }
+    process.add_connection(connection);
+    Communicator both(std::make_shared<Communicator::Implementation>(connection, connection->world(), rank, runtime::kNoSlots,
+                                                                     own.algorithms, connection->clock()));
+    return of(std::move(both), std::move(local), in_first, listens);
+}
+
+Intercommunicator Intercommunicator::connect(const Communicator& communicator, std::string_view invitation, const ConnectOptions& options) {
+    return join(communicator, false, options, {[&](const JobIntroduction& mine, const Meanwhile& meanwhile, Timeout timeout) {
+                    return bootstrap::meet_job(invitation, mine, meanwhile, timeout);
+                }});
+}
+
+void Intercommunicator::disconnect() const {
+    runtime::Process& connection = *both().checked().process;
+    connection.check_not_forked();
+    if (!connection.connects_jobs())
+        throw Error(ErrorCode::state,
+                    fmt::format("disconnect on {}: both groups are of one job, which is not connected with another one", name()));
+    if (connection.finalized()) return;
+    check_nothing_under_way(connection, "Intercommunicator::disconnect()");
+    connection.finalize();
+}
+
+// --- Listener --------------------------------------------------------------------------------------------------------
+
+struct ROLLCALL_HIDDEN Listener::Implementation {
+    Communicator communicator;
+    std::string job_name;
+    std::unique_ptr<bootstrap::JobListener> listener;  ///< On rank 0.
+    std::string invitation;
+    ~Implementation() { ::sodium_memzero(invitation.data(), invitation.size()); }
+};
+
+Listener::Listener() = default;
+Listener::~Listener() = default;
+Listener::Listener(const Listener&) = default;
+Listener::Listener(Listener&&) noexcept = default;
+Listener& Listener::operator=(const Listener&) = default;
+Listener& Listener::operator=(Listener&&) noexcept = default;
+
+Listener::Listener(const Communicator& communicator, const ListenOptions& options) : implementation_(std::make_shared<Implementation>()) {
+    Implementation& here = *implementation_;
+    here.communicator = communicator.duplicate();
+    Outcome::of(here.communicator, fmt::format("Listener on {}", communicator.name()), [&](Outcome&) {
+        const Settings settings = Settings::from_environment();
+        if (options.job_name.size() > kLongestName)
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("the name of a job has {} characters: use at most {}", options.job_name.size(), kLongestName));
+        here.job_name = options.job_name;
+        here.listener = std::make_unique<bootstrap::JobListener>(settings.net, options.port);
+        here.invitation = here.listener->invitation();
+    });
+}
+
+const Listener::Implementation& Listener::checked() const {
+    if (!implementation_) throw Error(ErrorCode::state, "this listener is null: make one with Listener(communicator)");
+    return *implementation_;
+}
+
+const std::string& Listener::invitation() const { return checked().invitation; }
+
+Intercommunicator Listener::accept(std::optional<Timeout> timeout) const {
+    const Implementation& here = checked();
+    return Intercommunicator::join(here.communicator, true, {here.job_name, timeout},
+                                   {[&](const JobIntroduction& mine, const Meanwhile& meanwhile, Timeout limit) {
+                                       return here.listener->accept(mine, meanwhile, limit);
+                                   }});
+}
+
+}  // namespace rollcall

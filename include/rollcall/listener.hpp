@@ -1,0 +1,78 @@
+/// \file
+/// How two running jobs are connected: one listens, the other one connects.
+///
+///     // one job                                          // the other job
+///     rollcall::Listener listener(job.world());           std::string invitation = ...;  // on rank 0
+///     // rank 0 hands listener.invitation() over          auto server = rollcall::Intercommunicator::connect(job.world(), invitation);
+///     auto client = listener.accept();
+///
+/// The two jobs then have an Intercommunicator, each with its own ranks as the own group. All that an intercommunicator has works over it:
+/// operations, messages, plans, merge(). In errors, and in merge(), the ranks of the job that listens come first.
+///
+/// The ranks of a connection form a *world* of their own: first the ranks of the job that listens, then those of the other job.
+/// Communicator::world_rank(), Intercommunicator::remote_world_rank() and Error::failed_rank() count in it. If a rank dies, calls over the
+/// connection fail on all ranks of both jobs and name it. The worlds of the two jobs are not touched by that: the job that has lost no
+/// rank goes on.
+///
+/// The invitation holds a key. Who has it can connect, so hand it over in a way that other users cannot read. On every network connection
+/// that connects the jobs both sides prove that they know a key; the same limits hold as for a start of ranks (SECURITY.md). Both jobs must
+/// use one version of Rollcall, one transport, and the same settings of algorithms; else both are told the difference.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <rollcall/export.h>
+#include <rollcall/communicator.hpp>
+#include <rollcall/intercommunicator.hpp>
+#include <rollcall/time.hpp>
+
+namespace rollcall {
+
+/// How a Listener waits.
+struct ListenOptions {
+    /// What errors call this job, as in ConnectOptions.
+    std::string_view job_name;
+    /// The port on which rank 0 listens; 0: any. The setting ROLLCALL_NET decides on which network interface.
+    std::uint16_t port = 0;
+};
+
+/// A handle to a place where other jobs can connect to the ranks of a communicator. Copies refer to the same place. A default-constructed
+/// handle is null. Rank 0 of the communicator listens as long as it has a handle.
+class ROLLCALL_EXPORT Listener {
+  public:
+    /// \{
+    /// A null handle, or one more handle to the same place.
+    Listener();
+    ~Listener();
+    Listener(const Listener&);
+    Listener(Listener&&) noexcept;
+    Listener& operator=(const Listener&);
+    Listener& operator=(Listener&&) noexcept;
+    /// \}
+    /// Begins to listen on rank 0 of the communicator. Collective over it. Throws on all ranks Error{bootstrap} if rank 0 cannot listen,
+    /// and Error{invalid_argument} if the name of the job is too long.
+    explicit Listener(const Communicator& communicator, const ListenOptions& options = {});
+
+    /// What the other job gives to Intercommunicator::connect(): one word of printable characters, at most 400. It may be used any number
+    /// of times. Empty on ranks other than 0. Secret, because it holds a key.
+    const std::string& invitation() const;
+
+    /// Waits until another job connects, and returns the intercommunicator with it. Collective over the communicator. Jobs that connect at
+    /// the same time are accepted one after the other, by one call each. Connections of processes that do not know the key are dropped.
+    ///
+    /// Throws, on all ranks of the communicator, Error{timeout} if no job has connected in time (`timeout`, or ROLLCALL_TIMEOUT);
+    /// Error{invalid_setting} or Error{bootstrap} if the job that connects cannot be connected (other settings, version or transport; both
+    /// jobs are told); and Error{peer_failed} if a rank of either job dies.
+    Intercommunicator accept(std::optional<Timeout> timeout = {}) const;
+
+  private:
+    struct Implementation;
+    const Implementation& checked() const;
+    std::shared_ptr<Implementation> implementation_;
+};
+
+}  // namespace rollcall

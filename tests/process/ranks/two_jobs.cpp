@@ -1,0 +1,213 @@
+/// \file
+/// Scenarios of two running jobs that become connected. The first word is the part of this job: `listens`, which is the job "server", or
+/// `connects`, the job "client". The second word is the file by which the invitation is handed over.
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <signal.h>
+#include <unistd.h>
+
+#include "tests/process/ranks/messages.hpp"
+
+namespace rollcall::test {
+namespace {
+
+bool listens(const Scene& scene) { return scene.word(0) == "listens"; }
+
+void hand_over(const Listener& listener, const std::string& path) {
+    const std::string part = path + ".part";
+    std::ofstream(part) << listener.invitation();
+    check(std::rename(part.c_str(), path.c_str()) == 0, "{} cannot be made", path);
+}
+
+std::string taken(const std::string& path) {
+    std::string invitation;
+    for (int i = 0; i < 30'000 && !(std::ifstream(path) >> invitation); ++i) sleep_us(2'000);
+    check(!invitation.empty(), "there is no invitation");
+    return invitation;
+}
+
+/// Connects these ranks of both jobs. `number` distinguishes the connections of a scenario.
+Intercommunicator connected(const Scene& scene, const Communicator& ranks, int number = 0) {
+    const std::string path = scene.word(1) + std::to_string(number);
+    if (listens(scene)) {
+        const Listener listener(ranks, {.job_name = "server", .port = 0});
+        if (ranks.rank() == 0) hand_over(listener, path);
+        return listener.accept(kPatience);
+    }
+    return Intercommunicator::connect(ranks, ranks.rank() == 0 ? taken(path) : "", {.job_name = "client", .timeout = kPatience});
+}
+
+void check_ended(const Intercommunicator& between) {
+    const Error error = expect_error(ErrorCode::state, "a barrier after the end", [&] { between.barrier(); });
+    check(says(error, "disconnect()"), "it says '{}'", error.what());
+}
+
+}  // namespace
+
+// Third word: a seed.
+ROLLCALL_SCENARIO(two_jobs_exchange) {
+    const Intercommunicator between = connected(scene, scene.world);
+    check(between.name() == "server+client", "it is called {}", between.name());
+    check(between.remote_world_rank(0) == (listens(scene) ? scene.size : 0), "rank 0 there is {}", between.remote_world_rank(0));
+    exchange_between_groups(between, listens(scene), static_cast<std::uint64_t>(scene.number(2, 1)));
+    between.disconnect();
+    between.disconnect();
+    check_ended(between);
+    still_works(between.local());
+    still_works(scene.world);
+
+    // Only some ranks of each job, while the others do something else.
+    const Communicator part = scene.world.split(scene.rank < 1 + scene.size / 2 ? 0 : Communicator::kNoColor, -scene.rank);
+    if (part) {
+        const Intercommunicator smaller = connected(scene, part, 1);
+        long mine = 100 + part.rank();
+        std::vector<long> theirs(static_cast<std::size_t>(smaller.remote_size()));
+        smaller.allgather(mine, theirs);
+        for (std::size_t i = 0; i < theirs.size(); ++i) check(theirs[i] == 100 + static_cast<long>(i), "it brought {}", theirs[i]);
+    }
+    still_works(scene.world);  // The last handle is gone, and so is the connection.
+}
+
+// Third word: the part of the job of which a rank dies; fourth: the rank, or `all`.
+ROLLCALL_SCENARIO(two_jobs_death) {
+    const Intercommunicator between = connected(scene, scene.world);
+    const Communicator merged = between.merge();
+    const bool mine = scene.word(0) == scene.word(2), all = scene.word(3) == "all";
+    if (mine && (all || scene.rank == scene.number(3, 0))) {
+        try {
+            between.barrier();  // All ranks have merged.
+        } catch (const Error& error) {
+            check(all, "nobody was to die before rank {}: {}", scene.rank, error.what());
+        }
+        ::kill(::getpid(), SIGKILL);
+    }
+    const CollectiveOptions patient{.algorithm = {}, .segment_bytes = {}, .timeout = kPatience};
+    std::vector<int> block(1000, scene.rank), others(block.size() * static_cast<std::size_t>(between.remote_size()));
+    const Error error = expect_error(ErrorCode::peer_failed, "an allgather with a dead rank", [&] {
+        between.barrier(patient);
+        for (;;) between.allgather(block, others, patient);
+    });
+    const bool of_server = scene.word(2) == "listens";
+    const std::string job = of_server ? "job server" : "job client";
+    check(says(error, job), "it does not name the job: {}", error.what());
+    if (!all) {
+        check(says(error, "(rank " + scene.word(3) + " of " + job), "it does not name the rank: {}", error.what());
+        const int of_both = scene.number(3, 0) + (of_server ? 0 : listens(scene) ? scene.size : between.remote_size());
+        check(error.failed_rank() == of_both, "it names rank {} of both jobs", error.failed_rank());
+    }
+    expect_error(ErrorCode::peer_failed, "a call on what was merged", [&] { merged.barrier(patient); });
+    fmt::print("rank {} was told of the death\n", scene.rank);
+    expect_error(ErrorCode::peer_failed, "the end of the connection", [&] { between.disconnect(); });
+    check_ended(between);
+    if (mine) return end_without_the_dead(scene);
+    still_works(between.local());
+    still_works(scene.world);
+}
+
+// One job is at its end, and the other one still calls.
+ROLLCALL_SCENARIO(two_jobs_end) {
+    const Intercommunicator between = connected(scene, scene.world);
+    between.barrier();
+    if (listens(scene)) return scene.job.finalize();
+    const Error error = expect_error(ErrorCode::mismatch, "a call without the other job", [&] {
+        for (;;) between.barrier();
+    });
+    check(says(error, "finalize"), "it says '{}'", error.what());
+    between.disconnect();
+    still_works(scene.world);
+}
+
+// The two jobs have different settings. Third word: what both must be told.
+ROLLCALL_SCENARIO(two_jobs_that_differ) {
+    const Error error = expect_error(ErrorCode::invalid_setting, "jobs that differ", [&] { connected(scene, scene.world); });
+    check(says(error, scene.word(2)), "it says '{}'", error.what());
+    still_works(scene.world);
+}
+
+// The halves of one job.
+ROLLCALL_SCENARIO(refused_connections) {
+    const Communicator& world = scene.world;
+    const auto soon = std::chrono::milliseconds(200);
+    const auto refused = [&](ErrorCode code, const std::string& words, const Communicator& ranks, const std::string& invitation) {
+        const Error error =
+            expect_error(code, words, [&] { Intercommunicator::connect(ranks, invitation, {.job_name = {}, .timeout = soon}); });
+        check(says(error, words), "it says '{}'", error.what());
+    };
+    refused(ErrorCode::invalid_argument, "not an invitation", world, "come in");
+    expect_error(ErrorCode::state, "a null listener", [] { Listener().accept(); });
+    expect_error(ErrorCode::invalid_argument, "a long name", [&] {
+        Listener(world,
+                 {.job_name = "a name that is much longer than any name of a job that a person would read in a sentence", .port = 0});
+    });
+    const auto handed = [&](std::string text) {
+        text.resize(400);
+        world.broadcast(std::span(text), 0);
+        return std::string(text.c_str());
+    };
+    {
+        const Listener listener(world);
+        const std::string invitation = handed(listener.invitation());
+        const Error error = expect_error(ErrorCode::timeout, "an accept that nobody hears", [&] { listener.accept(soon); });
+        check(says(error, "no job has connected"), "it says '{}'", error.what());
+        refused(ErrorCode::timeout, "did not accept in time", world, invitation);
+    }
+    // A stranger is refused at once, and the one that waits goes on waiting.
+    const Communicator half = world.split(scene.rank == 0 ? 0 : 1, scene.rank);
+    std::string text(400, ' ');
+    Intercommunicator between;
+    if (scene.rank == 0) {
+        const Listener listener(half, {.job_name = "server", .port = 0});
+        world.send(std::span<const char>(listener.invitation()), 1);
+        between = listener.accept(kPatience);
+    } else {
+        if (scene.rank == 1) text.resize(world.receive(std::span(text), 0).bytes);
+        std::string wrong = text;
+        wrong.back() = wrong.back() == '0' ? '1' : '0';
+        const Error stranger = expect_error(ErrorCode::bootstrap, "a wrong key",
+                                            [&] { Intercommunicator::connect(half, wrong, {.job_name = {}, .timeout = kPatience}); });
+        check(says(stranger, "does not fit"), "it says '{}'", stranger.what());
+        between = Intercommunicator::connect(half, text, {.job_name = {}, .timeout = kPatience});
+    }
+    between.barrier();
+    between.disconnect();
+    std::string left;
+    {
+        const Listener listener(world);
+        left = handed(listener.invitation());
+    }
+    refused(ErrorCode::bootstrap, "no job listens there", world, left);
+    world.barrier();
+}
+
+// Two jobs connect with a third one at the same time. Here, they are parts of one job.
+ROLLCALL_SCENARIO(two_connects_at_once) {
+    const Communicator& world = scene.world;
+    const int third = scene.rank % 3;
+    const Communicator part = world.split(third, scene.rank);
+    std::string invitation(400, ' ');
+    std::vector<Intercommunicator> connections;
+    if (third == 0) {
+        const Listener listener(part, {.job_name = "server", .port = 0});
+        if (scene.rank == 0) invitation = listener.invitation();
+        invitation.resize(400);
+        world.broadcast(std::span(invitation), 0);
+        for (int i = 0; i < 2; ++i) connections.push_back(listener.accept(kPatience));
+    } else {
+        world.broadcast(std::span(invitation), 0);
+        connections.push_back(Intercommunicator::connect(part, invitation.c_str(), {.job_name = {}, .timeout = kPatience}));
+    }
+    int sum = 0;
+    for (const Intercommunicator& connection : connections) {
+        int told = third;
+        connection.broadcast(told, third == 0 ? IntergroupRoot(Theirs{0}) : IntergroupRoot(Mine{0}));
+        sum += told;
+    }
+    check(sum == (third == 0 ? 3 : third), "the other jobs said {}", sum);
+    // Each connection ends in the order in which its two jobs come to it.
+    for (const Intercommunicator& connection : connections) connection.disconnect();
+}
+
+}  // namespace rollcall::test

@@ -142,7 +142,7 @@ class Launched {
     pid_t process() const { return process_; }
     void signal(int number) const { ::kill(process_, number); }
 
-    /// Returns the guard: the only child of the command.
+    /// Returns the guard: the only child of the command. -1: it was not found.
     pid_t guard() const {
         pid_t found = -1;
         eventually([&] {
@@ -151,6 +151,12 @@ class Launched {
             return found > 0;
         });
         return found;
+    }
+    /// kill() would take -1 for all processes of the machine.
+    void signal_guard(int number) const {
+        const pid_t found = guard();
+        ASSERT_GT(found, 0) << "the guard was not found";
+        ::kill(found, number);
     }
 
     /// Reads until `text` has come `times` times on standard output.

@@ -94,7 +94,10 @@ TEST_F(Binding, ClaimsEndWhenAnyProcessOfTheLauncherIsKilled) {
         SCOPED_TRACE(guard);
         Launched other(ranks(2, {}, "echo ready; exec sleep 1000"));
         ASSERT_TRUE(other.saw("ready", 2));
-        ::kill(guard ? other.guard() : other.process(), SIGKILL);
+        if (guard)
+            other.signal_guard(SIGKILL);
+        else
+            other.signal(SIGKILL);
         other.finish();
         ASSERT_TRUE(eventually([&] { return other.left().empty(); }));
         expect_bound();

@@ -85,7 +85,7 @@ TEST(Launcher, NothingRemainsWhenTheGuardIsKilled) {
     Launched job(probe(3, {"orphan", "shm:" + name + "@1", "barrier", "ready", "wait"}));
     ASSERT_TRUE(job.saw("ready", 3));
     std::this_thread::sleep_for(milliseconds(200));
-    ::kill(job.guard(), SIGKILL);
+    job.signal_guard(SIGKILL);
     const Result result = job.finish();
     EXPECT_EQ(result.code, 137);
     EXPECT_TRUE(has(result.error, "guard"));
@@ -97,7 +97,7 @@ TEST(Launcher, NothingRemainsWhenTheGuardIsKilled) {
 TEST(Launcher, AGuardThatIsStoppedDoesNotHoldTheJob) {
     Launched job({"-n", "2", "--silence", "300ms", "sh", "-c", "echo ready; exec sleep 1000"});
     ASSERT_TRUE(job.saw("ready", 2));
-    ::kill(job.guard(), SIGSTOP);
+    job.signal_guard(SIGSTOP);
     const Result result = job.finish();
     EXPECT_EQ(result.code, 137);
     EXPECT_TRUE(has(result.error, "guard process was stopped for 300ms"));
@@ -107,7 +107,7 @@ TEST(Launcher, AGuardThatIsStoppedDoesNotHoldTheJob) {
 TEST(Launcher, ASignalReachesAGuardThatIsStopped) {
     Launched job({"-n", "2", "--silence", "1000s", "sh", "-c", "echo ready; exec sleep 1000"});
     ASSERT_TRUE(job.saw("ready", 2));
-    ::kill(job.guard(), SIGSTOP);
+    job.signal_guard(SIGSTOP);
     // Repeatedly: the command may not have seen yet that it is stopped.
     EXPECT_TRUE(eventually([&] {
         job.signal(SIGTERM);

@@ -68,6 +68,23 @@ TEST(Decoupled, WhoOnlyContributesLeavesAfterACopy) {
     }
 }
 
+// In these reductions a rank exchanges with others, although it needs no result. Its part goes on without it.
+TEST(Decoupled, WhoOnlyContributesToAReductionLeavesAfterACopy) {
+    constexpr double kGamma = 0.5;
+    for (const char* const name : {"linear", "binomial", "pipelined", "rabenseifner", "ring", "radix_k"})
+        for (const int n : {4, 6, 7}) {
+            SCOPED_TRACE(fmt::format("{} n={}", name, n));
+            Times arrivals(static_cast<std::size_t>(n), 300);
+            arrivals[0] = 1'000'000;
+            arrivals[1] = 0;
+            const auto& entry = collectives::find_algorithm(OperationKind::reduce, name);
+            const auto outcome = run(machine(n, kGamma), entry, 0, 1000, entry.segmented ? 250 : 0, arrivals);
+            for (std::size_t rank = 1; rank < arrivals.size(); ++rank)
+                EXPECT_LE(outcome.exits[rank], arrivals[rank] + copy_time(kGamma, 1000)) << rank;
+            EXPECT_GE(outcome.exits[0], arrivals[0]);
+        }
+}
+
 TEST(Decoupled, TheRootOfAScatterLeavesAfterACopy) {
     constexpr double kGamma = 0.5;
     int tried = 0;

@@ -139,7 +139,9 @@ Section transport_section(const Chosen& one_host, const Chosen& several_hosts) {
                                     {"value", device.device},
                                     {"one_host", may && (!device.network || one_host.uses(device.device))},
                                     {"several_hosts", may && (!device.network || several_hosts.uses(device.device))}});
-            if (!may) section.rows.back().push_back({"note", device.unused});
+            std::string note = device.unused;
+            if (!device.lacks.empty()) note += (note.empty() ? "lacks " : "; lacks ") + device.lacks;
+            if (!note.empty()) section.rows.back().push_back({"note", note});
         }
     }
     return section;

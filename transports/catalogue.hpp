@@ -20,10 +20,11 @@ std::unique_ptr<Transport> make_transport(std::string_view name, const Transport
 
 /// One way of moving bytes that a transport found on this host.
 struct TransportDevice {
-    std::string transport;  ///< The transport's own name for it: "posix", "tcp".
-    std::string device;     ///< "memory", "eth0".
-    bool network = false;   ///< It is a network device, to which ROLLCALL_NET applies.
-    std::string unused;     ///< Why a job does not use it, whatever ROLLCALL_NET says. Empty: a job may use it.
+    std::string transport;   ///< The transport's own name for it: "posix", "tcp".
+    std::string device;      ///< "memory", "eth0".
+    bool network = false;    ///< It is a network device, to which ROLLCALL_NET applies.
+    std::string unused;      ///< Why a job does not use it, whatever ROLLCALL_NET says. Empty: a job may use it.
+    std::string lacks = {};  ///< What it cannot do, so that Rollcall does without. May be empty.
 };
 
 /// The description of a transport for users (`rollcall info`).

@@ -1,7 +1,9 @@
 #include "transports/ofi/info.hpp"
 
 #include <algorithm>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -26,6 +28,25 @@ std::string why_unused(std::string_view provider) {
     return "not tried with Rollcall";
 }
 
+// What a provider cannot do, in words. `with_reads`: what the same provider says if it is asked for RMA; null if it has none.
+std::string what_it_lacks(const fi_info& info, const fi_info* with_reads) {
+    std::vector<std::string_view> all;
+    if (!ofi::has_descriptor(info)) all.push_back("an event descriptor to sleep on");
+    if (!with_reads)
+        all.push_back("RMA");
+    else if (!ofi::reads_alone(*with_reads))
+        all.push_back("RMA that needs no help of the other process");
+    if (with_reads && with_reads->domain_attr->cq_data_size == 0) all.push_back("remote completion data");
+    return fmt::format("{}", fmt::join(all, ", "));
+}
+
+const fi_info* find_same(const fi_info* all, const fi_info& one) {
+    const auto name_of = [](const fi_info& info) { return std::string_view(info.domain_attr->name ? info.domain_attr->name : ""); };
+    for (const fi_info* each = all; each; each = each->next)
+        if (std::string_view(each->fabric_attr->prov_name) == one.fabric_attr->prov_name && name_of(*each) == name_of(one)) return each;
+    return nullptr;
+}
+
 }  // namespace
 
 TransportInfo ofi_info() {
@@ -39,7 +60,7 @@ TransportInfo ofi_info() {
     }
     const std::uint32_t version = ofi::library().version();
     info.version = fmt::format("{}.{}", FI_MAJOR(version), FI_MINOR(version));
-    const ofi::Info all = ofi::ask("");
+    const ofi::Info all = ofi::ask(""), with_reads = ofi::ask("", true);
     std::string between;
     for (const fi_info* each = all.get(); each; each = each->next) {
         const std::string provider = each->fabric_attr->prov_name;
@@ -50,7 +71,11 @@ TransportInfo ofi_info() {
         if (known != info.devices.end()) continue;
         std::string unused = why_unused(provider);
         if (!unused.empty()) unused += fmt::format(" (ROLLCALL_OFI_PROVIDER={} chooses it)", provider);
-        info.devices.push_back({.transport = provider, .device = device, .network = !shared, .unused = unused});
+        info.devices.push_back({.transport = provider,
+                                .device = device,
+                                .network = !shared,
+                                .unused = unused,
+                                .lacks = what_it_lacks(*each, find_same(with_reads.get(), *each))});
     }
     info.available = std::ranges::any_of(info.devices, [](const TransportDevice& one) { return one.unused.empty(); });
     if (info.devices.empty()) {

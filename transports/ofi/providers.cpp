@@ -51,12 +51,6 @@ std::string names_of(const TransportOptions& options) {
     return names;
 }
 
-// Whether memory can be read while its process makes no call. Otherwise a transfer that is given up would keep its buffer until the other
-// process makes one.
-bool reads_alone(const fi_info& info) {
-    return info.domain_attr->data_progress == FI_PROGRESS_AUTO || std::string_view(info.fabric_attr->prov_name).starts_with("verbs");
-}
-
 Info network(const TransportOptions& options, std::string_view provider) {
     for (const bool reads : {true, false}) {
         if (reads && options.ofi_reads == "no") continue;
@@ -68,6 +62,15 @@ Info network(const TransportOptions& options, std::string_view provider) {
 }
 
 }  // namespace
+
+bool reads_alone(const fi_info& info) {
+    return info.domain_attr->data_progress == FI_PROGRESS_AUTO || std::string_view(info.fabric_attr->prov_name).starts_with("verbs");
+}
+
+bool has_descriptor(const fi_info& info) {
+    const std::string_view provider = info.fabric_attr->prov_name;
+    return provider != kSharedMemory && !provider.starts_with("net");
+}
 
 Info ask(std::string_view provider, bool reads) {
     const Info hints(library().dupinfo(nullptr));

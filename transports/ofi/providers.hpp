@@ -21,6 +21,12 @@ inline constexpr std::string_view kBetweenHosts[] = {"cxi", "efa", "psm3", "verb
 /// providers.
 Info ask(std::string_view provider, bool reads = false);
 
+/// Whether memory can be read while its process makes no call. Otherwise a transfer that is given up would keep its buffer until the other
+/// process makes one.
+bool reads_alone(const fi_info& info);
+/// Whether a thread can sleep on the provider's event descriptor. Shared memory has none, and that of `net` is always readable.
+bool has_descriptor(const fi_info& info);
+
 struct Providers {
     Info shared_memory;  ///< For the ranks of one node. Null: they use `network`, too.
     Info network;        ///< Null: all ranks are on one node.

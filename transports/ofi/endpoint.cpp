@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <string>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,13 +13,16 @@
 #include <rdma/fi_rma.h>
 #include <rollcall/error.hpp>
 
+#include "transports/ofi/providers.hpp"
+
 namespace rollcall::transport::ofi {
 namespace {
 
-// The number of packets that this process keeps posted for messages, and the largest number that it may have under way. The completion
-// queue has room for all of them, including those to peers that are gone, so that it cannot overflow.
-constexpr std::size_t kIncoming = 64;
-constexpr std::size_t kMostOutgoing = 192;
+// The number of packets that this process keeps posted for messages, and the largest number that it may have under way. Long packets are
+// fewer: the numbers of bytes are limits, too. The completion queue has room for all of them, including those to peers that are gone, so
+// that it cannot overflow.
+constexpr std::size_t kIncoming = 64, kIncomingBytes = 4 << 20;
+constexpr std::size_t kMostOutgoing = kSlots, kMostOutgoingBytes = 24 << 20;
 constexpr std::size_t kQueue = 1024;
 constexpr std::size_t kBatch = 32;
 
@@ -31,7 +36,7 @@ void check(const fi_info& info, const char* what, ssize_t result) {
 
 }  // namespace
 
-Endpoint::Endpoint(Info info) : info_(std::move(info)) {
+Endpoint::Endpoint(Info info, std::span<Slot> slots) : info_(std::move(info)), slots_(slots) {
     try {
         open();
     } catch (...) {
@@ -43,6 +48,8 @@ Endpoint::Endpoint(Info info) : info_(std::move(info)) {
 Endpoint::~Endpoint() { close(); }
 
 void Endpoint::open() {
+    packet_bytes_ = incoming_bytes_ = provider().find("tcp") != std::string::npos ? kPacketBytesOverTcp : kPacketBytes;
+    if (!slots_.empty()) incoming_bytes_ = kLongestInjected;
     check(*info_, "opening the fabric", library().fabric(info_->fabric_attr, &fabric_, nullptr));
     check(*info_, "opening the domain", fi_domain(fabric_, info_.get(), &domain_, nullptr));
 
@@ -53,8 +60,7 @@ void Endpoint::open() {
     fi_cq_attr queue{};
     queue.size = kQueue;
     queue.format = FI_CQ_FORMAT_MSG;
-    // The descriptor of the provider `net` is always readable, so it cannot be used for sleeping.
-    const bool sleeps = !is_shared_memory() && provider() != "net";
+    const bool sleeps = has_descriptor(*info_);
     queue.wait_obj = sleeps ? FI_WAIT_FD : FI_WAIT_NONE;
     if (!sleeps || fi_cq_open(domain_, &queue, &queue_, nullptr) != 0) {
         queue.wait_obj = FI_WAIT_NONE;
@@ -63,12 +69,16 @@ void Endpoint::open() {
         descriptor_ = -1;
     }
 
-    check(*info_, "making an endpoint", fi_endpoint(domain_, info_.get(), &endpoint_, nullptr));
+    {
+        // ofi_rxm is to send packets at once. By default it asks the receiver before it sends more than 16 KiB.
+        const Variable limit("FI_OFI_RXM_EAGER_LIMIT", packet_bytes_);
+        check(*info_, "making an endpoint", fi_endpoint(domain_, info_.get(), &endpoint_, nullptr));
+    }
     check(*info_, "giving the endpoint its table of addresses", fi_ep_bind(endpoint_, &addresses_->fid, 0));
     check(*info_, "giving the endpoint its completion queue", fi_ep_bind(endpoint_, &queue_->fid, FI_TRANSMIT | FI_RECV));
     check(*info_, "enabling the endpoint", fi_enable(endpoint_));
-    longest_injected_ = std::min<std::size_t>(info_->tx_attr->inject_size, 1024);  // a longer message is not worth the space on the stack
-    add_packets(true, kIncoming);
+    longest_injected_ = std::min(info_->tx_attr->inject_size, kLongestInjected);
+    add_packets(true, std::min(kIncoming, kIncomingBytes / incoming_bytes_));
 }
 
 void Endpoint::close() noexcept {
@@ -85,15 +95,23 @@ void Endpoint::close() noexcept {
 
 void Endpoint::add_packets(bool incoming, std::size_t count) {
     Packet* const batch = packets_.emplace_back(std::make_unique_for_overwrite<Packet[]>(count)).get();
+    Slot* const slots = incoming || slots_.empty() ? nullptr : &slots_[outgoing_];
+    const std::size_t size = incoming ? incoming_bytes_ : packet_bytes_;
+    std::byte* contents = nullptr;
     void* descriptor = nullptr;
-    if (info_->domain_attr->mr_mode & FI_MR_LOCAL) {
-        registrations_.push_back(register_memory(batch, count * sizeof(Packet), FI_SEND | FI_RECV));
-        descriptor = fi_mr_desc(registrations_.back().get());
+    if (!slots) {
+        contents = contents_.emplace_back(std::make_unique_for_overwrite<std::byte[]>(count * size)).get();
+        if (info_->domain_attr->mr_mode & FI_MR_LOCAL) {
+            registrations_.push_back(register_memory(contents, count * size, FI_SEND | FI_RECV));
+            descriptor = fi_mr_desc(registrations_.back().get());
+        }
     }
     for (std::size_t i = 0; i < count; ++i) {
         batch[i].descriptor = descriptor;
         batch[i].reader = nullptr;
         batch[i].incoming = incoming;
+        batch[i].slot = slots ? slots + i : nullptr;
+        batch[i].bytes = slots ? slots[i].bytes : contents + i * size;
         if (incoming)
             receive(&batch[i]);
         else
@@ -117,27 +135,26 @@ bool Endpoint::insert(std::span<const std::byte> address, fi_addr_t& peer) {
 
 Packet* Endpoint::take() {
     if (!free_) {
-        if (outgoing_ >= kMostOutgoing) return nullptr;
+        if (outgoing_ >= std::min(kMostOutgoing, kMostOutgoingBytes / packet_bytes_)) return nullptr;
         add_packets(false, kBatch);
     }
     return std::exchange(free_, free_->next);
 }
 
 void Endpoint::give_back(Packet* packet) {
-    if (packet->incoming) return receive(packet);
+    if (packet->incoming) return unposted_.push_back(packet);
     packet->next = free_;
     free_ = packet;
 }
 
 void Endpoint::receive(Packet* packet) {
-    if (fi_recv(endpoint_, packet->bytes, kPacketBytes, packet->descriptor, FI_ADDR_UNSPEC, &packet->context) != 0)
+    if (fi_recv(endpoint_, packet->bytes, incoming_bytes_, packet->descriptor, FI_ADDR_UNSPEC, &packet->context) != 0)
         unposted_.push_back(packet);
 }
 
 Endpoint::Sent Endpoint::send(Packet* packet, std::size_t size, int peer, fi_addr_t to) {
     packet->peer = peer;
     const ssize_t result = fi_send(endpoint_, packet->bytes, size, packet->descriptor, to, &packet->context);
-    if (result == 0) ++under_way_;
     return result == 0 ? Sent::yes : result == -FI_EAGAIN ? Sent::no_room : Sent::failed;
 }
 
@@ -153,11 +170,15 @@ Registration Endpoint::register_memory(const void* memory, std::size_t size, std
     return Registration(registration);
 }
 
+Exposed Endpoint::place_of(const void* memory, const Registration& registration) const {
+    const bool by_address = info_->domain_attr->mr_mode & FI_MR_VIRT_ADDR;
+    return {by_address ? reinterpret_cast<std::uint64_t>(memory) : 0, fi_mr_key(registration.get())};
+}
+
 Registration Endpoint::expose(ConstBytes memory, Exposed& where) {
     try {
         Registration registration = register_memory(memory.data, memory.size, FI_REMOTE_READ);
-        const bool by_address = info_->domain_attr->mr_mode & FI_MR_VIRT_ADDR;
-        where = {by_address ? reinterpret_cast<std::uint64_t>(memory.data) : 0, fi_mr_key(registration.get())};
+        where = place_of(memory.data, registration);
         return registration;
     } catch (const Error&) {
         return nullptr;  // for example because no more memory may be locked
@@ -180,38 +201,63 @@ Endpoint::Sent Endpoint::read(Packet* packet, Bytes into, const Registration& re
     packet->peer = peer;
     void* const descriptor = registration ? fi_mr_desc(registration.get()) : nullptr;
     const ssize_t result = fi_read(endpoint_, into.data, into.size, descriptor, from, where.address, where.key, &packet->context);
-    if (result == 0) ++under_way_;
+    return result == 0 ? Sent::yes : result == -FI_EAGAIN ? Sent::no_room : Sent::failed;
+}
+
+bool Endpoint::can_write() const {
+    return (info_->caps & kWrites) == kWrites && info_->domain_attr->cq_data_size > 0 && info_->tx_attr->inject_size >= kLongestPut;
+}
+
+bool Endpoint::open_board(std::span<std::byte> board, Exposed& where) {
+    if (!can_write()) return false;
+    try {
+        registrations_.push_back(register_memory(board.data(), board.size(), FI_REMOTE_WRITE));
+    } catch (const Error&) {
+        return false;
+    }
+    where = place_of(board.data(), registrations_.back());
+    return true;
+}
+
+Endpoint::Sent Endpoint::write(std::span<const std::byte> bytes, fi_addr_t to, const Exposed& where) {
+    const ssize_t result = fi_inject_writedata(endpoint_, bytes.data(), bytes.size(), 0, to, where.address, where.key);
     return result == 0 ? Sent::yes : result == -FI_EAGAIN ? Sent::no_room : Sent::failed;
 }
 
 bool Endpoint::look() {
-    if (!events_.empty()) return true;
-    for (Packet* packet : std::exchange(unposted_, {})) receive(packet);
-    std::array<fi_cq_msg_entry, 16> entries;
+    if (first_event_ < last_event_) return true;
+    first_event_ = last_event_ = 0;
+    if (!unposted_.empty()) {
+        posted_.swap(unposted_);
+        for (Packet* packet : posted_) receive(packet);
+        posted_.clear();
+    }
+    std::array<fi_cq_msg_entry, std::tuple_size_v<decltype(events_)>> entries;
     const ssize_t count = fi_cq_read(queue_, entries.data(), entries.size());
     if (count == -FI_EAVAIL) take_error();
     for (ssize_t i = 0; i < count; ++i) {
         const fi_cq_msg_entry& entry = entries[static_cast<std::size_t>(i)];
         // The provider may also report messages that were injected. They have no packet.
-        if (entry.op_context) events_.push_back({reinterpret_cast<Packet*>(entry.op_context), entry.len, 0, {}});
+        if (entry.flags & FI_REMOTE_WRITE)
+            events_[last_event_++] = {};
+        else if (entry.op_context)
+            events_[last_event_++] = {reinterpret_cast<Packet*>(entry.op_context), entry.len, false};
     }
-    return !events_.empty();
+    return last_event_ > 0;
 }
 
 void Endpoint::take_error() {
     fi_cq_err_entry error{};
     if (fi_cq_readerr(queue_, &error, 0) != 1 || !error.op_context) return;
     const char* const more = fi_cq_strerror(queue_, error.prov_errno, error.err_data, nullptr, 0);
-    std::string why = library().strerror(error.err);
-    if (more && *more && why != more) why += fmt::format(" ({})", more);
-    events_.push_back({reinterpret_cast<Packet*>(error.op_context), 0, error.err, std::move(why)});
+    why_ = library().strerror(error.err);
+    if (more && *more && why_ != more) why_ += fmt::format(" ({})", more);
+    events_[last_event_++] = {reinterpret_cast<Packet*>(error.op_context), 0, true};
 }
 
 bool Endpoint::next(Event& event) {
-    if (events_.empty() && !look()) return false;
-    event = std::move(events_.front());
-    events_.pop_front();
-    if (!event.packet->incoming && under_way_ > 0) --under_way_;
+    if (first_event_ == last_event_) return false;
+    event = events_[first_event_++];
     return true;
 }
 

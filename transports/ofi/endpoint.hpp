@@ -3,9 +3,9 @@
 /// class knows the differences between providers, and what to do when a provider has no room.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <span>
 #include <string>
@@ -16,6 +16,7 @@
 #include <rdma/fi_endpoint.h>
 
 #include "transports/ofi/library.hpp"
+#include "transports/ofi/neighbour.hpp"
 #include "transports/ofi/wire.hpp"
 #include "transports/transport.hpp"
 
@@ -42,43 +43,42 @@ struct Packet {
     Request* reader;  ///< The request for which this is a read. Null: it is a message.
     int peer;         ///< The rank that the packet goes to.
     bool incoming;
-    std::byte bytes[kPacketBytes];
+    std::byte* bytes;  ///< Endpoint::packet_bytes() of them.
+    Slot* slot;        ///< Where the bytes are, if the receiver reads them there. Null: they are sent.
 };
 
 class Endpoint {
   public:
     enum class Sent : std::uint8_t { yes, no_room, failed };
-    /// An event: bytes that came in, a packet that has left or did not arrive, or the end of a read.
+    /// An event: bytes that came in, a packet that has left or did not arrive, the end of a read, or a write of a peer (then there is no
+    /// packet).
     struct Event {
         Packet* packet;
         std::size_t size;
-        int error;  ///< 0: none.
-        std::string why;
+        bool failed;  ///< why() says why.
     };
 
-    /// Throws Error{transport}.
-    explicit Endpoint(Info info);
+    /// If there are slots, all outgoing packets are in them, and none of them is given to send(). Throws Error{transport}.
+    explicit Endpoint(Info info, std::span<Slot> slots = {});
     ~Endpoint();
     Endpoint(const Endpoint&) = delete;
     Endpoint& operator=(const Endpoint&) = delete;
 
     const fi_info& info() const { return *info_; }
     std::string provider() const { return info_->fabric_attr->prov_name; }
+    std::span<Slot> slots() const { return slots_; }
     bool is_shared_memory() const { return provider() == "shm"; }
     std::vector<std::byte> address() const;
     /// Adds the address of a peer. Returns false if the address does not belong to this provider.
     bool insert(std::span<const std::byte> address, fi_addr_t& peer);
 
+    /// The longest packet, in bytes. It is the same in all processes that use the provider.
+    std::size_t packet_bytes() const { return packet_bytes_; }
     /// Returns a packet to fill. Null: the largest allowed number of packets is under way; call progress and try again.
     Packet* take();
     void give_back(Packet* packet);
-    /// The number of packets that the provider holds.
-    std::size_t under_way() const { return under_way_; }
     /// Says that this many packets do not come back, or come back too late. Others may be allocated in their place.
-    void write_off(std::size_t count) {
-        outgoing_ -= count;
-        under_way_ -= count;
-    }
+    void write_off(std::size_t count) { outgoing_ -= count; }
     /// Sends a packet. It belongs to the provider until its event, unless the result is not `yes`.
     Sent send(Packet* packet, std::size_t size, int peer, fi_addr_t to);
     /// The longest message, in bytes, that inject() accepts.
@@ -95,10 +95,21 @@ class Endpoint {
     /// Reads memory of a peer. The packet belongs to the provider until its event, unless the result is not `yes`.
     Sent read(Packet* packet, Bytes into, const Registration& registration, int peer, fi_addr_t from, const Exposed& where);
 
-    /// Gets the next event. The caller gives the packet back. Returns false if there is no event.
-    bool next(Event& event);
-    /// Checks for events without handing them out. Returns true if there are some.
+    /// Whether ranks can write memory of each other through this endpoint, and tell each other so.
+    bool can_write() const;
+    /// Lets peers write on the board of this process, and says where they find it. Returns false if they cannot.
+    bool open_board(std::span<std::byte> board, Exposed& where);
+    /// Writes at most kLongestPut bytes into the memory of a peer, and tells the peer (remote completion data). The bytes are copied during
+    /// the call.
+    Sent write(std::span<const std::byte> bytes, fi_addr_t to, const Exposed& where);
+    static constexpr std::size_t kLongestPut = 64;
+
+    /// Asks the provider for events, unless some have not been handed out. Returns true if there are some.
     bool look();
+    /// Gets the next event that look() has found. The caller gives the packet back. Returns false if there is none.
+    bool next(Event& event);
+    /// Why the last event that failed did so.
+    const std::string& why() const { return why_; }
 
     /// A descriptor that becomes readable when something happens. -1: the provider has none (shared memory), or none that can be used.
     int descriptor() const { return descriptor_; }
@@ -107,8 +118,10 @@ class Endpoint {
 
   private:
     static constexpr std::uint64_t kReads = FI_RMA | FI_READ | FI_REMOTE_READ;
+    static constexpr std::uint64_t kWrites = FI_RMA | FI_WRITE | FI_REMOTE_WRITE;
     /// Throws Error{transport}.
     Registration register_memory(const void* memory, std::size_t size, std::uint64_t access);
+    Exposed place_of(const void* memory, const Registration& registration) const;
     void open();
     void close() noexcept;
     void add_packets(bool incoming, std::size_t count);
@@ -123,12 +136,18 @@ class Endpoint {
     fid_ep* endpoint_ = nullptr;
     std::vector<Registration> registrations_;
     std::uint64_t last_key_ = 0;
+    std::span<Slot> slots_;
+    std::size_t packet_bytes_ = 0, incoming_bytes_ = 0;
     std::vector<std::unique_ptr<Packet[]>> packets_;
+    std::vector<std::unique_ptr<std::byte[]>> contents_;
     Packet* free_ = nullptr;
     std::size_t outgoing_ = 0;  ///< Number of packets allocated.
-    std::size_t under_way_ = 0;
-    std::vector<Packet*> unposted_;  ///< Posted as soon as there is room.
-    std::deque<Event> events_;
+    // Packets to be posted by the next look(). So a message is answered before its packet is posted again.
+    std::vector<Packet*> unposted_;
+    std::vector<Packet*> posted_;
+    std::array<Event, 32> events_;  ///< Of these, the events from `first_event_` to `last_event_` have not been handed out.
+    std::size_t first_event_ = 0, last_event_ = 0;
+    std::string why_;
     std::size_t longest_injected_ = 0;
     int descriptor_ = -1;
 };

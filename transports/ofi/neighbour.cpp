@@ -21,6 +21,10 @@ namespace {
 
 constexpr std::uint64_t kBoardAt = 4096;
 
+std::uint64_t slots_at(std::uint64_t board_bytes) { return (kBoardAt + board_bytes + 4095) / 4096 * 4096; }
+std::uint64_t length_of(std::uint64_t board_bytes) { return slots_at(board_bytes) + kSlots * sizeof(Slot); }
+Slot* slots_in(std::byte* memory, std::uint64_t board_bytes) { return reinterpret_cast<Slot*>(memory + slots_at(board_bytes)); }
+
 // Identifies the node of this process and its /dev/shm, where libfabric keeps its shared memory.
 std::uint64_t domain() {
     const std::uint64_t node = node_identity();
@@ -45,9 +49,9 @@ Home::Home(std::uint64_t board_bytes) {
     int bell[2] = {-1, -1};
     door_.memory = ::memfd_create("rollcall-board", MFD_CLOEXEC);
     door_.board_bytes = board_bytes;
-    if (door_.memory >= 0 && ::ftruncate(door_.memory, static_cast<off_t>(kBoardAt + board_bytes)) == 0 &&
+    if (door_.memory >= 0 && ::ftruncate(door_.memory, static_cast<off_t>(length_of(board_bytes))) == 0 &&
         ::pipe2(bell, O_CLOEXEC | O_NONBLOCK) == 0)
-        memory_ = map(door_.memory, kBoardAt + board_bytes);
+        memory_ = map(door_.memory, length_of(board_bytes));
     listening_ = bell[0];
     door_.bell = bell[1];
     door_.process = ::getpid();
@@ -63,12 +67,14 @@ Home::Home(std::uint64_t board_bytes) {
 Home::~Home() { close(); }
 
 void Home::close() noexcept {
-    if (memory_) ::munmap(memory_, kBoardAt + door_.board_bytes);
+    if (memory_) ::munmap(memory_, length_of(door_.board_bytes));
     for (const int file : {door_.memory, door_.bell, listening_})
         if (file >= 0) ::close(file);
 }
 
 std::span<std::byte> Home::board() const { return {memory_ + kBoardAt, door_.board_bytes}; }
+
+std::span<Slot> Home::slots() const { return {slots_in(memory_, door_.board_bytes), kSlots}; }
 
 void Home::fall_asleep() noexcept {
     sleeps(memory_).store(1, std::memory_order_seq_cst);
@@ -101,7 +107,8 @@ bool Neighbour::open(const Door& door) noexcept {
     const int file = ::open(path_of(door.process, door.memory).c_str(), O_RDWR | O_CLOEXEC);
     if (file < 0) return false;
     struct stat status {};
-    length_ = kBoardAt + door.board_bytes;
+    length_ = length_of(door.board_bytes);
+    board_bytes_ = door.board_bytes;
     // The process may be gone, and another one may have its number. The length of the file is checked for that reason.
     if (::fstat(file, &status) == 0 && static_cast<std::uint64_t>(status.st_size) == length_) memory_ = map(file, length_);
     ::close(file);
@@ -111,6 +118,10 @@ bool Neighbour::open(const Door& door) noexcept {
 }
 
 std::byte* Neighbour::board() const noexcept { return memory_ ? memory_ + kBoardAt : nullptr; }
+
+Slot* Neighbour::slot(std::uint64_t number) const noexcept {
+    return memory_ && number < kSlots ? slots_in(memory_, board_bytes_) + number : nullptr;
+}
 
 void Neighbour::clear_away(const Door& door, std::string_view address) noexcept {
     char target[1];

@@ -24,9 +24,6 @@ namespace rollcall::transport {
 namespace ofi {
 namespace {
 
-constexpr std::size_t kLongestPut = 64;
-// The limit of events in one progress(), so that it returns even while others keep sending.
-constexpr int kEventsAtOnce = 64;
 // Shorter data comes in packets, because a read needs one more round trip.
 constexpr std::uint64_t kLeastRead = 128 * 1024;
 
@@ -40,10 +37,11 @@ class OfiTransport final : public Transport {
     explicit OfiTransport(const TransportOptions& options)
         : options_(options), home_(options.board_bytes), peers_(static_cast<std::size_t>(options.size)), requests_(options.size) {
         Providers providers = choose(options);
-        if (providers.shared_memory) shared_memory_ = std::make_unique<Endpoint>(std::move(providers.shared_memory));
+        if (providers.shared_memory) shared_memory_ = std::make_unique<Endpoint>(std::move(providers.shared_memory), home_.slots());
         if (providers.network) network_ = std::make_unique<Endpoint>(std::move(providers.network));
         if (shared_memory_) sleep_.watch(home_.descriptor());
         if (network_ && network_->descriptor() >= 0) sleep_.watch(network_->descriptor());
+        board_is_open_ = network_ && network_->open_board(home_.board(), board_);
     }
 
     std::string_view name() const override { return "ofi"; }
@@ -51,14 +49,7 @@ class OfiTransport final : public Transport {
     std::string description() const override { return describe(shared_memory_.get(), network_.get()); }
 
     std::vector<std::byte> address() const override {
-        std::vector<std::byte> parts;
-        append(parts, &home_.door(), sizeof(Door));
-        const auto add = [&](const std::vector<std::byte>& bytes) { append(parts, bytes.data(), bytes.size()); };
-        add(shared_memory_ ? shared_memory_->address() : std::vector<std::byte>());
-        const std::string provider = network_ ? network_->provider() : "";
-        append(parts, provider.data(), provider.size());
-        add(network_ ? network_->address() : std::vector<std::byte>());
-        return parts;
+        return address_of(home_.door(), shared_memory_.get(), network_.get(), board_is_open_ ? &board_ : nullptr);
     }
 
     void connect(const std::vector<std::span<const std::byte>>& addresses, std::shared_ptr<const void> storage) override {
@@ -151,11 +142,11 @@ class OfiTransport final : public Transport {
 
     void put(int peer, std::uint64_t offset, std::span<const std::byte> bytes) override {
         Peer* const to = open(peer);
-        if (!to || bytes.size() > kLongestPut) return;
-        if (to->neighbour)
-            write_words({to->neighbour->board(), options_.board_bytes}, offset, bytes);
-        else
-            say(peer, Kind::put, {offset, 0}, {bytes.data(), bytes.size()});
+        if (!to || bytes.size() > Endpoint::kLongestPut) return;
+        if (to->neighbour) return write_words({to->neighbour->board(), options_.board_bytes}, offset, bytes);
+        const bool fits = bytes.size() <= options_.board_bytes && offset <= options_.board_bytes - bytes.size();
+        if (to->board && fits && to->stream.write(*to->board, offset, bytes)) return;
+        say(peer, Kind::put, {offset, 0}, {bytes.data(), bytes.size()});
     }
 
     PutWake put_wake(int peer) override { return peer_board(peer) ? PutWake::silent : PutWake::wakes; }
@@ -172,10 +163,9 @@ class OfiTransport final : public Transport {
 
     bool arm() override {
         if (requests_.has_to_tell() || !failures_.empty()) return false;
-        // No descriptor reports room for messages that could not leave, packets that shared memory gives back (some of which need this
-        // process), events of a network without a descriptor, and sometimes that a read can go on (tcp;ofi_rxm): the sleep must be short.
-        sleep_.set_poll(!busy_.empty() || requests_.network_uses_memory() || (shared_memory_ && shared_memory_->under_way() > 0) ||
-                        (network_ && network_->descriptor() < 0));
+        // No descriptor reports room for messages that could not leave, events of a network without a descriptor, and sometimes that a read
+        // can go on (tcp;ofi_rxm): the sleep must be short.
+        sleep_.set_poll(!busy_.empty() || requests_.network_uses_memory() || (network_ && network_->descriptor() < 0));
         if (network_ && (network_->look() || (network_->descriptor() >= 0 && !network_->may_wait()))) return false;
         if (!shared_memory_) return true;
         asleep_ = true;
@@ -240,27 +230,31 @@ class OfiTransport final : public Transport {
 
     unsigned pump() {
         unsigned happened = 0;
-        for (const int peer : std::exchange(busy_, {})) {
+        pumped_.swap(busy_);
+        for (const int peer : pumped_) {
             Peer& to = peers_[index(peer)];
             to.is_busy = false;
             if (to.gone) continue;
             happened += to.stream.pump(requests_);
             note_work(peer);
         }
+        pumped_.clear();
         return happened;
     }
 
     unsigned take_events(Endpoint& endpoint) {
+        // One look is enough: the caller makes progress again, and over TCP a look is a system call, for which an answer would wait.
+        if (!endpoint.look()) return 0;
         unsigned happened = 0;
-        Endpoint::Event event;
-        for (int i = 0; i < kEventsAtOnce && endpoint.next(event); ++i, ++happened) {
+        for (Endpoint::Event event; endpoint.next(event); ++happened) {
+            if (!event.packet) continue;  // a peer has written on the board
             if (event.packet->incoming) {
-                if (event.error == 0) take(std::span<const std::byte>(event.packet->bytes, event.size));
+                if (!event.failed) take(std::span<const std::byte>(event.packet->bytes, event.size));
             } else {
                 Peer& peer = peers_[index(event.packet->peer)];
                 peer.stream.arrived();
-                if (Request* const reader = std::exchange(event.packet->reader, nullptr)) end_read(*reader, event.error == 0);
-                if (event.error && !peer.gone) lose(event.packet->peer, std::move(event.why));
+                if (Request* const reader = std::exchange(event.packet->reader, nullptr)) end_read(*reader, !event.failed);
+                if (event.failed && !peer.gone) lose(event.packet->peer, endpoint.why());
             }
             endpoint.give_back(event.packet);
         }
@@ -271,8 +265,14 @@ class OfiTransport final : public Transport {
     void take(std::span<const std::byte> packet) {
         Parsed parsed;
         if (!parsed.parse(packet)) return;
+        const int source = parsed.prefix.source;
+        if (source < 0 || source >= options_.size || peers_[index(source)].gone) return;
+        if (parsed.prefix.kind != Kind::lent) return handle(parsed);
+        if (Peer* const from = open(source)) from->read_lent(parsed.numbers, source, [&](const Parsed& lent) { handle(lent); });
+    }
+
+    void handle(const Parsed& parsed) {
         const auto& [prefix, numbers, header, rest] = parsed;
-        if (prefix.source < 0 || prefix.source >= options_.size || peers_[index(prefix.source)].gone) return;
         switch (prefix.kind) {
             case Kind::message: return sink_->on_message(header, {rest.data(), rest.size()});
             case Kind::first: return peers_[index(prefix.source)].begin_message(header, rest, numbers.which);
@@ -292,6 +292,7 @@ class OfiTransport final : public Transport {
             case Kind::withdrawn:
                 if (Request* const request = take_out(fetches_, prefix.source, numbers.which)) requests_.end(request, Outcome::withdrawn);
                 return;
+            case Kind::lent: return;
             case Kind::put: return write_words(home_.board(), numbers.which, rest);
         }
     }
@@ -376,12 +377,15 @@ class OfiTransport final : public Transport {
     std::vector<Peer> peers_;
     Requests requests_;
     std::unique_ptr<Endpoint> shared_memory_, network_;
+    bool board_is_open_ = false;  ///< Peers on other hosts can write on the board by themselves.
+    Exposed board_;
     Sink* sink_ = nullptr;
     std::shared_ptr<const void> addresses_;
     std::uint64_t last_number_ = 0;
     Numbered offered_;  ///< Large sends that have been neither fetched nor declined.
     Numbered fetches_;
     std::vector<int> busy_;  ///< The peers for which something waits.
+    std::vector<int> pumped_;
     std::vector<Failure> failures_;
     bool asleep_ = false;
 };

@@ -11,6 +11,21 @@ bool shares_memory(const Door& one, const Door& other) { return one.domain != 0 
 
 }  // namespace
 
+std::vector<std::byte> address_of(const Door& door, const Endpoint* shared_memory, const Endpoint* network, const Exposed* board) {
+    std::vector<std::byte> parts;
+    append(parts, &door, sizeof door);
+    const auto add = [&](const Endpoint* endpoint) {
+        const std::vector<std::byte> bytes = endpoint ? endpoint->address() : std::vector<std::byte>();
+        append(parts, bytes.data(), bytes.size());
+    };
+    add(shared_memory);
+    const std::string provider = network ? network->provider() : "";
+    append(parts, provider.data(), provider.size());
+    add(network);
+    append(parts, board, board ? sizeof *board : 0);
+    return parts;
+}
+
 std::string Peer::reach(const Door& home, Endpoint* shared_memory, Endpoint* network, int rank, int its_rank) {
     const Door its_door = door();
     const auto provider = part_of_address(kProviderPart);
@@ -29,6 +44,8 @@ std::string Peer::reach(const Door& home, Endpoint* shared_memory, Endpoint* net
                            its.empty() ? "shm" : its, network->provider());
     if (!network->insert(part_of_address(kNetworkPart), to)) return "libfabric does not accept its address";
     stream.open(*network, to, nullptr, rank, its_rank);
+    if (const auto place = part_of_address(kBoardPart); network->can_write() && place.size() == sizeof(Exposed))
+        std::memcpy(&board.emplace(), place.data(), sizeof(Exposed));
     return "";
 }
 

@@ -2,10 +2,12 @@
 /// Another process of the job, as this transport knows it.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -19,12 +21,16 @@
 namespace rollcall::transport::ofi {
 
 // The parts of an address.
-inline constexpr int kDoorPart = 0, kSharedMemoryPart = 1, kProviderPart = 2, kNetworkPart = 3;
+inline constexpr int kDoorPart = 0, kSharedMemoryPart = 1, kProviderPart = 2, kNetworkPart = 3, kBoardPart = 4;
+
+/// Returns the address of a process. Either endpoint may be null, and so may `board`: where the board can be written over the network.
+std::vector<std::byte> address_of(const Door& door, const Endpoint* shared_memory, const Endpoint* network, const Exposed* board);
 
 struct Peer {
     std::span<const std::byte> address;
     Stream stream;
     std::unique_ptr<Neighbour> neighbour;  ///< Null: the peer is reached over the network.
+    std::optional<Exposed> board;          ///< Where its board can be written over the network.
     bool gone = false;
     bool is_busy = false;  ///< Something waits to leave.
 
@@ -38,6 +44,17 @@ struct Peer {
     /// Finds the way to the peer. `home` is the door of this process; `rank` its rank, and `peer` the rank of the peer. Either endpoint may
     /// be null. Returns why there is no way, or an empty string.
     std::string reach(const Door& home, Endpoint* shared_memory, Endpoint* network, int rank, int peer);
+    /// Handles a packet that the peer, `its_rank`, has lent, and gives it back.
+    template <class Handle>
+    void read_lent(const Numbers& numbers, int its_rank, Handle handle) {
+        Slot* const slot = neighbour ? neighbour->slot(static_cast<std::uint32_t>(numbers.which)) : nullptr;
+        const auto loan = static_cast<std::uint32_t>(numbers.which >> 32);
+        if (!slot || numbers.size > sizeof slot->bytes || slot->loan.load(std::memory_order_acquire) != loan) return;
+        Parsed parsed;
+        if (parsed.parse({slot->bytes, numbers.size}) && parsed.prefix.source == its_rank) handle(parsed);
+        slot->loan.store(0, std::memory_order_release);
+        neighbour->ring();
+    }
     /// Removes what a peer of this node that was killed has left.
     void clear_away(const Door& home) const;
 

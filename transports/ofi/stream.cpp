@@ -1,6 +1,7 @@
 #include "transports/ofi/stream.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <utility>
 
@@ -10,7 +11,7 @@ namespace {
 // Limits of the packets under way to one peer, so that a peer that does not receive leaves packets for other peers. The limit for data is
 // smaller, so that messages find room.
 constexpr std::size_t kMessagesUnderWay = 48;
-constexpr std::size_t kDataUnderWay = 32;
+constexpr std::size_t kDataUnderWay = 32, kDataBytesUnderWay = 2 << 20;
 // A long fetch reads in pieces. Several are under way, so that the network does not wait for this process.
 constexpr std::uint64_t kReadBytes = 1 << 20;
 constexpr unsigned kReadsUnderWay = 4;
@@ -39,8 +40,29 @@ std::size_t Stream::begin(std::byte* packet, Kind kind, const Numbers* numbers, 
     return size + header.size();
 }
 
+Endpoint::Sent Stream::lend(Packet* packet, std::size_t size) {
+    last_loan_ += last_loan_ + 1 == 0 ? 2 : 1;  // never 0
+    packet->slot->loan.store(last_loan_, std::memory_order_release);
+    const std::size_t number = static_cast<std::size_t>(packet->slot - endpoint_->slots().data());
+    const Numbers numbers{number | std::uint64_t{last_loan_} << 32, size};
+    std::byte words[sizeof(Prefix) + sizeof numbers];
+    const Endpoint::Sent result = endpoint_->inject(words, begin(words, Kind::lent, &numbers, {}), to_);
+    if (result == Endpoint::Sent::yes) lent_.push_back(packet);
+    return result;
+}
+
+unsigned Stream::take_back() {
+    unsigned taken = 0;
+    for (; !lent_.empty() && lent_.front()->slot->loan.load(std::memory_order_acquire) == 0; ++taken) {
+        endpoint_->give_back(lent_.front());
+        lent_.pop_front();
+        arrived();
+    }
+    return taken;
+}
+
 bool Stream::post(Packet* packet, std::size_t size) {
-    switch (endpoint_->send(packet, size, peer_, to_)) {
+    switch (packet->slot ? lend(packet, size) : endpoint_->send(packet, size, peer_, to_)) {
         case Endpoint::Sent::yes:
             ++under_way_;
             if (neighbour_) neighbour_->ring();
@@ -59,13 +81,13 @@ bool Stream::post(Packet* packet, std::size_t size) {
 
 bool Stream::send_now(Kind kind, const Numbers* numbers, std::span<const std::byte> header, ConstBytes payload) {
     const std::size_t size = sizeof(Prefix) + (numbers ? sizeof *numbers : 0) + header.size() + payload.size;
-    if (!is_free() || size > kPacketBytes) return false;
+    if (!is_free() || size > endpoint_->packet_bytes()) return false;
     const auto fill = [&](std::byte* packet) {
         const std::size_t begun = begin(packet, kind, numbers, header);
         if (payload.size) std::memcpy(packet + begun, payload.data, payload.size);
     };
     if (size <= endpoint_->longest_injected()) {
-        std::byte packet[1024];
+        std::byte packet[kLongestInjected];
         fill(packet);
         switch (endpoint_->inject(packet, size, to_)) {
             case Endpoint::Sent::yes:
@@ -94,14 +116,14 @@ bool Stream::send_part(Request& request, bool& whole) {
     Kind kind = request.kind;
     if (kind == Kind::data && request.withdrawn) kind = Kind::withdrawn;
     const std::span<const std::byte> header(request.header, has_header(kind) ? request.header_size : std::size_t{0});
-    if (kind == Kind::message && sizeof(Prefix) + header.size() + request.size > kPacketBytes) {
+    if (kind == Kind::message && sizeof(Prefix) + header.size() + request.size > endpoint_->packet_bytes()) {
         kind = Kind::first;
         request.numbers = {request.size, 0};
     }
     const bool carries = kind != Kind::offer && kind != Kind::grant && kind != Kind::decline && kind != Kind::withdrawn;
     std::size_t size = begin(packet->bytes, kind, has_numbers(kind) ? &request.numbers : nullptr, header);
     if (carries) {
-        const std::size_t part = std::min<std::uint64_t>(kPacketBytes - size, request.size - request.moved);
+        const std::size_t part = std::min<std::uint64_t>(endpoint_->packet_bytes() - size, request.size - request.moved);
         if (part) std::memcpy(packet->bytes + size, request.bytes + request.moved, part);
         request.moved += part;
         size += part;
@@ -140,14 +162,15 @@ void Stream::read(Request* request) {
 }
 
 unsigned Stream::pump(Requests& requests) {
-    unsigned happened = 0;
+    unsigned happened = take_back();
     if (stuck_) {
-        if (!post(std::exchange(stuck_, nullptr), stuck_size_)) return 0;
+        if (!post(std::exchange(stuck_, nullptr), stuck_size_)) return happened;
         ++happened;
         if (Request* const last = std::exchange(stuck_end_of_, nullptr)) requests.end(last, Outcome::ok);
     }
     for (std::deque<Request*>* queue : {&messages_, &data_}) {
-        const std::size_t most = queue == &messages_ ? kMessagesUnderWay : kDataUnderWay;
+        const std::size_t most =
+            queue == &messages_ ? kMessagesUnderWay : std::min(kDataUnderWay, kDataBytesUnderWay / endpoint_->packet_bytes());
         while (!queue->empty() && !stuck_ && under_way_ < most && failure_.empty()) {
             Request* const request = queue->front();
             bool whole = false;
@@ -171,6 +194,11 @@ unsigned Stream::pump(Requests& requests) {
 void Stream::shut(Requests& requests) {
     if (stuck_) endpoint_->give_back(std::exchange(stuck_, nullptr));
     if (stuck_end_of_) requests.drop(std::exchange(stuck_end_of_, nullptr));
+    for (Packet* packet : std::exchange(lent_, {})) {
+        packet->slot->loan.store(0, std::memory_order_relaxed);
+        endpoint_->give_back(packet);
+        arrived();
+    }
     endpoint_->write_off(under_way_);
     reads_.clear();
     for (std::deque<Request*>* queue : {&messages_, &data_})

@@ -29,11 +29,15 @@ class Stream {
     void add(Request* request) { (request->kind == Kind::data ? data_ : messages_).push_back(request); }
     /// Begins to read the data of a fetch, or goes on after one of its reads has ended. The reads that find no room begin later.
     void read(Request* request);
+    /// Writes on the board of the peer. Returns false if there is no room; then nothing was done.
+    bool write(const Exposed& board, std::uint64_t offset, std::span<const std::byte> bytes) {
+        return endpoint_->write(bytes, to_, {board.address + offset, board.key}) == Endpoint::Sent::yes;
+    }
     /// Whether data can be read through this stream, and by which endpoint.
     Endpoint* reader() const { return endpoint_->can_read() ? endpoint_ : nullptr; }
     /// Sends as much as there is room for. Requests that have left end in `requests`; offers that have been announced go to `offered`.
     unsigned pump(Requests& requests);
-    bool has_work() const { return stuck_ || !messages_.empty() || !data_.empty() || !reads_.empty(); }
+    bool has_work() const { return stuck_ || !messages_.empty() || !data_.empty() || !reads_.empty() || !lent_.empty(); }
     bool is_quiet() const { return !has_work() && under_way_ == 0; }
 
     /// The provider has given a packet back.
@@ -50,6 +54,10 @@ class Stream {
     bool begin_reads(Request& request);
     std::size_t begin(std::byte* packet, Kind kind, const Numbers* numbers, std::span<const std::byte> header) const;
     bool post(Packet* packet, std::size_t size);
+    /// Tells the peer that a packet is in its slot.
+    Endpoint::Sent lend(Packet* packet, std::size_t size);
+    /// Takes back the packets that the peer has read. Returns their number.
+    unsigned take_back();
 
     Endpoint* endpoint_ = nullptr;
     Neighbour* neighbour_ = nullptr;
@@ -60,6 +68,8 @@ class Stream {
     Packet* stuck_ = nullptr;     ///< A packet for which the provider had no room.
     std::size_t stuck_size_ = 0;
     Request* stuck_end_of_ = nullptr;  ///< The request whose last packet is `stuck_`, or null.
+    std::deque<Packet*> lent_;         ///< Packets in slots that the peer has not read yet, in the order of their sending.
+    std::uint32_t last_loan_ = 0;
     std::size_t under_way_ = 0;
     std::string failure_;
 };

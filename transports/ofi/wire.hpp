@@ -10,7 +10,7 @@
 namespace rollcall::transport::ofi {
 
 /// The version of addresses and messages. Must be increased when one of them changes.
-inline constexpr std::uint32_t kVersion = 3;
+inline constexpr std::uint32_t kVersion = 4;
 
 enum class Kind : std::uint8_t {
     message,    ///< An eager message: the header and the whole payload.
@@ -23,6 +23,7 @@ enum class Kind : std::uint8_t {
     exposed,    ///< `Numbers`: the fetch. `Exposed` follows: the receiver may read the data.
     data,       ///< `Numbers`: the fetch. Bytes follow, in order.
     withdrawn,  ///< `Numbers`: the fetch. No more bytes follow, because the sender gave the message up.
+    lent,       ///< `Numbers`: a slot of the sender's shared memory with the number of the loan, and the size of the packet in it.
     put         ///< `Numbers`: the offset on the board. Words follow.
 };
 
@@ -41,7 +42,7 @@ struct Numbers {
 };
 inline bool has_numbers(Kind kind) { return kind != Kind::message && kind != Kind::more; }
 
-/// Where a peer finds the data of a transfer with an RMA read.
+/// Where a peer finds memory: the data of a transfer that it reads, or a board that it writes on.
 struct Exposed {
     std::uint64_t address = 0;
     std::uint64_t key = 0;
@@ -70,7 +71,11 @@ struct Parsed {
     }
 };
 
-/// The longest packet, in bytes: what tcp;ofi_rxm sends without asking the receiver first.
+/// The longest packet, in bytes: what ofi_rxm sends without asking the receiver first.
 inline constexpr std::size_t kPacketBytes = 16384;
+/// The same over tcp, where ofi_rxm is told so (Endpoint).
+inline constexpr std::size_t kPacketBytesOverTcp = 256 * 1024 + 512;
+/// The longest message that is injected. A longer one is not worth the space on the stack.
+inline constexpr std::size_t kLongestInjected = 1024;
 
 }  // namespace rollcall::transport::ofi

@@ -109,6 +109,7 @@ slow_model='Segments.EveryDistribution*:Segments.RanksFind*:Simulation.*:Placeme
 # Algorithms, settings and starters do the same over every transport, so under sanitizers they run over one. The tests of messages, deaths
 # and calls that are given up, those of collectives in general, and the transport tests run over all.
 once='(Operations|Plans|Blocks|Exchanges|SeveralNodes|Intercommunicators|Barriers|Communicators|Progress|Settings|Causes|Mismatch|Mismatches|WrongUse|BadInput|Starters|ByTheirOwnMeans|ProcessManagers|Clocks)[.].*_tcp$'
+once+='|(Collectives|Messages)[.].*_ofi$'
 
 if stage 'gcc build' build "${release[@]}"; then
     stage 'gcc unit, model and transport tests' side_by_side release -L 'unit|model|transport'

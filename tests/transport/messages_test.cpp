@@ -8,6 +8,7 @@
 
 #include "tests/common.hpp"
 #include "tests/transport/world.hpp"
+#include "transports/catalogue.hpp"
 #include "transports/process_memory.hpp"
 
 namespace rollcall::test {
@@ -64,7 +65,7 @@ TEST_P(Messages, ArriveWholeAtAnySize) {
     World world(GetParam(), 2);
     std::vector<std::size_t> sizes = {0, 1, 7, 8, 9, (8u << 20) + 3};
     for (const std::size_t threshold :
-         {56u, 64u, 88u, 128u, 1024u, 4096u, 8192u, 8448u, 9000u, 16384u, 32768u, 65536u, 131072u, 262144u, 1u << 20})
+         {56u, 64u, 88u, 128u, 1024u, 4096u, 8192u, 8448u, 9000u, 16384u, 32768u, 65536u, 131072u, 262144u, 262656u, 1u << 20})
         for (const int around : {-33, -24, -16, -9, -8, -1, 0, 1, 8}) sizes.push_back(threshold + static_cast<std::size_t>(around));
     if (std::getenv("ROLLCALL_TEST_GIBIBYTE")) sizes.push_back(1u << 30);
     std::uint64_t number = 0;
@@ -251,6 +252,18 @@ TEST(SingleCopyWay, IsTaken) {
 }
 
 #ifdef ROLLCALL_HAS_OFI
+TEST(OfiInfo, SaysWhatAProviderLacks) {
+    bool found = false;
+    for (const auto& transport : transport::transport_catalogue())
+        for (const auto& device : transport.devices) {
+            if (transport.name != "ofi" || device.transport != "shm") continue;
+            found = true;
+            EXPECT_EQ(device.unused, "");
+            EXPECT_NE(device.lacks.find("an event descriptor to sleep on"), std::string::npos) << device.lacks;
+        }
+    EXPECT_TRUE(found);
+}
+
 // The receiver reads long data out of its sender's memory. Meanwhile the sender cannot have its buffer back.
 TEST(OfiReads, AreTaken) {
     const auto way = std::ranges::find(ways(), "ofi_tcp_reads", &Way::name);

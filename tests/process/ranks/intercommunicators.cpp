@@ -325,4 +325,28 @@ ROLLCALL_SCENARIO(intercommunicators) {
     scene.world.barrier();
 }
 
+// Groups of every two sizes up to half of the ranks, by every algorithm of the allgather. Word: a seed.
+ROLLCALL_SCENARIO(groups_of_every_size) {
+    Random same(static_cast<std::uint64_t>(scene.number(0, 1)));
+    std::vector<int> ranks(static_cast<std::size_t>(scene.size));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    const std::size_t largest = ranks.size() / 2;
+    for (std::size_t in_first = 1; in_first <= largest; ++in_first)
+        for (std::size_t in_second = 1; in_second <= largest; ++in_second) {
+            std::shuffle(ranks.begin(), ranks.end(), same);
+            const std::span<const int> all(ranks), first = all.first(in_first), second = all.subspan(in_first, in_second);
+            const Intercommunicator between = scene.world.create_intercommunicator(first, second);
+            const std::uint64_t seed = same();
+            if (!between) continue;
+            const bool is_first = std::find(first.begin(), first.end(), scene.rank) != first.end();
+            const Round calls{between, is_first, between.size(), between.remote_size(), between.rank()};
+            Random inside(seed);
+            for (const char* const algorithm : kAlgorithms) {
+                calls.allgather(inside() % 50, inside() % 50, algorithm, Form::call);
+                calls.allgather_own_sizes(inside, algorithm, Form::call);
+            }
+        }
+    scene.world.barrier();
+}
+
 }  // namespace rollcall::test

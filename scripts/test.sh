@@ -61,7 +61,8 @@ oversubscribed() {
     (($(wc -l <"build/$1/Testing/Temporary/LastTestsFailed.log") <= 3)) || return 8
     grep -qE 'ERROR: (Address|Leak)Sanitizer|WARNING: ThreadSanitizer|: runtime error: ' "build/$1/Testing/Temporary/LastTest.log" && return 8
     wait # for what was begun
-    ctest --preset "$1" --rerun-failed >"$again" 2>&1 || { cat "$again"; return 8; }
+    # With the same arguments, because the tests that ctest leaves out do not count in its numbers.
+    ctest --preset "$1" --rerun-failed "${@:2}" >"$again" 2>&1 || { cat "$again"; return 8; }
     sed -nE 's/^ *[0-9]+\/[0-9]+ Test +#[0-9]+: (.*[^ .]) \.+ +Passed .*/passed only when run alone: \1/p' "$again"
 }
 # Runs all tests of a program, in one process for each core. With a sanitizer, the start and the end of a process take longer than most

@@ -41,7 +41,9 @@ class Victims {
     explicit Victims(const Cell& cell) : cell_(cell) {
         static int number = 0;
         go_ = fmt::format("{}/rollcall-kill-go-{}-{}", testing::TempDir(), ::getpid(), ++number);
-        Words words{"--hosts", "a:2,b:2,c:2", "--agent", kShell, "--fanout", cell.fanout, "--grace", "200ms", "--silence", "1s"};
+        // Only a stopped process is noticed by its silence. On a busy machine a killed one could be silent for a second, too.
+        const char* const silence = cell.signal == SIGSTOP ? "1s" : "20s";
+        Words words{"--hosts", "a:2,b:2,c:2", "--agent", kShell, "--fanout", cell.fanout, "--grace", "200ms", "--silence", silence};
         if (cell.victim == Victim::rank && cell.signal == SIGSTOP) words.insert(words.end(), {"--timeout", "3s"});
         words.insert(words.end(), {kProbe, "orphan", "barrier", "ready"});
         if (cell.signal == kNoSignal) words.push_back("exit:7@3");

@@ -52,14 +52,15 @@ transport::TransportOptions transport_options(const Settings& settings, const bo
     return options;
 }
 
-// `all_by_tcp`: no other rank is on this host, and messages come over TCP. So the kernel brings them, and wakes a caller that sleeps as soon
-// as one is there. A caller that polls would take the cores that it shares from the ranks it waits for.
-IdlePolicy policy_of(const Settings& settings, bool crowded, bool all_by_tcp) {
+// `woken_by_kernel`: other hosts of the job are containers of this machine, which are reached over TCP. So the kernel brings their
+// messages, and wakes a caller that sleeps as soon as one is there. A caller that polls would take the cores that it shares from the ranks
+// it waits for.
+IdlePolicy policy_of(const Settings& settings, bool crowded, bool woken_by_kernel) {
     IdlePolicy policy;
     policy.background = settings.progress == ProgressMode::thread;
     policy.follow_application = settings.progress_bind == ProgressBind::application;
     policy.yield = settings.yield == "always" || (settings.yield == "auto" && crowded);
-    policy.spin = settings.yield == "auto" && crowded && all_by_tcp ? 0 : settings.spin;
+    policy.spin = settings.yield == "auto" && crowded && woken_by_kernel ? 0 : settings.spin;
     policy.tick = settings.progress_tick;
     policy.quiet = settings.progress_quiet;
     return policy;
@@ -167,7 +168,7 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
     std::vector<node::Handle> handles;
     std::vector<transport::SingleCopyHandle> memories;
     std::vector<Cpus> neighbours;
-    bool all_by_tcp = transport().uses_tcp();
+    bool woken_by_kernel = false;
     std::unordered_map<std::string, int> first_on;
     std::unordered_map<std::uint64_t, int> clocks;
     for (std::size_t rank = 0; rank < cards.size(); ++rank) {
@@ -191,7 +192,7 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
         memories.push_back(card->memory);
         const bool by_memory = card->addresses.front().shares_memory && hosts[rank] == place.host;
         engine_->set_peer(static_cast<int>(rank), card->allowance, card->accepts_eager_data, transport().uses_tcp() && !by_memory);
-        if (hosts[rank] == place.host && static_cast<int>(rank) != place.rank) all_by_tcp = false;
+        if (hosts[rank] != place.host && card->clock == mine.clock) woken_by_kernel = transport().uses_tcp();
         if (lifelines_ && card->host != place.host) lifelines_->add(static_cast<int>(rank), card->lifeline);
     }
     share_memory(handles, hosts);
@@ -216,7 +217,7 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
     slots_.take(static_cast<std::uint64_t>(place.size));
     world_ = world;
 
-    const IdlePolicy policy = policy_of(settings_, oversubscribed(neighbours), all_by_tcp);
+    const IdlePolicy policy = policy_of(settings_, oversubscribed(neighbours), woken_by_kernel);
     lane_ = std::make_unique<Lane>(*engine_, *bootstrap_, policy);
     log(spdlog::level::debug, "rank {} of {} on {}, started by {}, over {}, {} while it waits; node memory: {}; single copy: {}",
         place.rank, place.size, place.host, bootstrap_->name(), transport().description(),

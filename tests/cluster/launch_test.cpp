@@ -106,7 +106,7 @@ TEST_F(Launch, HostsOfOneKernelShareItsCores) {
     int core = 0;
     while (!CPU_ISSET(core, &usable)) ++core;
     for (const auto& [hosts, way] : {std::pair{"node0", "keeps its core while it waits"}, std::pair{"node[0-1]", "sleeps while it waits"},
-                                     std::pair{"node0:2", "yields while it waits"}}) {
+                                     std::pair{"node[0-1]:2", "sleeps while it waits"}, std::pair{"node0:2", "yields while it waits"}}) {
         SCOPED_TRACE(hosts);
         const Result result = launch(cluster, "head",
                                      {"--hosts", hosts, "--agent", shell(cluster), "--timeout", "60s", "--env", "ROLLCALL_LOG=debug",

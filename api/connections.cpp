@@ -67,11 +67,14 @@ struct Outcome {
     }
 };
 
-/// The name of this job, if it was given one or not.
-std::string name_of_job(const runtime::Process& process, std::string_view given) {
+void check_name_of_job(std::string_view given) {
     if (given.size() > kLongestName)
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("the name of a job has {} characters: use at most {}", given.size(), kLongestName));
+}
+/// The name of this job, if it was given one or not.
+std::string name_of_job(const runtime::Process& process, std::string_view given) {
+    check_name_of_job(given);
     return printable(given.empty() ? std::string_view(process.place().job).substr(0, kLongestName) : given);
 }
 
@@ -243,9 +246,7 @@ Listener::Listener(const Communicator& communicator, const ListenOptions& option
     here.communicator = communicator.duplicate();
     Outcome::of(here.communicator, fmt::format("Listener on {}", communicator.name()), [&](Outcome&) {
         const Settings settings = Settings::from_environment();
-        if (options.job_name.size() > kLongestName)
-            throw Error(ErrorCode::invalid_argument,
-                        fmt::format("the name of a job has {} characters: use at most {}", options.job_name.size(), kLongestName));
+        check_name_of_job(options.job_name);
         here.job_name = options.job_name;
         here.listener = std::make_unique<bootstrap::JobListener>(settings.net, options.port);
         here.invitation = here.listener->invitation();

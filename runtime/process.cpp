@@ -195,7 +195,7 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
         if (hosts[rank] != place.host && card->clock == mine.clock) woken_by_kernel = transport().uses_tcp();
         if (lifelines_ && card->host != place.host) lifelines_->add(static_cast<int>(rank), card->lifeline);
     }
-    share_memory(handles, hosts);
+    share_memory(handles, hosts, memories);
     std::unordered_map<std::uint64_t, int> first_in;
     for (std::size_t rank = 0; rank < handles.size(); ++rank) {
         const int own = static_cast<int>(rank);
@@ -243,7 +243,8 @@ void Process::make_transport(const transport::TransportOptions& options) {
     transports_.push_back(std::move(made));
 }
 
-void Process::share_memory(const std::vector<node::Handle>& handles, const std::vector<std::string>& hosts) {
+void Process::share_memory(const std::vector<node::Handle>& handles, const std::vector<std::string>& hosts,
+                           const std::vector<transport::SingleCopyHandle>& memories) {
     if (!segment_) return;
     const node::Handle mine = segment_->handle();
     if (mine.domain == 0) return;
@@ -264,6 +265,10 @@ void Process::share_memory(const std::vector<node::Handle>& handles, const std::
     node_ = std::make_unique<node::NodeMemory>(shared, own, std::move(rank_on_node), engine_->landing());
     engine_->set_node(node_.get());
     node_memory_in_words_ = fmt::format("shared by {} ranks", regions.size());
+    if (!single_copy_) return;
+    for (std::size_t rank = 0; rank < memories.size(); ++rank)
+        if (node_->has(static_cast<int>(rank)) && !transport::can_read(memories[rank])) return;
+    node_->set_reads_processes();
 }
 
 void* Process::allocate(std::uint64_t bytes) {

@@ -138,7 +138,8 @@ class Process {
     static constexpr std::uint32_t kWorldId = 1;
 
     /// Maps the memory of this rank's node, if other ranks of the node can share it.
-    void share_memory(const std::vector<node::Handle>& handles, const std::vector<std::string>& hosts);
+    void share_memory(const std::vector<node::Handle>& handles, const std::vector<std::string>& hosts,
+                      const std::vector<transport::SingleCopyHandle>& memories);
     void make_transport(const transport::TransportOptions& options);
     /// Where the program's memory comes from.
     transport::Memory& source_of_memory() { return node_ ? node_->buffers() : transport().memory(); }

@@ -357,13 +357,9 @@ class Implementation final : public SingleCopy, private Sink {
                 if (completion) completion->complete(Outcome::ok);
                 return;
             }
-            case Word::ask: {
-                std::uint64_t cookie = 0;
-                if (peer.handle.domain != 0 && read_memory(peer.handle.process, peer.handle.witness, &cookie, sizeof cookie) &&
-                    cookie == peer.handle.cookie)
-                    say(heading.source, {.word = Word::can, .source = rank_});
+            case Word::ask:
+                if (can_read(peer.handle)) say(heading.source, {.word = Word::can, .source = rank_});
                 return;
-            }
             case Word::can: peer.reads = !peer.gone; return;
         }
     }
@@ -391,6 +387,11 @@ class Implementation final : public SingleCopy, private Sink {
 };
 
 }  // namespace
+
+bool can_read(const SingleCopyHandle& handle) {
+    std::uint64_t cookie = 0;
+    return handle.domain != 0 && read_memory(handle.process, handle.witness, &cookie, sizeof cookie) && cookie == handle.cookie;
+}
 
 std::unique_ptr<SingleCopy> with_single_copy(std::unique_ptr<Transport> inner, int rank, int ranks, std::uint64_t longest_at_once) {
     return std::make_unique<Implementation>(std::move(inner), rank, ranks, longest_at_once);

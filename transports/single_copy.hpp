@@ -30,6 +30,9 @@ struct SingleCopyHandle {
     std::uint64_t cookie = 0;
 };
 
+/// Whether this process can read the memory of the process that the handle is from.
+bool can_read(const SingleCopyHandle& handle);
+
 /// The first byte of this transport's own headers. The headers of its user must not begin with it.
 inline constexpr std::byte kSingleCopyMark{0xff};
 

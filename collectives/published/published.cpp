@@ -86,10 +86,10 @@ Task exchange_long(Operation& op, bool for_everybody, BlockFor block) {
         co_await op.until(can_go_on);
         if (!has_begun && op.has_arrived()) {
             has_begun = true;
-            if (for_everybody && n > 1) outgoing.add(op, kEverybody, block(op, rank), Publisher::reads, n == 2);
+            if (for_everybody && n > 1) outgoing.add(op, kEverybody, block(op, rank), Publisher::reads, n == 2 ? InPlace::anywhere : InPlace::nothing);
             for (int i = 1; i < n && !for_everybody; ++i) {
                 const int other = (rank + i) % n;
-                outgoing.add(op, other, block(op, other), Publisher::reads, true);
+                outgoing.add(op, other, block(op, other), Publisher::reads, InPlace::anywhere);
             }
             to_leave = outgoing.size();
         }
@@ -112,7 +112,10 @@ Task exchange_long(Operation& op, bool for_everybody, BlockFor block) {
             Reading& reading = in.reading;
             while (in.can_go_on()) {
                 const bool by_message = reading.by_message();
-                if (!by_message) co_await op.copy(reading.next_of(in.place), reading.bytes());
+                if (reading.is_private())
+                    reading.copy_private(in.place);
+                else if (!by_message)
+                    co_await op.copy(reading.next_of(in.place), reading.bytes());
                 if (!reading.let_go()) co_await op.failure();
                 if (by_message) co_await op.receive(reading.from(), in.place, kPublishedStep);
                 if (reading.complete()) --missing;
@@ -129,9 +132,9 @@ Task exchange_long(Operation& op, bool for_everybody, BlockFor block) {
     co_await all_read(op, outgoing);
 }
 
-Task publish(Operation& op, int to, transport::ConstBytes data, Publisher publisher, bool in_place) {
+Task publish(Operation& op, int to, transport::ConstBytes data, Publisher publisher, InPlace in_place) {
     Publication out(op, to, data.size, publisher);
-    if (in_place) out.try_in_place(data);
+    out.try_in_place(data, in_place);
     while (!out.complete()) {
         co_await op.until([&] { return out.has_room(); });
         if (out.by_message()) break;
@@ -155,9 +158,9 @@ Task publish_and_copy(Operation& op, bool for_everybody, BlockFor block) {
     return is_short ? exchange_short(op, for_everybody, block) : exchange_long(op, for_everybody, block);
 }
 
-Task publish_all(Operation& op, int to, transport::ConstBytes data, Publisher publisher) { return publish(op, to, data, publisher, false); }
+Task publish_all(Operation& op, int to, transport::ConstBytes data, Publisher publisher) { return publish(op, to, data, publisher, InPlace::nothing); }
 
-Task publish_last(Operation& op, int to, transport::ConstBytes data) { return publish(op, to, data, Publisher::leaves, op.stays()); }
+Task publish_last(Operation& op, int to, transport::ConstBytes data) { return publish(op, to, data, Publisher::leaves, op.stays() ? InPlace::shared : InPlace::nothing); }
 
 Task copy_what_is_here(Operation& op, Reading& reading, transport::Bytes into, std::uint64_t step) {
     while (reading.is_here()) {

@@ -17,6 +17,7 @@
 
 namespace rollcall::collectives {
 
+using runtime::InPlace;
 using runtime::kEverybody;
 using runtime::kHigherRanks;
 using runtime::Operation;
@@ -36,10 +37,11 @@ inline constexpr std::uint64_t kReadByAll = 4096;
 
 /// Data that this rank publishes for another rank, or for all, while other transfers go on.
 struct Outgoing {
-    /// `in_place`: data in memory that the readers can reach is not copied. The operation must then await all_read() before it ends.
-    Outgoing(Operation& op, int its_reader, transport::ConstBytes its_data, Publisher publisher = Publisher::leaves, bool in_place = false)
+    /// Unless `in_place` is InPlace::nothing, the operation must await all_read() before it ends.
+    Outgoing(Operation& op, int its_reader, transport::ConstBytes its_data, Publisher publisher = Publisher::leaves,
+             InPlace in_place = InPlace::nothing)
         : publication(op, its_reader, its_data.size, publisher), to(its_reader), data(its_data) {
-        if (in_place) publication.try_in_place(data);
+        publication.try_in_place(data, in_place);
     }
     /// Whether it is published, or its messages have begun to leave. (by_message() stays true, so `is_sent` says whether they have begun.)
     bool has_left() const { return publication.by_message() ? is_sent : publication.complete(); }

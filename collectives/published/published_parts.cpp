@@ -36,7 +36,7 @@ Task combine_published_parts(Operation& op, PublishedParts parts) {
     for (int i = 1; i < n; ++i) {
         const int other = (rank + i) % n;
         if (const ConstBytes brought = parts.brought(other); brought.size > 0)
-            outgoing.emplace_back(op, other, brought, Publisher::leaves, parts.in_place);
+            outgoing.emplace_back(op, other, brought, Publisher::leaves, parts.in_place ? InPlace::shared : InPlace::nothing);
     }
     int next = 0;  // the next rank, where the order of ranks matters
     std::size_t combined = 0;

@@ -7,8 +7,10 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "runtime/lane/engine.hpp"
+#include "transports/process_memory.hpp"
 
 namespace rollcall::runtime {
 namespace {
@@ -55,8 +57,18 @@ Publication::~Publication() {
     if (claimed_ && (!complete_ || !is_read())) memory.withdraw(entry_, generation_);
 }
 
-void Publication::try_in_place(ConstBytes data) {
-    if (size_ > kLeastInPlace) reference_ = operation_.engine().node()->buffers().find(data);
+void Publication::try_in_place(ConstBytes data, InPlace which) {
+    if (which == InPlace::nothing || size_ <= kLeastInPlace) return;
+    reference_ = operation_.engine().node()->buffers().find(data);
+    if (reference_ || which != InPlace::anywhere || size_ <= kLeastPrivate || !data.data || !is_read_by_readers()) return;
+    reference_ = node::Reference{0, 0, reinterpret_cast<std::uint64_t>(data.data), ::getpid(), node::Reference::kNoFile};
+}
+
+bool Publication::is_read_by_readers() const {
+    const node::NodeMemory& memory = *operation_.engine().node();
+    for (int reader = 0; reader < operation_.size(); ++reader)
+        if (is_for(reader) && !memory.is_read_by(operation_.communicator().group->world_rank(operation_.member(reader)))) return false;
+    return true;
 }
 
 bool Publication::is_read() const noexcept {
@@ -208,22 +220,26 @@ bool Reading::find() {
     return true;
 }
 
+void Reading::fail(std::string_view what, std::string_view remedy, int reason) {
+    operation_.engine().break_communicator(
+        operation_.communicator(), operation_.sequence(),
+        Error(ErrorCode::state,
+              fmt::format("{}: {}: {}. {}", operation_.describe(), what, std::generic_category().message(reason), remedy)),
+        true);
+}
+
 bool Reading::reach() {
+    if (reference_.is_private()) return true;
     mapping_ = operation_.engine().node()->mappings().map(reference_);
     if (!mapping_) {
         // If the publisher is gone, this rank will soon be told of its death, which is the better explanation.
         const int reason = errno;
         if (reason == ENOENT) return false;
-        operation_.engine().break_communicator(
-            operation_.communicator(), operation_.sequence(),
-            Error(
-                ErrorCode::state,
-                fmt::format("{}: the memory that rank {} has taken by Job::allocate() cannot be mapped: {}. {} set ROLLCALL_NODE_MEMORY=no",
-                            operation_.describe(), operation_.member(publisher_), std::generic_category().message(reason),
-                            reason == EACCES || reason == EPERM
-                                ? "This process may not look into that one: give both the same user and capabilities, or"
-                                : "Raise the limits of open files and memory (ulimit -n, ulimit -v), or")),
-            true);
+        fail(fmt::format("the memory that rank {} has taken by Job::allocate() cannot be mapped", operation_.member(publisher_)),
+             reason == EACCES || reason == EPERM
+                 ? "This process may not look into that one: give both the same user and capabilities, or set ROLLCALL_NODE_MEMORY=no"
+                 : "Raise the limits of open files and memory (ulimit -n, ulimit -v), or set ROLLCALL_NODE_MEMORY=no",
+             reason);
         return false;
     }
     from_ = mapping_->memory() + reference_.at;
@@ -231,17 +247,28 @@ bool Reading::reach() {
     return true;
 }
 
+void Reading::copy_private(Bytes all) {
+    const Bytes into = next_of(all);
+    if (transport::read_memory(reference_.process, reference_.at + offset_, into.data, into.size)) return;
+    // The publisher may have taken it back, or died. This rank will be told of that.
+    const int reason = errno;
+    withdrawn_ = true;
+    if (node::generation_of(entry_.state.load(std::memory_order_acquire)) != generation_ || reason == ESRCH) return;
+    fail(fmt::format("the memory of rank {} cannot be read", operation_.member(publisher_)), "Set ROLLCALL_SINGLE_COPY=no", reason);
+}
+
 bool Reading::is_here() {
     if (here_ || complete_) return here_;
     if (!found_) {
         if (!find()) return false;
-    } else {
+    } else if (!is_private()) {
         const node::Link next = region_.head(node::block_of(block_)).next.load(std::memory_order_acquire);
         if (next == 0) return false;
         let_go_of_block();
         block_ = next;
     }
     here_ = true;
+    if (is_private()) piece_ = std::min(kPrivatePiece, size_ - offset_);
     if (!node::is_block(block_)) return true;
     const std::uint32_t block = node::block_of(block_);
     from_ = region_.data(block);
@@ -270,6 +297,8 @@ bool Reading::let_go() {
     if (complete_) {
         if (node::is_block(block_)) let_go_of_block();
         let_go_of(entry_.state, generation_);
+    } else if (is_private()) {
+        if (node::generation_of(entry_.state.load(std::memory_order_acquire)) != generation_) withdrawn_ = true;
     } else if (node::generation_of(region_.head(node::block_of(block_)).state.load(std::memory_order_acquire)) !=
                node::generation_of(block_)) {
         withdrawn_ = true;

@@ -82,8 +82,20 @@ enum class Publisher : std::uint8_t {
     reads    ///< It reads what each of its readers publishes. Calls that do not match are found there.
 };
 
+/// Which data a publisher leaves where it stands, instead of copying it into node memory. The operation must then wait until its readers
+/// have read it.
+enum class InPlace : std::uint8_t {
+    nothing,
+    shared,   ///< Data in memory that its readers can map (Job::allocate()).
+    anywhere  ///< Also other long data, if its readers can read the memory of this process. They copy it by Reading::copy_private().
+};
+
 /// Data up to this size is always copied: that costs less than a look at whether its readers have read it.
 inline constexpr std::uint64_t kLeastInPlace = node::kSmallBytes;
+/// So is data up to this size that is not in shared memory: the system call that reads it looks up each page.
+inline constexpr std::uint64_t kLeastPrivate = 32 << 10;
+/// A reader copies private data in pieces of this size, in bytes, and makes progress in between.
+inline constexpr std::uint64_t kPrivatePiece = 1 << 20;
 
 class Publication final : public NodeUse {
   public:
@@ -91,9 +103,9 @@ class Publication final : public NodeUse {
     Publication(Operation& operation, int to, std::uint64_t size, Publisher publisher = Publisher::leaves);
     ~Publication() override;
 
-    /// Call it first of all, if at all. If the data is in memory that its readers can reach (Buffers), is_in_place() will be true: nothing
-    /// is to be written, and publish() shows where the data is. The data must then stay as it is until is_read().
-    void try_in_place(transport::ConstBytes data);
+    /// Call it first of all, if at all. If the data is in memory that its readers can reach, is_in_place() will be true: nothing is to be
+    /// written, and publish() shows where the data is. The data must then stay as it is until is_read().
+    void try_in_place(transport::ConstBytes data, InPlace which);
     bool is_in_place() const noexcept { return reference_.has_value(); }
     /// Whether all readers have read what was published in place. Always true for other data, of which there is a copy.
     bool is_read() const noexcept;
@@ -117,6 +129,8 @@ class Publication final : public NodeUse {
     /// Looks for calls that do not match. Publishers leave without reading anything, so that the one which publishes last must find the
     /// mismatch: what a reader has published in this operation, for this rank or for everybody, shows what that reader called.
     void look_for_other_calls() const;
+    /// Whether all readers can read the memory of this process.
+    bool is_read_by_readers() const;
     bool take_block();
     void show(node::Link first);
 
@@ -144,6 +158,10 @@ class Reading final : public NodeUse {
     bool is_here();
     /// Valid once is_here(): the data comes by a message instead. The piece is empty; call let_go() for it.
     bool by_message() const noexcept { return block_ == node::kByMessage; }
+    /// Valid once is_here(): the piece is in memory that only the publisher maps (InPlace::anywhere). Call copy_private(), not bytes().
+    bool is_private() const noexcept { return block_ == node::kInPlace && reference_.is_private(); }
+    /// Copies the piece to its place in `all`. If that is not possible, the operation fails, and let_go() returns false.
+    void copy_private(transport::Bytes all);
     /// The piece. Valid until let_go().
     transport::ConstBytes bytes() const noexcept { return {from_, piece_}; }
     /// Where the piece belongs in `all`.
@@ -159,6 +177,7 @@ class Reading final : public NodeUse {
     bool reach();
     void let_go_of_block();
     void let_go_of(std::atomic<node::State>& state, std::uint32_t generation);
+    void fail(std::string_view what, std::string_view remedy, int reason);
 
     int publisher_;
     node::Region region_;

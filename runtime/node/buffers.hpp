@@ -18,11 +18,15 @@
 
 namespace rollcall::runtime::node {
 
-/// Tells a reader of the same node where data stands in a buffer of another process.
+/// Tells a reader of the same node where data stands in another process: in one of its buffers, which the reader maps, or elsewhere in its
+/// memory, from where the reader copies it by a system call.
 struct Reference {
     std::uint64_t begin, length;  ///< The place of the buffer in the file. Whole pages.
-    std::uint64_t at;             ///< The place of the data in the buffer.
-    std::int32_t process, file;   ///< The process, and the number of the file there.
+    std::uint64_t at;             ///< The place of the data in the buffer. Without a buffer: its address in the process.
+    std::int32_t process, file;   ///< The process, and the number of the file there. Without a buffer: kNoFile.
+
+    static constexpr std::int32_t kNoFile = -1;
+    bool is_private() const noexcept { return file == kNoFile; }
 };
 
 /// The buffers of this process. Owner-only.

@@ -39,6 +39,8 @@ void NodeMemory::withdraw(Entry& entry, std::uint32_t generation) noexcept {
     pool_.withdraw(entry);
     entry.key.store(0, std::memory_order_relaxed);
     entry.state.store(state_of(generation + 1, 0), std::memory_order_seq_cst);
+    // The fence comes before the program writes into a buffer that was published in place.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
 }  // namespace rollcall::runtime::node

@@ -18,13 +18,16 @@
 
 namespace rollcall::runtime::node {
 
-/// The memory of a node: a region for each of its ranks, and for each rank a byte that says whether it sleeps.
+/// The memory of a node: a region for each of its ranks, and for each rank a byte that says whether it sleeps, and a byte that says whether
+/// it can read the memory of the other processes.
 struct Shared {
     std::byte* memory = nullptr;
     Geometry geometry;
     int ranks = 0;
 
-    std::size_t head_bytes() const noexcept { return Geometry::round_up(static_cast<std::size_t>(ranks), Geometry::kPage); }
+    /// Where the second kind of bytes begins.
+    std::size_t readers_at() const noexcept { return Geometry::round_up(static_cast<std::size_t>(ranks), 64); }
+    std::size_t head_bytes() const noexcept { return Geometry::round_up(2 * readers_at(), Geometry::kPage); }
     std::size_t bytes() const noexcept { return head_bytes() + static_cast<std::size_t>(ranks) * geometry.bytes(); }
     Region region(int rank) const noexcept { return {memory + head_bytes() + static_cast<std::size_t>(rank) * geometry.bytes(), geometry}; }
 };
@@ -81,6 +84,11 @@ class NodeMemory {
             if (claim.is_unread() && is_meant(*claim.group, claim.sequence)) withdraw(*claim.entry, claim.generation);
     }
 
+    /// Says that this rank can read the memory of the processes of all ranks of the node (transports/process_memory.hpp).
+    void set_reads_processes() noexcept { reads_processes(own_rank_).store(1, std::memory_order_relaxed); }
+    /// Whether the other rank has said so.
+    bool is_read_by(int world_rank) const noexcept { return reads_processes(on_node(world_rank)).load(std::memory_order_relaxed); }
+
     /// Sets whether this rank sleeps and must be woken when something is published for it or room becomes free. The store is sequentially
     /// consistent. The rank looks for work once more after the store, and a publisher reads this byte after it has published. So at least
     /// one of them sees what the other wrote.
@@ -103,6 +111,9 @@ class NodeMemory {
     int on_node(int world_rank) const noexcept { return rank_on_node_[static_cast<std::size_t>(world_rank)]; }
     std::atomic_ref<std::uint8_t> flag(int rank_on_node) const noexcept {
         return std::atomic_ref(*reinterpret_cast<std::uint8_t*>(shared_.memory + rank_on_node));
+    }
+    std::atomic_ref<std::uint8_t> reads_processes(int rank_on_node) const noexcept {
+        return std::atomic_ref(*reinterpret_cast<std::uint8_t*>(shared_.memory + shared_.readers_at() + rank_on_node));
     }
     Shared shared_;
     int own_rank_;

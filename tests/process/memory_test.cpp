@@ -49,13 +49,21 @@ TEST(TakenMemory, MayLiveLongerThanTheJob) {
     expect_success(3, {"memory_at_the_end"});
     expect_success(3, {"memory_at_the_end"}, with({"ROLLCALL_NODE_MEMORY=no"}));
 }
+void expect_survivors(int ranks, const std::string& scenario, const Words& environment = {}) {
+    const Ended ended = run_ranks(ranks, {scenario}, {.environment = environment, .launcher = {"--grace", "60s"}, .starter = {}});
+    EXPECT_EQ(ended.code, 128 + SIGKILL) << ended.out << ended.error;
+    EXPECT_EQ(static_cast<int>(lines_with(ended.out, " went on").size()), ranks - 1) << ended.out << ended.error;
+}
 TEST(TakenMemory, OfLivingRanksStaysGoodWhenAReaderDies) {
-    for (const int ranks : {2, 4}) {
-        const Ended ended =
-            run_ranks(ranks, {"death_while_memory_is_read"}, {.environment = {}, .launcher = {"--grace", "60s"}, .starter = {}});
-        EXPECT_EQ(ended.code, 128 + SIGKILL) << ended.out << ended.error;
-        EXPECT_EQ(static_cast<int>(lines_with(ended.out, " went on").size()), ranks - 1) << ended.out << ended.error;
-    }
+    for (const int ranks : {2, 4}) expect_survivors(ranks, "death_while_memory_is_read");
+}
+
+TEST(PrivateMemory, OfARankThatDiedIsNotWaitedFor) {
+    for (const int ranks : {2, 4}) expect_survivors(ranks, "death_of_a_rank_whose_memory_is_read");
+    expect_survivors(4, "death_of_a_rank_whose_memory_is_read", {"ROLLCALL_SINGLE_COPY=no"});
+}
+TEST(PrivateMemory, IsTakenBackWhenACallIsGivenUp) {
+    for (const int ranks : {2, 4}) expect_success(ranks, {"memory_that_is_read_is_taken_back"});
 }
 
 }  // namespace

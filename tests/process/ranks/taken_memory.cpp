@@ -193,4 +193,60 @@ ROLLCALL_SCENARIO(death_while_memory_is_read) {
     fmt::print("rank {} went on\n", scene.rank);
 }
 
+namespace {
+
+/// Blocks so long that their readers copy them out of the memory of this process, and not out of node memory.
+constexpr std::size_t kPrivateWords = 1 << 20;
+
+void exchange_blocks(const Communicator& world, std::vector<Word>& from, std::vector<Word>& into, const CollectiveOptions& options) {
+    fill(from, world.rank());
+    world.alltoall(from, into, options);
+    spoil(from);
+    expect(into, "alltoall", [&](std::size_t i) {
+        return value_of(static_cast<int>(i / kPrivateWords), static_cast<std::size_t>(world.rank()) * kPrivateWords + i % kPrivateWords);
+    });
+}
+
+}  // namespace
+
+// Rank 1 publishes its blocks and dies. The others come later, and find that they cannot read its memory. They are told, and go on without
+// it.
+ROLLCALL_SCENARIO(death_of_a_rank_whose_memory_is_read) {
+    const auto words = [](const Communicator& among) { return static_cast<std::size_t>(among.size()) * kPrivateWords; };
+    std::vector<Word> from(words(scene.world)), into(from.size());
+    exchange_blocks(scene.world, from, into, {});
+    const bool dies = scene.rank == 1;
+    const Communicator rest = scene.world.split(dies ? 1 : 0, 0);
+    scene.world.barrier();
+    if (dies) {
+        Request request = scene.world.start_alltoall(from, into);
+        ::kill(::getpid(), SIGKILL);
+    }
+    sleep_us(20'000);
+    const Error error = expect_error(ErrorCode::peer_failed, "a death", [&] { scene.world.alltoall(from, into); });
+    check(error.failed_rank() == 1, "rank {} is said to have died", error.failed_rank());
+    from.resize(words(rest));
+    into.resize(words(rest));
+    exchange_blocks(rest, from, into, {});
+    fmt::print("rank {} went on\n", scene.rank);
+}
+
+// Rank 1 comes so late that the others give up. Their buffers are theirs again. What rank 1 then gets is an error, or the blocks as they
+// were.
+ROLLCALL_SCENARIO(memory_that_is_read_is_taken_back) {
+    std::vector<Word> from(static_cast<std::size_t>(scene.size) * kPrivateWords), into(from.size());
+    exchange_blocks(scene.world, from, into, {});
+    const Communicator other = scene.world.duplicate();
+    CollectiveOptions options;
+    options.timeout = std::chrono::milliseconds(scene.rank == 1 ? 60'000 : 50);
+    if (scene.rank == 1) sleep_us(200'000);
+    try {
+        exchange_blocks(scene.world, from, into, options);
+        check(scene.rank == 1, "a call without rank 1 did not time out");
+    } catch (const Error&) {
+        spoil(from);
+    }
+    exchange_blocks(other, from, into, {});
+}
+
 }  // namespace rollcall::test

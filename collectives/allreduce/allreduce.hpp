@@ -122,7 +122,7 @@ inline constexpr Rule kAllreduceRules[] = {
     {kAnyBytes, kAnyRanks, named(kAllreduceAlgorithms, "two_level"),
      "several ranks a node: each combines a share through the memory of its node, and what leaves a node is as long as one rank's elements",
      Condition::commutative},
-    {8 << 10, 4, named(kAllreduceAlgorithms, "recursive_doubling"), "short messages among few ranks: log2 n steps, and no more"},
+    {64 << 10, 4, named(kAllreduceAlgorithms, "recursive_doubling"), "not long, and few ranks: log2 n steps, and no more"},
     {128 << 10, 4, named(kAllreduceAlgorithms, "ring"), "so few ranks that the number of a ring's steps does not count",
      Condition::commutative},
     {128 << 10,

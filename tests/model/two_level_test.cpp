@@ -157,7 +157,7 @@ TEST(TwoLevel, RandomCallsOneAfterTheOther) {
             // Some of them in turn with algorithms that know of no nodes.
             const AlgorithmEntry* entry = random.pick(two_level_algorithms());
             if (random.chance(0.3)) entry = &collectives::find_algorithm(OperationKind::broadcast, "binomial");
-            const std::uint64_t bytes = random.pick(std::vector<std::uint64_t>{0, 1, 50, 57, 1000, 8193, 20'000});
+            const std::uint64_t bytes = random.pick(std::vector<std::uint64_t>{0, 1, 50, 57, 1000, 8193, 20'000, 70'000});
             Step step{.entry = entry,
                       .root = static_cast<int>(random.below(static_cast<std::uint64_t>(n))),
                       .bytes = collectives::operation(entry->operation).in_blocks ? std::min<std::uint64_t>(bytes, 8193) : bytes,

@@ -45,6 +45,10 @@ TEST_P(Operations, BlocksOfOwnSizes) {
 }
 TEST(Blocks, ThatDoNotMatch) { expect_success(3, {"blocks_that_do_not_match:scatter", "blocks_that_do_not_match:gather"}); }
 TEST(Blocks, OfEveryDistribution) { expect_success(kSlower > 1 ? 9 : 33, {"blocks_of_every_distribution"}); }
+TEST(Blocks, TravelInTheTreesThatTheirSizesGive) {
+    for (const int ranks : kSlower > 1 ? std::vector{3, 6} : std::vector{2, 3, 5, 8, 13})
+        expect_success(ranks, {fmt::format("block_trees:{}:{}", seed() % 1'000'000'000, 160 / kSlower)});
+}
 TEST(Blocks, WithZeroLanding) {
     expect_success(3, {"blocks_by_all_algorithms:" + std::to_string(seed() % 1'000'000'000)}, with({"ROLLCALL_LANDING_BYTES=0"}));
 }

@@ -126,7 +126,7 @@ std::vector<double> ratios(const Rounds& numerator, const Rounds& denominator) {
 Cell plain_cell(CellIdentity identity, std::span<const double> run_time) {
     Cell cell;
     cell.identity = std::move(identity);
-    cell.identity.iterations = run_time.size();
+    if (cell.identity.iterations == 0) cell.identity.iterations = run_time.size();
     cell.metrics.push_back(metric("run_time", Unit::seconds, run_time));
     for (const char* name : {"mean_elapsed", "worst_elapsed", "last_delay"}) {
         cell.metrics.push_back(undefined(name, Unit::seconds));

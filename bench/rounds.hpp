@@ -73,7 +73,8 @@ std::vector<double> together(const Rounds& rounds);
 /// Returns, for each round, the median of the numerator divided by the median of the denominator.
 std::vector<double> ratios(const Rounds& numerator, const Rounds& denominator);
 
-/// Makes a cell like those of collectives. Its run_time is the measured time, and its other times are not defined.
+/// Makes a cell like those of collectives. Its run_time is the measured time, and its other times are not defined. Where the identity has
+/// no iterations, each sample is one.
 Cell plain_cell(CellIdentity identity, std::span<const double> run_time);
 /// Makes a metric that is not defined for this cell.
 Metric undefined(std::string name, Unit unit);

@@ -16,7 +16,7 @@ TEST_F(BenchCommand, PlainBenchmarksPrintTheSameForm) {
         {"pingpong", "pingpong --bytes 8,20Ki --iterations 2 --rounds 2"},
         {"barrier", "barrier --ranks 3 --iterations 2 --rounds 1 --batch 10"},
         {"overlap", "overlap --bytes 64Ki --compute 10ms --iterations 2"},
-        {"loop", "loop --bytes 64Ki --compute uniform:0..1ms --iterations 3 --rounds 1 --ranks 2 --decouple auto"},
+        {"loop", "loop --bytes 64Ki --compute uniform:0..1ms --iterations 3 --rounds 2 --ranks 2 --decouple auto"},
         {"idle", "idle --ranks 2 --duration 50ms"}};
     for (const auto& [operation, words] : commands) {
         SCOPED_TRACE(operation);
@@ -24,7 +24,13 @@ TEST_F(BenchCommand, PlainBenchmarksPrintTheSameForm) {
         ASSERT_EQ(ended.code, 0) << ended.error;
         const Lines lines = lines_of(ended.out);
         EXPECT_EQ(lines.size(), operation == "barrier" ? 1u : 2u);
-        for (const std::string& line : lines) expect_cell(Json::parse(line), operation, false);
+        for (const std::string& line : lines) {
+            const Json cell = Json::parse(line);
+            expect_cell(cell, operation, false);
+            if (operation == "loop") {
+                EXPECT_EQ(cell["iterations"], 6) << "3 in each of 2 rounds";
+            }
+        }
     }
 }
 

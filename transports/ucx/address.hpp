@@ -18,9 +18,11 @@ inline constexpr int kWhereaboutsPart = 3;
 /// Identifies a process: the boot of its kernel, its PID namespace, and its number there.
 struct Whereabouts {
     char boot[36] = {};
+    std::uint32_t unused = 0;
     std::uint64_t process_namespace = 0;
     std::int64_t process = 0;
 };
+static_assert(sizeof(Whereabouts) == 56, "it travels: without padding");
 Whereabouts whereabouts();
 
 /// Whether `there` is a process of this host that no longer has any memory.

@@ -39,6 +39,7 @@ transport::TransportOptions transport_options(const Settings& settings, const bo
     options.rank = place.rank;
     options.size = place.size;
     options.local_size = place.local_size;
+    options.local_rank = place.local_rank;
     options.board_bytes = board_bytes(slots_of(settings, place.size));
     options.driven_in_background = settings.progress == ProgressMode::thread;
     options.ofi_reads = settings.ofi_reads;

@@ -14,6 +14,7 @@ struct TransportOptions {
     int rank = 0;
     int size = 1;
     int local_size = 1;  ///< Number of the job's ranks on this host.
+    int local_rank = 0;  ///< Among them, in the order of ranks.
     /// The interfaces to use between hosts, and on one host where memory is not shared. Empty: the transport chooses.
     std::vector<Interface> interfaces;
     /// Whether the user has named the interfaces. If not, settings that the user has given the transport's own library remain in force.

@@ -84,6 +84,10 @@ TEST(UcxTransport, SaysHowMuchSharedMemoryItsRanksNeed) {
     EXPECT_TRUE(contains(said(2 << 20, 1 << 20), "it has 2.0 MiB, of which 1.0 MiB are free"));
     // Others have taken it.
     EXPECT_TRUE(contains(said(1 << 30, each - 1), "it has 1024.0 MiB, of which "));
+    // What all ranks see alike is told in full by the first one.
+    options.local_rank = 3;
+    EXPECT_EQ(said(4 * each - 1, 4 * each - 1), "/a/place is too small for the 4 ranks on this host, as the first one of them says");
+    EXPECT_TRUE(contains(said(1 << 30, each - 1), "it has 1024.0 MiB, of which "));
 }
 
 // Sizes at which pieces change from the heap to mapped memory, and to huge pages: every byte can be written.

@@ -36,6 +36,10 @@ void check_shared_memory(const TransportOptions& options, const char* place, std
     const std::uint64_t each = shared_memory_need(options);
     const auto ranks = static_cast<std::uint64_t>(options.local_size);
     if (size >= each * ranks && available >= each) return;
+    // All ranks of the host see the same size. One of them says what follows from it.
+    if (size < each * ranks && options.local_rank > 0)
+        throw Error(ErrorCode::transport,
+                    fmt::format("{} is too small for the {} ranks on this host, as the first one of them says", place, ranks));
     throw Error(
         ErrorCode::transport,
         fmt::format("{} is too small: the {} ranks on this host need {:.1f} MiB of shared memory there ({:.2f} MiB each), and it has "

@@ -12,7 +12,8 @@ namespace rollcall::transport::ucx {
 std::uint64_t shared_memory_need(const TransportOptions& options);
 
 /// Throws Error{transport} if there is not enough shared memory for the ranks of this host. The message names the place, its size, and what
-/// the ranks need. UCX itself says "no resources", or says nothing and crashes later.
+/// the ranks need. Where it is too small for all ranks, only the first rank of the host says so much. UCX itself says "no resources", or
+/// says nothing and crashes later.
 void check_shared_memory(const TransportOptions& options);
 
 /// The same check for a place of this size, of which `available` bytes are free.

@@ -110,7 +110,7 @@ class Transport {
     virtual std::vector<std::byte> address() const = 0;
     /// Gives the addresses of all processes by rank; `storage` keeps them alive. A connection is made when it is first used.
     virtual void connect(const std::vector<std::span<const std::byte>>& addresses, std::shared_ptr<const void> storage) = 0;
-    /// Sets the sink, which is told of arriving messages. Call it once, before the first progress().
+    /// Sets the sink, which is told of arriving messages. Call it before the first progress(). Another sink can take its place later.
     virtual void attach(Sink& sink) = 0;
 
     /// Does everything that can be done without waiting. Returns the number of events handled (0: nothing).

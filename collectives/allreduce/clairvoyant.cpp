@@ -20,13 +20,14 @@ namespace {
 
 ForeseenPart clairvoyant_part(const Operation& op, std::span<const Nanoseconds> arrivals) {
     std::vector<Share> pieces = pieces_of(op, op.arguments().segment_bytes, kMostForeseenPieces);
-    const auto make = [&](int only) {
-        return clairvoyant_allreduce(arrivals, static_cast<int>(pieces.size()), foreseen_time(pieces[0].size()), only);
-    };
+    const auto count = static_cast<int>(pieces.size());
+    const Nanoseconds time = foreseen_time(pieces[0].size());
+    const auto make = [&](int only) { return clairvoyant_allreduce(arrivals, count, time, only); };
     if (op.size() > kMostCompared) return {std::move(pieces), steps_of(make(op.rank()), op.rank())};
     EarliestEnd earliest(op, arrivals);
     earliest.consider_ring_and_late_groups();
-    earliest.consider(pieces, make(kOfAllRanks));
+    if (earliest.would_keep(clairvoyant_allreduce_earliest_end(arrivals, count, time)))
+        earliest.consider(std::move(pieces), make(kOfAllRanks));
     return earliest.part();
 }
 

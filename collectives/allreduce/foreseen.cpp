@@ -58,13 +58,17 @@ Task allreduce_foreseen(Operation& op, MakePart make) {
     co_await op.all_of(foresight.telling);
 }
 
-void EarliestEnd::consider(std::vector<Share> segments, std::vector<ChunkMessage> messages) {
-    const Nanoseconds end = predicted_end(messages, arrivals_, foreseen_time(segments[0].size()));
-    const Nanoseconds last = *std::max_element(arrivals_.begin(), arrivals_.end());
-    if (end_ >= 0 && end >= end_ - (end_ - last) / kLeastGain) return;
+bool EarliestEnd::would_keep(Nanoseconds end) const { return end_ < 0 || end < end_ - (end_ - last_) / kLeastGain; }
+
+void EarliestEnd::keep(std::vector<Share> segments, std::vector<ChunkMessage> messages, Nanoseconds end) {
     end_ = end;
     segments_ = std::move(segments);
     messages_ = std::move(messages);
+}
+
+void EarliestEnd::consider(std::vector<Share> segments, std::vector<ChunkMessage> messages) {
+    const Nanoseconds end = predicted_end(messages, arrivals_, foreseen_time(segments[0].size()));
+    if (would_keep(end)) keep(std::move(segments), std::move(messages), end);
 }
 
 std::vector<Share> EarliestEnd::equal_segments(int count) const {
@@ -73,9 +77,17 @@ std::vector<Share> EarliestEnd::equal_segments(int count) const {
     return segments;
 }
 
-void EarliestEnd::consider_ring_and_late_groups() {
+void EarliestEnd::consider_ring() {
     const std::vector<Nanoseconds> balanced(arrivals_.size(), 0);
-    consider(equal_segments(op_.size()), pre_reduced_ring(balanced, 1));
+    std::vector<Share> segments = equal_segments(op_.size());
+    if (*std::min_element(arrivals_.begin(), arrivals_.end()) < last_) return consider(std::move(segments), pre_reduced_ring(balanced, 1));
+    // As in every call without a plan. All ports are then always busy, so that the end is known without the messages of other ranks.
+    const Nanoseconds end = last_ + 2 * (op_.size() - 1) * foreseen_time(segments[0].size());
+    keep(std::move(segments), pre_reduced_ring(balanced, 1, op_.rank()), end);
+}
+
+void EarliestEnd::consider_ring_and_late_groups() {
+    consider_ring();
     const std::vector<int> order = order_of_arrival(arrivals_);
     const Nanoseconds within = foreseen_time(op_.arguments().contribution.size) / kTogether;
     for (const Gap& gap : largest_gaps(arrivals_, order, within)) consider_late(order, gap.late);

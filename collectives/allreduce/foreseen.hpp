@@ -2,6 +2,10 @@
 /// What the allreduces that follow a schedule have in common. The schedule is made for the times at which ranks are expected.
 #pragma once
 
+#include <algorithm>
+#include <span>
+#include <vector>
+
 #include "collectives/combining/carry_out.hpp"
 #include "collectives/schedules/chunk_messages.hpp"
 
@@ -29,17 +33,22 @@ class EarliestEnd {
     void consider(std::vector<Share> segments, std::vector<ChunkMessage> messages);
     /// Considers a ring, and, where some ranks come later than the others, schedules in which the others begin without them.
     void consider_ring_and_late_groups();
+    /// Whether a schedule would be kept that ends at this time. If not, it need not be made.
+    bool would_keep(Nanoseconds end) const;
     ForeseenPart part() const { return {segments_, steps_of(messages_, op_.rank())}; }
 
   private:
     std::vector<Share> equal_segments(int count) const;
+    void consider_ring();
     void consider_late(std::span<const int> order, int late);
+    void keep(std::vector<Share> segments, std::vector<ChunkMessage> messages, Nanoseconds end);
 
     const Operation& op_;
     std::span<const Nanoseconds> arrivals_;
+    const Nanoseconds last_ = *std::max_element(arrivals_.begin(), arrivals_.end());
     std::vector<Share> segments_;
-    std::vector<ChunkMessage> messages_;
-    Nanoseconds end_ = -1;  ///< -1: there is no schedule yet.
+    std::vector<ChunkMessage> messages_;  ///< At least those of this rank.
+    Nanoseconds end_ = -1;                ///< -1: there is no schedule yet.
 };
 
 }  // namespace rollcall::collectives

@@ -10,6 +10,8 @@
 // -1-> 0, and 0 -0-> 1 (complete). Round 4: 0 -1-> 2. Round 5: 0 -1-> 1, 1 -0-> 2.
 #include "collectives/schedules/clairvoyant_allreduce.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <deque>
 
 #include "collectives/schedules/spreading.hpp"
@@ -100,6 +102,16 @@ std::vector<ChunkMessage> clairvoyant_allreduce(std::span<const Nanoseconds> arr
     const Schedule reduction =
         clairvoyant({.arrivals = {arrivals.begin(), arrivals.end()}, .segments = segments, .root = root, .round_time = round_time});
     return Rounds(reduction, only).run();
+}
+
+Nanoseconds clairvoyant_allreduce_earliest_end(std::span<const Nanoseconds> arrivals, int segments, Nanoseconds round_time) {
+    const auto [first, last] = std::minmax_element(arrivals.begin(), arrivals.end());
+    const auto P = static_cast<Nanoseconds>(arrivals.size()), N = static_cast<Nanoseconds>(segments);
+    // The last rank to arrive, which is not the root, sends each segment. The last of them is then complete at one rank, and spreads.
+    const Nanoseconds after_last = N + std::bit_width(arrivals.size() - 1);
+    // All ranks together receive each segment P - 1 times in the reduction, and as often in the broadcast.
+    const Nanoseconds after_first = (2 * N * (P - 1) + P - 1) / P;
+    return std::max(*last + after_last * round_time, *first + after_first * round_time);
 }
 
 }  // namespace rollcall::collectives

@@ -20,4 +20,8 @@ namespace rollcall::collectives {
 std::vector<ChunkMessage> clairvoyant_allreduce(std::span<const Nanoseconds> arrivals, int segments, Nanoseconds round_time,
                                                 int only = kOfAllRanks);
 
+/// A time before which such a schedule cannot end (predicted_end.hpp), where each message takes `round_time`. For at least two ranks.
+/// O(P) time.
+Nanoseconds clairvoyant_allreduce_earliest_end(std::span<const Nanoseconds> arrivals, int segments, Nanoseconds round_time);
+
 }  // namespace rollcall::collectives

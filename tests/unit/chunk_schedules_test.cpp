@@ -210,6 +210,10 @@ TEST(ClairvoyantAllreduce, ReducesToAllWhateverTheArrivals) {
         ASSERT_EQ(messages.size(), static_cast<std::size_t>(2 * (P - 1) * given.segments));
         expect_reduced_to_all(messages, P, given.segments);
         expect_one_port(messages);
+        if (P > 1) {
+            ASSERT_LE(clairvoyant_allreduce_earliest_end(given.arrivals, given.segments, given.round_time),
+                      predicted_end(messages, given.arrivals, given.round_time));
+        }
         if (instance % 10 == 0) expect_same_alone(make, messages, P);
         if (HasFatalFailure()) return;
     }
@@ -296,8 +300,11 @@ TEST(PredictedEnd, CountsWhatPortsAndArrivalsAllow) {
     EXPECT_EQ(end({{1, 1, 2, 0, true}, {0, 0, 1, 0, true}}, {0, 0, 0}), 20) << "in the order of rounds";
     EXPECT_EQ(end({{0, 0, 2, 0, true}, {1, 1, 2, 1, true}}, {0, 0, 0}), 20) << "one after the other";
     EXPECT_EQ(end({{0, 0, 1, 0, true}, {0, 0, 2, 1, true}}, {0, 0, 0}), 20);
-    const std::vector<Nanoseconds> all(8, 7);
-    EXPECT_EQ(predicted_end(pre_reduced_ring(all, 1), all, 10), 7 + 14 * 10) << "a ring";
+    // Allreduces count on this.
+    for (int P = 2; P <= 64; ++P) {
+        const std::vector<Nanoseconds> all(static_cast<std::size_t>(P), 7);
+        EXPECT_EQ(predicted_end(pre_reduced_ring(all, 1), all, 10), 7 + 2 * (P - 1) * 10) << "a ring of " << P;
+    }
 }
 
 }  // namespace

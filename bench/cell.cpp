@@ -72,9 +72,10 @@ std::string human(const Metric& metric) {
 constexpr std::string_view kCommon[] = {"operation",        "transport",         "ranks", "iterations", "model", "compute", "predictor",
                                         "prediction_noise", "unpredicted_calls", "paper", "base",       "pairs", "window"};
 
-/// What a screen that is too narrow does not show, from the least important column on. mean_elapsed and its quotient are always shown.
+/// What a screen that is too narrow does not show, from the least important column on. mean_elapsed and its quotient are always shown, and
+/// run_time where there is no mean_elapsed.
 const std::vector<std::string> kLeastImportant = {
-    "imbalance_factor", "worst_elapsed", "performance_ratio", "competitive_ratio", "unpredicted_calls",  "last_delay",
+    "imbalance_factor", "worst_elapsed", "performance_ratio", "competitive_ratio", "unpredicted_calls",  "last_delay", "lost",
     "spread",           "run_time",      "prediction_error",  "pattern_error",     "elapsed_over_first", "elapsed"};
 
 output::Row file_row(const Cell& cell) {
@@ -245,6 +246,7 @@ void CellPrinter::finish() {
     for (const char* column : {"transport", "model"})
         if (follows_algorithm(rows_, column)) least_important.emplace_back(column);
     least_important.insert(least_important.end(), kLeastImportant.begin(), kLeastImportant.end());
+    if (!rows_.empty() && text_of(rows_.front(), "mean_elapsed") == nullptr) std::erase(least_important, "run_time");
     table_.fit(columns_, least_important);
     for (const output::Row& row : rows_) table_.add(row);
     rows_.clear();

@@ -198,6 +198,13 @@ TEST(BenchCell, TextFitsTheScreen) {
         EXPECT_EQ(last.starts_with(left_out), columns < 200) << last;
     }
     EXPECT_EQ(printed(Format::csv, cells, 40), printed(Format::csv, cells, 200));
+    // Where there is no mean_elapsed, run_time is what was measured.
+    const Estimate time{1e-3, 1e-3, 2e-3};
+    const Cell loop{{"loop", "decoupled", "ucx", 2, 8, "uniform:0..1ms", 3},
+                    {{"run_time", Unit::seconds, time}, {"limit", Unit::seconds, time}, {"lost", Unit::seconds, time}}};
+    const std::string narrow = printed(Format::text, {loop}, 60);
+    EXPECT_TRUE(mentions(narrow, "1.00 ms ±100%  1.00 ms ±100%\n")) << narrow;
+    EXPECT_TRUE(mentions(narrow, "json: lost")) << narrow;
     // What the algorithm's name tells goes first. What it does not tell stays.
     std::vector<Cell> peers = cells;
     peers[1].identity.transport = "its own";

@@ -119,6 +119,19 @@ class Runner {
     Samples samples_;
 };
 
+/// `auto`, and the algorithms that each of these operations has.
+std::vector<Choice> algorithms_of_all(const std::vector<std::string>& operations) {
+    const auto names_of = [](const std::string& operation) {
+        return collectives::algorithm_names(*collectives::find_operation(operation), collectives::kReal);
+    };
+    std::vector<Choice> common = {{.name = "auto"}};
+    for (const std::string_view name : names_of(operations.front())) {
+        const auto has_it = [&](const std::string& operation) { return std::ranges::count(names_of(operation), name) > 0; };
+        if (std::ranges::all_of(operations, has_it)) common.push_back({.name = std::string(name)});
+    }
+    return common;
+}
+
 Plan plan_of(const Words& words) {
     Plan plan;
     std::vector<Choice> operations;
@@ -128,13 +141,7 @@ Plan plan_of(const Words& words) {
     plan.sizes = parse_sizes(words.bytes, "--bytes");
     const Choice modes[] = {{.name = "auto"}, {.name = "no"}};
     plan.decouple = parse_names(words.decouple, "way to decouple", modes);
-    std::vector<Choice> algorithms = {{.name = "auto"}};
-    for (const collectives::AlgorithmEntry& entry : collectives::find_operation(plan.operations.front())->algorithms)
-        if (!entry.needs.contains(collectives::Condition::oracle)) algorithms.push_back({.name = std::string(entry.name)});
-    plan.algorithms = parse_names(words.algorithms, "algorithm", algorithms);
-    for (const std::string& algorithm : plan.algorithms)
-        for (const std::string& operation : plan.operations)
-            if (algorithm != "auto") collectives::find_algorithm(*collectives::find_operation(operation), algorithm, collectives::kReal);
+    plan.algorithms = parse_names(words.algorithms, "algorithm", algorithms_of_all(plan.operations));
     plan.compute = Pattern::parse(words.compute);
     if (plan.compute.needs_message_time())
         throw Error(ErrorCode::invalid_argument,

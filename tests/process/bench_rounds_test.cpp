@@ -47,6 +47,13 @@ TEST_F(BenchCommand, TheLoopDrawsBars) {
     EXPECT_EQ(run("bench loop --plot loop.gif").code, 2);
 }
 
+TEST_F(BenchCommand, TheLoopTakesAlgorithmsThatAllOfItsOperationsHave) {
+    const Ended ended = run("bench loop --operation broadcast,gather --algorithm pipelined");
+    EXPECT_EQ(ended.code, 2);
+    EXPECT_NE(ended.error.find("unknown algorithm 'pipelined'; allowed: all, auto, linear, binomial, shared_memory\n"), std::string::npos)
+        << ended.error;
+}
+
 /// Expects that the rates follow from the time of a window in which so many messages move.
 void expect_rates(const Json& cell, double messages) {
     const double bytes = cell["bytes"].get<double>();

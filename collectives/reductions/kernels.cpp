@@ -1,4 +1,4 @@
-// Loops over elements. Highway compiles them once for each kind of processor and chooses at run time. Functions of the standard library
+// Loops over elements. They are compiled once for each kind of processor, and chosen at run time. Functions of the standard library
 // must not be instantiated in the part that is compiled repeatedly: the linker keeps one of the copies, which may be for the wrong
 // processor. Where Highway has no operation (64-bit products, logical operators, located and complex numbers), there is a plain loop, which
 // the compiler may vectorise.
@@ -303,11 +303,11 @@ Function find_kernel(Operator operation, ElementType type) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include "collectives/vectors/targets.hpp"
+
 namespace rollcall::collectives {
 
-HWY_EXPORT(find_kernel);
-
-Combiner::Function kernel_of(Operator operation, ElementType type) noexcept { return HWY_DYNAMIC_DISPATCH(find_kernel)(operation, type); }
+Combiner::Function kernel_of(Operator operation, ElementType type) noexcept { return ROLLCALL_BEST_TARGET(find_kernel)(operation, type); }
 
 }  // namespace rollcall::collectives
 #endif

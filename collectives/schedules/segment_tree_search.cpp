@@ -9,20 +9,21 @@
 // The tree is built anew in each round over the processes that take part. This takes no longer than putting back those that have sent. It
 // needs neither the paper's second index of each process nor its pseudo root, because the sink comes first.
 //
-// This file is compiled once for each kind of processor. At run time, Highway finds out how wide the processor's vectors are, and chooses.
+// This file is compiled once for each kind of processor. At run time, the kind that has the widest vectors of the processor is chosen.
 // Functions of the standard library must not be instantiated in the part that is compiled repeatedly: the linker keeps one of the copies,
 // which may be for the wrong processor.
 #include "collectives/schedules/search.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <new>
 #include <vector>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "collectives/schedules/segment_tree_search.cpp"
 #include <hwy/foreach_target.h>
 //
-#include <hwy/aligned_allocator.h>
 #include <hwy/highway.h>
 
 #ifndef ROLLCALL_SEGMENT_TREE_ROWS
@@ -50,7 +51,11 @@ class SegmentTreeRows : public PeerSearch {
 
   private:
     std::size_t total_;
-    hwy::AlignedFreeUniquePtr<std::uint64_t[]> memory_;
+    struct Free {
+        void operator()(std::uint64_t* words) const { ::operator delete(words, kAlignment); }
+    };
+    static constexpr std::align_val_t kAlignment{64};  // The size of the widest vectors.
+    std::unique_ptr<std::uint64_t[], Free> memory_;
     std::vector<std::uint8_t> sent_memory_;
     std::vector<std::int32_t> came_memory_;
 };
@@ -198,17 +203,16 @@ HWY_AFTER_NAMESPACE();
 #include <algorithm>
 #include <bit>
 
-namespace rollcall::collectives {
+#include "collectives/vectors/targets.hpp"
 
-HWY_EXPORT(new_tree);
+namespace rollcall::collectives {
 
 SegmentTreeRows::SegmentTreeRows(int processes, int segments, std::size_t row)
     : row_(row), sent_memory_(static_cast<std::size_t>(processes)), came_memory_(static_cast<std::size_t>(processes)) {
     const auto P = static_cast<std::size_t>(processes);
     const std::size_t nodes = 2 * std::bit_ceil(P);
     total_ = (P + nodes) * row;
-    memory_ = hwy::AllocateAligned<std::uint64_t>(total_);
-    if (!memory_) throw std::bad_alloc();
+    memory_.reset(static_cast<std::uint64_t*>(::operator new(total_ * sizeof(std::uint64_t), kAlignment)));
     unsent_ = memory_.get();
     tree_ = unsent_ + P * row;
     sent_ = sent_memory_.data();
@@ -230,7 +234,7 @@ void SegmentTreeRows::take_order(std::span<const int> order) {
 }
 
 std::unique_ptr<PeerSearch> make_segment_tree_search(int processes, int segments) {
-    return std::unique_ptr<PeerSearch>(HWY_DYNAMIC_DISPATCH(new_tree)(processes, segments));
+    return std::unique_ptr<PeerSearch>(ROLLCALL_BEST_TARGET(new_tree)(processes, segments));
 }
 
 }  // namespace rollcall::collectives

@@ -1,4 +1,4 @@
-// This file is compiled once for each kind of processor. At run time, Highway finds out how wide the processor's vectors are, and chooses.
+// This file is compiled once for each kind of processor. At run time, the kind that has the widest vectors of the processor is chosen.
 // Functions of the standard library must not be instantiated in the part that is compiled repeatedly: the linker keeps one of the copies,
 // which may be for the wrong processor.
 #include "collectives/trees/splits.hpp"
@@ -66,17 +66,15 @@ double best_sending_smaller(const Splits& splits) { return best<Sent::smaller>(s
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace rollcall::collectives {
+#include "collectives/vectors/targets.hpp"
 
-HWY_EXPORT(best_sending_left);
-HWY_EXPORT(best_sending_right);
-HWY_EXPORT(best_sending_smaller);
+namespace rollcall::collectives {
 
 double best_split(const Splits& splits, Sent sent) {
     switch (sent) {
-        case Sent::left: return HWY_DYNAMIC_DISPATCH(best_sending_left)(splits);
-        case Sent::right: return HWY_DYNAMIC_DISPATCH(best_sending_right)(splits);
-        case Sent::smaller: return HWY_DYNAMIC_DISPATCH(best_sending_smaller)(splits);
+        case Sent::left: return ROLLCALL_BEST_TARGET(best_sending_left)(splits);
+        case Sent::right: return ROLLCALL_BEST_TARGET(best_sending_right)(splits);
+        case Sent::smaller: return ROLLCALL_BEST_TARGET(best_sending_smaller)(splits);
     }
     __builtin_unreachable();
 }

@@ -1,8 +1,8 @@
 // The segment tree is compiled for several kinds of processors. All that this one can run must give the same schedules.
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
 #include "collectives/schedules/clairvoyant.hpp"
+#include "collectives/vectors/targets.hpp"
 #include "tests/unit/random.hpp"
 #include "tests/unit/schedules.hpp"
 
@@ -11,11 +11,7 @@ namespace {
 
 class SegmentTreeTargets : public testing::Test {
   protected:
-    static void use(std::int64_t targets) {
-        hwy::SetSupportedTargetsForTest(targets);
-        hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    }
-    void TearDown() override { use(0); }
+    void TearDown() override { chosen_vector_target().Update(supported_vector_targets()); }
 };
 
 TEST_F(SegmentTreeTargets, GiveTheSameSchedules) {
@@ -26,12 +22,13 @@ TEST_F(SegmentTreeTargets, GiveTheSameSchedules) {
         reductions.push_back(random_reduction(random));
         reductions.back().segments = N;
     }
-    const auto targets = hwy::SupportedAndGeneratedTargets();
-    ASSERT_FALSE(targets.empty());
+    const std::int64_t targets = supported_vector_targets() & HWY_TARGETS;
+    ASSERT_NE(targets, 0);
     for (const ReductionPlan& reduction : reductions) {
         const Schedule expected = clairvoyant(reduction, SearchKind::linear);
-        for (const std::int64_t target : targets) {
-            use(target);
+        for (std::int64_t others = targets; others != 0; others &= others - 1) {
+            const std::int64_t target = others & -others;
+            chosen_vector_target().Update(target);
             ASSERT_EQ(clairvoyant(reduction, SearchKind::segment_tree).transfers, expected.transfers)
                 << hwy::TargetName(target) << ": " << describe(reduction);
         }

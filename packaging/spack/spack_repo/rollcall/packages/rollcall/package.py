@@ -31,7 +31,7 @@ class Rollcall(CMakePackage):
     depends_on("libfabric@1.17:", when="+ofi")
     depends_on("hwloc@2.9:")
     depends_on("libsodium@1.0.18:")
-    depends_on("highway@1.0:")
+    depends_on("highway@1.0:", type="build")
     depends_on("spdlog@1.10:")
     depends_on("fmt@9.1:")
     depends_on("boost", type="build")

@@ -17,6 +17,10 @@ Task alltoall_bruck(Operation& op);
 Task alltoall_arrival_ordered(Operation& op);
 Task alltoall_shared_memory(Operation& op);
 Task alltoall_two_level(Operation& op);
+Task alltoall_arrival_ordered_two_level(Operation& op);
+
+inline constexpr std::string_view kQianAfsahi =
+    "After Qian, Afsahi: Process arrival pattern aware alltoall and allgather on InfiniBand clusters";
 
 inline constexpr AlgorithmEntry kAlltoallAlgorithms[] = {
     {.operation = OperationKind::alltoall,
@@ -45,7 +49,7 @@ inline constexpr AlgorithmEntry kAlltoallAlgorithms[] = {
      .name = "arrival_ordered",
      .algorithm = &alltoall_arrival_ordered,
      .summary = "each rank serves the ranks that have arrived first, and while none waits, it sends ahead to the others",
-     .paper = "After Qian, Afsahi: Process arrival pattern aware alltoall and allgather on InfiniBand clusters",
+     .paper = kQianAfsahi,
      .limits = "sends ahead only within the landing budget of the receivers",
      .begins_early = true},
     {.operation = OperationKind::alltoall,
@@ -62,8 +66,15 @@ inline constexpr AlgorithmEntry kAlltoallAlgorithms[] = {
      .algorithm = &alltoall_two_level,
      .summary = "the ranks of a node put together what goes to another node: in one message, or in several if blocks are long",
      .paper = kCheetah,
-     .limits =
-         "every rank waits for all ranks; `auto` does not take it for blocks of different sizes, because nobody knows how long all are",
+     .limits = "blocks of one size: nodes wait for late ones; `auto` does not take it for blocks of different sizes, because nobody knows "
+               "how long all are",
+     .needs = Condition::several_nodes},
+    {.operation = OperationKind::alltoall,
+     .name = "arrival_ordered_two_level",
+     .algorithm = &alltoall_arrival_ordered_two_level,
+     .summary = "as two_level, but each node serves the nodes first all of whose ranks have arrived, and sends ahead while none waits",
+     .paper = kQianAfsahi,
+     .limits = "each rank waits for all ranks of its node before it sends",
      .needs = Condition::several_nodes},
 };
 

@@ -30,7 +30,8 @@ using transport::ConstBytes;
 /// The part of the first rank of a node: collects the blocks of its node, exchanges them with the first ranks of the other nodes, and gets
 /// all blocks for its node in `incoming`, a row for each rank in node order. A message from node s to node d holds a row of blocks for each
 /// rank of s, and in it a block for each rank of d. `own` has this rank's blocks in node order.
-Task exchange_between_nodes(Operation& op, const Levels& levels, const NodeOrder& order, ConstBytes own, Bytes incoming) {
+Task exchange_between_nodes(Operation& op, const Levels& levels, const NodeOrder& order, ServeNodes served, ConstBytes own,
+                            Bytes incoming) {
     const runtime::Arguments arguments = op.arguments();
     const std::vector<int>& here = levels.here();
     const std::size_t ranks = here.size();
@@ -50,6 +51,21 @@ Task exchange_between_nodes(Operation& op, const Levels& levels, const NodeOrder
             co_await copy_all_wanted(op, static_cast<int>(other), false, own.size, rows);
         }
     }
+    if (served == ServeNodes::as_they_arrive) {
+        const auto part = [&](Bytes all, int node) {
+            const runtime::Block& block = messages[static_cast<std::size_t>(node)];
+            return runtime::slice(all, block.offset, block.size);
+        };
+        std::vector<NodeMessage> to, from;
+        for (int node = 0; node < levels.nodes(); ++node) {
+            if (node == levels.node()) continue;
+            to.push_back({levels.on(node)[0], part(outgoing.bytes(), node)});
+            from.push_back({levels.on(node)[0], part(incoming, node)});
+        }
+        co_await exchange_as_nodes_arrive(op, to, from);
+        co_await op.copy(part(incoming, levels.node()), part(outgoing.bytes(), levels.node()));
+        co_return;
+    }
     const std::vector<int> leaders = levels.at_place(0);
     runtime::Arguments between = arguments;
     between.contribution = outgoing.bytes();
@@ -59,7 +75,7 @@ Task exchange_between_nodes(Operation& op, const Levels& levels, const NodeOrder
     co_await alltoall_linear(op);
 }
 
-Task alltoall_in_one_lane(Operation& op, const Levels& levels) {
+Task alltoall_in_one_lane(Operation& op, const Levels& levels, ServeNodes served) {
     const runtime::Arguments arguments = op.arguments();
     const std::uint64_t bytes = op.call().bytes;
     const std::vector<int>& here = levels.here();
@@ -79,7 +95,7 @@ Task alltoall_in_one_lane(Operation& op, const Levels& levels) {
         co_return;
     }
     const Scratch incoming(own.size * here.size(), arguments.data);
-    co_await exchange_between_nodes(op, levels, order, own, incoming.bytes());
+    co_await exchange_between_nodes(op, levels, order, served, own, incoming.bytes());
     if (here.size() > 1) {
         const Among node(op, here, place, 0, arguments);
         co_await publish_all(op, kEverybody, incoming.bytes());
@@ -117,7 +133,7 @@ Task collect_lane(Operation& op, const Levels& levels, std::size_t ranks_to, Byt
     co_await alltoall_shared_memory(op);
 }
 
-Task alltoall_in_lanes(Operation& op, const Levels& levels) {
+Task alltoall_in_lanes(Operation& op, const Levels& levels, ServeNodes served) {
     const std::uint64_t bytes = op.call().bytes;
     const Bytes data = op.arguments().data;
     const std::size_t ranks = levels.here().size();
@@ -125,12 +141,16 @@ Task alltoall_in_lanes(Operation& op, const Levels& levels) {
     const NodeOrder order(levels);
     const Scratch beside(levels.is_in_rank_order() ? 0 : data.size, data);
     const Bytes incoming = levels.is_in_rank_order() ? data : beside.bytes();
+    const bool in_turn = served == ServeNodes::in_turn;
+    std::vector<NodeMessage> messages_to, messages_from;
     std::vector<Pending> transfers;
     for (int node = 0; node < levels.nodes(); ++node) {
+        if (node == levels.node()) continue;
         const std::vector<int>& there = levels.on(node);
-        if (node != levels.node())
-            transfers.push_back(op.receive(there[static_cast<std::size_t>(place) % there.size()],
-                                           blocks_of(incoming, bytes, order.first[static_cast<std::size_t>(node)], there.size()), 0));
+        const auto [from, message] =
+            messages_from.emplace_back(there[static_cast<std::size_t>(place) % there.size()],
+                                       blocks_of(incoming, bytes, order.first[static_cast<std::size_t>(node)], there.size()));
+        if (in_turn) transfers.push_back(op.receive(from, message, 0));
     }
     std::vector<int> to;
     add_ranks_of_lane(levels, place, ranks, to);
@@ -145,15 +165,20 @@ Task alltoall_in_lanes(Operation& op, const Levels& levels) {
                                     : blocks_of(outgoing.bytes(), bytes, number * ranks, ranks);
         for (std::size_t from = 0; from < ranks; ++from)
             co_await op.copy(blocks_of(message, bytes, from, 1), blocks_of(collected.bytes(), bytes, from * to.size() + number, 1));
-        if (!stays) transfers.push_back(op.send(to[number], message, 0));
+        if (stays) continue;
+        if (in_turn)
+            transfers.push_back(op.send(to[number], message, 0));
+        else
+            messages_to.push_back({to[number], message});
     }
+    if (!in_turn) co_await exchange_as_nodes_arrive(op, messages_to, messages_from);
     co_await op.all_of(transfers);
     if (!levels.is_in_rank_order()) co_await copy_runs(op, bytes, order.ranks, incoming, data, Copy::out_of_list);
 }
 
 }  // namespace
 
-Task alltoall_two_level(Operation& op) {
+Task alltoall_on_two_levels(Operation& op, ServeNodes order) {
     const Levels levels(op);
     const auto most = static_cast<std::uint64_t>(levels.most());
     if (levels.nodes() == 1)
@@ -161,9 +186,11 @@ Task alltoall_two_level(Operation& op) {
     else if (op.call().own_sizes)
         co_await alltoall_two_level_own_sizes(op, levels);
     else if (op.call().bytes <= kOneLane / (most * most))
-        co_await alltoall_in_one_lane(op, levels);
+        co_await alltoall_in_one_lane(op, levels, order);
     else
-        co_await alltoall_in_lanes(op, levels);
+        co_await alltoall_in_lanes(op, levels, order);
 }
+
+Task alltoall_two_level(Operation& op) { return alltoall_on_two_levels(op, ServeNodes::in_turn); }
 
 }  // namespace rollcall::collectives

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "collectives/alltoall/alltoall.hpp"
@@ -22,7 +23,19 @@ struct NodeOrder {
     std::vector<std::size_t> first;  ///< How many ranks are on the nodes before this one.
 };
 
-/// For blocks that have sizes of their own.
+/// In which order a node sends blocks of one size to the others: in a fixed one, or first to those that have arrived.
+enum class ServeNodes { in_turn, as_they_arrive };
+
+Task alltoall_on_two_levels(Operation& op, ServeNodes order);
+/// For blocks that have sizes of their own. Serves nodes as they arrive.
 Task alltoall_two_level_own_sizes(Operation& op, const Levels& levels);
+
+/// What goes to a rank of another node, or comes from it.
+struct NodeMessage {
+    int rank;
+    transport::Bytes bytes;
+};
+/// Sends these messages, first to the ranks that have arrived, and receives those. This rank's node has arrived.
+Task exchange_as_nodes_arrive(Operation& op, std::span<const NodeMessage> to, std::span<const NodeMessage> from);
 
 }  // namespace rollcall::collectives

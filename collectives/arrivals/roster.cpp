@@ -7,17 +7,27 @@ using runtime::Operation;
 using runtime::Pending;
 using runtime::Task;
 
-Roster::Roster(int size, int root, Arrived order)
+namespace {
+
+std::vector<int> all_after(int root, int size) {
+    std::vector<int> ranks;
+    for (int i = 1; i < size; ++i) ranks.push_back(static_cast<int>((static_cast<long long>(root) + i) % size));
+    return ranks;
+}
+
+}  // namespace
+
+Roster::Roster(int size, int root, Arrived order) : Roster(size, root, all_after(root, size), order) {}
+
+Roster::Roster(int size, int root, std::span<const int> served, Arrived order)
     : size_(size),
       root_(root),
       order_(order),
       place_of_(static_cast<std::size_t>(size), remaining_.end()),
-      has_arrived_(static_cast<std::size_t>(size)) {
-    for (int i = 1; i < size; ++i) {
-        const int rank = static_cast<int>((static_cast<long long>(root) + i) % size);
-        place_of_[static_cast<std::size_t>(rank)] = remaining_.emplace_hint(remaining_.end(), Knowledge::unknown, i, rank);
-    }
-    unknown_ = size - 1;
+      has_arrived_(static_cast<std::size_t>(size)),
+      unknown_(static_cast<int>(served.size())) {
+    for (const int rank : served)
+        place_of_[static_cast<std::size_t>(rank)] = remaining_.emplace_hint(remaining_.end(), Knowledge::unknown, distance(rank), rank);
 }
 
 Nanoseconds Roster::distance(int rank) const { return (static_cast<Nanoseconds>(rank) - root_ + size_) % size_; }
@@ -70,8 +80,7 @@ Task announce_to(Operation& op, int to, const Pending* unless) {
     if (!enough()) op.announce_arrival(to);
 }
 
-Task serve_as_they_arrive(Operation& op, BlockFor block, Arrived order) {
-    Roster roster(op.size(), op.rank(), order);
+Task serve_as_they_arrive(Operation& op, Roster& roster, const std::function<transport::ConstBytes(int rank)>& message) {
     runtime::Arrivals& arrivals = op.arrivals();
     co_await op.arrival();
     Pending ahead;  // one message at a time
@@ -84,11 +93,17 @@ Task serve_as_they_arrive(Operation& op, BlockFor block, Arrived order) {
         const bool waits = roster.someone_waits();
         const int rank = roster.take();
         if (waits)
-            co_await op.send(rank, block(op, rank), 0);
+            co_await op.send(rank, message(rank), 0);
         else
-            ahead = op.send_ahead(rank, block(op, rank), 0);
+            ahead = op.send_ahead(rank, message(rank), 0);
     }
     co_await ahead;
+}
+
+Task serve_as_they_arrive(Operation& op, BlockFor block, Arrived order) {
+    Roster roster(op.size(), op.rank(), order);
+    const std::function<transport::ConstBytes(int)> message = [&](int rank) { return block(op, rank); };
+    co_await serve_as_they_arrive(op, roster, message);
 }
 
 }  // namespace rollcall::collectives

@@ -2,7 +2,9 @@
 /// The order in which the root serves the other ranks, and what they tell it for this.
 #pragma once
 
+#include <functional>
 #include <set>
+#include <span>
 #include <tuple>
 #include <vector>
 
@@ -20,6 +22,8 @@ enum class Arrived { first_come_first_served, by_rank };
 class Roster {
   public:
     Roster(int size, int root, Arrived order = Arrived::first_come_first_served);
+    /// Serves only these ranks.
+    Roster(int size, int root, std::span<const int> served, Arrived order);
     Roster(const Roster&) = delete;
     Roster& operator=(const Roster&) = delete;
 
@@ -62,9 +66,11 @@ inline runtime::Task announce_to_root(runtime::Operation& op, const runtime::Pen
     return announce_to(op, op.root(), unless);
 }
 
-/// Waits for this rank's caller. Then sends each other rank what `block` gives for it, in one message of step 0. Ranks that have arrived
-/// come first, in the order of the roster. While none of them waits, one message at a time is sent ahead to the rank that is expected next.
-/// If it finds no room there, it stays here while ranks that arrive are served.
+/// Waits for this rank's caller. Then sends each rank of the roster what `message` gives for it, in one message of step 0. Ranks that have
+/// arrived come first, in the order of the roster. While none of them waits, one message at a time is sent ahead to the rank that is
+/// expected next. If it finds no room there, it stays here while ranks that arrive are served.
+Task serve_as_they_arrive(Operation& op, Roster& roster, const std::function<transport::ConstBytes(int rank)>& message);
+/// The same for all other ranks.
 Task serve_as_they_arrive(Operation& op, BlockFor block, Arrived order);
 
 }  // namespace rollcall::collectives

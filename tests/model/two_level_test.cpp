@@ -18,6 +18,9 @@ using runtime::OperationKind;
 using runtime::Simulation;
 
 const AlgorithmEntry& two_level(OperationKind operation) { return collectives::find_algorithm(operation, "two_level", collectives::kReal); }
+const AlgorithmEntry& arrival_ordered() {
+    return collectives::find_algorithm(OperationKind::alltoall, "arrival_ordered_two_level", collectives::kReal);
+}
 
 std::vector<const AlgorithmEntry*> two_level_algorithms() {
     auto found = moving_algorithms();
@@ -35,17 +38,20 @@ Simulation::Options two_on_each_node(int ranks) {
     return options;
 }
 
-Simulation::Outcome two_level_outcome(OperationKind operation, const Simulation::Options& options, int root, std::uint64_t bytes,
-                                      const Times& arrivals) {
-    const AlgorithmEntry& entry = two_level(operation);
+Simulation::Outcome outcome_of_entry(const AlgorithmEntry& entry, const Simulation::Options& options, int root, std::uint64_t bytes,
+                                     const Times& arrivals) {
     Simulation simulation(options);
     return simulation.run(
         [&](int rank) {
             Simulation::RankCall call{collectives::make_call(entry, root, bytes, 0), entry.algorithm, {}};
-            call.arguments = collectives::arguments_of(collectives::operation(operation), {}, bytes, options.ranks, rank == root);
+            call.arguments = collectives::arguments_of(collectives::operation(entry.operation), {}, bytes, options.ranks, rank == root);
             return call;
         },
         arrivals);
+}
+Simulation::Outcome two_level_outcome(OperationKind operation, const Simulation::Options& options, int root, std::uint64_t bytes,
+                                      const Times& arrivals) {
+    return outcome_of_entry(two_level(operation), options, root, bytes, arrivals);
 }
 
 Times two_level_example(OperationKind operation, int root) {
@@ -69,23 +75,41 @@ TEST(TwoLevelExamples, AlltoallInLanes) {
     EXPECT_EQ(outcome.exits, Times(4, 22'000));
 }
 
-/// An alltoall of blocks of different sizes, which all have this size.
-Simulation::Outcome alltoall_of_own_sizes(const Simulation::Options& options, std::uint64_t bytes) {
-    const AlgorithmEntry& entry = two_level(OperationKind::alltoall);
+// All times are 5000 times as long. Copies take no time.
+TEST(TwoLevelExamples, AlltoallArrivalOrdered) {
+    auto options = two_on_each_node(8);
+    options.model.gamma = 0;
+    constexpr Nanoseconds kLate = 9 * 5000;
+    const auto outcome = outcome_of_entry(arrival_ordered(), options, -1, 5000, {0, 0, kLate, kLate, 0, 0, kLate, kLate});
+    EXPECT_EQ(outcome.exits, Times(8, 15 * 5000));
+}
+
+/// An alltoall of blocks that have sizes of their own.
+Simulation::Outcome alltoall_of_own_sizes(const AlgorithmEntry& entry, const Simulation::Options& options,
+                                          const std::function<std::uint64_t(int from, int to)>& bytes, const Times& arrivals) {
     const auto ranks = static_cast<std::size_t>(options.ranks);
-    std::vector<runtime::Block> blocks;
-    for (std::size_t rank = 0; rank < ranks; ++rank) blocks.push_back({rank * bytes, bytes});
+    std::vector<std::vector<runtime::Block>> sent(ranks), received(ranks);
     Simulation simulation(options);
     return simulation.run(
-        [&](int) {
+        [&](int rank) {
+            const auto r = static_cast<std::size_t>(rank);
             Simulation::RankCall call{collectives::make_call(entry, -1, runtime::kManySizes, 0), entry.algorithm, {}};
             call.call.own_sizes = true;
-            call.arguments.data = {nullptr, ranks * bytes};
-            call.arguments.contribution = call.arguments.data;
-            call.arguments.blocks = call.arguments.contribution_blocks = blocks.data();
+            for (int other = 0; other < options.ranks; ++other) {
+                sent[r].push_back({call.arguments.contribution.size, bytes(rank, other)});
+                received[r].push_back({call.arguments.data.size, bytes(other, rank)});
+                call.arguments.contribution.size += bytes(rank, other);
+                call.arguments.data.size += bytes(other, rank);
+            }
+            call.arguments.contribution_blocks = sent[r].data();
+            call.arguments.blocks = received[r].data();
             return call;
         },
-        Times(ranks));
+        arrivals);
+}
+Simulation::Outcome alltoall_of_own_sizes(const Simulation::Options& options, std::uint64_t bytes) {
+    return alltoall_of_own_sizes(
+        two_level(OperationKind::alltoall), options, [&](int, int) { return bytes; }, Times(static_cast<std::size_t>(options.ranks)));
 }
 // All times are a million times as long. The sizes take a little time, too.
 TEST(TwoLevelExamples, AlltoallOfOwnSizes) {
@@ -125,6 +149,106 @@ TEST(TwoLevel, ANodeCombinesWhatItSendsToAnotherOne) {
         const auto outcome = alltoall_of_own_sizes(options, bytes);
         EXPECT_EQ(outcome.messages, static_cast<std::uint64_t>(2 * kPairs)) << bytes;
         EXPECT_EQ(outcome.bytes, static_cast<std::uint64_t>(kPairs * kPerNode * kPerNode) * (bytes + sizeof(std::uint64_t))) << bytes;
+    }
+}
+
+// --- an alltoall in which every other node is late -----------------------------------------------------------------------------------
+
+/// Three ranks on each of eight nodes. On odd nodes the ranks come late, one after the other.
+struct HalfOfTheNodesLate {
+    static constexpr int kNodes = 8, kPerNode = 3, kRanks = kNodes * kPerNode;
+    static constexpr Nanoseconds kLate = 1'000'000'000;
+
+    static bool is_late(int rank) { return rank / kPerNode % 2 == 1; }
+    static Times arrivals() {
+        Times times;
+        for (int rank = 0; rank < kRanks; ++rank) times.push_back(is_late(rank) ? kLate + rank % kPerNode : 0);
+        return times;
+    }
+    static Simulation::Options options(std::uint64_t landing, std::uint64_t eager) {
+        Simulation::Options made = two_on_each_node(kRanks);
+        made.ranks_per_node = kPerNode;
+        made.landing_bytes = landing;
+        made.eager_bytes = eager;
+        made.model.gamma = 0;
+        return made;
+    }
+};
+constexpr std::uint64_t kRoomForAll = std::uint64_t{1} << 40;
+
+/// The landing budget and the length of eager messages.
+constexpr std::pair<std::uint64_t, std::uint64_t> kWaysToTravel[] = {{0, 0}, {kRoomForAll, 0}, {kRoomForAll, 64 << 10}};
+
+/// Equal blocks. Calls `look` just before the late nodes come.
+void with_late_nodes(std::uint64_t landing, std::uint64_t eager, std::uint64_t bytes,
+                     const std::function<collectives::Buffers(int)>& buffers, const std::function<void(Simulation&)>& look) {
+    using Late = HalfOfTheNodesLate;
+    const AlgorithmEntry& entry = arrival_ordered();
+    Simulation simulation(Late::options(landing, eager));
+    std::function<void()> now = [&] { look(simulation); };
+    simulation.network().schedule(
+        Late::kLate - 1, [](void* does, int) { (*static_cast<std::function<void()>*>(does))(); }, &now, 0);
+    simulation.run(
+        [&](int rank) {
+            Simulation::RankCall call{collectives::make_call(entry, -1, bytes, 0), entry.algorithm, {}};
+            call.arguments = collectives::arguments_of(collectives::operation(entry.operation), buffers(rank), bytes, Late::kRanks, false);
+            return call;
+        },
+        Late::arrivals());
+}
+
+// In lanes, what comes goes straight to its place.
+TEST(HalfOfTheNodesLate, EarlyOnesHaveExchangedInLanes) {
+    using Late = HalfOfTheNodesLate;
+    constexpr std::uint64_t kBytes = 5000;
+    for (const auto& [landing, eager] : kWaysToTravel) {
+        SCOPED_TRACE(fmt::format("landing={} eager={}", landing, eager));
+        std::vector<std::vector<std::byte>> from, into(Late::kRanks, std::vector<std::byte>(Late::kRanks * kBytes));
+        for (int rank = 0; rank < Late::kRanks; ++rank) from.emplace_back(Late::kRanks * kBytes, static_cast<std::byte>(rank + 1));
+        int looked_at = 0, missing = 0;
+        with_late_nodes(
+            landing, eager, kBytes,
+            [&](int rank) -> collectives::Buffers {
+                return {.contribution = from[static_cast<std::size_t>(rank)].data(), .data = into[static_cast<std::size_t>(rank)].data()};
+            },
+            [&](Simulation&) {
+                for (std::size_t to = 0; to < into.size(); ++to)
+                    for (std::size_t source = 0; source < into.size(); ++source) {
+                        if (Late::is_late(static_cast<int>(to)) || Late::is_late(static_cast<int>(source))) continue;
+                        ++looked_at;
+                        missing += into[to][(source + 1) * kBytes - 1] != static_cast<std::byte>(source + 1);
+                    }
+            });
+        EXPECT_EQ(looked_at, Late::kRanks * Late::kRanks / 4);
+        EXPECT_EQ(missing, 0);
+    }
+}
+
+// Short blocks: the first rank of a node sends one message at a time, and waits for its end. Where nothing lands, it has sent one to each
+// early node and has offered one to a late node, which has answered.
+TEST(HalfOfTheNodesLate, EarlyOnesHaveExchangedShortBlocks) {
+    using Late = HalfOfTheNodesLate;
+    constexpr int kEarly = Late::kNodes / 2;
+    for (const auto& [landing, eager] : kWaysToTravel) {
+        SCOPED_TRACE(fmt::format("landing={} eager={}", landing, eager));
+        std::uint64_t messages = 0;
+        with_late_nodes(
+            landing, eager, 100, [](int) -> collectives::Buffers { return {}; },
+            [&](Simulation& simulation) { messages = simulation.network().messages(); });
+        EXPECT_EQ(messages, static_cast<std::uint64_t>(kEarly * (landing == 0 ? kEarly + 1 : Late::kNodes - 1)));
+    }
+}
+
+// Blocks of different sizes: those between early nodes are a thousand times as long as the others.
+TEST(HalfOfTheNodesLate, EarlyOnesHaveExchangedBlocksOfTheirSizes) {
+    using Late = HalfOfTheNodesLate;
+    constexpr std::uint64_t kLong = 1'000'000, kShort = 1000;
+    for (const auto& [landing, eager] : kWaysToTravel) {
+        SCOPED_TRACE(fmt::format("landing={} eager={}", landing, eager));
+        const auto outcome = alltoall_of_own_sizes(
+            two_level(OperationKind::alltoall), Late::options(landing, eager),
+            [](int from, int to) { return Late::is_late(from) || Late::is_late(to) ? kShort : kLong; }, Late::arrivals());
+        for (const Nanoseconds exit : outcome.exits) EXPECT_LE(exit, Late::kLate + static_cast<Nanoseconds>(kLong));
     }
 }
 

@@ -63,6 +63,16 @@ TEST(Roster, NewsMoveARank) {
     EXPECT_EQ(drain(roster), std::vector<int>{1});
 }
 
+TEST(Roster, MayServeSomeOnly) {
+    const std::vector<int> served{1, 4, 5};
+    Roster roster(6, 3, served, Arrived::by_rank);
+    roster.arrived(0);  // not served
+    EXPECT_FALSE(roster.someone_waits());
+    roster.arrived(1);
+    EXPECT_TRUE(roster.someone_waits());
+    EXPECT_EQ(drain(roster), (std::vector<int>{1, 4, 5}));
+}
+
 TEST(Roster, Alone) {
     Roster roster(1, 0);
     EXPECT_TRUE(roster.empty());

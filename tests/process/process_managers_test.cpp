@@ -1,59 +1,28 @@
 /// \file
 /// Jobs that the process managers of MPI libraries start: mpiexec.hydra by PMI-1, Open MPI's mpirun by PMIx. A test is skipped, with the
 /// reason, if its manager is not installed.
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <sstream>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "tests/process/harness.hpp"
+#include "tests/process/managers.hpp"
 
 namespace rollcall::test {
 namespace {
 
-bool is_installed(const std::string& program) {
-    std::istringstream path(std::getenv("PATH") ? std::getenv("PATH") : "");
-    for (std::string directory; std::getline(path, directory, ':');)
-        if (std::filesystem::exists(directory + "/" + program)) return true;
-    return false;
-}
-
-struct Manager {
-    const char* name;
-    const char* program;
-    const char* package;
-    const char* starter;  ///< As Job::started_by() returns it.
-    Words words;          ///< Before the number of ranks.
-    Words environment;
-    friend void PrintTo(const Manager& manager, std::ostream* out) { *out << manager.name; }
-};
-
-const Manager kManagers[] = {
-    {"hydra", "mpiexec.hydra", "mpich", "a launcher that speaks PMI-1", {"mpiexec.hydra", "-n"}, {}},
-    {"mpirun",
-     "mpirun.openmpi",
-     "openmpi-bin",
-     "Open MPI's mpirun",
-     {"mpirun.openmpi", "--oversubscribe", "--bind-to", "none", "-n"},
-     {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}},
-};
-
 class ProcessManagers : public testing::TestWithParam<Manager> {
   protected:
     void SetUp() override {
-        if (!is_installed(GetParam().program))
-            GTEST_SKIP() << GetParam().program << " is not installed (package " << GetParam().package << ")";
+        if (!GetParam().is_installed()) GTEST_SKIP() << GetParam().why_skipped();
     }
     JobOptions by_it(int ranks, const Words& before = {}) const {
-        Words words{"timeout", "100"};
-        words.insert(words.end(), GetParam().words.begin(), GetParam().words.end());
-        words.push_back(std::to_string(ranks));
-        words.insert(words.end(), before.begin(), before.end());
-        return {.environment = GetParam().environment, .launcher = {}, .starter = words};
+        JobOptions options = GetParam().starts(ranks);
+        options.starter.insert(options.starter.end(), before.begin(), before.end());
+        return options;
     }
     std::string whole(int ranks) const { return fmt::format("is_whole:{}:{}", ranks, ranks == 1 ? "alone" : GetParam().starter); }
 };

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tests/process/harness.hpp"
+#include "tests/process/managers.hpp"
 
 namespace rollcall::test {
 namespace {
@@ -52,9 +53,12 @@ TEST(TwoJobs, ExchangeWithoutNodeMemoryAndWithHostDrivenProgress) {
     expect_good(run_two(2, 2, "two_jobs_exchange", a_seed(), with({"ROLLCALL_NODE_MEMORY=no"}), with({"ROLLCALL_PROGRESS=host"})), 2, 2);
 }
 
-void expect_death(int listening, int connecting, const std::string& part, const std::string& victim) {
-    const JobOptions patient{.environment = {}, .launcher = {"--grace", "60s"}};
-    const Two both = run_two(listening, connecting, "two_jobs_death", part + ":" + victim, patient, patient);
+/// The launcher waits for the ranks that a death has left.
+JobOptions patient() { return {.environment = {}, .launcher = {"--grace", "60s"}}; }
+
+void expect_death(int listening, int connecting, const std::string& part, const std::string& victim,
+                  const JobOptions& of_listening = patient(), const JobOptions& of_connecting = patient()) {
+    const Two both = run_two(listening, connecting, "two_jobs_death", part + ":" + victim, of_listening, of_connecting);
     const bool listens = part == "listens", all = victim == "all";
     const Ended &lost = listens ? both.listens : both.connects, &other = listens ? both.connects : both.listens;
     const int in_lost = listens ? listening : connecting, in_other = listens ? connecting : listening;
@@ -86,6 +90,38 @@ TEST(TwoJobs, AreToldHowTheyDiffer) {
 }
 
 TEST(TwoJobs, SayWhyTheyAreNotConnected) { expect_success(3, {"refused_connections"}); }
+
+/// A job by another starter than `rollcall run`: tests/process/foreign_starter.cpp, or a process manager.
+JobOptions by(const std::string& starter, int ranks) {
+    for (const Manager& manager : kManagers)
+        if (manager.name == starter) return manager.starts(ranks);
+    return {.environment = {}, .launcher = {}, .starter = {"timeout", "100", ROLLCALL_FOREIGN_STARTER, starter, std::to_string(ranks)}};
+}
+
+class TwoStarters : public testing::TestWithParam<const char*> {
+  protected:
+    void SetUp() override {
+        for (const Manager& manager : kManagers)
+            if (manager.name == std::string(GetParam()) && !manager.is_installed()) GTEST_SKIP() << manager.why_skipped();
+    }
+};
+INSTANTIATE_TEST_SUITE_P(Of, TwoStarters,
+                         testing::Values("torchrun", "agent_store", "directory", "unique_id", "allgather", "hydra", "mpirun"),
+                         [](const auto& starter) { return std::string(starter.param); });
+
+TEST_P(TwoStarters, StartJobsThatConnect) {
+    const std::string starter = GetParam();
+    expect_good(run_two(2, 2, "two_jobs_exchange", a_seed(), {}, by(starter, 2)), 2, 2);
+    if (kSanitized) return;
+    expect_good(run_two(2, 1, "two_jobs_exchange", a_seed(), by(starter, 2)), 2, 1);
+    expect_good(run_two(2, 3, "two_jobs_exchange", a_seed(), by(starter, 2), by(starter, 3)), 2, 3);
+}
+
+TEST(TwoJobs, OfDifferentStartersTellAllOfADeath) {
+    expect_death(2, 2, "connects", "1", patient(), by("torchrun", 2));
+    if (kSanitized) return;
+    expect_death(2, 2, "listens", "1", patient(), by("torchrun", 2));
+}
 
 TEST(TwoJobs, ConnectWithAThirdOneAtTheSameTime) { expect_success(kSanitized ? 3 : 5, {"two_connects_at_once"}); }
 

@@ -187,6 +187,32 @@ TEST_P(Ends, ThatAreDisconnectedEndWhatIsPending) {
     EXPECT_TRUE(world.meet(0, 2));
 }
 
+// The peer goes on: for example, its host did not answer in time.
+TEST_P(Ends, ThatGiveUpAPeerHaveTheirBuffersBack) {
+    if (GetParam().is_simulated()) GTEST_SKIP() << "its peers are never gone";
+    World world(GetParam(), 2);
+    ASSERT_TRUE(world.meet(0, 1));
+    constexpr std::size_t kSize = 4 << 20;  // Small enough for all RMA reads of it to begin at once.
+    const std::byte before{0x11}, after{0xee};
+    std::vector<std::byte> payload(kSize, before), landed(kSize);
+    Told sent, fetched;
+    sent.note(world[0].transport->send(1, header_of(0, 1), {payload.data(), kSize}, Path::large, sent));
+    ASSERT_TRUE(world.until([&] { return !world[1].heard.empty(); }));
+    fetched.note(world[1].transport->fetch(world[1].heard.front().offer, {landed.data(), kSize}, fetched));
+    const auto has_begun = [&] { return fetched.ended() || landed.front() == before; };
+    ASSERT_TRUE(world.until(has_begun));
+    for (int i = 0; i < 10; ++i) world[0].transport->progress();  // It sends what the network takes. The peer takes nothing.
+    world[0].transport->disconnect(1);
+    ASSERT_TRUE(world.until(0, [&] { return sent.ended(); }));
+    std::fill(payload.begin(), payload.end(), after);
+    for (int i = 0; i < 2000; ++i) world.progress();
+    world[1].transport->disconnect(0);
+    ASSERT_TRUE(world.until([&] { return fetched.ended(); }));
+    if (fetched.outcome == Outcome::ok) {
+        EXPECT_EQ(std::count(landed.begin(), landed.end(), before), static_cast<std::ptrdiff_t>(kSize));
+    }
+}
+
 // A separate process, which is killed later. It writes its address, reads that of rank 0, and sends a message.
 struct Child {
     explicit Child(const Way& way) {

@@ -71,6 +71,8 @@ class Endpoint {
     std::vector<std::byte> address() const;
     /// Adds the address of a peer. Returns false if the address does not belong to this provider.
     bool insert(std::span<const std::byte> address, fi_addr_t& peer);
+    /// Ends the connection to a peer, so that neither side reads memory of the other one any more. Reads that are under way fail.
+    void part_from(fi_addr_t peer) { fi_av_remove(addresses_, &peer, 1, 0); }
 
     /// The longest packet, in bytes. It is the same in all processes that use the provider.
     std::size_t packet_bytes() const { return packet_bytes_; }

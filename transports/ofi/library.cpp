@@ -37,8 +37,8 @@ class KeptSignals {
     std::array<bool, NSIG - 1> known_{};
 };
 
-std::mutex& environment() {
-    static std::mutex mutex;
+std::recursive_mutex& environment() {
+    static std::recursive_mutex mutex;
     return mutex;
 }
 
@@ -69,6 +69,8 @@ Library load() {
     // libfabric initialises its providers when the first question is asked. ofi_rxm over tcp would make 4096 buffers for what comes in: 67
     // MB for each rank.
     const Variable buffers("FI_OFI_RXM_MSG_RX_SIZE", 128);
+    // Endpoint::part_from() is to end the connection.
+    const Variable cleanup("FI_AV_REMOVE_CLEANUP", 1);
     fi_info* any = nullptr;
     if (found.getinfo(kOldest, nullptr, nullptr, 0, nullptr, &any) == 0) found.freeinfo(any);
     return found;

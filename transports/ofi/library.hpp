@@ -11,7 +11,7 @@
 namespace rollcall::transport::ofi {
 
 /// Sets a variable of the environment while this lives, unless the user has set it. Some settings of libfabric can be given in no other
-/// way. Only one lives at a time: others wait.
+/// way. Only one thread has some at a time: others wait.
 class Variable {
   public:
     Variable(const char* name, std::size_t value);
@@ -20,7 +20,7 @@ class Variable {
     Variable& operator=(const Variable&) = delete;
 
   private:
-    std::lock_guard<std::mutex> lock_;
+    std::lock_guard<std::recursive_mutex> lock_;
     const char* name_;
     bool was_set_ = false;
 };

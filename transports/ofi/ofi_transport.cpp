@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -23,9 +22,6 @@
 namespace rollcall::transport {
 namespace ofi {
 namespace {
-
-// Shorter data comes in packets, because a read needs one more round trip.
-constexpr std::uint64_t kLeastRead = 128 * 1024;
 
 struct Failure {
     int peer;
@@ -100,7 +96,7 @@ class OfiTransport final : public Transport {
         Peer* const from = open(peer);
         if (!from) return Started::failed;
         // A receiver that is left alone would end its reads late, and its sender would wait. Pushed data needs it less.
-        const bool reads = options_.driven_in_background && into.size >= kLeastRead && from->stream.reader();
+        const bool reads = options_.driven_in_background && into.size >= Stream::kLeastRead && from->stream.reader();
         Request* const request = requests_.make(peer, Kind::grant, &completion, into);
         request->numbers = {which, ++last_number_};
         fetches_.emplace(last_number_, request);
@@ -126,15 +122,8 @@ class OfiTransport final : public Transport {
         Peer& whom = peers_[index(peer)];
         if (std::exchange(whom.gone, true)) return;
         std::erase(busy_, peer);
-        requests_.fail(peer);
-        if (whom.stream.is_open()) whom.stream.shut(requests_);
+        give_up(peer);
         if (shared_memory_) whom.clear_away(home_.door());
-        for (auto* all : {&offered_, &fetches_})
-            std::erase_if(*all, [&](const auto& entry) {
-                if (entry.second->peer != peer) return false;
-                if (entry.second->reads == 0) requests_.drop(entry.second);  // otherwise its last read ends it
-                return true;
-            });
     }
 
     Memory& memory() override { return memory_; }
@@ -340,8 +329,9 @@ class OfiTransport final : public Transport {
             return note_work(request.peer);
         }
         if (request.reads > 0) return;
-        if (peer.gone) return requests_.end(&request, Outcome::failed);
-        end_fetch(request.numbers.size, request, request.has_failed ? Outcome::failed : Outcome::ok);
+        if (!peer.gone) return end_fetch(request.numbers.size, request, request.has_failed ? Outcome::failed : Outcome::ok);
+        give_up(request.peer);
+        requests_.drop(&request);
     }
 
     // Ends a fetch by RMA. The sender gets its buffer back.
@@ -359,6 +349,15 @@ class OfiTransport final : public Transport {
         if (request->moved < request->size) return;
         fetches_.erase(number);
         requests_.end(request, Outcome::ok);
+    }
+
+    // Ends what is pending with a peer that is gone. The end of the last read calls this again for what must wait for it.
+    void give_up(int peer) {
+        Stream& stream = peers_[index(peer)].stream;
+        if (requests_.hide_from(peer)) stream.part();
+        requests_.fail(peer);
+        if (stream.is_open()) stream.shut(requests_);
+        for (Numbered* all : {&offered_, &fetches_}) requests_.forget(*all, peer);
     }
 
     unsigned tell_failures() {

@@ -54,11 +54,15 @@ void Requests::end(Request* request, Outcome outcome) {
     ended_.push_back({request, outcome});
 }
 
+void Requests::take_from_network(Request& request) {
+    request.registration.reset();
+    if (std::exchange(request.network_uses, false)) --used_by_network_;
+}
+
 void Requests::drop(Request* request) {
     if (std::exchange(request->completion, nullptr)) unlink(request);
     request->kept.reset();
-    request->registration.reset();
-    if (std::exchange(request->network_uses, false)) --used_by_network_;
+    take_from_network(*request);
     request->bytes = nullptr;
     request->next = std::exchange(free_, request);
 }
@@ -78,7 +82,7 @@ unsigned Requests::tell() {
 }
 
 Request* Requests::find(int peer, const Completion& completion) const {
-    Request* request = awaited_[static_cast<std::size_t>(peer)];
+    Request* request = first(peer);
     while (request && request->completion != &completion) request = request->next;
     return request;
 }
@@ -107,11 +111,23 @@ bool Requests::move_payload(int peer, const Completion& completion, Bytes copy, 
     return true;
 }
 
+bool Requests::hide_from(int peer) {
+    bool any = false;
+    for (const Request* request = first(peer); request; request = request->next)
+        if (request->reads > 0) return false;
+    for (Request* request = first(peer); request; request = request->next) {
+        if (!request->is_exposed()) continue;
+        take_from_network(*request);
+        any = true;
+    }
+    return any;
+}
+
 void Requests::fail(int peer) {
     // A completion may release other requests of the list, whose completions are then gone.
     const auto next = [&] {
-        Request* request = awaited_[static_cast<std::size_t>(peer)];
-        while (request && request->reads > 0) request = request->next;
+        Request* request = first(peer);
+        while (request && (request->reads > 0 || request->is_exposed())) request = request->next;
         return request;
     };
     while (Request* const request = next()) {
@@ -119,6 +135,15 @@ void Requests::fail(int peer) {
         request->registration.reset();
         std::exchange(request->completion, nullptr)->complete(Outcome::failed);
     }
+}
+
+void Requests::forget(Numbered& all, int peer) {
+    std::erase_if(all, [&](const auto& entry) {
+        Request* const request = entry.second;
+        if (request->peer != peer || request->is_exposed()) return false;
+        if (request->reads == 0) drop(request);  // otherwise its last read ends it
+        return true;
+    });
 }
 
 void Requests::add_pending(std::vector<int>& peers) const {

@@ -37,6 +37,8 @@ struct Request {
     Request* previous = nullptr;  ///< Link in the list of requests with the same peer that a caller waits for.
     Request* next = nullptr;
 
+    /// Whether the peer may read the buffer.
+    bool is_exposed() const { return network_uses && kind == Kind::offer; }
     /// Copies the bytes, so that the buffer is needed no more.
     void keep();
 };
@@ -81,9 +83,15 @@ class Requests {
     bool release(int peer, const Completion& completion);
     /// As Transport::move_payload().
     bool move_payload(int peer, const Completion& completion, Bytes copy, Completion& heir);
+    /// Ends the registrations of what a peer that is gone may read. Returns whether there were some. Then end the connection before the
+    /// buffers are given back, because tcp;ofi_rxm looks at a registration only when a read begins, and goes on to send. Does nothing while
+    /// this process reads data of the peer: tcp;ofi_rxm does not survive the end of a connection in the middle of such a read.
+    bool hide_from(int peer);
     /// Ends the requests that are pending with a peer as failed, and calls their completions at once. Fetches with reads under way stay,
-    /// because the network may still write into their buffers.
+    /// because the network may still write into their buffers. So do sends whose data the peer may read, unless it was hidden.
     void fail(int peer);
+    /// Removes the requests that a peer that is gone would have answered, apart from those that the network still uses.
+    void forget(Numbered& all, int peer);
     void add_pending(std::vector<int>& peers) const;
 
   private:
@@ -91,6 +99,9 @@ class Requests {
         Request* request;
         Outcome outcome;
     };
+    /// Returns the first request with this peer that a caller waits for, or null.
+    Request* first(int peer) const { return awaited_[static_cast<std::size_t>(peer)]; }
+    void take_from_network(Request& request);
     /// Returns the request with this peer and this completion, or null.
     Request* find(int peer, const Completion& completion) const;
     void unlink(Request* request);

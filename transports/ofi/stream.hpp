@@ -16,6 +16,9 @@ namespace rollcall::transport::ofi {
 /// Sends messages, and words of this transport, in their order. Data of large messages is sent only while none of those wait.
 class Stream {
   public:
+    /// Shorter data comes in packets, because a read needs one more round trip.
+    static constexpr std::uint64_t kLeastRead = 128 * 1024;
+
     /// Sets the endpoint through which the peer is reached, its address, and the neighbour to wake. A null neighbour means that the network
     /// wakes the peer.
     void open(Endpoint& endpoint, fi_addr_t to, Neighbour* neighbour, int rank, int peer);
@@ -42,6 +45,8 @@ class Stream {
 
     /// The provider has given a packet back.
     void arrived() { under_way_ -= under_way_ > 0; }
+    /// Ends the connection, so that the network does not use memory any more that was exposed to the peer.
+    void part() { endpoint_->part_from(to_); }
     /// Stops sending. Requests that waited are dropped.
     void shut(Requests& requests);
     /// The reason why the peer cannot be reached, or empty.

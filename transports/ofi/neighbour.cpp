@@ -19,7 +19,7 @@
 namespace rollcall::transport::ofi {
 namespace {
 
-constexpr std::uint64_t kBoardAt = 4096;
+constexpr std::uint64_t kMappedAt = 64, kBoardAt = 4096;
 
 std::uint64_t slots_at(std::uint64_t board_bytes) { return (kBoardAt + board_bytes + 4095) / 4096 * 4096; }
 std::uint64_t length_of(std::uint64_t board_bytes) { return slots_at(board_bytes) + kSlots * sizeof(Slot); }
@@ -123,14 +123,13 @@ Slot* Neighbour::slot(std::uint64_t number) const noexcept {
     return memory_ && number < kSlots ? slots_in(memory_, board_bytes_) + number : nullptr;
 }
 
-void Neighbour::clear_away(const Door& door, std::string_view address) noexcept {
-    char target[1];
-    if (::readlink(fmt::format("/proc/{}/exe", door.process).c_str(), target, sizeof target) >= 0 || errno != ENOENT) return;
+void Neighbour::has_mapped(std::string_view address, unsigned sharers) noexcept {
+    std::atomic_ref mapped(*reinterpret_cast<std::uint32_t*>(memory_ + kMappedAt));
+    if (mapped.fetch_add(1, std::memory_order_acq_rel) + 1 != sharers) return;
     // The address is "fi_shm://PID:...". The file has that name without the scheme.
     address = address.substr(0, address.find('\0'));
-    if (const auto scheme = address.find("://"); scheme != std::string_view::npos) address.remove_prefix(scheme + 3);
-    const std::string name(address);
-    if (name.starts_with(std::to_string(door.process)) && name.find('/') == std::string::npos) ::shm_unlink(name.c_str());
+    if (const auto scheme = address.find("://"); scheme != std::string_view::npos)
+        ::shm_unlink(std::string(address.substr(scheme + 3)).c_str());
 }
 
 void Neighbour::ring() noexcept {

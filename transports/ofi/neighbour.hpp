@@ -33,7 +33,8 @@ struct Slot {
 };
 inline constexpr std::size_t kSlots = 192;
 
-/// The shared memory of this process: a word that says whether the process sleeps, its board, and slots. They are in a file without a name,
+/// The shared memory of this process: a word that says whether the process sleeps, the number of processes that have mapped libfabric's
+/// file, its board, and slots. They are in a file without a name,
 /// which other processes open through /proc. The bell is a pipe, which they open in the same way.
 class Home {
   public:
@@ -75,8 +76,10 @@ class Neighbour {
     std::byte* board() const noexcept;
     /// Returns the slot with this number, or null if there is none.
     Slot* slot(std::uint64_t number) const noexcept;
-    /// Removes the shared memory that libfabric leaves behind when a process is killed. `address` is the name of the process there.
-    static void clear_away(const Door& door, std::string_view address) noexcept;
+    /// Says that this process has mapped the file in /dev/shm that libfabric has for the neighbour. When all processes that share memory
+    /// have, this removes the name of the file, which libfabric would leave behind if the neighbour were killed. `address` is that of the
+    /// neighbour in libfabric's shared memory.
+    void has_mapped(std::string_view address, unsigned sharers) noexcept;
     /// Wakes the process if it sleeps. To be called after something was sent to it.
     void ring() noexcept;
 

@@ -51,6 +51,7 @@ class OfiTransport final : public Transport {
     void connect(const std::vector<std::span<const std::byte>>& addresses, std::shared_ptr<const void> storage) override {
         for (std::size_t peer = 0; peer < addresses.size() && peer < peers_.size(); ++peer) peers_[peer].address = addresses[peer];
         addresses_ = std::move(storage);
+        if (shared_memory_) meet_neighbours(peers_, home_.door(), *shared_memory_, options_.rank);
     }
 
     void attach(Sink& sink) override { sink_ = &sink; }
@@ -119,11 +120,9 @@ class OfiTransport final : public Transport {
     void add_pending(std::vector<int>& peers) const override { requests_.add_pending(peers); }
 
     void disconnect(int peer) override {
-        Peer& whom = peers_[index(peer)];
-        if (std::exchange(whom.gone, true)) return;
+        if (std::exchange(peers_[index(peer)].gone, true)) return;
         std::erase(busy_, peer);
         give_up(peer);
-        if (shared_memory_) whom.clear_away(home_.door());
     }
 
     Memory& memory() override { return memory_; }

@@ -1,15 +1,11 @@
 #include "transports/ofi/peer.hpp"
 
+#include <algorithm>
 #include <string_view>
 
 #include <fmt/format.h>
 
 namespace rollcall::transport::ofi {
-namespace {
-
-bool shares_memory(const Door& one, const Door& other) { return one.domain != 0 && one.domain == other.domain; }
-
-}  // namespace
 
 std::vector<std::byte> address_of(const Door& door, const Endpoint* shared_memory, const Endpoint* network, const Exposed* board) {
     std::vector<std::byte> parts;
@@ -27,13 +23,12 @@ std::vector<std::byte> address_of(const Door& door, const Endpoint* shared_memor
 }
 
 std::string Peer::reach(const Door& home, Endpoint* shared_memory, Endpoint* network, int rank, int its_rank) {
-    const Door its_door = door();
     const auto provider = part_of_address(kProviderPart);
     fi_addr_t to = FI_ADDR_UNSPEC;
     const std::string_view its(reinterpret_cast<const char*>(provider.data()), provider.size());
-    if (shared_memory && shares_memory(its_door, home) && !part_of_address(kSharedMemoryPart).empty()) {
+    if (shared_memory && shares_memory(home)) {
         neighbour = std::make_unique<Neighbour>();
-        if (!neighbour->open(its_door) || !shared_memory->insert(part_of_address(kSharedMemoryPart), to))
+        if (!neighbour->open(door()) || !shared_memory->insert(part_of_address(kSharedMemoryPart), to))
             return "its shared memory cannot be reached";
         stream.open(*shared_memory, to, neighbour.get(), rank, its_rank);
         return "";
@@ -49,10 +44,15 @@ std::string Peer::reach(const Door& home, Endpoint* shared_memory, Endpoint* net
     return "";
 }
 
-void Peer::clear_away(const Door& home) const {
-    const auto file = part_of_address(kSharedMemoryPart);
-    if (shares_memory(door(), home) && !file.empty())
-        Neighbour::clear_away(door(), {reinterpret_cast<const char*>(file.data()), file.size()});
+void meet_neighbours(std::vector<Peer>& peers, const Door& home, Endpoint& shared_memory, int rank) {
+    const auto sharers = std::ranges::count_if(peers, [&](const Peer& peer) { return peer.shares_memory(home); });
+    for (std::size_t its_rank = 0; its_rank < peers.size(); ++its_rank) {
+        Peer& peer = peers[its_rank];
+        // A peer that cannot be reached is reported when it is used.
+        if (!peer.shares_memory(home) || !peer.reach(home, &shared_memory, nullptr, rank, static_cast<int>(its_rank)).empty()) continue;
+        const auto address = peer.part_of_address(kSharedMemoryPart);
+        peer.neighbour->has_mapped({reinterpret_cast<const char*>(address.data()), address.size()}, static_cast<unsigned>(sharers));
+    }
 }
 
 }  // namespace rollcall::transport::ofi

@@ -55,8 +55,11 @@ struct Peer {
         slot->loan.store(0, std::memory_order_release);
         neighbour->ring();
     }
-    /// Removes what a peer of this node that was killed has left.
-    void clear_away(const Door& home) const;
+    /// Whether the peer and this process, whose door is `home`, reach each other through shared memory.
+    bool shares_memory(const Door& home) const {
+        const Door its = door();
+        return its.domain != 0 && its.domain == home.domain && !part_of_address(kSharedMemoryPart).empty();
+    }
 
     /// Begins an eager message that comes in several packets. This call gets the content of the first packet; the others follow.
     void begin_message(std::span<const std::byte> its_header, std::span<const std::byte> bytes, std::uint64_t size) {
@@ -77,5 +80,9 @@ struct Peer {
     std::vector<std::byte> header_, payload_;
     std::uint64_t expected_ = 0;
 };
+
+/// Reaches all peers that share memory with this process, whose door is `home`. Their files in /dev/shm then lose their names: nothing is
+/// left behind when processes are killed, whatever started them.
+void meet_neighbours(std::vector<Peer>& peers, const Door& home, Endpoint& shared_memory, int rank);
 
 }  // namespace rollcall::transport::ofi

@@ -91,9 +91,12 @@ TEST_F(Tune, InfoExplainsByTheFile) {
     EXPECT_NE(measured["because"].get<std::string>().find("by the measured costs: linear "), std::string::npos) << measured;
 }
 
+// Over a network, too: over tcp of libfabric the ranks of one host share no memory.
+constexpr const char* kSlow = "node_latency = 10ms\nnode_gap = 1us\nnetwork_latency = 10ms\nnetwork_gap = 1us\n";
+
 // Only the file of rank 0 counts, so all ranks choose alike.
 TEST_F(Tune, AllRanksChooseByTheFileOfRankZero) {
-    const std::string slow = file("slow", "node_latency = 10ms\nnode_gap = 1us\n"), wrong = file("wrong", "node_latency = slow\n");
+    const std::string slow = file("slow", kSlow), wrong = file("wrong", "node_latency = slow\n");
     const Ended ended =
         run(fmt::format("run -n 1 env ROLLCALL_COSTS={}{} : -n 3 env ROLLCALL_COSTS={}{}", slow, kSameChoices, wrong, kSameChoices),
             kByMessages);

@@ -152,7 +152,7 @@ Intercommunicator Intercommunicator::join(const Communicator& communicator, bool
     const Communicator::Implementation& mine = local.checked();
 
     Nanoseconds looked = 0;
-    const bool driven_by_host = process.settings().progress == ProgressMode::host;
+    const bool driven_by_host = process.job().settings().progress == ProgressMode::host;
     const Meanwhile meanwhile = [&] {
         if (driven_by_host) process.lane().progress();
         const Nanoseconds now = monotonic_now();
@@ -175,11 +175,11 @@ Intercommunicator Intercommunicator::join(const Communicator& communicator, bool
 
     const int in_first = listens ? local.size() : outcome.other_size;
     const int rank = listens ? local.rank() : outcome.other_size + local.rank();
-    runtime::TwoJobs jobs{in_first, {outcome.mine.data(), outcome.other.data()}};
+    runtime::TwoJobs jobs{own.process, in_first, {outcome.mine.data(), outcome.other.data()}};
     if (!listens) std::swap(jobs.names[0], jobs.names[1]);
     Settings settings = process.settings();
     settings.warnings.clear();
-    // A program that drives progress itself does not know of this lane.
+    // While a call waits in the job, nobody else would drive this lane.
     settings.progress = ProgressMode::thread;
     bootstrap::RendezvousOptions rendezvous = bootstrap::rendezvous_options();
     rendezvous.port = 0;  // the job may have taken the one of the setting
@@ -201,7 +201,7 @@ Intercommunicator Intercommunicator::join(const Communicator& communicator, bool
             fmt::format("{}: job {} and job {} could not be connected: {}", what, outcome.mine.data(), outcome.other.data(), error.what()),
             error.failed_rank());
     }
-    process.add_connection(connection);
+    process.add_connection(*connection);
     Communicator both(std::make_shared<Communicator::Implementation>(connection, connection->world(), rank, runtime::kNoSlots,
                                                                      own.algorithms, connection->clock()));
     return of(std::move(both), std::move(local), in_first, listens);

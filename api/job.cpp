@@ -221,9 +221,9 @@ void Job::abort(int code, std::string_view why) {
     std::_Exit(failure);
 }
 
-bool Job::progress() { return implementation_->own_process().lane().progress(); }
+bool Job::progress() { return implementation_->own_process().progress(); }
 int Job::progress_descriptor() const { return implementation_->own_process().lane().descriptor(); }
-bool Job::prepare_to_sleep() { return implementation_->own_process().lane().prepare_to_sleep(); }
+bool Job::prepare_to_sleep() { return implementation_->own_process().prepare_to_sleep(); }
 void Job::pause_background() { implementation_->own_process().lane().pause_background(); }
 void Job::resume_background() { implementation_->own_process().lane().resume_background(); }
 

@@ -1,4 +1,5 @@
 // The connections of a process to other jobs.
+#include <algorithm>
 #include <exception>
 
 #include <fmt/format.h>
@@ -16,18 +17,39 @@ void TwoJobs::name_ranks(std::vector<std::string>& hosts) const {
     }
 }
 
-void Process::add_connection(const std::shared_ptr<Process>& connection) {
+void Process::add_connection(Process& connection) {
     const std::lock_guard lock(connecting_);
-    std::erase_if(connections_, [](const std::weak_ptr<Process>& known) { return known.expired(); });
-    connections_.push_back(connection);
+    connections_.push_back(&connection);
+}
+
+void Process::remove_connection(Process& connection) {
+    const std::lock_guard lock(connecting_);
+    std::erase(connections_, &connection);
 }
 
 std::vector<std::shared_ptr<Process>> Process::connections() const {
     const std::lock_guard lock(connecting_);
     std::vector<std::shared_ptr<Process>> left;
-    for (const std::weak_ptr<Process>& known : connections_)
-        if (auto connection = known.lock(); connection && !connection->finalized()) left.push_back(std::move(connection));
+    for (Process* known : connections_)
+        if (auto connection = known->weak_from_this().lock(); connection && !connection->finalized()) left.push_back(std::move(connection));
     return left;
+}
+
+// It owns no connection, because whoever owns the last handle waits for the other job.
+bool Process::progress() {
+    bool moved = lane_->progress();
+    const std::unique_lock lock(connecting_, std::try_to_lock);
+    if (!lock) return moved;  // another thread drives them
+    for (Process* connection : connections_)
+        if (!connection->finalized()) moved = connection->progress() || moved;
+    return moved;
+}
+
+// The lane of the job comes first: it takes back earlier wake-ups. What ended on a connection before its end counts, too.
+bool Process::prepare_to_sleep() {
+    const std::lock_guard lock(connecting_);
+    return lane_->prepare_to_sleep() &&
+           std::ranges::all_of(connections_, [](Process* connection) { return connection->prepare_to_sleep(); });
 }
 
 void Process::end_connections() noexcept {

@@ -103,10 +103,10 @@ void SlotAllocator::give_back(std::uint64_t first) {
 
 Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings settings, AlgorithmName algorithm_name,
                  FindPartAlone find_part_alone, std::optional<TwoJobs> two_jobs)
-    : settings_(std::move(settings)),
+    : own_(two_jobs ? two_jobs->own : nullptr),
+      settings_(std::move(settings)),
       bootstrap_(std::move(bootstrap)),
-      slots_(slots_of(settings_, bootstrap_->place().size)),
-      connects_jobs_(two_jobs.has_value()) {
+      slots_(slots_of(settings_, bootstrap_->place().size)) {
     watch_forks();
     const bootstrap::Place& place = bootstrap_->place();
     const Timeout timeout = settings_.timeout ? Timeout(settings_.timeout) : kForever;
@@ -220,6 +220,7 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
 
     const IdlePolicy policy = policy_of(settings_, oversubscribed(neighbours), woken_by_kernel);
     lane_ = std::make_unique<Lane>(*engine_, *bootstrap_, policy);
+    if (own_) lane_->belong_to(own_->job().lane());
     log(spdlog::level::debug, "rank {} of {} on {}, started by {}, over {}, {} while it waits; node memory: {}; single copy: {}",
         place.rank, place.size, place.host, bootstrap_->name(), transport().description(),
         !policy.yield     ? "keeps its core"
@@ -294,8 +295,8 @@ void Process::refuse_child() const {
 }
 
 void Process::refuse_finalized() const {
-    throw Error(ErrorCode::state, fmt::format("the {} was {}: communicate before {}", connects_jobs_ ? "connection of two jobs" : "job",
-                                              connects_jobs_ ? "ended" : "finalized", way_out()));
+    throw Error(ErrorCode::state, fmt::format("the {} was {}: communicate before {}", connects_jobs() ? "connection of two jobs" : "job",
+                                              connects_jobs() ? "ended" : "finalized", way_out()));
 }
 
 void Process::finalize() {
@@ -318,8 +319,11 @@ void Process::finalize() {
             lane_->as_owner([&](Engine& engine) { engine.expect_departures(); });
             lane_->stop_background();
             const Nanoseconds until = monotonic_now() + kLeaveTimeout.count();
-            while (!close_transports() && monotonic_now() < until) progress_transports();
-            bootstrap_->barrier([&] { progress_transports(); }, kLeaveTimeout);
+            // Another thread may call progress().
+            lane_->as_owner([&](Engine&) {
+                while (!close_transports() && monotonic_now() < until) progress_transports();
+            });
+            bootstrap_->barrier([&] { lane_->as_owner([&](Engine&) { progress_transports(); }); }, kLeaveTimeout);
         } catch (const Error& error) {
             failure = error;
         }
@@ -380,6 +384,7 @@ bool Process::share_boards(const Group& group) const {
 }
 
 Process::~Process() {
+    if (own_) own_->remove_connection(*this);
     if (lane_) lane_->stop_background();
 }
 

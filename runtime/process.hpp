@@ -49,8 +49,11 @@ class SlotAllocator {
     std::vector<Range> taken_;  ///< In ascending order.
 };
 
+class Process;
+
 /// The two jobs whose ranks are connected. Each of them also has its own job.
 struct TwoJobs {
+    std::shared_ptr<Process> own;      ///< This process in its own job, or in the connection that is connected with another job.
     int in_first = 0;                  ///< So many ranks, from the first on, are ranks of the first job.
     std::array<std::string, 2> names;  ///< Of the jobs, for error messages.
 
@@ -58,7 +61,7 @@ struct TwoJobs {
     void name_ranks(std::vector<std::string>& hosts) const;
 };
 
-class Process {
+class Process : public std::enable_shared_from_this<Process> {
   public:
     /// Joins the job. Collective over all ranks of the job. Throws Error. `two_jobs`: the ranks are those of two jobs that become
     /// connected, and world() has two groups.
@@ -100,11 +103,19 @@ class Process {
     std::string name_of(int world_rank) const { return engine_->name_of(world_rank); }
 
     /// Whether this is the connection of two jobs.
-    bool connects_jobs() const noexcept { return connects_jobs_; }
-    /// finalize() first ends this connection to another job. Any thread may call both functions.
-    void add_connection(const std::shared_ptr<Process>& connection);
+    bool connects_jobs() const noexcept { return own_ != nullptr; }
+    /// This process in its own job.
+    Process& job() noexcept { return own_ ? own_->job() : *this; }
+    /// finalize() first ends this connection to another job, whose TwoJobs::own this process is. Any thread may call both functions.
+    void add_connection(Process& connection);
     /// The connections to other jobs that are left, in the order in which they were made.
     std::vector<std::shared_ptr<Process>> connections() const;
+
+    /// \{
+    /// As in Lane, for this job and its connections to other jobs. Any thread may call progress().
+    bool progress();
+    bool prepare_to_sleep();
+    /// \}
 
     /// Memory that the program takes. Other ranks of the node can read it (node::Buffers), if there is node memory. `bytes` is above 0. Any
     /// thread may call both functions. Throws Error{state} if there is no memory.
@@ -150,9 +161,11 @@ class Process {
     [[noreturn]] void refuse_child() const;
     [[noreturn]] void refuse_finalized() const;
     /// What a program calls to leave.
-    const char* way_out() const noexcept { return connects_jobs_ ? "Intercommunicator::disconnect()" : "Job::finalize()"; }
+    const char* way_out() const noexcept { return connects_jobs() ? "Intercommunicator::disconnect()" : "Job::finalize()"; }
     void end_connections() noexcept;
+    void remove_connection(Process& connection);
 
+    const std::shared_ptr<Process> own_;  ///< TwoJobs::own. Null: this is no connection of two jobs.
     Settings settings_;
     Costs costs_;  ///< Those that rank 0 has read, on all ranks.
     std::unique_ptr<bootstrap::Bootstrap> bootstrap_;
@@ -176,9 +189,8 @@ class Process {
     std::vector<int> clock_hosts_;
     std::uint32_t forks_at_birth_ = forks_so_far;
     std::atomic<bool> finalized_{false};
-    const bool connects_jobs_;
     mutable std::mutex connecting_;
-    std::vector<std::weak_ptr<Process>> connections_;  ///< Guarded by `connecting_`.
+    std::vector<Process*> connections_;  ///< Those that exist, also after their end. Guarded by `connecting_`.
 };
 
 }  // namespace rollcall::runtime

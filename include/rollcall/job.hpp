@@ -117,7 +117,8 @@ class ROLLCALL_EXPORT Job {
 
     // --- progress -----------------------------------------------------------------------------------------------------
     // By default a background thread moves data while the application is not calling the library. With ROLLCALL_PROGRESS=host there is no
-    // such thread, and the program calls progress() from its own loop.
+    // such thread, and the program calls progress() from its own loop. progress(), the descriptor and prepare_to_sleep() are also for the
+    // connections of the job to other jobs.
 
     /// Moves whatever data can be moved now, without waiting. Returns whether anything happened. Any thread may call it.
     bool progress();

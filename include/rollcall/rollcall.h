@@ -125,7 +125,7 @@ rollcall_status rollcall_time_at(const rollcall_job* job, int64_t local, int64_t
 rollcall_status rollcall_local_time_at(const rollcall_job* job, int64_t time, int64_t* local);
 
 /** Moves whatever data can be moved now, without waiting. `happened` becomes 1 if anything moved, else 0; it may be NULL. Programs with
- * ROLLCALL_PROGRESS=host call it from their own loop. */
+ * ROLLCALL_PROGRESS=host call it from their own loop. This and the two functions below are also for the connections to other jobs. */
 rollcall_status rollcall_progress(rollcall_job* job, int* happened);
 /** A file descriptor for an event loop: poll it for reading after rollcall_prepare_to_sleep() has set 1. Returns -1 on failure. */
 int rollcall_progress_descriptor(const rollcall_job* job);

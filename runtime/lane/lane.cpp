@@ -249,6 +249,7 @@ Lane::Drove Lane::drive(const Goal& goal, Nanoseconds deadline) {
             continue;  // the end of what it moved is looked at before anything else
         }
         look_at_notices_if_due(before);
+        if (also_ && also_->progress()) continue;
         if (!idle_.parks_at_once(before)) {
             sched_yield();
             const Nanoseconds after = monotonic_now();
@@ -356,7 +357,10 @@ void Lane::sleep_as_owner(Nanoseconds until) {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (poll() == 0 && !submitted_.load() && !noticed_.load() && !wanted_.load() && transport.arm()) {
         pollfd descriptors[3] = {{descriptor, POLLIN, 0}, {owner_wake_.get(), POLLIN, 0}, {bootstrap_.notice_descriptor(), POLLIN, 0}};
-        poll_until(descriptors, policy_.background ? 2 : 3, until);
+        const nfds_t count = policy_.background ? 2 : 3;
+        const auto next_look = [&](bool again) { return !also_ ? until : again ? 0 : std::min(until, monotonic_now() + policy_.tick); };
+        for (bool moved = false; poll_until(descriptors, count, next_look(moved)) == 0 && also_ && monotonic_now() < until;)
+            moved = also_->progress();
         if (descriptors[1].revents) owner_wake_.clear();
         if (!policy_.background && descriptors[2].revents) look_at_notices();
     }

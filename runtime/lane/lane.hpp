@@ -88,6 +88,14 @@ class Lane {
     /// Returns false when there is work, or when something has ended since the last call which the caller may not have seen.
     bool prepare_to_sleep();
 
+    /// This lane, which has a background thread, serves a connection of the job with the other lane. What ends here wakes the event loop of
+    /// the job. Where the job has no background thread, a caller that waits or tests here also drives the job's lane. Call it before this
+    /// lane is used. The job's lane must live longer.
+    void belong_to(Lane& job) noexcept {
+        told_ = &job.event_loop_;
+        if (!job.policy_.background) also_ = &job;
+    }
+
     /// Waits for the baton and runs `work(engine)` as the owner. Everything this thread has started before has begun by then. For set-up
     /// and rare calls.
     template <class Work>
@@ -167,7 +175,7 @@ class Lane {
     void wake_followers(bool baton_is_free) noexcept;
     void tell_of_ends() noexcept;
     void wake_loop() noexcept {
-        if (loop_sleeps_.load(std::memory_order_seq_cst) && loop_sleeps_.exchange(false)) event_loop_.signal();
+        if (loop_sleeps_.load(std::memory_order_seq_cst) && loop_sleeps_.exchange(false)) told_->signal();
     }
     void sleep_as_owner(Nanoseconds until);
     void background();
@@ -176,6 +184,7 @@ class Lane {
     Engine& engine_;
     bootstrap::Bootstrap& bootstrap_;
     const IdlePolicy policy_;
+    Lane* also_ = nullptr;  ///< The lane that callers of this one also drive (belong_to()), or null.
     LaneCounters counters_;
 
     alignas(64) std::atomic<bool> baton_{false};
@@ -206,7 +215,8 @@ class Lane {
     unsigned calls_since_poll_ = 0;
     Nanoseconds next_notice_look_ = 0;  ///< For a thread that drives without pause.
 
-    EventLoop event_loop_;  ///< Open where progress is host-driven, or where the program has asked for a descriptor.
+    EventLoop event_loop_;            ///< Open where progress is host-driven, or where the program has asked for a descriptor.
+    EventLoop* told_ = &event_loop_;  ///< Sleeps while `loop_sleeps_`: this one, or that of the job (belong_to()).
     EventDescriptor owner_wake_;
     EventDescriptor background_wake_;
     std::thread thread_;

@@ -5,14 +5,15 @@
 namespace rollcall::runtime {
 
 bool Lane::progress() {
-    if (!try_take()) return false;
+    const bool moved_also = also_ && also_->progress();
+    if (!try_take()) return moved_also;
     const Baton baton(*this);
     note_call();
     const Nanoseconds now = monotonic_now();
     look_at_notices_if_due(now);
     const unsigned happened = poll() + drain();
     tick_if_due(now);
-    return happened != 0;
+    return happened != 0 || moved_also;
 }
 
 int Lane::descriptor() {

@@ -85,6 +85,18 @@ TEST(TwoJobs, OneOfWhichDies) {
 
 TEST(TwoJobs, EndInAnyOrder) { expect_good(run_two(2, 2, "two_jobs_end"), 2, 2); }
 
+// The job that listens drives progress itself.
+TEST(TwoJobs, HaveOneEventLoopForTheJobAndTheConnection) {
+    expect_good(run_two(2, 2, "two_jobs_event_loop", "20", with({"ROLLCALL_PROGRESS=host"})), 2, 2);
+    if (!kSanitized) expect_good(run_two(3, 3, "two_jobs_event_loop", "20", with({"ROLLCALL_PROGRESS=host", "ROLLCALL_SPIN=0"})), 3, 3);
+}
+
+TEST(TwoJobs, MoveTheDataOfAJobThatWaitsForTheOtherOne) {
+    const JobOptions host = with({"ROLLCALL_PROGRESS=host"});
+    expect_good(run_two(2, 1, "two_jobs_wait", "", host), 2, 1);
+    expect_good(run_two(2, 2, "two_jobs_wait", "", with({"ROLLCALL_PROGRESS=host", "ROLLCALL_SPIN=0"}), host), 2, 2);
+}
+
 TEST(TwoJobs, AreToldHowTheyDiffer) {
     expect_good(run_two(2, 1, "two_jobs_that_differ", "ROLLCALL_ALLREDUCE=ring", with({}), with({"ROLLCALL_ALLREDUCE=ring"})), 2, 1);
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -118,6 +119,65 @@ ROLLCALL_SCENARIO(two_jobs_end) {
     check(says(error, "finalize"), "it says '{}'", error.what());
     between.disconnect();
     still_works(scene.world);
+}
+
+// A program with one event loop for its job and for the connection. The jobs have the same size. Third word: rounds.
+ROLLCALL_SCENARIO(two_jobs_event_loop) {
+    const Intercommunicator between = connected(scene, scene.world);
+    const int other = scene.rank;
+    for (int round = 0; round < scene.number(2, 20); ++round) {
+        const std::uint64_t bytes = round % 3 == 0 ? 200'000 : 8;
+        std::vector<std::byte> out(bytes, static_cast<std::byte>(round)), in(bytes), own(bytes);
+        // Some rounds end on the connection, and the others in the job.
+        sleep_us(listens(scene) == (round % 2 == 0) ? 2000 : 0);
+        Request requests[] = {between.start_send(std::span(out), other),
+                              between.start_receive(std::span(in), other),
+                              between.start_barrier(),
+                              scene.world.start_send(std::span(out), scene.next()),
+                              scene.world.start_receive(std::span(own), scene.previous()),
+                              scene.world.start_barrier()};
+        for (;;) {
+            bool done = true;
+            for (Request& request : requests)
+                if (!request.test()) done = false;
+            if (done) break;
+            if (scene.job.prepare_to_sleep()) {
+                pollfd entry{scene.job.progress_descriptor(), POLLIN, 0};
+                ::poll(&entry, 1, 20'000);
+                check(entry.revents != 0, "it was not woken for 20 s");
+            }
+            while (scene.job.progress()) {
+            }
+        }
+        check(in == out && own == out, "round {} gave other data", round);
+    }
+    between.disconnect();
+    // What has been disconnected wakes nobody.
+    scene.world.barrier();
+    int woken = 0;
+    for (; woken < 1000; ++woken) {
+        while (scene.job.progress()) {
+        }
+        pollfd entry{scene.job.progress_descriptor(), POLLIN, 0};
+        if (scene.job.prepare_to_sleep() && ::poll(&entry, 1, 20) == 0) break;
+    }
+    check(woken < 1000, "the descriptor is readable though nothing happens");
+}
+
+// A rank that waits on the connection still moves the data of its job.
+ROLLCALL_SCENARIO(two_jobs_wait) {
+    const Intercommunicator between = connected(scene, scene.world);
+    std::vector<std::byte> data(1 << 20, static_cast<std::byte>(scene.rank));
+    if (scene.size > 1 && scene.rank == 1) {
+        Request receive = scene.world.start_receive(std::span(data), 0);
+        between.barrier();
+        receive.wait();
+        check(data.back() == std::byte{0}, "it got other data");
+    } else {
+        if (scene.size > 1 && scene.rank == 0) scene.world.send(std::span(data), 1);
+        between.barrier();
+    }
+    between.disconnect();
 }
 
 // The two jobs have different settings. Third word: what both must be told.

@@ -10,8 +10,8 @@
 // copies the block of rank 1 until 7, rank 0 until 8. The ranks leave at 8, 10 and 7.
 //
 // If the blocks are long, or in memory that the program has taken from the runtime (Job::allocate()), nothing is written, and a rank leaves
-// when its readers have read (runtime/lane/publication.hpp, InPlace). In the example rank 1 copies the block of rank 0 until 6, that of rank 2 until 7, and its own until 8. Ranks 0 and 2
-// copy the block of rank 1 until 6. The ranks leave at 6, 8 and 7.
+// when its readers have read (runtime/lane/publication.hpp, InPlace). In the example rank 1 copies the block of rank 0 until 6, that of rank
+// 2 until 7, and its own until 8. Ranks 0 and 2 copy the block of rank 1 until 6. The ranks leave at 6, 8 and 7.
 #include "collectives/alltoall/alltoall.hpp"
 #include "collectives/published/published.hpp"
 

@@ -86,7 +86,8 @@ Task exchange_long(Operation& op, bool for_everybody, BlockFor block) {
         co_await op.until(can_go_on);
         if (!has_begun && op.has_arrived()) {
             has_begun = true;
-            if (for_everybody && n > 1) outgoing.add(op, kEverybody, block(op, rank), Publisher::reads, n == 2 ? InPlace::anywhere : InPlace::nothing);
+            if (for_everybody && n > 1)
+                outgoing.add(op, kEverybody, block(op, rank), Publisher::reads, n == 2 ? InPlace::anywhere : InPlace::nothing);
             for (int i = 1; i < n && !for_everybody; ++i) {
                 const int other = (rank + i) % n;
                 outgoing.add(op, other, block(op, other), Publisher::reads, InPlace::anywhere);
@@ -150,6 +151,15 @@ Task publish(Operation& op, int to, transport::ConstBytes data, Publisher publis
 
 }  // namespace
 
+Task publish_rest(Operation& op, Outgoing& out) {
+    std::vector<Pending> sends;
+    while (!out.has_left()) {
+        co_await op.until([&] { return out.can_go_on(); });
+        co_await go_on(op, out, sends);
+    }
+    co_await op.all_of(sends);
+}
+
 Task publish_and_copy(Operation& op, bool for_everybody, BlockFor block) {
     const runtime::Arguments& arguments = op.arguments();
     const std::uint64_t size = op.call().bytes;
@@ -158,9 +168,13 @@ Task publish_and_copy(Operation& op, bool for_everybody, BlockFor block) {
     return is_short ? exchange_short(op, for_everybody, block) : exchange_long(op, for_everybody, block);
 }
 
-Task publish_all(Operation& op, int to, transport::ConstBytes data, Publisher publisher) { return publish(op, to, data, publisher, InPlace::nothing); }
+Task publish_all(Operation& op, int to, transport::ConstBytes data, Publisher publisher) {
+    return publish(op, to, data, publisher, InPlace::nothing);
+}
 
-Task publish_last(Operation& op, int to, transport::ConstBytes data) { return publish(op, to, data, Publisher::leaves, op.stays() ? InPlace::shared : InPlace::nothing); }
+Task publish_last(Operation& op, int to, transport::ConstBytes data) {
+    return publish(op, to, data, Publisher::leaves, op.stays() ? InPlace::shared : InPlace::nothing);
+}
 
 Task copy_what_is_here(Operation& op, Reading& reading, transport::Bytes into, std::uint64_t step) {
     while (reading.is_here()) {
@@ -192,7 +206,10 @@ Task copy_all(Operation& op, int from, bool for_everybody, transport::Bytes into
     while (!in.complete()) {
         co_await op.until([&] { return in.is_here(); });
         const bool by_message = in.by_message();
-        if (!by_message) co_await op.copy(in.next_of(into), in.bytes());
+        if (in.is_private())
+            in.copy_private(into);
+        else if (!by_message)
+            co_await op.copy(in.next_of(into), in.bytes());
         if (!in.let_go()) co_await op.failure();
         if (by_message) co_await op.receive(from, into, kPublishedStep);
     }

@@ -105,6 +105,9 @@ auto* find_ready(Uses& uses) {
     return found == uses.end() ? nullptr : &*found;
 }
 
+/// Publishes what is left of it, or sends it, as room becomes free.
+Task publish_rest(Operation& op, Outgoing& out);
+
 /// Publishes all of `data` for rank `to`, kEverybody or kHigherRanks, as room becomes free.
 Task publish_all(Operation& op, int to, transport::ConstBytes data, Publisher publisher = Publisher::leaves);
 

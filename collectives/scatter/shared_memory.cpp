@@ -4,8 +4,14 @@
 // Idea: the root writes each rank's block into memory that the ranks of its node share, and leaves. Each other rank copies its block out
 // when it arrives. No rank waits for any rank but the root. The copy of a planned call is made before its caller arrives.
 //
+// A long block would be copied twice in this way, and the root would make all the first copies. So it first offers such blocks where they
+// stand, and copies its own. A rank that has come meanwhile copies its block from there. The root then writes the blocks that nobody has
+// begun to copy, and leaves when those copies have ended that had begun: it waits for no rank that has not come. (Where its caller stays
+// until the data has left, it writes nothing.)
+//
 // Example: n = 3, root 0, a copy of a block takes 1, the ranks arrive at 0, 0 and 5. The root writes the block of rank 1 until 1, that of
-// rank 2 until 2, copies its own until 3 and leaves. Rank 1 copies from 1 to 2, rank 2 from 5 to 6. The ranks leave at 3, 2 and 6.
+// rank 2 until 2, copies its own until 3 and leaves. Rank 1 copies from 1 to 2, rank 2 from 5 to 6. The ranks leave at 3, 2 and 6. With
+// long blocks, the root and rank 1 copy until 1, and the root writes the block of rank 2 until 2. The ranks leave at 2, 1 and 6.
 #include "collectives/blocks/blocks.hpp"
 #include "collectives/published/published.hpp"
 #include "collectives/scatter/scatter.hpp"
@@ -13,13 +19,43 @@
 namespace rollcall::collectives {
 namespace {
 
-Task write(Operation& op) {
-    co_await op.arrival();
+int rank_after_root(const Operation& op, int places) { return (op.root() + places) % op.size(); }
+
+Task write_short(Operation& op) {
     for (int i = 1; i < op.size(); ++i) {
-        const int rank = (op.root() + i) % op.size();
+        const int rank = rank_after_root(op, i);
         co_await publish_all(op, rank, block_of(op, rank));
     }
     co_await copy_own(op, op.arguments().result, block_of(op, op.rank()));
+}
+
+Task offer_and_write(Operation& op) {
+    Uses<Outgoing> outgoing(op.size() - 1);
+    for (int i = 1; i < op.size(); ++i) {
+        const int rank = rank_after_root(op, i);
+        outgoing.add(op, rank, block_of(op, rank), Publisher::leaves, InPlace::offered);
+    }
+    std::vector<Pending> none;
+    for (Outgoing& out : outgoing)
+        if (out.publication.is_in_place() && out.can_go_on()) co_await go_on(op, out, none);
+    for (Outgoing& out : outgoing) co_await publish_rest(op, out);
+    co_await copy_own(op, op.arguments().result, block_of(op, op.rank()));
+    for (Outgoing& out : outgoing) {
+        if (out.publication.is_read() || op.stays()) continue;
+        co_await op.give_way();
+        if (out.publication.take_back()) co_await publish_rest(op, out);
+    }
+    co_await all_read(op, outgoing);
+}
+
+Task write(Operation& op) {
+    co_await op.arrival();
+    bool is_short = true;
+    for (int i = 1; i < op.size(); ++i) is_short = is_short && block_of(op, rank_after_root(op, i)).size <= runtime::kLeastPrivate;
+    if (is_short)
+        co_await write_short(op);
+    else
+        co_await offer_and_write(op);
 }
 
 }  // namespace

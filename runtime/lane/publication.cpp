@@ -58,10 +58,20 @@ Publication::~Publication() {
 }
 
 void Publication::try_in_place(ConstBytes data, InPlace which) {
-    if (which == InPlace::nothing || size_ <= kLeastInPlace) return;
+    const bool is_offer = which == InPlace::offered;
+    if (which == InPlace::nothing || size_ <= (is_offer ? kLeastPrivate : kLeastInPlace)) return;
     reference_ = operation_.engine().node()->buffers().find(data);
-    if (reference_ || which != InPlace::anywhere || size_ <= kLeastPrivate || !data.data || !is_read_by_readers()) return;
-    reference_ = node::Reference{0, 0, reinterpret_cast<std::uint64_t>(data.data), ::getpid(), node::Reference::kNoFile};
+    if (!reference_ && which != InPlace::shared && size_ > kLeastPrivate && data.data && is_read_by_readers())
+        reference_ = node::Reference{0, 0, reinterpret_cast<std::uint64_t>(data.data), ::getpid(), node::Reference::kNoFile};
+    if (reference_) reference_->is_offer = is_offer;
+}
+
+bool Publication::take_back() {
+    if (!reference_ || !reference_->is_offer || !complete_ || !node::NodeMemory::take_back(entry_, generation_)) return false;
+    reference_.reset();
+    claimed_ = complete_ = false;
+    offset_ = 0;
+    return true;
 }
 
 bool Publication::is_read_by_readers() const {
@@ -193,13 +203,18 @@ Reading::Reading(Operation& operation, int from, bool for_everybody, std::uint64
 bool Reading::find() {
     const std::uint64_t key = node::key_of(operation_.communicator().group->id, operation_.sequence());
     if (entry_.key.load(std::memory_order_acquire) != key) return false;
+    generation_ = node::generation_of(entry_.state.load(std::memory_order_acquire));
+    // The publisher may take it back meanwhile, and publish a copy under the same key. So the key is read again after the generation: then
+    // what follows belongs to this generation, unless the generation has changed when all is read.
+    if (entry_.key.load(std::memory_order_acquire) != key) return false;
     const Call call = entry_.call;
     const std::uint64_t size = entry_.size;
     block_ = entry_.first;
-    generation_ = node::generation_of(entry_.state.load(std::memory_order_acquire));
     if (block_ == node::kInPlace) std::memcpy(&reference_, entry_.data, sizeof reference_);
-    // The publisher may have taken it back meanwhile.
-    if (entry_.key.load(std::memory_order_acquire) != key) return false;
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (entry_.key.load(std::memory_order_relaxed) != key ||
+        node::generation_of(entry_.state.load(std::memory_order_relaxed)) != generation_)
+        return false;
     if (!operation_.call().agrees_with(call)) {
         operation_.engine().mismatch(operation_, call, operation_.member(publisher_));
         return false;
@@ -229,6 +244,8 @@ void Reading::fail(std::string_view what, std::string_view remedy, int reason) {
 }
 
 bool Reading::reach() {
+    // If the publisher has taken an offer back, it will publish a copy.
+    if (reference_.is_offer && !node::take(entry_.state, generation_)) return false;
     if (reference_.is_private()) return true;
     mapping_ = operation_.engine().node()->mappings().map(reference_);
     if (!mapping_) {
@@ -280,15 +297,20 @@ bool Reading::is_here() {
 Bytes Reading::next_of(Bytes all) const noexcept { return slice(all, offset_, piece_); }
 
 // The publisher waits for the last reader, so only the last one tells it.
-void Reading::let_go_of(std::atomic<node::State>& state, std::uint32_t generation) {
-    const auto readers = node::let_go(state, generation);
-    if (!readers)
+void Reading::let_go_of(std::atomic<node::State>& state, std::uint32_t generation, std::uint32_t readers) {
+    const auto left = node::let_go(state, generation, readers);
+    if (!left)
         withdrawn_ = true;
-    else if (*readers == 0)
+    else if (*left == 0)
         operation_.engine().tell_node(operation_, publisher_);
 }
 
-void Reading::let_go_of_block() { let_go_of(region_.head(node::block_of(block_)).state, node::generation_of(block_)); }
+void Reading::let_go_of_block() { let_go_of(region_.head(node::block_of(block_)).state, node::generation_of(block_), 1); }
+
+void Reading::let_go_of_entry() {
+    const bool is_taken = block_ == node::kInPlace && reference_.is_offer;
+    let_go_of(entry_.state, generation_, is_taken ? node::kTaken : 1);
+}
 
 bool Reading::let_go() {
     here_ = false;
@@ -296,7 +318,7 @@ bool Reading::let_go() {
     complete_ = offset_ == size_;
     if (complete_) {
         if (node::is_block(block_)) let_go_of_block();
-        let_go_of(entry_.state, generation_);
+        let_go_of_entry();
     } else if (is_private()) {
         if (node::generation_of(entry_.state.load(std::memory_order_acquire)) != generation_) withdrawn_ = true;
     } else if (node::generation_of(region_.head(node::block_of(block_)).state.load(std::memory_order_acquire)) !=

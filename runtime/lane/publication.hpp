@@ -86,13 +86,14 @@ enum class Publisher : std::uint8_t {
 /// have read it.
 enum class InPlace : std::uint8_t {
     nothing,
-    shared,   ///< Data in memory that its readers can map (Job::allocate()).
-    anywhere  ///< Also other long data, if its readers can read the memory of this process. They copy it by Reading::copy_private().
+    shared,    ///< Data in memory that its readers can map (Job::allocate()).
+    anywhere,  ///< Also other long data, if its readers can read the memory of this process. They copy it by Reading::copy_private().
+    offered    ///< Long data wherever its only reader can reach it, until the publisher replaces it by a copy (Publication::take_back()).
 };
 
 /// Data up to this size is always copied: that costs less than a look at whether its readers have read it.
 inline constexpr std::uint64_t kLeastInPlace = node::kSmallBytes;
-/// So is data up to this size that is not in shared memory: the system call that reads it looks up each page.
+/// So is data up to this size that is offered, or is not in shared memory: the system call that reads it looks up each page.
 inline constexpr std::uint64_t kLeastPrivate = 32 << 10;
 /// A reader copies private data in pieces of this size, in bytes, and makes progress in between.
 inline constexpr std::uint64_t kPrivatePiece = 1 << 20;
@@ -109,6 +110,9 @@ class Publication final : public NodeUse {
     bool is_in_place() const noexcept { return reference_.has_value(); }
     /// Whether all readers have read what was published in place. Always true for other data, of which there is a copy.
     bool is_read() const noexcept;
+    /// Takes back data that is offered (InPlace::offered), unless its reader has begun to read it. Returns true if nothing is published now.
+    /// The data is then to be published as a copy, and the operation need not wait until it is read.
+    bool take_back();
 
     /// Whether the next piece can be written now, in which case its room is taken, or the data must go by message (by_message()).
     bool has_room();
@@ -176,7 +180,8 @@ class Reading final : public NodeUse {
     /// Finds data that was published in place. Otherwise the operation fails.
     bool reach();
     void let_go_of_block();
-    void let_go_of(std::atomic<node::State>& state, std::uint32_t generation);
+    void let_go_of_entry();
+    void let_go_of(std::atomic<node::State>& state, std::uint32_t generation, std::uint32_t readers);
     void fail(std::string_view what, std::string_view remedy, int reason);
 
     int publisher_;

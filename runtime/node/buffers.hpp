@@ -24,6 +24,7 @@ struct Reference {
     std::uint64_t begin, length;  ///< The place of the buffer in the file. Whole pages.
     std::uint64_t at;             ///< The place of the data in the buffer. Without a buffer: its address in the process.
     std::int32_t process, file;   ///< The process, and the number of the file there. Without a buffer: kNoFile.
+    bool is_offer = false;        ///< The publisher may replace the reference by a copy until the reader takes it (take()).
 
     static constexpr std::int32_t kNoFile = -1;
     bool is_private() const noexcept { return file == kNoFile; }

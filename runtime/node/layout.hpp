@@ -36,15 +36,24 @@ constexpr bool is_block(Link link) noexcept { return link != 0 && link < kInPlac
 constexpr Link link_to(std::uint32_t block, std::uint32_t generation) noexcept { return Link{generation} << 32 | (block + 1); }
 constexpr std::uint32_t block_of(Link link) noexcept { return static_cast<std::uint32_t>(link) - 1; }
 
-/// One reader lets go of something of this generation. Returns how many readers have yet to let go. Returns nothing when the publisher has
-/// taken it back: what was read is then of no use.
-inline std::optional<std::uint32_t> let_go(std::atomic<State>& state, std::uint32_t generation) noexcept {
+/// The only reader of an offer (Reference::is_offer) takes it before it reads. From then on it counts as this number of readers, and the
+/// publisher can no longer replace the offer by a copy.
+inline constexpr std::uint32_t kTaken = 2;
+/// Takes an offer of this generation. Returns false when the publisher has taken it back, or does so at this moment.
+inline bool take(std::atomic<State>& state, std::uint32_t generation) noexcept {
+    State unread = state_of(generation, 1);
+    return state.compare_exchange_strong(unread, state_of(generation, kTaken), std::memory_order_acq_rel, std::memory_order_relaxed);
+}
+
+/// One reader, or one that counts as `readers`, lets go of something of this generation. Returns how many readers have yet to let go.
+/// Returns nothing when the publisher has taken it back: what was read is then of no use.
+inline std::optional<std::uint32_t> let_go(std::atomic<State>& state, std::uint32_t generation, std::uint32_t readers = 1) noexcept {
     State now = state.load(std::memory_order_relaxed);
     // Acquire and release: the next owner must write after the last reader has read.
     do {
         if (generation_of(now) != generation) return std::nullopt;
-    } while (!state.compare_exchange_weak(now, now - 1, std::memory_order_acq_rel, std::memory_order_relaxed));
-    return readers_of(now) - 1;
+    } while (!state.compare_exchange_weak(now, now - readers, std::memory_order_acq_rel, std::memory_order_relaxed));
+    return readers_of(now) - readers;
 }
 
 /// The place where the readers of one publication find it.

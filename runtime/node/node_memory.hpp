@@ -77,6 +77,16 @@ class NodeMemory {
     const std::vector<Claim>& claims() const noexcept { return claims_; }
     /// Takes back what this rank has published in the entry, unless something else has been published in it since.
     void withdraw(Entry& entry, std::uint32_t generation) noexcept;
+    /// Takes back an offer, unless its reader has taken it (take()). Returns true if the entry is free again.
+    static bool take_back(Entry& entry, std::uint32_t generation) noexcept {
+        State unread = state_of(generation, 1);
+        // Nobody can take the offer while it has no readers. The generation is that of no publication.
+        if (!entry.state.compare_exchange_strong(unread, state_of(generation + 1, 0), std::memory_order_acq_rel,
+                                                 std::memory_order_relaxed))
+            return false;
+        entry.key.store(0, std::memory_order_relaxed);
+        return true;
+    }
     /// Takes back every publication of this rank that has readers left and for which `is_meant(group, sequence)` is true.
     template <class IsMeant>
     void withdraw(IsMeant is_meant) {

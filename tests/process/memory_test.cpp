@@ -62,6 +62,11 @@ TEST(PrivateMemory, OfARankThatDiedIsNotWaitedFor) {
     for (const int ranks : {2, 4}) expect_survivors(ranks, "death_of_a_rank_whose_memory_is_read");
     expect_survivors(4, "death_of_a_rank_whose_memory_is_read", {"ROLLCALL_SINGLE_COPY=no"});
 }
+TEST(OfferedMemory, IsCopiedForRanksThatHaveNotCome) {
+    for (const int ranks : rank_counts()) expect_success(ranks, {"blocks_that_are_offered" + any_seed()});
+    expect_success(4, {"blocks_that_are_offered" + any_seed()}, with({"ROLLCALL_SINGLE_COPY=no"}));
+    expect_success(4, {"blocks_that_are_offered" + any_seed() + ":40:0"}, with({"ROLLCALL_LANDING_BYTES=1Mi"}));
+}
 TEST(PrivateMemory, IsTakenBackWhenACallIsGivenUp) {
     for (const int ranks : {2, 4}) expect_success(ranks, {"memory_that_is_read_is_taken_back"});
 }

@@ -235,6 +235,35 @@ TEST_F(NodeOfTwo, ATakenBackEntryIsFreeAndItsReadersAreTold) {
     EXPECT_FALSE(let_go(entry.state, generation));
 }
 
+TEST_F(NodeOfTwo, AnOfferIsTakenOrTakenBackButNotBoth) {
+    Entry& entry = ranks_[0].own().entry_for_one(1, 5);
+    const auto offer = [&] {
+        const std::uint32_t generation = ranks_[0].claim(entry, group_, 5, 1);
+        NodeMemory::show(entry, *group_);
+        return generation;
+    };
+    const std::uint32_t first = offer();
+    EXPECT_TRUE(NodeMemory::take_back(entry, first));
+    EXPECT_TRUE(NodeMemory::is_free(entry));
+    EXPECT_EQ(entry.key.load(), 0u);
+    EXPECT_FALSE(take(entry.state, first));
+    EXPECT_FALSE(take(entry.state, first + 1)) << "no publication has this generation";
+    EXPECT_FALSE(NodeMemory::take_back(entry, first));
+    const std::uint32_t second = offer();
+    EXPECT_GT(second, first + 1);
+    EXPECT_TRUE(take(entry.state, second));
+    EXPECT_FALSE(take(entry.state, second));
+    EXPECT_FALSE(NodeMemory::take_back(entry, second));
+    EXPECT_FALSE(NodeMemory::is_free(entry));
+    EXPECT_EQ(let_go(entry.state, second, kTaken), 0u);
+    EXPECT_TRUE(NodeMemory::is_free(entry));
+    const std::uint32_t third = offer();
+    ASSERT_TRUE(take(entry.state, third));
+    ranks_[0].withdraw(entry, third);
+    EXPECT_FALSE(let_go(entry.state, third, kTaken)) << "its communicator broke";
+    EXPECT_TRUE(NodeMemory::is_free(entry));
+}
+
 TEST_F(NodeOfTwo, WhatIsTakenBackIsNotWhatWasPublishedInTheSameEntrySince) {
     Entry& entry = ranks_[0].own().entry_for_one(1, 5);
     ranks_[0].claim(entry, group_, 5, 1);

@@ -209,6 +209,32 @@ void exchange_blocks(const Communicator& world, std::vector<Word>& from, std::ve
 
 }  // namespace
 
+// Long blocks of a scatter are offered where they stand. In half of the rounds one rank comes only when the root has left, so that the root
+// must have made a copy for it. (Third word: 0 if there is no room for that.) The others come when they like.
+ROLLCALL_SCENARIO(blocks_that_are_offered) {
+    const std::string seed = scene.word(0, "1");
+    std::mt19937_64 common(std::stoull(seed)), own(std::stoull(seed) + static_cast<std::uint64_t>(scene.rank));
+    const std::size_t sizes[] = {8193, 16'384, 100'003, kPrivateWords / 2};
+    for (int round = 0; round < scene.number(1, 40); ++round) {
+        const std::size_t words = sizes[common() % std::size(sizes)];
+        const int root = static_cast<int>(common() % static_cast<std::uint64_t>(scene.size)), late = (root + 1) % scene.size;
+        const bool comes_late = common() % 2 == 0 && scene.size > 1 && scene.number(2, 1) != 0;
+        std::vector<Word> ordinary(words * static_cast<std::size_t>(scene.size)), into(words);
+        Memory taken = own() % 3 == 0 ? scene.job.allocate(ordinary.size() * sizeof(Word)) : Memory();
+        const Words from = taken.data() ? taken.as<Word>() : Words(ordinary);
+        fill(from, root);
+        std::byte word{};
+        sleep_us(static_cast<long>(own() % 200));
+        if (comes_late && scene.rank == late) scene.world.receive(std::span(&word, 1), root);
+        CollectiveOptions options;
+        options.until_delivered = !comes_late && own() % 4 == 0;
+        scene.world.scatter(from, into, root, options);
+        spoil(from);
+        if (comes_late && scene.rank == root) scene.world.send(std::span(&word, 1), late);
+        expect(into, "scatter", [&](std::size_t i) { return value_of(root, static_cast<std::size_t>(scene.rank) * words + i); });
+    }
+}
+
 // Rank 1 publishes its blocks and dies. The others come later, and find that they cannot read its memory. They are told, and go on without
 // it.
 ROLLCALL_SCENARIO(death_of_a_rank_whose_memory_is_read) {

@@ -21,7 +21,8 @@ TEST_F(BenchCommand, EachNumberOfRanksIsAJobOfOneReport) {
     const Lines lines = lines_of(ended.out);
     ASSERT_EQ(lines.size(), 1u + 3u * 2u) << ended.out;
     const char* const asked = std::getenv("ROLLCALL_TRANSPORT");
-    const std::string transport = asked ? asked : "ucx";
+    const char* const provider = std::getenv("ROLLCALL_OFI_PROVIDER");
+    const std::string transport = (asked ? asked : "ucx") + (provider ? fmt::format(":{}", provider) : "");
     std::size_t row = 0;
     for (const int ranks : {2, 4, 3})
         for (const char* const algorithm : {"linear", "binomial"})

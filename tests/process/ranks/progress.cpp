@@ -1,8 +1,7 @@
 /// \file
 /// Scenarios of ranks that sleep or compute, of the background thread, and of progress that the host program drives.
-#include <poll.h>
-
 #include "tests/process/ranks/collectives.hpp"
+#include "tests/process/ranks/event_loop.hpp"
 
 namespace rollcall::test {
 
@@ -54,19 +53,7 @@ ROLLCALL_SCENARIO(event_loop) {
             scene.world.start_broadcast(std::span(all), 0,
                                         {.algorithm = round % 2 ? "binomial" : "arrival_blocking", .segment_bytes = {}, .timeout = {}}),
             scene.world.start_barrier()};
-        for (;;) {
-            bool done = true;
-            for (Request& request : requests)
-                if (!request.test()) done = false;
-            if (done) break;
-            if (scene.job.prepare_to_sleep()) {
-                pollfd entry{scene.job.progress_descriptor(), POLLIN, 0};
-                ::poll(&entry, 1, 20'000);
-                check(entry.revents != 0, "it was not woken for 20 s");
-            }
-            while (scene.job.progress()) {
-            }
-        }
+        wait_in_event_loop(scene.job, requests);
         check_pattern(in.data(), bytes, key(scene.previous(), round), "a message in an event loop");
         check_pattern(all.data(), all.size(), round, "a broadcast in an event loop");
     }

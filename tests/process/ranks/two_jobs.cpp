@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "tests/process/ranks/event_loop.hpp"
 #include "tests/process/ranks/messages.hpp"
 
 namespace rollcall::test {
@@ -136,19 +137,7 @@ ROLLCALL_SCENARIO(two_jobs_event_loop) {
                               scene.world.start_send(std::span(out), scene.next()),
                               scene.world.start_receive(std::span(own), scene.previous()),
                               scene.world.start_barrier()};
-        for (;;) {
-            bool done = true;
-            for (Request& request : requests)
-                if (!request.test()) done = false;
-            if (done) break;
-            if (scene.job.prepare_to_sleep()) {
-                pollfd entry{scene.job.progress_descriptor(), POLLIN, 0};
-                ::poll(&entry, 1, 20'000);
-                check(entry.revents != 0, "it was not woken for 20 s");
-            }
-            while (scene.job.progress()) {
-            }
-        }
+        wait_in_event_loop(scene.job, requests);
         check(in == out && own == out, "round {} gave other data", round);
     }
     between.disconnect();

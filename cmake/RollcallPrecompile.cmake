@@ -28,9 +28,11 @@ foreach(target IN LISTS process_tests)
   endif()
 endforeach()
 
-# The sources of these targets are compiled several at a time. They have no names in common.
-set(ROLLCALL_UNITY "" CACHE STRING "Targets of which several sources are compiled at a time (quicker builds from nothing): rollcall_internals, \
-rollcall_launcher, rollcall_bench, rollcall_command, unit_tests, model_tests, test_ranks")
+# The sources of these targets are compiled several at a time, which takes less than half of the time of a build from nothing. They have no
+# names in common. While one works on a few sources, a build without this takes less time.
+set(ROLLCALL_UNITY "rollcall_internals;rollcall_launcher;rollcall_bench;rollcall_command" CACHE STRING "Targets of which several sources are \
+compiled at a time (quicker builds from nothing): rollcall_internals, rollcall_launcher, rollcall_bench, rollcall_command, unit_tests, \
+model_tests, test_ranks")
 foreach(target IN LISTS ROLLCALL_UNITY)
   if(TARGET ${target})
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON)

@@ -20,7 +20,7 @@ rm -f "$picture"
 
 build() {
     # An existing build directory keeps its options.
-    local options=(-DROLLCALL_BUILD_TESTS=OFF -DROLLCALL_PRECOMPILE=ON)
+    local options=(-DROLLCALL_BUILD_TESTS=OFF)
     [[ -e build/release/CMakeCache.txt ]] && options=()
     configure release "${options[@]}" &&
         cmake --build --preset release --parallel "$jobs" --target rollcall_command rollcall_peers example_00_hello

@@ -89,13 +89,13 @@ if ! $quick && ! echo 'int main() {}' | clang++-16 -fsanitize=address,undefined 
 fi
 rm -f build/sanitizer_probe
 
-# The library and the command are built as users have them: source by source, without precompiled headers. So this build also shows that
-# every source includes what it needs. The tests run only once, so they are built in the way that takes the least time.
-release=(release '' -DROLLCALL_PRECOMPILE="unit_tests;model_tests;test_ranks;collectives_test" -DROLLCALL_UNITY="unit_tests;model_tests;test_ranks"
-         "-DROLLCALL_TEST_FLAGS=-O0;-g0")
+# The library and the command are built as users have them: optimised, several sources at a time, without precompiled headers. The tests run
+# only once, so they are built in the way that takes the least time.
+whole='rollcall_internals;rollcall_launcher;rollcall_bench;rollcall_command;unit_tests;model_tests;test_ranks'
+release=(release '' -DROLLCALL_PRECOMPILE="unit_tests;model_tests;test_ranks;collectives_test" "-DROLLCALL_UNITY=$whole" "-DROLLCALL_TEST_FLAGS=-O0;-g0")
 # With a static library.
 asan=(asan '' "${sanitizer[@]}" -DBUILD_SHARED_LIBS=OFF -DROLLCALL_PRECOMPILE=ON -DROLLCALL_BUILD_EXAMPLES=OFF
-      -DROLLCALL_UNITY="rollcall_internals;rollcall_launcher;rollcall_bench;rollcall_command;unit_tests;model_tests;test_ranks")
+      "-DROLLCALL_UNITY=$whole")
 # Data races are possible only among the threads of a rank. The command has one thread, so the command of the first build is used.
 tsan=(tsan 'collectives_test point_to_point_test operations_test lane_service_test giving_up_test' "${sanitizer[@]}" -DROLLCALL_PRECOMPILE=ON
       -DROLLCALL_UNITY="rollcall_internals;test_ranks" -DROLLCALL_BUILD_EXAMPLES=OFF -DROLLCALL_TEST_COMMAND="$PWD/build/release/rollcall")

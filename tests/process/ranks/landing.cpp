@@ -4,6 +4,7 @@
 #include <csignal>
 #include <fstream>
 
+#include <malloc.h>
 #include <unistd.h>
 
 #include "tests/process/ranks/messages.hpp"
@@ -15,6 +16,7 @@ constexpr std::uint64_t kLandingLarge = 300'000;
 constexpr std::chrono::seconds kLandingPatience(60);
 
 long resident_kilobytes() {
+    ::malloc_trim(0);  // What was freed does not count.
     std::ifstream status("/proc/self/status");
     for (std::string line; std::getline(status, line);)
         if (line.starts_with("RssAnon:")) return std::stol(line.substr(8));

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -30,6 +31,9 @@ void say(int rank, const std::string& text) {
 }
 
 int play(int argc, char** argv) {
+    // Buffers are made and freed in each call. The kernel would clear their pages each time, which took a fifth of the time of these tests.
+    ::mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    ::mallopt(M_TRIM_THRESHOLD, 64 << 20);
     const char* given = std::getenv("ROLLCALL_BOOTSTRAP_RANK");
     int rank = given ? std::atoi(given) : 0;
     std::string now = "the start";

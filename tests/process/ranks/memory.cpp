@@ -2,6 +2,8 @@
 /// Scenarios of the cost of early messages for their receiver.
 #include <fstream>
 
+#include <malloc.h>
+
 #include "tests/process/ranks/scene.hpp"
 
 namespace rollcall::test {
@@ -13,6 +15,7 @@ constexpr std::uint64_t kMebibyte = 1 << 20;
 
 // Returns the resident memory that belongs to this process alone, without the shared memory of the transport.
 std::uint64_t resident_bytes() {
+    ::malloc_trim(0);  // What was freed does not count.
     std::ifstream status("/proc/self/status");
     for (std::string line; std::getline(status, line);)
         if (line.starts_with("RssAnon:")) return std::stoull(line.substr(8)) * 1024;

@@ -35,7 +35,7 @@ constexpr Measure kMeasures[] = {
     {"lower_bound", Unit::seconds, &Metrics::lower_bound, false, true},
 };
 
-/// Of a larger interval, both ends are shown.
+/// If an interval is wider than this percentage of the median, the text shows both of its ends instead of a percentage.
 constexpr double kLargestPercentage = 100;
 /// Rounding errors of the division up to this size do not raise a whole percentage to the next one.
 constexpr double kRounding = 1e-6;

@@ -111,7 +111,8 @@ runtime::PartAlone part_alone(const runtime::Call& call, int rank, int ranks) no
     part.contribution = size_of(row.contribution);
     part.data = size_of(row.data);
     part.result = size_of(row.result);
-    // What is combined before the caller comes is combined without its elements, that is, in another order.
+    // Before the caller comes, only the elements of other ranks can be combined. This changes the order of the operands, so the operation
+    // must allow any order.
     if (entry->collects && !is_root && part.combiner.any_order) {
         part.collected = entry->collects(call.bytes, call.root, rank, ranks);
         if (part.collected > 0) part.begins_before = true;

@@ -32,7 +32,9 @@ struct RendezvousOptions {
     std::string address;                              ///< The numeric address where rank 0 listens, if the starter dictates it.
     std::uint16_t port = 0;                           ///< 0: any.
     std::vector<std::uint16_t> more_ports;            ///< Rank 0 uses the first free one of `port` and these; the others try all.
-    std::string invitation;                ///< Of a root that exists already. Then the starter is not asked, and rank 0 makes no root.
+    /// The invitation of a root that already exists. If it is given, rank 0 makes no root, and the starter is not asked to pass an
+    /// invitation.
+    std::string invitation;
     std::string port_advice;               ///< A clause that says what to do if `port` is taken.
     std::string address_advice;            ///< A clause that says where the address of rank 0 comes from, for a rank that does not find it.
     std::optional<Key> key;                ///< If the starter dictates it; otherwise rank 0 makes one.

@@ -129,10 +129,11 @@ Task combine_in_rank_order(Operation& op, bool for_everybody);
 /// that suit a ShortExchange.
 Task exchange_and_combine(Operation& op);
 
-/// Publishes what `block` gives for the other ranks, once for everybody or separately for each rank, from the arrival of the caller on.
-/// Copies what the other ranks publish into their blocks of `data`. Whatever can go on does: a late rank delays only its own block. A block
-/// in memory that its readers can reach is not copied, if each block has one reader: as many copies are made while this rank waits for its
-/// readers as would have been made for them. (With many readers a late rank would have to copy all blocks before the others could end.)
+/// Publishes what `block` gives for the other ranks, once for all of them or separately for each rank, from the arrival of the caller on.
+/// Copies what the other ranks publish into their blocks of `data`. Whatever can go on does: a late rank delays only its own block. If each
+/// block has one reader, and the reader can reach the memory of the block, this rank makes no copy for it. This rank then waits until the
+/// reader has copied the block, which takes no longer than making the copy here. (With many readers a late rank would have to copy all
+/// blocks before the others could end.)
 Task publish_and_copy(Operation& op, bool for_everybody, BlockFor block);
 
 /// Copies everything that rank `from` publishes.

@@ -151,9 +151,9 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
         };
         return receive_sized(&data, resize, sizeof(detail::Element<D>), from, tag, timeout);
     }
-    /// Waits until a message with this tag from rank `from` has been announced for which no receive waits yet, and returns its size in
-    /// bytes. The message stays for a later receive. That receive is sure to get this message only while no other thread receives with the
-    /// same tag from the same rank.
+    /// Waits for the next message with this tag from rank `from` that no receive has claimed, and returns its size in bytes. The message
+    /// stays for a later receive. That receive is sure to get this message only while no other thread receives with the same tag from the
+    /// same rank.
     std::uint64_t next_size(int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const;
 
     /// \{

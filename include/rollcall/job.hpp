@@ -16,7 +16,8 @@
 
 namespace rollcall {
 
-/// What the background thread has done so far, to see what it costs. All values count from the start of the job.
+/// Counters of this process: the work of the background thread, how often callers slept, and the most early data held. All values count
+/// from the start of the job.
 struct ProgressStatistics {
     Nanoseconds background_cpu_time = 0;     ///< CPU time of the background thread, in nanoseconds.
     std::uint64_t background_looks = 0;      ///< How often the background thread woke.

@@ -14,9 +14,10 @@
 /// connection fail on all ranks of both jobs and name it. The worlds of the two jobs are not touched by that: the job that has lost no
 /// rank goes on.
 ///
-/// The invitation holds a key. Who has it can connect, so hand it over in a way that other users cannot read. On every network connection
-/// that connects the jobs both sides prove that they know a key; the same limits hold as for a start of ranks (SECURITY.md). Both jobs must
-/// use one version of Rollcall, one transport, and the same settings of algorithms; else both are told the difference.
+/// The invitation holds a key. Anyone who has the invitation can connect. Hand it over in a way that other users cannot read. On every
+/// network connection between the jobs, both sides prove that they know a key. The same limits hold as for a start of ranks (SECURITY.md).
+/// Both jobs must use the same version of Rollcall, the same transport, and the same settings of algorithms. Otherwise both are told the
+/// difference.
 #pragma once
 
 #include <cstdint>

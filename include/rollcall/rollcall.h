@@ -136,7 +136,8 @@ rollcall_status rollcall_pause_background(rollcall_job* job);
 /** Ends one rollcall_pause_background(). */
 rollcall_status rollcall_resume_background(rollcall_job* job);
 
-/** What the background thread has done and cost since the job began. Times are in nanoseconds. */
+/** Counters of this process since the job began: the work of the background thread, how often callers slept, and the most early data held.
+ * Times are in nanoseconds. */
 typedef struct rollcall_progress_statistics {
     size_t size;                   /**< sizeof(rollcall_progress_statistics), set by the caller */
     int64_t background_cpu_time;   /**< CPU time of the background thread */
@@ -146,7 +147,7 @@ typedef struct rollcall_progress_statistics {
     uint64_t caller_sleeps;        /**< how often a thread that waited in a call went to sleep */
     uint64_t landing_peak_bytes;   /**< the most bytes of early data held at one time */
 } rollcall_progress_statistics;
-/** What the background thread has done so far. Set `statistics->size` before the call. */
+/** Reads the counters of this process. Set `statistics->size` before the call. */
 rollcall_status rollcall_statistics(const rollcall_job* job, rollcall_progress_statistics* statistics);
 
 /* --- communicators --------------------------------------------------------------------------------------------- */

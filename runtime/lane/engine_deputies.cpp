@@ -153,7 +153,7 @@ Deputy* Engine::make_deputy(CommunicatorState& communicator, std::uint64_t seque
 bool Engine::may_begin_before_caller(const CommunicatorState& communicator, const EarlyMessage& early) const {
     if (finalizing_ || communicator.retired || early.call.bytes == 0) return false;
     const PartAlone part = options_.find_part_alone(early.call, communicator.rank, communicator.group->size);
-    // What is short is collected in no time when the caller has come.
+    // Short blocks are not collected in advance: collecting them takes hardly any time once the caller has come.
     return part.begins_before && (part.collected == 0 || early.stage == EarlyMessage::Stage::offered);
 }
 

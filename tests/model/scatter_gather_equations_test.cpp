@@ -5,10 +5,10 @@
 // a_0 is the root's arrival, N = P * bytes. Readings:
 // - (7) and (8), and what rests on them, are closed for P = 2^k only; for other P the same tree is followed by a recurrence here.
 // - "The first receiver (id: 1)": in a linear algorithm the first that the root turns to. In (13) it is the rank the root sends to
-//   first, k/2 places from it, who has half of the blocks to pass on. (21) holds for that one and for the one next to the
-//   root. In the sorted algorithms it is any rank: they put it where it belongs.
+//   first, k/2 places from it, which has half of the blocks to pass on. (21) holds for that one and for the one next to the
+//   root. In the sorted algorithms it may be any rank, because they move it to its place in the order.
 // - (5), (6) and (17) to (20) count the call, the first and the second piece one after the other: a half duplex port.
-// - (17) and (18) count the call to the late rank after its arrival. But nobody need wait to make it, and it is there when the
+// - (17) and (18) count the call to the late rank after its arrival. But the call can be made earlier, and is there when the
 //   rank comes: one alpha less. In the same way BSLS saves one alpha in (18) and (20), where it calls the first rank before
 //   that arrives.
 // - (22) as printed gives the late rank (P-1)N/(2P) to send; the tree gives it half of the blocks, N/2.

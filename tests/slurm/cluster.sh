@@ -1,6 +1,6 @@
 #!/bin/bash
 # A Slurm of four nodes on this host, for tests: munged, slurmctld and four slurmd of the distribution's packages. Each node has
-# a host name and an address of its own; memory and processes they share.
+# its own host name and address. All nodes share memory and processes.
 #
 #     unshare --net --mount --pid --fork --kill-child --mount-proc --propagation private cluster.sh
 #

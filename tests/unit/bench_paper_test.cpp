@@ -116,7 +116,7 @@ TEST(BenchPaper, DifferenceAndQuotientNeverContradictEachOther) {
         for (const auto& row : one.entries)
             for (std::size_t column = 0; column < row.size(); ++column) {
                 const auto& entry = row[column];
-                // What is shorter is so by both.
+                // If the printed difference says that a call is shorter, the printed quotient must say so, too.
                 EXPECT_LE(entry.difference * (entry.quotient - 1), 0) << one.name << ' ' << entry.difference;
                 // And not shorter than the arrivals are spread, where rounding leaves enough digits to say so: 47/49 of the
                 // largest delay, for 48 uniform ones.

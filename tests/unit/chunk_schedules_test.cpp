@@ -24,7 +24,7 @@ namespace {
 
 using Contributions = std::bitset<64>;
 
-/// Each contribution gets to each rank once, and what goes in place of something is complete.
+/// Each rank gets each contribution exactly once, and a message that replaces a chunk carries the complete chunk.
 void expect_reduced_to_all(std::vector<ChunkMessage> messages, int P, int chunks) {
     const auto ranks = static_cast<std::size_t>(P), count = static_cast<std::size_t>(chunks);
     std::vector<Contributions> has(ranks * count);
@@ -261,7 +261,8 @@ TEST(LateGroup, ReducesToAllInAboutTheRoundsThatItMustTake) {
                 EXPECT_GE(rounds, (P + late - 1) * chunks_each);
                 if (HasFatalFailure()) return;
             }
-    // What the header says, in quarters of an eighth.
+    // The numbers that late_group.hpp promises, counted in rounds. A round sends one chunk, which is a 32nd of the elements (8 ranks, 4
+    // chunks each).
     const std::vector<int> order = {3, 1, 0, 2, 7, 5, 6, 4};
     for (const auto& [late, rounds] : {std::pair{1, 38}, {2, 39}, {3, 46}, {4, 46}, {5, 50}, {6, 53}})
         EXPECT_EQ(rounds_with_late(late_group_allreduce(order, late, 4), order, late), rounds) << late;

@@ -188,7 +188,7 @@ TEST(CommonClock, IsTheHostsOwnUntilItIsSet) {
     EXPECT_EQ(clock.at(12345), 13345);
     EXPECT_EQ(clock.own_at(13345), 12345);
     EXPECT_EQ(clock.clock().error, 7);
-    clock.set({});  // and back: who had to convert once goes on looking
+    clock.set({});  // Back to the identity. A clock that has once converted goes on reading its model.
     EXPECT_EQ(clock.at(12345), 12345);
 }
 

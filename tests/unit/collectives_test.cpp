@@ -127,7 +127,7 @@ TEST(Catalogue, ACallSaysHowItIsDone) {
     EXPECT_EQ(algorithm_name(static_cast<OperationKind>(200), number_of("linear")), "an unknown algorithm");
 }
 
-// What travels does not depend on what stands where, and is the same in every build.
+// The number that is sent for an algorithm does not depend on its place in the table, and is the same in every build.
 TEST(Catalogue, ANumberIsAHashOfTheName) {
     static_assert(number_of("") == (0x811c9dc5u >> 16 ^ (0x811c9dc5u & 0xffff)));
     // FNV-1a's published value for "foobar".
@@ -161,7 +161,8 @@ static_assert(are_complete(kMadeUp, OperationKind::gather) && !are_complete(kMad
 static_assert(names_are_unique(kMadeUp) && numbers_are_unique(kMadeUp) && are_enough(kMadeUpRules));
 static_assert(!are_enough(std::span(kMadeUpRules).first(3)), "there are calls without a rule");
 
-// What does not build: an alias that is another's name or alias, `auto`, twice the same; two names of one hash.
+// These tables do not compile: an alias that is the name or alias of another algorithm, an algorithm called `auto`, the same alias twice,
+// two names with the same hash.
 constexpr AlgorithmEntry entry_called(std::string_view name, Aliases aliases = {}) {
     return {.operation = OperationKind::gather, .name = name, .aliases = aliases, .algorithm = &nothing, .summary = "."};
 }
@@ -247,7 +248,7 @@ TEST(Operations, ARowSaysWhoHasHowMuch) {
     const Buffers buffers = {.contribution = &root, .data = const_cast<int*>(&n), .result = const_cast<int*>(&n)};
     const auto sizes = [&](OperationKind kind, int rank) {
         const auto arguments = arguments_of(operation(kind), buffers, 10, n, rank == root);
-        // Who does not have a buffer gets none, whatever was given.
+        // A rank that has no such buffer gets none, even if the caller passed one.
         EXPECT_EQ(arguments.contribution.data != nullptr, arguments.contribution.size > 0);
         EXPECT_EQ(arguments.data.data != nullptr, arguments.data.size > 0);
         EXPECT_EQ(arguments.result.data != nullptr, arguments.result.size > 0);

@@ -1,4 +1,4 @@
-// The list of what has ended: in order, from several threads, and what calls for who waits.
+// Tests the list of ended requests: its order, additions by several threads, and when a waiting thread is woken.
 #include "runtime/lane/ended.hpp"
 
 #include <gtest/gtest.h>

@@ -102,7 +102,7 @@ TEST(Frames, RefuseWhatIsNotTheProtocol) {
 
 TEST(Frames, MayComeAfterSomethingElse) {
     const Blob frame = FrameWriter(FrameType::join).finish();
-    // It ends as the frame begins, whose first byte comes twice more.
+    // The text ends with bytes that look like the beginning of a frame: the first two bytes of one, and the first byte again.
     std::string text = "welcome\n";
     text += static_cast<char>(frame[0]);
     text += static_cast<char>(frame[1]);
@@ -232,7 +232,7 @@ TEST(Pollers, GiveNobodyAnEventOfWhoHadHisNumberBefore) {
     for (Descriptor& descriptor : ready) descriptor.reset(::eventfd(1, EFD_CLOEXEC));
     int calls = 0;
     bool late = false;
-    // Both are ready; whichever is called first puts another in the place of the other, which is not.
+    // Both descriptors are ready. The handler that is called first replaces the other descriptor by one that is not ready.
     for (std::size_t i = 0; i < ready.size(); ++i) {
         poller.add(ready[i].get(), EPOLLIN, [&, i](std::uint32_t) {
             ++calls;

@@ -133,7 +133,7 @@ TEST(Threads, NoneMissesItsWakeUp) {
 TEST(Threads, SpinBeforeTheySleepForTheBaton) {
     constexpr int kCalls = 10;
     IdlePolicy policy = host_driven(60'000 * kMillisecond);
-    policy.yield = true;  // who has got the baton spins, too, whoever else is on this machine
+    policy.yield = true;  // Even on a busy machine, the thread that holds the baton spins.
     LaneUnderTest test(policy);
     std::promise<void> go_on[kCalls];
     auto slept = std::async(std::launch::async, [&] {
@@ -202,7 +202,7 @@ class EndOfASuspicion {
             }
             test_.lane.progress();
         }
-        // What it is woken for is the end, and little else.
+        // The event loop is woken when the receive ends, and only a few times besides.
         EXPECT_LE(rounds, 20) << name_;
     }
 

@@ -24,7 +24,8 @@ namespace {
 using namespace std::chrono_literals;
 
 TEST(Rendezvous, WaitsUntilAnEarlierJobOfTheSameKeyHasLetGoOfTheHost) {
-    // As after a restart by torchrun: rank 0 cannot lead its host at once, and another rank of it does later, or itself.
+    // As when torchrun restarts a job: the earlier job still holds the name of the host, so no rank can lead the host at first. When the
+    // name is free, rank 0 or another rank of the host takes it.
     Crew crew(4);
     crew.host_of = [](int rank) { return rank / 2; };
     crew.options.key = Key::random();
@@ -96,7 +97,8 @@ TEST(MeetingPlaces, HeldBySomebodyWhoLetsNobodyInArePassedOverByAll) {
     ASSERT_TRUE(listener);
     MeetingPlace late(name);
     EXPECT_TRUE(late.connect());
-    MeetingPlace hasty(name);  // did not look who is there: the first name's holder may be about to listen
+    // This one listens without connecting first. That is refused, because the process that holds the first name may be about to listen.
+    MeetingPlace hasty(name);
     EXPECT_FALSE(hasty.listen());
 }
 

@@ -140,7 +140,7 @@ TEST(PlaceRanks, KeepsItsPromises) {
             EXPECT_GE(load[host], ranks / slots * hosts[host].slots);
             EXPECT_LE(load[host], (ranks + slots - 1) / slots * hosts[host].slots);
             if (map == MapBy::slot && ranks > slots && ranks % slots != 0) {
-                // In the last round no host is fuller than another one would become by one more rank.
+                // In the last round no host gets a rank while another one would be less full with that rank.
                 const int rest = load[host] - ranks / slots * hosts[host].slots;
                 for (std::size_t other = 0; other < hosts.size(); ++other) {
                     const int others = load[other] - ranks / slots * hosts[other].slots;

@@ -127,7 +127,7 @@ TEST(RendezvousAndFork, AChildEndsNothingOfItsParent) {
     rendezvous->leave();
 }
 
-/// Rank 0 of 2 dies, and leaves a child behind, made so. The test is rank 1, on this host.
+/// Rank 0 of 2 dies and leaves behind a child that `make_child` has made. The test itself is rank 1, on `host`.
 void outlive_rank0(const std::string& host, const std::function<pid_t()>& make_child) {
     ASSERT_EQ(::prctl(PR_SET_CHILD_SUBREAPER, 1), 0);  // the child is to be waited for
     Pipe invitation;
@@ -149,7 +149,7 @@ void outlive_rank0(const std::string& host, const std::function<pid_t()>& make_c
     });
     const std::string text = invitation.all();
     RendezvousOptions options = options_on(host);
-    options.silence = Timeout::zero();  // only what closes tells
+    options.silence = Timeout::zero();  // Silence does not count as a loss here, so only a closed connection reports the death.
     bootstrap::Rendezvous rendezvous(
         "a test", 1, 2, [&](std::string) { return text; }, options);
     rendezvous.barrier({}, kLongEnough);
@@ -245,7 +245,8 @@ TEST(RendezvousWithFewDescriptors, WhoCannotBeWelcomedIsToldWhyAndTheOthersToo) 
     const pid_t root = in_child([&] {
         held.write.reset();
         const std::string text = host_root();
-        // Two for each of three ranks; the welcome of the first takes two, one of which is the pipe's, and keeps one.
+        // Each of the three ranks needs two descriptors. The welcome of the first rank takes two more for a moment: the one that the pipe
+        // gives back when it is closed, and the one that is left here. One of the two stays taken.
         leave_room_for(3 * 2 + 1);
         invitation.put(text);
         held.wait();

@@ -178,7 +178,8 @@ TEST_F(Starters, TheInnermostWinsOfOneProcessToo) {
 }
 
 TEST_F(Starters, OfOneProcessThatIsGoneDoNotHideWhatIsThere) {
-    // Hydra closes nothing, but who is in between may: a socket that is not open tells of nothing near.
+    // Hydra leaves its socket open, but a shell or wrapper between it and this process may close it. So a closed socket does not show that
+    // Hydra is the innermost starter.
     set(join(kTask, {{"PMI_FD", closed_socket()}, {"PMI_RANK", "0"}, {"PMI_SIZE", "1"}}));
     EXPECT_EQ(evident_starter().starter, "srun (Slurm)");
     // A shell in a step of one task, where somebody's mpiexec was started.

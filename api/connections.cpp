@@ -179,7 +179,7 @@ Intercommunicator Intercommunicator::join(const Communicator& communicator, bool
     if (!listens) std::swap(jobs.names[0], jobs.names[1]);
     Settings settings = process.settings();
     settings.warnings.clear();
-    // While a call waits in the job, nobody else would drive this lane.
+    // While a call waits in the job, no other thread would drive this lane.
     settings.progress = ProgressMode::thread;
     bootstrap::RendezvousOptions rendezvous = bootstrap::rendezvous_options();
     rendezvous.port = 0;  // the job may have taken the one of the setting

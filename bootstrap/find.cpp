@@ -79,7 +79,7 @@ constexpr const char* kRankOfTorchrun = "RANK";
 
 /// These go from the innermost starter to the outermost.
 const Starter kStarters[] = {
-    // It may run inside an allocation of Slurm or under somebody's mpiexec. Then it is nearer to the program than those.
+    // It may run inside an allocation of Slurm or under the mpiexec of another program. Then it is nearer to the program than those.
     {"rollcall run", kDescriptorVariable, by_rollcall_run, join_rollcall_run},
     // The user sets this variable for this job, and the process that joins removes it. So only `rollcall run` is nearer.
     {"a rendezvous directory", kDirectoryVariable, by_directory, join_directory},

@@ -17,7 +17,8 @@
 namespace rollcall::bootstrap {
 namespace {
 
-/// Returns memory that holds the body of a frame and that nobody can change any more. Returns an empty descriptor if there is no memory.
+/// Returns memory that holds the body of a frame and that no process can change any more. Returns an empty descriptor if there is no
+/// memory.
 Descriptor sealed_memory(std::span<const std::byte> body) {
     Descriptor memory(::memfd_create("rollcall-gathered", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (!memory) return memory;

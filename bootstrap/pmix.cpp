@@ -56,7 +56,7 @@ class Outcome {
     std::optional<pmix::Status> status_;
 };
 
-/// The data of a callback. The outcome lives until the callback has come, even if nobody waits for it any more.
+/// The data of a callback. The outcome lives until the callback has come, even if no call waits for it any more.
 using Shared = std::shared_ptr<Outcome>;
 
 pmix::Info flag_of(const char* key) {

@@ -1,5 +1,5 @@
 /// \file
-/// The ports at which a rank waits for others when nobody has named a port.
+/// The ports at which a rank waits for others if neither the starter nor the user has named a port.
 #pragma once
 
 #include <cstdint>

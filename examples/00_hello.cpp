@@ -1,4 +1,4 @@
-// Hello: every rank says who it is. Then all ranks receive a message from rank 0.
+// Hello: every rank prints its number. Then all ranks receive a message from rank 0.
 //
 //     rollcall run -n 8 build/release/examples/00_hello
 #include <cstdio>

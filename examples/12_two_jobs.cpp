@@ -25,7 +25,7 @@ void hand_over(const std::string& invitation, const std::string& path) {
     const int file = ::open(unfinished.c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0600);
     if (file < 0 || ::write(file, invitation.data(), invitation.size()) != static_cast<ssize_t>(invitation.size()) || ::close(file) != 0)
         throw rollcall::Error(rollcall::ErrorCode::bootstrap, path + " cannot be written");
-    std::filesystem::rename(unfinished, path);  // so that nobody reads a part of it
+    std::filesystem::rename(unfinished, path);  // so that the other job never reads a part of it
 }
 
 std::string wait_for_invitation(const std::string& path) {

@@ -24,7 +24,7 @@ class Forwarder {
     ~Forwarder();
 
     void add(int rank, bool error, Descriptor pipe);
-    /// The launcher has passed on this many bytes. If this is more than ever came, nobody reads this stream any more.
+    /// The launcher has passed on this many bytes. If this is more than ever came, the stream has no reader any more.
     void taken(int rank, bool error, std::size_t bytes);
     /// All writers are gone: no more than what the pipes hold now will come.
     void finish();

@@ -340,7 +340,7 @@ void Job::signalled(int signal) {
         return;
     }
     if (living_.empty()) {
-        flush_until_ = 0;  // only output that nobody takes is left
+        flush_until_ = 0;  // only output that its reader does not take is left
         return;
     }
     limit_flush();

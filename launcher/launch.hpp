@@ -83,7 +83,7 @@ inline constexpr int kExitNotFound = 127;
 ///
 /// When a job ended badly, run() removes those files in /dev/shm that appeared while it ran, belong to this user,
 /// were seen open or mapped by a process of the job, and are used by no living process. It also removes files with a
-/// name of UCX's own that appeared while the job ran and that nobody uses. Files of others are never touched, and
+/// name of UCX's own that appeared while the job ran and that no process uses. Files of others are never touched, and
 /// files of a job that ended well stay. A file that is not UCX's is not removed if its creator died within some
 /// milliseconds of making it.
 ///

@@ -17,7 +17,7 @@ namespace rollcall::launcher {
 
 /// Watches /dev/shm while a job runs, and notes which files its processes made. Such a file was not there before,
 /// belongs to this user, and is open in or mapped by a process below this one. The name of a file proves nothing,
-/// with one exception: UCX unlinks its files some moments after it has made them. So if nobody uses a file with a
+/// with one exception: UCX unlinks its files some moments after it has made them. So if no process uses a file with a
 /// name of UCX's, the process that made it died in between.
 class Leftovers {
   public:

@@ -21,8 +21,8 @@
 namespace rollcall::launcher {
 namespace {
 
-/// After this silence an unfinished line is passed on. The time is long for a program that writes a line in pieces, and short for a person
-/// who waits for a prompt.
+/// After this silence an unfinished line is passed on. The time is long for a program that writes a line in pieces, and short for a user
+/// that waits for a prompt.
 constexpr Nanoseconds kMoment = 300 * kMillisecond;
 /// A longer line is passed on in pieces. No more than this is held for each stream of each rank.
 constexpr std::size_t kLongestHeldLine = std::size_t{64} << 10;

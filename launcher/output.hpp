@@ -30,7 +30,7 @@ namespace rollcall::launcher {
 /// would without a launcher.
 class Output {
   public:
-    /// Called with how much of a fed stream has been passed on. If this is more than was fed, nobody reads the stream
+    /// Called with how much of a fed stream has been passed on. If this is more than was fed, the stream has no reader
     /// any more.
     using Taken = std::function<void(int rank, bool error, std::size_t bytes)>;
 

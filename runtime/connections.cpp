@@ -35,7 +35,7 @@ std::vector<std::shared_ptr<Process>> Process::connections() const {
     return left;
 }
 
-// It owns no connection, because whoever owns the last handle waits for the other job.
+// It owns no connection, because the owner of the last handle waits for the other job.
 bool Process::progress() {
     bool moved = lane_->progress();
     const std::unique_lock lock(connecting_, std::try_to_lock);

@@ -16,7 +16,7 @@ namespace rollcall::transport::single_copy {
 
 inline std::uint64_t address_of(const void* pointer) { return reinterpret_cast<std::uint64_t>(pointer); }
 
-/// For messages that nobody waits for.
+/// For messages that no caller waits for.
 struct Ignored final : Completion {
     void complete(Outcome) noexcept override {}
 };

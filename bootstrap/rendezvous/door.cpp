@@ -115,7 +115,7 @@ void Door::drop(Guests::iterator guest, const std::string& why) {
 }
 
 void Door::count(const std::string& why) {
-    // The warning comes only once, because somebody who connects without end must not fill the log.
+    // The warning comes only once, because a stranger that connects again and again must not fill the log.
     if (++dropped_ == 1) rendezvous_log(LogLevel::warn, "a connection that is not of this job was dropped: {}", why);
 }
 

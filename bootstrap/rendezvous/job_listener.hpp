@@ -79,7 +79,7 @@ class JobListener {
     Door door_;
 };
 
-/// Meets the job that listens. Throws Error{invalid_argument} if this is no invitation, Error{bootstrap} if nobody listens there or if it
+/// Meets the job that listens. Throws Error{invalid_argument} if this is no invitation, Error{bootstrap} if no job listens there or if it
 /// has another key or version, Error{invalid_setting} if it has other settings, Error{timeout} if it does not accept in time, and
 /// Error{peer_failed} if it goes away.
 JobMeeting meet_job(std::string_view invitation, const JobIntroduction& mine, const Meanwhile& meanwhile, Timeout timeout);

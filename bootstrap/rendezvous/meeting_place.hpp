@@ -17,12 +17,12 @@ namespace rollcall::bootstrap {
 class MeetingPlace {
   public:
     static constexpr std::size_t kNames = 16;
-    /// If the holder of a name lets nobody in for this long, it is not a leader: a leader listens as soon as it has its name.
+    /// If the holder of a name admits no rank for this long, it is not a leader: a leader listens as soon as it has its name.
     static constexpr Nanoseconds kSilence = 1000 * kMillisecond;
 
-    /// The names come from the key. Nobody else knows them before they are used, and they say nothing about the key.
+    /// The names come from the key. Other users do not know them before they are used, and they say nothing about the key.
     MeetingPlace(const Key& key, std::string_view host);
-    /// The names are this one and its number. Everybody can know them.
+    /// The names are this one with a number. Any user can know them.
     explicit MeetingPlace(const std::string& name);
 
     /// Connects to a process of the same user. Returns an empty descriptor if there is none. Throws Error{bootstrap} if other users hold

@@ -216,8 +216,8 @@ Descriptor connect_to(const SocketAddress& address, Nanoseconds until, std::stri
         }
     }
     if (error == 0 && SocketAddress::of(socket.get()).text() == address.text()) {
-        // Nobody listens at this address, and the system chose that very port for this side: TCP then connects a socket with itself. The
-        // socket is closed at once, so that the port is free for the process that should listen there.
+        // No process listens at this address, and the system chose that very port for this side: TCP then connects a socket with itself.
+        // The socket is closed at once, so that the port is free for the process that should listen there.
         const linger none{1, 0};
         ::setsockopt(socket.get(), SOL_SOCKET, SO_LINGER, &none, sizeof none);
         error = ECONNREFUSED;

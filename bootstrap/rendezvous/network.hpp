@@ -49,7 +49,7 @@ bool is_of_this_host(const SocketAddress& address);
 
 /// Listens, without blocking. Throws Error{bootstrap}. `advice` says what to do if the port is taken.
 Descriptor listen_at(const SocketAddress& address, std::string_view advice);
-/// Connects. If nobody answers until the moment `until`, returns an empty descriptor, with the reason in `why`.
+/// Connects. If there is no answer until the moment `until`, returns an empty descriptor, with the reason in `why`.
 Descriptor connect_to(const SocketAddress& address, Nanoseconds until, std::string& why);
 
 /// Returns the process on the other side of a local socket: 0 if the process has no number here, and nothing if it belongs to another user.

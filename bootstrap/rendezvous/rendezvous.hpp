@@ -38,7 +38,7 @@ struct RendezvousOptions {
     std::string port_advice;               ///< A clause that says what to do if `port` is taken.
     std::string address_advice;            ///< A clause that says where the address of rank 0 comes from, for a rank that does not find it.
     std::optional<Key> key;                ///< If the starter dictates it; otherwise rank 0 makes one.
-    bool invitation_may_be_stale = false;  ///< Whether to ask for the invitation again while nobody answers at it.
+    bool invitation_may_be_stale = false;  ///< Whether to ask for the invitation again while there is no answer at it.
     Timeout heartbeat = std::chrono::seconds(1);  ///< Between leaders and rank 0.
     Timeout silence = std::chrono::seconds(10);   ///< After this silence a host counts as lost; 0: never.
     std::string host;  ///< This host's name; empty: the system's. Ranks whose hosts have different names never share a leader.

@@ -105,7 +105,7 @@ bool Service::Loop::is_over() {
     if (wish == Wish::stop || (wish == Wish::finish && finish_by_.load() <= monotonic_now())) return true;
     if (stage_ == Stage::assembling) return false;
     if (stage_ == Stage::refused) {
-        // If the root belongs to no rank, nobody tells it that it is not needed any more.
+        // If the root belongs to no rank, no call tells it that it is not needed any more.
         const bool forgotten = options_.self.rank < 0 && peers_.empty() && assembled_by_ <= monotonic_now();
         return forgotten || (wish == Wish::finish && flushed() && !has_leaders());
     }

@@ -280,7 +280,7 @@ void Service::Loop::lost_root(const std::string& how) {
         const Blob loss = Hub::encode_loss({{rank}, root_host_, how, true}, 0);
         hub_->hear_above({FrameType::loss, Blob(loss.begin() + kHeaderBytes, loss.end())});
     }
-    // From now on nobody reports deaths.
+    // From now on deaths are not reported.
     const std::string sentence = fmt::format("the job cannot go on: {} {}", who, how);
     if (rank < 0) hub_->end(sentence);
     end_job(notice_frame(-1, sentence), peers_.at(root_).get());

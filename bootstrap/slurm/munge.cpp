@@ -53,7 +53,7 @@ class MungeCredentials final : public Credentials {
 
     std::string encode(std::string_view text) override {
         const Context context = make_context();
-        // Only this user can decode the credential; nobody else can, not even by asking munged.
+        // Only this user can decode the credential. Other users cannot, not even by asking munged.
         set(context, kMungeCipher, kMungeAes128);
         set(context, kMungeUid, ::geteuid());
         char* made = nullptr;

@@ -40,7 +40,7 @@ MeetingPlace place_of_node(const SlurmStep& step) {
     return MeetingPlace(fmt::format("rollcall-srun-{}-{}-{}", ::geteuid(), step.id(), step.node));
 }
 
-/// Returns the addresses where the others look for rank 0. A host often knows itself by a loopback address that nobody else can use, or
+/// Returns the addresses where the others look for rank 0. A host often knows itself by a loopback address that no other host can use, or
 /// others know it by an address that is translated on the way to it. Then the address that the job would use is returned, too.
 std::vector<std::string> own_addresses(const SlurmStep& step, const std::string& net, std::string& failure) {
     std::vector<std::string> addresses;
@@ -143,7 +143,7 @@ Descriptor listen_for_node(const SlurmStep& step, Nanoseconds deadline) {
     MeetingPlace place = place_of_node(step);
     bool other_program = false;
     Descriptor listener;
-    // Another process may hold a name and let nobody in. Such a name is passed over only after a while.
+    // Another process may hold a name and admit no rank. Such a name is passed over only after a while.
     while (!listener && !other_program && monotonic_now() < deadline) {
         other_program = static_cast<bool>(place.connect());
         if (!other_program) listener = place.listen();

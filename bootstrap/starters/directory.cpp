@@ -57,7 +57,7 @@ void put_invitation(const std::string& path, const std::string& text) {
 
 /// Empty if the invitation is not there yet.
 std::optional<std::string> get_invitation(const std::string& path) {
-    // Opened without waiting, because somebody may have put a pipe there.
+    // Opened without waiting, because there may be a pipe at this path.
     const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     // ESTALE means that a network file system saw how the file was replaced.
     if (!file && (errno == ENOENT || errno == ESTALE)) return std::nullopt;

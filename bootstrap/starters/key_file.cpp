@@ -33,7 +33,7 @@ unsigned char* raw_bytes(std::byte* bytes) { return reinterpret_cast<unsigned ch
 
 /// Empty if there is no such file.
 std::optional<Key> try_key_file(const std::string& path) {
-    // Opened without waiting, because somebody may have put a pipe there.
+    // Opened without waiting, because there may be a pipe at this path.
     const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (!file && errno == ENOENT) return std::nullopt;
     struct stat status {};
@@ -60,8 +60,8 @@ std::optional<Key> try_key_file(const std::string& path) {
     return key;
 }
 
-/// The key is first written to a file beside it, so that nobody ever sees a part of a key. If several processes do this, link() lets the
-/// first one win.
+/// The key is first written to a file beside it, so that no process ever sees a part of a key. If several processes do this, link() lets
+/// the first one win.
 void make_key_file(const std::string& path) {
     const Key key = Key::random();
     std::array<char, kKeyDigits + 1> text{};

@@ -118,7 +118,7 @@ inline constexpr Rule kAllgatherRules[] = {
      {named(kAllgatherAlgorithms, "linear")}},
     {4096, kAnyRanks, named(kAllgatherAlgorithms, "bruck"), "short blocks: log2 n messages leave each rank instead of n - 1"},
     {kAnyBytes, kAnyRanks, named(kAllgatherAlgorithms, "linear"),
-     "long blocks: each goes straight to every rank, and lands early at a rank that has not come, so nobody waits for a rank that forwards",
+     "long blocks: each goes straight to every rank, and lands early at a rank that has not come, so no rank waits for one that forwards",
      Condition::landing},
     {kAnyBytes, kAnyRanks, named(kAllgatherAlgorithms, "background_disseminated_ring"),
      "long blocks: each rank sends each block once, to its neighbour, which takes it at the same time, in plans before its own caller "

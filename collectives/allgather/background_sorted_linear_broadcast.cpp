@@ -3,7 +3,7 @@
 //
 // Idea: rank 0 gathers the blocks as in the background sorted linear synchronised gather (gather/): it takes them from the ranks that have
 // arrived, in the background if the call is planned. When it has the block of the last rank, it broadcasts all blocks, down a binomial
-// tree or, if they are long, down a chain in pieces. After the last arrival, one block moves to rank 0, and all blocks to everybody.
+// tree or, if they are long, down a chain in pieces. After the last arrival, one block moves to rank 0, and all blocks to all ranks.
 //
 // Example: P = 3, alpha = 1, a block takes 4, half duplex, the ranks arrive at 9, 3 and 0, all are planned, and ranks 1 and 2 are predicted
 // in the wrong order. Rank 0 has gathered all blocks at 13, as in the example of the gather. It sends them, which takes 1 + 12, to rank 1

@@ -140,10 +140,10 @@ inline constexpr AlgorithmEntry kGatherAlgorithms[] = {
 
 inline constexpr Rule kGatherRules[] = {
     {kAnyBytes, kAnyRanks, named(kGatherAlgorithms, "shared_memory"),
-     "ranks of one node: each block is copied into shared memory, and nobody but the root waits for anybody", Condition::node_memory},
+     "ranks of one node: each block is copied into shared memory, and no rank but the root waits for others", Condition::node_memory},
     {kAnyBytes, 2, named(kGatherAlgorithms, "linear"), "one message, whatever the algorithm"},
     {8192, 8, named(kGatherAlgorithms, "linear"),
-     "each block is carried along with its header: its sender is done at once, and nobody waits for a rank that forwards"},
+     "each block is carried along with its header: its sender is done at once, and no rank waits for one that forwards"},
     {8192, 64, named(kGatherAlgorithms, "linear"), "each block goes straight to the root; its sender is done at once",
      Condition::background},
     {8192,

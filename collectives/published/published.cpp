@@ -17,8 +17,8 @@ void send_to_readers(Operation& op, int to, transport::ConstBytes data, std::uin
 }
 
 /// After so many bytes a rank that has more to publish for single readers reads what they have published, and lets them read. If it
-/// published everything at once, all of that would leave the caches before it is read. (What is for everybody is a block for each rank, and
-/// not one for each pair.)
+/// published everything at once, all of that would leave the caches before it is read. (A block for all ranks counts as a block for each
+/// rank, and not one for each pair.)
 constexpr std::uint64_t kTurn = runtime::kPieceOfNode;
 
 /// (A rank that exchanges data with the ranks of another group has no block for itself.)

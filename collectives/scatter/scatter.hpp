@@ -112,7 +112,7 @@ inline constexpr AlgorithmEntry kScatterAlgorithms[] = {
     {.operation = OperationKind::scatter,
      .name = "online_linear",
      .algorithm = &scatter_online_linear,
-     .summary = "the root sends to the ranks that have arrived, and sends ahead while nobody waits",
+     .summary = "the root sends to the ranks that have arrived, and sends ahead while no rank waits",
      .paper = "Our own, after Patarasuk, Yuan and Proficz",
      .limits = "sends ahead within the landing budget of the receivers",
      .begins_early = true},
@@ -120,10 +120,10 @@ inline constexpr AlgorithmEntry kScatterAlgorithms[] = {
 
 inline constexpr Rule kScatterRules[] = {
     {kAnyBytes, kAnyRanks, named(kScatterAlgorithms, "shared_memory"),
-     "ranks of one node: each block is copied into shared memory, and nobody waits for anybody but the root", Condition::node_memory},
+     "ranks of one node: each block is copied into shared memory, and no rank waits for any rank but the root", Condition::node_memory},
     {kAnyBytes, 2, named(kScatterAlgorithms, "linear"), "one message, whatever the algorithm"},
     {8192, 8, named(kScatterAlgorithms, "linear"),
-     "each block is carried along with its header: the root is done at once, and nobody waits for a rank that forwards"},
+     "each block is carried along with its header: the root is done at once, and no rank waits for one that forwards"},
     {8192,
      kAnyRanks,
      named(kScatterAlgorithms, "binomial"),
@@ -132,8 +132,8 @@ inline constexpr Rule kScatterRules[] = {
      nullptr,
      {named(kScatterAlgorithms, "linear")}},
     {kAnyBytes, kAnyRanks, named(kScatterAlgorithms, "linear"),
-     "blocks that are long, or of sizes that only the root knows: each moves once, and lands early at a rank that has not come, so nobody "
-     "waits for a late rank",
+     "blocks that are long, or of sizes that only the root knows: each moves once, and lands early at a rank that has not come, so no rank "
+     "waits for a late one",
      Condition::background},
     {kAnyBytes, kAnyRanks, named(kScatterAlgorithms, "online_linear"),
      "blocks that are long, or of sizes that only the root knows: the root's port takes the time, so each block moves once, and first to "

@@ -5,7 +5,7 @@
 // when it arrives. No rank waits for any rank but the root. The copy of a planned call is made before its caller arrives.
 //
 // A long block would be copied twice in this way, and the root would make all the first copies. So it first offers such blocks where they
-// stand, and copies its own. A rank that has come meanwhile copies its block from there. The root then writes the blocks that nobody has
+// stand, and copies its own. A rank that has come meanwhile copies its block from there. The root then writes the blocks that no rank has
 // begun to copy, and leaves when those copies have ended that had begun: it waits for no rank that has not come. (Where its caller stays
 // until the data has left, it writes nothing.)
 //

@@ -19,7 +19,7 @@
  *   - A function marked "Collective" must be called by all ranks of its communicator or job. The collective calls on one communicator come
  *     from one thread at a time, in the same order on all ranks. Any thread may call the other functions, but only one at a time may use
  *     the same request or plan.
- *   - What a function returns through a pointer to a pointer belongs to the caller, who frees it with the function named for it.
+ *   - What a function returns through a pointer to a pointer belongs to the caller, which frees it with the function named for it.
  *   - Each function behaves as the C++ function of the same name, where more is said: communicator.hpp, request.hpp, plan.hpp, job.hpp,
  *     completion_queue.hpp.
  */
@@ -85,7 +85,8 @@ rollcall_status rollcall_init(rollcall_job** job);
 /** The size of a unique id. */
 #define ROLLCALL_UNIQUE_ID_BYTES 256
 /** The path to one job, for a program that starts its processes itself. One process makes the id and the program hands it to all ranks.
- * Instead, the program may provide an allgather: see rollcall_init_by_allgather(). start.hpp says who may see what is handed over. */
+ * Instead, the program may provide an allgather: see rollcall_init_by_allgather(). start.hpp says which processes may see what is handed
+ * over. */
 typedef struct rollcall_unique_id {
     unsigned char bytes[ROLLCALL_UNIQUE_ID_BYTES]; /**< handed to all ranks as they are */
 } rollcall_unique_id;

@@ -332,7 +332,7 @@ void Engine::finish_failed(Transfer& transfer, const Error& error) {
     if (operation) {
         if (!operation->failed()) {
             const Error named(error.code(), fmt::format("{}: {}", operation->describe(), error.what()), error.failed_rank());
-            // Other ranks learn of a lost peer by themselves, and from whoever knows best how it was lost.
+            // Other ranks learn of a lost peer by themselves, and from the process that knows best how it was lost.
             if (error.code() == ErrorCode::peer_failed)
                 fail(*operation, named);
             else

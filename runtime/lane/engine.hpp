@@ -150,7 +150,7 @@ class alignas(64) Engine final : public transport::Sink {
         finalizing_ = true;
         deny_uncalled();
     }
-    /// All ranks have come to the end of the job. From now on a peer that leaves is no failure. Messages that nobody received are dropped.
+    /// All ranks have come to the end of the job. From now on a peer that leaves is no failure. Messages that no rank received are dropped.
     void expect_departures();
     /// The mismatch of calls on a communicator that still exists and of which no caller here was told; null: there is none.
     const Error* mismatch_found() const;
@@ -260,7 +260,7 @@ class alignas(64) Engine final : public transport::Sink {
     void deny_uncalled();
 
     // peers
-    /// The transport lost the peer. Whoever knows the reason better has a short time to report it.
+    /// The transport lost the peer. The bootstrap may know the reason better, and has a short time to report it.
     void suspect(int peer, std::string what);
     /// Declares the peer gone; every loss of a peer ends here. Fails what depends on it, now and later, and breaks its communicators.
     void bury(int peer, const std::string& what);

@@ -10,7 +10,7 @@
 namespace rollcall::runtime {
 namespace {
 
-// How long a suspicion waits for a better explanation from whoever started the job.
+// How long a suspicion waits for a better explanation from the bootstrap.
 constexpr Nanoseconds kSuspicionGrace = 500 * kMillisecond;
 // How often the engine checks which peers are waited for, when the last check found none on another host.
 constexpr Nanoseconds kBetweenLooks = 1'000'000'000;

@@ -72,7 +72,7 @@ void Engine::keep(Transfer& send) {
         kept_sends_.erase(kept);
         return;
     }
-    ++begun_;  // the message ends once more, for nobody
+    ++begun_;  // The message ends once more; no caller waits for that.
     ++finished_;
     send.stage = Transfer::Stage::done;
     send.set_done();

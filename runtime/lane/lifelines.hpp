@@ -1,7 +1,7 @@
 /// \file
 /// Checks over the data network whether other hosts still answer.
 ///
-/// The data link of a host can be down while whoever started the job still hears from every process. TCP notices that only after a quarter
+/// The data link of a host can be down while the bootstrap still hears from every process. TCP notices that only after a quarter
 /// of an hour, and never on a connection where nothing is sent. So a rank that waits for peers on another host asks that host from time to
 /// time: it begins a connection to a TCP port at the address of the peer's data interface. The peer keeps that port bound but does not
 /// listen on it. So the peer's *kernel* refuses the connection at once, without the process. A rank that is stopped, computes, or is late

@@ -238,7 +238,7 @@ class alignas(64) Operation final : public Waitable {
     void predict_arrival(Nanoseconds when);
     void arrive();
 
-    // --- for the engine and for whoever started the operation ------------------------------------------------------
+    // --- for the engine and for the owner of the operation ----------------------------------------------------------
     void begin(Engine& engine) override;
     void abandon(Engine& engine, const Error& error) override;
     /// Sets the watcher that is told when the operation ends. Call it as the owner of the lane, before the operation is done.
@@ -350,7 +350,7 @@ class alignas(64) Operation final : public Waitable {
     Deputy* deputy_ = nullptr;  ///< The deputy that does this caller's part; else null.
 
   public:
-    /// Called when the operation is done, for those who do not wait for it. The owner calls it last of all.
+    /// Called when the operation is done, for owners that do not wait for it. The engine does not use the operation after the call.
     void (*on_done)(Operation&, void*) = nullptr;
     void* on_done_context = nullptr;
 };

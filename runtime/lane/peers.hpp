@@ -17,7 +17,7 @@ namespace rollcall::runtime {
 
 class Transfer;
 
-/// The state of all peers. A peer is connected at first. It may become suspected: the transport lost it, and whoever started the job may
+/// The state of all peers. A peer is connected at first. It may become suspected: the transport lost it, and the bootstrap may
 /// know the reason better. Then it may become gone. It never returns to an earlier state. Knows no transport. Owner-only.
 class Peers {
   public:

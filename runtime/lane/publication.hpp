@@ -31,7 +31,7 @@ class Operation;
 /// The readers of a publication: all other ranks of the communicator. A value that is not negative means that one rank.
 inline constexpr int kEverybody = -1;
 
-/// The readers of a publication: all ranks above this one. They read it as one that is for everybody.
+/// The readers of a publication: all ranks above this one. They read it as one that is for all ranks.
 inline constexpr int kHigherRanks = -2;
 
 /// Data longer than this is published in pieces of this size.
@@ -110,8 +110,8 @@ class Publication final : public NodeUse {
     bool is_in_place() const noexcept { return reference_.has_value(); }
     /// Whether all readers have read what was published in place. Always true for other data, of which there is a copy.
     bool is_read() const noexcept;
-    /// Takes back data that is offered (InPlace::offered), unless its reader has begun to read it. Returns true if nothing is published now.
-    /// The data is then to be published as a copy, and the operation need not wait until it is read.
+    /// Takes back data that is offered (InPlace::offered), unless its reader has begun to read it. Returns true if nothing is published
+    /// now. The data is then to be published as a copy, and the operation need not wait until it is read.
     bool take_back();
 
     /// Whether the next piece can be written now, in which case its room is taken, or the data must go by message (by_message()).
@@ -131,7 +131,7 @@ class Publication final : public NodeUse {
     std::uint32_t readers() const noexcept;
     bool is_for(int rank) const noexcept;
     /// Looks for calls that do not match. Publishers leave without reading anything, so that the one which publishes last must find the
-    /// mismatch: what a reader has published in this operation, for this rank or for everybody, shows what that reader called.
+    /// mismatch: what a reader has published in this operation, for this rank or for all ranks, shows what that reader called.
     void look_for_other_calls() const;
     /// Whether all readers can read the memory of this process.
     bool is_read_by_readers() const;
@@ -154,7 +154,7 @@ class Publication final : public NodeUse {
 
 class Reading final : public NodeUse {
   public:
-    /// Reads what rank `from` publishes for this rank, or for everybody.
+    /// Reads what rank `from` publishes for this rank, or for all ranks.
     Reading(Operation& operation, int from, bool for_everybody, std::uint64_t size);
     ~Reading() override = default;
 

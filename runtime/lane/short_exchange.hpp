@@ -1,8 +1,8 @@
 /// \file
 /// An exchange of short data through node memory: each rank publishes for all others, or separately for each of them, and reads what each
 /// of them publishes. It does what a Publication for each reader and a Reading for each publisher would do (publication.hpp), and ranks
-/// that use those may take part. But it is one object with a word for each other rank, and one look at who sleeps follows all that is
-/// published at a time. So a rank that exchanges a few bytes with seven others executes far fewer instructions.
+/// that use those may take part. But it is one object with a word for each other rank, and one look at which ranks sleep follows all that
+/// is published at a time. So a rank that exchanges a few bytes with seven others executes far fewer instructions.
 ///
 ///     ShortExchange exchange(op, true, data.size);
 ///     exchange.begin();
@@ -78,7 +78,7 @@ class ShortExchange final : public NodeUse {
     /// Other ranks have places from 1 on: first those below this rank, from the highest to the lowest, and then those above it.
     int rank_at(int place) const noexcept { return place <= own_ ? own_ - place : own_ + ranks_ - place; }
     int place_of(int rank) const noexcept { return rank < own_ ? own_ - rank : own_ + ranks_ - rank; }
-    /// The entry in which this rank publishes for the rank at this place, or for everybody.
+    /// The entry in which this rank publishes for the rank at this place, or for all ranks.
     node::Entry& entry_for(int place) const noexcept;
     /// The bit of a publication whose entry is free, or 0. (The rank above this one comes first.)
     std::uint64_t find_free() const noexcept;
@@ -90,7 +90,7 @@ class ShortExchange final : public NodeUse {
     int ranks_, own_;  ///< The size of the operation, and this rank.
     std::uint64_t others_;
     std::uint64_t unread_;
-    std::uint64_t unpublished_ = 0;  ///< For everybody: bit 0.
+    std::uint64_t unpublished_ = 0;  ///< For all ranks: bit 0.
     std::uint64_t to_tell_ = 0;      ///< These places are to be told of a change.
     std::uint64_t key_;
     std::uint64_t now_ = 0;           ///< The bit of what is being published or read.

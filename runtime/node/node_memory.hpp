@@ -80,7 +80,7 @@ class NodeMemory {
     /// Takes back an offer, unless its reader has taken it (take()). Returns true if the entry is free again.
     static bool take_back(Entry& entry, std::uint32_t generation) noexcept {
         State unread = state_of(generation, 1);
-        // Nobody can take the offer while it has no readers. The generation is that of no publication.
+        // No rank can take the offer while it has no readers. The generation is that of no publication.
         if (!entry.state.compare_exchange_strong(unread, state_of(generation + 1, 0), std::memory_order_acq_rel,
                                                  std::memory_order_relaxed))
             return false;

@@ -2,13 +2,13 @@
 # What cluster.sh starts, not for users: the processes that a cluster is held by.
 #
 #   watch    in namespaces of its own (the host `head`), but in the process namespace of the caller. Ends the cluster when it is
-#            asked to, or when who it is for has ended.
+#            asked to, or when the process that it is for has ended.
 #   switch   the first process of a process namespace that all hosts are nested in, so that nothing outlives it.
 #   host     the first process of the namespaces of one host.
 #
-# Who holds whom: the switch ends when the watch does, even by SIGKILL, because that was the only writer of its standard input;
-# and when the switch has ended, the watch ends. Either removes the directory; if both are killed at once it stays, and the next
-# `up` or `down` removes it. The directory is made and removed by who has locked /run; the lock that `up` takes is handed down.
+# How they end: when the watch ends, even by SIGKILL, the switch ends, because the watch is the only writer of its standard input.
+# When the switch has ended, the watch ends. Either removes the directory. If both are killed at once it stays, and the next `up`
+# or `down` removes it. Only the process that has locked /run makes or removes the directory. `up` hands its lock down.
 # shellcheck disable=SC2154,SC2015
 set -u
 shopt -s nullglob
@@ -125,7 +125,7 @@ END
         address_of $((index + 1))
         printf 'Host %s\n    HostName %s\n' "${names[index]}" "$address"
     done >>"$state/ssh_config"
-    # Without PAM, sshd takes a locked account for one that nobody may use.
+    # Without PAM, sshd does not let users log in to a locked account.
     if grep -q "^$user:!" /etc/shadow 2>/dev/null; then
         (umask 077 && sed "s/^$user:!\+[^:]*:/$user:*:/" /etc/shadow >"$directory/shadow")
     fi
@@ -196,7 +196,7 @@ watch() {
     [[ -z $cluster_owner ]] || help until_end_of "$cluster_owner"
     exec </dev/null
     wait "$switch"
-    exit 137 # Somebody has killed it.
+    exit 137 # It was killed.
 }
 
 # A helper process waits for an event and then asks the watch to end. It ends with the watch.

@@ -135,9 +135,9 @@ up() {
     echo "$answer"
 }
 
-# Removes what is left when the watch and the switch were killed at the same moment. Returns false when the cluster is up. Otherwise nobody
-# else can make a cluster of this name until the lock is released. The lock is that of the directory which holds the directories of all
-# clusters, so that no lock file is left behind.
+# Removes what is left when the watch and the switch were killed at the same moment. Returns false when the cluster is up. Otherwise no
+# other process can make a cluster of this name until the lock is released. The lock is that of the directory which holds the directories
+# of all clusters, so that no lock file is left behind.
 make_room() {
     local attempt
     exec {lock}</run
@@ -166,7 +166,7 @@ down() {
             echo "cluster.sh: the process that watches the cluster '$name' did not end within 15 s and was killed" >&2
         fi
     fi
-    make_room || true # Somebody else has made it again.
+    make_room || true # Another process has made it again.
 }
 
 # Runs a command in all namespaces of a host. nsenter stays as the command's parent and does not pass signals on, so this shell does. The

@@ -140,7 +140,7 @@ class Job {
         if (cell_.victim == Victim::link) {
             EXPECT_EQ(cluster_.call({"heal", hosts_[1]}).code, 0);
         }
-        // Nobody closes the connections of a crashed host to the others, so an sshd there may still wait.
+        // The connections of a crashed host to the others are not closed, so an sshd there may still wait.
         if (cell_.victim != Victim::host) {
             EXPECT_TRUE(eventually([this] { return left(true).empty(); }, kLimit)) << what << ", left: " << fmt::format("{}", left(true));
         }

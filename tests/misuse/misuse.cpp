@@ -103,7 +103,7 @@ using DoubleArray = std::array<double, 2>;
     CASE(world.scatter(v, x, 0), world.scatter(v, fixed, 0));
     CASE(world.gather(x, v, 0), world.gather(x, constant, 0));
     CASE(world.receive_resized(v, 1), world.receive_resized(doubles, 1));
-    // Calls whose results nobody would see, and buffers that are destroyed before the operation has ended.
+    // Calls whose results no code would see, and buffers that are destroyed before the operation has ended.
     CASE(world.receive(v, 1), world.receive(Vector(8), 1));
     CASE(world.broadcast(v, 0), world.broadcast(Vector(8), 0));
     CASE(world.send(Vector(8), 1), world.start_send(Vector(8), 1));

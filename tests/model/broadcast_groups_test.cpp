@@ -1,4 +1,5 @@
-// The sub-group broadcasts of the arrival-aware algorithms: who is in a group, how long its broadcast takes, and that the data comes.
+// The sub-group broadcasts of the arrival-aware algorithms: which ranks are in a group, how long its broadcast takes, and that the data
+// comes.
 #include <algorithm>
 
 #include "collectives/trees/costs.hpp"

@@ -45,8 +45,8 @@ TEST(Collecting, ALateRankHasCollectedBeforeItComes) {
     EXPECT_EQ(reduce.exits[0], kLate + kCopy + kCopy + (kAlpha + 1000) + kCopy);
 }
 
-// Who contributes leaves after a copy. The root is done no later than the last arrival plus the time that the call takes when all are
-// there, apart from copies: of the last rank's data, and of what landed at ranks that had arrived and waited for another one.
+// A rank that contributes leaves after a copy. The root is done no later than the last arrival plus the time that the call takes when all
+// are there, apart from copies: of the last rank's data, and of what landed at ranks that had arrived and waited for another one.
 TEST(Collecting, NobodyWaitsLongerThanForTheLastRank) {
     constexpr double kGamma = 0.25;
     Random random(73);
@@ -76,7 +76,7 @@ TEST(Collecting, NobodyWaitsLongerThanForTheLastRank) {
     }
 }
 
-// A rank that wants to stay until its data has left stays, whoever began its part.
+// A rank that wants to stay until its data has left stays, whether its caller or its deputy began its part.
 TEST(Collecting, WhoWantsToStayStays) {
     Simulation simulation(machine(4, 0));
     const AlgorithmEntry& entry = binomial(OperationKind::reduce);

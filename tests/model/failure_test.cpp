@@ -317,7 +317,7 @@ TEST(Deadline, AbandonedInTheMiddle) {
     EXPECT_GT(abandoned, kSanitized ? 0 : 300);
 }
 
-// A peer may leave at the end of the job. The messages that it still owed fail, and nobody asks for the reason.
+// A peer may leave at the end of the job. The messages that it still owed fail, and the engine does not ask for the reason.
 TEST(Departures, WhatIsStillMovingFails) {
     Simulation::Options options;
     options.landing_bytes = 0;
@@ -341,7 +341,7 @@ TEST(Departures, WhatIsStillMovingFails) {
     EXPECT_STREQ(received.error()->what(), "the connection to rank 0 was lost");
 }
 
-// Messages that nobody has received by then are dropped. Neither their sender nor the end of its connection waits for them.
+// Messages that were not received by then are dropped. Neither their sender nor the end of its connection waits for them.
 TEST(Departures, WhatNobodyReceivedIsLetGo) {
     for (const std::uint64_t landing : {std::uint64_t{0}, std::uint64_t{1} << 30}) {
         Simulation::Options options;

@@ -86,7 +86,7 @@ std::string describe(const Step& step);
 runtime::Call call_of(const Step& step);
 std::string describe(const std::vector<Step>& steps);
 
-/// The first returns byte `position` of message `number`. The second is the byte that marks memory which nobody has written.
+/// The first returns byte `position` of message `number`. The second is the byte that marks memory that was never written.
 std::byte byte_of_message(std::uint64_t number, std::uint64_t position);
 inline constexpr std::byte kPoison{0xDB};
 

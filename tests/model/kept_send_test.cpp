@@ -131,7 +131,7 @@ TEST(KeptSend, ADeathEndsIt) {
     EXPECT_TRUE(job.sender().loss());
 }
 
-// Nobody receives the message. Nothing of it is used after the end (address sanitizer).
+// No rank receives the message. Nothing of it is used after the end (address sanitizer).
 TEST(KeptSend, AnEngineMayEndBeforeItsMessagesAreTaken) {
     KeptSends job;
     ASSERT_TRUE(job.send(std::byte{7}));

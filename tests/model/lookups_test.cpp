@@ -39,7 +39,7 @@ TEST(Lookups, CostTheSameWhateverIsOutstanding) {
             }
 }
 
-// Messages that nobody has asked for, each with its own tag, and receives that wait for theirs.
+// Messages that no receive waits for, each with its own tag, and receives that wait for theirs.
 TEST(Lookups, CostTheSameWhateverMessagesWait) {
     for (const bool early : {true, false}) {
         std::uint64_t each[2] = {};

@@ -202,7 +202,7 @@ TEST(ReduceExamples, ClairvoyantWaitsForAForeseenRankOnly) {
     EXPECT_GE(planned_exits(OperationKind::reduce, "binomial", kMessage, 0, arrivals, true)[0], kLate + 2 * kMessage);
 }
 
-// Nobody tells anybody anything, and the call is not planned.
+// No rank sends another one anything but data, and the call is not planned.
 TEST(ReduceExamples, NearOptimalTakesAMessageAfterTheLastArrival) {
     constexpr Nanoseconds kLate = 3'000'000, kMessage = 64'000;  // A byte takes 1 ns.
     for (std::size_t late = 0; late < 8; ++late) {

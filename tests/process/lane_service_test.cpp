@@ -15,7 +15,7 @@ INSTANTIATE_TEST_SUITE_P(BesideCalls, Service, testing::Values("receive", "send"
                          [](const auto& tested) { return tested.param; });
 
 TEST_P(Service, IsGivenThoughAllCallsEndAtOnce) {
-    // The tick is long. Without a poll in the calls, nobody would serve the peers between two ticks.
+    // The tick is long. Without a poll in the calls, the peers would not be served between two ticks.
     for (const int ranks : {3, 4}) expect_success(ranks, {"served_beside_calls:" + GetParam()}, with({"ROLLCALL_PROGRESS_TICK=20ms"}));
 }
 

@@ -181,7 +181,7 @@ TEST(Hosts, OneThatCannotBeReachedIsNamed) {
     EXPECT_TRUE(has(result.error, "no way to b"));
 }
 
-/// The shell's start-up files, or an account that nobody may use, may print such text.
+/// The shell's start-up files, or an account that does not allow logins, may print such text.
 TEST(Hosts, WhatTheRemoteShellSaysFirstDoesNoHarm) {
     const Result greeted =
         run({"--hosts", "a,b", "--agent", "sh -c 'echo welcome; sleep 0.1; head -c 100000 /dev/zero; exec \"$@\"' {host}", "echo", "here"});
@@ -277,7 +277,7 @@ TEST(Hosts, ManyAgentsDoNotNeedAHigherLimitOfOpenFiles) {
     EXPECT_EQ(count(result.out, "32\n"), 16) << result.out;
 }
 
-/// All ranks have ended, and agents hold their output because nobody reads it. If agents die then, that output is lost.
+/// All ranks have ended, and agents hold their output because it is not read. If agents die then, that output is lost.
 TEST(Hosts, OutputThatIsLostWithItsHostIsNotASuccess) {
     int ends[2];
     ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);

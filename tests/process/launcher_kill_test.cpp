@@ -177,7 +177,7 @@ TEST(KillMatrix, TheCommand) {
 }
 
 TEST(KillMatrix, TheCommandsGuard) {
-    // The guard leaves signals to the command. When the guard is stopped, nobody hears it, and it is ended.
+    // The guard leaves signals to the command. When the guard is stopped, no process handles them, and the command ends the guard.
     run_cells(both({{Victim::command_guard, SIGKILL, "", 137},
                     {Victim::command_guard, SIGTERM, "", kGoesOn},
                     {Victim::command_guard, SIGINT, "", kGoesOn},

@@ -102,7 +102,7 @@ TEST_P(KeptSends, ADeathIsToldToTheOther) {
     }
 }
 
-// 160 MB that nobody asks for, with a budget of 16 MiB; then messages without data.
+// 160 MB that no receive waits for, with a budget of 16 MiB; then messages without data.
 TEST(Messages, FloodsAreHeldAtTheirSender) {
     const std::string messages = std::to_string(20'000 / kSlower);
     expect_success(2, {"flood:8000:" + messages + ":64"}, {.environment = {"ROLLCALL_LANDING_BYTES=16Mi"}, .launcher = {}});

@@ -184,7 +184,7 @@ TEST(SlurmClusters, GoWithTheirTest) {
     ASSERT_EQ(::pipe(found), 0);
     const pid_t test = ::fork();
     if (test == 0) {
-        ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody else ends it when this test is killed
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // nothing else ends it when this test is killed
         const SlurmCluster cluster;
         char name_space[64] = {};
         std::snprintf(name_space, sizeof name_space, "%s", cluster.impossible() ? "impossible" : cluster.name_space().c_str());

@@ -360,7 +360,7 @@ TEST_P(Messages, ThatAreEagerArriveAlsoWhenTheirSenderGivesUp) {
     EXPECT_TRUE(world.close());
 }
 
-// A sender that was told that its message has ended may compute or sleep, and then nobody drives its transport.
+// A sender that was told that its message has ended may compute or sleep, and then no thread drives its transport.
 TEST_P(Messages, ThatHaveLeftNeedTheirSenderNoMore) {
     for (const std::size_t size : {8u, 8000u}) {
         World world(GetParam(), 2);

@@ -1,5 +1,5 @@
 /// \file
-/// Who has come to the rendezvous, and who is missing.
+/// Which ranks have come to the rendezvous, and which are missing.
 #include <gtest/gtest.h>
 
 #include <map>

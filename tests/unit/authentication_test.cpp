@@ -75,7 +75,7 @@ TEST(Handshake, OneThatIsReplayedFails) {
 
 TEST(Handshake, ThatIsReflectedFails) {
     const Key key = Key::random();
-    // One who has no key asks the process itself to answer its own challenge, and sends that back.
+    // An attacker without the key asks the process itself to answer its own challenge, and sends the answer back.
     Initiator initiator(key, kLeader);
     Responder itself(key, kLeader);
     const Challenge challenge = itself.answer(initiator.hello());
@@ -297,7 +297,7 @@ TEST_F(DoorToAJob, DropsNoiseTruncationsAndOtherKeys) {
     truncated.reset();
     EXPECT_TRUE(turn_until([&] { return door_->dropped() == 2; }));
 
-    // Someone without the key, who does not look at the challenge, and sends more than anybody should.
+    // An attacker without the key, which ignores the challenge and sends more than a rank ever does.
     Visitor stranger(knock(), Key::random(), 1);
     const std::vector<std::byte> flood(1 << 20);
     turn();

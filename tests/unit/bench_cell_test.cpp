@@ -66,7 +66,7 @@ TEST(BenchCell, PredictionErrorIsTheMedianOverRanksAndCalls) {
         made.predicted = std::move(predicted);
         return made;
     };
-    // Errors of 1, 5 and 2 ms, the last too early; a rank that predicted nothing; nobody at all.
+    // Errors of 1, 5 and 2 ms, the last too early; a rank that predicted nothing; no prediction at all.
     const CallSample first = sample({0, 0, 9'000'000, 4}, {1'000'000, 5'000'000, 7'000'000, kNoTime});
     EXPECT_DOUBLE_EQ(prediction_error(std::vector{first}).value.median, 2e-3);
     EXPECT_DOUBLE_EQ(prediction_error(std::vector{first, first, sample({0}, {8'000'000})}).value.high, 8e-3);

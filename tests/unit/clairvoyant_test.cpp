@@ -181,7 +181,7 @@ TEST(Clairvoyant, TimesFarApart) {
     EXPECT_EQ(fault_of(schedule), "");
 }
 
-// Section 5.4.3: who is first does not stay first.
+// Section 5.4.3: the rank that is first does not stay first.
 TEST(Clairvoyant, OrderOfAvailability) {
     ActiveSet active(std::vector<Nanoseconds>{2, 11, 23}, 10);
     ASSERT_TRUE(active.next(std::vector{1, 1, 1}));

@@ -264,7 +264,7 @@ TEST(HostTree, FirstRanksBetweenAndTheOthersWithin) {
     EXPECT_EQ(host_tree(hosts, 5).within.parent, -1);
 }
 
-// Everybody is reached exactly once, whoever is where.
+// Each rank is reached exactly once, whatever the order of the ranks.
 TEST(HostTree, SpansAllRanks) {
     std::mt19937_64 random(seed() + 3);
     for (int repetition = 0; repetition < 300; ++repetition) {

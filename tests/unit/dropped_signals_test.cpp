@@ -1,5 +1,6 @@
-// Signals on the boards which the network throws away. Whoever waits for one asks its writer, and gets it by a message; where no message
-// can pass either, the call ends with an error that names the peer. Nobody hangs. The ranks of a job and their clock are in this process.
+// Signals on the boards which the network throws away. A rank that waits for one asks its writer, and gets it by a message. Where no
+// message can pass either, the call ends with an error that names the peer. No call hangs. The ranks of a job and their clock are in this
+// process.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -36,7 +37,7 @@ struct VirtualMachine final : transport::Machine {
     Nanoseconds time = kVirtualSecond;
 };
 
-// Carries eager messages and puts to their targets' next progress(). That a put is lost is told to nobody.
+// Carries eager messages and puts to their targets' next progress(). The loss of a put is not reported.
 class LossyNetwork {
   public:
     class End;
@@ -294,7 +295,7 @@ TEST(DroppedSignals, AreToldOfByTheirWriters) {
                     }
 }
 
-// Who is asked may be one barrier ahead: it has signalled in both.
+// The rank that is asked may be one barrier ahead: it has signalled in both.
 TEST(DroppedSignals, AreToldOfByWhoIsInTheNextBarrier) {
     LossyJob job(2, "board_all_to_all", false);
     job.network.to_drop[0] = 2;

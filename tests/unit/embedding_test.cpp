@@ -66,7 +66,7 @@ TEST_F(Embeddings, ByAUniqueIdMeetAndEnd) {
             EXPECT_EQ(bootstrap.exchange({}, {}, 20s).size(), 4u);
             bootstrap.leave();
         });
-    // The root has ended: nobody answers there any more.
+    // The root has ended: there is no answer at its address any more.
     const Invitation invitation = Invitation::parse(reinterpret_cast<const char*>(id.bytes.data()));
     std::string why;
     EXPECT_FALSE(connect_to(*SocketAddress::parse(invitation.address, invitation.port), deadline_after(5s), why));

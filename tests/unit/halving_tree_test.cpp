@@ -79,7 +79,7 @@ TEST(HalvingTree, InTheOrderOfArrivalForEverySize) {
             std::iota(everybody.begin(), everybody.end(), 0);
             ASSERT_EQ(found, everybody);
             expect_ranges(rank_at);
-            // The second in order answers for half of the slots, the later half of a full tree for nobody else.
+            // The second in order answers for half of the slots, the later half of a full tree for no slot but its own.
             if (n > 1) {
                 ASSERT_EQ(rank_at[rank_at.size() / 2], order[1]);
             }

@@ -106,7 +106,7 @@ TEST(NoticeQueues, KeepTheOrderOfWhatIsNotTakenYet) {
     constexpr int kNotices = 5000;  // more than a socket holds
     Poller poller;
     NoticeQueue queue(poller);
-    queue.send(notice_about(-1));  // nobody is there
+    queue.send(notice_about(-1));  // no rank is connected
     Ends ends = make_sockets(SOCK_SEQPACKET);
     ASSERT_TRUE(ends);
     ::fcntl(ends.second.get(), F_SETFL, O_NONBLOCK);

@@ -95,7 +95,7 @@ TEST(Idle, ParksAfterTheSpinWhereOthersShareTheCore) {
     EXPECT_LE(caller.now - begun, kSpin + 2 * (Idle::kPollsPerLook * kPoll + caller.yield));
 }
 
-// One late yield in the middle of a wait: somebody has begun to compute.
+// One late yield in the middle of a wait: another program has begun to compute.
 TEST(Idle, TheSpinIsLongOnlyAsLongAsTheCoreIsFree) {
     Caller caller(true);
     const Nanoseconds begun = caller.now;

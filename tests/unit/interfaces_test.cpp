@@ -191,7 +191,7 @@ TEST(Choice, NamesNetworksAndExclusionsMix) {
     EXPECT_EQ(chosen(kHost, "fd00::/8,192.168.0.0/16", 2), (Names{"eth0", "eth1"}));
     EXPECT_EQ(chosen(kHost, "0.0.0.0/0,^docker0,^10.0.0.0/8", 2), Names{"eth1"});
     EXPECT_EQ(chosen(kHost, "^eth1", 2), Names{"eth0"});
-    EXPECT_EQ(chosen(kHost, "docker0", 2), Names{"docker0"});  // who names it gets it
+    EXPECT_EQ(chosen(kHost, "docker0", 2), Names{"docker0"});  // a user that names it gets it
     EXPECT_EQ(choose_interfaces(kHost, "eth1,eth0", 2).devices(), "eth0,eth1");
 }
 

@@ -31,7 +31,7 @@ class NoNetwork final : public transport::Transport {
         incoming_.push_back({from, tag});
         events_.signal();
     }
-    std::atomic<bool> has_traffic{false};  ///< Each poll brings something that concerns nobody.
+    std::atomic<bool> has_traffic{false};  ///< Each poll brings something that no call waits for.
     std::atomic<std::uint64_t> polls{0};
     transport::Sink* sink = nullptr;
     transport::Path last_path = transport::Path::eager;  ///< Of the message that was sent last.

@@ -69,7 +69,7 @@ TEST(BoardSlot, OnlyAWholeOneOfThisCommunicatorCounts) {
     EXPECT_FALSE(slot.whole(4));
     for (std::uint64_t id = 0; id < 1000; ++id) EXPECT_EQ(slot.whole(id), id == 3);
     EXPECT_FALSE((BoardSlot{0, 0, 0, 0}).whole(0));
-    EXPECT_FALSE((BoardSlot{0, 0, 0, 0}).whole(1));  // zeroed memory is nobody's notice
+    EXPECT_FALSE((BoardSlot{0, 0, 0, 0}).whole(1));  // zeroed memory is no notice
 }
 
 TEST(BoardSlot, ATornOneDoesNotCount) {

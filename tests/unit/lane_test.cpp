@@ -1,5 +1,5 @@
 // Threads that drive a lane: the baton is given back whatever happens, peers are served whatever the calls are, the background thread keeps
-// away when it is told to, and nobody misses a wake-up.
+// away when it is told to, and no thread misses a wake-up.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/resource.h>
@@ -111,7 +111,7 @@ TEST(Background, IsPausedThoughTrafficGoesOn) {
 TEST(Threads, NoneMissesItsWakeUp) {
     constexpr int kMessages = 2000;
     for (const int threads : {2, 3, 5}) {
-        LaneUnderTest test(host_driven(0));  // who waits sleeps as soon as it can
+        LaneUnderTest test(host_driven(0));  // a thread that waits sleeps as soon as it can
         std::vector<std::future<void>> received;
         for (int thread = 0; thread < threads; ++thread)
             received.push_back(std::async(std::launch::async, [&test, tag = static_cast<std::uint64_t>(thread)] {
@@ -160,7 +160,7 @@ TEST(Threads, SpinBeforeTheySleepForTheBaton) {
 
 // --- work that is driven by time -----------------------------------------------------------------------------------------
 
-// A receive from a peer that becomes unreachable ends when its suspicion is over, half a second later. Whoever waits for it, and in
+// A receive from a peer that becomes unreachable ends when its suspicion is over, half a second later. A thread that waits for it, and in
 // whatever way, sleeps until then, and hears of it.
 class EndOfASuspicion {
   public:

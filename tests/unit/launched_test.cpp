@@ -1,5 +1,5 @@
 /// \file
-/// How a process finds out who started it, a rank's end of the launcher's sockets, and being alone.
+/// How a process finds out what started it, a rank's end of the launcher's sockets, and being alone.
 #include "bootstrap/launched.hpp"
 
 #include <fcntl.h>
@@ -107,7 +107,7 @@ TEST_F(FindBootstrap, AnUnusableDescriptorIsAnErrorAndNotAJobOfOne) {
     expect_unusable(std::to_string(mine.get()), "no welcome");
     ASSERT_EQ(::send(other.get(), "something else", 14, 0), 14);
     expect_unusable(std::to_string(mine.get()), "not Rollcall's protocol");
-    // It looked, and took nothing of what belongs to somebody else.
+    // It looked, and took nothing that belongs to another process.
     char text[32];
     EXPECT_EQ(::recv(mine.get(), text, sizeof text, MSG_DONTWAIT), 14);
     other.reset();

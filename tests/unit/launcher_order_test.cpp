@@ -1,5 +1,5 @@
 /// \file
-/// What the launcher tells its agents: who starts whom, and that it is still there.
+/// What the launcher tells its agents: which agent starts which others, and that the launcher is still there.
 #include <sys/socket.h>
 
 #include <string>
@@ -61,7 +61,7 @@ TEST(LaunchOrder, IsDividedAmongTheAgents) {
     EXPECT_EQ(next[1].hosts.front().name, "h4");
 }
 
-/// Whoever was stopped, or busy, for longer than the silence has not been listening.
+/// A process that was stopped, or busy, for longer than the silence has not been listening.
 TEST(LauncherLink, WhatHasComeIsHeardBeforeASilenceCounts) {
     int ends[2];
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);

@@ -1,4 +1,4 @@
-// Whether other hosts give signs of life: over loopback, at made-up times. Who keeps silent is a socket whose queue is full.
+// Whether other hosts give signs of life: over loopback, at made-up times. A silent host is a socket whose queue is full.
 #include "runtime/lane/lifelines.hpp"
 
 #include <gtest/gtest.h>
@@ -69,7 +69,7 @@ class Stranger {
             if (::poll(&descriptor, 1, 50) == 0) return;
         }
     }
-    /// For good: nobody listens there any more, so the kernel refuses.
+    /// For good: no socket listens there any more, so the kernel refuses.
     void speak() {
         socket_.reset();
         callers_.clear();

@@ -1,5 +1,5 @@
 /// \file
-/// Where the ranks of a host meet, and those who hold such a place already.
+/// Where the ranks of a host meet, and processes that hold such a place already.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/un.h>

@@ -27,7 +27,7 @@ TEST_F(Munge, GivesBackWhatThisUserHasWritten) {
 }
 
 TEST_F(Munge, WithoutItsRestrictionsIsNotUsed) {
-    for (const int option : {0, 8, 9}) {  // the cipher, the socket, who may decode
+    for (const int option : {0, 8, 9}) {  // the cipher, the socket, which users may decode
         fake_munge()->refused_option = option;
         try {
             munge_credentials("/run/a-socket");

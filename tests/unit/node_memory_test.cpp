@@ -1,4 +1,4 @@
-// Memory that the ranks of a node share: entries, blocks, and who may take them. All ranks are in one process here.
+// Memory that the ranks of a node share: entries, blocks, and which ranks may take them. All ranks are in one process here.
 #include "runtime/node/node_memory.hpp"
 
 #include <gtest/gtest.h>

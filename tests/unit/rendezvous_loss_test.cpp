@@ -21,7 +21,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Rank `who` goes without a word; `expected` are the ranks that all others on other hosts hear of, in any order.
+/// Rank `who` leaves without notice; `expected` are the ranks that all others on other hosts hear of, in any order.
 void lose(Crew& crew, int who, const std::vector<int>& expected) {
     Gate start(crew.size);
     Gate end(crew.size - 1);
@@ -51,7 +51,7 @@ void lose(Crew& crew, int who, const std::vector<int>& expected) {
 }
 
 TEST(Rendezvous, TheLossOfARankIsToldToAll) {
-    // Rank 0 comes first and leads its host; on the other, whoever is first. Alone on its host, rank 4 leads.
+    // Rank 0 comes first and leads its host. On the other host, the first rank leads. Rank 4 is alone on its host, and leads it.
     Crew crew(5);
     crew.host_of = [](int rank) { return rank == 4 ? 1 : 0; };
     lose(crew, 2, {2});

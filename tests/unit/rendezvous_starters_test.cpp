@@ -258,7 +258,7 @@ TEST_F(Directories, WithAnInvitationThatOthersCanReadAreRefused) {
 }
 
 TEST_F(Directories, WithTheInvitationOfADeadJobStartTheNextOne) {
-    // What a job has left that was killed before all had come: nobody answers there.
+    // What a job has left that was killed before all had come: there is no answer at this address.
     {
         const Descriptor unused = listen_at(*SocketAddress::parse("127.0.0.1", 0), "");
         const Invitation stale{"127.0.0.1", SocketAddress::of(unused.get()).port(), Key::random()};

@@ -25,7 +25,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Connections that never say who they are.
+/// Connections that never introduce themselves.
 std::vector<Descriptor> knock(const Invitation& invitation, int count) {
     std::vector<Descriptor> connections;
     for (int i = 0; i < count; ++i) {
@@ -141,7 +141,7 @@ TEST(Rendezvous, AHostThatOnlyGivesSignsOfLifeIsNot) {
 
 TEST(Rendezvous, AFrameThatIsSlippedInBreaksItsConnectionOnly) {
     Encounter encounter({}, [](FalseLeader& leader) {
-        // As if by somebody on the way, who has not the key: a whole frame, and a seal of another connection.
+        // As if by an attacker on the network without the key: a whole frame, and the seal of another connection.
         const Blob barrier = FrameWriter(FrameType::contribution).u64(1).u32(1).u32(1).i32(1).blob({}).finish();
         Sealing other(Key::random());
         const Blob seal = other.seal(barrier);

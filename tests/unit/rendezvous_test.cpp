@@ -55,7 +55,7 @@ INSTANTIATE_TEST_SUITE_P(OfSizesAndHosts, Meetings,
                          testing::Values(std::tuple(1, 1), std::tuple(2, 1), std::tuple(2, 2), std::tuple(5, 1), std::tuple(5, 2),
                                          std::tuple(6, 3), std::tuple(8, 8), std::tuple(16, 4), std::tuple(32, 32)));
 
-/// As another program's service has it: nobody answers there.
+/// As a service of another program that does not answer.
 TEST(Rendezvous, TakesAnotherPortWhereOneIsTaken) {
     const Descriptor other = listen_at(*SocketAddress::parse("127.0.0.1", 0), "");
     std::uint16_t free = 0;

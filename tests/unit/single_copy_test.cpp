@@ -219,7 +219,7 @@ TEST_F(SingleCopyTest, GoesTheUsualWayWhereThePeerCannotRead) {
     }
 }
 
-// The bytes may be anything once the sender has its buffer back. Whatever has been read by then, nobody takes them for the message.
+// The bytes may be anything once the sender has its buffer back. Whatever has been read by then, no receiver takes them for the message.
 TEST_F(SingleCopyTest, AGivenUpMessageIsWithdrawn) {
     meet();
     for (const bool midway : {false, true}) {

@@ -266,7 +266,7 @@ TEST(Handout, WithoutDescriptorsItWaitsUntilThereAreSome) {
 
 TEST(Handout, WithoutAnAnswerTheQuestionEndsAtItsDeadline) {
     Listener listener;
-    const auto sockets = listener.take();  // which nobody accepts from
+    const auto sockets = listener.take();  // no process accepts from them
     const Descriptor socket = listener.connect();
     KeyCredentials own(Key::random());
     std::string failure;
@@ -332,7 +332,7 @@ TEST(SlurmShare, TheFirstPortsMayBeTaken) {
         address.sin_family = AF_INET;
         address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
         address.sin_port = htons(slurm_port(step, attempt));
-        // Bound without listening, or by somebody else: taken in any case.
+        // Bound without listening, or bound by another process: taken in any case.
         (void)::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
         taken.push_back(std::move(socket));
     }

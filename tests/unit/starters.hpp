@@ -1,5 +1,5 @@
 /// \file
-/// For tests of starters: a process that nobody has started.
+/// For tests of starters: a process without a starter.
 #pragma once
 
 #include <gtest/gtest.h>

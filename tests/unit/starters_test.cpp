@@ -151,7 +151,7 @@ TEST_F(Starters, OneTaskIsAlone) {
         {{"PMI_FD", open_socket()}, {"PMI_RANK", "0"}, {"PMI_SIZE", "1"}},
         {{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}},
         join(kTorchrun, {{"WORLD_SIZE", "1"}}),
-        {{"RANK", "1"}, {"WORLD_SIZE", "4"}},  // of somebody else's
+        {{"RANK", "1"}, {"WORLD_SIZE", "4"}},  // of another starter
     };
     for (const auto& environment : cases) {
         set(environment);
@@ -182,7 +182,7 @@ TEST_F(Starters, OfOneProcessThatIsGoneDoNotHideWhatIsThere) {
     // Hydra is the innermost starter.
     set(join(kTask, {{"PMI_FD", closed_socket()}, {"PMI_RANK", "0"}, {"PMI_SIZE", "1"}}));
     EXPECT_EQ(evident_starter().starter, "srun (Slurm)");
-    // A shell in a step of one task, where somebody's mpiexec was started.
+    // A shell in a step of one task, where a user has started mpiexec.
     const Environment shell = {{"SLURM_PROCID", "0"}, {"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}};
     const Environment shell_by_pmix = join(shell, {{"PMIX_RANK", "0"}, {"PMIX_NAMESPACE", "slurm.pmix.7.0"}});
     for (const Environment& environment : {shell, shell_by_pmix}) {

@@ -173,7 +173,7 @@ void SimulatedNetwork::kill(int rank) {
     dead_.resize(static_cast<std::size_t>(ranks_));
     dead_[static_cast<std::size_t>(rank)] = true;
     for_each_flight([&](Flight& flight) {
-        // A transfer that has begun ends, but the dead rank does not notice it. Offers of the dead rank that nobody has fetched never end.
+        // A transfer that has begun ends, but the dead rank does not notice it. Offers of the dead rank that were not fetched never end.
         if (flight.from == rank && !flight.fetched && !flight.eager) flight.sender = nullptr;
     });
 }

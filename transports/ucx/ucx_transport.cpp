@@ -313,7 +313,7 @@ class UcxTransport final : public Transport {
         if (peer.board.unusable) return false;
         const auto unpacked = peer.board.unpack(peer.endpoint, peer.address, here_);
         if (unpacked == PeerBoard::Unpacked::unusable) {
-            // The puts to this peer are lost, and somebody waits for them. (If the process is gone, its parent reports that.)
+            // The puts to this peer are lost, and a rank waits for them. (If the process is gone, its parent reports that.)
             Failure& failure = failures_.emplace_back();
             failure.rank = static_cast<int>(&peer - peers_.data());
             failure.why = "its arrivals board cannot be written";

@@ -39,7 +39,7 @@ ROLLCALL_SCENARIO(left_because_of) {
     world.barrier();
     if (scene.rank == 1) ::kill(::getpid(), SIGKILL);
     if (scene.rank == 2) {
-        world.barrier();  // Throws, and nobody catches it.
+        world.barrier();  // Throws, and the exception is not caught.
         throw Wrong("a barrier with the dead went well");
     }
     for (const std::size_t rank : {1, 2})

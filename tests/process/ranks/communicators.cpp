@@ -49,7 +49,7 @@ ROLLCALL_SCENARIO(splits) {
     world.barrier();
 }
 
-// A root broadcasts on communicators that the others destroy without making that call, and does not wait. Data that nobody reads must not
+// A root broadcasts on communicators that the others destroy without making that call, and does not wait. Data that is not read must not
 // delay the later communicators in the same slots.
 ROLLCALL_SCENARIO(unread_broadcasts) {
     for (int round = 0; round < 3; ++round) {

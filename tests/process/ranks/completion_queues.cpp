@@ -165,7 +165,7 @@ ROLLCALL_SCENARIO(queue_destroyed) {
     {
         CompletionQueue queue(world);
         queue.add(world.start_receive(nobody, scene.previous(), 1));
-        queue.add(world.start_send(scene.rank, scene.rank, 9));  // Nobody takes its result.
+        queue.add(world.start_send(scene.rank, scene.rank, 9));  // Its result is not taken.
         queue.add(world.start_receive(nobody, scene.rank, 8), 2);
     }
     check(world.receive<int>(scene.rank, 9) == scene.rank, "a send that had left was taken back");

@@ -162,7 +162,7 @@ ROLLCALL_SCENARIO(collective_deadline) {
     scene.world.barrier();
 }
 
-// Nobody sends what this rank waits for.
+// No rank sends what this rank waits for.
 ROLLCALL_SCENARIO(stuck) { scene.world.receive<int>(scene.next()); }
 
 // A rank dies and the others are told. Words: how, which rank, what the others do, microseconds before it.

@@ -102,7 +102,7 @@ ROLLCALL_SCENARIO(finalize_refused) {
     all_is_well(scene, 1000);
 }
 
-// Objects that were destroyed hinder nobody.
+// Objects that were destroyed do not hinder finalize().
 ROLLCALL_SCENARIO(finalize_after_dropping) {
     auto data = pattern(kLarge, 1);
     std::vector<std::byte> in(kLarge);

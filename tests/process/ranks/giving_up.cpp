@@ -178,7 +178,7 @@ ROLLCALL_SCENARIO(receive_given_up) {
         scene.await(kGivenUp);
         scene.job.resume_background();
         try {
-            send.wait(4 * kSoon);  // It may have gone, may fail because nobody took it, or may still wait.
+            send.wait(4 * kSoon);  // It may have gone, may fail because no rank took it, or may still wait.
         } catch (const Error& error) {
             check(error.code() == ErrorCode::state || error.code() == ErrorCode::timeout, "the send ended with {}: {}", name(error.code()),
                   error.what());

@@ -33,7 +33,7 @@ void must_wait(Request& request, const char* what) {
 
 }  // namespace
 
-// With landing budget 0, a send that nobody asks for ends at its deadline. Then its buffer is free, and the connection works.
+// With landing budget 0, a send that no receive waits for ends at its deadline. Then its buffer is free, and the connection works.
 ROLLCALL_SCENARIO(send_deadline) {
     if (scene.size < 2) return;
     for (std::uint64_t round = 0; round < 5; ++round) {
@@ -57,7 +57,7 @@ ROLLCALL_SCENARIO(send_deadline) {
     }
 }
 
-// A flood of messages that nobody asks for. The receiver holds no more than its budget. Words: bytes, messages, MiB allowed.
+// A flood of messages that no receive waits for. The receiver holds no more than its budget. Words: bytes, messages, MiB allowed.
 ROLLCALL_SCENARIO(flood) {
     const std::uint64_t bytes = static_cast<std::uint64_t>(scene.number(0, 8000));
     const int messages = scene.number(1, 20'000);

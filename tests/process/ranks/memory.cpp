@@ -72,8 +72,8 @@ ROLLCALL_SCENARIO(landing_of_many_sizes) {
     check(peak <= budget, "{} bytes were held", peak);
 }
 
-// Measures the cost of early messages that nobody asks for. Words: how many, of which size, what each may cost beyond the budget, and the
-// budget in bytes.
+// Measures the cost of early messages that no receive waits for. Words: how many, of which size, what each may cost beyond the budget, and
+// the budget in bytes.
 ROLLCALL_SCENARIO(cost_of_early_messages) {
     const std::uint64_t count = static_cast<std::uint64_t>(scene.number(0, 20'000)), size = static_cast<std::uint64_t>(scene.number(1, 8)),
                         each = static_cast<std::uint64_t>(scene.number(2, 500)),

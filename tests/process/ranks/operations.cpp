@@ -346,7 +346,7 @@ ROLLCALL_SCENARIO(plan_misuse) {
     scene.world.barrier();
 }
 
-// One rank stops after a few iterations and lets its plan go; the others go on, and are told who is missing.
+// One rank stops after a few iterations and lets its plan go; the others go on, and are told which rank is missing.
 // Words: operation, algorithm.
 ROLLCALL_SCENARIO(left_plan) {
     const int leaver = scene.size - 1;

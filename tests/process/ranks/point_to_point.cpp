@@ -128,7 +128,7 @@ ROLLCALL_SCENARIO(order) {
     still_works(scene.world);
 }
 
-// Messages that nobody received go with their communicator. Their room is free for the next one, and their sender does not wait.
+// Messages that were not received are dropped with their communicator. Their room is free for the next one, and their sender does not wait.
 ROLLCALL_SCENARIO(unreceived) {
     const auto large = pattern(400'000, 1);
     for (int i = 0; i < scene.number(0, 20); ++i) {

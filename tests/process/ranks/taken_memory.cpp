@@ -169,7 +169,7 @@ ROLLCALL_SCENARIO(memory_at_the_end) {
 
 namespace {
 
-/// After a death finalize() brings nobody together. So a rank of the rest that ended now would end the call of a slower one.
+/// After a death finalize() does not wait for other ranks. So a rank of the rest that ended now would end the call of a slower one.
 void end_together(const Scene& scene, const Communicator& rest) {
     fmt::print("rank {} went on\n", scene.rank);
     scene.at(0).fetch_add(1);

@@ -141,7 +141,7 @@ ROLLCALL_SCENARIO(two_jobs_event_loop) {
         check(in == out && own == out, "round {} gave other data", round);
     }
     between.disconnect();
-    // What has been disconnected wakes nobody.
+    // A connection that has ended wakes no thread.
     scene.world.barrier();
     int woken = 0;
     for (; woken < 1000; ++woken) {

@@ -43,7 +43,7 @@ struct ROLLCALL_HIDDEN CompletionQueue::Implementation {
     std::atomic<std::size_t> size{0};
     std::mutex mutex;  ///< Guards the members below.
     std::unordered_map<Entry*, std::unique_ptr<Entry>> entries;
-    std::set<Deadline> deadlines;  ///< Of the entries that have a deadline.
+    std::set<Deadline> deadlines;  ///< The deadlines of the entries that have one.
 };
 
 CompletionQueue::Implementation::~Implementation() {

@@ -29,7 +29,7 @@ constexpr const char* kWayOut = "Job::finalize()";
 /// A job that several parts of a program use. The last one that leaves ends the job.
 struct Shared {
     std::shared_ptr<runtime::Process> process;
-    Communicator world;  ///< That of the first part.
+    Communicator world;  ///< The communicator of the first Job.
     int users = 1;       ///< Guarded by the mutex of `CurrentJob`.
 };
 

@@ -33,7 +33,7 @@ void add_agenda_options(usage::Command& command, AgendaWords& words, runtime::Op
 struct Agenda {
     Sweep sweep;
     std::uint64_t warmup = 0;
-    std::uint64_t iterations = 0;  ///< Of each job.
+    std::uint64_t iterations = 0;  ///< The number for each job.
     std::uint64_t first = 0;       ///< The number of the first iteration of this job.
     std::optional<Compute> wait;
     std::vector<std::string> landing;  ///< Empty: the present setting.

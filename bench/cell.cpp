@@ -72,7 +72,7 @@ std::string human(const Metric& metric) {
 constexpr std::string_view kCommon[] = {"operation",        "transport",         "ranks", "iterations", "model", "compute", "predictor",
                                         "prediction_noise", "unpredicted_calls", "paper", "base",       "pairs", "window"};
 
-/// What a screen that is too narrow does not show, from the least important column on. mean_elapsed and its quotient are always shown, and
+/// The columns that a narrow screen does not show, from the least important one on. mean_elapsed and its quotient are always shown, and
 /// run_time where there is no mean_elapsed.
 const std::vector<std::string> kLeastImportant = {
     "imbalance_factor", "worst_elapsed", "performance_ratio", "competitive_ratio", "unpredicted_calls",  "last_delay", "lost",

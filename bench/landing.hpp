@@ -17,7 +17,7 @@ inline constexpr const char *kLandingOn = "on", *kLandingOff = "off";
 /// exceed it.
 inline constexpr const char* kLandingOfPapers = "eager:64Ki";
 
-/// What the ranks inside this job do, or those of a job that is started without further settings.
+/// The landing of the ranks inside this job, or of those of a job that is started without further settings.
 std::string landing_now();
 /// The model of the papers that corresponds to it.
 Model model_now();

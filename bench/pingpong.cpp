@@ -197,7 +197,7 @@ int run(const Words& words) {
     for (const Peer* peer : peers)
         if (!inside_job()) peer_program(*peer, kPeerProgram);  // fails before the first job if a peer is missing
 
-    // Of the present transport.
+    // Both over the present transport.
     std::map<std::uint64_t, Rounds> of_ucx;
     std::map<const Peer*, std::map<std::uint64_t, Rounds>> of_peers;
     const auto run_peers = [&](const TransportChoice& transport, const Samples& samples) {

@@ -22,10 +22,10 @@ struct Type {
     PictureType type;
     const char* ending;
     const char* terminal;  ///< The beginning of gnuplot's command.
-    double unit;           ///< What a pixel is in the terminal's unit of size.
+    double unit;           ///< The size of a pixel in gnuplot's unit for this terminal.
     const char* unit_name;
     const char* more;
-    const char* begins;  ///< What every such file begins with.
+    const char* begins;  ///< The bytes at the beginning of every such file.
 };
 /// A sheet of PDF has inches, 96 pixels each, and letters in points.
 constexpr std::array<Type, 3> kTypes = {{

@@ -54,7 +54,7 @@ struct Words {
 struct Plan {
     Sweep sweep;
     transport::Model model;
-    Costs costs;  ///< Of the model.
+    Costs costs;  ///< The costs of the model.
     std::vector<SimulatedLanding> landing;
     std::vector<bool> decouple;  ///< Whether a rank's part in a call may begin before its caller and go on after it.
     std::uint64_t segments = 0;  ///< 0: not given.
@@ -245,7 +245,7 @@ class CellRun {
     std::optional<runtime::Simulation> simulation_;
     Measured measured_;
     std::uint64_t messages_ = 0, events_ = 0;
-    std::uint64_t expected_events_ = 0;  ///< Of the whole cell; 0: not known yet.
+    std::uint64_t expected_events_ = 0;  ///< The number of events of the whole cell; 0: not known yet.
     const std::function<void(double, const std::string&)>* show_ = nullptr;
 };
 

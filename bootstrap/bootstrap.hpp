@@ -53,7 +53,7 @@ class Bootstrap {
   public:
     virtual ~Bootstrap() = default;
 
-    /// What started this process: "rollcall run", "alone", ...
+    /// The starter of this process: "rollcall run", "alone", ...
     virtual std::string_view name() const = 0;
     virtual const Place& place() const = 0;
 

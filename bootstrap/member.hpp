@@ -17,7 +17,7 @@
 
 namespace rollcall::bootstrap {
 
-/// What comes first in a socket. It is looked at and not taken.
+/// The first bytes that a socket holds. They are looked at and not taken.
 struct Peeked {
     enum class State {
         nothing,  ///< Or only a part of a frame.
@@ -40,7 +40,7 @@ class Member {
   public:
     /// What calls and notices report when the other side of the connection is gone.
     struct Loss {
-        ErrorCode code;               ///< Of calls that wait for an answer,
+        ErrorCode code;               ///< The code of the error that calls report if they wait for an answer,
         int rank;                     ///< with this failed rank,
         std::string sentence;         ///< and this sentence, without a full stop.
         std::vector<Notice> notices;  ///< For the thread that watches for deaths.

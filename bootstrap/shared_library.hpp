@@ -15,7 +15,7 @@ class SharedLibrary {
         if (!handle_) note_failure();
     }
     bool loaded() const { return handle_ != nullptr && failure_.empty(); }
-    /// What the loader reported about the first thing that was not found.
+    /// The report of the loader about the first file or function that was not found.
     const std::string& failure() const { return failure_; }
 
     /// Sets the pointer to a function of the library. If the library has no function of that name, the pointer is

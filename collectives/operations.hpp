@@ -37,7 +37,7 @@ struct Operand {
     constexpr bool tells_root() const { return reads == Who::root || reads == Who::others || writes == Who::root || writes == Who::others; }
 };
 
-/// Whose elements make up the result of a rank, where elements are combined: those of all ranks; those of the ranks up to this one; or
+/// The ranks whose elements make up the result of a rank, where elements are combined: all ranks; those of the ranks up to this one; or
 /// those of the ranks before this one. In the last case rank 0 has no such elements and writes nothing.
 enum class Prefix : std::uint8_t { none, inclusive, exclusive };
 

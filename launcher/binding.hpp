@@ -41,7 +41,7 @@ Machine load_cores(const std::vector<int>& allowed);
 /// not understand the description, or if no processor is left.
 Machine describe_machine(const std::string& description, const std::vector<int>& allowed = {});
 
-/// What a rank gets to itself. When all of these are given out, further ranks share them.
+/// The unit that a rank gets to itself. When all units are given out, further ranks share them.
 enum class BindTo {
     none,
     hwthread,

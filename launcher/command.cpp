@@ -27,7 +27,7 @@ using Words = std::vector<std::string>;
 
 constexpr const char* kBetweenPrograms = ":";
 
-/// What is given for one program. The help needs `program`; the parser must not touch the program's own words.
+/// The options of one program. The help needs `program`; the parser must not touch the program's own words.
 struct ProgramWords {
     std::string ranks;
     Words environment;
@@ -180,7 +180,7 @@ LaunchOptions options_from(const RunWords& words, const Words& rest) {
     auto begin = rest.begin();
     auto end = std::find(begin, rest.end(), kBetweenPrograms);
     options.applications.push_back(application(words.first, Words(begin, end), end == rest.end() ? all_slots : std::nullopt));
-    // What is set before the first program holds for all programs.
+    // Variables that are set before the first program hold for all programs.
     options.environment = std::move(options.applications.front().environment);
     options.applications.front().environment.clear();
     while (end != rest.end()) {

@@ -36,7 +36,7 @@ class Job final : private Station {
         finishing,  ///< All ranks are gone; agents clean up.
     };
 
-    // Of Station.
+    // Implements Station.
     void report(const Frame& frame) override;
     void to_above(const FrameToSend&) override {}
     void writes_to(int rank, bool error, Descriptor pipe) override;

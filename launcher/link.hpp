@@ -30,7 +30,7 @@ class Link {
     Link(const Link&) = delete;
     Link& operator=(const Link&) = delete;
 
-    /// What comes before the first frame of this type does not count as frames; it is given to `on_text`. Call this
+    /// Bytes that come before the first frame of this type do not count as frames. They are given to `on_text`. Call this
     /// before the first poll.
     void begin_with(FrameType type, std::function<void(const std::string& text)> on_text);
     /// From now on heartbeats are sent, and a silence that is longer than this counts as a loss. Each side sends six

@@ -34,10 +34,10 @@ class Output {
     /// any more.
     using Taken = std::function<void(int rank, bool error, std::size_t bytes)>;
 
-    /// What each line begins with.
+    /// The text at the beginning of each line.
     struct Beginning {
         bool rank = false;
-        bool time = false;  ///< Of day, on this host, when it is passed on.
+        bool time = false;  ///< The time of day on this host when the line is passed on.
         bool any() const { return rank || time; }
     };
 

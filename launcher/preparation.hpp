@@ -25,7 +25,7 @@ struct Preparation {
     std::vector<std::string> programs;                   ///< Their paths here, by application.
     std::vector<std::vector<std::string>> environments;  ///< By application.
     std::vector<std::vector<int>> processors;            ///< By local rank; empty: they are not bound.
-    Claims claims;                                       ///< Of these processors.
+    Claims claims;                                       ///< The claims of these processors.
 };
 
 /// Changes to the directory of the order. Checks whether the ranks of the order's first host can be started here, and

@@ -48,7 +48,7 @@ struct HostOrder {
         int application = 0;  ///< Index into Order::applications.
         int local_rank = 0;
     };
-    int index = 0;     ///< Of the host in the job.
+    int index = 0;     ///< The index of the host in the job.
     std::string name;  ///< As the remote shell knows it.
     std::vector<Rank> ranks;
     /// The index in Order::hosts of the host whose agent starts this host's agent; -1: the launcher starts it.
@@ -103,7 +103,7 @@ struct Prepared {
     int host = 0;
     std::string refusal;
     int code = 0;                              ///< The job's exit code if the start is refused.
-    std::vector<std::vector<int>> processors;  ///< Of each of its ranks; none at all when they are not bound.
+    std::vector<std::vector<int>> processors;  ///< The processors of each of its ranks; empty if ranks are not bound.
     std::vector<std::string> places;           ///< Where these are, for people.
     std::string not_bound;                     ///< See HostBinding.
     std::string warning;                       ///< Said by the station itself, and not passed on.

@@ -55,7 +55,7 @@ class Station : protected Node::Events, protected bootstrap::HubHost::Routes {
     /// Waits until something happens, at most until `until`, and handles it.
     void step(Nanoseconds until);
 
-    // Of Node::Events.
+    // Implements Node::Events.
     void joined(int rank) override;
     void called(int rank, const Frame& frame) override;
     void fell_silent(int rank, const std::string& how) override;
@@ -70,7 +70,7 @@ class Station : protected Node::Events, protected bootstrap::HubHost::Routes {
     Node node_;
 
   private:
-    // Of HubHost::Routes. Derived classes send what goes to the station above.
+    // Implements HubHost::Routes. Derived classes send what goes to the station above.
     void to_rank(int rank, const FrameToSend& frame) override { node_.answer(rank, frame); }
     void notify_rank(int rank, const FrameToSend& notice) override { node_.notify(rank, notice); }
     void to_below(int hub, const FrameToSend& frame) override { remotes_[static_cast<std::size_t>(hub)]->send(frame); }

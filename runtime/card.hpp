@@ -33,7 +33,7 @@ struct Card {
     node::Handle node;                    ///< How this rank shares memory with the ranks of its node.
     transport::SingleCopyHandle memory;   ///< How the ranks of its node read the memory of this rank.
     std::span<const std::byte> lifeline;  ///< Lifelines::address()
-    std::span<const std::byte> costs;     ///< Of rank 0: the Costs of the job. Of other ranks: nothing.
+    std::span<const std::byte> costs;     ///< On the card of rank 0: the Costs of the job. On others: nothing.
     std::vector<Address> addresses;       ///< One for each of its transports, in the order of the process's list.
 };
 

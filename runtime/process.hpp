@@ -55,7 +55,7 @@ class Process;
 struct TwoJobs {
     std::shared_ptr<Process> own;      ///< This process in its own job, or in the connection that is connected with another job.
     int in_first = 0;                  ///< So many ranks, from the first on, are ranks of the first job.
-    std::array<std::string, 2> names;  ///< Of the jobs, for error messages.
+    std::array<std::string, 2> names;  ///< The names of the jobs, for error messages.
 
     /// In errors, ranks are named by both of their numbers: "rank 3 on host a (rank 1 of job viewer)".
     void name_ranks(std::vector<std::string>& hosts) const;
@@ -160,7 +160,7 @@ class Process : public std::enable_shared_from_this<Process> {
     void progress_transports();
     [[noreturn]] void refuse_child() const;
     [[noreturn]] void refuse_finalized() const;
-    /// What a program calls to leave.
+    /// The program calls this in order to leave.
     const char* way_out() const noexcept { return connects_jobs() ? "Intercommunicator::disconnect()" : "Job::finalize()"; }
     void end_connections() noexcept;
     void remove_connection(Process& connection);

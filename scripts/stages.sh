@@ -47,10 +47,10 @@ stage() {
     printf '%-28s %4d s  %s\n' "$name" $((SECONDS - start)) "$summary"
     [[ -n $alone ]] && echo "$alone"
     if ((code)); then
-        if [[ -n $all ]]; then # Of a test stage: the output of the tests that failed.
+        if [[ -n $all ]]; then # A test stage: shows the output of the tests that failed.
             grep -vE '^ *(Start +[0-9]+:|[0-9]+/[0-9]+ Test .* Passed )' "$log" | grep -E -A60 '[*]{3}(Failed|Timeout|Exception|Not Run)' | head -n 300
             sed -n '/^The following tests FAILED/,$p' "$log"
-        else # Of a build, or of tests in one process: the errors.
+        else # A build, or tests in one process: shows the errors.
             grep -E -A12 '(error:|FAILED:|CMake Error|: Failure|ERROR: )' "$log" | head -n 80
             tail -n 10 "$log"
         fi

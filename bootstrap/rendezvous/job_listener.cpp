@@ -130,7 +130,7 @@ JobMeeting JobListener::accept(const JobIntroduction& mine, const Meanwhile& mea
             if (!why_not.empty()) throw Error(ErrorCode::invalid_setting, why_not);
             return {std::move(connection), std::move(other), key};
         } catch (const Error& error) {
-            // That job gave up while it waited for its turn, or says nothing. The next one may connect.
+            // The other job gave up while it waited for its turn, or it says nothing. The next one may connect.
             if (error.code() != ErrorCode::peer_failed && error.code() != ErrorCode::timeout) throw;
         }
     }

@@ -303,7 +303,7 @@ Rendezvous::Rendezvous(std::string starter, int rank, int size, const Share& sha
     try {
         implementation_->meet();
     } catch (...) {
-        // What the others are to be told is sent first.
+        // Sends first what the other ranks must be told.
         if (implementation_->leader) implementation_->leader->finish(kSay);
         if (implementation_->root) implementation_->root->finish(kSay);
         throw;

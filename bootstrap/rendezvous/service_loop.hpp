@@ -94,7 +94,7 @@ class Service::Loop : public HubHost::Routes {
     void assembled();
     void start_hub(const std::string& job, int size, int hosts, const std::vector<int>& ranks, std::vector<std::vector<int>> below);
     bool welcome(Peer& peer, const Place& place);
-    // Of HubHost::Routes.
+    // Implements HubHost::Routes.
     void to_rank(int rank, const FrameToSend& frame) override;
     void notify_rank(int rank, const FrameToSend& notice) override;
     void to_below(int hub, const FrameToSend& frame) override;

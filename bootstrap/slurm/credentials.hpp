@@ -15,7 +15,7 @@ namespace rollcall::bootstrap {
 class Credentials {
   public:
     virtual ~Credentials() = default;
-    /// What protects the texts, for messages.
+    /// The name of the protection of the texts, for messages.
     virtual std::string_view name() const = 0;
     /// Returns a printable text. Throws Error{bootstrap} if the system refuses it.
     virtual std::string encode(std::string_view text) = 0;

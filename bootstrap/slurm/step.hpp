@@ -1,5 +1,5 @@
 /// \file
-/// What the environment says to a task about its step of Slurm.
+/// What a task learns from its environment about its step of Slurm.
 #pragma once
 
 #include <cstdint>

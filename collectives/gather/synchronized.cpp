@@ -42,7 +42,7 @@ Task gather_by_arrival_root(Operation& op, bool ahead) {
     runtime::Arrivals& arrivals = op.arrivals();
     SynchronizedReceives receives(op);
     // `first_piece`: of the rank that was called last and had arrived. `expected_piece`: of the rank that was called before it arrives.
-    // That rank may arrive much later, and it keeps the others waiting only once it is here.
+    // The expected rank may arrive much later, and it keeps the others waiting only once it is here.
     Pending first_piece, expected_piece;
     int expected = op.rank();
     while (!roster.empty()) {

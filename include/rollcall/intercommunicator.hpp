@@ -22,7 +22,8 @@ namespace rollcall {
 
 /// How a job is connected with another one (listener.hpp).
 struct ConnectOptions {
-    /// What errors call this job, at most 64 characters. Empty: an identifier that its starter made. It is looked at on rank 0 only.
+    /// The name of this job in error messages, at most 64 characters. Empty: an identifier that its starter made. It is looked at on rank 0
+    /// only.
     std::string_view job_name;
     /// How long the jobs may take to meet. Nothing: the setting ROLLCALL_TIMEOUT. What follows is a start of ranks as that of a job, and
     /// has the deadline ROLLCALL_LAUNCH_TIMEOUT.

@@ -49,8 +49,8 @@ struct IntergroupForms;
 /// The arguments of a call. A buffer that this rank has no use for is not looked at.
 struct IntergroupCall {
     IntergroupOperation operation;
-    const void* own = nullptr;  ///< What is read.
-    void* other = nullptr;      ///< What is written. With a root: the same as `own`, or null if that is const.
+    const void* own = nullptr;  ///< The buffer that is read.
+    void* other = nullptr;      ///< The buffer that is written. With a root: the same as `own`, or null if that is const.
     std::uint64_t own_bytes = 0, other_bytes = 0;
     std::optional<IntergroupRoot> root = {};
     /// Blocks of different sizes. With a root: those of the root's data. Otherwise: of what is received.

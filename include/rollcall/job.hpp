@@ -62,10 +62,10 @@ class ROLLCALL_EXPORT Job {
     int rank() const;
     /// The number of ranks in the job.
     int size() const;
-    /// What started this process, as a text for people: "rollcall run", "srun (Slurm)", "Open MPI's mpirun" and so on, the same text as in
-    /// `rollcall info` (docs/launching.md lists all of them). "alone" if nothing started it.
+    /// The starter of this process, as a text for people: "rollcall run", "srun (Slurm)", "Open MPI's mpirun" and so on, the same text as
+    /// in `rollcall info` (docs/launching.md lists all of them). "alone" if nothing started it.
     std::string started_by() const;
-    /// What carries the data (the transport), as a text for people.
+    /// The transport, which carries the data, as a text for people.
     std::string transport_description() const;
 
     /// Allocates memory that the other ranks of the node can read. Some calls then need no copy of what they send from it (Memory says
@@ -100,7 +100,7 @@ class ROLLCALL_EXPORT Job {
     Nanoseconds time() const;
     /// The job time at the moment when CLOCK_MONOTONIC of this host shows `local`.
     Nanoseconds time_at(Nanoseconds local) const;
-    /// What CLOCK_MONOTONIC of this host shows at the job time `job`. The inverse of time_at().
+    /// The time of this host's CLOCK_MONOTONIC at the job time `job`. The inverse of time_at().
     Nanoseconds local_time_at(Nanoseconds job) const;
 
     /// Ends communication in good order: waits for all ranks, then closes the connections. The destructor calls it if the program has not.
@@ -133,7 +133,7 @@ class ROLLCALL_EXPORT Job {
     void pause_background();
     /// Ends one pause_background().
     void resume_background();
-    /// What the background thread has done up to now.
+    /// The counters of this process up to now.
     ProgressStatistics progress_statistics() const;
 
     struct Implementation;

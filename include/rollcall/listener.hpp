@@ -35,7 +35,7 @@ namespace rollcall {
 
 /// How a Listener waits.
 struct ListenOptions {
-    /// What errors call this job, as in ConnectOptions.
+    /// The name of this job in error messages, as in ConnectOptions.
     std::string_view job_name;
     /// The port on which rank 0 listens; 0: any. The setting ROLLCALL_NET decides on which network interface.
     std::uint16_t port = 0;
@@ -58,8 +58,8 @@ class ROLLCALL_EXPORT Listener {
     /// and Error{invalid_argument} if the name of the job is too long.
     explicit Listener(const Communicator& communicator, const ListenOptions& options = {});
 
-    /// What the other job gives to Intercommunicator::connect(): one word of printable characters, at most 400. It may be used any number
-    /// of times. Empty on ranks other than 0. Secret, because it holds a key.
+    /// The text that the other job passes to Intercommunicator::connect(): one word of printable characters, at most 400. It may be used
+    /// any number of times. Empty on ranks other than 0. Secret, because it holds a key.
     const std::string& invitation() const;
 
     /// Waits until another job connects, and returns the intercommunicator with it. Collective over the communicator. Jobs that connect at

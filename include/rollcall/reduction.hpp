@@ -59,7 +59,7 @@ enum class Operator : std::uint8_t {
 /// integer, float or double.
 template <class T>
 struct Located {
-    T value;                ///< What is compared.
+    T value;                ///< The value that is compared.
     std::int64_t location;  ///< Where the value is.
 
     /// True if values and locations are equal.
@@ -178,10 +178,10 @@ inline constexpr OperatorFunction<Operator::minimum_location> minimum_location;
 inline constexpr OperatorFunction<Operator::maximum_location> maximum_location;
 /// \}
 
-/// What by_rank() returns.
+/// The result of by_rank().
 template <class F>
 struct ByRank {
-    F function;  ///< What by_rank() was given.
+    F function;  ///< The function that by_rank() was given.
 };
 /// Makes an operator or function whose result is the same to the last bit in whichever order the ranks arrive.
 template <class F>

@@ -27,7 +27,7 @@ namespace rollcall {
 /// it.
 struct UniqueId {
     static constexpr std::size_t kBytes = 256;  ///< Its size.
-    std::array<std::byte, kBytes> bytes{};      ///< What the program hands to all ranks, as it is.
+    std::array<std::byte, kBytes> bytes{};      ///< The program hands these bytes to all ranks unchanged.
 };
 
 /// Makes a unique id for one job. From then on a thread of this process waits for the ranks of that job, so this process must live until

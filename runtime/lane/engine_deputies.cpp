@@ -174,7 +174,7 @@ void Engine::begin_before_callers() {
             deputies_.insert(*deputy);
             begin_alone(*deputy);
         }
-        // What no receive waits for is treated as any other early message.
+        // Messages that no receive waits for are treated as any other early message.
         std::vector<EarlyMessage*> waiting;
         early_by_call_.for_each_of(early.key, [&](EarlyMessage& message) {
             if (message.stage == EarlyMessage::Stage::offered && !message.waits_for_landing) waiting.push_back(&message);

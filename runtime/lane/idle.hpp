@@ -116,7 +116,8 @@ class Idle {
     static constexpr unsigned kLateInARow = 2;
     /// So many yields or sleeps in a row must bring something before they count as the rule.
     static constexpr unsigned kInARow = 4;
-    /// What comes so soon came because the caller left the core. To be woken takes 5 us on the same core, and 25 us on another one.
+    /// A message that comes so soon came because the caller left the core. To be woken takes 5 us on the same core, and 25 us on another
+    /// one.
     static constexpr Nanoseconds kSoon = 50'000;
     /// A yield that returns this soon gave the core to at most a few ranks, all of which wait.
     static constexpr Nanoseconds kQuickYield = 20'000;

@@ -149,7 +149,7 @@ unsigned Lane::drain() {
     return happened;
 }
 
-// What this thread has submitted before begins first: operations of a communicator begin in the order of their calls.
+// Work that this thread has submitted before begins first: operations of a communicator begin in the order of their calls.
 [[gnu::always_inline]] inline void Lane::begin(Waitable& waitable) {
     note_call();
     if (submitted_.load(std::memory_order_relaxed)) [[unlikely]]

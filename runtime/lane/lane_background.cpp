@@ -147,7 +147,7 @@ void Lane::background() {
         while (!followers_.load(std::memory_order_relaxed) && !is_kept_away()) {
             const unsigned moved = poll() + drain();
             now = monotonic_now();
-            // What comes in may go on for long, so time-driven work is done here, too.
+            // Messages may go on coming in for long, so time-driven work is done here, too.
             tick_if_due(now);
             if (now >= next_notice_look_) {
                 next_notice_look_ = now + kNoticeInterval;

@@ -30,7 +30,7 @@ inline constexpr std::uint8_t kHasSignalled = 8;  ///< Flag of `entered`: the so
 inline constexpr std::uint8_t kHasBacklog = 16;   ///< Flag of `backlog`.
 inline constexpr std::uint8_t kUncalled = 32;     ///< Flag: the source's caller has not come. The source passes on what the root called.
 inline constexpr std::uint8_t kAwaited = 64;  ///< Flag: this message does not land. It stays at its sender until a receive waits for it.
-inline constexpr std::uint8_t kInTurn = 128;  ///< Of a send only, never in a header: the next send waits for the end of this one.
+inline constexpr std::uint8_t kInTurn = 128;  ///< A flag of sends only, never in a header: the next send waits for the end of this one.
 
 /// What an eager message costs besides its payload: the book-keeping for an early message, in bytes.
 inline constexpr std::uint32_t kEntryCharge = 256;

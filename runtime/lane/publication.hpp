@@ -189,7 +189,7 @@ class Reading final : public NodeUse {
     node::Entry& entry_;
     std::uint32_t generation_ = 0;  ///< Generation of the entry.
     node::Link block_ = 0;          ///< The block that is being read, or was read last.
-    node::Reference reference_{};   ///< Of data that was published in place.
+    node::Reference reference_{};   ///< The reference to data that was published in place.
     std::shared_ptr<const node::Mappings::Mapping> mapping_;
     const std::byte* from_ = nullptr;
     std::uint64_t piece_ = 0;

@@ -98,7 +98,7 @@ class ShortExchange final : public NodeUse {
     node::Entry* reads_ = nullptr;    ///< The entry that is being read, and its generation.
     std::uint32_t claimed_generation_ = 0, read_generation_ = 0;
     int other_ = 0;
-    std::array<node::Entry*, kMostRanks> entries_;  ///< Of each place: where its rank publishes.
+    std::array<node::Entry*, kMostRanks> entries_;  ///< For each place, the entry where its rank publishes.
 };
 
 }  // namespace rollcall::runtime

@@ -52,7 +52,7 @@ class Buffers final : public transport::Memory {
     bool extend_file(std::uint64_t bytes) noexcept;
 
     int file_ = -1;
-    std::uint64_t end_ = 0;                       ///< Of the file.
+    std::uint64_t end_ = 0;                       ///< The end of the file.
     std::map<const std::byte*, Buffer> buffers_;  ///< By address.
 };
 

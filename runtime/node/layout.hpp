@@ -62,7 +62,7 @@ struct alignas(64) Entry {
     std::atomic<std::uint64_t> key;
     std::uint64_t sequence;
     Call call;
-    std::uint64_t size;  ///< Of the whole publication, in bytes.
+    std::uint64_t size;  ///< The size of the whole publication, in bytes.
     Link first;          ///< kEnd: the data is in `data` of this entry. kInPlace: a Reference is there. kByMessage: it comes by a message.
 
     alignas(64) std::atomic<State> state;

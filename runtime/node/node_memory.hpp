@@ -48,7 +48,7 @@ class NodeMemory {
     Pool& pool() noexcept { return pool_; }
     /// The memory that this rank's program has taken.
     Buffers& buffers() noexcept { return buffers_; }
-    /// That of the other ranks.
+    /// The memory that the programs of other ranks have taken.
     Mappings& mappings() noexcept { return mappings_; }
     const Region& own() const noexcept { return own_; }
     Region region_of(int world_rank) const noexcept { return shared_.region(on_node(world_rank)); }
@@ -66,7 +66,7 @@ class NodeMemory {
         Entry* entry;
         std::shared_ptr<const Group> group;
         std::uint64_t sequence;
-        std::uint32_t generation;  ///< Of the entry. It changes when something else is published there.
+        std::uint32_t generation;  ///< The generation of the entry. It changes when something else is published there.
 
         bool is_unread() const noexcept {
             const State state = entry->state.load(std::memory_order_acquire);

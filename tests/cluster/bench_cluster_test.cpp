@@ -95,7 +95,7 @@ TEST_F(BenchCluster, TheRateOfLinksIsNotExceeded) {
     const Result result = bench("pingpong --cluster 2 --rate 100mbit --bytes 1Mi --iterations 2 --rounds 1 --timeout 60s --format json");
     ASSERT_EQ(result.code, 0) << result.error;
     const double seconds = cells(result).at(0)["run_time"]["median"];
-    constexpr int kBurst = 1 << 17;  // What an idle link carries at once.
+    constexpr int kBurst = 1 << 17;  // The bytes that an idle link carries at once.
     EXPECT_LT(((1 << 20) - kBurst) * 8e-6 / seconds, 1.05 * 100);
 
     // Two pairs and two directions use four links, each of which carries 16 * 64 KiB in a window.

@@ -1,5 +1,5 @@
 #!/bin/bash
-# What launchers leave alive: 3 hosts × 2 ranks, each rank with a grandchild in a session of its own, and something is killed,
+# Compares what launchers leave alive: 3 hosts × 2 ranks, each rank with a grandchild in a session of its own, and something is killed,
 # stopped, or cut off. Prints a row of Markdown for each event and launcher: the exit code and the seconds until the launcher
 # had ended, if it had, and how many ranks and grandchildren were there two seconds later. Needs root, and what it compares:
 # mpiexec.hydra (mpich), mpirun.openmpi (openmpi-bin), and for srun the daemons of Slurm (slurm-wlm, munge).

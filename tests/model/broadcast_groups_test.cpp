@@ -11,9 +11,9 @@ namespace {
 
 // --- ranks that arrive together ------------------------------------------------------------------------------------------
 
-// What the root does, step by step: it serves all unserved ranks that have arrived by then. If there are none, it waits for the next
-// arrival (blocking), or sends an eighth of the message to the next unserved rank (nonblocking), which gets the rest when it has arrived
-// alone.
+// Repeats what the root does, step by step: it serves all unserved ranks that have arrived by then. If there are none, it waits for the
+// next arrival (blocking), or sends an eighth of the message to the next unserved rank (nonblocking), which gets the rest when it has
+// arrived alone.
 std::vector<double> served_in_rounds(const Times& a, int root, bench::Model model) {
     const int n = static_cast<int>(a.size());
     std::vector<int> unserved;

@@ -26,7 +26,7 @@ inline const AlgorithmEntry& gather(std::string_view name) { return collectives:
 
 struct Setting {
     Nanoseconds alpha = 0, beta = 1;
-    Nanoseconds bytes = 1000;  ///< Of one rank.
+    Nanoseconds bytes = 1000;  ///< The bytes of one rank.
     int root = 0;              ///< -1: the operation has no root, and all ranks have all data.
     bool planned = false;      ///< Begun long before any rank arrives. Each rank has a prediction.
     bool full_duplex = true;

@@ -95,7 +95,7 @@ TEST(Proficz, BackgroundGatherServesOneAtATime) {
 
 // --- the examples in the algorithms' files -------------------------------------------------------------------------------
 
-constexpr Nanoseconds T = 1000;  // Of a block.
+constexpr Nanoseconds T = 1000;  // The time of a block.
 
 TEST(Example, ScatterLinear) { EXPECT_EQ(run(scatter("linear"), {0, 5 * T, 0, 0}, {}), (Times{8 * T, 6 * T, 7 * T, 8 * T})); }
 

@@ -25,7 +25,7 @@ class TakenCall {
         options_.model.gamma = 1;
         simulation_ = std::make_unique<Simulation>(options_);
         const auto ranks = static_cast<std::uint64_t>(n);
-        // What of the vector a contribution and a result hold.
+        // The parts of the vector that a contribution and a result hold.
         const bool brings_all = operation == OperationKind::reduce_scatter || operation == OperationKind::alltoall;
         const bool gets_all = operation == OperationKind::allgather || operation == OperationKind::alltoall;
         brought_ = brings_all ? ranks * bytes : bytes;

@@ -9,7 +9,7 @@ namespace {
 JobOptions with(Words environment) { return {.environment = std::move(environment), .launcher = {}}; }
 
 class UnderWay : public testing::TestWithParam<std::string> {};
-// What is under way, and how many collective operations and messages that is.
+// The error says what is under way, and how many collective operations and messages that is.
 INSTANTIATE_TEST_SUITE_P(AtTheEnd, UnderWay,
                          testing::Values("send:0:1", "receive:0:1", "barrier:1:0", "begun_plan:1:0", "started_plan:1:0", "thread:0:1",
                                          "all:1:3"),

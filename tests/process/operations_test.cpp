@@ -33,9 +33,7 @@ TEST_P(Operations, Exchanges) {
 }
 TEST_P(Operations, Containers) { expect_success(GetParam(), {"containers"}); }
 TEST_P(Operations, ImpossibleSizesAreRefused) { expect_success(GetParam(), {"impossible_sizes"}); }
-TEST_P(Operations, PlansWithEveryKindOfPhase) {
-    expect_success_by_operation(GetParam(), "plans", iterations(GetParam() > 3 ? 5 : 12));
-}
+TEST_P(Operations, PlansWithEveryKindOfPhase) { expect_success_by_operation(GetParam(), "plans", iterations(GetParam() > 3 ? 5 : 12)); }
 TEST_P(Operations, PlansAndOtherCallsInterleaved) { expect_success(GetParam(), {"interleaved_plans"}); }
 TEST_P(Operations, PlansRefuseMisuse) { expect_success(GetParam(), {"plan_misuse"}); }
 
@@ -58,7 +56,7 @@ TEST(Exchanges, OverTcp) {
     expect_success(4, {"exchanges", "exchanges_by_all_algorithms:" + std::to_string(seed() % 1'000'000'000), "exchanges_that_do_not_match"},
                    with({"UCX_TLS=tcp,self", "ROLLCALL_NODE_MEMORY=no"}));
 }
-// What finds no room there goes by messages.
+// Data that finds no room there goes by messages.
 TEST(Exchanges, WithLittleNodeMemory) {
     expect_success(6,
                    {"started_calls:alltoall", "calls:alltoall:shared_memory:" + std::to_string(seed() % 1'000'000'000),

@@ -1,5 +1,5 @@
 /// \file
-/// The handshake of the rendezvous, what is sealed after it, and the door: what is let in and what is not.
+/// Tests the handshake of the rendezvous, the seals after it, and which connections the door admits.
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -64,11 +64,11 @@ TEST(Handshake, OneThatIsReplayedFails) {
     const Challenge challenge = first.answer(initiator.hello());
     const Proof proof = initiator.answer(challenge);
     first.session(proof);
-    // The same hello and proof to the next one: it has a nonce of its own.
+    // Sends the same hello and proof to the next process, which has another nonce.
     Responder second(key, kRoot);
     second.answer(initiator.hello());
     EXPECT_EQ(error_of([&] { second.session(proof); }).code(), ErrorCode::bootstrap);
-    // And the same challenge to another initiator.
+    // Sends the same challenge to another initiator.
     Initiator other(key, kLeader);
     EXPECT_EQ(error_of([&] { other.answer(challenge); }).code(), ErrorCode::bootstrap);
 }
@@ -241,7 +241,7 @@ class DoorToAJob : public testing::Test {
             turn(kMillisecond);
         return condition();
     }
-    /// A process of the job, without blocking the test's thread.
+    /// Connects as a process of the job does, without blocking the test's thread.
     struct Visitor {
         Visitor(Descriptor connection, const Key& key, int rank)
             : socket(std::move(connection)), initiator(key, {Identity::Kind::leader, rank, 8}) {
@@ -310,7 +310,7 @@ TEST_F(DoorToAJob, DropsNoiseTruncationsAndOtherKeys) {
 TEST_F(DoorToAJob, DropsWhoTakesTooLong) {
     open({.half_open = 64, .patience = 50 * kMillisecond, .young = 0});
     const Descriptor silent = knock();
-    Visitor stops_there(knock(), key_, 1);  // says hello, and no more
+    Visitor stops_there(knock(), key_, 1);  // It says hello, and nothing more.
     EXPECT_TRUE(turn_until([&] { return door_->dropped() == 2; }));
     EXPECT_TRUE(closed(silent));
     EXPECT_TRUE(admitted_.empty());

@@ -1,5 +1,5 @@
 /// \file
-/// Jobs of a program that hands the invitation around itself. Ranks are threads.
+/// Tests jobs of a program that passes the invitation to its ranks itself. Ranks are threads.
 #include "bootstrap/starters/embedded.hpp"
 
 #include <fcntl.h>
@@ -91,7 +91,7 @@ TEST_F(Embeddings, ByAUniqueIdOfAJobThatCannotStartLeaveNothing) {
 }
 
 TEST_F(Embeddings, WhoHostsARootIsToldOfStrangers) {
-    // In a process of its own: it has no job, and its standard error is a file.
+    // Runs in a process of its own, which has no job, and whose standard error is a file.
     const pid_t host = ::fork();
     if (host == 0) {
         const int file = ::open(path("log").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
@@ -133,7 +133,7 @@ TEST_F(Embeddings, ByTwoUniqueIdsAreTwoJobs) {
 }
 
 TEST_F(Embeddings, ByAUniqueIdInAChildOfItsMakerWork) {
-    // The child has the maker's memory, but not its thread: it must neither wait for that nor keep the port.
+    // The child has the memory of the process that made the id, but not its thread. It must neither wait for the thread nor keep the port.
     const UniqueId id = make_unique_id();
     const pid_t other = ::fork();
     if (other == 0) {

@@ -91,7 +91,7 @@ TEST(JobListener, GoesOnWaitingAfterStrangers) {
     JobListener listener("lo", 0);
     const Invitation right = Invitation::parse(listener.invitation());
     auto wrong = meeting_with(Invitation{right.address, right.port, Key::random()}.text(), kClient);
-    // One that says nothing, one that says something else, and one that goes away after it has shown that it knows the key.
+    // A connection that says nothing, one that says something else, and one that closes after it has proved that it knows the key.
     std::string why;
     const auto connected = [&] { return connect_to(*SocketAddress::parse(right.address, right.port), kNever, why); };
     const Descriptor silent = connected(), rude = connected();
@@ -128,7 +128,7 @@ TEST(JobListener, SaysWhyThereIsNoMeeting) {
         EXPECT_EQ(meeting_error([&] { listener.accept(kServer, throwing, kMeetingLimit); }), "peer_failed: rank 3 died");
     }
     EXPECT_TRUE(has_part(told(left, 1s), "bootstrap: no job listens there: 127.0.0.1"));
-    // One that goes away while another one waits for it.
+    // A connection that closes while another one waits for its turn.
     Descriptor listening = listen_at(*SocketAddress::parse("127.0.0.1", 0), "");
     const SocketAddress address = SocketAddress::of(listening.get());
     auto waits = meeting_with(Invitation{address.address(), address.port(), Key::random()}.text(), kClient);

@@ -52,7 +52,7 @@ TEST(AloneInItsJob, AnswersItself) {
     alone.leave();
 }
 
-/// A clean environment for each test: nothing of a launcher that happens to run the tests.
+/// Gives each test an environment without the variables of a launcher that happens to run the tests.
 class FindBootstrap : public testing::Test {
   protected:
     void SetUp() override {
@@ -114,7 +114,7 @@ TEST_F(FindBootstrap, AnUnusableDescriptorIsAnErrorAndNotAJobOfOne) {
     expect_unusable(std::to_string(mine.get()), "the launcher is gone");
 }
 
-/// The launcher's side of one rank, by hand.
+/// The launcher's end of one rank's sockets, which the test drives.
 struct LauncherEnd {
     Descriptor control;
     Descriptor notices;

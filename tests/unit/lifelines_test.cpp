@@ -1,4 +1,5 @@
-// Whether other hosts give signs of life: over loopback, at made-up times. A silent host is a socket whose queue is full.
+// Tests whether hosts that give signs of life are told from silent ones, over loopback, at made-up times. A silent host is a socket whose
+// queue is full.
 #include "runtime/lane/lifelines.hpp"
 
 #include <gtest/gtest.h>
@@ -69,7 +70,7 @@ class Stranger {
             if (::poll(&descriptor, 1, 50) == 0) return;
         }
     }
-    /// For good: no socket listens there any more, so the kernel refuses.
+    /// Makes the host answer for good: no socket listens there any more, so the kernel refuses.
     void speak() {
         socket_.reset();
         callers_.clear();
@@ -82,7 +83,7 @@ class Stranger {
     std::vector<Descriptor> callers_;
 };
 
-// Waits for these ranks, and looks when that is wanted, until the host is told to be silent or the time is over.
+// Waits for these ranks, and looks for answers when the engine wants it, until the host is reported as silent or the time is over.
 std::vector<SignsOfLife::Silence> wait_for(Lifelines& lifelines, const std::vector<int>& awaited, Nanoseconds& now, Nanoseconds until) {
     for (;;) {
         const auto look = lifelines.look(now, awaited);
@@ -163,7 +164,7 @@ TEST(Lifelines, TimeInWhichThisProcessDidNotRunIsNoSilence) {
     Nanoseconds now = 0;
     EXPECT_TRUE(wait_for(mine, {1}, now, kSecond).empty());
     stranger.fall_silent();
-    // A question is under way; then it is stopped for an hour.
+    // A question is under way. Then this process is stopped for an hour.
     now += 10 * kSecond;
     EXPECT_TRUE(mine.look(now, std::vector{1}).silent.empty());
     now += kHour;

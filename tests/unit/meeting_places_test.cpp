@@ -66,7 +66,7 @@ TEST(Rendezvous, OfAHostWhoseNameAnotherUserHasTakenIsAtTheNext) {
     crew.expect_no_errors();
 }
 
-/// Holds this abstract name; lets others in, or not.
+/// Holds this abstract name, and accepts connections or not.
 Descriptor hold_name(const std::string& name, bool lets_in) {
     Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_un address{};
@@ -80,7 +80,7 @@ Descriptor hold_name(const std::string& name, bool lets_in) {
     return socket;
 }
 
-/// Goes on until there is a listening socket, as ranks do.
+/// Tries until it has a listening socket, as ranks do.
 Descriptor listen_patiently(MeetingPlace& place) {
     for (const Nanoseconds until = deadline_after(kLimit); monotonic_now() < until; std::this_thread::sleep_for(5ms)) {
         EXPECT_FALSE(place.connect());

@@ -67,7 +67,7 @@ struct Crew {
         options.join_timeout = kLimit;
     }
     using Part = std::function<void(int rank, Rendezvous& rendezvous)>;
-    /// Runs `part` in each; what a rank throws is kept.
+    /// Runs `part` in each thread, and keeps the exception of each rank that throws.
     void run(const Part& part) {
         std::vector<std::thread> threads;
         for (int rank = 0; rank < size; ++rank) threads.emplace_back([&, rank] { one(rank, part); });
@@ -99,7 +99,7 @@ struct Crew {
     std::function<Share(int)> share_of = [this](int) { return board.share(); };
 };
 
-/// This process is another user's as long as that lives.
+/// While an object of this class exists, this process belongs to another user.
 struct OtherUser {
     static constexpr uid_t kUser = 65534;
     OtherUser() { EXPECT_EQ(::seteuid(kUser), 0); }
@@ -119,7 +119,7 @@ inline std::optional<Notice> notice_of(Rendezvous& rendezvous) {
     return std::nullopt;
 }
 
-/// Ranks wait for each other outside of what is tested.
+/// Lets ranks wait for each other without the rendezvous that is tested.
 class Gate {
   public:
     explicit Gate(int ranks) : missing_(ranks) {}

@@ -1,5 +1,5 @@
 /// \file
-/// Ranks that go without a word, or abort the job: the others are told.
+/// Ranks that leave without notice, or abort the job: the other ranks are told.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -130,7 +130,7 @@ TEST(Rendezvous, WhoIsWaitingIsToldAsWell) {
     crew.host_of = [](int rank) { return rank; };
     crew.run([&](int rank, Rendezvous& rendezvous) {
         rendezvous.barrier({}, kLimit);
-        if (rank != 3) expect_peer_failed(rendezvous, 3);  // it goes while the others are in there, or on their way
+        if (rank != 3) expect_peer_failed(rendezvous, 3);  // rank 3 leaves while the others are in the barrier, or on their way to it
         if (rank != 3) rendezvous.leave();
     });
     crew.expect_no_errors();

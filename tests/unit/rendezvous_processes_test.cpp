@@ -54,12 +54,12 @@ struct Pipe {
         read.reset(ends[0]);
         write.reset(ends[1]);
     }
-    /// Until the other side is closed. Nothing is allocated.
+    /// Waits until the other side is closed. Allocates nothing.
     void wait() const {
         char none = 0;
         [[maybe_unused]] const ssize_t count = ::read(read.get(), &none, 1);
     }
-    /// What comes until then.
+    /// Returns what comes until then.
     std::string all() {
         write.reset();
         std::string text;
@@ -74,7 +74,7 @@ struct Pipe {
     }
 };
 
-/// Runs `part` in a child, which ends then: with 0, or with 1 for what it throws.
+/// Runs `part` in a child, which then ends with code 0, or with 1 if `part` throws.
 pid_t in_child(const std::function<void()>& part) {
     const pid_t child = ::fork();
     if (child != 0) return child;
@@ -99,9 +99,9 @@ TEST(RendezvousAndFork, AChildKeepsWhatIsNotOfARendezvous) {
     options.invitation = host_root();
     {
         bootstrap::Rendezvous rendezvous("a test", 0, 1, {}, options);
-        rendezvous.leave();  // and the root has ended
+        rendezvous.leave();  // Then the root has ended, too.
     }
-    std::vector<Pipe> others(16);  // where its descriptors were
+    std::vector<Pipe> others(16);  // These pipes take the numbers of its descriptors.
     const int status = status_of(in_child([&] {
         for (const Pipe& pipe : others) {
             for (const int end : {pipe.read.get(), pipe.write.get()}) {
@@ -129,7 +129,7 @@ TEST(RendezvousAndFork, AChildEndsNothingOfItsParent) {
 
 /// Rank 0 of 2 dies and leaves behind a child that `make_child` has made. The test itself is rank 1, on `host`.
 void outlive_rank0(const std::string& host, const std::function<pid_t()>& make_child) {
-    ASSERT_EQ(::prctl(PR_SET_CHILD_SUBREAPER, 1), 0);  // the child is to be waited for
+    ASSERT_EQ(::prctl(PR_SET_CHILD_SUBREAPER, 1), 0);  // So this process can wait for the child.
     Pipe invitation;
     Pipe living;
     Pipe held;
@@ -177,7 +177,7 @@ TEST(RendezvousAndFork, AChildThatOutlivesRank0HidesItFromNoHost) {
 }
 
 TEST(RendezvousAndFork, AChildThatKeptAllDescriptorsHidesNoDeathOnItsHost) {
-    // Without what the library does at a fork.
+    // This fork does not call the handlers of the library.
     outlive_rank0("here", [] { return static_cast<pid_t>(::syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr)); });
 }
 
@@ -213,7 +213,7 @@ TEST(RendezvousOfAUniqueId, TheDeathOfItsMakerIsNotThatOfARank) {
                         << error.what();
                 }
             };
-            if (rank == 0) expect_end();  // in a call that began before, most likely; the other calls later
+            if (rank == 0) expect_end();  // Most likely this call begins before the end. The other rank calls later.
             pollfd entry{rendezvous.notice_descriptor(), POLLIN, 0};
             EXPECT_EQ(::poll(&entry, 1, std::chrono::milliseconds(kLongEnough).count()), 1);
             const auto notice = rendezvous.take_notice();
@@ -227,7 +227,7 @@ TEST(RendezvousOfAUniqueId, TheDeathOfItsMakerIsNotThatOfARank) {
     ::unsetenv("ROLLCALL_NET");
 }
 
-/// Leaves this process room for so many descriptors more.
+/// Lets this process open only so many more descriptors.
 void leave_room_for(int descriptors) {
     rlimit limit{};
     ::getrlimit(RLIMIT_NOFILE, &limit);

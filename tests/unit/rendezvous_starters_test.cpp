@@ -1,6 +1,6 @@
 /// \file
-/// The starters that need nothing but a rendezvous: the user's key file, torchrun's variables, a directory. Ranks are threads;
-/// those that are told their place by the environment are one at a time.
+/// Tests the starters that need only a rendezvous: the user's key file, torchrun's variables, a directory. Ranks are threads.
+/// Ranks that read their place from the environment start one at a time.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -105,11 +105,11 @@ TEST_F(KeyFiles, ThatCannotBeTrustedAreRefused) {
     EXPECT_TRUE(contains(error_of([&] { read_key_file(path("bad")); }).what(), "not a regular file"));
     std::ofstream(path("file")) << "x";
     EXPECT_EQ(error_of([&] { read_key_file(path("file") + "/key"); }).code(), ErrorCode::bootstrap);
-    ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);  // which nobody writes to
+    ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);  // A pipe without a writer.
     EXPECT_TRUE(contains(error_of([&] { read_key_file(path("pipe")); }).what(), "not a regular file"));
 }
 
-/// Files of this process may not become longer than that, as on a file system that is full.
+/// Limits the length of files that this process writes, as on a full file system.
 class FileLimit {
   public:
     explicit FileLimit(rlim_t bytes) {
@@ -244,7 +244,7 @@ TEST_F(Directories, WithAPipeForTheInvitationAreRefused) {
     set("ROLLCALL_RENDEZVOUS", path(""));
     set("ROLLCALL_SIZE", "2");
     set("ROLLCALL_RANK", "1");
-    ASSERT_EQ(::mkfifo(path("rollcall-invitation").c_str(), 0600), 0);  // which nobody writes to
+    ASSERT_EQ(::mkfifo(path("rollcall-invitation").c_str(), 0600), 0);  // A pipe without a writer.
     EXPECT_TRUE(contains(error_of([] { join_directory(); }).what(), "remove it"));
 }
 
@@ -258,7 +258,7 @@ TEST_F(Directories, WithAnInvitationThatOthersCanReadAreRefused) {
 }
 
 TEST_F(Directories, WithTheInvitationOfADeadJobStartTheNextOne) {
-    // What a job has left that was killed before all had come: there is no answer at this address.
+    // The invitation of a job that was killed before all ranks had come: there is no answer at its address.
     {
         const Descriptor unused = listen_at(*SocketAddress::parse("127.0.0.1", 0), "");
         const Invitation stale{"127.0.0.1", SocketAddress::of(unused.get()).port(), Key::random()};
@@ -270,7 +270,7 @@ TEST_F(Directories, WithTheInvitationOfADeadJobStartTheNextOne) {
     const pid_t other = ::fork();
     if (other == 0) {
         set("ROLLCALL_RANK", "1");
-        // In a step of Slurm's: what this rank starts is no rank of either.
+        // In a step of Slurm: a process that this rank starts is a rank neither of this job nor of the step.
         set("SLURM_PROCID", "1");
         set("SLURM_STEP_ID", "0");
         set("SLURM_NTASKS", "8");
@@ -283,7 +283,7 @@ TEST_F(Directories, WithTheInvitationOfADeadJobStartTheNextOne) {
             ::_exit(2);
         }
     }
-    std::this_thread::sleep_for(100ms);  // it is likely to have read the stale one
+    std::this_thread::sleep_for(100ms);  // By now it has probably read the stale invitation.
     set("ROLLCALL_RANK", "0");
     const auto bootstrap = join_directory();
     EXPECT_TRUE(files().empty());

@@ -70,7 +70,7 @@ class FalseLeader {
     }
     void say(Blob frame) { connection_->post(std::make_shared<const Blob>(std::move(frame))); }
     int socket() const { return connection_->socket(); }
-    /// The next frame that is no heartbeat.
+    /// Returns the next frame that is no heartbeat.
     std::optional<Frame> hear() {
         for (const Nanoseconds until = deadline_after(kLimit); monotonic_now() < until;) {
             const bool open = connection_->receive();

@@ -1,5 +1,5 @@
 /// \file
-/// The rendezvous, with a thread for each rank: hosts are emulated by their names.
+/// Tests the rendezvous, with a thread for each rank. Ranks with different host names are on different hosts.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 /// \file
-/// How the invitation of a step is handed out: real sockets of this host, with a key instead of munge. tests/slurm has the
+/// Tests how the invitation of a step is handed out, with real sockets of this host and a key instead of munge. tests/slurm has the
 /// real Slurm.
 #include "bootstrap/slurm/handout.hpp"
 
@@ -52,7 +52,7 @@ TEST(KeyCredentials, OnlyTheSameKeyReadsThem) {
     EXPECT_EQ(why, "it is not sealed by the key in this user's key file");
 }
 
-/// A listening socket on loopback, and where it is.
+/// A listening socket on loopback, and its address.
 class Listener {
   public:
     Listener() {
@@ -103,7 +103,7 @@ TEST(Handout, MoreThanItTakesAtOnceAreAllServed) {
     Listener listener;
     Handout handout("7.2", "text");
     std::set<int> askers;
-    std::vector<Descriptor> sockets;  // all of them come before the first is served
+    std::vector<Descriptor> sockets;  // All of them connect before the first one is served.
     for (int number = 0; number < kAll; ++number) {
         askers.insert(number);
         sockets.push_back(listener.connect());
@@ -115,7 +115,7 @@ TEST(Handout, MoreThanItTakesAtOnceAreAllServed) {
         threads.emplace_back([&, thread] {
             KeyCredentials own(key);
             for (int number = thread; number < kAll; number += kThreads) {
-                // One that was dropped, because it waited long for its turn here, comes again.
+                // A task whose connection was dropped, because it waited too long for its turn, connects again.
                 std::string failure;
                 for (Descriptor* socket = &sockets[static_cast<std::size_t>(number)];; *socket = listener.connect())
                     if (ask_for_handout(socket->get(), "7.2", number, own, deadline_after(seconds(20)), failure) == "text") break;
@@ -145,14 +145,14 @@ TEST(Handout, GivesNothingToOthers) {
         KeyCredentials own(key);
         EXPECT_EQ(ask_for_handout(socket.get(), "7.3", 1, own, deadline_after(seconds(10)), failure), std::nullopt);
     }
-    {  // nonsense, which is answered by the end of the connection
+    {  // nonsense: the connection is closed
         const Descriptor socket = listener.connect();
         const std::string noise(kQuestionBytes, '\xff');
         ASSERT_EQ(::send(socket.get(), noise.data(), noise.size(), MSG_NOSIGNAL), static_cast<ssize_t>(noise.size()));
         char byte;
         EXPECT_LE(::recv(socket.get(), &byte, 1, 0), 0);
     }
-    // Its own is served all the same.
+    // A task of its own step is still served.
     const Descriptor socket = listener.connect();
     KeyCredentials own(key);
     EXPECT_EQ(ask_for_handout(socket.get(), "7.2", 1, own, deadline_after(seconds(10)), failure), "secret");
@@ -178,7 +178,7 @@ TEST(Handout, ManyWhoSayNothingDoNotKeepItFromItsOwn) {
 }
 
 TEST(Handout, AnAnswerOfSomebodyElseIsNotTaken) {
-    // A false rank 0 repeats an answer that it has heard: the nonce is another.
+    // A false rank 0 repeats an answer that it has heard. The nonce shows that it answers another question.
     const Key key = Key::random();
     for (const bool of_the_key : {true, false}) {
         Listener listener;
@@ -274,7 +274,7 @@ TEST(Handout, WithoutAnAnswerTheQuestionEndsAtItsDeadline) {
     EXPECT_EQ(failure, "no answer came");
 }
 
-/// A step whose nodes are all this host, as in tests/slurm; every task a thread.
+/// A step whose nodes are all this host, as in tests/slurm. Every task is a thread.
 std::vector<std::string> share_in_a_step(int nodes, int tasks_of_a_node, const std::function<Key(int)>& key, Timeout timeout) {
     const auto job = static_cast<std::uint32_t>(::getpid());
     static std::uint32_t number = 0;
@@ -332,7 +332,7 @@ TEST(SlurmShare, TheFirstPortsMayBeTaken) {
         address.sin_family = AF_INET;
         address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
         address.sin_port = htons(slurm_port(step, attempt));
-        // Bound without listening, or bound by another process: taken in any case.
+        // The port is taken in any case: by this socket, or by another process if bind() fails.
         (void)::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
         taken.push_back(std::move(socket));
     }

@@ -1,5 +1,5 @@
 /// \file
-/// Which starter is taken for which environment. Those that join are in tests/process and tests/slurm.
+/// Tests which starter is chosen for which environment. Tests in which ranks join are in tests/process and tests/slurm.
 #include <cstdlib>
 #include <map>
 #include <string>
@@ -74,7 +74,7 @@ class Starters : public testing::Test {
         for (const char* variable : starter_variables()) ::unsetenv(variable);
         for (const auto& [variable, value] : environment) ::setenv(variable.c_str(), value.c_str(), 1);
     }
-    /// An open socket's number, and that of one that is not open.
+    /// The number of an open socket, and one of a socket that is not open.
     std::string open_socket() const { return std::to_string(socket_.get()); }
     static std::string closed_socket() { return "987"; }
 
@@ -128,7 +128,7 @@ TEST_F(Starters, TheInnermostWins) {
         {join(kTask, kTorchrun), "a launcher like torchrun"},
         {join(kMpirun, kTorchrun), "a launcher like torchrun"},
         {join(kTorchrun, {{"ROLLCALL_RENDEZVOUS", "/shared"}, {"ROLLCALL_SIZE", "4"}}), "a rendezvous directory"},
-        // mpirun and hydra start their daemons by srun: its variables are theirs.
+        // mpirun and hydra start their daemons by srun, so srun's variables are those of the daemons.
         {join(kTask, kMpirun), "Open MPI's mpirun"},
         {join(kTaskByPmix, hydra), "a launcher that speaks PMI-1"},
         {join(kMpirun, hydra), "a launcher that speaks PMI-1"},
@@ -145,13 +145,13 @@ TEST_F(Starters, OneTaskIsAlone) {
         {{"SLURM_PROCID", "0"}, {"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_NTASKS", "8"}},
         {{"SLURM_PROCID", "0"}, {"SLURM_STEP_ID", "0"}, {"SLURM_NTASKS", "1"}},
         {{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}},  // a batch script, outside of any step
-        {{"SLURM_JOB_ID", "7"}, {"SLURM_NTASKS", "8"}},  // a shell of salloc's
+        {{"SLURM_JOB_ID", "7"}, {"SLURM_NTASKS", "8"}},  // a shell that salloc has started
         join(kTaskByPmix, {{"SLURM_STEP_NUM_TASKS", "1"}}),
         {{"OMPI_COMM_WORLD_SIZE", "1"}, {"PMIX_RANK", "0"}},
         {{"PMI_FD", open_socket()}, {"PMI_RANK", "0"}, {"PMI_SIZE", "1"}},
         {{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}},
         join(kTorchrun, {{"WORLD_SIZE", "1"}}),
-        {{"RANK", "1"}, {"WORLD_SIZE", "4"}},  // of another starter
+        {{"RANK", "1"}, {"WORLD_SIZE", "4"}},  // variables of another starter
     };
     for (const auto& environment : cases) {
         set(environment);

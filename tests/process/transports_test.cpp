@@ -56,8 +56,8 @@ TEST(WordsOfUcx, GoToStandardError) {
 }
 
 /// Returns a job of so many ranks in which /dev/shm has this size. Root only: the file system is mounted for the job.
-JobOptions with_shared_memory(const char* size, int ranks) {
-    return {.environment = {"ROLLCALL_TRANSPORT=ucx", "UCX_TLS=posix,self"},
+JobOptions with_shared_memory(const char* size, int ranks, Words environment = {"ROLLCALL_TRANSPORT=ucx", "UCX_TLS=posix,self"}) {
+    return {.environment = std::move(environment),
             .launcher = {},
             .starter = {"unshare", "-m", "sh", "-c", fmt::format("mount -t tmpfs -o size={} tmpfs /dev/shm && exec \"$@\"", size), "sh",
                         ROLLCALL_COMMAND, "run", "-n", std::to_string(ranks)}};
@@ -75,6 +75,21 @@ TEST(SharedMemory, ThatIsTooSmallIsToldWithWhatIsNeeded) {
     EXPECT_EQ(ended.code, 5) << ended.out << ended.error;
     EXPECT_TRUE(has(ended.out, "/dev/shm is too small: the 4 ranks on this host need ")) << ended.out << ended.error;
     EXPECT_TRUE(has(ended.out, "it has 2.0 MiB")) << ended.out;
+}
+
+// What libfabric needs depends on the number of processors, so the size does, too.
+TEST(SharedMemory, OfLibfabricThatIsTooSmallIsToldWithWhatIsNeeded) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root may mount a /dev/shm";
+    const auto all = transport::transport_catalogue();
+    if (all.size() < 2 || !all[1].available) GTEST_SKIP() << "there is no libfabric in this build";
+    const long size = 16 * ::sysconf(_SC_NPROCESSORS_ONLN) + 32;
+    const std::string mebibytes = fmt::format("{}m", size);
+    const Ended ended = run_ranks(16, {"typed"}, with_shared_memory(mebibytes.c_str(), 16, {"ROLLCALL_TRANSPORT=ofi"}));
+    EXPECT_EQ(ended.code, 5) << ended.out << ended.error;
+    EXPECT_EQ(lines_with(ended.out, "/dev/shm is too small: the 16 ranks on this host need ").size(), 1u) << ended.out << ended.error;
+    EXPECT_TRUE(has(ended.out, fmt::format("it has {}.0 MiB", size))) << ended.out;
+    expect_success(4, {"typed"}, with_shared_memory(mebibytes.c_str(), 4, {"ROLLCALL_TRANSPORT=ofi"}));
+    expect_success(16, {"typed"}, with_shared_memory(mebibytes.c_str(), 16, {"ROLLCALL_TRANSPORT=ofi", "ROLLCALL_OFI_PROVIDER=tcp"}));
 }
 
 TEST(Ucx, WritesItsWarningsToStandardErrorOnly) {

@@ -9,6 +9,9 @@
 #include "tests/unit/errors.hpp"
 #include "transports/catalogue.hpp"
 #include "transports/memory.hpp"
+#ifdef ROLLCALL_HAS_OFI
+#include "transports/ofi/shared_memory.hpp"
+#endif
 #include "transports/transport.hpp"
 #include "transports/ucx/shared_memory.hpp"
 #include "transports/ucx/ucx_transport.hpp"
@@ -89,6 +92,36 @@ TEST(UcxTransport, SaysHowMuchSharedMemoryItsRanksNeed) {
     EXPECT_EQ(said(4 * each - 1, 4 * each - 1), "/a/place is too small for the 4 ranks on this host, as the first one of them says");
     EXPECT_TRUE(contains(said(1 << 30, each - 1), "it has 1024.0 MiB, of which "));
 }
+
+#ifdef ROLLCALL_HAS_OFI
+TEST(OfiTransport, SaysHowMuchSharedMemoryItsRanksNeed) {
+    constexpr std::uint64_t kMebibyte = 1 << 20;
+    TransportOptions options;
+    options.local_size = 16;
+    const std::uint64_t need = ofi::shared_memory_need(16, 2);
+    EXPECT_EQ(need, (15 * 8 + 2 * 16) * kMebibyte);
+    const auto check = [&](std::uint64_t size, std::uint64_t available, bool must_have_it = false) {
+        ofi::check_shared_memory(options, must_have_it, {.path = "/a/place", .size = size, .available = available, .processors = 2});
+    };
+    const auto said = [&](std::uint64_t size, std::uint64_t available, bool must_have_it = false) {
+        return refusal(ErrorCode::transport, [&] { check(size, available, must_have_it); });
+    };
+    EXPECT_NO_THROW(check(need, need));
+    EXPECT_NO_THROW(check(0, 0)) << "there is no limit";
+    EXPECT_TRUE(contains(said(64 * kMebibyte, 50 * kMebibyte), "/a/place is too small: the 16 ranks on this host need 152.0 MiB "));
+    EXPECT_TRUE(contains(said(64 * kMebibyte, 50 * kMebibyte), "it has 64.0 MiB, of which 50.0 MiB are free"));
+    // Other programs use the place.
+    EXPECT_TRUE(contains(said(1024 * kMebibyte, 31 * kMebibyte), "it has 1024.0 MiB, of which 31.0 MiB are free"));
+    // libfabric offers it to no rank, so all use the network, unless the user wants shared memory.
+    EXPECT_NO_THROW(check(31 * kMebibyte, 31 * kMebibyte));
+    EXPECT_TRUE(contains(said(31 * kMebibyte, 31 * kMebibyte, true), "it has 31.0 MiB"));
+    options.local_rank = 3;
+    EXPECT_EQ(said(need - 1, need - 1), "/a/place is too small for the 16 ranks on this host, as the first one of them says");
+    options.local_size = 1;
+    options.local_rank = 0;
+    EXPECT_NO_THROW(check(40 * kMebibyte, kMebibyte));
+}
+#endif
 
 // Sizes at which pieces change from the heap to mapped memory, and to huge pages: every byte can be written.
 TEST(PlainMemory, CanBeWrittenInFull) {

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <rollcall/error.hpp>
 
+#include "transports/ofi/shared_memory.hpp"
+
 namespace rollcall::transport::ofi {
 namespace {
 
@@ -108,6 +110,7 @@ Providers choose(const TransportOptions& options) {
                 throw Error(ErrorCode::transport,
                             "ROLLCALL_OFI_PROVIDER=shm, but the job is on several hosts, and shared memory reaches only this one: unset "
                             "it, or name the provider of a network (tcp)");
+            check_shared_memory(options, true);
             chosen.shared_memory = ask(kSharedMemory);
             if (chosen.shared_memory) return chosen;
         } else {
@@ -121,7 +124,10 @@ Providers choose(const TransportOptions& options) {
                                 "`rollcall info` shows those it has",
                                 named, options.interfaces.empty() ? "" : " on ", names_of(options)));
     }
-    if (options.local_size > 1 || one_host) chosen.shared_memory = ask(kSharedMemory);
+    if (options.local_size > 1 || one_host) {
+        check_shared_memory(options, false);
+        chosen.shared_memory = ask(kSharedMemory);
+    }
     if (one_host && chosen.shared_memory) return chosen;
     for (const std::string_view each : kBetweenHosts)
         if ((chosen.network = network(options, each))) return chosen;

@@ -1,0 +1,33 @@
+/// \file
+/// The shared memory that libfabric needs when it starts.
+#pragma once
+
+#include <cstdint>
+
+#include "transports/options.hpp"
+
+namespace rollcall::transport::ofi {
+
+/// A place for shared memory. Sizes are in bytes.
+struct SharedMemoryPlace {
+    const char* path;
+    std::uint64_t size;        ///< 0: it has no limit.
+    std::uint64_t available;   ///< How much of it is free.
+    std::uint64_t processors;  ///< Of this host.
+};
+
+/// Returns the bytes that `ranks` ranks of a host with so many processors need in order to be sure of shared memory.
+std::uint64_t shared_memory_need(std::uint64_t ranks, std::uint64_t processors);
+
+/// Throws Error{transport} if libfabric would give shared memory to some ranks of this host only, which could then not reach the others,
+/// or if the memory could run out while they use it. The message names the place, its size, and what the ranks need. If the place is too
+/// small for all ranks, only the first rank of the host says so much.
+///
+/// If the place is so small that libfabric gives shared memory to no rank, throws only if `must_have_it`: otherwise all ranks use the
+/// network.
+void check_shared_memory(const TransportOptions& options, bool must_have_it);
+
+/// The same check for this place.
+void check_shared_memory(const TransportOptions& options, bool must_have_it, const SharedMemoryPlace& place);
+
+}  // namespace rollcall::transport::ofi

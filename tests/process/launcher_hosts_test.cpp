@@ -62,6 +62,14 @@ TEST_P(Fanouts, TheFirstBadExitIsTheJobsCode) {
     EXPECT_TRUE(has(result.error, "rank 2 on host c exited with code 9"));
 }
 
+// As when a survivor on another host notices a kill before the launcher hears of it.
+TEST_P(Fanouts, AKillThatIsReportedAfterASurvivorsExitIsTheJobsCode) {
+    const Result result = run(probe_on("a,b,c", options(), {"barrier", "exit:5@2", "notice", "kill:9@1"}));
+    EXPECT_EQ(result.code, 137) << result.error;
+    EXPECT_TRUE(has(result.error, "rank 2 on host c exited with code 5"));
+    EXPECT_TRUE(has(result.error, "rank 1 on host b was killed by ")) << result.error;
+}
+
 TEST_P(Fanouts, EverySurvivorIsToldWhoWasKilled) {
     const Result result = run(probe_on("a:2,b:2,c:2", options(), {"barrier", "kill:9@4", "notice"}));
     EXPECT_EQ(result.code, 137);

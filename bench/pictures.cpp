@@ -11,7 +11,7 @@
 namespace rollcall::bench {
 namespace {
 
-/// More calls, one below the other, would not be looked at.
+/// The picture shows at most this many calls, so that it stays readable. If the user has named the algorithms, it shows a call of each.
 constexpr std::size_t kMostCalls = 4;
 
 const Estimate& value_of(const Cell& cell, std::string_view name) {
@@ -165,7 +165,7 @@ void Pictures::add_calls(Picture& picture) const {
     const std::uint64_t iteration = median_call(*candidates.front().second).iteration;
     auto fastest = candidates;
     std::stable_sort(fastest.begin(), fastest.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    fastest.resize(std::min(fastest.size(), kMostCalls));
+    if (!sweep_.algorithms_named) fastest.resize(std::min(fastest.size(), kMostCalls));
     for (const auto& candidate : candidates) {
         if (std::find(fastest.begin(), fastest.end(), candidate) == fastest.end()) continue;
         const auto& calls = candidate.second->calls;

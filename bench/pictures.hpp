@@ -25,8 +25,8 @@ class Pictures {
 
     /// Returns the charts, all of mean elapsed times: against the imbalance of several patterns; against several sizes and against several
     /// numbers of ranks, for the first pattern and for the one with the widest spread; or bars, if there is one of each. Below them is one
-    /// call for each of the fastest algorithms, with the same delays. What a chart does not compare is the largest size and the largest
-    /// number of ranks. Requires that something was added.
+    /// call of each algorithm that the user has named, or of the fastest ones, with the same delays. What a chart does not compare is the
+    /// largest size and the largest number of ranks. Requires that something was added.
     Picture picture() const;
 
   private:

@@ -232,8 +232,8 @@ void add_sweep_options(usage::Command& command, SweepWords& words, OperationKind
     command
         .add_option(
             "--plot", words.plot,
-            "Draw into this file (.svg, .png or .pdf): time against imbalance, size and ranks, or bars, and one call of each algorithm; "
-            "needs gnuplot")
+            "Draw into this file (.svg, .png or .pdf): time against imbalance, size and ranks, or bars, and one call of each algorithm "
+            "that --algorithm names, or of the four fastest; needs gnuplot")
         ->type_name("FILE");
     command.add_option("--raw", words.raw, "Write what every rank did in every call to this csv file")->type_name("FILE");
     command.add_flag("--explain", words.explain, "Say what `auto` chooses for each size, and why");
@@ -272,6 +272,7 @@ Sweep checked(const SweepWords& words, OperationKind operation, int ranks, Ranks
             for (Pattern& pattern : parse_patterns(text, sweep.seed)) sweep.patterns.push_back(std::move(pattern));
         if (sweep.patterns.empty()) sweep.patterns.emplace_back();
         sweep.algorithms = parse_names(words.algorithms.value_or("all"), "algorithm", choices(operation, kind, words.sizes.has_value()));
+        sweep.algorithms_named = words.algorithms.value_or("all") != "all";
         if (words.sizes) sweep.distributions = parse_distributions(*words.sizes);
     }
     sweep.root = static_cast<int>(parse_count(words.root, "--root", 0, static_cast<std::uint64_t>(ranks) - 1));

@@ -165,7 +165,7 @@ TEST(BenchPictures, ARootThatCollectsWaitsWhileNothingMoves) {
     EXPECT_EQ(gantt_of(measured, call).rows[0].transfers.size(), 2u) << "of a peer that does not tell";
     measured.identity.operation = "broadcast";
     EXPECT_EQ(gantt_of(measured, call).rows[0].transfers.size(), 1u) << "a root that sends is busy all the time";
-    // Everybody came before the root.
+    // All other ranks came before the root.
     measured.identity.operation = "reduce";
     call.arrivals = {200, 1, 5, 100};
     call.exits = {210, 3, 7, 102};
@@ -233,6 +233,30 @@ TEST(BenchPictures, SizesPatternsRanksAndBars) {
     }
     for (const std::size_t call : {2, 3}) EXPECT_EQ(std::get<GanttChart>(picture[call]).rows.size(), 4u);
     EXPECT_TRUE(mentions(gnuplot_script({picture[1]}), "set logscale x\nset xtics ('2' 2, '3' 3, '4' 4)\n"));
+}
+
+TEST(BenchPictures, NamedAlgorithmsAllHaveTheirCall) {
+    const auto calls = [](bool named) {
+        Sweep sweep;
+        sweep.operation = runtime::OperationKind::gather;
+        sweep.sizes = {64};
+        sweep.algorithms = {"linear", "binomial", "adaptive", "optimal", "two_part", "sorted_linear"};
+        sweep.algorithms_named = named;
+        Pictures pictures(sweep);
+        Nanoseconds exit = 100;
+        for (const std::string& algorithm : sweep.algorithms) {
+            exit -= 10;  // the first one is the slowest
+            const CallSample call{.iteration = 0, .start = 0, .asked = {0, 1}, .arrivals = {0, 1}, .exits = {exit, exit}};
+            const Measured measured{{"gather", algorithm, "ucx", 2, 64, "late", 1}, {.message_time = 5}, {call}, {}};
+            pictures.add(measured, collective_cell(measured.identity, measured.setup, measured.calls));
+        }
+        std::vector<std::string> found;
+        for (const Chart& chart : pictures.picture())
+            if (const auto* one = std::get_if<GanttChart>(&chart)) found.push_back(one->title.substr(0, one->title.find(',')));
+        return found;
+    };
+    EXPECT_EQ(calls(true), (std::vector<std::string>{"linear", "binomial", "adaptive", "optimal", "two_part", "sorted_linear"}));
+    EXPECT_EQ(calls(false), (std::vector<std::string>{"adaptive", "optimal", "two_part", "sorted_linear"}));
 }
 
 TEST_F(BenchPlot, MissingProgramNamesThePackage) {

@@ -5,6 +5,8 @@
 #include <iostream>
 #include <new>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <rollcall/error.hpp>
@@ -25,6 +27,19 @@ int fail(int exit_code, std::string_view sentence) {
     std::cout.flush();
     std::cerr << "rollcall: " << rollcall::usage::one_line(sentence) << std::endl;
     return exit_code;
+}
+
+/// Returns the option that sets the sizes of the data, as the user gave it. Returns "what was asked" if there is none.
+std::string sizes_asked(int argc, char** argv) {
+    constexpr std::string_view kOptions[] = {"--bytes", "--block", "--blocks"};
+    std::string asked = "what was asked";
+    for (int i = 1; i < argc; ++i)
+        for (const std::string_view option : kOptions) {
+            const std::string_view word = argv[i];
+            if (word == option && i + 1 < argc) asked = fmt::format("{} {}", word, argv[i + 1]);
+            if (word.starts_with(option) && word.substr(option.size()).starts_with('=')) asked = word;
+        }
+    return asked;
 }
 
 int exit_code_of(rollcall::ErrorCode code) {
@@ -59,9 +74,9 @@ int main(int argc, char** argv) {
     } catch (const rollcall::Error& error) {
         return fail(exit_code_of(error.code()), error.what());
     } catch (const std::bad_alloc&) {
-        return fail(kFailed, "there is not enough memory for what was asked: give smaller sizes or fewer ranks");
+        return fail(kFailed, fmt::format("there is not enough memory for {}: give smaller sizes or fewer ranks", sizes_asked(argc, argv)));
     } catch (const std::length_error&) {
-        return fail(kWrongUsage, "a size is larger than any memory: give a smaller one");
+        return fail(kWrongUsage, fmt::format("{}: a size is larger than any memory; give a smaller one", sizes_asked(argc, argv)));
     } catch (const std::exception& error) {
         return fail(kFailed, error.what());
     }

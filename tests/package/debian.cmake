@@ -1,4 +1,4 @@
-# Makes the Debian package, unpacks it, and runs the command that is in it.
+# Makes the Debian package, unpacks it, and runs a job with the command that is in it.
 function(run)
   execute_process(COMMAND ${ARGN} WORKING_DIRECTORY "${SCRATCH}" OUTPUT_VARIABLE out ERROR_VARIABLE out RESULT_VARIABLE code)
   if(NOT code STREQUAL "0")
@@ -38,5 +38,10 @@ string(REGEX MATCHALL "${VERSION}" said "${out}")
 list(LENGTH said count)
 if(NOT count EQUAL 2)
   message(FATAL_ERROR "two ranks of the packaged command said\n${out}")
+endif()
+# Two ranks that move data. The benchmark checks what each rank has received.
+run("${SCRATCH}/tree/usr/bin/rollcall" bench broadcast --ranks 2 --iterations 2 --warmup 1 --bytes 64Ki --algorithm binomial --format csv)
+if(NOT out MATCHES "broadcast,binomial,[^,]+,2,65536,")
+  message(FATAL_ERROR "a broadcast between two ranks of the packaged command gave\n${out}")
 endif()
 file(REMOVE_RECURSE "${SCRATCH}")

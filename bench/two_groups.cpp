@@ -1,21 +1,29 @@
 #include "bench/two_groups.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <rollcall/rollcall.hpp>
 
 #include "bench/clock.hpp"
 #include "bench/intergroup_cases.hpp"
 #include "bench/lists.hpp"
 #include "bench/payload.hpp"
+#include "bench/peer.hpp"
+#include "bench/peer_calls.hpp"
+#include "bench/peer_plan.hpp"
 #include "bench/rounds.hpp"
+#include "bench/statistics.hpp"
 #include "bench/sweep.hpp"
 #include "foundation/units.hpp"
 #include "support/usage.hpp"
@@ -33,6 +41,7 @@ struct Words : RoundWords {
     bool own_sizes = false, paper = false;
     std::string bytes = "64Ki,1Mi", algorithms = "all", settings;
     std::string groups;
+    std::vector<std::string> peers;
     const char* operation() const { return own_sizes ? "intergroup_allgatherv" : "intergroup_allgather"; }
 };
 
@@ -43,6 +52,7 @@ struct Contest {
     std::vector<std::string> algorithms;
     bool leaves_out_impossible = false;
     std::uint64_t iterations = 0;
+    std::vector<const Peer*> peers;
 
     std::string key(std::size_t number, const std::string& algorithm) const { return fmt::format("{} {}", number, algorithm); }
 };
@@ -133,7 +143,8 @@ Contest contest_of(const Words& words, int ranks) {
                     .bytes = {},
                     .algorithms = parse_intergroup_algorithms(words.algorithms, true),
                     .leaves_out_impossible = words.algorithms == "all",
-                    .iterations = words.iterations};
+                    .iterations = words.iterations,
+                    .peers = parse_peers(words.peers)};
     if (std::find(contest.algorithms.begin(), contest.algorithms.end(), kIntergroupBaseline) == contest.algorithms.end())
         contest.algorithms.emplace_back(kIntergroupBaseline);
     const auto all = static_cast<std::uint64_t>(ranks);
@@ -154,30 +165,97 @@ Contest contest_of(const Words& words, int ranks) {
         contest.cases.insert(contest.cases.end(), cases.begin(), cases.end());
         contest.bytes.resize(contest.cases.size(), bytes);
     }
+    for (const GroupCase& what : contest.cases)
+        if (!contest.peers.empty() && what.most_received() > std::numeric_limits<int>::max())
+            throw Error(ErrorCode::invalid_argument,
+                        "--peer with groups whose blocks have 2 GiB or more together, which MPI 3 does not count; allowed: smaller ones");
     return contest;
 }
 
-void print(CellPrinter& printer, const Contest& contest, const char* operation, const std::vector<Samples>& rounds) {
+bool same_groups(const GroupCase& a, const GroupCase& b) { return a.first.size() == b.first.size() && a.second.size() == b.second.size(); }
+
+/// The calls of cases with the same groups by a peer. The first call of each case warms up, as the first one of each algorithm does in
+/// Rollcall's jobs.
+std::string plan_of(std::span<const GroupCase> cases, std::uint64_t calls, const char* operation, std::uint64_t seed) {
+    const std::size_t first = cases.front().first.size(), ranks = first + cases.front().second.size();
+    const std::vector<Nanoseconds> balanced(ranks);
+    std::string text = fmt::format("{} {} {} 0 {}\n", operation, first, share_cpus(static_cast<int>(ranks)) ? 1 : 0, cases.size() * calls);
+    for (std::size_t number = 0; number < cases.size(); ++number)
+        for (std::uint64_t call = 0; call < calls; ++call)
+            text += fmt::format("0 {} {} {} {}\n", key_of({seed, number, call}), fmt::join(balanced, " "),
+                                fmt::join(cases[number].first, " "), fmt::join(cases[number].second, " "));
+    return text;
+}
+
+/// Measures a peer in all cases. Returns samples as a job of Rollcall leaves them. `ours` are those of the job before.
+Samples measure_peer(const Peer& peer, const Contest& contest, const char* operation, const Start& start, const Samples& ours) {
+    Samples samples;
+    samples.transport = peer_transport(start.cluster.get());
+    double seconds = 0;
+    for (const auto& [key, values] : ours.values) seconds += std::accumulate(values.begin(), values.end(), 0.0);
+    const Timeout limit = start.timeout != kForever ? start.timeout : peer_limit(static_cast<Nanoseconds>(seconds * 1e9));
+    const std::size_t calls = contest.iterations + 1, ranks = static_cast<std::size_t>(start.ranks);
+    for (std::size_t done = 0; done < contest.cases.size();) {
+        std::span<const GroupCase> cases = std::span(contest.cases).subspan(done);
+        const auto other =
+            std::find_if_not(cases.begin(), cases.end(), [&](const GroupCase& one) { return same_groups(one, cases.front()); });
+        cases = cases.first(static_cast<std::size_t>(other - cases.begin()));
+        const std::vector<double> times = run_peer_plan(peer, start.ranks, plan_of(cases, calls, operation, done), start.cluster.get(),
+                                                        2 * ranks * calls * cases.size(), limit);
+        for (std::size_t call = 0; call < calls * cases.size(); ++call) {
+            if (call % calls == 0) continue;
+            double longest = 0;
+            for (std::size_t rank = 0; rank < ranks; ++rank) {
+                const double* const of_rank = &times[2 * (call * ranks + rank)];
+                longest = std::max(longest, of_rank[1] - of_rank[0]);
+            }
+            samples.values[contest.key(done + call / calls, peer.name)].push_back(longest * 1e-9);
+        }
+        done += cases.size();
+    }
+    return samples;
+}
+
+/// The samples of a peer, one element for each round.
+using PeerSamples = std::map<std::string, std::vector<Samples>>;
+
+void print(CellPrinter& printer, const Contest& contest, const char* operation, const std::vector<Samples>& rounds,
+           const PeerSamples& theirs) {
     for (std::size_t number = 0; number < contest.cases.size(); ++number) {
         const GroupCase& what = contest.cases[number];
         const Rounds baseline = rounds_of(rounds, contest.key(number, std::string(kIntergroupBaseline)));
-        for (const std::string& algorithm : contest.algorithms) {
-            const std::string key = contest.key(number, algorithm);
-            if (!rounds.front().values.contains(key)) continue;
-            const Rounds times = rounds_of(rounds, key);
+        const auto add = [&](const std::string& who, const std::string& transport, const Rounds& times, Metric expected,
+                             std::optional<Metric> ratio) {
             Cell cell = plain_cell({.operation = operation,
-                                    .algorithm = algorithm,
-                                    .transport = rounds.front().transport,
+                                    .algorithm = who,
+                                    .transport = transport,
                                     .ranks = static_cast<int>(what.first.size() + what.second.size()),
                                     .bytes = contest.bytes[number]},
                                    together(times));
             cell.metrics.push_back(metric("improvement", Unit::ratio, ratios(baseline, times)));
-            const double expected = what.expected_improvement();
-            cell.metrics.push_back(algorithm == "full_duplex" ? Metric{"expected", Unit::ratio, {expected, expected, expected}}
-                                                              : undefined("expected", Unit::ratio));
+            cell.metrics.push_back(std::move(expected));
+            if (ratio) cell.metrics.push_back(*std::move(ratio));
             if (!what.setting.empty()) cell.notes.emplace_back("setting", what.setting);
             cell.notes.emplace_back("groups", fmt::format("{}+{}", what.first.size(), what.second.size()));
             printer.add(cell);
+        };
+        std::optional<Rounds> fastest;
+        for (const std::string& algorithm : contest.algorithms) {
+            const std::string key = contest.key(number, algorithm);
+            if (!rounds.front().values.contains(key)) continue;
+            const Rounds times = rounds_of(rounds, key);
+            const double improvement = what.expected_improvement();
+            if (!fastest || estimate(together(times)).median < estimate(together(*fastest)).median) fastest = times;
+            add(algorithm, rounds.front().transport, times,
+                algorithm == "full_duplex" ? Metric{"expected", Unit::ratio, {improvement, improvement, improvement}}
+                                           : undefined("expected", Unit::ratio),
+                contest.peers.empty() ? std::nullopt : std::optional(undefined("rollcall_ratio", Unit::ratio)));
+        }
+        for (const Peer* peer : contest.peers) {
+            const std::vector<Samples>& measured = theirs.at(peer->name);
+            const Rounds times = rounds_of(measured, contest.key(number, peer->name));
+            add(peer->name, measured.front().transport, times, undefined("expected", Unit::ratio),
+                metric("rollcall_ratio", Unit::ratio, ratios(*fastest, times)));
         }
     }
 }
@@ -189,10 +267,22 @@ int run(const Words& words) {
     if (!words.paper && !words.settings.empty())
         throw Error(ErrorCode::invalid_argument, "--settings without --paper; allowed: --paper --settings LIST");
     const Contest contest = contest_of(words, start.ranks);
-    const auto print_rounds = [&](CellPrinter& printer, const Variant&, const std::vector<Samples>& rounds) {
-        print(printer, contest, words.operation(), rounds);
+    if (!contest.peers.empty()) {
+        if (inside_job() && samples_path(words.inherited).empty())
+            throw Error(ErrorCode::invalid_argument, "--peer in a job that is already running; allowed: outside of one");
+        refuse_other_than_peers(parse_transports(words.transports), start.cluster != nullptr);
+        if (!inside_job())
+            for (const Peer* peer : contest.peers) peer_program(*peer, kCollectiveProgram);  // fails before the first job if one is missing
+    }
+    PeerSamples theirs;  // of the present transport
+    const auto run_peers = [&](const TransportChoice&, const Samples& ours) {
+        for (const Peer* peer : contest.peers) theirs[peer->name].push_back(measure_peer(*peer, contest, words.operation(), start, ours));
     };
-    return run_rounds(start, words, {.measure = [&](Job& job) { return measure(job, contest); }, .print = print_rounds});
+    const auto print_rounds = [&](CellPrinter& printer, const Variant&, const std::vector<Samples>& rounds) {
+        print(printer, contest, words.operation(), rounds, std::exchange(theirs, {}));
+    };
+    return run_rounds(start, words,
+                      {.measure = [&](Job& job) { return measure(job, contest); }, .after_job = run_peers, .print = print_rounds});
 }
 
 void add_command(usage::Command& bench, bool own_sizes, int& exit_code) {
@@ -214,12 +304,14 @@ void add_command(usage::Command& bench, bool own_sizes, int& exit_code) {
                       fmt::format("Measure the settings {} of Kang and others (default of --ranks: {})", own_sizes ? "5 to 8" : "1 to 4",
                                   kPaperRanksOfGroups));
     command->add_option("--settings", words->settings, "With --paper: only these settings")->type_name("LIST");
+    add_peer_option(*command, words->peers);
     command->footer(fmt::format(R"(
 Q. Kang, J. L. Traeff, R. Al-Bahrani, A. Agrawal, A. Choudhary and W. Liao, "Scalable algorithms for MPI intergroup
 allgather and allgatherv" (2019). The first ranks are the first group{}.
-  run_time     from a barrier until the last rank has the blocks of the other group; every byte is checked
-  improvement  run_time of root_gathering_sequential, which MPI libraries use, divided by this run_time, round by round
-  expected     the improvement that equation (5) gives for long blocks between hosts
+  run_time        from a barrier until the last rank has the blocks of the other group; every byte is checked
+  improvement     run_time of root_gathering_sequential, which MPI libraries use, divided by this run_time, round by round
+  expected        the improvement that equation (5) gives for long blocks between hosts
+  rollcall_ratio  in the row of an MPI library: run_time of the fastest algorithm above it, divided by that of the library
 `rollcall simulate intergroup_allgather --help` explains the settings.)",
                                 own_sizes ? ". Blocks have 1, 2, 3, ... units" : ""));
     command->callback([words, &exit_code] { exit_code = run(*words); });

@@ -6,7 +6,9 @@
                                       WARMUP: 0: each call begins at a common start; otherwise the calls are those of a loop without
                                       barriers, in which each rank computes for its delay and calls, and so many calls are not measured
        BYTES KEY DELAY... SIZE...     for each call: the size of the message or of a block, the key of its data, the delay of each rank in
-                                      ns; where the operation is gatherv, scatterv, allgatherv or alltoallv: the sizes of the blocks
+                                      ns; where the operation is gatherv, scatterv, allgatherv, alltoallv, or between two groups: the sizes
+                                      of the blocks of all ranks
+   Of intergroup_allgather and intergroup_allgatherv, ROOT is the number of ranks in the first group. The other ranks are the second group.
    Rank 0 prints a line for each call: the arrival and the exit of each rank, in ns after the common start. Of a loop it prints one number:
    the time of its measured calls, in ns, on the rank that takes longest. All calls of a loop have the data of the first one. */
 #define _GNU_SOURCE
@@ -19,7 +21,20 @@
 #include "payload.h"
 
 enum who { NOBODY, ROOT, OTHERS, EVERYBODY };
-enum kind { BROADCAST, SCATTER, GATHER, ALLGATHER, ALLTOALL, REDUCE, ALLREDUCE, REDUCE_SCATTER, SCAN, EXCLUSIVE_SCAN, KINDS };
+enum kind {
+    BROADCAST,
+    SCATTER,
+    GATHER,
+    ALLGATHER,
+    ALLTOALL,
+    REDUCE,
+    ALLREDUCE,
+    REDUCE_SCATTER,
+    SCAN,
+    EXCLUSIVE_SCAN,
+    INTERGROUP_ALLGATHER,
+    KINDS
+};
 
 /* Who has the buffer that is read and the one that is written, and whether it holds a block for each rank. */
 struct operation {
@@ -28,11 +43,17 @@ struct operation {
     int reads_blocks, writes_blocks, combines;
 };
 static const struct operation kOperations[KINDS] = {
-    {"broadcast", ROOT, OTHERS, 0, 0, 0},         {"scatter", ROOT, EVERYBODY, 1, 0, 0},
-    {"gather", EVERYBODY, ROOT, 0, 1, 0},         {"allgather", EVERYBODY, EVERYBODY, 0, 1, 0},
-    {"alltoall", EVERYBODY, EVERYBODY, 1, 1, 0},  {"reduce", EVERYBODY, ROOT, 0, 0, 1},
-    {"allreduce", EVERYBODY, EVERYBODY, 0, 0, 1}, {"reduce_scatter", EVERYBODY, EVERYBODY, 1, 0, 1},
-    {"scan", EVERYBODY, EVERYBODY, 0, 0, 1},      {"exclusive_scan", EVERYBODY, EVERYBODY, 0, 0, 1},
+    {"broadcast", ROOT, OTHERS, 0, 0, 0},
+    {"scatter", ROOT, EVERYBODY, 1, 0, 0},
+    {"gather", EVERYBODY, ROOT, 0, 1, 0},
+    {"allgather", EVERYBODY, EVERYBODY, 0, 1, 0},
+    {"alltoall", EVERYBODY, EVERYBODY, 1, 1, 0},
+    {"reduce", EVERYBODY, ROOT, 0, 0, 1},
+    {"allreduce", EVERYBODY, EVERYBODY, 0, 0, 1},
+    {"reduce_scatter", EVERYBODY, EVERYBODY, 1, 0, 1},
+    {"scan", EVERYBODY, EVERYBODY, 0, 0, 1},
+    {"exclusive_scan", EVERYBODY, EVERYBODY, 0, 0, 1},
+    {"intergroup_allgather", EVERYBODY, EVERYBODY, 0, 1, 0},
 };
 
 static enum kind kind;
@@ -40,8 +61,14 @@ static const struct operation* row;
 static int rank, ranks, root, may_sleep;
 static int64_t warmup, calls;
 
-/* Where blocks have sizes of their own: these, for the current call, and what MPI is told of the blocks that are read and written. */
+/* The ranks with which a rank exchanges blocks: all ranks, or those of the other group. */
+static int partners, first_partner;
+static MPI_Comm between = MPI_COMM_NULL;
+
+/* Where blocks have sizes of their own: these, for the current call, and what MPI is told of the blocks that are read and written. The
+   blocks of two groups may differ even if all blocks of a group have the same size. */
 static int own_sizes;
+static int has_sizes(void) { return own_sizes || kind == INTERGROUP_ALLGATHER; }
 static const uint64_t* sizes;
 static int *counts, *offsets;
 
@@ -74,13 +101,13 @@ static float summand(uint64_t key, uint64_t i, int of_rank) { return (float)(key
 /* The number that identifies the content of a message or block, which another rank has, too. */
 static uint64_t number_of(int block, int has_blocks, int is_written) {
     if (kind == ALLTOALL) return (uint64_t)(is_written ? block * ranks + rank : rank * ranks + block);
-    return (uint64_t)(has_blocks ? block : kind == BROADCAST ? root : rank);
+    return (uint64_t)(has_blocks ? first_partner + block : kind == BROADCAST ? root : rank);
 }
 
 /* The size of a block. Where each rank has a block for each other one, the two have the sizes in another order (bench/operands.cpp). */
 static uint64_t size_of(uint64_t bytes, int block, int has_blocks) {
-    if (!own_sizes) return bytes;
-    return sizes[kind == ALLTOALL ? (rank + block) % ranks : has_blocks ? block : rank];
+    if (!has_sizes()) return bytes;
+    return sizes[kind == ALLTOALL ? (rank + block) % ranks : has_blocks ? first_partner + block : rank];
 }
 static uint64_t offset_of(uint64_t bytes, int block, int has_blocks) {
     uint64_t sum = 0;
@@ -95,7 +122,7 @@ struct buffer {
 static struct buffer reading, writing;
 
 static void make_room(struct buffer* buffer, enum who who, int has_blocks, uint64_t bytes) {
-    const uint64_t size = is_of(who) ? offset_of(bytes, has_blocks ? ranks : 1, has_blocks) : 0;
+    const uint64_t size = is_of(who) ? offset_of(bytes, has_blocks ? partners : 1, has_blocks) : 0;
     if (buffer->data && buffer->capacity == size) return;
     free(buffer->data);
     *buffer = (struct buffer){allocate(size), size};
@@ -104,13 +131,13 @@ static void make_room(struct buffer* buffer, enum who who, int has_blocks, uint6
 static void prepare(uint64_t bytes, uint64_t key) {
     make_room(&reading, row->reads, row->reads_blocks, bytes);
     make_room(&writing, row->writes, row->writes_blocks, bytes);
-    for (int block = 0; block < (row->writes_blocks ? ranks : 1) && is_of(row->writes); ++block)
+    for (int block = 0; block < (row->writes_blocks ? partners : 1) && is_of(row->writes); ++block)
         fill(writing.data + offset_of(bytes, block, row->writes_blocks), size_of(bytes, block, row->writes_blocks),
              key_of(key, number_of(block, row->writes_blocks, 1)), ~UINT64_C(0));
-    for (int block = 0; block < (row->reads_blocks ? ranks : 1) && is_of(row->reads) && !row->combines; ++block)
+    for (int block = 0; block < (row->reads_blocks ? partners : 1) && is_of(row->reads) && !row->combines; ++block)
         fill(reading.data + offset_of(bytes, block, row->reads_blocks), size_of(bytes, block, row->reads_blocks),
              key_of(key, number_of(block, row->reads_blocks, 0)), 0);
-    for (int block = 0; own_sizes && block < ranks; ++block) {
+    for (int block = 0; own_sizes && block < partners; ++block) {
         counts[block] = (int)size_of(bytes, block, 1);
         offsets[block] = (int)offset_of(bytes, block, 1);
     }
@@ -138,9 +165,9 @@ static void check(uint64_t bytes, uint64_t key) {
         check_sum(bytes, key);
         return;
     }
-    for (int block = 0; block < (row->writes_blocks ? ranks : 1); ++block) {
-        const int64_t wrong = find_wrong(writing.data + offset_of(bytes, block, row->writes_blocks), size_of(bytes, block, row->writes_blocks),
-                                         key_of(key, number_of(block, row->writes_blocks, 1)));
+    for (int block = 0; block < (row->writes_blocks ? partners : 1); ++block) {
+        const int64_t wrong = find_wrong(writing.data + offset_of(bytes, block, row->writes_blocks),
+                                         size_of(bytes, block, row->writes_blocks), key_of(key, number_of(block, row->writes_blocks, 1)));
         if (wrong < 0) continue;
         fprintf(stderr, "%s gave a wrong result: byte %" PRId64 " of block %d on rank %d is not what was sent\n", row->name, wrong, block,
                 rank);
@@ -158,6 +185,7 @@ static void call_of_own_sizes(void) {
         case GATHER: MPI_Gatherv(reading.data, own, MPI_BYTE, writing.data, counts, offsets, MPI_BYTE, root, world); break;
         case ALLGATHER: MPI_Allgatherv(reading.data, own, MPI_BYTE, writing.data, counts, offsets, MPI_BYTE, world); break;
         case ALLTOALL: MPI_Alltoallv(reading.data, counts, offsets, MPI_BYTE, writing.data, counts, offsets, MPI_BYTE, world); break;
+        case INTERGROUP_ALLGATHER: MPI_Allgatherv(reading.data, own, MPI_BYTE, writing.data, counts, offsets, MPI_BYTE, between); break;
         default: break;
     }
 }
@@ -180,6 +208,9 @@ static void call(uint64_t bytes) {
         case REDUCE_SCATTER: MPI_Reduce_scatter_block(reading.data, writing.data, count, MPI_FLOAT, MPI_SUM, world); break;
         case SCAN: MPI_Scan(reading.data, writing.data, count, MPI_FLOAT, MPI_SUM, world); break;
         case EXCLUSIVE_SCAN: MPI_Exscan(reading.data, writing.data, count, MPI_FLOAT, MPI_SUM, world); break;
+        case INTERGROUP_ALLGATHER:
+            MPI_Allgather(reading.data, (int)sizes[rank], MPI_BYTE, writing.data, (int)sizes[first_partner], MPI_BYTE, between);
+            break;
         case KINDS: break;
     }
 }
@@ -241,7 +272,7 @@ static uint64_t find_operation(const char* name) {
     return 0;
 }
 
-static int64_t words_of_line(void) { return 2 + (own_sizes ? 2 : 1) * (int64_t)ranks; }
+static int64_t words_of_line(void) { return 2 + (has_sizes() ? 2 : 1) * (int64_t)ranks; }
 
 /* Reads the plan at rank 0, and tells all ranks. Returns the lines of the calls. */
 static uint64_t* read_plan(const char* path) {
@@ -273,6 +304,18 @@ static uint64_t* read_plan(const char* path) {
     return lines;
 }
 
+/* Makes the communicator between the first ranks and the others. */
+static void divide_ranks(int first_group) {
+    if (first_group < 1 || first_group >= ranks) fail("the plan leaves a group without ranks");
+    const int is_first = rank < first_group;
+    MPI_Comm own;
+    MPI_Comm_split(MPI_COMM_WORLD, is_first, rank, &own);
+    MPI_Intercomm_create(own, 0, MPI_COMM_WORLD, is_first ? first_group : 0, 0, &between);
+    MPI_Comm_free(&own);
+    first_partner = is_first ? first_group : 0;
+    partners = is_first ? ranks - first_group : first_group;
+}
+
 static void print(const struct times* mine) {
     const int numbers = (int)(2 * calls);
     struct times* const all = rank == 0 ? allocate(sizeof *all * (uint64_t)(calls * ranks)) : NULL;
@@ -301,6 +344,9 @@ int main(int argc, char** argv) {
     if (argc != 2) fail("usage: collective PLAN");
     make_sleep_exact();
     uint64_t* const lines = read_plan(argv[1]);
+    if (has_sizes() && warmup > 0) fail("the blocks of a loop have no sizes of their own");
+    partners = ranks;
+    if (kind == INTERGROUP_ALLGATHER) divide_ranks(root);
     counts = allocate(sizeof *counts * (uint64_t)ranks);
     offsets = allocate(sizeof *offsets * (uint64_t)ranks);
     if (warmup > 0)
@@ -312,6 +358,7 @@ int main(int argc, char** argv) {
     free(lines);
     free(reading.data);
     free(writing.data);
+    if (between != MPI_COMM_NULL) MPI_Comm_free(&between);
     MPI_Finalize();
     return 0;
 }

@@ -123,13 +123,16 @@ TEST_F(BenchPeers, EachNumberOfRanksIsComparedByItself) {
 }
 
 TEST_F(BenchPeers, EveryOperationIsChecked) {
-    const std::vector<std::string> operations = {"broadcast", "scatter",   "gather",         "allgather", "alltoall",
-                                                 "reduce",    "allreduce", "reduce_scatter", "scan",      "exclusive_scan",
-                                                 "scatterv",  "gatherv",   "allgatherv",     "alltoallv"};
+    std::vector<std::string> operations = {"broadcast", "scatter",   "gather",         "allgather", "alltoall",
+                                           "reduce",    "allreduce", "reduce_scatter", "scan",      "exclusive_scan",
+                                           "scatterv",  "gatherv",   "allgatherv",     "alltoallv"};
+    operations.insert(operations.end(), {"intergroup_allgather", "intergroup_allgatherv"});
     const auto plan = directory_ / "plan";
     for (const std::string& operation : operations) {
         if (operation.back() == 'v')
             std::ofstream(plan) << operation << " 1 1 0 3\n0 77 0 0 0 5 4000 0\n0 78 0 0 0 0 0 0\n0 79 0 300000 0 1 70000 12\n";
+        else if (operation == "intergroup_allgather")
+            std::ofstream(plan) << operation << " 1 1 0 3\n0 77 0 0 0 5 40 40\n0 78 0 0 0 0 7 7\n0 79 0 300000 0 70000 12 12\n";
         else
             std::ofstream(plan) << operation << " 1 1 0 3\n1000 77 0 0 0\n0 78 0 0 0\n40000 18446744073709551615 0 300000 0\n";
         for (const std::string& peer : peers_) {
@@ -148,6 +151,35 @@ TEST_F(BenchPeers, EveryOperationIsChecked) {
             EXPECT_NE(result("ROLLCALL_TEST_CORRUPT=" + taker), 0);
             const std::string name = operation.back() == 'v' ? operation.substr(0, operation.size() - 1) : operation;
             EXPECT_NE(contents(error).find(name + " gave a wrong result: "), std::string::npos) << contents(error);
+        }
+    }
+}
+
+TEST_F(BenchPeers, TheyAlsoGatherBetweenTwoGroups) {
+    struct {
+        std::string words, groups, expected_operation;
+        std::size_t cases;
+    } const runs[] = {{"intergroup_allgather --ranks 3 --groups 2,1 --bytes 0,3001", "2+1", "intergroup_allgather", 2},
+                      {"intergroup_allgatherv --ranks 3 --groups 1,2 --bytes 3001", "1+2", "intergroup_allgatherv", 1},
+                      {"intergroup_allgather --paper --ranks 4 --settings 3,4 --bytes 1000", "3+1", "intergroup_allgather", 2}};
+    for (const auto& [words, groups, operation, cases] : runs) {
+        const Ended ended =
+            run("bench " + words + " --algorithm full_duplex --iterations 2 --rounds 2 --timeout 100s --format json" + option());
+        ASSERT_EQ(ended.code, 0) << ended.error;
+        const Lines lines = lines_of(ended.out);
+        const std::size_t rows = 2 + peers_.size();
+        ASSERT_EQ(lines.size(), cases * rows) << ended.out;
+        for (std::size_t i = 0; i < lines.size(); ++i) {
+            SCOPED_TRACE(lines[i]);
+            const Json cell = Json::parse(lines[i]);
+            expect_cell(cell, operation, false);
+            const bool is_theirs = i % rows > 1;
+            EXPECT_EQ(cell["algorithm"], i % rows == 0 ? "full_duplex" : is_theirs ? peers_[i % rows - 2] : "root_gathering_sequential");
+            EXPECT_EQ(cell["groups"], groups);
+            EXPECT_EQ(cell["iterations"], 4) << "of both rounds, without the calls that warm up";
+            EXPECT_GT(cell["improvement"]["median"], 0.0);
+            EXPECT_EQ(cell["expected"]["median"].is_null(), i % rows != 0);
+            EXPECT_EQ(cell["rollcall_ratio"]["median"].is_null(), !is_theirs);
         }
     }
 }
@@ -178,6 +210,8 @@ TEST_F(BenchCommand, WhatPeersCannotDoIsRefused) {
     expect_refused(gather + "--rounds 0", {"--rounds '0'"});
     expect_refused("bench gatherv --peer openmpi --sizes spikes,same", {"--peer with several distributions", "allowed: one"});
     expect_refused("bench pingpong --peer openmpi --transport tcp", {"--peer with --transport tcp"});
+    expect_refused("bench intergroup_allgather --peer openmpi --transport tcp", {"--peer with --transport tcp"});
+    expect_refused("bench intergroup_allgatherv --ranks 4 --peer openmpi --bytes 2Gi", {"2 GiB", "smaller"});
     const Ended in_job = run("run -n 2 " ROLLCALL_COMMAND " " + gather);
     EXPECT_EQ(in_job.code, 2);
     EXPECT_NE(in_job.error.find("--peer in a job that is already running"), std::string::npos) << in_job.error;

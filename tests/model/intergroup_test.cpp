@@ -235,21 +235,29 @@ Sizes blocks_of(int ranks, std::uint64_t mean, bool is_arithmetic) {
     return sizes;
 }
 
+/// How far the measured ratio is from what equation (5) expects of many ranks, as a share of that.
+double distance_of(const PaperSetting& setting, int ranks) {
+    const int p = static_cast<int>(std::lround(ranks * setting.p_of / (setting.p_of + setting.q_of)));
+    const Case what{blocks_of(p, setting.a, setting.is_arithmetic), blocks_of(ranks - p, setting.b, setting.is_arithmetic),
+                    setting.number >= 5};
+    const double ratio =
+        static_cast<double>(run_time("root_gathering_sequential", what)) / static_cast<double>(run_time("full_duplex", what));
+    testing::Test::RecordProperty(fmt::format("setting {}, {} ranks", setting.number, ranks), fmt::format("{:.2f}", ratio));
+    return std::abs(ratio - setting.improvement) / setting.improvement;
+}
+
 TEST(Intergroup, ImprovementsOfThePaper) {
     for (const PaperSetting& setting : kSettings) {
-        std::vector<double> distances;  // From what is expected of many ranks.
-        for (const int ranks : {64, 256}) {
-            const int p = static_cast<int>(std::lround(ranks * setting.p_of / (setting.p_of + setting.q_of)));
-            const Case what{blocks_of(p, setting.a, setting.is_arithmetic), blocks_of(ranks - p, setting.b, setting.is_arithmetic),
-                            setting.number >= 5};
-            const double ratio =
-                static_cast<double>(run_time("root_gathering_sequential", what)) / static_cast<double>(run_time("full_duplex", what));
-            RecordProperty(fmt::format("setting {}, {} ranks", setting.number, ranks), fmt::format("{:.2f}", ratio));
-            distances.push_back(std::abs(ratio - setting.improvement) / setting.improvement);
-        }
-        EXPECT_LT(distances[1], 0.03) << "setting " << setting.number;
-        EXPECT_LT(distances[1], distances[0]) << "setting " << setting.number;
+        SCOPED_TRACE(fmt::format("setting {}", setting.number));
+        const double of_64 = distance_of(setting, 64), of_256 = distance_of(setting, 256);
+        EXPECT_LT(of_256, 0.03);
+        EXPECT_LT(of_256, of_64);
     }
+}
+// Of 2048 ranks, the paper's most, only the setting that is farthest from its limit. docs/performance/two-groups.md has all of them.
+TEST(Intergroup, ImprovementOf2048Ranks) {
+    if (kSanitized) GTEST_SKIP() << "takes too long under a sanitizer, and runs no other code than that of 256 ranks";
+    EXPECT_LT(distance_of(kSettings[3], 2048), 0.005);
 }
 
 // Theorem 3: the time is at most M plus the longest block, and there is no more than a logarithm of control bytes.

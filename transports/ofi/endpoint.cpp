@@ -1,10 +1,8 @@
 #include "transports/ofi/endpoint.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -19,11 +17,9 @@ namespace rollcall::transport::ofi {
 namespace {
 
 // The number of packets that this process keeps posted for messages, and the largest number that it may have under way. Long packets are
-// fewer: the numbers of bytes are limits, too. The completion queue has room for all of them, including those to peers that are gone, so
-// that it cannot overflow.
+// fewer: the numbers of bytes are limits, too. The completion queue has room for all of them (Completions::kPlaces).
 constexpr std::size_t kIncoming = 64, kIncomingBytes = 4 << 20;
 constexpr std::size_t kMostOutgoing = kSlots, kMostOutgoingBytes = 24 << 20;
-constexpr std::size_t kQueue = 1024;
 constexpr std::size_t kBatch = 32;
 
 void check(const fi_info& info, const char* what, ssize_t result) {
@@ -58,7 +54,7 @@ void Endpoint::open() {
     check(*info_, "making the table of addresses", fi_av_open(domain_, &vector, &addresses_, nullptr));
 
     fi_cq_attr queue{};
-    queue.size = kQueue;
+    queue.size = Completions::kPlaces;
     queue.format = FI_CQ_FORMAT_MSG;
     const bool sleeps = has_descriptor(*info_);
     queue.wait_obj = sleeps ? FI_WAIT_FD : FI_WAIT_NONE;
@@ -68,6 +64,7 @@ void Endpoint::open() {
     } else if (fi_control(&queue_->fid, FI_GETWAIT, &descriptor_) != 0) {
         descriptor_ = -1;
     }
+    completions_.open(queue_, provider());
 
     {
         // ofi_rxm is to send packets at once. By default it asks the receiver before it sends more than 16 KiB.
@@ -224,41 +221,15 @@ Endpoint::Sent Endpoint::write(std::span<const std::byte> bytes, fi_addr_t to, c
     return result == 0 ? Sent::yes : result == -FI_EAGAIN ? Sent::no_room : Sent::failed;
 }
 
-bool Endpoint::look() {
-    if (first_event_ < last_event_) return true;
-    first_event_ = last_event_ = 0;
-    if (!unposted_.empty()) {
-        posted_.swap(unposted_);
-        for (Packet* packet : posted_) receive(packet);
-        posted_.clear();
-    }
-    std::array<fi_cq_msg_entry, std::tuple_size_v<decltype(events_)>> entries;
-    const ssize_t count = fi_cq_read(queue_, entries.data(), entries.size());
-    if (count == -FI_EAVAIL) take_error();
-    for (ssize_t i = 0; i < count; ++i) {
-        const fi_cq_msg_entry& entry = entries[static_cast<std::size_t>(i)];
-        // The provider may also report messages that were injected. They have no packet.
-        if (entry.flags & FI_REMOTE_WRITE)
-            events_[last_event_++] = {};
-        else if (entry.op_context)
-            events_[last_event_++] = {reinterpret_cast<Packet*>(entry.op_context), entry.len, false};
-    }
-    return last_event_ > 0;
+void Endpoint::post_again() {
+    posted_.swap(unposted_);
+    for (Packet* packet : posted_) receive(packet);
+    posted_.clear();
 }
 
-void Endpoint::take_error() {
-    fi_cq_err_entry error{};
-    if (fi_cq_readerr(queue_, &error, 0) != 1 || !error.op_context) return;
-    const char* const more = fi_cq_strerror(queue_, error.prov_errno, error.err_data, nullptr, 0);
-    why_ = library().strerror(error.err);
-    if (more && *more && why_ != more) why_ += fmt::format(" ({})", more);
-    events_[last_event_++] = {reinterpret_cast<Packet*>(error.op_context), 0, true};
-}
-
-bool Endpoint::next(Event& event) {
-    if (first_event_ == last_event_) return false;
-    event = events_[first_event_++];
-    return true;
+void Endpoint::stop() {
+    unposted_.clear();
+    if (endpoint_) fi_close(&std::exchange(endpoint_, nullptr)->fid);
 }
 
 bool Endpoint::may_wait() {

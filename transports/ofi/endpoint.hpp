@@ -1,9 +1,8 @@
 /// \file
 /// One endpoint of one provider of libfabric. It sends and receives packets in registered memory and reports what became of them. Only this
-/// class knows the differences between providers, and what to do when a provider has no room.
+/// class knows the differences between providers, and what to do when a provider has no room. Errors of its queue: Completions.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,6 +14,7 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 
+#include "transports/ofi/completions.hpp"
 #include "transports/ofi/library.hpp"
 #include "transports/ofi/neighbour.hpp"
 #include "transports/ofi/wire.hpp"
@@ -50,14 +50,6 @@ struct Packet {
 class Endpoint {
   public:
     enum class Sent : std::uint8_t { yes, no_room, failed };
-    /// An event: bytes that came in, a packet that has left or did not arrive, the end of a read, or a write of a peer (then there is no
-    /// packet).
-    struct Event {
-        Packet* packet;
-        std::size_t size;
-        bool failed;  ///< why() says why.
-    };
-
     /// If there are slots, all outgoing packets are in them, and none of them is given to send(). Throws Error{transport}.
     explicit Endpoint(Info info, std::span<Slot> slots = {});
     ~Endpoint();
@@ -72,7 +64,12 @@ class Endpoint {
     /// Adds the address of a peer. Returns false if the address does not belong to this provider.
     bool insert(std::span<const std::byte> address, fi_addr_t& peer);
     /// Ends the connection to a peer, so that neither side reads memory of the other one any more. Reads that are under way fail.
-    void part_from(fi_addr_t peer) { fi_av_remove(addresses_, &peer, 1, 0); }
+    void part_from(fi_addr_t peer) {
+        if (endpoint_) fi_av_remove(addresses_, &peer, 1, 0);
+    }
+    /// Closes the endpoint. The network then uses no memory of the program any more. Events of what was under way do not come. Only
+    /// give_back() and write_off() may be called after this.
+    void stop();
 
     /// The longest packet, in bytes. It is the same in all processes that use the provider.
     std::size_t packet_bytes() const { return packet_bytes_; }
@@ -106,12 +103,13 @@ class Endpoint {
     Sent write(std::span<const std::byte> bytes, fi_addr_t to, const Exposed& where);
     static constexpr std::size_t kLongestPut = 64;
 
-    /// Asks the provider for events, unless some have not been handed out. Returns true if there are some.
-    bool look();
-    /// Gets the next event that look() has found. The caller gives the packet back. Returns false if there is none.
-    bool next(Event& event);
-    /// Why the last event that failed did so.
-    const std::string& why() const { return why_; }
+    /// Posts packets for what comes in, and does what Completions::look() does.
+    bool look() {
+        if (!unposted_.empty()) post_again();
+        return completions_.look();
+    }
+    /// The events that look() has found. Their packets are to be given back.
+    Completions& completions() { return completions_; }
 
     /// A descriptor that becomes readable when something happens. -1: the provider has none (shared memory), or none that can be used.
     int descriptor() const { return descriptor_; }
@@ -128,7 +126,7 @@ class Endpoint {
     void close() noexcept;
     void add_packets(bool incoming, std::size_t count);
     void receive(Packet* packet);
-    void take_error();
+    void post_again();
 
     Info info_;
     fid_fabric* fabric_ = nullptr;
@@ -147,9 +145,7 @@ class Endpoint {
     // Packets to be posted by the next look(). So a message is answered before its packet is posted again.
     std::vector<Packet*> unposted_;
     std::vector<Packet*> posted_;
-    std::array<Event, 32> events_;  ///< Of these, the events from `first_event_` to `last_event_` have not been handed out.
-    std::size_t first_event_ = 0, last_event_ = 0;
-    std::string why_;
+    Completions completions_;
     std::size_t longest_injected_ = 0;
     int descriptor_ = -1;
 };

@@ -32,7 +32,8 @@ struct Peer {
     std::unique_ptr<Neighbour> neighbour;  ///< Null: the peer is reached over the network.
     std::optional<Exposed> board;          ///< Where its board can be written over the network.
     bool gone = false;
-    bool is_busy = false;  ///< Something waits to leave.
+    bool is_busy = false;           ///< Something waits to leave.
+    std::uint16_t next_number = 0;  ///< Prefix::number of the next packet that it sends.
 
     std::span<const std::byte> part_of_address(int number) const { return part(address, number); }
     Door door() const {

@@ -111,10 +111,15 @@ bool Requests::move_payload(int peer, const Completion& completion, Bytes copy, 
     return true;
 }
 
+bool Requests::has_reads(int peer) const {
+    const Request* request = first(peer);
+    while (request && request->reads == 0) request = request->next;
+    return request;
+}
+
 bool Requests::hide_from(int peer) {
     bool any = false;
-    for (const Request* request = first(peer); request; request = request->next)
-        if (request->reads > 0) return false;
+    if (has_reads(peer)) return false;
     for (Request* request = first(peer); request; request = request->next) {
         if (!request->is_exposed()) continue;
         take_from_network(*request);

@@ -28,6 +28,8 @@ void Sleep::watch(int descriptor) {
                                                   std::strerror(errno)));
 }
 
+void Sleep::forget(int descriptor) noexcept { ::epoll_ctl(all_, EPOLL_CTL_DEL, descriptor, nullptr); }
+
 void Sleep::set_poll(bool polls) noexcept {
     if (!polls && !set_) return;
     itimerspec time{};  // zero: the timer is off

@@ -14,6 +14,7 @@ class Sleep {
     Sleep& operator=(const Sleep&) = delete;
 
     void watch(int descriptor);
+    void forget(int descriptor) noexcept;
     int descriptor() const { return all_; }
     /// Sets whether the descriptor becomes readable after kPollInterval at the latest. Each call restarts the timer.
     void set_poll(bool polls) noexcept;

@@ -29,7 +29,7 @@ void Stream::open(Endpoint& endpoint, fi_addr_t to, Neighbour* neighbour, int ra
 }
 
 std::size_t Stream::begin(std::byte* packet, Kind kind, const Numbers* numbers, std::span<const std::byte> header) const {
-    const Prefix prefix{kind, static_cast<std::uint8_t>(header.size()), 0, rank_};
+    const Prefix prefix{kind, static_cast<std::uint8_t>(header.size()), next_number_, rank_};
     std::memcpy(packet, &prefix, sizeof prefix);
     std::size_t size = sizeof prefix;
     if (numbers) {
@@ -65,6 +65,7 @@ bool Stream::post(Packet* packet, std::size_t size) {
     switch (packet->slot ? lend(packet, size) : endpoint_->send(packet, size, peer_, to_)) {
         case Endpoint::Sent::yes:
             ++under_way_;
+            ++next_number_;
             if (neighbour_) neighbour_->ring();
             return true;
         case Endpoint::Sent::no_room:
@@ -91,6 +92,7 @@ bool Stream::send_now(Kind kind, const Numbers* numbers, std::span<const std::by
         fill(packet);
         switch (endpoint_->inject(packet, size, to_)) {
             case Endpoint::Sent::yes:
+                ++next_number_;
                 if (neighbour_) neighbour_->ring();
                 return true;
             case Endpoint::Sent::no_room:

@@ -23,7 +23,7 @@ class Stream {
     /// wakes the peer.
     void open(Endpoint& endpoint, fi_addr_t to, Neighbour* neighbour, int rank, int peer);
     bool is_open() const { return endpoint_ != nullptr; }
-    Neighbour* neighbour() const { return neighbour_; }
+    bool goes_through(const Endpoint& endpoint) const { return endpoint_ == &endpoint; }
 
     /// Whether a packet given now would leave before anything else.
     bool is_free() const { return !stuck_ && messages_.empty(); }
@@ -75,6 +75,7 @@ class Stream {
     Request* stuck_end_of_ = nullptr;  ///< The request whose last packet is `stuck_`, or null.
     std::deque<Packet*> lent_;         ///< Packets in slots that the peer has not read yet, in the order of their sending.
     std::uint32_t last_loan_ = 0;
+    std::uint16_t next_number_ = 0;  ///< Prefix::number of the next packet.
     std::size_t under_way_ = 0;
     std::string failure_;
 };

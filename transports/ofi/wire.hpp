@@ -10,7 +10,7 @@
 namespace rollcall::transport::ofi {
 
 /// The version of addresses and messages. Must be increased when one of them changes.
-inline constexpr std::uint32_t kVersion = 4;
+inline constexpr std::uint32_t kVersion = 5;
 
 enum class Kind : std::uint8_t {
     message,    ///< An eager message: the header and the whole payload.
@@ -24,14 +24,17 @@ enum class Kind : std::uint8_t {
     data,       ///< `Numbers`: the fetch. Bytes follow, in order.
     withdrawn,  ///< `Numbers`: the fetch. No more bytes follow, because the sender gave the message up.
     lent,       ///< `Numbers`: a slot of the sender's shared memory with the number of the loan, and the size of the packet in it.
-    put         ///< `Numbers`: the offset on the board. Words follow.
+    put,        ///< `Numbers`: the offset on the board. Words follow.
+    check       ///< `Numbers`: 1 if the receiver is to answer with 0. Its number shows whether packets before it were lost.
 };
 
 /// Every packet begins with this prefix.
 struct Prefix {
     Kind kind = Kind::message;
     std::uint8_t header_size = 0;
-    std::uint16_t reserved = 0;
+    /// Counts the packets from this sender to this receiver, from 0, modulo 65536. Libfabric drops what was injected, without a word, when
+    /// a connection ends, and connects again for the next packet (tcp;ofi_rxm). So the receiver looks for gaps.
+    std::uint16_t number = 0;
     std::int32_t source = -1;  ///< The rank of the sender.
 };
 

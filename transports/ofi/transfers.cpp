@@ -1,0 +1,123 @@
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+#include "transports/ofi/ofi_transport_class.hpp"
+
+namespace rollcall::transport::ofi {
+
+void OfiTransport::push(int peer, const Numbers& grant, bool may_read) {
+    Request* const request = find(offered_, peer, grant.which);
+    if (!request || request->network_uses) return;
+    Endpoint* const reader = may_read ? peers_[index(peer)].stream.reader() : nullptr;
+    if (reader && !request->withdrawn) {
+        Exposed where;
+        request->registration = reader->expose({request->bytes, request->size}, where);
+        if (request->registration) {
+            requests_.leave_to_network(*request);
+            return say(peer, Kind::exposed, {grant.size, 0}, {&where, sizeof where});
+        }
+    }
+    offered_.erase(grant.which);
+    request->kind = Kind::data;
+    request->numbers = {grant.size, 0};
+    add(peer, request);
+}
+
+void OfiTransport::read(int peer, std::uint64_t number, std::span<const std::byte> exposed) {
+    Request* const request = find(fetches_, peer, number);
+    if (!request || request->network_uses || exposed.size() != sizeof(Exposed)) return;
+    if (!request->bytes) return end_fetch(number, *request, Outcome::ok);  // it was given up
+    std::memcpy(&request->source, exposed.data(), sizeof(Exposed));
+    Stream& stream = peers_[index(peer)].stream;
+    bool ok = stream.reader() != nullptr;
+    if (ok) request->registration = stream.reader()->prepare({request->bytes, request->size}, ok);
+    if (!ok) return end_fetch(number, *request, Outcome::failed);
+    requests_.leave_to_network(*request);
+    stream.read(request);
+    note_work(peer);
+}
+
+void OfiTransport::end_read(Request& request, bool ok) {
+    --request.reads;
+    request.has_failed |= !ok;
+    Peer& peer = peers_[index(request.peer)];
+    if (request.begun < request.size && !request.has_failed && !peer.gone) {
+        peer.stream.read(&request);
+        return note_work(request.peer);
+    }
+    if (request.reads > 0) return;
+    if (!peer.gone) return end_fetch(request.numbers.size, request, request.has_failed ? Outcome::failed : Outcome::ok);
+    give_up(request.peer);
+    requests_.drop(&request);
+}
+
+void OfiTransport::end_fetch(std::uint64_t number, Request& request, Outcome outcome) {
+    fetches_.erase(number);
+    say(request.peer, Kind::decline, {request.numbers.which, 0});
+    requests_.end(&request, outcome);
+}
+
+void OfiTransport::land(int peer, std::uint64_t number, std::span<const std::byte> bytes) {
+    Request* const request = find(fetches_, peer, number);
+    if (!request || bytes.size() > request->size - request->moved) return;
+    if (request->bytes && !bytes.empty()) std::memcpy(request->bytes + request->moved, bytes.data(), bytes.size());
+    request->moved += bytes.size();
+    if (request->moved < request->size) return;
+    fetches_.erase(number);
+    requests_.end(request, Outcome::ok);
+}
+
+void OfiTransport::give_up(int peer) {
+    Stream& stream = peers_[index(peer)].stream;
+    if (requests_.hide_from(peer)) stream.part();
+    requests_.fail(peer);
+    if (stream.is_open()) stream.shut(requests_);
+    for (Numbered* all : {&offered_, &fetches_}) requests_.forget(*all, peer);
+}
+
+unsigned OfiTransport::tell_failures() {
+    const auto failures = std::exchange(failures_, {});
+    for (const Failure& failure : failures) {
+        disconnect(failure.peer);
+        sink_->on_peer_unreachable(failure.peer, failure.why);
+    }
+    return static_cast<unsigned>(failures.size());
+}
+
+void OfiTransport::see_to(Endpoint& endpoint) {
+    const std::string why = endpoint.completions().take_trouble();
+    if (endpoint.completions().has_lost_events()) return end(endpoint, why);
+    if (const auto logger = spdlog::get("rollcall")) logger->warn("{}", why);
+    for (int rank = 0; rank < options_.size; ++rank) {
+        const Peer& peer = peers_[index(rank)];
+        if (!peer.gone && peer.stream.goes_through(endpoint)) say(rank, Kind::check, {1, 0});
+    }
+}
+
+void OfiTransport::end(Endpoint& endpoint, const std::string& why) {
+    std::vector<int> lost;
+    const bool by_memory = &endpoint == shared_memory_.get();
+    bool reads = false;
+    for (int rank = 0; rank < options_.size; ++rank) {
+        Peer& peer = peers_[index(rank)];
+        if ((shared_memory_ && peer.shares_memory(home_.door())) != by_memory) continue;
+        reads |= requests_.has_reads(rank);
+        if (!peer.gone && rank != options_.rank) lose(rank, why);
+        peer.gone = true;
+        std::erase(busy_, rank);
+        lost.push_back(rank);
+    }
+    // tcp;ofi_rxm does not survive the end of an endpoint in the middle of a read. Then it stays, and the reads end as usual.
+    if (!reads) {
+        if (&endpoint == network_.get() && endpoint.descriptor() >= 0) sleep_.forget(endpoint.descriptor());
+        endpoint.stop();
+        stopped_.push_back(std::move(by_memory ? shared_memory_ : network_));
+    }
+    // Completions are called here. They find that none of these peers can be reached.
+    for (const int rank : lost) give_up(rank);
+}
+
+}  // namespace rollcall::transport::ofi

@@ -1,7 +1,6 @@
-// Tests what every transport promises about boards, sleeping owners, and peers that go.
+// Tests what every transport promises about sleeping owners, and peers that go.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -29,44 +28,6 @@ using transport::PutWake;
 
 class Ends : public testing::TestWithParam<Way> {};
 INSTANTIATE_TEST_SUITE_P(Transport, Ends, testing::ValuesIn(ways()), &name_of_way);
-
-std::uint64_t word_at(End& end, std::uint64_t offset) {
-    return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(end.transport->board().data() + offset)).load(std::memory_order_acquire);
-}
-
-TEST_P(Ends, SeeWhatIsPutOnTheirBoards) {
-    World world(GetParam(), 3);
-    for (int rank = 0; rank < world.size(); ++rank)
-        for (std::uint64_t at = 0; at < world[rank].transport->board().size(); at += 8) ASSERT_EQ(word_at(world[rank], at), 0u);
-    // Each of two ranks writes to places of its own, in every possible length.
-    for (std::uint64_t words = 1; words <= 8; ++words)
-        for (const int from : {1, 2}) {
-            std::vector<std::uint64_t> values(words, 100 * words + static_cast<std::uint64_t>(from));
-            const std::uint64_t offset = (words * 2 + static_cast<std::uint64_t>(from)) * 128;
-            world[from].transport->put(0, offset, std::as_bytes(std::span(values)));
-            values.assign(words, 0);  // The values were copied at the call.
-        }
-    for (std::uint64_t words = 1; words <= 8; ++words)
-        for (const int from : {1, 2}) {
-            const std::uint64_t offset = (words * 2 + static_cast<std::uint64_t>(from)) * 128;
-            for (std::uint64_t i = 0; i < words; ++i)
-                ASSERT_TRUE(
-                    world.until([&] { return word_at(world[0], offset + 8 * i) == 100 * words + static_cast<std::uint64_t>(from); }));
-            EXPECT_EQ(word_at(world[0], offset + 8 * words), 0u);
-        }
-    EXPECT_TRUE(world.close());
-}
-
-// Where boards can be written directly, a direct write and a put reach the same memory.
-TEST_P(Ends, ReadWhatTheyWriteDirectlyOnBoards) {
-    World world(GetParam(), 2);
-    std::byte* const direct = world[0].transport->peer_board(1);
-    if (!direct) GTEST_SKIP() << "boards are not shared";
-    EXPECT_TRUE(world[0].transport->shares_memory());
-    std::atomic_ref(*reinterpret_cast<std::uint64_t*>(direct + 256)).store(7);
-    EXPECT_EQ(word_at(world[1], 256), 7u);
-    EXPECT_TRUE(world.close());
-}
 
 bool is_readable(int descriptor, int milliseconds) {
     pollfd one{descriptor, POLLIN, 0};

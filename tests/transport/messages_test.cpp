@@ -194,7 +194,7 @@ TEST_P(Messages, ThatTheirSenderGivesUpAreWithdrawn) {
         world[1].heard.clear();
         sent.note(world[0].transport->send(1, header_of(0, 1), {payload.data(), size}, Path::large, sent));
         ASSERT_TRUE(world.until([&] { return !world[1].heard.empty(); }));
-        if (!world[0].transport->release(1, sent)) GTEST_SKIP() << "the network itself reads memory";
+        ASSERT_TRUE(world[0].transport->release(1, sent)) << "nobody has asked for it";
         payload = {};
         std::vector<std::byte> landed(size);
         fetched.note(world[1].transport->fetch(world[1].heard.front().offer, {landed.data(), size}, fetched));
@@ -216,7 +216,7 @@ TEST_P(Messages, ThatHaveMovedAreSentFromTheCopy) {
         world[1].heard.clear();
         sent.note(world[0].transport->send(1, header_of(0, 1), {payload.data(), size}, Path::large, sent));
         ASSERT_TRUE(world.until([&] { return !world[1].heard.empty(); }));
-        if (!world[0].transport->move_payload(1, sent, {copy.data(), size}, heir)) GTEST_SKIP() << "the network itself reads memory";
+        ASSERT_TRUE(world[0].transport->move_payload(1, sent, {copy.data(), size}, heir)) << "nobody has asked for it";
         payload = {};
         fetched.note(world[1].transport->fetch(world[1].heard.front().offer, {landed.data(), size}, fetched));
         ASSERT_TRUE(world.until([&] { return fetched.ended() && heir.ended(); }));

@@ -239,9 +239,11 @@ class Runner {
     std::size_t done_ = 0;  ///< Number of measured calls.
 };
 
-/// Removes the algorithms that cannot run here. For example, the ranks may not share memory.
+/// Removes the algorithms that cannot run here, such as those in node memory if the ranks do not share memory. What the user has named stays,
+/// and fails.
 void leave_out_impossible(Sweep& sweep, const Communicator& world) {
     std::erase_if(sweep.algorithms, [&](const std::string& algorithm) {
+        if (std::find(sweep.named.begin(), sweep.named.end(), algorithm) != sweep.named.end()) return false;
         try {
             world.explain(runtime::name(sweep.operation), sweep.distributions.empty() ? sweep.sizes.front() : kOwnSizes,
                           {.algorithm = algorithm, .segment_bytes = {}, .timeout = {}});
@@ -256,7 +258,7 @@ void leave_out_impossible(Sweep& sweep, const Communicator& world) {
 /// them.
 void work_as_rank(const AgendaWords& words, Agenda agenda) {
     Job job;
-    if (words.sweep.algorithms.value_or("all") == "all") leave_out_impossible(agenda.sweep, job.world());
+    leave_out_impossible(agenda.sweep, job.world());
     Runner runner(job, agenda, words.inherited);
     if (job.rank() != 0) {
         runner.run([](const Measured&) {});

@@ -165,7 +165,7 @@ void Pictures::add_calls(Picture& picture) const {
     const std::uint64_t iteration = median_call(*candidates.front().second).iteration;
     auto fastest = candidates;
     std::stable_sort(fastest.begin(), fastest.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    if (!sweep_.algorithms_named) fastest.resize(std::min(fastest.size(), kMostCalls));
+    if (sweep_.named.size() < sweep_.algorithms.size()) fastest.resize(std::min(fastest.size(), kMostCalls));
     for (const auto& candidate : candidates) {
         if (std::find(fastest.begin(), fastest.end(), candidate) == fastest.end()) continue;
         const auto& calls = candidate.second->calls;

@@ -271,8 +271,11 @@ Sweep checked(const SweepWords& words, OperationKind operation, int ranks, Ranks
         for (const std::string& text : words.arrivals)
             for (Pattern& pattern : parse_patterns(text, sweep.seed)) sweep.patterns.push_back(std::move(pattern));
         if (sweep.patterns.empty()) sweep.patterns.emplace_back();
-        sweep.algorithms = parse_names(words.algorithms.value_or("all"), "algorithm", choices(operation, kind, words.sizes.has_value()));
-        sweep.algorithms_named = words.algorithms.value_or("all") != "all";
+        const std::string names = words.algorithms.value_or("all");
+        const auto allowed = choices(operation, kind, words.sizes.has_value());
+        sweep.algorithms = parse_names(names, "algorithm", allowed);
+        for (const std::string_view entry : entries(names))
+            if (entry != "all") sweep.named.push_back(parse_names(entry, "algorithm", allowed).front());
         if (words.sizes) sweep.distributions = parse_distributions(*words.sizes);
     }
     sweep.root = static_cast<int>(parse_count(words.root, "--root", 0, static_cast<std::uint64_t>(ranks) - 1));

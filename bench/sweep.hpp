@@ -53,7 +53,7 @@ struct Sweep {
     std::vector<std::uint64_t> sizes;
     std::vector<Pattern> patterns;
     std::vector<std::string> algorithms;          ///< Names in the catalogue, or "auto".
-    bool algorithms_named = false;                ///< The user has named them one by one.
+    std::vector<std::string> named;               ///< Those of them that the user has named, and not with the word "all".
     std::vector<SizeDistribution> distributions;  ///< The distributions of own sizes. Empty: all blocks have one size.
     int root = 0;
     std::optional<std::uint64_t> iterations;

@@ -22,7 +22,7 @@ constexpr const char* kQuick = "bench broadcast --ranks 3 --iterations 2 --warmu
 TEST_F(BenchCommand, BroadcastPrintsACellForEachSizePatternAndAlgorithm) {
     const Ended ended = run(std::string(kQuick) +
                             " --bytes 0,8,20Ki --arrival balanced,uniform:0..1ms --arrival root_late:1ms"
-                            " --algorithm all --root 1 --format json");
+                            " --algorithm all,auto --root 1 --format json");
     ASSERT_EQ(ended.code, 0) << ended.error;
     EXPECT_EQ(ended.error, "");
     std::set<std::string> cells, algorithms;
@@ -34,7 +34,9 @@ TEST_F(BenchCommand, BroadcastPrintsACellForEachSizePatternAndAlgorithm) {
         cells.insert(cell["algorithm"].get<std::string>() + cell["pattern"].get<std::string>() + cell["bytes"].dump());
         algorithms.insert(cell["algorithm"]);
     }
-    EXPECT_EQ(algorithms, names_of("broadcast"));
+    std::set<std::string> expected = names_of("broadcast");
+    expected.insert("auto");
+    EXPECT_EQ(algorithms, expected);
     EXPECT_EQ(cells.size(), 3u * 3u * algorithms.size());
 }
 

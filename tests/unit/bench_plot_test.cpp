@@ -241,7 +241,7 @@ TEST(BenchPictures, NamedAlgorithmsAllHaveTheirCall) {
         sweep.operation = runtime::OperationKind::gather;
         sweep.sizes = {64};
         sweep.algorithms = {"linear", "binomial", "adaptive", "optimal", "two_part", "sorted_linear"};
-        sweep.algorithms_named = named;
+        if (named) sweep.named = sweep.algorithms;
         Pictures pictures(sweep);
         Nanoseconds exit = 100;
         for (const std::string& algorithm : sweep.algorithms) {

@@ -109,6 +109,8 @@ inline constexpr Rule kAllgatherRules[] = {
      Condition::equal_blocks,
      nullptr,
      {named(kAllgatherAlgorithms, "bruck"), named(kAllgatherAlgorithms, "linear")}},
+    {kAnyBytes, kAnyRanks, named(kAllgatherAlgorithms, "two_level"),
+     "several ranks a node, blocks of different sizes: each block enters a node once"},
     {4096,
      kAnyRanks,
      named(kAllgatherAlgorithms, "bruck"),

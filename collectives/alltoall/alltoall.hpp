@@ -68,7 +68,8 @@ inline constexpr AlgorithmEntry kAlltoallAlgorithms[] = {
      .paper = kCheetah,
      .limits = "blocks of one size: nodes wait for late ones; `auto` does not take it for blocks of different sizes, because nobody knows "
                "how long all are",
-     .needs = Condition::several_nodes},
+     .needs = Condition::several_nodes,
+     .cost = &cost::alltoall_two_level},
     {.operation = OperationKind::alltoall,
      .name = "arrival_ordered_two_level",
      .algorithm = &alltoall_arrival_ordered_two_level,
@@ -81,6 +82,13 @@ inline constexpr AlgorithmEntry kAlltoallAlgorithms[] = {
 inline constexpr Rule kAlltoallRules[] = {
     {kAnyBytes, kAnyRanks, named(kAlltoallAlgorithms, "shared_memory"),
      "on one node, each block is copied into shared memory once, and each rank copies blocks out as they come", Condition::node_memory},
+    {kAnyBytes,
+     kAnyRanks,
+     named(kAlltoallAlgorithms, "two_level"),
+     "several ranks a node: fewer messages leave the node, or fewer copies are made, and the time decides",
+     Condition::equal_blocks | Condition::landing,
+     nullptr,
+     {named(kAlltoallAlgorithms, "linear"), named(kAlltoallAlgorithms, "bruck")}},
     {1024, kAnyRanks, named(kAlltoallAlgorithms, "two_level"),
      "short blocks, several ranks on a node: fewer messages leave the node, and copying short blocks costs little"},
     {kAnyBytes, 8, named(kAlltoallAlgorithms, "linear"), "few ranks: one message for each block is little"},

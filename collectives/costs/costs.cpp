@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "collectives/two_level/levels.hpp"
+
 namespace rollcall::collectives {
 namespace {
 
@@ -84,6 +86,19 @@ double allgather_two_level(const Scene& scene) {
 double alltoall_bruck(const Scene& scene) {
     const double half = (scene.ranks / 2) * scene.bytes;
     return rounds(scene) * (message(scene, half * scene.ranks_of_node) + 2 * half * scene.copied_byte);
+}
+
+double alltoall_two_level(const Scene& scene) {
+    const double of_node = scene.ranks_of_node, nodes = scene.ranks / of_node;
+    // What the rank copies that takes longest, in blocks. With one lane, that is the first rank of a node: it collects all blocks of the
+    // node, copies those that stay, and publishes all that came, and the others copy out theirs. In lanes, each rank puts its blocks in
+    // order, publishes them, collects those of its lane, and puts them in order. On a single node there is only what is published.
+    const bool has_one_lane = scene.bytes * of_node * of_node <= static_cast<double>(kOneLane);
+    const double copied = nodes < 2      ? 2 * scene.ranks
+                          : has_one_lane ? (2 * of_node + 1) * scene.ranks + of_node * of_node
+                                         : 4 * scene.ranks - nodes;
+    return scene.latency + std::max(nodes - 2, 0.0) * scene.gap + over_link(scene) * scene.byte + 2 * scene.signal +
+           copied * scene.bytes * scene.copied_byte;
 }
 
 double allreduce_recursive_doubling(const Scene& scene) {

@@ -50,6 +50,8 @@ double allgather_bruck(const Scene& scene);
 double allgather_two_level(const Scene& scene);
 /// ceil(log2 n) rounds of half of all blocks, which are copied before and after.
 double alltoall_bruck(const Scene& scene);
+/// One message from each node, or from each of its lanes, to each other node. The blocks are copied before and after.
+double alltoall_two_level(const Scene& scene);
 /// If n is not a power of two, elements are sent twice more. (So in Rabenseifner's algorithm.)
 double allreduce_recursive_doubling(const Scene& scene);
 double allreduce_rabenseifner(const Scene& scene);

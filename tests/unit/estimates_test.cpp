@@ -73,6 +73,10 @@ TEST(Estimates, FollowTheirFormulas) {
     scene.signal = 7;
     EXPECT_DOUBLE_EQ(cost::exchange(scene), 1000 + 14 * 100 + 4 * 12 * 50) << "the ranks of a node share its link";
     EXPECT_DOUBLE_EQ(cost::allgather_two_level(scene), 3 * (1000 + 200) + 2 * 7 + (200 + 2 * 800) * 0.5);
+    EXPECT_DOUBLE_EQ(cost::alltoall_two_level(scene), 1000 + 2 * 100 + 4 * 12 * 50 + 2 * 7 + (9 * 16 + 16) * 25) << "one lane";
+    scene.bytes = 1000;
+    EXPECT_DOUBLE_EQ(cost::alltoall_two_level(scene), 1000 + 2 * 100 + 4 * 12 * 1000 + 2 * 7 + (4 * 16 - 4) * 500)
+        << "a lane for each rank";
     scene.ranks = 1;
     for (const auto estimate : {&cost::linear, &cost::binomial, &cost::binomial_of_blocks, &cost::chain})
         EXPECT_EQ(estimate(scene), 0) << "one rank sends nothing";
@@ -185,8 +189,6 @@ TEST(CostChoices, AreRightWhereTheyWereMeasured) {
         {allgather, 64 << 10, 16, kOnNodes, "two_level"},
         {alltoall, 64, 16, kOnNodes, "two_level"},
         {alltoall, 1 << 10, 16, kOnNodes, "two_level"},
-        {alltoall, 4 << 10, 16, kOnNodes, "linear"},
-        {alltoall, 64 << 10, 16, kOnNodes, "linear"},
         // A rank on each of 16 hosts at 1 Gbit/s
         {broadcast, 64 << 10, 16, kApart, "binomial"},
         {broadcast, 1 << 20, 16, kApart, "pipelined"},
@@ -219,6 +221,14 @@ TEST(CostChoices, FollowTheCosts) {
     };
     EXPECT_EQ(broadcast_of(13'107, 5'243), "binomial");
     EXPECT_EQ(broadcast_of(200'000, 100), "linear") << "a message takes long to come, but not to send";
+    const auto alltoall_of = [](std::uint64_t bytes, const Costs& costs) {
+        return taken(OperationKind::alltoall, bytes, 16, kOnNodes, costs);
+    };
+    EXPECT_EQ(alltoall_of(4 << 10, {}), "two_level");
+    EXPECT_EQ(alltoall_of(64 << 10, {}), "linear");
+    EXPECT_EQ(alltoall_of(4 << 10, {.network_gap = 1'000}), "linear") << "messages cost less than the copies that save them";
+    EXPECT_EQ(alltoall_of(32 << 10, {.network_gap = 20'000}), "two_level") << "messages cost much";
+    EXPECT_EQ(alltoall_of(32 << 10, {.copy_mebibyte = 8'000}), "two_level") << "copies cost little";
     const auto of_one_host = [](Nanoseconds latency) {
         const Conditions has = kApart.with(Condition::shared_boards);
         return taken(OperationKind::allreduce, 8 << 10, 16, has, {.network_latency = 1, .node_latency = latency});

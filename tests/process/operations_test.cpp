@@ -63,6 +63,16 @@ TEST(Exchanges, WithLittleNodeMemory) {
                     "calls:allgather:shared_memory:" + std::to_string(seed() % 1'000'000'000)},
                    with({"ROLLCALL_LANDING_BYTES=600000"}));
 }
+// Ranks 1 and 3 come late.
+TEST(Exchanges, EarlyRanksDoNotWaitForLateOnes) {
+    const Words by_messages = {"early_ranks_exchange:alltoall:arrival_ordered", "early_ranks_exchange:alltoall:arrival_ordered:1:100",
+                               "early_ranks_exchange:alltoall:linear", "early_ranks_exchange:allgather:linear"};
+    expect_success(4, by_messages);
+    expect_success(4, by_messages, with({"UCX_TLS=tcp,self", "ROLLCALL_NODE_MEMORY=no"}));
+    expect_success(4, {"early_ranks_exchange:alltoall:shared_memory", "early_ranks_exchange:allgather:shared_memory"});
+    // Where nothing lands, a rank that has offered a block to a late one serves those that have come nevertheless.
+    expect_success(4, {"early_ranks_exchange:alltoall:arrival_ordered"}, with({"ROLLCALL_LANDING_BYTES=0"}));
+}
 TEST(Exchanges, WithZeroLanding) {
     expect_success(3, {"exchanges_by_all_algorithms:" + std::to_string(seed() % 1'000'000'000)}, with({"ROLLCALL_LANDING_BYTES=0"}));
 }

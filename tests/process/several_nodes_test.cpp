@@ -73,6 +73,12 @@ TEST(SeveralNodes, DeathsAreToldToEveryRank) {
             }
 }
 
+// Of four nodes, every other one comes late. In lanes, what comes goes straight to its place.
+TEST(SeveralNodes, EarlyOnesExchangeFirst) {
+    expect_success(8, {"early_ranks_exchange:alltoall:arrival_ordered_two_level:2"}, on_nodes(2));
+    expect_success(4, {"exchanges_that_do_not_match"}, on_nodes(2));
+}
+
 // The rank that passes the message on to the ranks of its node calls only when these have all data.
 TEST(SeveralNodes, ABroadcastGoesOnWithoutTheRankThatPassesItOn) {
     expect_success(4, {"begins_early:1:two_level", "begins_early:10:two_level"}, on_nodes(3));

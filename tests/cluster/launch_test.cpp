@@ -98,6 +98,32 @@ TEST_F(Launch, RanksOfFourHostsMoveData) {
     }
 }
 
+/// libfabric's shared memory within a host, and its TCP between hosts.
+TEST_F(Launch, RanksMoveDataByTwoProvidersOfOneJob) {
+    const Cluster cluster("2", {"--ssh"});
+    const auto job = [&](const Words& scenarios, const Words& options) {
+        Words words = {"--hosts", "node[0-1]:2", "--agent", shell(cluster), "--timeout", "60s", "--env", "ROLLCALL_TRANSPORT=ofi"};
+        words.insert(words.end(), options.begin(), options.end());
+        words.push_back(ROLLCALL_TEST_RANKS);
+        words.insert(words.end(), scenarios.begin(), scenarios.end());
+        return launch(cluster, "head", words);
+    };
+    const std::string seed_word = std::to_string(seed() % 1'000'000'000);
+    const auto before = received(cluster, "node1");
+    const Result result = job({"uses:shm within a node:tcp;ofi_rxm over eth0", "sizes", "order:100:" + seed_word, "many:200",
+                               "storm:50:" + seed_word, "started", "splits", "hosts:2", "exchanges", "started_calls:allreduce"},
+                              {});
+    EXPECT_EQ(result.code, 0) << result.out << result.error;
+    for (int rank = 0; rank < 4; ++rank) EXPECT_TRUE(has(result.out, fmt::format("rank {} done\n", rank))) << result.out;
+    EXPECT_GT(received(cluster, "node1") - before, 1'000'000) << "it came over the link";
+
+    // One survivor shares memory with the rank that dies, and two do not.
+    const Result death = job({"death:kill:3:messages:5000"}, {"--grace", "60s"});
+    EXPECT_EQ(death.code, 137) << death.out << death.error;
+    EXPECT_EQ(count(death.out, " told after"), 3) << death.out << death.error;
+    for (const char* host : {"node0", "node1"}) EXPECT_EQ(cluster.exec(host, {"ls", "/dev/shm"}).out, "") << host;
+}
+
 /// Containers of one kernel share one set of cores, whatever their host names are. What comes over TCP wakes a rank that sleeps.
 TEST_F(Launch, HostsOfOneKernelShareItsCores) {
     const Cluster cluster("2", {"--ssh"});

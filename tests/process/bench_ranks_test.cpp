@@ -36,6 +36,18 @@ TEST_F(BenchCommand, EachNumberOfRanksIsAJobOfOneReport) {
     EXPECT_NE(text.out.find("skewed"), std::string::npos) << text.out;
 }
 
+TEST_F(BenchCommand, ProvidersOfLibfabricAreTransportsOfOneReport) {
+    const std::string words =
+        "bench pingpong --transport ofi_shm,ofi_tcp --bytes 8,100000 --rounds 1 --iterations 2 --timeout 100s --format csv";
+    const Ended ended = run(words);
+    if (ended.error.find("was built without libfabric") != std::string::npos) GTEST_SKIP() << ended.error;
+    ASSERT_EQ(ended.code, 0) << ended.error;
+    const Lines lines = lines_of(ended.out);
+    ASSERT_EQ(lines.size(), 1u + 2u * 2u) << ended.out;
+    for (std::size_t i = 1; i < lines.size(); ++i)
+        EXPECT_NE(lines[i].find(i < 3 ? ",ofi:shm," : ",ofi:tcp,"), std::string::npos) << lines[i];
+}
+
 TEST_F(BenchCommand, NumbersOfRanksMustFit) {
     expect_refused("bench broadcast --ranks 2,0", {"--ranks '0' in '2,0'", "2..64"});
     expect_refused("bench broadcast --ranks 4,2 --root 3", {"--root '3'", "0 to 1"});

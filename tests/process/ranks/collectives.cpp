@@ -124,6 +124,12 @@ ROLLCALL_SCENARIO(describes_itself) {
     check(statistics.background_cpu_time >= 0, "no statistics");
 }
 
+// The description of the transport has each of these words.
+ROLLCALL_SCENARIO(uses) {
+    const std::string text = scene.job.transport_description();
+    for (const std::string& word : scene.words) check(text.find(word) != std::string::npos, "'{}' is not in '{}'", word, text);
+}
+
 // Broadcasts of all sizes and roots, without options.
 ROLLCALL_SCENARIO(mixed_defaults) {
     std::uint64_t round = 0;

@@ -45,7 +45,10 @@ Endpoint::~Endpoint() { close(); }
 
 void Endpoint::open() {
     packet_bytes_ = incoming_bytes_ = provider().find("tcp") != std::string::npos ? kPacketBytesOverTcp : kPacketBytes;
-    if (!slots_.empty()) incoming_bytes_ = kLongestInjected;
+    if (!slots_.empty()) {
+        packet_bytes_ = sizeof slots_.front().bytes;
+        incoming_bytes_ = kLongestInjected;
+    }
     check(*info_, "opening the fabric", library().fabric(info_->fabric_attr, &fabric_, nullptr));
     check(*info_, "opening the domain", fi_domain(fabric_, info_.get(), &domain_, nullptr));
 

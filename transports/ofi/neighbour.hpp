@@ -28,9 +28,11 @@ static_assert(sizeof(Door) == 32, "it travels: without padding");
 /// takes one copy and one system call less than to send the packet through libfabric.
 struct Slot {
     std::atomic<std::uint32_t> loan;  ///< Not 0: a packet is there that the receiver has not taken.
-    std::byte unused[60];
-    std::byte bytes[kPacketBytes];
+    std::byte unused[36];
+    /// The headers of a packet with large data, and 16 KiB of data, which begin on a cache line.
+    std::byte bytes[sizeof(Prefix) + sizeof(Numbers) + kPacketBytes];
 };
+static_assert((offsetof(Slot, bytes) + sizeof(Prefix) + sizeof(Numbers)) % 64 == 0 && sizeof(Slot) % 64 == 0);
 inline constexpr std::size_t kSlots = 192;
 
 /// The shared memory of this process: a word that says whether the process sleeps, the number of processes that have mapped libfabric's

@@ -125,23 +125,51 @@ Section interface_section(const std::vector<Interface>& interfaces, const Chosen
     return section;
 }
 
-Section transport_section(const Chosen& one_host, const Chosen& several_hosts) {
+// The options of a job, as far as the choice of networks goes.
+void choose_network(transport::TransportOptions& options, const Settings& settings, const std::vector<Interface>& interfaces,
+                    const Chosen& chosen) {
+    options.ofi_provider = settings.ofi_provider;
+    options.ofi_reads = settings.ofi_reads;
+    for (std::size_t i = 0; chosen.choice && i < interfaces.size(); ++i)
+        if (chosen.choice->verdicts[i].chosen) options.interfaces.push_back(interfaces[i]);
+}
+
+Section transport_section(const Settings& settings, const std::vector<Interface>& interfaces, const Chosen& one_host,
+                          const Chosen& several_hosts) {
     Section section{"transports", {}};
-    for (const auto& transport : transport::transport_catalogue()) {
+    transport::Jobs jobs;
+    choose_network(jobs.one_host, settings, interfaces, one_host);
+    choose_network(jobs.several_hosts, settings, interfaces, several_hosts);
+    const auto catalogue = transport::transport_catalogue(jobs);
+    // As make_transport(): `auto` takes the first one that works.
+    const auto first = std::ranges::find(catalogue, true, &transport::TransportInfo::available);
+    const std::string taken = settings.transport != "auto" ? settings.transport : first == catalogue.end() ? "none" : first->name;
+    section.rows.push_back({{"name", "chosen"},
+                            {"value", taken},
+                            {"note", settings.transport == "auto" ? "ROLLCALL_TRANSPORT=auto takes the first that works"
+                                                                  : "ROLLCALL_TRANSPORT=" + settings.transport}});
+    for (const auto& transport : catalogue) {
+        const bool is_taken = transport.name == taken;
         section.rows.push_back({{"name", transport.name},
                                 {"value", transport.version},
-                                {"one_host", transport.available},
-                                {"several_hosts", transport.available}});
-        if (!transport.note.empty()) section.rows.back().push_back({"note", transport.note});
+                                {"one_host", transport.available && is_taken},
+                                {"several_hosts", transport.available && is_taken}});
+        std::string note = transport.note;
+        if (!is_taken && transport.available)
+            note = fmt::format("ROLLCALL_TRANSPORT={} chooses it{}{}", transport.name, note.empty() ? "" : ": ", note);
+        if (!note.empty()) section.rows.back().push_back({"note", note});
         for (const auto& device : transport.devices) {
             const bool may = device.unused.empty();
+            const auto uses = [&](const std::optional<bool>& its, const Chosen& chosen) {
+                return is_taken && its.value_or(may && (!device.network || chosen.uses(device.device)));
+            };
             section.rows.push_back({{"name", transport.name + " " + device.transport},
                                     {"value", device.device},
-                                    {"one_host", may && (!device.network || one_host.uses(device.device))},
-                                    {"several_hosts", may && (!device.network || several_hosts.uses(device.device))}});
-            std::string note = device.unused;
-            if (!device.lacks.empty()) note += (note.empty() ? "lacks " : "; lacks ") + device.lacks;
-            if (!note.empty()) section.rows.back().push_back({"note", note});
+                                    {"one_host", uses(device.one_host, one_host)},
+                                    {"several_hosts", uses(device.several_hosts, several_hosts)}});
+            std::string why = device.unused;
+            if (!device.lacks.empty()) why += (why.empty() ? "lacks " : "; lacks ") + device.lacks;
+            if (!why.empty()) section.rows.back().push_back({"note", why});
         }
     }
     return section;
@@ -186,7 +214,7 @@ void info(Format format) {
         several_hosts.failure = error.what();
     }
     print({host_section(runtime::topology()), limit_section(), interface_section(interfaces, one_host, several_hosts),
-           transport_section(one_host, several_hosts), setting_section(settings, format)},
+           transport_section(settings, interfaces, one_host, several_hosts), setting_section(settings, format)},
           format);
 }
 

@@ -21,7 +21,7 @@ namespace {
 
 struct Row {
     std::unique_ptr<Transport> (*make)(const TransportOptions&);
-    TransportInfo (*info)();
+    TransportInfo (*info)(const Jobs&);
 };
 
 #ifndef ROLLCALL_HAS_OFI
@@ -29,7 +29,7 @@ constexpr const char* kWithoutOfi = "Rollcall was built without libfabric: insta
 
 std::unique_ptr<Transport> make_ofi_transport(const TransportOptions&) { throw Error(ErrorCode::transport, kWithoutOfi); }
 
-TransportInfo ofi_info() {
+TransportInfo ofi_info(const Jobs&) {
     TransportInfo info;
     info.name = "ofi";
     info.note = kWithoutOfi;
@@ -39,7 +39,7 @@ TransportInfo ofi_info() {
 
 // In the order of kTransportNames.
 constexpr std::array kRows = {
-    Row{&make_ucx_transport, &ucx_info},
+    Row{&make_ucx_transport, [](const Jobs&) { return ucx_info(); }},
     Row{&make_ofi_transport, &ofi_info},
 };
 static_assert(kRows.size() == kTransportNames.size(), "each transport has a name and a row");
@@ -72,9 +72,9 @@ std::unique_ptr<Transport> make_transport(std::string_view name, const Transport
     return kRows[static_cast<std::size_t>(found - kTransportNames.begin())].make(options);
 }
 
-std::vector<TransportInfo> transport_catalogue() {
+std::vector<TransportInfo> transport_catalogue(const Jobs& jobs) {
     std::vector<TransportInfo> all;
-    for (const Row& row : kRows) all.push_back(row.info());
+    for (const Row& row : kRows) all.push_back(row.info(jobs));
     return all;
 }
 

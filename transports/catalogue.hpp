@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,9 @@ struct TransportDevice {
     bool network = false;    ///< It is a network device, to which ROLLCALL_NET applies.
     std::string unused;      ///< Why a job does not use it, whatever ROLLCALL_NET says. Empty: a job may use it.
     std::string lacks = {};  ///< What it cannot do, so that Rollcall does without. May be empty.
+    /// Whether a job on one host, or on several hosts, uses it. No value: jobs use it if `unused` is empty and, for a network device, if
+    /// its interface is chosen.
+    std::optional<bool> one_host = {}, several_hosts = {};
 };
 
 /// The description of a transport for users (`rollcall info`).
@@ -33,10 +37,19 @@ struct TransportInfo {
     std::string version;  ///< Version of the library that is loaded; may be empty.
     bool available = false;
     std::vector<TransportDevice> devices;
-    std::string note;  ///< Why it is not available, or other useful facts.
+    std::string note;  ///< Why it is not available, or what a job would use of it, and why.
+};
+
+/// The jobs that a description is made for. Of their options, `interfaces`, `ofi_provider` and `ofi_reads` are used.
+struct Jobs {
+    Jobs() {
+        one_host.size = one_host.local_size = several_hosts.local_size = 2;
+        several_hosts.size = 4;
+    }
+    TransportOptions one_host, several_hosts;
 };
 
 /// Describes every transport of this build. Does not throw for a transport that cannot be used: its note gives the reason.
-std::vector<TransportInfo> transport_catalogue();
+std::vector<TransportInfo> transport_catalogue(const Jobs& jobs = {});
 
 }  // namespace rollcall::transport

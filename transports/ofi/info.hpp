@@ -7,6 +7,6 @@
 namespace rollcall::transport {
 
 /// Returns the row of libfabric in transport_catalogue().
-TransportInfo ofi_info();
+TransportInfo ofi_info(const Jobs& jobs);
 
 }  // namespace rollcall::transport

@@ -92,6 +92,13 @@ Info ask(std::string_view provider, bool reads) {
     return Info(found);
 }
 
+Info ask_without_conditions(bool names) {
+    fi_info* found = nullptr;
+    const std::uint64_t flags = names ? FI_PROV_ATTR_ONLY : 0;
+    if (library().getinfo(FI_VERSION(1, 17), nullptr, nullptr, flags, nullptr, &found) != 0) return nullptr;
+    return Info(found);
+}
+
 std::string describe(const Endpoint* shared_memory, const Endpoint* network) {
     const std::uint32_t version = library().version();
     std::string text = fmt::format("libfabric {}.{}", FI_MAJOR(version), FI_MINOR(version));

@@ -20,6 +20,9 @@ inline constexpr std::string_view kBetweenHosts[] = {"cxi", "efa", "psm3", "verb
 /// Asks a provider for the features that this transport needs, and with `reads` also for RMA reads. If the name is empty, asks all
 /// providers.
 Info ask(std::string_view provider, bool reads = false);
+/// What there is without any condition. With `names`: the names of all providers that libfabric was built with, also of those without a
+/// device on this host.
+Info ask_without_conditions(bool names);
 
 /// Whether memory can be read while its process makes no call. Otherwise a transfer that is given up would keep its buffer until the other
 /// process makes one.

@@ -1,0 +1,92 @@
+/// \file
+/// Tests what `rollcall info` says of the transports, with the choices of the user.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/process/bench_command.hpp"
+
+namespace rollcall::test {
+namespace {
+
+class Info : public BenchCommand {
+  protected:
+    /// The rows of transports, with these settings in place of those of the test.
+    std::vector<Json> rows(const std::string& settings) {
+        const Ended ended = run("info --format json", "env -u ROLLCALL_TRANSPORT -u ROLLCALL_OFI_PROVIDER -u UCX_TLS " + settings);
+        EXPECT_EQ(ended.code, 0) << ended.error;
+        std::vector<Json> all;
+        for (const std::string& line : lines_of(ended.out))
+            if (const Json row = Json::parse(line); row["section"] == "transports") all.push_back(row);
+        return all;
+    }
+    static Json find(const std::vector<Json>& all, const std::string& name, const std::string& value = "") {
+        for (const Json& row : all)
+            if (row["name"] == name && (value.empty() || row["value"] == value)) return row;
+        return {};
+    }
+    static std::string note_of(const Json& row) { return row.contains("note") && row["note"].is_string() ? row["note"] : Json(""); }
+    static bool has_ofi(const std::vector<Json>& all) { return note_of(find(all, "ofi")).find("without libfabric") == std::string::npos; }
+};
+
+TEST_F(Info, SaysWhichTransportIsTaken) {
+    const auto usual = rows("");
+    if (!has_ofi(usual)) GTEST_SKIP() << note_of(find(usual, "ofi"));
+    EXPECT_EQ(find(usual, "chosen")["value"], "ucx");
+    EXPECT_EQ(find(usual, "ucx")["one_host"], true);
+    EXPECT_EQ(find(usual, "ofi")["one_host"], false);
+    EXPECT_EQ(find(usual, "ofi shm")["one_host"], false);
+    EXPECT_TRUE(note_of(find(usual, "ofi")).starts_with("ROLLCALL_TRANSPORT=ofi chooses it: a job on one host takes shm; "))
+        << note_of(find(usual, "ofi"));
+
+    const auto ofi = rows("ROLLCALL_TRANSPORT=ofi");
+    EXPECT_EQ(find(ofi, "chosen")["value"], "ofi");
+    EXPECT_EQ(find(ofi, "chosen")["note"], "ROLLCALL_TRANSPORT=ofi");
+    EXPECT_EQ(find(ofi, "ucx")["one_host"], false);
+    EXPECT_EQ(find(ofi, "ofi shm")["one_host"], true);
+    EXPECT_EQ(find(ofi, "ofi tcp;ofi_rxm", "lo")["one_host"], false) << "shared memory carries a job on one host";
+    EXPECT_NE(note_of(find(ofi, "ofi")).find("(shm where it is, and the first that is here of cxi, efa,"), std::string::npos);
+
+    EXPECT_EQ(find(rows("ROLLCALL_TRANSPORT=auto"), "chosen")["note"], "ROLLCALL_TRANSPORT=auto takes the first that works");
+}
+
+TEST_F(Info, ObeysTheProviderOfTheUser) {
+    const auto tcp = rows("ROLLCALL_TRANSPORT=ofi ROLLCALL_OFI_PROVIDER=tcp");
+    if (!has_ofi(tcp)) GTEST_SKIP() << note_of(find(tcp, "ofi"));
+    EXPECT_EQ(find(tcp, "ofi shm")["one_host"], false);
+    EXPECT_NE(note_of(find(tcp, "ofi shm")).find("ROLLCALL_OFI_PROVIDER=tcp chooses another one"), std::string::npos);
+    EXPECT_EQ(find(tcp, "ofi tcp;ofi_rxm", "lo")["one_host"], true);
+    EXPECT_NE(note_of(find(tcp, "ofi")).find("a job on one host takes tcp;ofi_rxm over lo;"), std::string::npos)
+        << note_of(find(tcp, "ofi"));
+    EXPECT_NE(note_of(find(tcp, "ofi")).find("(as ROLLCALL_OFI_PROVIDER=tcp says)"), std::string::npos) << note_of(find(tcp, "ofi"));
+
+    const auto shm = rows("ROLLCALL_TRANSPORT=ofi ROLLCALL_OFI_PROVIDER=shm");
+    EXPECT_EQ(find(shm, "ofi shm")["one_host"], true);
+    EXPECT_EQ(find(shm, "ofi shm")["several_hosts"], false);
+    EXPECT_NE(note_of(find(shm, "ofi")).find("on several hosts nothing: ROLLCALL_OFI_PROVIDER=shm, but the job is on several hosts"),
+              std::string::npos)
+        << note_of(find(shm, "ofi"));
+
+    const auto none = rows("ROLLCALL_TRANSPORT=ofi ROLLCALL_OFI_PROVIDER=carrier_pigeon");
+    EXPECT_EQ(find(none, "ofi")["one_host"], false);
+    EXPECT_NE(note_of(find(none, "ofi")).find("nothing: ROLLCALL_OFI_PROVIDER=carrier_pigeon: libfabric has no such provider here"),
+              std::string::npos)
+        << note_of(find(none, "ofi"));
+}
+
+TEST_F(Info, ListsProvidersThatCannotBeUsedWithTheReason) {
+    const auto all = rows("ROLLCALL_TRANSPORT=ofi");
+    if (!has_ofi(all)) GTEST_SKIP() << note_of(find(all, "ofi"));
+    // libfabric's tcp has no datagrams without ofi_rxm.
+    EXPECT_EQ(note_of(find(all, "ofi tcp")), "it has no reliable datagrams (FI_EP_RDM); tcp;ofi_rxm may add them");
+    EXPECT_EQ(find(all, "ofi tcp")["several_hosts"], false);
+    EXPECT_NE(note_of(find(all, "ofi shm")).find("lacks an event descriptor to sleep on"), std::string::npos);
+    for (const Json& row : all)
+        if (row["name"].get<std::string>().starts_with("ofi ") && row["one_host"] == false && row["several_hosts"] == false) {
+            EXPECT_NE(note_of(row), "") << row;
+        }
+}
+
+}  // namespace
+}  // namespace rollcall::test

@@ -6,6 +6,11 @@
 //
 // Example: P = 4, root 0, a block takes 1, nothing lands early, the ranks arrive at 0, 5, 0 and 0. 1->0 is sent from 5 to 6, 2->0 until 7,
 // 3->0 until 8. The ranks leave at 8, 6, 7 and 8.
+//
+// For blocks of different sizes the root posts all receives at once, because the paper says nothing of them: each block then goes straight
+// to its place, and no late rank stops others.
+#include <vector>
+
 #include "collectives/blocks/blocks.hpp"
 #include "collectives/gather/gather.hpp"
 
@@ -17,8 +22,13 @@ Task gather_linear(Operation& op) {
         co_await op.send(op.root(), contribution, 0);
         co_return;
     }
-    for (int rank = 0; rank < op.size(); ++rank)
-        if (rank != op.root()) co_await op.receive(rank, block_of(op, rank), 0);
+    std::vector<Pending> receiving;
+    for (int rank = 0; rank < op.size(); ++rank) {
+        if (rank == op.root()) continue;
+        receiving.push_back(op.receive(rank, block_of(op, rank), 0));
+        if (!op.call().own_sizes) co_await receiving.back();
+    }
+    co_await op.all_of(receiving);
     co_await copy_own(op, block_of(op, op.rank()), contribution);
 }
 

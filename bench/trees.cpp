@@ -67,7 +67,7 @@ class TreeMaker {
         if (!optimal_) optimal_.emplace(problem_, costs_);
         return root == kAnyRoot ? optimal_->best() : optimal_->with_root(root);
     }
-    TimedTree two_part(int root) { return timed(two_part_tree(problem_, large_from(problem_.sizes), costs_, root)); }
+    TimedTree two_part(int root) { return timed(best_two_part_tree(problem_, large_from(problem_.sizes), costs_, root).tree); }
     TimedTree sorted(int root) {
         std::vector<int> order = every_rank();
         // The root comes first, as if it had the largest block or arrived first. The parts of ranks that follow it are received first.

@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "collectives/segments/tree_costs.hpp"
 #include "collectives/trees/adaptive.hpp"
 #include "collectives/trees/halving.hpp"
 
@@ -135,7 +136,7 @@ Task binomial_scatter_place(Operation& op, SegmentPlace& place) {
 Task adaptive_place(Operation& op, SegmentPlace& place) {
     const int n = op.size(), rank = op.rank();
     place.position = rank;
-    place.straight_from = kStraight;
+    place.straight_from = straight_from(op.costs());
     place.own = place.in_segment(own_size(op));
     SegmentWord mine{.sums = {}, .root = rank, .receives = 0}, other{}, told{};
     mine.sums.add(rank, own_size(op), place.own);

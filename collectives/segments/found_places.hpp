@@ -4,7 +4,6 @@
 #pragma once
 
 #include "collectives/segments/segments.hpp"
-#include "collectives/trees/costs.hpp"
 
 namespace rollcall::collectives {
 
@@ -31,12 +30,9 @@ Task binomial_scatter_place(Operation& op, SegmentPlace& place);
 /// Träff's adaptive binomial tree (trees/adaptive.hpp), as its own ranks build it. In round d neighbouring segments of 2^d ranks are
 /// merged. The first rank of a segment speaks for it. Two such ranks tell each other the sums and the roots of their segments. So both know
 /// which of the two roots receives, and tell that to their own root. Whatever the sizes are, this takes two short messages in each of
-/// ceil(log2 n) rounds, and no rank knows more than its own part. Blocks of kStraight bytes and more go straight to the root.
+/// ceil(log2 n) rounds, and no rank knows more than its own part. Long blocks go straight to the root: those from straight_from() on, by
+/// the job's costs.
 Task adaptive_place(Operation& op, SegmentPlace& place);
-
-/// Sending a block of this length by itself costs at most an eighth more than sending it together with others (kMessageBytes for a
-/// message), and in a tree it may be sent several times.
-inline constexpr std::uint64_t kStraight = 8 * kMessageBytes;
 
 /// The size of this rank's block in a gather or scatter.
 std::uint64_t own_size(const Operation& op);

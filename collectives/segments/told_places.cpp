@@ -7,8 +7,8 @@
 #include "collectives/arrivals/foresight.hpp"
 #include "collectives/arrivals/roster.hpp"
 #include "collectives/segments/found_places.hpp"
+#include "collectives/segments/tree_costs.hpp"
 #include "collectives/trees/binomial.hpp"
-#include "collectives/trees/completion.hpp"
 #include "collectives/trees/optimal.hpp"
 #include "collectives/trees/unordered.hpp"
 
@@ -67,6 +67,8 @@ SegmentTree tree_of(const TreeWords& words) {
     return chosen;
 }
 
+LinearCosts costs_of(const Operation& op) { return tree_costs(op.costs()); }
+
 std::vector<std::uint64_t> sizes_at_root(const Operation& op) {
     std::vector<std::uint64_t> sizes;
     for (int rank = 0; rank < op.size(); ++rank) sizes.push_back(block_of(op, rank).size);
@@ -96,7 +98,7 @@ Task pass_on(Operation& op, TreeWords& words, bool announces, SegmentPlace& plac
     co_await op.all_of(passing);
 }
 
-Task told_place(Operation& op, int most_ranks, SegmentTree (*choose)(const BlockProblem&, int), SegmentPlace& place) {
+Task told_place(Operation& op, int most_ranks, SegmentTree (*choose)(const BlockProblem&, const LinearCosts&, int), SegmentPlace& place) {
     if (op.size() > most_ranks) {
         co_await adaptive_place(op, place);
         co_return;
@@ -104,7 +106,7 @@ Task told_place(Operation& op, int most_ranks, SegmentTree (*choose)(const Block
     TreeWords words(static_cast<std::size_t>(op.size()));
     if (op.rank() == op.root()) {
         const auto sizes = sizes_at_root(op);
-        words = words_of(choose({.sizes = sizes}, op.root()), sizes);
+        words = words_of(choose({.sizes = sizes}, costs_of(op), op.root()), sizes);
     }
     co_await pass_on(op, words, false, place);
 }
@@ -115,29 +117,28 @@ Task predict_words(Operation& op, TreeWords& words) {
     std::vector<Nanoseconds> times(sizes.size());
     if (op.size() > 1) co_await decide_arrivals(op, times);
     times[static_cast<std::size_t>(op.rank())] = 0;  // the root receives before its caller arrives
-    std::vector<double> arrivals;
-    for (const Nanoseconds time : times) arrivals.push_back(static_cast<double>(time) / kForeseenByte);
-    words = words_of(best_sorted_tree({.sizes = sizes, .arrivals = arrivals}, op.root()), sizes);
+    const std::vector<double> arrivals(times.begin(), times.end());
+    words = words_of(best_sorted_tree({.sizes = sizes, .arrivals = arrivals}, costs_of(op), op.root()), sizes);
 }
 
 }  // namespace
 
-SegmentTree best_segment_tree(const BlockProblem& problem, int root) {
-    return {optimal_tree(problem, kTreeCosts, root).tree, ranks_in_order(problem.ranks())};
+SegmentTree best_segment_tree(const BlockProblem& problem, const LinearCosts& costs, int root) {
+    return {optimal_tree(problem, costs, root).tree, ranks_in_order(problem.ranks())};
 }
 
-SegmentTree best_sorted_tree(const BlockProblem& problem, int root) {
+SegmentTree best_sorted_tree(const BlockProblem& problem, const LinearCosts& costs, int root) {
     std::vector<int> order = ranks_in_order(problem.ranks());
-    TimedTree best = optimal_tree(problem, kTreeCosts, root);
+    TimedTree best = optimal_tree(problem, costs, root);
     double all = 0;
     for (int rank = 0; rank < problem.ranks(); ++rank) all += problem.size(rank);
-    double limit = best.time - kTreeCosts.copy(root, all);
+    double limit = best.time - costs.copy(root, all);
     const auto try_order_by = [&](auto key) {
         std::vector<int> sorted = ranks_in_order(problem.ranks());
         std::stable_sort(sorted.begin(), sorted.end(), [&](int one, int other) {
             return other != root && (one == root || key(one) < key(other));  // what stands far from the root is received last
         });
-        TimedTree found = optimal_tree_in_order(problem, sorted, kTreeCosts, root);
+        TimedTree found = optimal_tree_in_order(problem, sorted, costs, root);
         if (found.time >= limit) return;
         limit = found.time;
         best = std::move(found);
@@ -150,11 +151,8 @@ SegmentTree best_sorted_tree(const BlockProblem& problem, int root) {
     return {std::move(best.tree), std::move(order)};
 }
 
-SegmentTree two_part_segment_tree(const BlockProblem& problem, int root) {
-    const std::uint64_t large = large_from(problem.sizes);
-    std::vector<int> order = ranks_in_order(problem.ranks());
-    std::stable_partition(order.begin(), order.end(), [&](int rank) { return problem.sizes[static_cast<std::size_t>(rank)] < large; });
-    return {two_part_tree(problem, large, kTreeCosts, root), std::move(order)};
+SegmentTree two_part_segment_tree(const BlockProblem& problem, const LinearCosts& costs, int root) {
+    return best_two_part_tree(problem, large_from(problem.sizes), costs, root);
 }
 
 Task optimal_place(Operation& op, SegmentPlace& place) { co_await told_place(op, kMostOptimalRanks, &best_segment_tree, place); }

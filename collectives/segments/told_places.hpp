@@ -12,30 +12,23 @@
 
 namespace rollcall::collectives {
 
-/// The costs for which trees are found, in the time of a byte. Copying is ten times as fast as the network.
-inline constexpr LinearCosts kTreeCosts{.alpha = kMessageBytes, .beta = 1, .gamma = 0.1};
-
 /// Up to this number the dynamic program takes less than a few milliseconds.
 inline constexpr int kMostOptimalRanks = 256;
 /// Up to this number a rank's place fits into its message.
 inline constexpr int kMostToldRanks = 32767;
 
-/// A tree, and the order in which blocks stand in segments.
-struct SegmentTree {
-    BlockTree tree;
-    std::vector<int> order;  ///< The rank at each position. Each rank and the ranks below it are at successive positions.
-};
-
 /// The best ordered tree (trees/optimal.hpp).
-SegmentTree best_segment_tree(const BlockProblem& problem, int root);
+SegmentTree best_segment_tree(const BlockProblem& problem, const LinearCosts& costs, int root);
 /// The best of three trees: those that are best in the order of ranks, of sizes from the largest on, and of arrivals. In the last two the
 /// root comes first. The last one is left out if all arrive together. A tree in another order than that of the ranks must be better by the
 /// time in which the root copies all blocks once more.
-SegmentTree best_sorted_tree(const BlockProblem& problem, int root);
+SegmentTree best_sorted_tree(const BlockProblem& problem, const LinearCosts& costs, int root);
 /// The tree of Träff's Lemma 2: one tree of the ranks with small blocks, one of those with large blocks, and one message between them.
-SegmentTree two_part_segment_tree(const BlockProblem& problem, int root);
+/// Blocks that are too large for it go straight to the root (best_two_part_tree()).
+SegmentTree two_part_segment_tree(const BlockProblem& problem, const LinearCosts& costs, int root);
 
-/// This rank's place in such a tree. Ranks beyond kMostOptimalRanks (kMostToldRanks) use the adaptive tree instead.
+/// This rank's place in such a tree, for the job's costs (tree_costs.hpp). Ranks beyond kMostOptimalRanks (kMostToldRanks) use the adaptive
+/// tree instead.
 Task optimal_place(Operation& op, SegmentPlace& place);
 Task sorted_optimal_place(Operation& op, SegmentPlace& place);
 Task two_part_place(Operation& op, SegmentPlace& place);

@@ -35,6 +35,12 @@ struct BlockTree {
     }
 };
 
+/// A tree, and the order in which blocks stand in segments.
+struct SegmentTree {
+    BlockTree tree;
+    std::vector<int> order;  ///< The rank at each position. Each rank and the ranks below it are at successive positions.
+};
+
 /// All ranks, each once, children before their parent.
 std::vector<int> children_first(const BlockTree& tree);
 

@@ -1,6 +1,7 @@
 #include "collectives/trees/unordered.hpp"
 
 #include <bit>
+#include <cmath>
 #include <limits>
 
 #include <fmt/format.h>
@@ -106,6 +107,57 @@ int add_part(const BlockProblem& problem, const std::vector<int>& ranks, const L
     return named(part.root);
 }
 
+constexpr std::uint64_t kNothingStraight = std::numeric_limits<std::uint64_t>::max();
+
+/// The ranks of the two trees, and those whose blocks go straight to the root.
+struct Parts {
+    std::vector<int> small, large, straight;
+};
+
+/// `in_large` is with the large blocks, whatever the size of its own block. The block of `never_straight` does not go straight.
+Parts parts_of(const BlockProblem& problem, std::uint64_t large, std::uint64_t straight_from, int in_large, int never_straight = kAnyRoot) {
+    Parts parts;
+    for (int rank = 0; rank < problem.ranks(); ++rank) {
+        const std::uint64_t size = problem.sizes[static_cast<std::size_t>(rank)];
+        if (size >= straight_from && size > 0 && rank != never_straight)
+            parts.straight.push_back(rank);
+        else
+            (size < large && rank != in_large ? parts.small : parts.large).push_back(rank);
+    }
+    return parts;
+}
+
+std::vector<int> order_of(const Parts& parts) {
+    std::vector<int> order = parts.small;
+    order.insert(order.end(), parts.large.begin(), parts.large.end());
+    order.insert(order.end(), parts.straight.begin(), parts.straight.end());
+    return order;
+}
+
+/// `root` is in one of the two trees.
+BlockTree tree_of(const Parts& parts, const BlockProblem& problem, const LinearCosts& costs, int root) {
+    BlockTree tree(problem.ranks());
+    if (parts.small.empty() || parts.large.empty()) {
+        tree.root = add_part(problem, parts.small.empty() ? parts.large : parts.small, costs, root, tree);
+    } else {
+        const auto bytes = [&](const std::vector<int>& ranks) {
+            std::uint64_t sum = 0;
+            for (const int rank : ranks) sum += problem.sizes[static_cast<std::size_t>(rank)];
+            return sum;
+        };
+        const int small_root = add_part(problem, parts.small, costs, root, tree),
+                  large_root = add_part(problem, parts.large, costs, root, tree);
+        const bool to_large = root == kAnyRoot ? bytes(parts.small) <= bytes(parts.large) : large_root == root;
+        tree.root = to_large ? large_root : small_root;
+        tree.connect(to_large ? small_root : large_root, tree.root);
+    }
+    // They are received while the trees below the root still collect.
+    auto& children = tree.node(tree.root).children;
+    children.insert(children.begin(), parts.straight.begin(), parts.straight.end());
+    for (const int rank : parts.straight) tree.node(rank).parent = tree.root;
+    return tree;
+}
+
 }  // namespace
 
 TimedTree best_unordered_tree(const BlockProblem& problem, const LinearCosts& costs, int root) {
@@ -138,24 +190,26 @@ std::uint64_t large_from(std::span<const std::uint64_t> sizes) {
 }
 
 BlockTree two_part_tree(const BlockProblem& problem, std::uint64_t large, const LinearCosts& costs, int root) {
-    std::vector<int> small_ranks, large_ranks;
-    std::uint64_t small_bytes = 0, large_bytes = 0;
-    for (int rank = 0; rank < problem.ranks(); ++rank) {
-        const std::uint64_t size = problem.sizes[static_cast<std::size_t>(rank)];
-        (size < large ? small_ranks : large_ranks).push_back(rank);
-        (size < large ? small_bytes : large_bytes) += size;
-    }
-    BlockTree tree(problem.ranks());
-    if (small_ranks.empty() || large_ranks.empty()) {
-        tree.root = add_part(problem, small_ranks.empty() ? large_ranks : small_ranks, costs, root, tree);
-        return tree;
-    }
-    const int small_root = add_part(problem, small_ranks, costs, root, tree),
-              large_root = add_part(problem, large_ranks, costs, root, tree);
-    const bool to_large = root == kAnyRoot ? small_bytes <= large_bytes : problem.sizes[static_cast<std::size_t>(root)] >= large;
-    tree.root = to_large ? large_root : small_root;
-    tree.connect(to_large ? small_root : large_root, tree.root);
-    return tree;
+    return tree_of(parts_of(problem, large, kNothingStraight, kAnyRoot), problem, costs, root);
+}
+
+SegmentTree best_two_part_tree(const BlockProblem& problem, std::uint64_t large, const LinearCosts& costs, int root) {
+    const Parts usual = parts_of(problem, large, kNothingStraight, kAnyRoot);
+    SegmentTree best{tree_of(usual, problem, costs, root), order_of(usual)};
+    double least = completion_time(best.tree, problem, costs);
+    const int its_root = best.tree.root;
+    const double too_large = costs.beta > 0 ? kStraightMessages * costs.alpha / costs.beta : 0;
+    const std::uint64_t alone = too_large < 0x1p63 ? std::max(large, static_cast<std::uint64_t>(std::ceil(too_large))) : kNothingStraight;
+    for (const std::uint64_t straight : {kNothingStraight, alone, large})
+        for (const int in_large : {kAnyRoot, its_root}) {
+            const Parts parts = parts_of(problem, large, straight, in_large, its_root);
+            BlockTree tree = tree_of(parts, problem, costs, its_root);
+            const double time = completion_time(tree, problem, costs);
+            if (time >= least) continue;
+            least = time;
+            best = {std::move(tree), order_of(parts)};
+        }
+    return best;
 }
 
 }  // namespace rollcall::collectives

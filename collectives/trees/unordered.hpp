@@ -24,4 +24,10 @@ std::uint64_t large_from(std::span<const std::uint64_t> sizes);
 /// beta * (all bytes), which is the least possible time.
 BlockTree two_part_tree(const BlockProblem& problem, std::uint64_t large, const LinearCosts& costs, int root = kAnyRoot);
 
+/// The same, where a block that is too large for its tree goes straight to the root. The best of up to six trees: the blocks that go
+/// straight are none, those of at least 8 alpha / beta that are large, or all large ones; and the root is in the tree of its own block, or
+/// in the tree of the large ones. So large blocks need not be sent twice to a root with a small block. The first of equal ones is
+/// two_part_tree().
+SegmentTree best_two_part_tree(const BlockProblem& problem, std::uint64_t large, const LinearCosts& costs, int root = kAnyRoot);
+
 }  // namespace rollcall::collectives

@@ -4,11 +4,10 @@
 #include <utility>
 
 #include "bench/block_sizes.hpp"
-#include "collectives/segments/found_places.hpp"
-#include "collectives/segments/told_places.hpp"
 #include "collectives/trees/adaptive.hpp"
 #include "collectives/trees/completion.hpp"
-#include "tests/model/blocks.hpp"
+#include "collectives/trees/unordered.hpp"
+#include "tests/model/segments.hpp"
 
 namespace rollcall::model_test {
 namespace {
@@ -19,59 +18,11 @@ using runtime::Block;
 using runtime::Operation;
 using runtime::OperationKind;
 using runtime::Simulation;
-using runtime::Task;
-
-std::vector<SegmentPlace> found_places;  // By rank, of the last call.
-
-Task only_adaptive_place(Operation& op) { co_await collectives::adaptive_place(op, found_places[static_cast<std::size_t>(op.rank())]); }
-Task only_optimal_place(Operation& op) { co_await collectives::optimal_place(op, found_places[static_cast<std::size_t>(op.rank())]); }
-Task only_sorted_place(Operation& op) { co_await collectives::sorted_optimal_place(op, found_places[static_cast<std::size_t>(op.rank())]); }
-Task only_two_part_place(Operation& op) { co_await collectives::two_part_place(op, found_places[static_cast<std::size_t>(op.rank())]); }
-
-/// The trees that the root finds: how ranks learn their places in them, and how the root finds them.
-struct ToldTree {
-    std::string_view name;
-    runtime::Algorithm place;
-    collectives::SegmentTree (*choose)(const collectives::BlockProblem&, int);
-};
-constexpr ToldTree kToldTrees[] = {{"optimal", &only_optimal_place, &collectives::best_segment_tree},
-                                   {"sorted_optimal", &only_sorted_place, &collectives::best_sorted_tree},
-                                   {"two_part", &only_two_part_place, &collectives::two_part_segment_tree}};
 
 collectives::SegmentTree by_rank(BlockTree tree) {
     std::vector<int> order(tree.nodes.size());
     std::iota(order.begin(), order.end(), 0);
     return {std::move(tree), std::move(order)};
-}
-
-const collectives::AlgorithmEntry& entry_of(OperationKind kind, std::string_view name) { return collectives::find_algorithm(kind, name); }
-
-BlocksCall call_of_sizes(const collectives::AlgorithmEntry& entry, int root, const std::vector<std::uint64_t>& sizes) {
-    BlocksCall call{.entry = entry, .root = root, .blocks = {}, .own_sizes = sizes};
-    std::uint64_t end = 0;
-    for (const std::uint64_t size : sizes) {
-        call.blocks.push_back({end, size});
-        end += size;
-    }
-    call.fill();
-    return call;
-}
-
-// Returns the places that the ranks find with this algorithm.
-std::vector<SegmentPlace> places(BlocksCall& call, runtime::Algorithm algorithm, const Simulation::Options& options,
-                                 const std::vector<Nanoseconds>& delays) {
-    found_places.assign(call.blocks.size(), {});
-    Simulation simulation(options);
-    const auto outcome = simulation.run(
-        [&](int rank) {
-            Simulation::RankCall made = call.of(rank);
-            made.algorithm = algorithm;
-            return made;
-        },
-        delays);
-    for (const auto& error : outcome.errors)
-        if (error) ADD_FAILURE() << error->what();
-    return found_places;
 }
 
 void expect_places(const std::vector<SegmentPlace>& found, const collectives::SegmentTree& tree,
@@ -96,11 +47,13 @@ TEST(Segments, RanksFindTheAdaptiveTreeThemselves) {
     Random random(81);
     for (int repetition = 0; repetition < 10'000; ++repetition) {
         const int n = static_cast<int>(random.between(1, repetition % 10 ? 9 : 40)), root = static_cast<int>(random.between(0, n - 1));
-        const auto most = random.pick(std::vector<std::uint64_t>{1, 5, 1000, 2 * collectives::kStraight});
+        const Costs costs = repetition % 2 ? kBuiltInCosts : random_costs(random);
+        const std::uint64_t straight = collectives::straight_from(costs);
+        const auto most = random.pick(std::vector<std::uint64_t>{1, 5, 1000, std::min<std::uint64_t>(2 * straight, 500'000)});
         std::vector<std::uint64_t> sizes, in_segments;
         for (int rank = 0; rank < n; ++rank) {
             sizes.push_back(random.chance(0.2) ? 0 : random.below(most + 1));
-            in_segments.push_back(sizes.back() < collectives::kStraight ? sizes.back() : 0);
+            in_segments.push_back(sizes.back() < straight ? sizes.back() : 0);
         }
         auto call = BlocksCall{.entry = entry_of(random.chance(0.5) ? OperationKind::gather : OperationKind::scatter, "adaptive"),
                                .root = root,
@@ -110,7 +63,7 @@ TEST(Segments, RanksFindTheAdaptiveTreeThemselves) {
         for (const std::uint64_t size : sizes) call.blocks.push_back({std::exchange(end, end + size), size});
         call.data.resize(end);
         for (const std::uint64_t size : sizes) call.own.emplace_back(size);
-        const auto found = places(call, &only_adaptive_place, random_machine(random, n, 3000), random_delays(random, n, root, 1000));
+        const auto found = places(call, &only_adaptive_place, random_machine(random, n, 3000), random_delays(random, n, root, 1000), costs);
         expect_places(found, by_rank(collectives::adaptive_tree(in_segments, root)), in_segments);
         if (HasFailure()) {
             ADD_FAILURE() << call.text();
@@ -130,8 +83,9 @@ TEST(Segments, AllRanksGetTheTreeThatTheRootFinds) {
             sizes.push_back(has_two_sizes ? random.pick(std::vector<std::uint64_t>{7, 50'000})
                                           : (random.chance(0.2) ? 0 : random.below(100'000)));
         BlocksCall call = call_of_sizes(entry_of(OperationKind::gather, told.name), root, sizes);
-        const auto found = places(call, told.place, random_machine(random, n, 3000), random_delays(random, n, root, 1000));
-        const collectives::SegmentTree tree = told.choose({.sizes = sizes}, root);
+        const Costs costs = random_costs(random);
+        const auto found = places(call, told.place, random_machine(random, n, 3000), random_delays(random, n, root, 1000), costs);
+        const collectives::SegmentTree tree = told.choose({.sizes = sizes}, collectives::tree_costs(costs), root);
         EXPECT_TRUE(collectives::is_tree(tree.tree));
         EXPECT_EQ(tree.tree.root, root);
         expect_places(found, tree, sizes);
@@ -160,8 +114,9 @@ TEST(Segments, TreesInOtherOrders) {
             arrivals.push_back(repetition % 2 ? static_cast<double>(random.below(300'000)) : 0);
         }
         const collectives::BlockProblem problem{.sizes = sizes, .arrivals = arrivals};
+        const collectives::LinearCosts costs = collectives::tree_costs(random_costs(random));
         for (const ToldTree& told : kToldTrees) {
-            const collectives::SegmentTree tree = told.choose(problem, root);
+            const collectives::SegmentTree tree = told.choose(problem, costs, root);
             for (int rank = 0; rank < n; ++rank) {
                 const SegmentPlace place = collectives::place_in(tree, sizes, rank);
                 int first = place.position, last = place.position, count = 1;
@@ -173,10 +128,13 @@ TEST(Segments, TreesInOtherOrders) {
                 ASSERT_EQ(last - first + 1, count) << told.name << " rank " << rank << " seed 86 repetition " << repetition;
             }
         }
-        const auto time = [&](const collectives::SegmentTree& tree) {
-            return collectives::completion_time(tree.tree, problem, collectives::kTreeCosts);
-        };
-        EXPECT_LE(time(collectives::best_sorted_tree(problem, root)), time(collectives::best_segment_tree(problem, root)) + 1e-6);
+        const auto time = [&](const collectives::SegmentTree& tree) { return collectives::completion_time(tree.tree, problem, costs); };
+        EXPECT_LE(time(collectives::best_sorted_tree(problem, costs, root)),
+                  time(collectives::best_segment_tree(problem, costs, root)) + 1e-6);
+        EXPECT_LE(
+            time(collectives::two_part_segment_tree(problem, costs, root)),
+            collectives::completion_time(collectives::two_part_tree(problem, collectives::large_from(sizes), costs, root), problem, costs) +
+                1e-6);
     }
 }
 
@@ -189,11 +147,12 @@ std::string connections(const std::vector<SegmentPlace>& places) {
 }
 
 TEST(Segments, TheWorkedExamples) {
-    const auto shape = [](std::string_view name, std::vector<std::uint64_t> sizes, int root = 0) {
+    const auto shape = [](std::string_view name, std::vector<std::uint64_t> sizes, int root = 0,
+                          const Costs& costs = costs_of_network(8192, 1)) {
         BlocksCall call = call_of_sizes(entry_of(OperationKind::gather, name), root, sizes);
         const auto told = std::find_if(std::begin(kToldTrees), std::end(kToldTrees), [&](const ToldTree& one) { return one.name == name; });
         return connections(places(call, told == std::end(kToldTrees) ? &only_adaptive_place : told->place,
-                                  {.ranks = call.ranks(), .model = {}}, std::vector<Nanoseconds>(sizes.size(), 0)));
+                                  {.ranks = call.ranks(), .model = {}}, std::vector<Nanoseconds>(sizes.size(), 0), costs));
     };
     EXPECT_EQ(shape("adaptive", {1, 1, 1, 9}), "1>0 3>0 2>3");
     EXPECT_EQ(shape("adaptive", {1, 1, 40'000, 40'000}), "1>0 3>0 2>3");
@@ -203,10 +162,15 @@ TEST(Segments, TheWorkedExamples) {
     EXPECT_EQ(shape("optimal", mixed, 1), "2>1 3>1 0>1 4>3");
     EXPECT_EQ(shape("two_part", mixed, 1), "3>1 2>1 0>2 4>2");
     EXPECT_EQ(shape("sorted_optimal", mixed, 1), "3>1 4>1 2>4 0>4");
+    // On a network on which a byte costs a tenth, large blocks travel together with others. On one on which it costs ten times as much,
+    // blocks of 9000 bytes go straight, and are none in their segment.
+    EXPECT_EQ(shape("optimal", {1, 1, 40'000, 40'000}, 0, costs_of_network(8192, 0.1)), "1>0 3>0 2>3");
+    EXPECT_EQ(shape("adaptive", {1, 1, 1, 9000}, 0, costs_of_network(8192, 10)), "1>0 2>0 3>2");
     // Rank 1 is late. The others go on without it.
     const std::vector<std::uint64_t> ones(5, 1);
     const std::vector<double> arrivals = {0, 100'000, 0, 0, 0};
-    const auto late = collectives::best_sorted_tree({.sizes = ones, .arrivals = arrivals}, 0);
+    const auto late =
+        collectives::best_sorted_tree({.sizes = ones, .arrivals = arrivals}, collectives::tree_costs(costs_of_network(8192, 1)), 0);
     std::vector<SegmentPlace> found;
     for (int rank = 0; rank < 5; ++rank) found.push_back(collectives::place_in(late, ones, rank));
     EXPECT_EQ(connections(found), "2>0 4>0 1>0 3>4");
@@ -274,20 +238,23 @@ TEST(Segments, EveryDistributionEveryNumberOfRanks) {
 
 // Long blocks go straight to the root. Other blocks are sent once for each rank that passes them on.
 TEST(Segments, LongBlocksGoStraight) {
-    const std::uint64_t large = collectives::kStraight;
-    for (const OperationKind kind : {OperationKind::gather, OperationKind::scatter})
-        for (const std::uint64_t less : {0, 1}) {
-            std::vector<std::uint64_t> sizes(8, 10);
-            sizes[6] = large - less;
-            sizes[5] = 0;
-            BlocksCall call = call_of_sizes(entry_of(kind, "adaptive"), 1, sizes);
-            Simulation simulation({.ranks = 8, .model = {}});
-            const auto outcome = simulation.run([&](int rank) { return call.of(rank); }, std::vector<Nanoseconds>(8, 0));
-            for (const auto& error : outcome.errors) ASSERT_EQ(error, nullptr) << error->what();
-            call.expect_moved();
-            const auto tree = collectives::adaptive_tree(std::vector<std::uint64_t>{10, 10, 10, 10, 10, 0, less ? large - 1 : 0, 10}, 1);
-            EXPECT_EQ(tree.node(6).children.size(), less ? 2u : 0u);
-        }
+    for (const Costs& costs : {kBuiltInCosts, costs_of_network(700, 0.05), costs_of_network(2000, 8)})
+        for (const OperationKind kind : {OperationKind::gather, OperationKind::scatter})
+            for (const std::uint64_t less : {0, 1}) {
+                const std::uint64_t large = collectives::straight_from(costs);
+                std::vector<std::uint64_t> sizes(8, 10);
+                sizes[6] = large - less;
+                sizes[5] = 0;
+                BlocksCall call = call_of_sizes(entry_of(kind, "adaptive"), 1, sizes);
+                Simulation simulation({.ranks = 8, .model = {}});
+                set_costs(simulation, costs);
+                const auto outcome = simulation.run([&](int rank) { return call.of(rank); }, std::vector<Nanoseconds>(8, 0));
+                for (const auto& error : outcome.errors) ASSERT_EQ(error, nullptr) << error->what();
+                call.expect_moved();
+                const auto tree =
+                    collectives::adaptive_tree(std::vector<std::uint64_t>{10, 10, 10, 10, 10, 0, less ? large - 1 : 0, 10}, 1);
+                EXPECT_EQ(tree.node(6).children.size(), less ? 2u : 0u);
+            }
 }
 
 // Sizes and offsets beyond 32 bits, without memory for them.

@@ -143,19 +143,9 @@ INSTANTIATE_TEST_SUITE_P(Distributions, TraeffTables, testing::ValuesIn(bench::k
                          [](const auto& info) { return std::string(bench::name(info.param)); });
 
 #ifndef __SANITIZE_ADDRESS__  // n^3 steps, so each row is a test of its own; there are tests of fewer ranks for sanitizers
-// Two seconds for each row, of which most is the search in the library. So a usual run takes one row of each distribution and gamma, from
-// the three tables in turn, and of the best roots those of Table 1 where a better tree is known, and every fourth other. With
-// ROLLCALL_TEST_ALL_ROWS=1, when the tests are listed and run: all 330 cells with the given root, and all 330 with a chosen one.
+// A best root takes more than a second for each row. So a usual run takes those of Table 1 where a better tree is known, and every fourth
+// other. ROLLCALL_TEST_ALL_ROWS=1, when the tests are listed and run: all of the three tables. (The given root takes half a second.)
 bool all_rows() { return std::getenv("ROLLCALL_TEST_ALL_ROWS") != nullptr; }
-
-std::vector<TraeffRow> rows_with_root() {
-    std::vector<TraeffRow> found;
-    std::map<std::pair<SizeDistribution, int>, std::size_t> turns;
-    for (const TraeffRow& row : kTraeffRows) turns.try_emplace({row.distribution, row.gamma}, turns.size());
-    for (const TraeffRow& row : kTraeffRows)
-        if (all_rows() || row.alpha == kTraeffAlphas[turns.at({row.distribution, row.gamma}) % kTraeffAlphas.size()]) found.push_back(row);
-    return found;
-}
 
 std::vector<TraeffRow> rows_of_best_roots() {
     const auto better = better_than_printed();
@@ -190,7 +180,7 @@ TEST_P(TraeffOptimalTrees, WithTheGivenRoot) {
     EXPECT_EQ(completion_time(binary.tree, problem, costs), binary.time);
     EXPECT_TRUE(is_tree(optimal.tree) && is_ordered(optimal.tree) && is_tree(binary.tree) && is_ordered(binary.tree));
 }
-INSTANTIATE_TEST_SUITE_P(Rows, TraeffOptimalTrees, testing::ValuesIn(rows_with_root()), name_of_row);
+INSTANTIATE_TEST_SUITE_P(Rows, TraeffOptimalTrees, testing::ValuesIn(kTraeffRows), name_of_row);
 
 struct TraeffBestRoots : TraeffOptimalTrees {};
 TEST_P(TraeffBestRoots, AreThePrintedOnesOrBetter) {

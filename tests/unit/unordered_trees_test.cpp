@@ -5,7 +5,10 @@
 #include <functional>
 #include <limits>
 
+#include "bench/block_sizes.hpp"
+#include "collectives/segments/tree_costs.hpp"
 #include "collectives/trees/adaptive.hpp"
+#include "collectives/trees/completion.hpp"
 #include "collectives/trees/unordered.hpp"
 #include "tests/unit/block_trees.hpp"
 
@@ -134,6 +137,65 @@ TEST(UnorderedTrees, TwoSizesOfLemma2) {
                 EXPECT_TRUE(is_tree(tree) && (root == kAnyRoot || tree.root == root)) << instance.text();
             }
     }
+}
+
+// Blocks that are too large for their tree go straight, and a small root may be among the large ranks.
+TEST(UnorderedTrees, TwoSizesAndARootWithASmallBlock) {
+    const LinearCosts costs{.alpha = 8192, .beta = 1, .gamma = 1};
+    const BlockSizes spikes = bench::block_sizes(bench::SizeDistribution::spikes, 48, 1000);
+    const BlockProblem page{.sizes = spikes};  // docs/performance/irregular-trees.md
+    EXPECT_EQ(completion_time(two_part_tree(page, 5000, costs, 0), page, costs), 92768);
+    EXPECT_EQ(completion_time(best_two_part_tree(page, 5000, costs, 0).tree, page, costs), 67809);
+    EXPECT_EQ(completion_time(best_two_part_tree(page, 5000, costs, 3).tree, page, costs), 62810);
+    // Very large blocks go straight.
+    const BlockSizes few = {1, 200'000, 1, 1, 200'000, 1, 1, 1};
+    const SegmentTree straight = best_two_part_tree({.sizes = few}, 200'000, {.alpha = 5, .beta = 1, .gamma = 0}, 0);
+    for (const int large : {1, 4}) EXPECT_EQ(straight.tree.node(large).parent, 0);
+
+    auto random = seeded_random();
+    for (int repetition = 0; repetition < 500; ++repetition) {
+        const TreeInstance instance = random_instance(random, 1 + static_cast<int>(random() % 40), random() % 2);
+        const BlockProblem problem = instance.problem();
+        for (const int root : {kAnyRoot, instance.root})
+            for (const std::uint64_t threshold : {large_from(instance.sizes), std::uint64_t{0}, std::uint64_t{30}}) {
+                const SegmentTree best = best_two_part_tree(problem, threshold, instance.costs, root);
+                const BlockTree of_lemma = two_part_tree(problem, threshold, instance.costs, root);
+                EXPECT_TRUE(is_tree(best.tree)) << instance.text();
+                EXPECT_EQ(best.tree.root, of_lemma.root) << instance.text();
+                EXPECT_LE(completion_time(best.tree, problem, instance.costs), completion_time(of_lemma, problem, instance.costs))
+                    << instance.text();
+                // Segments are blocks at successive positions.
+                std::vector<int> positions(best.order.size());
+                for (std::size_t i = 0; i < best.order.size(); ++i)
+                    positions[static_cast<std::size_t>(best.order[i])] = static_cast<int>(i);
+                BlockTree by_position(best.tree.ranks());
+                for (int rank = 0; rank < best.tree.ranks(); ++rank)
+                    if (const int parent = best.tree.node(rank).parent; parent >= 0)
+                        by_position.connect(positions[static_cast<std::size_t>(rank)], positions[static_cast<std::size_t>(parent)]);
+                by_position.root = positions[static_cast<std::size_t>(best.tree.root)];
+                EXPECT_TRUE(is_ordered(by_position)) << instance.text();
+            }
+    }
+}
+
+// The costs of the job, in the model of trees.
+TEST(UnorderedTrees, TheCostsOfAJob) {
+    Costs costs;
+    costs.network_gap = 2000;
+    costs.network_mebibyte = 1 << 20;
+    costs.copy_mebibyte = 1 << 19;
+    EXPECT_EQ(tree_costs(costs).alpha, 2000);
+    EXPECT_EQ(tree_costs(costs).beta, 1);
+    EXPECT_EQ(tree_costs(costs).gamma, 0.5);
+    EXPECT_EQ(straight_from(costs), 16'000u);
+    costs.copy_mebibyte = 1 << 22;
+    EXPECT_EQ(tree_costs(costs).gamma, 1) << "a copy that takes longer than to send";
+    costs.network_gap = 3'600'000'000'000;  // the most that a file of costs may say
+    costs.network_mebibyte = 1;
+    EXPECT_GT(straight_from(costs), std::uint64_t{1} << 60);
+    costs.network_gap = 1;
+    costs.network_mebibyte = 3'600'000'000'000;
+    EXPECT_EQ(straight_from(costs), 1u);
 }
 
 }  // namespace

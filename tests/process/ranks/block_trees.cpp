@@ -16,6 +16,7 @@
 #include "collectives/catalogue.hpp"
 #include "collectives/segments/found_places.hpp"
 #include "collectives/segments/told_places.hpp"
+#include "collectives/segments/tree_costs.hpp"
 #include "collectives/trees/adaptive.hpp"
 #include "foundation/settings.hpp"
 #include "runtime/lane/message.hpp"
@@ -119,6 +120,7 @@ class ObservedJob {
         std::sort(came.begin(), came.end());
         return came;
     }
+    const Costs& costs() const { return *state_.group->costs; }
     void end() { process_.finalize(); }
 
   private:
@@ -129,18 +131,25 @@ class ObservedJob {
 
 struct Kind {
     std::string_view algorithm;
-    BlockTree (*tree)(const Sizes& in_segments, int root);
-    std::uint64_t straight_from;
+    BlockTree (*tree)(const Sizes& in_segments, const collectives::LinearCosts& costs, int root);
+    bool has_straight_blocks;
 };
-constexpr std::uint64_t kNone = ~std::uint64_t{0};
 constexpr std::array kKinds = {
-    Kind{"adaptive", [](const Sizes& sizes, int root) { return collectives::adaptive_tree(sizes, root); }, collectives::kStraight},
-    Kind{"optimal", [](const Sizes& sizes, int root) { return collectives::best_segment_tree({.sizes = sizes}, root).tree; }, kNone},
-    Kind{"sorted_optimal", [](const Sizes& sizes, int root) { return collectives::best_sorted_tree({.sizes = sizes}, root).tree; }, kNone},
-    Kind{"two_part", [](const Sizes& sizes, int root) { return collectives::two_part_segment_tree({.sizes = sizes}, root).tree; }, kNone}};
+    Kind{"adaptive", [](const Sizes& sizes, const auto&, int root) { return collectives::adaptive_tree(sizes, root); }, true},
+    Kind{"optimal",
+         [](const Sizes& sizes, const auto& costs, int root) { return collectives::best_segment_tree({.sizes = sizes}, costs, root).tree; },
+         false},
+    Kind{"sorted_optimal",
+         [](const Sizes& sizes, const auto& costs, int root) { return collectives::best_sorted_tree({.sizes = sizes}, costs, root).tree; },
+         false},
+    Kind{"two_part",
+         [](const Sizes& sizes, const auto& costs, int root) {
+             return collectives::two_part_segment_tree({.sizes = sizes}, costs, root).tree;
+         },
+         false}};
 
 Sizes random_sizes(std::mt19937_64& same, int ranks) {
-    constexpr std::array<std::uint64_t, 4> kMost = {2, 1000, 20'000, 2 * collectives::kStraight};
+    constexpr std::array<std::uint64_t, 4> kMost = {2, 1000, 20'000, 150'000};  // The last ones go straight by the built-in costs.
     const std::uint64_t most = kMost[same() % kMost.size()];
     const bool has_two_sizes = same() % 4 == 0;
     Sizes sizes(static_cast<std::size_t>(ranks));
@@ -149,11 +158,13 @@ Sizes random_sizes(std::mt19937_64& same, int ranks) {
 }
 
 /// What comes to this rank, by the tree.
-std::vector<Came> expected(const Scene& scene, const Kind& kind, OperationKind operation, int root, const Sizes& sizes) {
+std::vector<Came> expected(const Scene& scene, const Costs& costs, const Kind& kind, OperationKind operation, int root,
+                           const Sizes& sizes) {
+    const std::uint64_t straight_from = kind.has_straight_blocks ? collectives::straight_from(costs) : ~std::uint64_t{0};
     Sizes in_segments = sizes;
     for (std::uint64_t& size : in_segments)
-        if (size >= kind.straight_from) size = 0;
-    const BlockTree tree = kind.tree(in_segments, root);
+        if (size >= straight_from) size = 0;
+    const BlockTree tree = kind.tree(in_segments, collectives::tree_costs(costs), root);
     check(collectives::is_tree(tree) && tree.root == root, "that is no tree of rank {}", root);
     const Sizes segments = collectives::segment_sizes(tree, in_segments);
     std::vector<Came> messages;
@@ -164,7 +175,7 @@ std::vector<Came> expected(const Scene& scene, const Kind& kind, OperationKind o
         const int parent = tree.node(rank).parent;
         if (segments[at] > 0 && scene.rank == (gathers ? parent : rank))
             messages.push_back({gathers ? rank : parent, collectives::kSegment, segments[at]});
-        if (sizes[at] >= kind.straight_from && scene.rank == (gathers ? root : rank))
+        if (sizes[at] >= straight_from && scene.rank == (gathers ? root : rank))
             messages.push_back({gathers ? rank : root, collectives::kStraightBlock, sizes[at]});
     }
     std::sort(messages.begin(), messages.end());
@@ -205,7 +216,7 @@ ROLLCALL_SCENARIO(block_trees) {
         scene.world.barrier();  // What comes from here on is of this call.
         const auto came = job.run(collectives::find_algorithm(operation, kind.algorithm), root,
                                   {.contribution = own.data(), .data = all.data(), .result = own.data()}, sizes);
-        const auto by_tree = expected(scene, kind, operation, root, sizes);
+        const auto by_tree = expected(scene, job.costs(), kind, operation, root, sizes);
         check(came == by_tree, "{}: got {}, but the tree says {}", what, in_words(came), in_words(by_tree));
         check(own == right && all == all_right, "{}: the blocks are wrong", what);
     }

@@ -1,0 +1,23 @@
+#include "collectives/segments/tree_costs.hpp"
+
+#include <algorithm>
+
+namespace rollcall::collectives {
+
+LinearCosts tree_costs(const Costs& costs) {
+    constexpr double kMebibyte = 1 << 20;
+    const auto of = [](Nanoseconds mebibyte) { return static_cast<double>(mebibyte) / kMebibyte; };
+    const double sent = of(costs.network_mebibyte);
+    return {.alpha = static_cast<double>(costs.network_gap), .beta = sent, .gamma = std::min(of(costs.copy_mebibyte), sent)};
+}
+
+std::uint64_t straight_from(const Costs& costs) {
+    constexpr std::uint64_t kMebibyte = 1 << 20;
+    const auto message = static_cast<std::uint64_t>(costs.network_gap);
+    const auto mebibyte = static_cast<std::uint64_t>(costs.network_mebibyte);
+    // Costs are at most an hour, so that eight of them times 2^20 fit into 64 bits only up to 36 minutes.
+    const std::uint64_t messages = std::min<std::uint64_t>(message, ~std::uint64_t{0} / kMebibyte / kStraightMessages);
+    return std::max<std::uint64_t>(messages * kStraightMessages * kMebibyte / std::max<std::uint64_t>(mebibyte, 1), 1);
+}
+
+}  // namespace rollcall::collectives

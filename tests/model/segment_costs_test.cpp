@@ -1,0 +1,90 @@
+// Trees of segments and the costs of the job: which trees are chosen, what goes straight, and what a given root costs.
+#include "bench/traeff_tables.hpp"
+#include "tests/model/segments.hpp"
+
+namespace rollcall::model_test {
+namespace {
+
+using runtime::OperationKind;
+using runtime::Simulation;
+
+// Träff's formula for a given root (arXiv:1702.05967), for the tree that 2000 ranks build: what the root waits for is the part that takes
+// longest after those before it. With gamma = 0 and without empty blocks it gives the printed times of Tables 1 to 3.
+TEST(SegmentCosts, PenaltyOfTheGivenRootInTheTreeThatRanksBuild) {
+    const Costs costs = costs_of_network(1'000'000'000, 0.001);  // no block goes straight
+    for (const auto distribution : bench::kSizeDistributions) {
+        if (distribution == bench::SizeDistribution::two_blocks) continue;  // it has empty blocks
+        const auto sizes = bench::block_sizes(distribution, bench::kTraeffRanks, bench::kTraeffBlock);
+        BlocksCall call = call_of_sizes(entry_of(OperationKind::gather, "adaptive"), bench::kTraeffRoot, sizes);
+        const auto found = places(call, &only_adaptive_place, {.ranks = bench::kTraeffRanks, .model = {}},
+                                  std::vector<Nanoseconds>(sizes.size(), 0), costs);
+        double before = 0, waits = 0;
+        for (const auto& child : found[bench::kTraeffRoot].children) {
+            const auto segment = static_cast<double>(child.bytes);
+            waits = std::max(waits, segment - static_cast<double>(sizes[static_cast<std::size_t>(child.rank)]) - before);
+            before += segment;
+        }
+        int rows = 0;
+        for (const bench::TraeffRow& row : bench::kTraeffRows) {
+            if (row.distribution != distribution || row.gamma != 0) continue;
+            EXPECT_EQ(11.0 * row.alpha + before + waits, row.with_root[3]) << name(distribution) << ", alpha " << row.alpha;
+            ++rows;
+        }
+        EXPECT_EQ(rows, 3);
+    }
+}
+
+// Trees that are made for the costs of the network take less time, together, than trees that are made for another one.
+TEST(SegmentCosts, TreesForTheCostsOfTheNetwork) {
+    const auto time = [](const transport::Model& model, const Costs& costs, const std::vector<std::uint64_t>& sizes, int root) {
+        BlocksCall call = call_of_sizes(entry_of(OperationKind::gather, "optimal"), root, sizes);
+        Simulation simulation({.ranks = call.ranks(), .model = model});
+        set_costs(simulation, costs);
+        const auto outcome = simulation.run([&](int rank) { return call.of(rank); }, std::vector<Nanoseconds>(sizes.size(), 0));
+        for (const auto& error : outcome.errors)
+            if (error) ADD_FAILURE() << error->what();
+        call.expect_moved();
+        return *std::max_element(outcome.exits.begin(), outcome.exits.end());
+    };
+    for (const double byte : {0.02, 8.0}) {
+        Random random(87);
+        const Costs costs = costs_of_network(5000, byte);
+        const transport::Model model{.alpha = 5000, .beta = byte, .gamma = byte / 10};
+        Nanoseconds all = 0, all_of_other = 0;
+        for (int repetition = 0; repetition < 40; ++repetition) {
+            std::vector<std::uint64_t> sizes(static_cast<std::size_t>(random.between(3, 24)));
+            for (std::uint64_t& size : sizes) size = random.pick(std::vector<std::uint64_t>{1, 1, 300, 30'000});
+            const int root = static_cast<int>(random.below(sizes.size()));
+            const Nanoseconds own = time(model, costs, sizes, root), other = time(model, kBuiltInCosts, sizes, root);
+            // The messages with the places, which are the same, also take time, and the tree does not know it.
+            EXPECT_LE(own, other + other / 10) << byte << " ns for a byte, seed 87 repetition " << repetition;
+            all += own;
+            all_of_other += other;
+        }
+        EXPECT_LT(all, all_of_other) << byte;
+    }
+}
+
+// What the two parts cost more than other trees where the root has a small block: all large blocks would be sent twice.
+TEST(SegmentCosts, BlocksTooLargeForTheirTreeGoStraight) {
+    const Costs costs = costs_of_network(8192, 1);
+    const std::vector<std::uint64_t> sizes = {1, 200'000, 1, 1, 200'000, 1, 200'000, 1};
+    for (const OperationKind kind : {OperationKind::gather, OperationKind::scatter}) {
+        BlocksCall call = call_of_sizes(entry_of(kind, "two_part"), 0, sizes);
+        const auto found = places(call, &only_two_part_place, {.ranks = 8, .model = {}}, std::vector<Nanoseconds>(8, 0), costs);
+        for (const int large : {1, 4, 6}) {
+            EXPECT_EQ(found[static_cast<std::size_t>(large)].parent, 0);
+            EXPECT_TRUE(found[static_cast<std::size_t>(large)].children.empty());
+        }
+        Simulation simulation({.ranks = 8, .model = {.alpha = 8192, .beta = 1, .gamma = 0.1}});
+        set_costs(simulation, costs);
+        const auto outcome = simulation.run([&](int rank) { return call.of(rank); }, std::vector<Nanoseconds>(8, 0));
+        for (const auto& error : outcome.errors) ASSERT_EQ(error, nullptr) << error->what();
+        call.expect_moved();
+        // Each large block is sent once.
+        EXPECT_LT(outcome.bytes, 3 * 200'000u + 10'000u);
+    }
+}
+
+}  // namespace
+}  // namespace rollcall::model_test

@@ -42,6 +42,7 @@ TEST_P(Operations, BlocksOfOwnSizes) {
                    {"blocks_by_all_algorithms:" + std::to_string(seed() % 1'000'000'000), "blocks_in_all_forms", "blocks_that_are_none"});
 }
 TEST(Blocks, ThatDoNotMatch) { expect_success(3, {"blocks_that_do_not_match:scatter", "blocks_that_do_not_match:gather"}); }
+TEST(Blocks, FarApart) { expect_success(4, {"blocks_far_apart"}); }
 TEST(Blocks, OfEveryDistribution) { expect_success(kSlower > 1 ? 9 : 33, {"blocks_of_every_distribution"}); }
 TEST(Blocks, TravelInTheTreesThatTheirSizesGive) {
     for (const int ranks : kSlower > 1 ? std::vector{3, 6} : std::vector{2, 3, 5, 8, 13})

@@ -2,10 +2,13 @@
 /// Scenarios of blocks whose sizes differ: every algorithm and form, sizes that do not match, and arguments that are no valid blocks.
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <functional>
 #include <numeric>
 #include <span>
 #include <vector>
+
+#include <sys/mman.h>
 
 #include "bench/block_sizes.hpp"
 #include "collectives/catalogue.hpp"
@@ -130,9 +133,9 @@ ROLLCALL_SCENARIO(blocks_by_all_algorithms) {
     still_works(world);
 }
 
-// Every tree for blocks of different sizes among 1, 2, 3, ... of the ranks: every distribution of sizes, and every root.
+// Every tree, `linear` and `auto` for blocks of different sizes among 1, 2, 3, ... of the ranks: every distribution of sizes, and every root.
 ROLLCALL_SCENARIO(blocks_of_every_distribution) {
-    constexpr std::array kTrees = {"binomial", "adaptive", "optimal", "sorted_optimal", "two_part"};
+    constexpr std::array kAlgorithms = {"linear", "auto", "binomial", "adaptive", "optimal", "sorted_optimal", "two_part"};
     for (int ranks = 1; ranks <= scene.size; ++ranks) {
         const Communicator some = scene.world.split(scene.rank < ranks ? 0 : Communicator::kNoColor, scene.rank);
         if (!some) continue;
@@ -142,7 +145,7 @@ ROLLCALL_SCENARIO(blocks_of_every_distribution) {
             const auto distribution = bench::kSizeDistributions[static_cast<std::size_t>(call) % bench::kSizeDistributions.size()];
             const Sizes sizes(bench::block_sizes(distribution, ranks, call % 3 ? 20 : 900));
             const int root = call % ranks;
-            const auto algorithm = kTrees[static_cast<std::size_t>(call + ranks) % kTrees.size()];
+            const auto algorithm = kAlgorithms[static_cast<std::size_t>(call + ranks) % kAlgorithms.size()];
             const CollectiveOptions options{.algorithm = algorithm, .segment_bytes = {}, .timeout = kPatience};
             const std::string what = fmt::format("{} of {} ranks, {}", algorithm, ranks, name(distribution));
             check_scatter(part, sizes, root, 2 * call, "scatter " + what,
@@ -152,6 +155,53 @@ ROLLCALL_SCENARIO(blocks_of_every_distribution) {
         }
     }
     still_works(scene.world);
+}
+
+// Short blocks more than 4 GiB apart, so that offsets need more than 32 bits. Only the pages with blocks are touched.
+ROLLCALL_SCENARIO(blocks_far_apart) {
+    const Communicator& world = scene.world;
+    constexpr std::uint64_t kApart = (std::uint64_t{4} << 30) + 4321, kBlock = 100, kAround = 64;
+    const std::uint64_t bytes = kApart * static_cast<std::uint64_t>(scene.size + 1);
+    std::vector<std::uint64_t> counts, offsets;
+    for (int rank = 0; rank < scene.size; ++rank) {
+        counts.push_back(kBlock + static_cast<std::uint64_t>(rank));
+        offsets.push_back(kApart * static_cast<std::uint64_t>(scene.size - rank));  // in the reverse order of ranks
+    }
+    const Blocks blocks(counts, offsets);
+    const auto block = [&](int rank, std::uint64_t round) { return pattern(counts[static_cast<std::size_t>(rank)], key(rank, round)); };
+    const std::vector<std::byte> around(kAround);
+    std::uint64_t round = 0;
+    for (const auto kind : {OperationKind::gather, OperationKind::scatter})
+        for (const std::string& algorithm : algorithms_of_blocks(world, kind)) {
+            const CollectiveOptions options{.algorithm = algorithm, .segment_bytes = {}, .timeout = kPatience};
+            const int root = static_cast<int>(++round) % scene.size;
+            const bool is_root = scene.rank == root, gathers = kind == OperationKind::gather;
+            void* const memory =
+                is_root ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) : nullptr;
+            check(memory != MAP_FAILED, "no memory");
+            auto* const all = static_cast<std::byte*>(memory);
+            std::vector<std::byte> own = block(scene.rank, round);
+            if (gathers) {
+                world.gather(own.data(), own.size(), all, is_root ? blocks : Blocks(), root, options);
+            } else {
+                for (int rank = 0; is_root && rank < scene.size; ++rank) {
+                    const auto its = block(rank, round);
+                    std::memcpy(all + offsets[static_cast<std::size_t>(rank)], its.data(), its.size());
+                }
+                std::fill(own.begin(), own.end(), std::byte{0});
+                world.scatter(all, is_root ? blocks : Blocks(), own.data(), own.size(), root, options);
+            }
+            check(own == block(scene.rank, round), "{}: the block of this rank is wrong", algorithm);
+            for (int rank = 0; is_root && rank < scene.size; ++rank) {
+                const auto at = static_cast<std::size_t>(rank);
+                const std::byte *const begin = all + offsets[at], *const end = begin + counts[at];
+                check(std::equal(begin, end, block(rank, round).begin()), "{}: the block of rank {} is wrong", algorithm, rank);
+                check(std::equal(around.begin(), around.end(), begin - kAround) && std::equal(around.begin(), around.end(), end),
+                      "{}: there is something around the block of rank {}", algorithm, rank);
+            }
+            if (memory) munmap(memory, bytes);
+        }
+    still_works(world);
 }
 
 // All forms, with the algorithm `auto`: bytes, single elements, other integer types for the numbers, and in place.

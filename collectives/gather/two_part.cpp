@@ -6,8 +6,8 @@
 // The root finds where small ends and large begins, and sends the tree to all ranks.
 //
 // Example: P = 5, root 1, blocks of 1, 40000, 1, 40000 and 1. 0->2 and 4->2, and at the same time 3->1; then 2->1. Two messages enter the
-// root. In the best ordered tree three do, 2->1, 3->1 (after 4->3) and 0->1, because only neighbours are merged. A root with a small block
-// is bad: all large blocks are sent twice.
+// root. In the best ordered tree three do, 2->1, 3->1 (after 4->3) and 0->1, because only neighbours are merged. If the
+// root has a small block, it may be among the large ones, or large blocks go straight to it, so that they are not all sent twice.
 #include "collectives/gather/gather.hpp"
 #include "collectives/segments/told_places.hpp"
 

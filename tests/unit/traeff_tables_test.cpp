@@ -188,7 +188,12 @@ TEST_P(TraeffBestRoots, AreThePrintedOnesOrBetter) {
     const TimedTree best = trees.best();
     expect_best(best.time, row, kOptimal);
     EXPECT_EQ(completion_time(best.tree, problem, costs), best.time);
-    EXPECT_EQ(trees.with_root(row.chosen[kOptimal].root).time, row.chosen[kOptimal].time);
+    // In two cells the printed root, too, has a better tree than the printed one: in the paper's program the last rank of a range may not
+    // be its root, whatever the root of the whole is.
+    const bool has_better_tree =
+        row.alpha == 1000 && row.gamma == 0 &&
+        (row.distribution == SizeDistribution::random_increasing || row.distribution == SizeDistribution::increasing);
+    EXPECT_EQ(trees.with_root(row.chosen[kOptimal].root).time, has_better_tree ? best.time : row.chosen[kOptimal].time);
     OptimalBinaryTrees binary_trees(sizes, costs);
     const TimedTree binary = binary_trees.best();
     EXPECT_EQ(binary.time, row.chosen[kBinary].time);

@@ -30,8 +30,7 @@ Task broadcast_two_level(Operation& op) {
     const Levels levels(op);
     const runtime::Arguments arguments = op.arguments();
     const int node_of_root = levels.node_of(op.root());
-    std::vector<int> leaders = levels.at_place(0);
-    leaders[static_cast<std::size_t>(node_of_root)] = op.root();
+    const std::vector<int> leaders = levels.leaders(op.root());
     const int leader = leaders[static_cast<std::size_t>(levels.node())];
     if (op.rank() == leader && levels.nodes() > 1) {
         runtime::Arguments between = arguments;

@@ -15,6 +15,7 @@ constexpr std::uint64_t kShortestPiece = 16 << 10, kLongestPiece = 128 << 10;
 /// ceil(log2 n)
 double rounds(const Scene& scene) { return std::bit_width(static_cast<unsigned>(std::max(scene.ranks, 1)) - 1); }
 double others(const Scene& scene) { return std::max(scene.ranks - 1, 0); }
+int nodes_of(const Scene& scene) { return static_cast<int>(std::lround(scene.ranks / scene.ranks_of_node)); }
 double message(const Scene& scene, double bytes) { return scene.latency + bytes * scene.byte; }
 
 /// A rank sends or receives n - 1 messages, which have `bytes` bytes together.
@@ -68,6 +69,24 @@ double chain(const Scene& scene) { return collectives::chain(scene, static_cast<
 
 double chain_combining(const Scene& scene) {
     return collectives::chain(scene, static_cast<double>(chain_segment(scene)), scene.combined_byte);
+}
+
+double two_level_of_blocks(const Scene& scene) {
+    Scene nodes = scene;
+    nodes.ranks = nodes_of(scene);
+    nodes.bytes = scene.ranks_of_node * scene.bytes;
+    // Each rank writes or reads its block; the one that exchanges messages does so with all blocks of its node.
+    return scene.signal + (nodes.bytes + scene.bytes) * scene.copied_byte + linear(nodes);
+}
+
+double barrier_linear(const Scene& scene) { return 2 * in_a_row(scene, 0); }
+
+double barrier_dissemination(const Scene& scene) { return rounds(scene) * scene.latency; }
+
+double barrier_two_level(const Scene& scene) {
+    Scene nodes = scene;
+    nodes.ranks = nodes_of(scene);
+    return 2 * scene.signal + barrier_dissemination(nodes);
 }
 
 double exchange(const Scene& scene) { return in_a_row(scene, over_link(scene)); }

@@ -42,6 +42,14 @@ double binomial_of_blocks(const Scene& scene);
 /// X pieces down a chain: (X + n - 2) (latency + s byte) with s = chain_segment(scene).
 double chain(const Scene& scene);
 double chain_combining(const Scene& scene);
+/// One message between each node and that of the root. The ranks of a node share their blocks through its memory.
+double two_level_of_blocks(const Scene& scene);
+/// All ranks tell one, and it tells all: 2 (latency + (n - 2) gap).
+double barrier_linear(const Scene& scene);
+/// ceil(log2 n) latency.
+double barrier_dissemination(const Scene& scene);
+/// The ranks of a node tell one of them, and it tells them; between nodes, dissemination.
+double barrier_two_level(const Scene& scene);
 /// Each rank sends n - 1 blocks, and receives as many. The ranks of a node share its link.
 double exchange(const Scene& scene);
 /// ceil(log2 n) rounds; at the end the blocks are copied to their places.

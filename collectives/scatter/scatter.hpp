@@ -23,6 +23,9 @@ Task scatter_background_sorted_linear(Operation& op);
 Task scatter_background_sorted_binomial(Operation& op);
 Task scatter_online_linear(Operation& op);
 Task scatter_shared_memory(Operation& op);
+/// The root's part of scatter_shared_memory(), for blocks in `data` that do not wait for the caller.
+Task scatter_from_here(Operation& op);
+Task scatter_two_level(Operation& op);
 
 inline constexpr AlgorithmEntry kScatterAlgorithms[] = {
     {.operation = OperationKind::scatter,
@@ -110,6 +113,16 @@ inline constexpr AlgorithmEntry kScatterAlgorithms[] = {
      .needs = Condition::node_memory,
      .begins_early = true},
     {.operation = OperationKind::scatter,
+     .name = "two_level",
+     .aliases = {"2l"},
+     .algorithm = &scatter_two_level,
+     .summary = "the root sends each node the blocks of its ranks; one of them writes the blocks into the memory that its node shares",
+     .paper = kCheetah,
+     .needs = Condition::several_nodes | Condition::equal_blocks,
+     .begins_early = true,
+     .runs_alone = true,
+     .cost = &cost::two_level_of_blocks},
+    {.operation = OperationKind::scatter,
      .name = "online_linear",
      .algorithm = &scatter_online_linear,
      .summary = "the root sends to the ranks that have arrived, and sends ahead while no rank waits",
@@ -122,6 +135,13 @@ inline constexpr Rule kScatterRules[] = {
     {kAnyBytes, kAnyRanks, named(kScatterAlgorithms, "shared_memory"),
      "ranks of one node: each block is copied into shared memory, and no rank waits for any rank but the root", Condition::node_memory},
     {kAnyBytes, 2, named(kScatterAlgorithms, "linear"), "one message, whatever the algorithm"},
+    {8192,
+     kAnyRanks,
+     named(kScatterAlgorithms, "two_level"),
+     "short blocks for several ranks of each node: one message for each node, n - 1 messages, or log2 n longer ones, and the time decides",
+     Condition::background,
+     nullptr,
+     {named(kScatterAlgorithms, "linear"), named(kScatterAlgorithms, "binomial")}},
     {8192, 8, named(kScatterAlgorithms, "linear"),
      "each block is carried along with its header: the root is done at once, and no rank waits for one that forwards"},
     {8192,

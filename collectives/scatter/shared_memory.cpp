@@ -50,6 +50,12 @@ Task offer_and_write(Operation& op) {
 
 Task write(Operation& op) {
     co_await op.arrival();
+    co_await scatter_from_here(op);
+}
+
+}  // namespace
+
+Task scatter_from_here(Operation& op) {
     bool is_short = true;
     for (int i = 1; i < op.size(); ++i) is_short = is_short && block_of(op, rank_after_root(op, i)).size <= runtime::kLeastPrivate;
     if (is_short)
@@ -57,8 +63,6 @@ Task write(Operation& op) {
     else
         co_await offer_and_write(op);
 }
-
-}  // namespace
 
 Task scatter_shared_memory(Operation& op) {
     return op.rank() == op.root() ? write(op) : copy_all(op, op.root(), false, op.arguments().result);

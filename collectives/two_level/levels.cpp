@@ -41,6 +41,12 @@ std::vector<int> Levels::at_place(int place) const {
     return ranks;
 }
 
+std::vector<int> Levels::leaders(int root) const {
+    std::vector<int> ranks = at_place(0);
+    ranks[static_cast<std::size_t>(node_of(root))] = root;
+    return ranks;
+}
+
 runtime::Algorithm between_nodes(OperationKind kind, const Operation& op, std::uint64_t bytes, int ranks) {
     const Conditions has = conditions_of(op.arguments().combiner, kUsual);
     return select(kind, {.bytes = bytes, .ranks = ranks, .has = has, .costs = &op.costs()}).entry->algorithm;

@@ -35,6 +35,8 @@ class Levels {
     bool is_in_rank_order() const;
     /// A rank of each node: the one at this place.
     std::vector<int> at_place(int place) const;
+    /// A rank of each node that exchanges messages with those of other nodes: the root on its own node, elsewhere the lowest rank.
+    std::vector<int> leaders(int root) const;
 
   private:
     const runtime::Nodes& all() const { return nodes_ ? *nodes_ : one_node_; }

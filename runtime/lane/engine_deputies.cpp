@@ -232,10 +232,11 @@ bool Engine::hand_over(Operation& caller) {
     CommunicatorState& communicator = caller.communicator_;
     const Block* const blocks = caller.arguments_.blocks;
     const std::uint64_t longest = blocks ? caller.arguments_.data.size : caller.call_.bytes;
-    if (longest <= options_.eager_bytes || caller.stays_ || caller.awaits_caller_ || caller.size() == 1 || finalizing_) return false;
+    const bool is_short = longest <= options_.eager_bytes;
+    if ((is_short && !caller.nodes()) || caller.stays_ || caller.awaits_caller_ || caller.size() == 1 || finalizing_) return false;
     if (communicator.is_broken_at(caller.sequence())) return false;
     PartAlone part = options_.find_part_alone(caller.call_, caller.rank(), caller.size());
-    if (!part.ends_after) return false;
+    if (!part.ends_after || (is_short && !(part.waits && part.waits(caller)))) return false;
     if (blocks) {
         if (!fill_data(caller.arguments_, caller.size())) return false;
         part.data = caller.arguments_.data.size;

@@ -68,6 +68,13 @@ TEST(TwoLevelExamples, Broadcast) {
 TEST(TwoLevelExamples, Allreduce) { EXPECT_EQ(two_level_example(OperationKind::allreduce, -1), (Times{18, 20, 18, 20})); }
 TEST(TwoLevelExamples, Reduce) { EXPECT_EQ(two_level_example(OperationKind::reduce, 0), (Times{16, 2, 14, 2})); }
 TEST(TwoLevelExamples, Allgather) { EXPECT_EQ(two_level_example(OperationKind::allgather, -1), (Times{32, 40, 32, 40})); }
+TEST(TwoLevelExamples, Gather) { EXPECT_EQ(two_level_example(OperationKind::gather, 0), (Times{24, 2, 24, 2})); }
+TEST(TwoLevelExamples, Scatter) { EXPECT_EQ(two_level_example(OperationKind::scatter, 0), (Times{20, 4, 24, 24})); }
+TEST(TwoLevelExamples, Barrier) {
+    auto options = two_on_each_node(4);
+    options.model.alpha = 10;
+    EXPECT_EQ(two_level_outcome(OperationKind::barrier, options, -1, 0, {0, 0, 0, 4}).exits, (Times{14, 14, 14, 10}));
+}
 TEST(TwoLevelExamples, AlltoallInOneLane) { EXPECT_EQ(two_level_example(OperationKind::alltoall, -1), (Times{88, 88, 88, 88})); }
 // All times are a thousand times as long.
 TEST(TwoLevelExamples, AlltoallInLanes) {
@@ -129,6 +136,15 @@ TEST(TwoLevel, MessagesGoBetweenNodesOnly) {
         const auto broadcast = two_level_outcome(OperationKind::broadcast, options, root, kBytes, Times(kRanks));
         EXPECT_EQ(broadcast.bytes, (kNodes - 1) * kBytes) << root;
     }
+    options.eager_bytes = 1 << 20;  // A message is one message, without a word before it.
+    for (const OperationKind kind : {OperationKind::gather, OperationKind::scatter})
+        for (const int root : {0, 6, kRanks - 1}) {
+            const auto outcome = two_level_outcome(kind, options, root, kBytes, Times(kRanks));
+            EXPECT_EQ(outcome.messages, static_cast<std::uint64_t>(kNodes - 1)) << runtime::name(kind) << ' ' << root;
+            EXPECT_EQ(outcome.bytes, (kNodes - 1) * kPerNode * kBytes) << runtime::name(kind) << ' ' << root;
+        }
+    EXPECT_EQ(two_level_outcome(OperationKind::barrier, options, -1, 0, Times(kRanks)).messages, 3u * kNodes) << "log2 of 5 nodes";
+    options.eager_bytes = 0;
     const auto allgather = two_level_outcome(OperationKind::allgather, options, -1, kBytes, Times(kRanks));
     EXPECT_EQ(allgather.bytes, kNodes * (kNodes - 1) * kPerNode * kBytes);
 }
@@ -269,6 +285,47 @@ TEST(TwoLevel, ALateRankOfEachNodeDelaysNobodyInABroadcast) {
         // A rank that takes over what has come copies it once more.
         EXPECT_LE(late.exits[rank], std::max(arrivals[rank], longest) + 3 * kBytes / 5) << rank;
     }
+}
+
+/// Four nodes of three ranks, in which a rank's part may run without its caller.
+Simulation::Options decoupled_nodes() {
+    Simulation::Options options = two_on_each_node(12);
+    options.ranks_per_node = 3;
+    options.find_part_alone = &collectives::part_alone;
+    options.eager_bytes = 500;
+    return options;
+}
+
+// The blocks of a node go on into its memory before the rank that passes them on has come.
+TEST(TwoLevel, ALateRankOfEachNodeDelaysNobodyInAScatter) {
+    constexpr Nanoseconds kLate = 1'000'000;
+    const auto options = decoupled_nodes();
+    for (const std::uint64_t bytes : {100, 1000}) {
+        const auto balanced = two_level_outcome(OperationKind::scatter, options, 1, bytes, Times(12));
+        const Nanoseconds longest = *std::max_element(balanced.exits.begin(), balanced.exits.end());
+        Times arrivals(12);
+        for (const int rank : {3, 6, 9}) arrivals[static_cast<std::size_t>(rank)] = kLate;
+        const auto late = two_level_outcome(OperationKind::scatter, options, 1, bytes, arrivals);
+        for (std::size_t rank = 0; rank < arrivals.size(); ++rank)
+            EXPECT_LE(late.exits[rank], std::max(arrivals[rank], longest) + static_cast<Nanoseconds>(bytes) / 5) << rank;
+    }
+}
+
+// Short blocks, too: the rank that collects leaves after a copy. The root is done soon after the last one has come.
+TEST(TwoLevel, ALateRankOfEachNodeDelaysOnlyTheRootOfAGather) {
+    constexpr Nanoseconds kLate = 1'000'000;
+    const auto options = decoupled_nodes();
+    for (const std::uint64_t bytes : {100, 1000})
+        for (int late_place = 0; late_place < 3; ++late_place) {
+            const auto balanced = two_level_outcome(OperationKind::gather, options, 1, bytes, Times(12));
+            Times arrivals(12);
+            for (int node = 0; node < 4; ++node) arrivals[static_cast<std::size_t>(3 * node + late_place)] = kLate;
+            const auto late = two_level_outcome(OperationKind::gather, options, 1, bytes, arrivals);
+            for (std::size_t rank = 0; rank < arrivals.size(); ++rank) {
+                const Nanoseconds copy = static_cast<Nanoseconds>(bytes) / 5;
+                EXPECT_LE(late.exits[rank], rank == 1 ? kLate + balanced.exits[1] + copy : arrivals[rank] + copy) << rank << ' ' << late_place;
+            }
+        }
 }
 
 TEST(TwoLevel, RandomCallsOneAfterTheOther) {

@@ -73,6 +73,10 @@ TEST(Estimates, FollowTheirFormulas) {
     scene.signal = 7;
     EXPECT_DOUBLE_EQ(cost::exchange(scene), 1000 + 14 * 100 + 4 * 12 * 50) << "the ranks of a node share its link";
     EXPECT_DOUBLE_EQ(cost::allgather_two_level(scene), 3 * (1000 + 200) + 2 * 7 + (200 + 2 * 800) * 0.5);
+    EXPECT_DOUBLE_EQ(cost::two_level_of_blocks(scene), 7 + (4 + 1) * 50 * 0.5 + 1000 + 2 * 100 + 3 * 200);
+    EXPECT_DOUBLE_EQ(cost::barrier_linear(scene), 2 * (1000 + 14 * 100));
+    EXPECT_DOUBLE_EQ(cost::barrier_dissemination(scene), 4 * 1000);
+    EXPECT_DOUBLE_EQ(cost::barrier_two_level(scene), 2 * 7 + 2 * 1000);
     EXPECT_DOUBLE_EQ(cost::alltoall_two_level(scene), 1000 + 2 * 100 + 4 * 12 * 50 + 2 * 7 + (9 * 16 + 16) * 25) << "one lane";
     scene.bytes = 1000;
     EXPECT_DOUBLE_EQ(cost::alltoall_two_level(scene), 1000 + 2 * 100 + 4 * 12 * 1000 + 2 * 7 + (4 * 16 - 4) * 500)
@@ -204,6 +208,18 @@ TEST(CostChoices, AreRightWhereTheyWereMeasured) {
     };
     for (const auto& [kind, bytes, ranks, has, best] : measured)
         EXPECT_EQ(taken(kind, bytes, ranks, has), best) << name(kind) << ", " << bytes << " bytes, " << ranks << " ranks";
+}
+
+// 4 nodes. What a rank keeps of the network's time for each message is saved, and a little is copied.
+TEST(CostChoices, TakeOneMessageForTheShortBlocksOfANode) {
+    for (const OperationKind kind : {OperationKind::gather, OperationKind::scatter}) {
+        for (const std::uint64_t bytes : {8, 1 << 10, 8 << 10}) EXPECT_EQ(taken(kind, bytes, 16, kOnNodes), "two_level") << bytes;
+        EXPECT_EQ(taken(kind, 64 << 10, 16, kOnNodes), "linear") << "a rank hands it over and leaves";
+        EXPECT_NE(taken(kind, 1 << 10, 16, kOnNodes.without(Condition::background)), "two_level") << "ranks would wait for one another";
+        EXPECT_NE(taken(kind, kAnyBytes, 16, kOnNodes.without(Condition::equal_blocks)), "two_level");
+    }
+    EXPECT_EQ(taken(OperationKind::barrier, 0, 16, kOnNodes), "two_level");
+    EXPECT_EQ(taken(OperationKind::barrier, 0, 16, kApart), "linear");
 }
 
 // simulated-broadcasts.md, whose network the simulator knows exactly: 2 us a message, 0.8 ns a byte, all at once.

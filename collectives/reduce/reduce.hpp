@@ -23,6 +23,8 @@ Task reduce_two_level(Operation& op);
 Task reduce_clairvoyant(Operation& op);
 /// Twice the message, if the rank has ranks below it (AlgorithmEntry::collects).
 std::uint64_t reduce_binomial_collects(std::uint64_t bytes, int root, int rank, int ranks);
+/// The message, unless the rank is the first one of the chain (AlgorithmEntry::collects).
+std::uint64_t reduce_pipelined_collects(std::uint64_t bytes, int root, int rank, int ranks);
 /// Needs `arguments().oracle`, the arrival times of all ranks. For simulations only.
 Task reduce_near_optimal(Operation& op);
 
@@ -50,7 +52,8 @@ inline constexpr AlgorithmEntry kReduceAlgorithms[] = {
      .paper = kPatarasukYuan,
      .segmented = true,
      .runs_alone = true,
-     .cost = &cost::chain_combining},
+     .cost = &cost::chain_combining,
+     .collects = &reduce_pipelined_collects},
     {.operation = OperationKind::reduce,
      .name = "rabenseifner",
      .aliases = {"rab"},

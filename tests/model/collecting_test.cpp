@@ -13,9 +13,8 @@
 namespace rollcall::model_test::decoupled {
 namespace {
 
-constexpr OperationKind kCollecting[] = {OperationKind::gather, OperationKind::reduce};
-
 const AlgorithmEntry& binomial(OperationKind kind) { return collectives::find_algorithm(kind, "binomial"); }
+const AlgorithmEntry& chain() { return collectives::find_algorithm(OperationKind::reduce, "pipelined"); }
 
 TEST(Collecting, TheSizeOfASubtreeIsThatOfTheTree) {
     for (int n = 1; n < 70; ++n)
@@ -45,6 +44,51 @@ TEST(Collecting, ALateRankHasCollectedBeforeItComes) {
     EXPECT_EQ(reduce.exits[0], kLate + kCopy + kCopy + (kAlpha + 1000) + kCopy);
 }
 
+// All ranks of a chain but the first one collect.
+TEST(Collecting, ALateRankOfAChainHasCollectedBeforeItComes) {
+    constexpr double kGamma = 0.5;
+    constexpr Nanoseconds kLate = 1'000'000, kCopy = 500, kMessage = 20 + 1000;
+    const auto outcome = run(machine(4, kGamma), chain(), 0, 1000, 0, {0, 0, kLate, 0});
+    EXPECT_EQ(outcome.exits[2], kLate + kCopy) << "it leaves after a copy";
+    // Ranks 2, 1 and 0 combine, and two messages are sent. What came from rank 3 is not copied.
+    EXPECT_EQ(outcome.exits[0], kLate + kCopy + 3 * kCopy + 2 * kMessage);
+    for (int n = 2; n < 9; ++n)
+        for (int root = 0; root < n; ++root)
+            for (int rank = 0; rank < n; ++rank)
+                EXPECT_EQ(collectives::part_alone(collectives::make_call(chain(), root, 1000, 250), rank, n).begins_before,
+                          rank != root && (rank + 1) % n != root);
+}
+
+// Pieces, of which some have come when the caller does.
+TEST(Collecting, ACallerMayComeAmongThePieces) {
+    constexpr std::uint64_t kBytes = 8000, kPiece = 1000;
+    Random random(74);
+    const auto reduction = collectives::combiner_of(Reduction());
+    for (int repetition = 0; repetition < 100; ++repetition) {
+        const Nanoseconds late = static_cast<Nanoseconds>(random.between(1, 12'000));
+        const Times arrivals = {0, static_cast<Nanoseconds>(random.between(1, 12'000)), late, 0};
+        SCOPED_TRACE(testing::PrintToString(arrivals));
+        std::vector<std::vector<std::byte>> elements;
+        for (int rank = 0; rank < 4; ++rank) elements.emplace_back(kBytes, static_cast<std::byte>(1 + rank));
+        std::vector<std::byte> sum(kBytes);
+        Simulation simulation(machine(4, 0.25));
+        const auto outcome = simulation.run(
+            [&](int rank) {
+                Simulation::RankCall call{collectives::make_call(chain(), 0, kBytes, kPiece), chain().algorithm, {}};
+                call.arguments = collectives::arguments_of(
+                    collectives::operation(OperationKind::reduce),
+                    {.contribution = elements[static_cast<std::size_t>(rank)].data(), .data = rank == 0 ? sum.data() : nullptr}, kBytes, 4,
+                    rank == 0);
+                call.arguments.segment_bytes = kPiece;
+                call.arguments.combiner = reduction;
+                return call;
+            },
+            arrivals);
+        EXPECT_EQ(sum, std::vector<std::byte>(kBytes, std::byte{1 + 2 + 3 + 4}));
+        for (const std::size_t rank : {1, 2}) EXPECT_LE(outcome.exits[rank], arrivals[rank] + copy_time(0.25, kBytes));
+    }
+}
+
 // A rank that contributes leaves after a copy. The root is done no later than the last arrival plus the time that the call takes when all
 // are there, apart from copies: of the last rank's data, and of what landed at ranks that had arrived and waited for another one.
 TEST(Collecting, NobodyWaitsLongerThanForTheLastRank) {
@@ -56,14 +100,15 @@ TEST(Collecting, NobodyWaitsLongerThanForTheLastRank) {
         const std::uint64_t bytes = random.between(100, 20'000);
         const Times arrivals = random_delays(random, n, root, 100'000);
         const Nanoseconds last = *std::max_element(arrivals.begin(), arrivals.end());
-        for (const OperationKind kind : kCollecting) {
-            const AlgorithmEntry& entry = binomial(kind);
-            SCOPED_TRACE(fmt::format("{} n={} root={} bytes={} {}", runtime::name(kind), n, root, bytes, testing::PrintToString(arrivals)));
+        for (const AlgorithmEntry* const collecting : {&binomial(OperationKind::gather), &binomial(OperationKind::reduce), &chain()}) {
+            const AlgorithmEntry& entry = *collecting;
+            SCOPED_TRACE(fmt::format("{} {} n={} root={} bytes={} {}", runtime::name(entry.operation), entry.name, n, root, bytes,
+                                     testing::PrintToString(arrivals)));
             const auto balanced = run(machine(n, kGamma, false), entry, root, bytes, 0, Times(static_cast<std::size_t>(n), 0));
             const auto outcome = run(machine(n, kGamma), entry, root, bytes, 0, arrivals);
             const Nanoseconds longest = *std::max_element(balanced.exits.begin(), balanced.exits.end());
             const Nanoseconds copy = copy_time(kGamma, bytes);
-            const int landed = kind == OperationKind::gather ? n : std::bit_width(static_cast<unsigned>(n));
+            const int landed = entry.cost == &collectives::cost::binomial_combining ? std::bit_width(static_cast<unsigned>(n)) : n;
             for (int rank = 0; rank < n; ++rank) {
                 const auto at = static_cast<std::size_t>(rank);
                 if (rank == root)

@@ -26,6 +26,16 @@ constexpr std::uint64_t kMostPublished = std::uint64_t{64} << 20;
 constexpr std::uint64_t kFewestBlocks = 4;
 constexpr std::uint32_t kSmallBlocks = 1024;
 
+// Large blocks are written and read from end to end, so huge pages save faults there if the system leaves the choice to programs
+// (shmem_enabled=advise). Where it does not, the advice changes nothing. The words and small blocks of a region are few and far between:
+// huge pages would only take memory for them.
+void advise_huge_pages(const Shared& shared) {
+    const Geometry& geometry = shared.geometry;
+    for (int rank = 0; rank < shared.ranks; ++rank)
+        ::madvise(shared.memory + shared.head_bytes() + static_cast<std::size_t>(rank) * geometry.bytes() + geometry.large_at(),
+                  geometry.bytes() - geometry.large_at(), MADV_HUGEPAGE);
+}
+
 std::string path_of(const Handle& handle) { return fmt::format("/proc/{}/fd/{}", handle.process, handle.file); }
 
 }  // namespace
@@ -98,6 +108,7 @@ Shared Segment::map(Handle owner, const std::string& name_of_owner, const Geomet
     void* const memory = ::mmap(nullptr, shared_.bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_, 0);
     if (memory == MAP_FAILED) throw fail("mapped");
     shared_.memory = static_cast<std::byte*>(memory);
+    advise_huge_pages(shared_);
     if (!is_owner) close();  // the other ranks open the owner's file, not this one
     return shared_;
 }

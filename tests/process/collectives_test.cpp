@@ -19,6 +19,11 @@ TEST_P(Collectives, BackToBack) {
 TEST_P(Collectives, Communicators) {
     expect_success(GetParam(), {"splits", "created", "hosts:1", "separation", "recreate:" + times(200), "many_communicators:10"});
 }
+// By messages, because through node memory nothing begins without its caller.
+TEST_P(Collectives, BeginEarlyOnTenCommunicatorsThatComeAndGo) {
+    expect_success(GetParam(), {fmt::format("parts_on_many_communicators:{}:{}", kSlower > 1 ? 1 : 4, seed() % 1'000'000'000)},
+                   with({"ROLLCALL_NODE_MEMORY=no"}));
+}
 TEST_P(Collectives, FromFourThreads) { expect_success(GetParam(), {"threads:4:" + times(60)}); }
 TEST_P(Collectives, WithHostDrivenProgress) {
     expect_success(GetParam(),

@@ -2,6 +2,8 @@
 /// Wrong calls, wrong settings and deaths. Every rank is told in words and soon, nothing hangs, and nothing remains.
 #include <csignal>
 #include <random>
+#include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -25,6 +27,11 @@ void expect_told_soon(const Ended& ended, const std::string& how, int times) {
         EXPECT_LT(took, kToldWithinMilliseconds) << line;
     }
 }
+
+/// Calls in which a rank passes on, or collects, what its caller does not know of.
+constexpr std::pair<const char*, const char*> kPartsWithoutCallers[] = {{"broadcast", "binomial"}, {"broadcast", "pipelined"},
+                                                                        {"scatter", "binomial"},   {"gather", "binomial"},
+                                                                        {"reduce", "binomial"},    {"reduce", "pipelined"}};
 
 TEST(BadInput, WrongArgumentsAreRefusedBeforeAnythingIsSent) {
     for (const int ranks : rank_counts()) expect_success(ranks, {"bad_arguments"});
@@ -96,6 +103,18 @@ TEST(Mismatches, OfABarrierOfEachKind) {
         }
 }
 
+// By messages: what has begun without its caller is what the headers of messages say. Rank 2 makes another call afterwards.
+TEST(Mismatches, OfCallsThatHaveBegunWithoutTheirCallers) {
+    for (const auto& [operation, algorithm] : kPartsWithoutCallers)
+        for (const char* what : {"operation", "root", "bytes"}) {
+            if (kSlower > 1 && std::string_view(algorithm) == "pipelined") continue;
+            const std::string scenario = fmt::format("mismatch_with_a_part:{}:{}:{}", operation, algorithm, what);
+            const Ended ended = run_ranks(4, {scenario}, with({"ROLLCALL_NODE_MEMORY=no"}));
+            EXPECT_EQ(ended.code, 0) << scenario << "\n" << ended.out << ended.error;
+            expect_told_soon(ended, " mismatch after", 4);
+        }
+}
+
 TEST(Deadlines, OfACollectiveEndItOnEveryRank) { expect_success(3, {"collective_deadline"}); }
 
 // The deadline also holds for the start, so it is long enough for that.
@@ -142,6 +161,29 @@ TEST_P(Deaths, AreToldToEveryRankWithTheName) {
     }
     die(3, all[0], GetParam(), random, {"ROLLCALL_SPIN=0"});
     if (kSlower == 1) die(3, all[1], GetParam(), random, {"ROLLCALL_PROGRESS=host"});
+}
+
+// Through node memory, by messages, and between emulated nodes.
+TEST(Deaths, InAGatherOrScatter) {
+    std::mt19937_64 random(seed());
+    for (const char* where : {"gather", "scatter"})
+        for (const char* setting : {"ROLLCALL_NODE_MEMORY=auto", "ROLLCALL_NODE_MEMORY=no"})
+            for (int repetition = 0; repetition < (kSlower > 1 ? 1 : 3); ++repetition)
+                die(repetition == 1 ? 3 : 4, {"kill", 128 + SIGKILL}, where, random, {setting});
+}
+
+TEST(Deaths, OfPartsThatRunWithoutTheirCallers) {
+    for (const auto& [operation, algorithm] : kPartsWithoutCallers)
+        for (const std::string which : {"handed_over", "forwards", "root"}) {
+            if (kSlower > 1 && std::string_view(algorithm) == "pipelined") continue;
+            // What comes from the root is handed over by the root only.
+            const std::string_view kind = operation;
+            if (which == "handed_over" && kind != "gather" && kind != "reduce") continue;
+            const std::string scenario = fmt::format("death_of_a_part:{}:{}:{}", operation, algorithm, which);
+            const Ended ended = run_ranks(4, {scenario}, {.environment = {"ROLLCALL_NODE_MEMORY=no"}, .launcher = {"--grace", "60s"}});
+            EXPECT_EQ(ended.code, 128 + SIGKILL) << scenario << "\n" << ended.out << ended.error;
+            expect_told_soon(ended, " told after", 3);
+        }
 }
 
 TEST(Deaths, WhileTheOthersLeave) {

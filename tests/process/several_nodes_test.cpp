@@ -25,9 +25,9 @@ Words calls(const std::string& scenario, const std::string& rest = "") {
     Words scenarios;
     for (const collectives::OperationRow& row : collectives::operations())
         for (const collectives::AlgorithmEntry& entry : row.algorithms)
-            if (entry.needs.contains(collectives::Condition::several_nodes))
+            if (row.moves_data && entry.needs.contains(collectives::Condition::several_nodes))
                 scenarios.push_back(fmt::format("{}:{}:{}{}", scenario, name(row.kind), entry.name, rest));
-    EXPECT_GE(scenarios.size(), 4u);
+    EXPECT_GE(scenarios.size(), 7u);
     return scenarios;
 }
 
@@ -41,6 +41,15 @@ TEST(SeveralNodes, GiveRightResults) {
     // All algorithms of these operations.
     expect_success(3, {"reductions"}, on_nodes(2));
     expect_success(4, {"exchanges_by_all_algorithms"}, on_nodes(3));
+}
+
+TEST(SeveralNodes, Barriers) {
+    const std::string times = kSlower > 1 ? "20" : "100";
+    for (const auto& [ranks, of_node] : {std::pair(6, 4), std::pair(8, 3), std::pair(4, 2)})
+        expect_success(ranks, {"barriers:" + times, "barriers_publish:" + times, "started", "many_started"},
+                       on_nodes(of_node, {"ROLLCALL_BARRIER=two_level"}));
+    expect_success(5, {"barriers:" + times}, on_nodes(3, {"ROLLCALL_BARRIER=two_level", "ROLLCALL_SPIN=0"}));
+    expect_success(5, {"barriers:20", "event_loop:20"}, on_nodes(3, {"ROLLCALL_BARRIER=two_level", "ROLLCALL_PROGRESS=host"}));
 }
 
 TEST(SeveralNodes, WithPlans) {
@@ -62,9 +71,9 @@ TEST(SeveralNodes, DeathsAreToldToEveryRank) {
     constexpr int kRanks = 4;
     std::mt19937_64 random(seed());
     for (const int ranks_of_node : {2, 3})
-        for (const char* const where : {"two_level", "allreduce"})
+        for (const char* const where : {"two_level", "allreduce", "gather", "scatter", "barrier"})
             for (int repetition = 0; repetition < (kSlower > 1 ? 1 : 3); ++repetition) {
-                const std::string scenario = fmt::format("death:kill:{}:{}:{}", random() % kRanks, where, random() % 30'000);
+                const std::string scenario = fmt::format("death:kill:{}:{}:{}:two_level", random() % kRanks, where, random() % 30'000);
                 JobOptions options = on_nodes(ranks_of_node);
                 options.launcher.insert(options.launcher.end(), {"--grace", "60s"});
                 const Ended ended = run_ranks(kRanks, {scenario}, options);

@@ -1,43 +1,13 @@
 /// \file
 /// Scenarios of wrong calls and of deaths.
+#include <algorithm>
 #include <cstdlib>
 #include <stdexcept>
 
-#include <signal.h>
-#include <unistd.h>
-
 #include "foundation/clock.hpp"
-#include "tests/process/ranks/scene.hpp"
+#include "tests/process/ranks/deaths.hpp"
 
 namespace rollcall::test {
-namespace {
-
-constexpr std::size_t kTimeOfDeath = 100;
-constexpr std::size_t kEnded = 101;
-
-[[noreturn]] void die(const Scene& scene, const std::string& how) {
-    scene.at(kTimeOfDeath).store(static_cast<std::uint64_t>(monotonic_now()));
-    if (how == "abort") std::abort();
-    if (how == "kill") ::kill(::getpid(), SIGKILL);
-    if (how == "exit0") ::_exit(0);
-    if (how == "exit7") ::_exit(7);
-    if (how == "return7") std::exit(7);  // Runs destructors of statics, but not of the job.
-    for (;;) ::pause();
-}
-
-}  // namespace
-
-// UCX 1.13 ends the process with an assertion (ucp_request.c, "got REP message") when a peer dies while the two are connecting over tcp. So
-// all ranks are connected before one dies.
-static void connect_all(Scene& scene) {
-    const char* transports = std::getenv("UCX_TLS");
-    if (!transports || std::string(transports) != "tcp") return;
-    for (int distance = 1; distance < scene.size; ++distance) {
-        Request send = scene.world.start_send(std::span(&scene.rank, 1), (scene.rank + distance) % scene.size, 4321);
-        scene.world.receive<int>((scene.rank + scene.size - distance) % scene.size, 4321);
-        send.wait();
-    }
-}
 
 ROLLCALL_SCENARIO(bad_arguments) {
     const Communicator& world = scene.world;
@@ -165,13 +135,36 @@ ROLLCALL_SCENARIO(collective_deadline) {
 // No rank sends what this rank waits for.
 ROLLCALL_SCENARIO(stuck) { scene.world.receive<int>(scene.next()); }
 
-// A rank dies and the others are told. Words: how, which rank, what the others do, microseconds before it.
+// Ranks that share the memory of their node go on without the one that died, whatever it was doing.
+static void go_on_over_node_memory(const Communicator& survivors) {
+    const auto usable = usable_algorithms(survivors, *collectives::find_operation("gather"));
+    if (survivors.size() < 2 || std::find(usable.begin(), usable.end(), "shared_memory") == usable.end()) return;
+    const CollectiveOptions how{.algorithm = "shared_memory", .segment_bytes = {}, .timeout = kPatience};
+    for (std::uint64_t round = 0; round < 6; ++round) {
+        const std::uint64_t bytes = round % 2 ? 200'000 : 100;
+        const int root = static_cast<int>(round % static_cast<std::uint64_t>(survivors.size()));
+        auto data = pattern(bytes, survivors.rank() == root ? round : 0);
+        survivors.broadcast(std::span(data), root, how);
+        check_pattern(data.data(), bytes, round, "a broadcast among survivors");
+        const auto block = pattern(bytes, key(survivors.rank(), round));
+        std::vector<std::byte> all(survivors.rank() == root ? bytes * static_cast<std::uint64_t>(survivors.size()) : 0), own(bytes);
+        survivors.gather(std::span<const std::byte>(block), std::span(all), root, how);
+        for (int rank = 0; survivors.rank() == root && rank < survivors.size(); ++rank)
+            check_pattern(all.data() + bytes * static_cast<std::uint64_t>(rank), bytes, key(rank, round), "a gather among survivors");
+        survivors.scatter(std::span<const std::byte>(all), std::span(own), root, how);
+        check_pattern(own.data(), bytes, key(survivors.rank(), round), "a scatter among survivors");
+    }
+}
+
+// A rank dies and the others are told. Words: how, which rank, what the others do, microseconds before it, and the algorithm of a gather or
+// scatter.
 ROLLCALL_SCENARIO(death) {
     const std::string how = scene.word(0);
     const int victim = scene.number(1, 0) % scene.size;
     const std::string where = scene.word(2);
     const Communicator& world = scene.world;
     const Communicator part = world.duplicate();
+    const Communicator survivors = world.split(scene.rank == victim ? 1 : 0, scene.rank);
     connect_all(scene);
     world.barrier();
     const auto work = [&](const std::function<void(int)>& operation) {
@@ -226,6 +219,19 @@ ROLLCALL_SCENARIO(death) {
                 const auto some = std::span(values).first(i % 2 ? 1 : values.size());
                 part.allreduce(some, rollcall::maximum);
             });
+        } else if (where == "gather" || where == "scatter") {
+            const CollectiveOptions how{.algorithm = scene.word(4, "auto"), .segment_bytes = {}, .timeout = {}};
+            std::vector<std::byte> all(data.size() * static_cast<std::size_t>(scene.size));
+            work([&](int i) {
+                const auto bytes = i % 2 ? 8 : data.size();
+                const auto block = std::span(data).first(bytes),
+                           blocks = std::span(all).first(bytes * static_cast<std::size_t>(scene.size));
+                if (where == "gather")
+                    part.gather(std::span<const std::byte>(block), blocks, i / 4 % scene.size, how);
+                else
+                    part.scatter(std::span<const std::byte>(blocks), block, i / 4 % scene.size, how);
+                if (i % 4 == 3) part.barrier();
+            });
         } else {
             work([&](int i) {
                 part.broadcast(data.data(), i % 2 ? 8 : data.size(), i % scene.size,
@@ -251,6 +257,7 @@ ROLLCALL_SCENARIO(death) {
             world.send(1, victim);
     });
     expect_error(ErrorCode::peer_failed, "a receive from the dead", [&] { world.receive<int>(victim, 999); });
+    go_on_over_node_memory(survivors);
     int left = -1, right = -1;
     for (int i = 1; i < scene.size && right < 0; ++i)
         if ((scene.rank + i) % scene.size != victim) right = (scene.rank + i) % scene.size;

@@ -1,5 +1,7 @@
 /// \file
 /// Scenarios of the cost of early messages for their receiver.
+#include <algorithm>
+#include <cstring>
 #include <fstream>
 
 #include <malloc.h>
@@ -13,14 +15,19 @@ constexpr std::size_t kSent = 0;  // Words that all ranks share.
 constexpr std::size_t kMeasured = 1;
 constexpr std::uint64_t kMebibyte = 1 << 20;
 
+std::uint64_t resident(const std::string& kind) {
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);)
+        if (line.starts_with(kind)) return std::stoull(line.substr(kind.size())) * 1024;
+    throw Wrong(fmt::format("there is no {} in /proc/self/status", kind));
+}
 // Returns the resident memory that belongs to this process alone, without the shared memory of the transport.
 std::uint64_t resident_bytes() {
     ::malloc_trim(0);  // What was freed does not count.
-    std::ifstream status("/proc/self/status");
-    for (std::string line; std::getline(status, line);)
-        if (line.starts_with("RssAnon:")) return std::stoull(line.substr(8)) * 1024;
-    throw Wrong("there is no RssAnon in /proc/self/status");
+    return resident("RssAnon:");
 }
+// Returns what this process has touched of the memory that it shares with others.
+std::uint64_t resident_shared_bytes() { return resident("RssShmem:"); }
 
 void at_most(std::uint64_t before, std::uint64_t most, const std::string& what) {
     const std::uint64_t now = resident_bytes(), grown = now > before ? now - before : 0;
@@ -112,35 +119,64 @@ ROLLCALL_SCENARIO(cost_of_early_messages) {
     world.barrier();
 }
 
-// All ranks bring long blocks to a root that sleeps, and are some calls ahead of it. Meanwhile neither side holds more than its budget, and
-// in the end all blocks arrive. Words: KiB of a block, calls, MiB of the budget.
+// A block whose contents differ from call to call, at little cost: each page begins with a word of the call.
+namespace {
+constexpr std::uint64_t kPage = 4096;
+void mark(std::vector<std::byte>& block, std::uint64_t which) {
+    for (std::uint64_t at = 0; at < block.size(); at += kPage) {
+        const std::uint64_t word = which * 1'000'003 + at;
+        std::memcpy(block.data() + at, &word, sizeof word);
+    }
+}
+void check_marks(const std::byte* block, std::uint64_t bytes, std::uint64_t which, const std::string& what) {
+    for (std::uint64_t at = 0; at < bytes; at += kPage) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, block + at, sizeof word);
+        check(word == which * 1'000'003 + at, "{}: the page at {} is of another call or rank", what, at);
+    }
+}
+}  // namespace
+
+// All ranks bring long blocks to a root that sleeps, by a gather or by plain sends, and are some calls ahead of it. Meanwhile neither side
+// holds more than its budget, of its own memory and of what the ranks of a node share. In the end all blocks arrive, in order. Words: KiB
+// of a block (at least 4), calls, MiB of the budget, "gather" or "send".
 ROLLCALL_SCENARIO(many_wait_for_a_root) {
     const std::uint64_t bytes = static_cast<std::uint64_t>(scene.number(0, 1024)) * 1024,
                         calls = static_cast<std::uint64_t>(scene.number(1, 4)),
                         budget = static_cast<std::uint64_t>(scene.number(2, 128)) * kMebibyte;
+    const bool by_gather = scene.word(3, "gather") == "gather";
     constexpr std::uint64_t kSlack = 16 * kMebibyte;
     const Communicator& world = scene.world;
     const auto n = static_cast<std::uint64_t>(scene.size);
     const auto key = [&](int rank, std::uint64_t call) { return static_cast<std::uint64_t>(rank) * 1000 + call; };
-    std::vector<std::byte> all(scene.rank == 0 ? n * bytes : 0, std::byte{1});
-    std::vector<std::byte> block(bytes);
+    std::vector<std::byte> all(scene.rank == 0 ? (by_gather ? n : 1) * bytes : 0, std::byte{1});
+    std::vector<std::byte> block = pattern(bytes, 0);
     world.barrier();
-    const std::uint64_t before = resident_bytes();
+    const std::uint64_t before = resident_bytes(), shared_before = resident_shared_bytes();
     if (scene.rank == 0) {
         while (scene.at(kSent).load() < n - 1) sleep_us(1000);  // All others have called.
         sleep_us(50'000);
         at_most(before, budget + kSlack, fmt::format("the root, before {} calls of {} ranks", calls, n));
     }
     for (std::uint64_t call = 0; call < calls; ++call) {
-        block = pattern(bytes, key(scene.rank, call));
+        mark(block, key(scene.rank, call));
         if (scene.rank != 0 && call == 0) scene.at(kSent).fetch_add(1);
-        world.gather(std::span<const std::byte>(block), std::span(all), 0);
-        if (scene.rank != 0) continue;
-        for (int rank = 0; rank < scene.size; ++rank)
-            check_pattern(all.data() + static_cast<std::uint64_t>(rank) * bytes, bytes, key(rank, call),
-                          fmt::format("block {} of call {}", rank, call));
+        if (by_gather)
+            world.gather(std::span<const std::byte>(block), std::span(all), 0);
+        else if (scene.rank != 0)
+            world.send(std::span<const std::byte>(block), 0, 7);
+        for (int rank = by_gather ? 0 : 1; scene.rank == 0 && rank < scene.size; ++rank) {
+            if (!by_gather) world.receive(all.data(), all.size(), rank, 7);
+            check_marks(all.data() + (by_gather ? static_cast<std::uint64_t>(rank) * bytes : 0), bytes, key(rank, call),
+                        fmt::format("block {} of call {}", rank, call));
+        }
     }
     at_most(before, budget + bytes + kSlack, fmt::format("{} calls of {} ranks", calls, n));
+    // A rank touches its own region; the root reads those of all ranks.
+    const std::uint64_t shared = resident_shared_bytes() - std::min(shared_before, resident_shared_bytes());
+    const std::uint64_t most = (scene.rank == 0 ? n : 1) * budget + kSlack;
+    fmt::print("{} calls of {} ranks: {} shared bytes, at most {}\n", calls, n, shared, most);
+    check(kSanitized || shared <= most, "shared memory has grown by {} bytes, and may by {}", shared, most);
     const std::uint64_t peak = scene.job.progress_statistics().landing_peak_bytes;
     check(peak <= budget, "{} bytes were held", peak);
     world.barrier();

@@ -1,0 +1,42 @@
+/// \file
+/// For scenarios in which a rank dies.
+#pragma once
+
+#include <cstdlib>
+#include <span>
+#include <string>
+
+#include <signal.h>
+#include <unistd.h>
+
+#include "foundation/clock.hpp"
+#include "tests/process/ranks/scene.hpp"
+
+namespace rollcall::test {
+
+inline constexpr std::size_t kTimeOfDeath = 100;  ///< Words that all ranks share.
+inline constexpr std::size_t kEnded = 101;
+
+[[noreturn]] inline void die(const Scene& scene, const std::string& how) {
+    scene.at(kTimeOfDeath).store(static_cast<std::uint64_t>(monotonic_now()));
+    if (how == "abort") std::abort();
+    if (how == "kill") ::kill(::getpid(), SIGKILL);
+    if (how == "exit0") ::_exit(0);
+    if (how == "exit7") ::_exit(7);
+    if (how == "return7") std::exit(7);  // Runs destructors of statics, but not of the job.
+    for (;;) ::pause();
+}
+
+/// UCX 1.13 ends the process with an assertion (ucp_request.c, "got REP message") when a peer dies while the two are connecting over tcp.
+/// So all ranks are connected before one dies.
+inline void connect_all(Scene& scene) {
+    const char* transports = std::getenv("UCX_TLS");
+    if (!transports || std::string(transports) != "tcp") return;
+    for (int distance = 1; distance < scene.size; ++distance) {
+        Request send = scene.world.start_send(std::span(&scene.rank, 1), (scene.rank + distance) % scene.size, 4321);
+        scene.world.receive<int>((scene.rank + scene.size - distance) % scene.size, 4321);
+        send.wait();
+    }
+}
+
+}  // namespace rollcall::test

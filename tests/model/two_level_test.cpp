@@ -323,7 +323,8 @@ TEST(TwoLevel, ALateRankOfEachNodeDelaysOnlyTheRootOfAGather) {
             const auto late = two_level_outcome(OperationKind::gather, options, 1, bytes, arrivals);
             for (std::size_t rank = 0; rank < arrivals.size(); ++rank) {
                 const Nanoseconds copy = static_cast<Nanoseconds>(bytes) / 5;
-                EXPECT_LE(late.exits[rank], rank == 1 ? kLate + balanced.exits[1] + copy : arrivals[rank] + copy) << rank << ' ' << late_place;
+                EXPECT_LE(late.exits[rank], rank == 1 ? kLate + balanced.exits[1] + copy : arrivals[rank] + copy)
+                    << rank << ' ' << late_place;
             }
         }
 }

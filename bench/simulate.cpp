@@ -24,6 +24,7 @@
 #include "foundation/settings.hpp"
 #include "foundation/units.hpp"
 #include "runtime/arrivals/prediction.hpp"
+#include "runtime/simulation/model_costs.hpp"
 #include "runtime/simulation/simulation.hpp"
 #include "support/usage.hpp"
 
@@ -75,7 +76,7 @@ Plan plan_of(const Words& words, OperationKind operation, int ranks) {
     change_model(plan.model, kDefaultModel);
     if (paper) change_model(plan.model, kPaperModel);
     change_model(plan.model, words.model);
-    plan.costs = costs_of(plan.model);
+    plan.costs = runtime::costs_of(plan.model);
     plan.landing = parse_simulated_landing(words.landing.value_or(paper ? kLandingOfPapers : kLandingOn));
     // A planned call begins early anyway.
     const bool with_callers = paper || plan.sweep.phases;

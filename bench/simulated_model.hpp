@@ -4,7 +4,6 @@
 
 #include <string_view>
 
-#include "foundation/costs.hpp"
 #include "transports/simulated/simulated_network.hpp"
 
 namespace rollcall::bench {
@@ -14,8 +13,5 @@ inline constexpr const char* kDefaultModel = "alpha=2us,beta=0.8,gamma=0.1,ports
 /// Parses "alpha=5us,ports=2,cut-through" and changes the parts of the model that are named. Throws Error{invalid_argument} with one line
 /// that names the entry and lists what is allowed.
 void change_model(transport::Model& model, std::string_view text);
-
-/// What communication costs on the simulated network: `auto` compares algorithms by it.
-Costs costs_of(const transport::Model& model);
 
 }  // namespace rollcall::bench

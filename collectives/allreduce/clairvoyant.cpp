@@ -18,10 +18,10 @@
 namespace rollcall::collectives {
 namespace {
 
-ForeseenPart clairvoyant_part(const Operation& op, std::span<const Nanoseconds> arrivals) {
+ForeseenPart clairvoyant_part(Operation& op, std::span<const Nanoseconds> arrivals) {
     std::vector<Share> pieces = pieces_of(op, op.arguments().segment_bytes, kMostForeseenPieces);
     const auto count = static_cast<int>(pieces.size());
-    const Nanoseconds time = foreseen_time(pieces[0].size());
+    const Nanoseconds time = foreseen_time(op, pieces[0].size());
     const auto make = [&](int only) { return clairvoyant_allreduce(arrivals, count, time, only); };
     if (op.size() > kMostCompared) return {std::move(pieces), steps_of(make(op.rank()), op.rank())};
     EarliestEnd earliest(op, arrivals);

@@ -67,7 +67,7 @@ void EarliestEnd::keep(std::vector<Share> segments, std::vector<ChunkMessage> me
 }
 
 void EarliestEnd::consider(std::vector<Share> segments, std::vector<ChunkMessage> messages) {
-    const Nanoseconds end = predicted_end(messages, arrivals_, foreseen_time(segments[0].size()));
+    const Nanoseconds end = predicted_end(messages, arrivals_, foreseen_time(op_, segments[0].size()));
     if (would_keep(end)) keep(std::move(segments), std::move(messages), end);
 }
 
@@ -82,14 +82,14 @@ void EarliestEnd::consider_ring() {
     std::vector<Share> segments = equal_segments(op_.size());
     if (*std::min_element(arrivals_.begin(), arrivals_.end()) < last_) return consider(std::move(segments), pre_reduced_ring(balanced, 1));
     // As in every call without a plan. All ports are then always busy, so that the end is known without the messages of other ranks.
-    const Nanoseconds end = last_ + 2 * (op_.size() - 1) * foreseen_time(segments[0].size());
+    const Nanoseconds end = last_ + 2 * (op_.size() - 1) * foreseen_time(op_, segments[0].size());
     keep(std::move(segments), pre_reduced_ring(balanced, 1, op_.rank()), end);
 }
 
 void EarliestEnd::consider_ring_and_late_groups() {
     consider_ring();
     const std::vector<int> order = order_of_arrival(arrivals_);
-    const Nanoseconds within = foreseen_time(op_.arguments().contribution.size) / kTogether;
+    const Nanoseconds within = foreseen_time(op_, op_.arguments().contribution.size) / kTogether;
     for (const Gap& gap : largest_gaps(arrivals_, order, within)) consider_late(order, gap.late);
 }
 

@@ -15,7 +15,7 @@ struct ForeseenPart {
     std::vector<Share> segments;
     std::vector<Step> steps;  ///< What this rank does, in order.
 };
-using MakePart = ForeseenPart (*)(const Operation& op, std::span<const Nanoseconds> arrivals);
+using MakePart = ForeseenPart (*)(Operation& op, std::span<const Nanoseconds> arrivals);
 
 /// Rank 0 tells all ranks when each rank is expected. Each rank makes its part of the schedule for these times, and carries it out when its
 /// caller has arrived.
@@ -27,7 +27,7 @@ inline constexpr int kMostCompared = 64;
 /// The schedule whose end is predicted to be the earliest one. All ranks choose the same one.
 class EarliestEnd {
   public:
-    EarliestEnd(const Operation& op, std::span<const Nanoseconds> arrivals) : op_(op), arrivals_(arrivals) {}
+    EarliestEnd(Operation& op, std::span<const Nanoseconds> arrivals) : op_(op), arrivals_(arrivals) {}
 
     /// The messages are those of all ranks. Of schedules that end at about the same time, the first one is kept.
     void consider(std::vector<Share> segments, std::vector<ChunkMessage> messages);
@@ -43,7 +43,7 @@ class EarliestEnd {
     void consider_late(std::span<const int> order, int late);
     void keep(std::vector<Share> segments, std::vector<ChunkMessage> messages, Nanoseconds end);
 
-    const Operation& op_;
+    Operation& op_;
     std::span<const Nanoseconds> arrivals_;
     const Nanoseconds last_ = *std::max_element(arrivals_.begin(), arrivals_.end());
     std::vector<Share> segments_;

@@ -13,10 +13,10 @@
 namespace rollcall::collectives {
 namespace {
 
-ForeseenPart pre_reduced_ring_part(const Operation& op, std::span<const Nanoseconds> arrivals) {
+ForeseenPart pre_reduced_ring_part(Operation& op, std::span<const Nanoseconds> arrivals) {
     std::vector<Share> blocks;
     for (int number = 0; number < op.size(); ++number) blocks.push_back(share_of(op, number));
-    const auto messages = pre_reduced_ring(arrivals, foreseen_time(blocks[0].size()), op.rank());
+    const auto messages = pre_reduced_ring(arrivals, foreseen_time(op, blocks[0].size()), op.rank());
     return {std::move(blocks), steps_of(messages, op.rank())};
 }
 

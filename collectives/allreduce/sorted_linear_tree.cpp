@@ -14,7 +14,7 @@
 namespace rollcall::collectives {
 namespace {
 
-ForeseenPart sorted_linear_tree_part(const Operation& op, std::span<const Nanoseconds> arrivals) {
+ForeseenPart sorted_linear_tree_part(Operation& op, std::span<const Nanoseconds> arrivals) {
     std::vector<Share> pieces = pieces_of(op, op.arguments().segment_bytes, kMostForeseenPieces);
     const auto messages = sorted_linear_tree(order_of_arrival(arrivals), static_cast<int>(pieces.size()), op.rank());
     return {std::move(pieces), steps_of(messages, op.rank())};

@@ -16,7 +16,7 @@
 namespace rollcall::collectives {
 namespace {
 
-ForeseenPart straggler_part(const Operation& op, std::span<const Nanoseconds> arrivals) {
+ForeseenPart straggler_part(Operation& op, std::span<const Nanoseconds> arrivals) {
     EarliestEnd earliest(op, arrivals);
     earliest.consider_ring_and_late_groups();
     return earliest.part();

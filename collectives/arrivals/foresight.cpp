@@ -4,6 +4,7 @@
 
 #include "collectives/arrivals/roster.hpp"
 #include "runtime/clock/common_clock.hpp"
+#include "runtime/lane/publication.hpp"
 
 namespace rollcall::collectives {
 
@@ -11,6 +12,17 @@ using runtime::kUnknownTime;
 using runtime::Operation;
 using runtime::Pending;
 using runtime::Task;
+
+Nanoseconds foreseen_time(Operation& op, std::uint64_t bytes) {
+    const Costs& costs = op.costs();
+    const bool on_one_node = runtime::are_on_one_node(op);
+    const Nanoseconds latency = on_one_node ? costs.node_latency : costs.network_latency;
+    // Without floating point, so that all ranks get the same number. Costs of a MiB are below 2^43 ns.
+    const auto mebibyte = static_cast<std::uint64_t>(on_one_node ? costs.node_mebibyte : costs.network_mebibyte);
+    constexpr std::uint64_t kMebibyte = 1 << 20;
+    const std::uint64_t of_bytes = bytes / kMebibyte * mebibyte + bytes % kMebibyte * mebibyte / kMebibyte;
+    return std::max<Nanoseconds>(latency + static_cast<Nanoseconds>(of_bytes), 1);
+}
 
 Task decide_arrivals(Operation& op, std::vector<Nanoseconds>& times) {
     std::fill(times.begin(), times.end(), kUnknownTime);

@@ -13,12 +13,11 @@ namespace rollcall::collectives {
 /// The step of the messages that carry the times. (Data uses other steps.)
 inline constexpr std::uint64_t kTimesStep = 0;
 
-/// The approximate time of a message over a network of 10 Gbit/s, and of each of its bytes, in ns. They only tell how many messages fit
-/// between two arrivals.
-inline constexpr double kForeseenMessage = 10'000, kForeseenByte = 0.8;
-constexpr Nanoseconds foreseen_time(std::uint64_t bytes) {
-    return static_cast<Nanoseconds>(kForeseenMessage + kForeseenByte * static_cast<double>(bytes));
-}
+/// About how long a message of so many bytes takes between ranks of this call, by the job's costs. At least 1 ns, and the same on all ranks.
+Nanoseconds foreseen_time(runtime::Operation& op, std::uint64_t bytes);
+
+/// The time of a byte at 10 Gbit/s, in ns, where no costs are asked for.
+inline constexpr double kForeseenByte = 0.8;
 
 /// Into how many pieces at most elements are cut for such a schedule: the time to compute it grows with the number of pieces.
 inline constexpr std::uint64_t kMostForeseenPieces = 256;

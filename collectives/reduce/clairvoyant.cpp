@@ -31,7 +31,7 @@ Task reduce_by_schedule(Operation& op, std::span<const Nanoseconds> arrivals) {
     const Schedule schedule = clairvoyant({.arrivals = {arrivals.begin(), arrivals.end()},
                                            .segments = static_cast<int>(pieces.size()),
                                            .root = op.root(),
-                                           .round_time = foreseen_time(pieces[0].size())});
+                                           .round_time = foreseen_time(op, pieces[0].size())});
     std::optional<Scratch> scratch;
     if (!is_root) scratch.emplace(contribution.size, contribution);
     const std::vector<Step> steps = steps_of(schedule, op.rank());

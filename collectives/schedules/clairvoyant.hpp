@@ -48,4 +48,7 @@ Schedule clairvoyant(const ReductionPlan& reduction, SearchKind kind = SearchKin
 /// The same with the caller's search. The search must be new, and for the same numbers of processes and segments.
 Schedule clairvoyant(const ReductionPlan& reduction, PeerSearch& search);
 
+/// How many schedules this process has computed so far. It shows when that happens.
+std::uint64_t schedules_computed() noexcept;
+
 }  // namespace rollcall::collectives

@@ -9,11 +9,20 @@
 #include <rollcall/error.hpp>
 
 #include "runtime/node/node_memory.hpp"
+#include "runtime/simulation/model_costs.hpp"
 
 namespace rollcall::runtime {
 namespace {
 
 constexpr Nanoseconds kBetweenLooks = 50 * kMillisecond;
+
+/// A group that keeps its costs.
+struct SimulatedGroup : Group {
+    explicit SimulatedGroup(const transport::Model& model) : of_model(costs_of(model)) { costs = &of_model; }
+    SimulatedGroup(const SimulatedGroup&) = delete;
+    SimulatedGroup& operator=(const SimulatedGroup&) = delete;
+    Costs of_model;
+};
 
 }  // namespace
 
@@ -86,7 +95,7 @@ Simulation::Simulation(const Options& options)
     : options_(options),
       network_(options.ranks, options.model, board_bytes(static_cast<std::uint64_t>(options.ranks))),
       ranks_(static_cast<std::size_t>(options.ranks)) {
-    auto group = std::make_shared<Group>();
+    auto group = std::make_shared<SimulatedGroup>(options.model);
     group->id = 1;
     group->name = "world";
     group->size = options.ranks;

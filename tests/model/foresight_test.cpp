@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "collectives/arrivals/foresight.hpp"
+#include "collectives/schedules/clairvoyant.hpp"
 #include "tests/model/reduced.hpp"
 
 namespace rollcall::model_test {
@@ -76,6 +77,44 @@ TEST(Foresight, IsWhatRanksPredict) {
     // Rank 0 decides when it comes, at 500 us. Rank 1 has come before.
     const Times one_unknown = foresee(options, 0, {Times(4, 0), arrivals, {arrivals[0], arrivals[1], -1, arrivals[3]}})[2];
     EXPECT_EQ(one_unknown, (Times{0, 0, 200'000, 200'000}));
+}
+
+/// What a process has computed at some time.
+struct Look {
+    std::uint64_t before = 0, then = 0;
+    static void at(void* self, int) { static_cast<Look*>(self)->then = collectives::schedules_computed(); }
+};
+
+// Each rank computes the schedule once all have predicted, while their callers still compute. When these come, it is there.
+TEST(Foresight, SchedulesStandBeforeTheArrivals) {
+    constexpr Nanoseconds kFirst = 5'000'000, kAllKnown = 1'000'000;
+    for (const auto& [operation, bytes] : {std::pair{OperationKind::reduce, 64'000}, {OperationKind::allreduce, 64'000}}) {
+        SCOPED_TRACE(name(operation));
+        constexpr int kRanks = 8;
+        const AlgorithmEntry& entry = collectives::find_algorithm(operation, "clairvoyant");
+        const auto& row = collectives::operation(operation);
+        const int root = row.has_root ? 2 : -1;
+        Times arrivals;
+        for (int rank = 0; rank < kRanks; ++rank) arrivals.push_back(kFirst + 40'000 * (rank * 5 % kRanks));
+        Simulation simulation({.ranks = kRanks, .model = {}});
+        Look look{.before = collectives::schedules_computed()};
+        simulation.network().schedule(kFirst - 1, &Look::at, &look, 0);
+        const auto outcome = simulation.run(
+            [&](int rank) {
+                Simulation::RankCall call{collectives::make_call(entry, root, static_cast<std::uint64_t>(bytes), 1000),
+                                          collectives::planned(entry),
+                                          {}};
+                call.arguments = collectives::arguments_of(row, {}, static_cast<std::uint64_t>(bytes), kRanks, rank == root);
+                call.arguments.segment_bytes = 1000;
+                call.begin = 0;
+                call.predictions = {{kAllKnown, arrivals[static_cast<std::size_t>(rank)]}};
+                return call;
+            },
+            arrivals);
+        for (const auto& error : outcome.errors) EXPECT_EQ(error, nullptr) << error->what();
+        EXPECT_EQ(look.then - look.before, static_cast<std::uint64_t>(kRanks)) << "one on each rank, before the first caller came";
+        EXPECT_EQ(collectives::schedules_computed(), look.then) << "none later";
+    }
 }
 
 }  // namespace

@@ -226,13 +226,16 @@ TEST(AllreduceExamples, TheStragglerWaitsForNothingThatOthersCanDoBefore) {
             return *std::max_element(exits.begin(), exits.end()) - kLate;
         };
         const Nanoseconds straggler = last_delay("straggler"), ring = last_delay("ring");
-        EXPECT_EQ(straggler, kMessage / 7 * 9);
+        // Or a schedule of more chunks, which was predicted to be faster.
+        EXPECT_GE(straggler, kMessage / 7 * 9);
+        EXPECT_LE(straggler, kMessage / 7 * 9 * 21 / 20);
         EXPECT_GE(static_cast<double>(ring) / static_cast<double>(straggler), 1.3);
         // These two algorithms do the early ranks' own work beforehand, and are no slower than a ring.
         EXPECT_LE(last_delay("pre_reduced_ring"), ring);
         EXPECT_LE(last_delay("sorted_linear_tree"), ring + kMessage / 14 * 7);
-        // 14 pieces: the last one is complete 14 messages after the arrival, and has 3 more to spread.
-        EXPECT_LE(last_delay("clairvoyant"), kMessage / 14 * 18);
+        // 14 pieces: the last one is complete 14 messages after the arrival, and has 3 more to spread. A schedule for late ranks that takes
+        // less than 5 % longer is kept.
+        EXPECT_LE(last_delay("clairvoyant"), kMessage / 14 * 18 * 21 / 20);
     }
 }
 
@@ -275,7 +278,7 @@ TEST(AllreduceExamples, StragglersThatAreLateTogether) {
     one_late[3] = kLate;
     EXPECT_EQ(last_delay_of_allreduce("straggler", one_late, kBytes), 7'372'800);
     EXPECT_EQ(last_delay_of_allreduce("clairvoyant", one_late, kBytes), 6'041'600);
-    for (const auto& [late, rounds] : {std::pair<std::size_t, int>{2, 39}, {3, 47}, {4, 47}, {5, 56}, {6, 56}})
+    for (const auto& [late, rounds] : {std::pair<std::size_t, int>{2, 39}, {3, 47}, {4, 47}, {5, 50}, {6, 53}})
         for (const std::string_view algorithm : {"straggler", "clairvoyant"}) {
             SCOPED_TRACE(fmt::format("{} of 8 late, {}", late, algorithm));
             Times arrivals(8, 100'000);
@@ -285,16 +288,16 @@ TEST(AllreduceExamples, StragglersThatAreLateTogether) {
         }
 }
 
-// On the network for which schedules are made. Predictions are not exact: of 22,000 patterns three took more than 1.25 times as long as a
-// ring, and the slowest 1.39 times. Over all patterns of a run both are faster.
+// Predictions are not exact: of 22,000 patterns three took more than 1.25 times as long as a ring, and the slowest 1.39 times. Over all
+// patterns of a run both are faster.
 TEST(AllreduceExamples, StragglerAndClairvoyantAreHardlyEverSlowerThanARing) {
-    transport::Model model;
-    model.alpha = collectives::kForeseenMessage;
-    model.beta = collectives::kForeseenByte;
     constexpr std::uint64_t kBytes = 1'835'008;
     Random random(87);
     Nanoseconds rings = 0, straggler = 0, clairvoyant = 0;
-    for (int repetition = 0; repetition < 60; ++repetition) {
+    for (int repetition = 0; repetition < repetitions(60); ++repetition) {
+        transport::Model model;
+        model.alpha = 10'000;
+        model.beta = random.chance(0.5) ? 0.8 : 8.5;  // 10 or 1 Gbit/s
         const auto n = static_cast<std::size_t>(random.between(2, 16));
         // Some groups of ranks, which come together or nearly so.
         const Nanoseconds spread = random.pick(std::vector<Nanoseconds>{0, 10'000, 1'000'000, 20'000'000});

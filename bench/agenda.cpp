@@ -24,8 +24,9 @@ constexpr std::uint64_t kDefaultRounds = 3, kMostRounds = 1000;
 constexpr const char* kPeerFooter = R"(
 
 With --peer, jobs of Rollcall and runs of each library take turns --rounds times, with --iterations calls each. The
-library's calls have the same delays, data and checks as Rollcall's. The column `algorithm` names the library. T is
-measured with Rollcall.)";
+library's calls have the same delays, data and checks as Rollcall's. With --compute, its ranks wait as long as those of
+Rollcall do in their phases; a library has no plans. The column `algorithm` names the library. T is measured with
+Rollcall.)";
 
 void check_landing(const AgendaWords& words, Agenda& agenda) {
     if (!words.landing) {
@@ -53,7 +54,7 @@ void check_peers(const AgendaWords& words, Agenda& agenda) {
         throw Error(ErrorCode::invalid_argument, fmt::format("--peer {}; allowed: {}", what, allowed));
     };
     if (inside_job() && samples_path(words.inherited).empty()) refuse("in a job that is already running", "outside of one");
-    if (agenda.sweep.phases) refuse("with --compute or --paper", "calls without phases");
+    if (agenda.sweep.paper) refuse("with a table of --paper", "a figure, or --compute");
     if (agenda.landing.size() > 1) refuse("with several values of --landing", "one");
     if (agenda.sweep.distributions.size() > 1) refuse("with several distributions in --sizes", "one");
     for (const std::uint64_t bytes : agenda.sweep.sizes)

@@ -329,7 +329,8 @@ int run_with_peers(const Part& part, Report& report) {
     const Start& start = part.start;
     const Agenda& agenda = part.agenda;
     for (const Peer* peer : agenda.peers) peer_program(*peer, kCollectiveProgram);  // fails before the first job if a peer is missing
-    const Compute wait = agenda.wait.value_or(share_cpus(start.ranks) ? Compute::sleep : Compute::spin);
+    const auto& phases = agenda.sweep.phases;
+    const Compute wait = agenda.wait.value_or(phases || share_cpus(start.ranks) ? Compute::sleep : Compute::spin);
     JobWords job = part.jobs.front();
     job.words.insert(job.words.end(), {"--wait", wait == Compute::sleep ? "sleep" : "spin", kFirstIterationOption, "0"});
     std::vector<RawCell> all;
@@ -340,6 +341,7 @@ int run_with_peers(const Part& part, Report& report) {
         const int failed = collect_cells(start, job, [&](RawCell cell) { ours.push_back(std::move(cell)); });
         if (failed) return failed;
         PeerSetup setup{.wait = wait, .warmup = agenda.warmup, .seed = agenda.sweep.seed};
+        if (phases) setup.compute = 2 * phases->compute;
         if (!agenda.sweep.distributions.empty()) setup.distribution = agenda.sweep.distributions.front();
         const PeerCalls calls(ours, setup);
         const Timeout limit = start.timeout != kForever ? start.timeout : peer_limit(monotonic_now() - begin);

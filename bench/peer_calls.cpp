@@ -55,12 +55,14 @@ std::string PeerCalls::plan() const {
     std::string text = fmt::format("{}{} {} {} 0 {}\n", first.identity.operation, distribution ? "v" : "", first.setup.root,
                                    setup_.wait == Compute::sleep ? 1 : 0, calls_.size());
     const std::vector<Nanoseconds> balanced(static_cast<std::size_t>(ranks()));
+    std::vector<Nanoseconds> waits;
     for (std::size_t number = 0; number < calls_.size(); ++number) {
         const Call& call = calls_[number];
         const RawCell& cell = cells_[call.cell];
-        const auto& delays = call.sample == kWarmup ? balanced : cell.samples[call.sample].asked;
+        waits = call.sample == kWarmup ? balanced : cell.samples[call.sample].asked;
+        for (Nanoseconds& wait : waits) wait += setup_.compute;
         text += fmt::format("{} {} {}", call_bytes(operation, cell.identity.bytes, ranks()), key_of({setup_.seed, number}),
-                            fmt::join(delays, " "));
+                            fmt::join(waits, " "));
         if (distribution) text += fmt::format(" {}", fmt::join(sizes_together(*distribution, ranks(), cell.identity.bytes), " "));
         text += '\n';
     }
@@ -82,7 +84,7 @@ std::vector<RawCell> PeerCalls::cells(const std::string& peer, const std::string
             continue;
         }
         CallSample& sample = measured[call.cell].samples[call.sample];
-        sample.start = 0;
+        sample.start = setup_.compute;
         sample.first_data.clear();
         sample.predicted.clear();
         for (std::size_t rank = 0; rank < static_cast<std::size_t>(ranks()); ++rank) {

@@ -20,6 +20,7 @@ struct PeerSetup {
     Compute wait = Compute::sleep;
     std::uint64_t warmup = 0;  ///< Balanced calls of each size before the measured ones.
     std::uint64_t seed = 0;
+    Nanoseconds compute = 0;  ///< How long each rank waits before its delay begins, as in the phases of Rollcall's calls.
     std::optional<SizeDistribution> distribution = {};  ///< That of the blocks' sizes, if these are their own.
 };
 

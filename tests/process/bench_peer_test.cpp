@@ -71,6 +71,27 @@ TEST_F(BenchPeers, TheirRowsStandBesideOurs) {
     EXPECT_NE(contents(raw).find(",3,2,"), std::string::npos);
 }
 
+TEST_F(BenchPeers, TheyWaitAsLongAsOurPhasesTake) {
+    const auto raw = directory_ / "raw.csv";
+    const Ended ended = run("bench reduce --bytes 3000 --arrival rotating:20ms --compute 5ms --algorithm clairvoyant,ring --format json" +
+                            std::string(kTiny) + option() + " --raw " + raw.string());
+    ASSERT_EQ(ended.code, 0) << ended.error;
+    const Lines lines = lines_of(ended.out);
+    ASSERT_EQ(lines.size(), 2 + peers_.size()) << ended.out;
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        const Json cell = Json::parse(lines[i]);
+        EXPECT_EQ(cell["algorithm"], i == 0 ? "clairvoyant" : i == 1 ? "ring" : peers_[i - 2]);
+        EXPECT_EQ(cell["iterations"], 4);
+        EXPECT_EQ(cell["compute"], "5ms");
+        EXPECT_LT(cell["pattern_error"]["median"].get<double>(), 1.0) << "arrivals count from the end of the phase";
+        EXPECT_GT(cell["spread"]["median"].get<double>(), 5e-3);
+        if (i >= 2) {
+            EXPECT_EQ(cell["unpredicted_calls"], "4") << "a library predicts nothing";
+        }
+    }
+    EXPECT_EQ(lines_of(contents(raw)).size(), 1u + lines.size() * 4 * 3);
+}
+
 TEST_F(BenchPeers, TheyRunTheSameLoop) {
     const Ended ended =
         run("bench loop --operation broadcast,gather --bytes 3000 --compute rotating:4ms --iterations 6 --ranks 3 --rounds 2"
@@ -204,7 +225,7 @@ TEST_F(BenchCommand, WhatPeersCannotDoIsRefused) {
     expect_refused("bench gather --peer gasnet", {"'gasnet'", "allowed: all, openmpi, mpich"});
     expect_refused("bench gather --rounds 2", {"--rounds without --peer"});
     expect_refused(gather + "--compute 1ms", {"--peer with --compute"});
-    expect_refused(gather + "--paper table4", {"--peer with --compute or --paper"});
+    expect_refused(gather + "--paper table4", {"--peer with a table of --paper; allowed: a figure, or --compute"});
     expect_refused(gather + "--landing on,off", {"--peer with several values of --landing"});
     expect_refused(gather + "--bytes 64Gi", {"2 GiB", "smaller"});
     expect_refused(gather + "--rounds 0", {"--rounds '0'"});

@@ -112,6 +112,23 @@ TEST(BenchPeer, NumbersGoToTheirCalls) {
     EXPECT_EQ(cells[3].samples[2].iteration, 12u);
 }
 
+TEST(BenchPeer, EachRankWaitsForItsPhaseFirst) {
+    const PeerCalls calls(peer_example(), {.wait = Compute::sleep, .warmup = 1, .seed = 4, .compute = 1'000'000});
+    const auto lines = lines_of_plan(calls.plan());
+    std::vector<double> times;
+    for (const auto& line : lines)
+        for (std::size_t rank = 0; rank < kPeerRanks; ++rank) {
+            EXPECT_GE(line[2 + rank], 1'000'000u);
+            EXPECT_LE(line[2 + rank], 1'000'010u);
+            for (const int later : {0, 1000}) times.push_back(static_cast<double>(line[2 + rank]) + later);
+        }
+    for (const RawCell& cell : calls.cells("openmpi", "its own choice", times))
+        for (const CallSample& sample : cell.samples) {
+            EXPECT_EQ(sample.start, 1'000'000) << "delays count from there";
+            for (std::size_t rank = 0; rank < kPeerRanks; ++rank) EXPECT_EQ(sample.arrivals[rank] - sample.start, sample.asked[rank]);
+        }
+}
+
 TEST(BenchPeer, RoundsAreAppendedAndCellsGrouped) {
     std::vector<RawCell> all, first = peer_example(), second = peer_example();
     append(all, first);

@@ -21,6 +21,7 @@ Task reduce_radix_k(Operation& op);
 Task reduce_shared_memory(Operation& op);
 Task reduce_two_level(Operation& op);
 Task reduce_clairvoyant(Operation& op);
+Task reduce_online(Operation& op);
 /// Twice the message, if the rank has ranks below it (AlgorithmEntry::collects).
 std::uint64_t reduce_binomial_collects(std::uint64_t bytes, int root, int rank, int ranks);
 /// The message, unless the rank is the first one of the chain (AlgorithmEntry::collects).
@@ -102,6 +103,15 @@ inline constexpr AlgorithmEntry kReduceAlgorithms[] = {
      .summary = "a schedule for the expected arrival times: elements of early ranks are combined before the last rank arrives",
      .paper = "Proficz, Ocetkiewicz: Improving Clairvoyant: reduction algorithm resilient to imbalanced process arrival patterns",
      .limits = "meant for planned calls, in which the root can tell all ranks the times before they arrive",
+     .segmented = true,
+     .needs = Condition::commutative | Condition::any_order,
+     .begins_early = true},
+    {.operation = OperationKind::reduce,
+     .name = "online",
+     .algorithm = &reduce_online,
+     .summary = "the root tells the ranks that have arrived what to exchange: no rank waits for a late one, and none is predicted",
+     .paper = "Our own, after Proficz and Ocetkiewicz: Improving Clairvoyant",
+     .limits = "each piece takes some short messages to and from the root, and nothing is combined before the root has come",
      .segmented = true,
      .needs = Condition::commutative | Condition::any_order,
      .begins_early = true},

@@ -32,6 +32,11 @@ class OnlineReduction {
     std::vector<Transfer> begin();
     /// The transfer has ended: the receiver has the segment. Throws Error{invalid_argument} if it was not under way.
     void ended(const Transfer& transfer);
+    /// Whether the process takes no part any more once the transfers that have begun are over. Never the root.
+    bool has_nothing_left(int number) const {
+        const Process& one = processes_[static_cast<std::size_t>(number)];
+        return number != root_ && one.arrived && one.held == 0;
+    }
     /// Whether the root has everything.
     bool done() const { return ended_at_root_ == segments_; }
 

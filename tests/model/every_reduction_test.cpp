@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <array>
 #include <complex>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 #include <rollcall/reduction.hpp>
 
@@ -156,6 +158,55 @@ TEST(EveryReduction, EveryAlgorithmWithEveryNumberOfRanksAndEveryRoot) {
                     expect_combined(random, *entry, random.pick(combinations()), n, root);
                     if (HasFailure()) return;
                 }
+    }
+}
+
+// Some hundred thousand calls, which take minutes. ROLLCALL_TEST_ALL_REDUCTIONS=1 makes them.
+TEST(EveryReduction, EveryAlgorithmOperatorTypeNumberOfRanksAndRoot) {
+    if (!std::getenv("ROLLCALL_TEST_ALL_REDUCTIONS")) GTEST_SKIP() << "set ROLLCALL_TEST_ALL_REDUCTIONS=1: this takes minutes";
+    Random random(89);
+    std::uint64_t calls = 0;
+    for (const auto& row : collectives::operations()) {
+        if (!row.combines) continue;
+        for (const AlgorithmEntry* const entry : algorithms(row.kind))
+            for (const Combination& what : combinations())
+                for (int n = 1; n <= 17; ++n)
+                    for (int root = 0; root < (row.has_root ? n : 1); ++root, ++calls) {
+                        expect_combined(random, *entry, what, n, root);
+                        if (HasFailure()) return;
+                    }
+    }
+    RecordProperty("calls", std::to_string(calls));
+    fmt::print("{} calls\n", calls);
+}
+
+// If the operands must stay in rank order, an algorithm keeps them so, or is refused by its name.
+TEST(EveryReduction, WhatCannotKeepTheRankOrderIsRefused) {
+    const std::pair<OperationKind, std::vector<std::string_view>> refused[] = {
+        {OperationKind::reduce, {"rabenseifner", "ring", "radix_k", "two_level", "clairvoyant", "online", "near_optimal"}},
+        {OperationKind::allreduce,
+         {"ring", "rabenseifner", "two_level", "sorted_linear_tree", "pre_reduced_ring", "straggler", "clairvoyant"}},
+        {OperationKind::reduce_scatter, {"ring", "recursive_halving"}},
+        {OperationKind::scan, {}},
+        {OperationKind::exclusive_scan, {}},
+    };
+    Combiner in_order = collectives::combiner_of(reduction_of<float>(sum));
+    in_order.is_commutative = false;
+    const auto has = collectives::conditions_of(in_order, collectives::kReal | collectives::Condition::oracle);
+    for (const auto& [operation, names] : refused) {
+        std::vector<std::string_view> found;
+        for (const AlgorithmEntry* const entry : algorithms(operation)) {
+            try {
+                collectives::find_algorithm(operation, entry->name, has);
+            } catch (const Error& error) {
+                found.push_back(entry->name);
+                EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+                EXPECT_EQ(std::string(error.what()),
+                          fmt::format("{} algorithm '{}' needs an operation that commutes; allowed: {}", name(operation), entry->name,
+                                      fmt::join(collectives::algorithm_names(operation, has), ", ")));
+            }
+        }
+        EXPECT_EQ(found, names) << name(operation);
     }
 }
 

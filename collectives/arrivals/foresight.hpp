@@ -16,9 +16,6 @@ inline constexpr std::uint64_t kTimesStep = 0;
 /// About how long a message of so many bytes takes between ranks of this call, by the job's costs. At least 1 ns, and the same on all ranks.
 Nanoseconds foreseen_time(runtime::Operation& op, std::uint64_t bytes);
 
-/// The time of a byte at 10 Gbit/s, in ns, where no costs are asked for.
-inline constexpr double kForeseenByte = 0.8;
-
 /// Into how many pieces at most elements are cut for such a schedule: the time to compute it grows with the number of pieces.
 inline constexpr std::uint64_t kMostForeseenPieces = 256;
 

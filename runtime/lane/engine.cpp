@@ -122,9 +122,10 @@ Error Engine::dead(int rank) const {
 }
 
 std::optional<Error> Engine::loss() const {
-    if (ended_) return *ended_;
     const int peer = peers_.any_trouble();
-    return peer < 0 ? std::nullopt : std::optional(dead(peer));
+    if (!ended_ && peer < 0) return std::nullopt;
+    const Error error = ended_ ? *ended_ : dead(peer);
+    return undelivered_.empty() ? error : Error(error.code(), fmt::format("{}; {}", error.what(), undelivered_), error.failed_rank());
 }
 
 void Engine::stop_expecting(std::uint64_t number) {

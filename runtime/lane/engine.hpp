@@ -389,6 +389,7 @@ class alignas(64) Engine final : public transport::Sink {
     std::uint64_t attached_callers_ = 0;  ///< Callers that wait for a deputy.
     std::vector<std::unique_ptr<CommunicatorState>> retired_;
     KeptSend::List kept_sends_;
+    std::string undelivered_;  ///< The first message of a KeptSend that was lost, in a sentence; empty: there is none. loss() tells of it.
     ClockModel host_clock_;  ///< Converts the machine's clock to the clock of this rank's host.
 };
 

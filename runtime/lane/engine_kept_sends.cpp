@@ -1,6 +1,8 @@
 // The engine's point-to-point sends that go on without their callers (kept_send.hpp).
 #include <cstring>
+#include <memory>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -34,15 +36,26 @@ KeptSend::~KeptSend() {
     if (transfer.done() || engine.transport_.release(transfer.peer(), transfer)) engine.landing_.give_back(transfer.buffer);
 }
 
+// No caller waits for the message. So whatever tells of the loss of its receiver tells of the message, too: the next call that fails on its
+// communicator, and the end of the job. One message is named there; the log has all.
+void KeptSend::tell_of_loss(const Error& error) {
+    Engine& engine = *transfer.engine;
+    CommunicatorState* const communicator = engine.communicators_.find(transfer.key.communicator);
+    const std::string lost = fmt::format("a message of {} bytes with tag {} to {}{}, for which send() had ended, was not delivered",
+                                         transfer.buffer.size, transfer.key.tag, engine.name_of(transfer.peer()),
+                                         communicator ? " on " + communicator->group->name : std::string());
+    if (const auto logger = spdlog::get("rollcall")) logger->warn("{}: {}", lost, error.what());
+    if (engine.undelivered_.empty()) engine.undelivered_ = lost;
+    if (!communicator || !communicator->broken) return;
+    const Error& broken = *communicator->broken;
+    const bool tells_already = std::string_view(broken.what()).find("for which send() had ended") != std::string_view::npos;
+    if (!tells_already)
+        communicator->broken = std::make_unique<Error>(broken.code(), fmt::format("{}; {}", broken.what(), lost), broken.failed_rank());
+}
+
 void KeptSend::ended() noexcept {
     Engine& engine = *transfer.engine;
-    if (const Error* error = transfer.error())
-        if (const auto logger = spdlog::get("rollcall")) {
-            const CommunicatorState* const communicator = engine.communicators_.find(transfer.key.communicator);
-            logger->warn("a message of {} bytes with tag {} to {}{}, for which send() had ended, was not delivered: {}",
-                         transfer.buffer.size, transfer.key.tag, engine.name_of(transfer.peer()),
-                         communicator ? " on " + communicator->group->name : std::string(), error->what());
-        }
+    if (const Error* error = transfer.error()) tell_of_loss(*error);
     engine.kept_sends_.erase(place);  // this object is gone
     if (engine.waiting_head_) engine.land_waiting();
 }

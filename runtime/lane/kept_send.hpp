@@ -24,6 +24,7 @@ class KeptSend final : private Watcher {
 
   private:
     void ended() noexcept override;
+    void tell_of_loss(const Error& error);
 };
 
 }  // namespace rollcall::runtime

@@ -128,7 +128,13 @@ TEST(KeptSend, ADeathEndsIt) {
     EXPECT_EQ(job.sender().under_way().messages, 0u);
     ASSERT_TRUE(job.simulation.world(0).broken) << "the next call on the communicator tells of it";
     EXPECT_EQ(job.simulation.world(0).broken->failed_rank(), 1);
-    EXPECT_TRUE(job.sender().loss());
+    const std::string lost = "a message of 100 bytes with tag 9 to ";
+    EXPECT_NE(std::string(job.simulation.world(0).broken->what()).find(lost), std::string::npos) << job.simulation.world(0).broken->what();
+    ASSERT_TRUE(job.sender().loss());
+    const std::string at_the_end = job.sender().loss()->what();
+    EXPECT_NE(at_the_end.find("was killed"), std::string::npos) << at_the_end;
+    EXPECT_NE(at_the_end.find(lost), std::string::npos) << at_the_end;
+    EXPECT_EQ(at_the_end.find(lost), at_the_end.rfind(lost)) << "one message is named: " << at_the_end;
 }
 
 // No rank receives the message. Nothing of it is used after the end (address sanitizer).

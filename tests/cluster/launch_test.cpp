@@ -117,8 +117,11 @@ TEST_F(Launch, RanksMoveDataByTwoProvidersOfOneJob) {
     for (int rank = 0; rank < 4; ++rank) EXPECT_TRUE(has(result.out, fmt::format("rank {} done\n", rank))) << result.out;
     EXPECT_GT(received(cluster, "node1") - before, 1'000'000) << "it came over the link";
 
-    // One survivor shares memory with the rank that dies, and two do not.
-    const Result death = job({"death:kill:3:messages:5000"}, {"--grace", "60s"});
+    // One survivor shares memory with the rank that dies, and two do not. The ranks note the time of the death in a file.
+    const auto shared = files_ / "shared";
+    std::ofstream(shared).close();
+    std::filesystem::resize_file(shared, 4096);
+    const Result death = job({"death:kill:3:messages:5000"}, {"--grace", "60s", "--env", "ROLLCALL_TEST_SHARED=" + shared.string()});
     EXPECT_EQ(death.code, 137) << death.out << death.error;
     EXPECT_EQ(count(death.out, " told after"), 3) << death.out << death.error;
     for (const char* host : {"node0", "node1"}) EXPECT_EQ(cluster.exec(host, {"ls", "/dev/shm"}).out, "") << host;

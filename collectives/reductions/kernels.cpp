@@ -227,13 +227,28 @@ void add_complex(const void* state, void* into, const void* left, const void* ri
     combine<T, Operator::sum>(state, into, left, right, 2 * count);
 }
 
+// What is compared of a value.
+template <class T>
+T comparable(T value) {
+    return value;
+}
+template <class Format>
+float as_float(std::uint16_t bits) {
+    const hn::CappedTag<std::uint32_t, 1> one;
+    const hn::RebindToFloat<decltype(one)> number;
+    return hn::GetLane(hn::BitCast(number, Format::to_float(one, hn::Set(one, bits))));
+}
+inline float comparable(Float16 value) { return as_float<Half>(value.bits); }
+inline float comparable(BFloat16 value) { return as_float<Brain>(value.bits); }
+
 template <class T, bool kMaximum>
 void locate(const void*, void* into, const void* left, const void* right, std::uint64_t count) {
     expect_possible(count);
     for (std::uint64_t i = 0; i < count; ++i) {
         const auto a = load<Located<T>>(left, i), b = load<Located<T>>(right, i);
-        const bool is_better = kMaximum ? a.value < b.value : b.value < a.value;
-        const bool is_first = a.value == b.value && b.location < a.location;
+        const auto one = comparable(a.value), other = comparable(b.value);
+        const bool is_better = kMaximum ? one < other : other < one;
+        const bool is_first = one == other && b.location < a.location;
         store<Located<T>>(into, i, is_better || is_first ? b : a);
     }
 }
@@ -277,19 +292,39 @@ Function of_located(Operator operation) {
     return operation == Operator::maximum_location ? &locate<T, true> : &locate<T, false>;
 }
 
+Function find_located(Operator operation, ElementType type) {
+    switch (type) {
+        case ElementType::int8: return of_located<std::int8_t>(operation);
+        case ElementType::int16: return of_located<std::int16_t>(operation);
+        case ElementType::int32: return of_located<std::int32_t>(operation);
+        case ElementType::int64: return of_located<std::int64_t>(operation);
+        case ElementType::uint8: return of_located<std::uint8_t>(operation);
+        case ElementType::uint16: return of_located<std::uint16_t>(operation);
+        case ElementType::uint32: return of_located<std::uint32_t>(operation);
+        case ElementType::uint64: return of_located<std::uint64_t>(operation);
+        case ElementType::float32: return of_located<float>(operation);
+        case ElementType::float64: return of_located<double>(operation);
+        case ElementType::float16: return of_located<Float16>(operation);
+        case ElementType::bfloat16: return of_located<BFloat16>(operation);
+        case ElementType::complex64:
+        case ElementType::complex128: break;
+    }
+    return nullptr;
+}
+
 Function find_kernel(Operator operation, ElementType type) {
-    const bool located = operation == Operator::minimum_location || operation == Operator::maximum_location;
+    if (operation == Operator::minimum_location || operation == Operator::maximum_location) return find_located(operation, type);
     switch (type) {
         case ElementType::int8: return of_integers<std::int8_t>(operation);
         case ElementType::int16: return of_integers<std::int16_t>(operation);
-        case ElementType::int32: return located ? of_located<std::int32_t>(operation) : of_integers<std::int32_t>(operation);
-        case ElementType::int64: return located ? of_located<std::int64_t>(operation) : of_integers<std::int64_t>(operation);
+        case ElementType::int32: return of_integers<std::int32_t>(operation);
+        case ElementType::int64: return of_integers<std::int64_t>(operation);
         case ElementType::uint8: return of_integers<std::uint8_t>(operation);
         case ElementType::uint16: return of_integers<std::uint16_t>(operation);
         case ElementType::uint32: return of_integers<std::uint32_t>(operation);
         case ElementType::uint64: return of_integers<std::uint64_t>(operation);
-        case ElementType::float32: return located ? of_located<float>(operation) : of_numbers<float>(operation);
-        case ElementType::float64: return located ? of_located<double>(operation) : of_numbers<double>(operation);
+        case ElementType::float32: return of_numbers<float>(operation);
+        case ElementType::float64: return of_numbers<double>(operation);
         case ElementType::float16: return of_halves<Half>(operation);
         case ElementType::bfloat16: return of_halves<Brain>(operation);
         case ElementType::complex64: return operation == Operator::sum ? &add_complex<float> : &multiply_complex<float>;

@@ -55,8 +55,23 @@ enum class Operator : std::uint8_t {
     function           ///< A function of the program.
 };
 
-/// A value and its location, such as a rank or an index, for minimum_location and maximum_location. `T` is a 32-bit or 64-bit signed
-/// integer, float or double.
+/// The bits of an IEEE 754 half-precision number, for which C++20 has no type.
+struct Float16 {
+    std::uint16_t bits;  ///< Sign, exponent and fraction, from the highest bit down.
+
+    /// True if the bits are equal: for two equal NaNs, but not for the two zeros.
+    bool operator==(const Float16&) const = default;
+};
+/// The bits of a bfloat16 number (the upper half of a float32), for which C++20 has no type.
+struct BFloat16 {
+    std::uint16_t bits;  ///< Sign, exponent and fraction, from the highest bit down.
+
+    /// True if the bits are equal: for two equal NaNs, but not for the two zeros.
+    bool operator==(const BFloat16&) const = default;
+};
+
+/// A value and its location, such as a rank or an index, for minimum_location and maximum_location. `T` is an integer of up to 64 bits,
+/// float, double, Float16 or BFloat16. With each of them an element has 16 bytes.
 template <class T>
 struct Located {
     T value;                ///< The value that is compared.
@@ -64,15 +79,6 @@ struct Located {
 
     /// True if values and locations are equal.
     bool operator==(const Located&) const = default;
-};
-
-/// The bits of an IEEE 754 half-precision number, for which C++20 has no type.
-struct Float16 {
-    std::uint16_t bits;  ///< Sign, exponent and fraction, from the highest bit down.
-};
-/// The bits of a bfloat16 number (the upper half of a float32), for which C++20 has no type.
-struct BFloat16 {
-    std::uint16_t bits;  ///< Sign, exponent and fraction, from the highest bit down.
 };
 
 /// True if f(a, b) and f(b, a) are always equal for a function of type F. Specialise it for a function that commutes:
@@ -139,8 +145,6 @@ struct ElementOf<Located<T>> : KnownElement<ElementOf<T>::type, sizeof(Located<T
 constexpr bool is_defined(Operator operation, ElementType type, bool located = false) noexcept {
     const bool is_integer = type <= ElementType::uint64;
     const bool is_complex = type >= ElementType::complex64;
-    const bool has_located =
-        type == ElementType::int32 || type == ElementType::int64 || type == ElementType::float32 || type == ElementType::float64;
     switch (operation) {
         case Operator::sum:
         case Operator::product: return !located;
@@ -153,7 +157,7 @@ constexpr bool is_defined(Operator operation, ElementType type, bool located = f
         case Operator::bitwise_or:
         case Operator::bitwise_xor: return !located && is_integer;
         case Operator::minimum_location:
-        case Operator::maximum_location: return located && has_located;
+        case Operator::maximum_location: return located && !is_complex;
         case Operator::function: return true;
     }
     return false;

@@ -26,7 +26,12 @@ T exact_operand(Random& random, Operator operation) {
         return static_cast<int>(operation == Operator::product ? random.between(0, 1) * 2 - 1 : random.between(-8, 8));
     };
     if constexpr (requires { T{}.location; }) {
-        return {static_cast<decltype(T{}.value)>(random.below(5)), random.between(0, 4)};
+        static constexpr std::uint16_t kBits[] = {0xC000, 0xBC00, 0x0000, 0x3C00, 0x4000};
+        const std::uint64_t which = random.below(5);
+        if constexpr (requires { T{}.value.bits; })
+            return {{kBits[which]}, random.between(0, 4)};
+        else
+            return {static_cast<decltype(T{}.value)>(which), random.between(0, 4)};
     } else if constexpr (requires { T{}.real(); }) {
         using Part = typename T::value_type;
         const T value(static_cast<Part>(number()), static_cast<Part>(number()));
@@ -91,8 +96,9 @@ std::vector<Combination> combinations_of() {
 const std::vector<Combination>& combinations() {
     static const auto all =
         combinations_of<std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t,
-                        float, double, Float16, BFloat16, std::complex<float>, std::complex<double>, Located<std::int32_t>,
-                        Located<std::int64_t>, Located<float>, Located<double>>();
+                        float, double, Float16, BFloat16, std::complex<float>, std::complex<double>, Located<std::int8_t>,
+                        Located<std::int32_t>, Located<std::int64_t>, Located<std::uint16_t>, Located<std::uint64_t>, Located<float>,
+                        Located<double>, Located<Float16>>();
     return all;
 }
 

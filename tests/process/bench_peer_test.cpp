@@ -224,7 +224,6 @@ TEST_F(BenchCommand, WhatPeersCannotDoIsRefused) {
     const std::string gather = "bench gather --peer openmpi ";
     expect_refused("bench gather --peer gasnet", {"'gasnet'", "allowed: all, openmpi, mpich"});
     expect_refused("bench gather --rounds 2", {"--rounds without --peer"});
-    expect_refused(gather + "--compute 1ms", {"--peer with --compute"});
     expect_refused(gather + "--paper table4", {"--peer with a table of --paper; allowed: a figure, or --compute"});
     expect_refused(gather + "--landing on,off", {"--peer with several values of --landing"});
     expect_refused(gather + "--bytes 64Gi", {"2 GiB", "smaller"});

@@ -50,7 +50,7 @@ TEST_F(BenchCommand, TheLoopDrawsBars) {
 TEST_F(BenchCommand, TheLoopTakesAlgorithmsThatAllOfItsOperationsHave) {
     const Ended ended = run("bench loop --operation broadcast,gather --algorithm pipelined");
     EXPECT_EQ(ended.code, 2);
-    EXPECT_NE(ended.error.find("unknown algorithm 'pipelined'; allowed: all, auto, linear, binomial, shared_memory\n"), std::string::npos)
+    EXPECT_NE(ended.error.find("unknown algorithm 'pipelined'; allowed: all, auto, linear, binomial, shared_memory, two_level\n"), std::string::npos)
         << ended.error;
 }
 

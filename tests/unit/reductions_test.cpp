@@ -83,8 +83,15 @@ T expected(Operator operation, T a, T b) {
         const std::uint16_t infinity = std::is_same_v<T, Float16> ? 0x7C00 : 0x7F80;
         return {nearest<T>(combined(operation, float_of(a), float_of(b)), infinity)};
     } else if constexpr (requires { a.location; }) {
-        const bool better = operation == Operator::minimum_location ? b.value < a.value : b.value > a.value;
-        return better || (a.value == b.value && b.location < a.location) ? b : a;
+        const auto number = [](auto value) {
+            if constexpr (requires { value.bits; })
+                return float_of(value);
+            else
+                return value;
+        };
+        const auto one = number(a.value), other = number(b.value);
+        const bool better = operation == Operator::minimum_location ? other < one : other > one;
+        return better || (one == other && b.location < a.location) ? b : a;
     } else if constexpr (requires { a.real(); }) {
         if (operation == Operator::sum) return a + b;
         return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
@@ -108,7 +115,13 @@ bool same(T one, T other) {
 template <class T>
 T random_element(std::mt19937_64& random) {
     if constexpr (requires { T{}.location; }) {
-        return {static_cast<decltype(T{}.value)>(random() % 5), static_cast<std::int64_t>(random() % 5)};
+        const auto location = static_cast<std::int64_t>(random() % 5);
+        if constexpr (requires { T{}.value.bits; }) {
+            static constexpr std::uint16_t kBits[] = {0, 0x8000, 0x3C00, 0xBC00, 0x0001, 0x7C00, 0x7F80, 0x7FFF};
+            return {{random() % 2 ? kBits[random() % 8] : static_cast<std::uint16_t>(random())}, location};
+        } else {
+            return {static_cast<decltype(T{}.value)>(random() % 5), location};
+        }
     } else if constexpr (requires { T{}.real(); }) {
         const auto part = [&] { return static_cast<typename T::value_type>(static_cast<std::int64_t>(random())) / 3; };
         const auto real = part();
@@ -182,8 +195,10 @@ void expect_all_kernels(std::mt19937_64& random) {
 TEST(Reductions, EveryOperatorOnEveryType) {
     auto random = seeded_random();
     expect_all_kernels<std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t,
-                       float, double, Float16, BFloat16, std::complex<float>, std::complex<double>, Located<std::int32_t>,
-                       Located<std::int64_t>, Located<float>, Located<double>>(random);
+                       float, double, Float16, BFloat16, std::complex<float>, std::complex<double>, Located<std::int8_t>,
+                       Located<std::int16_t>, Located<std::int32_t>, Located<std::int64_t>, Located<std::uint8_t>, Located<std::uint16_t>,
+                       Located<std::uint32_t>, Located<std::uint64_t>, Located<float>, Located<double>, Located<Float16>,
+                       Located<BFloat16>>(random);
 }
 
 // Each half there is, plus the smallest one and times one: conversions to and from float are exact, and rounding is right.

@@ -220,16 +220,17 @@ ROLLCALL_SCENARIO(death) {
                 part.allreduce(some, rollcall::maximum);
             });
         } else if (where == "gather" || where == "scatter") {
-            const CollectiveOptions how{.algorithm = scene.word(4, "auto"), .segment_bytes = {}, .timeout = {}};
+            const std::string algorithm = scene.word(4, "auto");
+            const CollectiveOptions options{.algorithm = algorithm, .segment_bytes = {}, .timeout = {}};
             std::vector<std::byte> all(data.size() * static_cast<std::size_t>(scene.size));
             work([&](int i) {
                 const auto bytes = i % 2 ? 8 : data.size();
                 const auto block = std::span(data).first(bytes),
                            blocks = std::span(all).first(bytes * static_cast<std::size_t>(scene.size));
                 if (where == "gather")
-                    part.gather(std::span<const std::byte>(block), blocks, i / 4 % scene.size, how);
+                    part.gather(std::span<const std::byte>(block), blocks, i / 4 % scene.size, options);
                 else
-                    part.scatter(std::span<const std::byte>(blocks), block, i / 4 % scene.size, how);
+                    part.scatter(std::span<const std::byte>(blocks), block, i / 4 % scene.size, options);
                 if (i % 4 == 3) part.barrier();
             });
         } else {

@@ -12,18 +12,26 @@ at_random=24
 seed=${ROLLCALL_TEST_SEED:-$RANDOM}
 rooms='api bench bootstrap collectives command foundation launcher runtime support transports'
 # shellcheck disable=SC2086 # several words
-files=$({
-    find $rooms -name '*.cpp'
-    find $rooms tests -name '*.hpp' | while read -r header; do
-        grep -m1 -sqxF "#include \"$header\"" "${header%.hpp}.cpp" || echo "$header"
-    done
-} | grep -vE "$without" | LC_ALL=C sort)
+all=$(find $rooms tests -name '*.[ch]pp') || exit
+files=$(while read -r file; do
+    case $file in
+        tests/*.cpp) ;;
+        *.cpp) echo "$file" ;;
+        *) grep -m1 -s '^#include' "${file%.hpp}.cpp" | grep -qxF "#include \"$file\"" || echo "$file" ;;
+    esac
+done <<<"$all" | grep -vE "$without" | LC_ALL=C sort)
+[[ $files ]] || { echo "there are no files in $PWD" && exit 1; }
 if [[ ${ROLLCALL_TEST_ALL_SOURCES:-0} == 1 ]]; then
     chosen=$files
 else
-    # A copy without the history has no changes.
-    changed=$(git log --max-count=200 --name-only --pretty= -- '*.[ch]pp' 2>/dev/null | awk '!seen[$0]++' | grep -Fx -f <(echo "$files") | head -n "$changed_last")
-    numbers=$(awk -v seed="$seed" -v count="$(wc -l <<<"$files")" 'BEGIN { srand(seed); while (count-- > 0) print int(rand() * 1000000) }')
+    # What is not committed, then the history. A copy without git has none of it.
+    changed=$({
+        git ls-files --modified --others --exclude-standard
+        git diff --cached --name-only
+        git log --max-count=200 --name-only --pretty= -- '*.[ch]pp'
+    } 2>/dev/null | awk '!seen[$0]++' | grep -Fx -f <(echo "$files") | head -n "$changed_last")
+    numbers=$(awk -v seed="$seed" -v count="$(wc -l <<<"$files")" \
+        'BEGIN { srand(seed); while (count-- > 0) print int(rand() * 1000000) }')
     random=$(paste -d' ' <(echo "$numbers") <(echo "$files") | sort -n | head -n "$at_random" | cut -d' ' -f2)
     chosen=$(printf '%s\n' "$changed" "$random" | awk 'NF && !seen[$0]++')
 fi

@@ -12,14 +12,14 @@ namespace {
 
 constexpr double kMebibyte = 1 << 20;
 // libfabric makes a file of this size for each process. Most of it is never written.
-constexpr std::uint64_t kFile = 16ull << 20;
+constexpr std::uint64_t kBytesOfFile = 16ull << 20;
 // With libfabric 1.17, a process writes 7 MiB of its file when it starts, and hardly more later. The rest is a reserve.
 constexpr std::uint64_t kWritten = 8ull << 20;
 // libfabric's shm makes all its files here.
 constexpr const char* kPlace = "/dev/shm";
 
 // When a process starts, libfabric offers it shared memory only if there is room for a file for each processor.
-std::uint64_t least_room(std::uint64_t processors) { return processors * kFile; }
+std::uint64_t least_room(std::uint64_t processors) { return processors * kBytesOfFile; }
 
 }  // namespace
 

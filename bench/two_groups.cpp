@@ -200,6 +200,10 @@ Samples measure_peer(const Peer& peer, const Contest& contest, const char* opera
         const auto other =
             std::find_if_not(cases.begin(), cases.end(), [&](const GroupCase& one) { return same_groups(one, cases.front()); });
         cases = cases.first(static_cast<std::size_t>(other - cases.begin()));
+        // The program counts the words of its plan as MPI does.
+        if (cases.size() * calls * (2 + 2 * ranks) > std::numeric_limits<int>::max())
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("--peer with {} calls of {} ranks; allowed: fewer --iterations", cases.size() * calls, ranks));
         const std::vector<double> times = run_peer_plan(peer, start.ranks, plan_of(cases, calls, operation, done), start.cluster.get(),
                                                         2 * ranks * calls * cases.size(), limit);
         for (std::size_t call = 0; call < calls * cases.size(); ++call) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <unordered_map>
@@ -331,6 +332,10 @@ void Process::finalize() {
     lane_->stop_background();
     lane_->as_owner([&](Engine& engine) {
         if (const Error* found = engine.mismatch_found()) mismatch = *found;
+        // The end may have failed before the engine knew of a lost message.
+        const std::string& lost = engine.undelivered();
+        if (failure && !lost.empty() && !std::string_view(failure->what()).ends_with(lost))
+            failure = Error(failure->code(), fmt::format("{}; {}", failure->what(), lost), failure->failed_rank());
     });
     if (!failure) {
         bootstrap_->leave();

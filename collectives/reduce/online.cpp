@@ -3,7 +3,7 @@
 // Idea: the root learns from its board which ranks have arrived, and decides transfer by transfer which of them sends which piece to which
 // other one. It tells both ranks. The receiver combines the piece with its own, and tells the root, which then decides what comes next. So
 // the elements of the ranks that are there are combined while others are still missing, in whatever order they come, and no rank waits for
-// one that is late. A rank leaves after the last piece that it sends. Each transfer takes two or three short messages besides its data, so
+// one that is late. A rank leaves after the last piece that it sends. Each transfer takes one to three short messages besides its data, so
 // pieces should be long: a piece of 64 KiB takes as long as some ten short messages at 10 Gbit/s, and as long as some hundred at 1 Gbit/s.
 //
 // Example: 3 ranks, root 0, two pieces. 1 and 2 are there: the root orders 2 -0-> 1 and 1 -1-> 2. Both receivers combine, and report. The

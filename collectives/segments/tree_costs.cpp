@@ -15,7 +15,7 @@ std::uint64_t straight_from(const Costs& costs) {
     constexpr std::uint64_t kMebibyte = 1 << 20;
     const auto message = static_cast<std::uint64_t>(costs.network_gap);
     const auto mebibyte = static_cast<std::uint64_t>(costs.network_mebibyte);
-    // Costs are at most an hour, so that eight of them times 2^20 fit into 64 bits only up to 36 minutes.
+    // A gap may be an hour, and 8 * 2^20 times more than 36 minutes does not fit into 64 bits. So the gap is limited.
     const std::uint64_t messages = std::min<std::uint64_t>(message, ~std::uint64_t{0} / kMebibyte / kStraightMessages);
     return std::max<std::uint64_t>(messages * kStraightMessages * kMebibyte / std::max<std::uint64_t>(mebibyte, 1), 1);
 }

@@ -58,6 +58,8 @@ class alignas(64) Engine final : public transport::Sink {
     void set_sleeping(bool sleeps) noexcept;
     /// Why this job cannot end in good order: a rank died or is out of reach. Empty: the job can end in good order.
     std::optional<Error> loss() const;
+    /// The first message that was lost after its send() had ended, in a sentence. Empty: there is none. loss() tells of it, too.
+    const std::string& undelivered() const noexcept { return undelivered_; }
     /// Says how to send to a peer: its allowance, whether it accepts eager data, and whether messages to it go over TCP.
     void set_peer(int peer, std::uint32_t allowance, bool accepts_data, bool over_tcp);
 

@@ -41,9 +41,10 @@ KeptSend::~KeptSend() {
 void KeptSend::tell_of_loss(const Error& error) {
     Engine& engine = *transfer.engine;
     CommunicatorState* const communicator = engine.communicators_.find(transfer.key.communicator);
-    const std::string lost = fmt::format("a message of {} bytes with tag {} to {}{}, for which send() had ended, was not delivered",
-                                         transfer.buffer.size, transfer.key.tag, engine.name_of(transfer.peer()),
-                                         communicator ? " on " + communicator->group->name : std::string());
+    // Another rank may read it, which learns from this one that the communicator is broken. So it names its sender.
+    const std::string lost = fmt::format("a message of {} bytes with tag {} from {} to {}{}, for which send() had ended, was not delivered",
+                                         transfer.buffer.size, transfer.key.tag, engine.name_of(engine.options_.rank),
+                                         engine.name_of(transfer.peer()), communicator ? " on " + communicator->group->name : std::string());
     if (const auto logger = spdlog::get("rollcall")) logger->warn("{}: {}", lost, error.what());
     if (engine.undelivered_.empty()) engine.undelivered_ = lost;
     if (!communicator || !communicator->broken) return;

@@ -128,7 +128,7 @@ TEST(KeptSend, ADeathEndsIt) {
     EXPECT_EQ(job.sender().under_way().messages, 0u);
     ASSERT_TRUE(job.simulation.world(0).broken) << "the next call on the communicator tells of it";
     EXPECT_EQ(job.simulation.world(0).broken->failed_rank(), 1);
-    const std::string lost = "a message of 100 bytes with tag 9 to ";
+    const std::string lost = "a message of 100 bytes with tag 9 from rank 0 ";
     EXPECT_NE(std::string(job.simulation.world(0).broken->what()).find(lost), std::string::npos) << job.simulation.world(0).broken->what();
     ASSERT_TRUE(job.sender().loss());
     const std::string at_the_end = job.sender().loss()->what();

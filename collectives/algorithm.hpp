@@ -109,9 +109,6 @@ struct AlgorithmEntry {
     /// caller's contribution: the code collects in `data`, and waits for the caller (Operation::arrival()) before it reads. Null: a part
     /// that reads begins with its caller.
     std::uint64_t (*collects)(std::uint64_t bytes, int root, int rank, int ranks) = nullptr;
-    /// Whether this rank, whose result is not wanted by its caller, waits for other ranks of its node. Its caller then leaves it to a
-    /// deputy even if the data is short. Null: it does not.
-    bool (*waits)(const Operation& op) = nullptr;
     std::uint16_t number = number_of(name);
 
     constexpr bool is_called(std::string_view text) const {

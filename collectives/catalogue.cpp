@@ -91,7 +91,7 @@ runtime::PartAlone part_alone(const runtime::Call& call, int rank, int ranks) no
     if (!entry || !entry->runs_alone) return {};
     const OperationRow& row = operation(call.kind);
     const bool is_root = rank == call.root;
-    runtime::PartAlone part{.algorithm = entry->algorithm, .begins_before = true, .ends_after = true, .waits = entry->waits};
+    runtime::PartAlone part{.algorithm = entry->algorithm, .begins_before = true, .ends_after = true};
     const auto size_of = [&](const Operand& operand) -> std::uint64_t {
         if (!operand.is_had(is_root)) return 0;
         const Part where = part_of(operand, call.bytes, ranks, rank);

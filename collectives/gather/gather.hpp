@@ -30,7 +30,6 @@ Task gather_two_level(Operation& op);
 /// The blocks of the rank's subtree, if it has ranks below it (AlgorithmEntry::collects).
 std::uint64_t gather_binomial_collects(std::uint64_t bytes, int root, int rank, int ranks);
 /// Whether the rank collects blocks of other ranks (AlgorithmEntry::waits).
-bool gather_two_level_waits(const Operation& op);
 
 inline constexpr AlgorithmEntry kGatherAlgorithms[] = {
     {.operation = OperationKind::gather,
@@ -137,11 +136,9 @@ inline constexpr AlgorithmEntry kGatherAlgorithms[] = {
      .algorithm = &gather_two_level,
      .summary = "one rank of each node collects the node's blocks through the memory that it shares, and sends them as one message",
      .paper = kCheetah,
+     .limits = "a rank that collects waits for the ranks of its node",
      .needs = Condition::several_nodes | Condition::equal_blocks,
-     .begins_early = true,
-     .runs_alone = true,
-     .cost = &cost::two_level_of_blocks,
-     .waits = &gather_two_level_waits},
+     .begins_early = true},
     {.operation = OperationKind::gather,
      .name = "online_linear",
      .algorithm = &gather_online_linear,
@@ -156,13 +153,6 @@ inline constexpr Rule kGatherRules[] = {
     {kAnyBytes, kAnyRanks, named(kGatherAlgorithms, "shared_memory"),
      "ranks of one node: each block is copied into shared memory, and no rank but the root waits for others", Condition::node_memory},
     {kAnyBytes, 2, named(kGatherAlgorithms, "linear"), "one message, whatever the algorithm"},
-    {8192,
-     kAnyRanks,
-     named(kGatherAlgorithms, "two_level"),
-     "short blocks of several ranks of each node: one message from each node, n - 1 messages, or log2 n longer ones, and the time decides",
-     Condition::background,
-     nullptr,
-     {named(kGatherAlgorithms, "linear"), named(kGatherAlgorithms, "binomial")}},
     {8192, 8, named(kGatherAlgorithms, "linear"),
      "each block is carried along with its header: its sender is done at once, and no rank waits for one that forwards"},
     {8192, 64, named(kGatherAlgorithms, "linear"), "each block goes straight to the root; its sender is done at once",

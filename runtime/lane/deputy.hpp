@@ -30,8 +30,6 @@ struct PartAlone {
     std::uint64_t collected = 0;
     /// It writes nothing into its caller's buffers, except what `own_block` says, so that it may go on after the caller has left.
     bool ends_after = false;
-    /// Whether the part waits for other ranks of its node, so that the caller leaves short data, too, to a deputy. Null: it does not.
-    bool (*waits)(const Operation& caller) = nullptr;
     std::uint64_t contribution = 0, data = 0, result = 0;
     /// Where in `data` the rank's own block stands, if the caller's result is only that block. It is copied before the caller leaves.
     std::optional<std::uint64_t> own_block = std::nullopt;

@@ -228,19 +228,14 @@ bool Engine::meet_deputy(Operation& caller) {
     return true;
 }
 
-// Of short calls, so many may be left behind. The coroutine of such a part has a buffer of its own, which the landing budget does not count.
-constexpr std::uint64_t kMostShortPartsLeft = 64;
-
 bool Engine::hand_over(Operation& caller) {
     CommunicatorState& communicator = caller.communicator_;
     const Block* const blocks = caller.arguments_.blocks;
     const std::uint64_t longest = blocks ? caller.arguments_.data.size : caller.call_.bytes;
-    const bool is_short = longest <= options_.eager_bytes;
-    if (is_short && (!caller.nodes() || deputies_active_ >= kMostShortPartsLeft)) return false;
-    if (caller.stays_ || caller.awaits_caller_ || caller.size() == 1 || finalizing_) return false;
+    if (longest <= options_.eager_bytes || caller.stays_ || caller.awaits_caller_ || caller.size() == 1 || finalizing_) return false;
     if (communicator.is_broken_at(caller.sequence())) return false;
     PartAlone part = options_.find_part_alone(caller.call_, caller.rank(), caller.size());
-    if (!part.ends_after || (is_short && !(part.waits && part.waits(caller)))) return false;
+    if (!part.ends_after) return false;
     if (blocks) {
         if (!fill_data(caller.arguments_, caller.size())) return false;
         part.data = caller.arguments_.data.size;

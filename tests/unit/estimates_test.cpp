@@ -212,12 +212,14 @@ TEST(CostChoices, AreRightWhereTheyWereMeasured) {
 
 // 4 nodes. What a rank keeps of the network's time for each message is saved, and a little is copied.
 TEST(CostChoices, TakeOneMessageForTheShortBlocksOfANode) {
-    for (const OperationKind kind : {OperationKind::gather, OperationKind::scatter}) {
-        for (const std::uint64_t bytes : {8, 1 << 10, 8 << 10}) EXPECT_EQ(taken(kind, bytes, 16, kOnNodes), "two_level") << bytes;
-        EXPECT_EQ(taken(kind, 64 << 10, 16, kOnNodes), "linear") << "a rank hands it over and leaves";
-        EXPECT_NE(taken(kind, 1 << 10, 16, kOnNodes.without(Condition::background)), "two_level") << "ranks would wait for one another";
-        EXPECT_NE(taken(kind, kAnyBytes, 16, kOnNodes.without(Condition::equal_blocks)), "two_level");
+    const auto scatter = OperationKind::scatter;
+    for (const std::uint64_t bytes : {8, 1 << 10, 8 << 10}) {
+        EXPECT_EQ(taken(scatter, bytes, 16, kOnNodes), "two_level") << bytes;
+        EXPECT_NE(taken(OperationKind::gather, bytes, 16, kOnNodes), "two_level") << "a rank that collects would wait for its node";
     }
+    EXPECT_EQ(taken(scatter, 64 << 10, 16, kOnNodes), "linear") << "a rank hands it over and leaves";
+    EXPECT_NE(taken(scatter, 1 << 10, 16, kOnNodes.without(Condition::background)), "two_level") << "ranks would wait for one another";
+    EXPECT_NE(taken(scatter, kAnyBytes, 16, kOnNodes.without(Condition::equal_blocks)), "two_level");
     EXPECT_EQ(taken(OperationKind::barrier, 0, 16, kOnNodes), "two_level");
     EXPECT_EQ(taken(OperationKind::barrier, 0, 16, kApart), "linear");
 }

@@ -193,17 +193,15 @@ void Job::ended(const Exit& exit) {
         if (!exit.how.empty() && early_.empty() && exit.joined) early_ = fmt::format("{} {}", who(exit.rank), exit.how);
         return;
     }
-    // The report of a kill on another host may be overtaken by that of a survivor, which has given up because its connection to the killed
-    // rank has closed. So a kill that is reported while the survivors report counts as the first failure. SIGKILL comes from outside the
-    // program, and the launcher itself does not send it in these stages.
-    const bool reporting = stage_ == Stage::reporting || stage_ == Stage::terminating;
-    if (reporting && by_itself_ && order_.hosts_of_job > 1 && exit.code == 128 + SIGKILL && exit.signalled) {
-        by_itself_ = false;
+    const int host = host_of_[static_cast<std::size_t>(exit.rank)]->index;
+    // In this stage the launcher has not sent any signal to the ranks yet.
+    if (stage_ == Stage::reporting && first_exit_ && counts_as_first(exit, host, monotonic_now(), *first_exit_)) {
+        first_exit_.reset();
         code_ = exit.code;
         say(fmt::format("{} {} at about the same time; this counts as the first failure", who(exit.rank), exit.how));
         return;
     }
-    if (stage_ <= Stage::running) by_itself_ = exit.joined && !exit.signalled;
+    if (stage_ <= Stage::running && exit.joined && !exit.signalled) first_exit_ = {host, monotonic_now()};
     fail(exit.code, fmt::format("{} {}", who(exit.rank), exit.how));
 }
 

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "launcher/first_exit.hpp"
 #include "launcher/input.hpp"
 #include "launcher/launch.hpp"
 #include "launcher/output.hpp"
@@ -75,7 +77,7 @@ class Job final : private Station {
 
     Stage stage_ = Stage::starting;
     int code_ = 0;
-    bool by_itself_ = false;   // the first failure was the exit of a rank, and not a signal
+    std::optional<FirstExit> first_exit_;
     std::string early_;        // the first rank that ended without leaving the job, though with code 0
     Nanoseconds stage_until_;  // when the next stage begins
     Nanoseconds ended_at_;     // --timeout

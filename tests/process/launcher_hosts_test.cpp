@@ -1,6 +1,7 @@
 /// \file
 /// Tests `rollcall run` over hosts, with real agents. All hosts are this one: the remote shell is a command that runs its arguments here,
 /// so that no test needs root, keys or a second machine. tests/cluster has separate hosts.
+#include "launcher/first_exit.hpp"
 #include "tests/process/launched.hpp"
 
 namespace {
@@ -61,15 +62,25 @@ TEST_P(Fanouts, TheFirstBadExitIsTheJobsCode) {
     EXPECT_EQ(result.code, 9);
     EXPECT_TRUE(has(result.error, "rank 2 on host c exited with code 9"));
 }
-
-// As when a survivor on another host notices a kill before the launcher hears of it.
-TEST_P(Fanouts, AKillThatIsReportedAfterASurvivorsExitIsTheJobsCode) {
+// As when a survivor on another host notices a kill before the launcher hears of it. On a busy machine the kill may come too late to count.
+TEST_P(Fanouts, AKillThatIsReportedSoonAfterASurvivorsExitIsTheJobsCode) {
+    const auto begin = Clock::now();
     const Result result = run(probe_on("a,b,c", options(), {"barrier", "exit:5@2", "notice", "kill:9@1"}));
-    EXPECT_EQ(result.code, 137) << result.error;
+    const bool is_late = Clock::now() - begin > std::chrono::nanoseconds(rollcall::launcher::kMostOvertaken);
+    EXPECT_TRUE(result.code == 137 || (is_late && result.code == 5)) << result.code << "\n" << result.error;
     EXPECT_TRUE(has(result.error, "rank 2 on host c exited with code 5"));
-    EXPECT_TRUE(has(result.error, "rank 1 on host b was killed by ")) << result.error;
+    EXPECT_EQ(has(result.error, "rank 1 on host b was killed by "), result.code == 137) << result.error;
 }
-
+TEST_P(Fanouts, AKillOnTheHostOfTheFirstExitDoesNotCount) {
+    const Result result = run(probe_on("a,b:2", options(), {"barrier", "exit:5@2", "notice", "kill:9@1"}));
+    EXPECT_EQ(result.code, 5) << result.error;
+    EXPECT_FALSE(has(result.error, "was killed by ")) << result.error;
+}
+TEST_P(Fanouts, AKillAfterTheRanksWereAskedToEndDoesNotCount) {
+    const Result result = run(probe_on("a,b,c", options({"--grace", "100ms"}), {"kill_at_term@1", "barrier", "exit:5@2", "wait"}));
+    EXPECT_EQ(result.code, 5) << result.error;
+    EXPECT_FALSE(has(result.error, "was killed by ")) << result.error;
+}
 TEST_P(Fanouts, EverySurvivorIsToldWhoWasKilled) {
     const Result result = run(probe_on("a:2,b:2,c:2", options(), {"barrier", "kill:9@4", "notice"}));
     EXPECT_EQ(result.code, 137);

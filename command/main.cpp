@@ -1,9 +1,12 @@
 /// \file
 /// The command `rollcall`. It reports every error in one line on standard error. The exit code is 2 for wrong usage, and 1 for other
 /// errors.
+#include <unistd.h>
+
 #include <exception>
 #include <iostream>
 #include <new>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -11,6 +14,7 @@
 #include <fmt/format.h>
 #include <rollcall/error.hpp>
 
+#include "bench/asked_sizes.hpp"
 #include "bench/command.hpp"
 #include "bench/simulate.hpp"
 #include "bench/tune.hpp"
@@ -29,17 +33,24 @@ int fail(int exit_code, std::string_view sentence) {
     return exit_code;
 }
 
-/// Returns the option that sets the sizes of the data, as the user gave it. Returns "what was asked" if there is none.
-std::string sizes_asked(int argc, char** argv) {
-    constexpr std::string_view kOptions[] = {"--bytes", "--block", "--blocks"};
-    std::string asked = "what was asked";
-    for (int i = 1; i < argc; ++i)
-        for (const std::string_view option : kOptions) {
-            const std::string_view word = argv[i];
-            if (word == option && i + 1 < argc) asked = fmt::format("{} {}", word, argv[i + 1]);
-            if (word.starts_with(option) && word.substr(option.size()).starts_with('=')) asked = word;
-        }
-    return asked;
+/// Returns the option whose size this machine cannot hold. Empty if there is none, and the memory went elsewhere.
+std::string impossible_size(int argc, char** argv) {
+    const long pages = ::sysconf(_SC_PHYS_PAGES), bytes = ::sysconf(_SC_PAGESIZE);
+    if (pages <= 0 || bytes <= 0 || argc < 2) return "";
+    return rollcall::bench::size_beyond(std::span<const char* const>(argv + 1, static_cast<std::size_t>(argc - 1)),
+                                        static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(bytes));
+}
+
+int fail_for_memory(int argc, char** argv) {
+    const std::string size = impossible_size(argc, argv);
+    return fail(kFailed, size.empty() ? "there is not enough memory for what was asked: give smaller sizes, or fewer ranks or iterations"
+                                      : fmt::format("there is not enough memory for {}: give smaller sizes or fewer ranks", size));
+}
+
+int fail_for_length(int argc, char** argv) {
+    const std::string size = impossible_size(argc, argv);
+    return fail(kWrongUsage, size.empty() ? "what was asked is larger than any memory; give smaller sizes, or fewer ranks or iterations"
+                                          : fmt::format("{}: a size is larger than any memory; give a smaller one", size));
 }
 
 int exit_code_of(rollcall::ErrorCode code) {
@@ -74,9 +85,9 @@ int main(int argc, char** argv) {
     } catch (const rollcall::Error& error) {
         return fail(exit_code_of(error.code()), error.what());
     } catch (const std::bad_alloc&) {
-        return fail(kFailed, fmt::format("there is not enough memory for {}: give smaller sizes or fewer ranks", sizes_asked(argc, argv)));
+        return fail_for_memory(argc, argv);
     } catch (const std::length_error&) {
-        return fail(kWrongUsage, fmt::format("{}: a size is larger than any memory; give a smaller one", sizes_asked(argc, argv)));
+        return fail_for_length(argc, argv);
     } catch (const std::exception& error) {
         return fail(kFailed, error.what());
     }

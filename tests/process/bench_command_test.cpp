@@ -53,17 +53,6 @@ TEST_F(BenchCommand, CsvHasAHeadingAndARowForEachCell) {
     EXPECT_TRUE(lines[2].starts_with("broadcast,auto,")) << lines[2];
 }
 
-// 256 TiB are more than a process can have on any machine with 48-bit addresses, however much it may promise.
-TEST_F(BenchCommand, ASizeThatNoMemoryHoldsIsNamedWithItsOption) {
-    if (kSanitized) GTEST_SKIP() << "the sanitizer ends a process that asks for so much";
-    for (const char* words : {"bench broadcast --ranks 1 --bytes 256Ti", "bench bandwidth --ranks 2 --bytes 256Ti"}) {
-        const Ended ended = run(words);
-        EXPECT_EQ(ended.code, 1) << ended.error;
-        EXPECT_NE(ended.error.find("there is not enough memory for --bytes 256Ti: give smaller sizes or fewer ranks"), std::string::npos)
-            << words << ": " << ended.error;
-    }
-}
-
 // Rank 0 prints, and its standard output is a pipe to the command.
 TEST_F(BenchCommand, TextFitsTheScreen) {
     const std::string words = std::string(kQuick) + " --bytes 8 --arrival balanced,uniform:0..1ms --algorithm flat,auto";
@@ -376,13 +365,6 @@ TEST_F(BenchCommand, OnHostsWhoseClocksAreWrong) {
     }
     const Ended overlap = run("bench overlap --ranks 3 --iterations 2 --transport shm --timeout 100s --format json", clocks);
     EXPECT_EQ(overlap.code, 0) << overlap.error;
-}
-
-TEST_F(BenchCommand, SizesThatNoMemoryHoldsAreSaid) {
-    const Ended ended = run("bench pingpong --bytes 9000000Ti");
-    EXPECT_EQ(ended.code, 2);
-    EXPECT_NE(ended.error.find("a size is larger than any memory"), std::string::npos) << ended.error;
-    EXPECT_EQ(ended.error.find("std::"), std::string::npos) << ended.error;
 }
 
 TEST_F(BenchCommand, InfoRefusesAnAlgorithmThatThereIsNot) {

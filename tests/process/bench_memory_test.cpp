@@ -1,0 +1,31 @@
+/// \file
+/// What `rollcall bench` says if there is not enough memory.
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "tests/process/bench_command.hpp"
+
+namespace rollcall::test {
+namespace {
+
+// 256 TiB are more than a process can have on any machine with 48-bit addresses, however much it may promise.
+TEST_F(BenchCommand, ASizeThatNoMemoryHoldsIsNamedWithItsOption) {
+    if (kSanitized) GTEST_SKIP() << "the sanitizer ends a process that asks for so much";
+    for (const char* words : {"bench broadcast --ranks 1 --bytes 256Ti", "bench bandwidth --ranks 2 --bytes 256Ti"}) {
+        const Ended ended = run(words);
+        EXPECT_EQ(ended.code, 1) << ended.error;
+        EXPECT_NE(ended.error.find("there is not enough memory for --bytes 256Ti: give smaller sizes or fewer ranks"), std::string::npos)
+            << words << ": " << ended.error;
+    }
+}
+
+TEST_F(BenchCommand, SizesThatNoMemoryHoldsAreSaid) {
+    const Ended ended = run("bench broadcast --ranks 1 --bytes 9000000Ti");
+    EXPECT_EQ(ended.code, 2);
+    EXPECT_NE(ended.error.find("a size is larger than any memory"), std::string::npos) << ended.error;
+    EXPECT_EQ(ended.error.find("std::"), std::string::npos) << ended.error;
+}
+
+}  // namespace
+}  // namespace rollcall::test

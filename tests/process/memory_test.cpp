@@ -27,8 +27,7 @@ TEST(EarlyMemory, OfSmallMessagesIsBounded) {
     expect_success(2, {"cost_of_early_messages:40000:0:500:4194304"}, with({"ROLLCALL_LANDING_BYTES=4Mi"}));
 }
 
-// Through node memory, by messages that land or wait, and by plain sends. Nothing takes longer than the data needs: the bound is for a busy
-// machine. (Sixteen calls of 64 ranks move 8 GiB.)
+// Through node memory, by messages that land or wait, and by plain sends. (Sixteen calls of 64 ranks move 8 GiB.)
 void expect_within_budgets(const std::string& how, const std::string& node_memory) {
     const bool is_slow = kSlower > 1;
     const std::string scenario = fmt::format("many_wait_for_a_root:{}:{}", is_slow ? "512:16:4" : "8192:16:16", how);
@@ -36,7 +35,6 @@ void expect_within_budgets(const std::string& how, const std::string& node_memor
         run_ranks(is_slow ? 6 : 64, {scenario},
                   with({"ROLLCALL_NODE_MEMORY=" + node_memory, is_slow ? "ROLLCALL_LANDING_BYTES=4Mi" : "ROLLCALL_LANDING_BYTES=16Mi"}));
     EXPECT_EQ(ended.code, 0) << scenario << "\n" << ended.out << ended.error;
-    EXPECT_LT(ended.took.count(), 90'000) << scenario;
 }
 TEST(EarlyMemory, OfManyWhoPublishLongBlocksIsWithinTheBudgets) { expect_within_budgets("gather", "auto"); }
 TEST(EarlyMemory, OfManyWhoSendLongBlocksIsWithinTheBudgets) { expect_within_budgets("gather", "no"); }

@@ -48,7 +48,8 @@ stage() {
     [[ -n $alone ]] && echo "$alone"
     if ((code)); then
         if [[ -n $all ]]; then # A test stage: shows the output of the tests that failed.
-            grep -vE '^ *(Start +[0-9]+:|[0-9]+/[0-9]+ Test .* Passed )' "$log" | grep -E -A60 '[*]{3}(Failed|Timeout|Exception|Not Run)' | head -n 300
+            grep -vE '^ *(Start +[0-9]+:|[0-9]+/[0-9]+ Test .* Passed )' "$log" |
+                grep -E -A60 '[*]{3}(Failed|Timeout|Exception|Not Run)' | head -n 300
             sed -n '/^The following tests FAILED/,$p' "$log"
         else # A build, or tests in one process: shows the errors.
             grep -E -A12 '(error:|FAILED:|CMake Error|: Failure|ERROR: )' "$log" | head -n 80

@@ -26,7 +26,8 @@ build() { # PRESET TARGETS OPTIONS...
     local preset=$1 targets=$2
     shift 2
     # shellcheck disable=SC2086 # several words
-    configure "$preset" -DROLLCALL_WERROR=ON -DROLLCALL_BUILD_TESTS=ON "$@" && cmake --build --preset "$preset" --parallel "$jobs" ${targets:+--target $targets}
+    configure "$preset" -DROLLCALL_WERROR=ON -DROLLCALL_BUILD_TESTS=ON "$@" &&
+        cmake --build --preset "$preset" --parallel "$jobs" ${targets:+--target $targets}
 }
 # begin COMMAND...: begins what a later stage finishes. It runs beside the stages between, with what they leave of the cores: test processes
 # spend most of their time waiting, for each other or for time to pass.
@@ -92,7 +93,8 @@ rm -f build/sanitizer_probe
 # The library and the command are built as users have them: optimised, several sources at a time, without precompiled headers. The tests run
 # only once, so they are built in the way that takes the least time.
 whole='rollcall_internals;rollcall_launcher;rollcall_bench;rollcall_command;unit_tests;model_tests;test_ranks'
-release=(release '' -DROLLCALL_PRECOMPILE="unit_tests;model_tests;test_ranks;collectives_test" "-DROLLCALL_UNITY=$whole" "-DROLLCALL_TEST_FLAGS=-O0;-g0")
+release=(release '' -DROLLCALL_PRECOMPILE="unit_tests;model_tests;test_ranks;collectives_test" "-DROLLCALL_UNITY=$whole"
+         "-DROLLCALL_TEST_FLAGS=-O0;-g0")
 # With a static library.
 asan=(asan '' "${sanitizer[@]}" -DBUILD_SHARED_LIBS=OFF -DROLLCALL_PRECOMPILE=ON -DROLLCALL_BUILD_EXAMPLES=OFF
       "-DROLLCALL_UNITY=$whole")
@@ -109,7 +111,8 @@ slow_unit='PipelinedTree.Spans*:BinomialTree.Spans*:FrameArena.BlocksAre*:MatchT
 slow_model='Segments.EveryDistribution*:Segments.RanksFind*:Simulation.*:Placement.RandomLarge*:Proficz.Equations*:NodeMemory.RoomThatOther*'
 # Algorithms, settings and starters do the same over every transport, so under sanitizers they run over one. The tests of messages, deaths
 # and calls that are given up, those of collectives in general, and the transport tests run over all.
-once='(Operations|Plans|Blocks|Exchanges|SeveralNodes|Intercommunicators|Barriers|Communicators|Progress|Settings|Causes|Mismatch|Mismatches|WrongUse|BadInput|Starters|ByTheirOwnMeans|ProcessManagers|Clocks)[.].*_tcp$'
+once='(Operations|Plans|Blocks|Exchanges|SeveralNodes|Intercommunicators|Barriers|Communicators|Progress|Settings|Causes|Mismatch|Mismatches'
+once+='|WrongUse|BadInput|Starters|ByTheirOwnMeans|ProcessManagers|Clocks)[.].*_tcp$'
 once+='|(Collectives|Messages)[.].*_ofi$'
 
 if stage 'gcc build' build "${release[@]}"; then

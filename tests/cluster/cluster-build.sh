@@ -335,7 +335,8 @@ host() {
         tc "${words[@]}" || fail 'the rate of the link cannot be limited'
     fi
     if [[ $cluster_ssh != no ]]; then
-        "$(command -v sshd)" -f "$state/ssh/sshd_config" -o "ListenAddress=$address" -E /run/sshd.log </dev/null >/dev/null || fail 'sshd cannot be started'
+        "$(command -v sshd)" -f "$state/ssh/sshd_config" -o "ListenAddress=$address" -E /run/sshd.log </dev/null >/dev/null ||
+            fail 'sshd cannot be started'
         until_true 30 test -e /run/sshd.pid || fail "sshd does not start: $(paste -sd ' ' /run/sshd.log)"
     fi
     echo ok

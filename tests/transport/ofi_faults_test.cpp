@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <rdma/fi_cm.h>
@@ -127,11 +128,27 @@ TEST_F(OfiCompletions, GoOnAfterAnErrorOfNoPacket) {
     ASSERT_TRUE(completions.look());
     EXPECT_FALSE(completions.next(event));
     EXPECT_FALSE(completions.has_lost_events());
+    const std::deque<Answer> rest = std::exchange(answers, {});
+    EXPECT_TRUE(completions.look()) << "nobody has taken the trouble yet";
+    answers = rest;
     const std::string why = completions.take_trouble();
     EXPECT_TRUE(has(why, "the provider carrier_pigeon reports an error, and does not say of which peer")) << why;
     EXPECT_TRUE(has(why, "(as it was told)")) << why;
     ASSERT_TRUE(completions.look());
     EXPECT_TRUE(completions.next(event));
+}
+
+TEST_F(OfiCompletions, TakeACancelledPacketOfNobodyForTrouble) {
+    answers = {error_of(nullptr, FI_ECANCELED)};
+    EXPECT_TRUE(completions.look());
+    EXPECT_TRUE(completions.is_troubled()) << "only what waits for messages is cancelled in good order";
+}
+
+TEST_F(OfiCompletions, KeepTheSentenceThatSaysThatEventsWereLost) {
+    answers = {{.result = -FI_EOVERRUN}, error_of(nullptr, FI_EOTHER)};
+    for (int i = 0; i < 2; ++i) EXPECT_TRUE(completions.look());
+    EXPECT_TRUE(has(completions.take_trouble(), "some were lost"));
+    EXPECT_TRUE(completions.has_lost_events());
 }
 
 TEST_F(OfiCompletions, SayWhichPacketFailed) {
@@ -185,6 +202,8 @@ class Faults {
         queue_->ops->readerr = &read_its_error;
         inject_ = endpoint_->msg->inject;
         endpoint_->msg->inject = &inject;
+        receive_ = endpoint_->msg->recv;
+        endpoint_->msg->recv = &receive;
         self = this;
     }
     ~Faults() {
@@ -192,16 +211,20 @@ class Faults {
         queue_->ops->read = before_.read;
         queue_->ops->readerr = before_.readerr;
         endpoint_->msg->inject = inject_;
+        endpoint_->msg->recv = receive_;
         for (fid* each : {&endpoint_->fid, &addresses_->fid, &queue_->fid, &domain_->fid, &fabric_->fid}) fi_close(each);
     }
     Faults(const Faults&) = delete;
     Faults& operator=(const Faults&) = delete;
 
-    int next_result = 0;  ///< Not 0: what the next look at a queue gives.
-    int drops = 0;        ///< The number of messages that are to be lost.
+    int next_result = 0;     ///< Not 0: what the next look at a queue gives.
+    int every_result = 0;    ///< Not 0: what all looks at queues give.
+    int receive_result = 0;  ///< Not 0: what the provider says to buffers for messages.
+    int drops = 0;           ///< The number of messages that are to be lost.
 
   private:
     static ssize_t read(fid_cq* queue, void* into, size_t count) {
+        if (self->every_result != 0) return self->every_result;
         if (self->next_result != 0) {
             const int result = self->next_result;
             if (result != -FI_EAVAIL) self->next_result = 0;
@@ -222,6 +245,11 @@ class Faults {
         return 0;
     }
 
+    static ssize_t receive(fid_ep* endpoint, void* into, size_t size, void* descriptor, fi_addr_t from, void* context) {
+        if (self->receive_result != 0) return self->receive_result;
+        return self->receive_(endpoint, into, size, descriptor, from, context);
+    }
+
     static Faults* self;
     fid_fabric* fabric_ = nullptr;
     fid_domain* domain_ = nullptr;
@@ -230,6 +258,7 @@ class Faults {
     fid_av* addresses_ = nullptr;
     fi_ops_cq before_{};
     decltype(fi_ops_msg::inject) inject_ = nullptr;
+    decltype(fi_ops_msg::recv) receive_ = nullptr;
 };
 Faults* Faults::self = nullptr;
 
@@ -257,6 +286,7 @@ TEST_P(OfiFaults, ThatLoseEventsLoseThePeersOfThisRank) {
         ASSERT_TRUE(world.until([&] { return !world[0].heard.empty() && !world[1].heard.empty(); }));
         fetched.note(world[0].transport->fetch(world[0].heard.front().offer, {landed.data(), kSize}, fetched));
         ASSERT_TRUE(world.until([&] { return fetched.ended() || landed.front() == payload.front(); })) << "it has begun";
+        ASSERT_FALSE(GetParam().reads && fetched.ended()) << "the reads have ended before the fault";
         faults.next_result = -error;
         world[0].transport->progress();
         ASSERT_EQ(world[0].lost.size(), 2u);
@@ -304,8 +334,76 @@ TEST_P(OfiFaults, OfNoPacketLoseNobodyUnlessMessagesWereLost) {
     ASSERT_TRUE(world.until([&] { return !world[1].lost.empty(); }));
     EXPECT_EQ(world[1].lost.front().first, 0);
     EXPECT_TRUE(has(world[1].lost.front().second, "lost messages")) << world[1].lost.front().second;
-    for (const int rank : {0, 2}) EXPECT_TRUE(world[rank].lost.empty());
+    ASSERT_TRUE(world.until([&] { return !world[0].lost.empty(); })) << "the sender is told: it may wait for an answer";
+    EXPECT_EQ(world[0].lost.front().first, 1);
+    EXPECT_TRUE(has(world[0].lost.front().second, "it says that libfabric lost messages")) << world[0].lost.front().second;
+    EXPECT_TRUE(world[2].lost.empty());
     EXPECT_TRUE(world.meet(0, 2));
+}
+
+TEST_P(OfiFaults, OfNoPacketMakeARankAskThoseThatHaveOnlySent) {
+    World world(GetParam(), 2);
+    Faults faults(GetParam());
+    Told sent;
+    faults.drops = 1;
+    sent.note(world[1].transport->send(0, header_of(1, 7), {}, Path::eager, sent));
+    EXPECT_EQ(faults.drops, 0);
+    EXPECT_TRUE(sent.ended() && sent.outcome == Outcome::ok);
+    faults.next_result = -FI_EAVAIL;
+    // It does not matter which look has found the error.
+    EXPECT_FALSE(world[0].transport->arm());
+    EXPECT_EQ(faults.next_result, 0);
+    ASSERT_TRUE(world.until([&] { return !world[0].lost.empty() && !world[1].lost.empty(); }));
+    EXPECT_EQ(world[0].lost.front().first, 1);
+    EXPECT_TRUE(has(world[0].lost.front().second, "lost messages")) << world[0].lost.front().second;
+}
+
+TEST_P(OfiFaults, ThatNeverEndLetReadsEnd) {
+    World world(GetParam(), 2);
+    Faults faults(GetParam());
+    ASSERT_TRUE(world.meet(0, 1));
+    constexpr std::size_t kSize = 8 << 20;
+    const auto payload = pattern(kSize, 1);
+    std::vector<std::byte> landed(kSize);
+    Told offered, fetched;
+    offered.note(world[1].transport->send(0, header_of(1, 1), {payload.data(), kSize}, Path::large, offered));
+    ASSERT_TRUE(world.until([&] { return !world[0].heard.empty(); }));
+    fetched.note(world[0].transport->fetch(world[0].heard.front().offer, {landed.data(), kSize}, fetched));
+    ASSERT_TRUE(world.until([&] { return fetched.ended() || landed.front() == payload.front(); })) << "it has begun";
+    ASSERT_FALSE(fetched.ended());
+    faults.every_result = -FI_EIO;
+    ASSERT_TRUE(world.until(0, [&] { return fetched.ended(); }));
+    EXPECT_EQ(fetched.times, 1);
+    EXPECT_EQ(fetched.outcome, Outcome::failed);
+    EXPECT_EQ(world[0].lost.size(), 1u);
+    EXPECT_TRUE(world[0].transport->release(1, fetched));
+    EXPECT_TRUE(world[0].transport->arm()) << "there is nothing left to do";
+    faults.every_result = 0;
+    // Nothing writes into a buffer that was given back.
+    std::fill(landed.begin(), landed.end(), std::byte{0x11});
+    for (int i = 0; i < 200; ++i) world.progress();
+    EXPECT_EQ(std::count(landed.begin(), landed.end(), std::byte{0x11}), static_cast<std::ptrdiff_t>(kSize));
+}
+
+TEST_P(OfiFaults, InTakingBuffersForMessagesAreReported) {
+    World world(GetParam(), 2);
+    Faults faults(GetParam());
+    ASSERT_TRUE(world.meet(0, 1));
+    ASSERT_TRUE(world.until([&] { return world[0].transport->arm(); }));
+    // The provider has no room: the buffer is offered again.
+    faults.receive_result = -FI_EAGAIN;
+    Told sent[2];
+    const auto send = [&](int i) { sent[i].note(world[1].transport->send(0, header_of(1, 7), {}, Path::eager, sent[i])); };
+    world[0].heard.clear();
+    send(0);
+    ASSERT_TRUE(world.until([&] { return world[0].heard.size() == 1; }));
+    for (int i = 0; i < 20; ++i) world[0].transport->progress();
+    EXPECT_TRUE(world[0].lost.empty());
+    faults.receive_result = -FI_EINVAL;
+    ASSERT_TRUE(world.until(0, [&] { return !world[0].lost.empty(); }));
+    EXPECT_TRUE(has(world[0].lost.front().second, "giving a buffer for messages to an endpoint of the provider"))
+        << world[0].lost.front().second;
+    ASSERT_TRUE(world.until(0, [&] { return world[0].transport->arm(); })) << "it does not try for ever";
 }
 
 TEST_P(OfiFaults, ThatLoseAMessageAreNoticedAtTheNextOne) {

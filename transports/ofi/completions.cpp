@@ -16,11 +16,11 @@ bool Completions::look() {
     std::array<fi_cq_msg_entry, std::tuple_size_v<decltype(events_)>> entries;
     const ssize_t count = fi_cq_read(queue_, entries.data(), entries.size());
     if (count < 0) {
-        if (count == -FI_EAGAIN) return false;
+        if (count == -FI_EAGAIN) return is_troubled();  // an earlier look may have found trouble that nobody has taken yet
         if (count == -FI_EAVAIL)
             take_error();
         else if (count != -FI_EINTR)
-            note_loss(count);
+            note_loss(count, "reading the completion queue");
     }
     for (ssize_t i = 0; i < count; ++i) {
         const fi_cq_msg_entry& entry = entries[static_cast<std::size_t>(i)];
@@ -37,29 +37,30 @@ void Completions::take_error() {
     fi_cq_err_entry error{};
     const ssize_t count = fi_cq_readerr(queue_, &error, 0);
     if (count == 0 || count == -FI_EAGAIN) return;  // it is gone again
-    if (count < 0) return note_loss(count);
+    if (count < 0) return note_loss(count, "reading the completion queue");
     const char* const more = fi_cq_strerror(queue_, error.prov_errno, error.err_data, nullptr, 0);
     why_ = library().strerror(error.err);
     if (more && *more && why_ != more) why_ += fmt::format(" ({})", more);
     auto* const packet = reinterpret_cast<Packet*>(error.op_context);
     if (packet) events_[last_++] = {packet, 0, true};
     // A packet that was to receive says nothing about the sender. Packets for which no message came are cancelled in the end.
-    if ((packet && !packet->incoming) || error.err == FI_ECANCELED) return;
+    if (packet && (!packet->incoming || error.err == FI_ECANCELED)) return;
+    if (is_troubled()) return;  // the first sentence stays: it may say that events were lost
     trouble_ = fmt::format(
         "libfabric: the provider {} reports an error, and does not say of which peer: {}. All peers that use it are asked "
         "whether messages were lost; FI_LOG_LEVEL=warn says more",
         provider_, why_);
 }
 
-void Completions::note_loss(ssize_t result) {
+void Completions::note_loss(ssize_t result, std::string_view what) {
     has_lost_events_ = true;
-    trouble_ = result == -FI_EOVERRUN
-                   ? fmt::format(
-                         "libfabric: more events came than the completion queue of the provider {} holds ({}), and some were lost "
-                         "(FI_EOVERRUN)",
-                         provider_, kPlaces)
-                   : fmt::format("libfabric: reading the completion queue of the provider {} failed: {}", provider_,
-                                 library().strerror(static_cast<int>(-result)));
+    trouble_ =
+        result == -FI_EOVERRUN
+            ? fmt::format(
+                  "libfabric: more events came than the completion queue of the provider {} holds ({}), and some were lost "
+                  "(FI_EOVERRUN)",
+                  provider_, kPlaces)
+            : fmt::format("libfabric: {} of the provider {} failed: {}", what, provider_, library().strerror(static_cast<int>(-result)));
     trouble_ += "; FI_LOG_LEVEL=warn says more, and ROLLCALL_OFI_PROVIDER or ROLLCALL_TRANSPORT=ucx choose another way";
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <rdma/fi_eq.h>
@@ -51,10 +52,11 @@ class Completions {
     std::string take_trouble() { return std::exchange(trouble_, {}); }
     /// Whether events were lost, so that it is not known any more what has become of packets. Others may still come.
     bool has_lost_events() const { return has_lost_events_; }
+    /// Notes that events or messages are lost. `result`: what libfabric gave, a negative error; `what` has failed, for the sentence.
+    void note_loss(ssize_t result, std::string_view what);
 
   private:
     void take_error();
-    void note_loss(ssize_t result);
 
     fid_cq* queue_ = nullptr;
     std::string provider_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -148,8 +149,11 @@ void Endpoint::give_back(Packet* packet) {
 }
 
 void Endpoint::receive(Packet* packet) {
-    if (fi_recv(endpoint_, packet->bytes, incoming_bytes_, packet->descriptor, FI_ADDR_UNSPEC, &packet->context) != 0)
+    const ssize_t result = fi_recv(endpoint_, packet->bytes, incoming_bytes_, packet->descriptor, FI_ADDR_UNSPEC, &packet->context);
+    if (result == -FI_EAGAIN)
         unposted_.push_back(packet);
+    else if (result != 0)
+        completions_.note_loss(result, "giving a buffer for messages to an endpoint");  // to try again would not help
 }
 
 Endpoint::Sent Endpoint::send(Packet* packet, std::size_t size, int peer, fi_addr_t to) {
@@ -228,6 +232,15 @@ void Endpoint::post_again() {
     posted_.swap(unposted_);
     for (Packet* packet : posted_) receive(packet);
     posted_.clear();
+}
+
+void Endpoint::abandon(std::unique_ptr<Endpoint> endpoint) {
+    static std::mutex mutex;
+    static auto* const all = new std::vector<std::unique_ptr<Endpoint>>;  // never destroyed
+    endpoint->unposted_.clear();
+    endpoint->is_abandoned_ = true;
+    const std::lock_guard lock(mutex);
+    all->push_back(std::move(endpoint));
 }
 
 void Endpoint::stop() {

@@ -65,11 +65,16 @@ class Endpoint {
     bool insert(std::span<const std::byte> address, fi_addr_t& peer);
     /// Ends the connection to a peer, so that neither side reads memory of the other one any more. Reads that are under way fail.
     void part_from(fi_addr_t peer) {
-        if (endpoint_) fi_av_remove(addresses_, &peer, 1, 0);
+        if (endpoint_ && !is_abandoned_) fi_av_remove(addresses_, &peer, 1, 0);
     }
     /// Closes the endpoint. The network then uses no memory of the program any more. Events of what was under way do not come. Only
     /// give_back() and write_off() may be called after this.
     void stop();
+    /// Whether stop() would crash while a read of this process is under way (tcp;ofi_rxm of libfabric 1.17).
+    bool must_end_reads() const { return provider() == "tcp;ofi_rxm" && info_->domain_attr->data_progress != FI_PROGRESS_AUTO; }
+    /// Takes the place of stop() where must_end_reads() is true and reads do not end. The provider moves bytes only while it is looked at,
+    /// so it uses no memory of the program if nobody does that any more. The endpoint stays until the process ends.
+    static void abandon(std::unique_ptr<Endpoint> endpoint);
 
     /// The longest packet, in bytes. It is the same in all processes that use the provider.
     std::size_t packet_bytes() const { return packet_bytes_; }
@@ -148,6 +153,7 @@ class Endpoint {
     Completions completions_;
     std::size_t longest_injected_ = 0;
     int descriptor_ = -1;
+    bool is_abandoned_ = false;
 };
 
 }  // namespace rollcall::transport::ofi

@@ -39,6 +39,8 @@ unsigned OfiTransport::progress() {
     unsigned happened = 0;
     for (Endpoint* endpoint : {shared_memory_.get(), network_.get()})
         if (endpoint) happened += take_events(*endpoint);
+    if (last_reads_) [[unlikely]]
+        end_last_reads();
     if (!busy_.empty()) happened += pump();
     if (!failures_.empty()) happened += tell_failures();
     if (requests_.has_to_tell()) happened += requests_.tell();
@@ -213,6 +215,8 @@ void OfiTransport::take(std::span<const std::byte> packet) {
     Peer& sender = peers_[index(source)];
     if (sender.gone) return;
     if (parsed.prefix.number != sender.next_number++) [[unlikely]] {
+        // The sender may wait for an answer. It is told, if there is room for the word.
+        say(source, Kind::check, {2, 0});
         lose(source, "libfabric lost messages from it, as it does when a connection ends");
         return;
     }
@@ -244,6 +248,7 @@ void OfiTransport::handle(const Parsed& parsed) {
         case Kind::lent: return;
         case Kind::check:
             if (numbers.which == 1) say(prefix.source, Kind::check, {});
+            if (numbers.which == 2) lose(prefix.source, "it says that libfabric lost messages that this rank had sent to it");
             return;
         case Kind::put: return write_words(home_.board(), numbers.which, rest);
     }

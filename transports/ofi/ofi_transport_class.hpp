@@ -4,8 +4,10 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -93,8 +95,16 @@ class OfiTransport final : public Transport {
     /// An endpoint has found an error that concerns no packet of this process. If it still works, asks its peers whether messages were
     /// lost. Otherwise all of them are unreachable.
     void see_to(Endpoint& endpoint);
-    /// Gives up the peers of an endpoint that does not work any more, and closes it.
+    bool is_reached_by(const Peer& peer, const Endpoint& endpoint) const;
+    /// Gives up the peers of an endpoint that does not work any more, and closes it: at once, or after the reads that are under way, if
+    /// libfabric does not survive it before.
     void end(Endpoint& endpoint, const std::string& why);
+    /// Closes the network if its last reads have ended, or gives them up if their time is over.
+    void end_last_reads();
+    /// Ends all requests with the peers of an endpoint that was stopped. If it is still open, abandons it.
+    void put_away(Endpoint& endpoint, bool is_open);
+    /// How long reads may go on over a network that has lost events.
+    static constexpr std::chrono::milliseconds kLastReads{500};
 
     TransportOptions options_;
     PlainMemory memory_;
@@ -115,6 +125,8 @@ class OfiTransport final : public Transport {
     std::vector<int> pumped_;
     std::vector<Failure> failures_;
     bool asleep_ = false;
+    /// The network does not work any more, and its last reads may go on until then.
+    std::optional<std::chrono::steady_clock::time_point> last_reads_;
 };
 
 }  // namespace rollcall::transport::ofi

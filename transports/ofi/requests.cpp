@@ -142,6 +142,21 @@ void Requests::fail(int peer) {
     }
 }
 
+void Requests::drop_reads(int peer) {
+    // As in fail(), the list may change in a completion.
+    const auto next = [&] {
+        Request* request = first(peer);
+        while (request && request->reads == 0) request = request->next;
+        return request;
+    };
+    while (Request* const request = next()) {
+        Completion* const completion = request->completion;
+        request->reads = 0;
+        drop(request);
+        completion->complete(Outcome::failed);
+    }
+}
+
 void Requests::forget(Numbered& all, int peer) {
     std::erase_if(all, [&](const auto& entry) {
         Request* const request = entry.second;

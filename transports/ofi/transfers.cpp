@@ -93,31 +93,67 @@ void OfiTransport::see_to(Endpoint& endpoint) {
     if (const auto logger = spdlog::get("rollcall")) logger->warn("{}", why);
     for (int rank = 0; rank < options_.size; ++rank) {
         const Peer& peer = peers_[index(rank)];
-        if (!peer.gone && peer.stream.goes_through(endpoint)) say(rank, Kind::check, {1, 0});
+        if (peer.gone || !is_reached_by(peer, endpoint) || (rank == options_.rank && !peer.stream.is_open())) continue;
+        say(rank, Kind::check, {1, 0});  // also to those that have only sent so far: their first message may be lost
     }
 }
 
+bool OfiTransport::is_reached_by(const Peer& peer, const Endpoint& endpoint) const {
+    return (shared_memory_ && peer.shares_memory(home_.door())) == (&endpoint == shared_memory_.get());
+}
+
 void OfiTransport::end(Endpoint& endpoint, const std::string& why) {
+    if (last_reads_ && &endpoint == network_.get()) return;  // its peers are lost already
     std::vector<int> lost;
-    const bool by_memory = &endpoint == shared_memory_.get();
     bool reads = false;
     for (int rank = 0; rank < options_.size; ++rank) {
         Peer& peer = peers_[index(rank)];
-        if ((shared_memory_ && peer.shares_memory(home_.door())) != by_memory) continue;
+        if (!is_reached_by(peer, endpoint)) continue;
         reads |= requests_.has_reads(rank);
         if (!peer.gone && rank != options_.rank) lose(rank, why);
         peer.gone = true;
         std::erase(busy_, rank);
         lost.push_back(rank);
     }
-    // tcp;ofi_rxm does not survive the end of an endpoint in the middle of a read. Then it stays, and the reads end as usual.
-    if (!reads) {
-        if (&endpoint == network_.get() && endpoint.descriptor() >= 0) sleep_.forget(endpoint.descriptor());
+    if (reads && endpoint.must_end_reads()) {
+        last_reads_ = std::chrono::steady_clock::now() + kLastReads;
+        // Completions are called here. They find that none of these peers can be reached.
+        for (const int rank : lost) give_up(rank);
+    } else {
         endpoint.stop();
-        stopped_.push_back(std::move(by_memory ? shared_memory_ : network_));
+        put_away(endpoint, false);
     }
-    // Completions are called here. They find that none of these peers can be reached.
-    for (const int rank : lost) give_up(rank);
+}
+
+void OfiTransport::end_last_reads() {
+    bool reads = false;
+    for (int rank = 0; rank < options_.size; ++rank) reads |= is_reached_by(peers_[index(rank)], *network_) && requests_.has_reads(rank);
+    if (reads && std::chrono::steady_clock::now() < *last_reads_) return;
+    last_reads_.reset();
+    // The lost event may be the one of a read. Nobody knows then whether it has ended.
+    if (!reads) network_->stop();
+    put_away(*network_, reads);
+}
+
+void OfiTransport::put_away(Endpoint& endpoint, bool is_open) {
+    std::vector<int> lost;
+    for (int rank = 0; rank < options_.size; ++rank)
+        if (is_reached_by(peers_[index(rank)], endpoint)) lost.push_back(rank);
+    const bool by_memory = &endpoint == shared_memory_.get();
+    // Nobody empties the bell any more, and a last ring may be in it.
+    const int descriptor = by_memory ? home_.descriptor() : endpoint.descriptor();
+    if (descriptor >= 0) sleep_.forget(descriptor);
+    std::unique_ptr<Endpoint>& its = by_memory ? shared_memory_ : network_;
+    if (is_open)
+        Endpoint::abandon(std::move(its));
+    else
+        stopped_.push_back(std::move(its));
+    // Completions are called here, too.
+    for (const int rank : lost) {
+        give_up(rank);
+        requests_.drop_reads(rank);
+        give_up(rank);  // what had to wait for the reads
+    }
 }
 
 }  // namespace rollcall::transport::ofi

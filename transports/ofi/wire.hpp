@@ -25,7 +25,7 @@ enum class Kind : std::uint8_t {
     withdrawn,  ///< `Numbers`: the fetch. No more bytes follow, because the sender gave the message up.
     lent,       ///< `Numbers`: a slot of the sender's shared memory with the number of the loan, and the size of the packet in it.
     put,        ///< `Numbers`: the offset on the board. Words follow.
-    check       ///< `Numbers`: 1 if the receiver is to answer with 0. Its number shows whether packets before it were lost.
+    check       ///< `Numbers`: 1 asks for an answer (0). 2: packets of the receiver were lost. A gap before this packet shows lost packets.
 };
 
 /// Every packet begins with this prefix.

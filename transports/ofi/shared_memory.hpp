@@ -20,8 +20,11 @@ struct SharedMemoryPlace {
 std::uint64_t shared_memory_need(std::uint64_t ranks, std::uint64_t processors);
 
 /// Throws Error{transport} if libfabric would give shared memory to some ranks of this host only, which could then not reach the others,
-/// or if the memory could run out while they use it. The message names the place, its size, and what the ranks need. If the place is too
-/// small for all ranks, only the first rank of the host says so much.
+/// or if the place is smaller than what they need. What other programs use of it is not counted: ranks start at different times, so what is
+/// free does not say how much of it the ranks of this job have taken already. A rank gets SIGBUS if others fill the place later.
+///
+/// The message names the place, its size, and what the ranks need. If the place is too small for all ranks, only the first rank of the host
+/// says so much.
 ///
 /// If the place is so small that libfabric gives shared memory to no rank, throws only if `must_have_it`: otherwise all ranks use the
 /// network.

@@ -140,9 +140,10 @@ Section transport_section(const Settings& settings, const std::vector<Interface>
     transport::Jobs jobs;
     choose_network(jobs.one_host, settings, interfaces, one_host);
     choose_network(jobs.several_hosts, settings, interfaces, several_hosts);
+    jobs.no_network = several_hosts.failure;
     const auto catalogue = transport::transport_catalogue(jobs);
     // As make_transport(): `auto` takes the first one that works.
-    const auto first = std::ranges::find(catalogue, true, &transport::TransportInfo::available);
+    const auto first = std::ranges::find_if(catalogue, &transport::TransportInfo::available);
     const std::string taken = settings.transport != "auto" ? settings.transport : first == catalogue.end() ? "none" : first->name;
     section.rows.push_back({{"name", "chosen"},
                             {"value", taken},
@@ -150,23 +151,22 @@ Section transport_section(const Settings& settings, const std::vector<Interface>
                                                                   : "ROLLCALL_TRANSPORT=" + settings.transport}});
     for (const auto& transport : catalogue) {
         const bool is_taken = transport.name == taken;
-        section.rows.push_back({{"name", transport.name},
-                                {"value", transport.version},
-                                {"one_host", transport.available && is_taken},
-                                {"several_hosts", transport.available && is_taken}});
+        const bool on_one = is_taken && transport.one_host, on_several = is_taken && transport.several_hosts && jobs.no_network.empty();
+        section.rows.push_back(
+            {{"name", transport.name}, {"value", transport.version}, {"one_host", on_one}, {"several_hosts", on_several}});
         std::string note = transport.note;
-        if (!is_taken && transport.available)
+        if (!is_taken && transport.available())
             note = fmt::format("ROLLCALL_TRANSPORT={} chooses it{}{}", transport.name, note.empty() ? "" : ": ", note);
         if (!note.empty()) section.rows.back().push_back({"note", note});
         for (const auto& device : transport.devices) {
             const bool may = device.unused.empty();
-            const auto uses = [&](const std::optional<bool>& its, const Chosen& chosen) {
-                return is_taken && its.value_or(may && (!device.network || chosen.uses(device.device)));
+            const auto uses = [&](bool job, const std::optional<bool>& its, const Chosen& chosen) {
+                return job && its.value_or(may && (!device.network || chosen.uses(device.device)));
             };
             section.rows.push_back({{"name", transport.name + " " + device.transport},
                                     {"value", device.device},
-                                    {"one_host", uses(device.one_host, one_host)},
-                                    {"several_hosts", uses(device.several_hosts, several_hosts)}});
+                                    {"one_host", uses(on_one, device.one_host, one_host)},
+                                    {"several_hosts", uses(on_several, device.several_hosts, several_hosts)}});
             std::string why = device.unused;
             if (!device.lacks.empty()) why += (why.empty() ? "lacks " : "; lacks ") + device.lacks;
             if (!why.empty()) section.rows.back().push_back({"note", why});

@@ -35,9 +35,13 @@ struct TransportDevice {
 struct TransportInfo {
     std::string name;     ///< The name as in ROLLCALL_TRANSPORT.
     std::string version;  ///< Version of the library that is loaded; may be empty.
-    bool available = false;
+    /// Whether a job on one host, or on several hosts, could use it.
+    bool one_host = false, several_hosts = false;
     std::vector<TransportDevice> devices;
     std::string note;  ///< Why it is not available, or what a job would use of it, and why.
+
+    /// Whether some job could use it.
+    bool available() const { return one_host || several_hosts; }
 };
 
 /// The jobs that a description is made for. Of their options, `interfaces`, `ofi_provider` and `ofi_reads` are used.
@@ -47,6 +51,7 @@ struct Jobs {
         several_hosts.size = 4;
     }
     TransportOptions one_host, several_hosts;
+    std::string no_network;  ///< Why no job on several hosts starts, whatever its transport. Empty: it does.
 };
 
 /// Describes every transport of this build. Does not throw for a transport that cannot be used: its note gives the reason.

@@ -39,7 +39,7 @@ TEST(TransportName, ThatThereIsNotIsToldByEachRank) {
 
 TEST(TransportName, AutoSaysWhyItDoesNotTakeTheFirst) {
     const auto all = transport::transport_catalogue();
-    if (all.size() < 2 || !all[1].available) GTEST_SKIP() << "there is no second transport in this build";
+    if (all.size() < 2 || !all[1].available()) GTEST_SKIP() << "there is no second transport in this build";
     const Ended ended = run_ranks(2, {"typed"}, {.environment = {"ROLLCALL_TRANSPORT=auto", "UCX_TLS=carrier_pigeon"}, .launcher = {}});
     EXPECT_EQ(ended.code, 0) << ended.out << ended.error;
     const Words told = lines_with(ended.error, "ROLLCALL_TRANSPORT=auto takes ofi, because: UCX: initialisation failed");
@@ -81,7 +81,7 @@ TEST(SharedMemory, ThatIsTooSmallIsToldWithWhatIsNeeded) {
 TEST(SharedMemory, OfLibfabricThatIsTooSmallIsToldWithWhatIsNeeded) {
     if (::geteuid() != 0) GTEST_SKIP() << "only root may mount a /dev/shm";
     const auto all = transport::transport_catalogue();
-    if (all.size() < 2 || !all[1].available) GTEST_SKIP() << "there is no libfabric in this build";
+    if (all.size() < 2 || !all[1].available()) GTEST_SKIP() << "there is no libfabric in this build";
     const long size = 16 * ::sysconf(_SC_NPROCESSORS_ONLN) + 32;
     const std::string mebibytes = fmt::format("{}m", size);
     const Ended ended = run_ranks(16, {"typed"}, with_shared_memory(mebibytes.c_str(), 16, {"ROLLCALL_TRANSPORT=ofi"}));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -56,7 +57,8 @@ bool is_same(const fi_info* one, std::string_view provider, std::string_view dev
 
 // The providers that a job would use, or the reason why there are none.
 struct Chosen {
-    explicit Chosen(const TransportOptions& options) {
+    explicit Chosen(const TransportOptions& options, std::string reason = {}) : failure(std::move(reason)) {
+        if (!failure.empty()) return;
         try {
             providers = ofi::choose(options);
         } catch (const Error& error) {
@@ -128,7 +130,7 @@ TransportInfo ofi_info(const Jobs& jobs) {
     info.version = fmt::format("{}.{}", FI_MAJOR(version), FI_MINOR(version));
     const ofi::Info all = ofi::ask(""), with_reads = ofi::ask("", true);
     const std::string& named = jobs.several_hosts.ofi_provider;
-    const Chosen one_host(jobs.one_host), several_hosts(jobs.several_hosts);
+    const Chosen one_host(jobs.one_host), several_hosts(jobs.several_hosts, jobs.no_network);
     for (const fi_info* each = all.get(); each; each = each->next) {
         const std::string provider = each->fabric_attr->prov_name;
         const bool shared = provider == ofi::kSharedMemory;
@@ -146,7 +148,8 @@ TransportInfo ofi_info(const Jobs& jobs) {
                                 .one_host = one,
                                 .several_hosts = several});
     }
-    info.available = one_host.failure.empty() || several_hosts.failure.empty();
+    info.one_host = one_host.failure.empty();
+    info.several_hosts = several_hosts.failure.empty();
     add_unusable(info);
     const std::string why = named.empty()
                                 ? fmt::format("shm where it is, and the first that is here of {}", fmt::join(ofi::kBetweenHosts, ", "))

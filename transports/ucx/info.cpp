@@ -1,5 +1,6 @@
 #include "transports/ucx/info.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <span>
@@ -68,8 +69,9 @@ TransportInfo ucx_info() {
     }
     const std::unique_ptr<uct_component_h, decltype(&uct_release_component_list)> components(raw_components, uct_release_component_list);
     for (const auto component : std::span(components.get(), count)) append_component(component, info.devices);
-    info.available = !info.devices.empty();
-    if (!info.available) info.note = "it finds no device on this host";
+    info.one_host = !info.devices.empty();
+    info.several_hosts = std::ranges::any_of(info.devices, &TransportDevice::network);
+    if (!info.one_host) info.note = "it finds no device on this host";
     // UCX's own variables restrict which of these devices a job may use.
     for (const char* variable : {"UCX_TLS", "UCX_NET_DEVICES", "UCX_SHM_DEVICES"}) {
         const char* value = std::getenv(variable);

@@ -242,7 +242,8 @@ void leave_out_impossible(Sweep& sweep, const Communicator& world) {
             world.explain(runtime::name(sweep.operation), sweep.distributions.empty() ? sweep.sizes.front() : kOwnSizes,
                           {.algorithm = algorithm, .segment_bytes = {}, .timeout = {}});
             return false;
-        } catch (const Error&) {
+        } catch (const Error& error) {
+            if (error.code() != ErrorCode::invalid_argument) throw;
             return true;
         }
     });

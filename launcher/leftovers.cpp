@@ -25,6 +25,12 @@ namespace {
 constexpr const char* kDirectory = "/dev/shm";
 /// How the names of UCX's files begin.
 constexpr std::string_view kFileOfUcx = "ucx_shm_posix_";
+
+/// Returns whether a file may be one of libfabric's: the process, the endpoint and the domain, as in "4711:0:0".
+bool may_be_of_libfabric(std::string_view name) {
+    return std::count(name.begin(), name.end(), ':') == 2 && name.find_first_not_of("0123456789:") == std::string_view::npos;
+}
+
 /// How long after a file appears the launcher looks for its owner. UCX and most others unlink their files at once. A file that is still
 /// there then may stay.
 constexpr Nanoseconds kSettle = 2 * kMillisecond;
@@ -115,7 +121,9 @@ std::vector<Leftovers::Found> Leftovers::look() {
 
 void Leftovers::remove() {
     auto files = fresh();
-    std::erase_if(files, [&](const auto& entry) { return !ours_.contains(entry.first) && !entry.second.starts_with(kFileOfUcx); });
+    std::erase_if(files, [&](const auto& entry) {
+        return !ours_.contains(entry.first) && !entry.second.starts_with(kFileOfUcx) && !may_be_of_libfabric(entry.second);
+    });
     if (files.empty()) return;
     std::set<Identity> used;
     each_entry("/proc", [&](int, const char* name) {

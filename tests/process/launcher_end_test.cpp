@@ -127,13 +127,15 @@ TEST(Launcher, TheTimeLimitReachesAGuardThatIsStopped) {
     EXPECT_TRUE(job.left().empty());
 }
 
-/// UCX creates its file, fills it and unlinks it. A process that dies in between no longer has the file open when the launcher looks for
-/// it.
-TEST(Launcher, FilesOfUcxAreRemovedWhoseProcessDiedWhileItMadeThem) {
-    const std::string file = fmt::format("/dev/shm/ucx_shm_posix_launcher_test_{}", ::getpid());
-    EXPECT_EQ(run({"-n", "1", "sh", "-c", fmt::format("echo x > {}; kill -KILL $$", file)}).code, 137);
-    EXPECT_NE(::access(file.c_str(), F_OK), 0);
-    ::unlink(file.c_str());
+/// UCX creates its file, fills it and unlinks it, and libfabric's file has a name until the job starts. A process that dies in between no
+/// longer has the file open when the launcher looks for it.
+TEST(Launcher, FilesOfTransportsAreRemovedWhoseProcessDiedWhileItMadeThem) {
+    for (const char* const name : {"ucx_shm_posix_launcher_test_{}", "{}:77777:0"}) {
+        const std::string file = "/dev/shm/" + fmt::format(fmt::runtime(name), ::getpid());
+        EXPECT_EQ(run({"-n", "1", "sh", "-c", fmt::format("echo x > {}; kill -KILL $$", file)}).code, 137);
+        EXPECT_NE(::access(file.c_str(), F_OK), 0) << file;
+        ::unlink(file.c_str());
+    }
 
     const auto before = shared_memory();
     EXPECT_EQ(run({"-n", "2", "sh", "-c", fmt::format("ulimit -f 0; exec {} typed", ROLLCALL_TEST_RANKS)}).code, 128 + SIGXFSZ);

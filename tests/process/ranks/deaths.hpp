@@ -16,6 +16,7 @@ namespace rollcall::test {
 
 inline constexpr std::size_t kTimeOfDeath = 100;  ///< Words that all ranks share.
 inline constexpr std::size_t kEnded = 101;
+inline constexpr std::size_t kReady = 102;  ///< How many ranks have left the barrier before the death.
 
 [[noreturn]] inline void die(const Scene& scene, const std::string& how) {
     scene.at(kTimeOfDeath).store(static_cast<std::uint64_t>(monotonic_now()));

@@ -167,6 +167,9 @@ ROLLCALL_SCENARIO(death) {
     const Communicator survivors = world.split(scene.rank == victim ? 1 : 0, scene.rank);
     connect_all(scene);
     world.barrier();
+    // A rank that is still in the barrier when another one dies would fail there.
+    scene.at(kReady).fetch_add(1);
+    for (; scene.at(kReady).load() < static_cast<std::uint64_t>(scene.size); sleep_us(200)) scene.job.progress();
     const auto work = [&](const std::function<void(int)>& operation) {
         for (int i = 0;; ++i) operation(i);
     };

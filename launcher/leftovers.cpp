@@ -119,10 +119,12 @@ std::vector<Leftovers::Found> Leftovers::look() {
     return found;
 }
 
-void Leftovers::remove() {
+void Leftovers::remove(bool failed) {
     auto files = fresh();
     std::erase_if(files, [&](const auto& entry) {
-        return !ours_.contains(entry.first) && !entry.second.starts_with(kFileOfUcx) && !may_be_of_libfabric(entry.second);
+        const bool ours = ours_.contains(entry.first);
+        const bool of_transport = entry.second.starts_with(kFileOfUcx) || may_be_of_libfabric(entry.second);
+        return failed ? !ours && !of_transport : !ours || !of_transport;
     });
     if (files.empty()) return;
     std::set<Identity> used;

@@ -17,8 +17,8 @@ namespace rollcall::launcher {
 
 /// Watches /dev/shm while a job runs, and notes which files its processes made. Such a file was not there before,
 /// belongs to this user, and is open in or mapped by a process below this one. The name of a file proves nothing,
-/// with one exception: UCX unlinks its files some moments after it has made them. So if no process uses a file with a
-/// name of UCX's, the process that made it died in between.
+/// with one exception: UCX unlinks its files some moments after it has made them, and a job over libfabric when it starts.
+/// So if no process uses a file with such a name, the process that made it died in between.
 class Leftovers {
   public:
     /// One file that a process of the job made. It is plain bytes, because the guard sends it to the front process.
@@ -41,9 +41,10 @@ class Leftovers {
     std::vector<Found> look();
     /// Adds a file that another process has found with look().
     void add(const Found& found) { ours_.emplace(Identity{found.device, found.inode}, found.name); }
-    /// Removes the job's files that no living process uses, and UCX's files that appeared meanwhile and that no
-    /// living process uses. Called when the job's processes are gone.
-    void remove();
+    /// Removes files that no living process uses. Called when the job's processes are gone. If the job failed: its files, and
+    /// those with names of UCX or libfabric that appeared meanwhile. Otherwise only its files with such names: a rank of it
+    /// may have died without harm to the others, and all other files may have been left on purpose.
+    void remove(bool failed);
 
   private:
     using Identity = std::pair<dev_t, ino_t>;

@@ -198,7 +198,7 @@ int run_guarded(const std::function<int(Guarded&)>& body, const PairOptions& opt
     // A guard that ended well has left nothing. If it ended badly, or by an error, its descendants are now ours.
     const bool clean = kill_descendants(others, kKillLimit);
     if (!clean) std::fprintf(stderr, "%s: some processes of the job cannot be ended\n", options.name);
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) leftovers.remove();
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) leftovers.remove(true);
     if (WIFEXITED(status)) return WEXITSTATUS(status);
     const std::string how =
         stopped_too_long ? fmt::format("was stopped for {}, and could not watch over the job", exact_duration(options.stopped.count()))

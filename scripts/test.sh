@@ -59,7 +59,7 @@ side_by_side() { ctest --preset "$1" -j "$jobs" --no-tests=error "${@:2}"; }
 oversubscribed() {
     local again=build/logs/again.log
     ctest --preset "$1" -j $((2 * jobs)) --no-tests=error "${@:2}" && return
-    (($(wc -l <"build/$1/Testing/Temporary/LastTestsFailed.log") <= 8)) || return 8
+    (($(wc -l <"build/$1/Testing/Temporary/LastTestsFailed.log") <= 3)) || return 8
     grep -qE 'ERROR: (Address|Leak)Sanitizer|WARNING: ThreadSanitizer|: runtime error: ' "build/$1/Testing/Temporary/LastTest.log" && return 8
     wait # for what was begun
     # With the same arguments, because the tests that ctest leaves out do not count in its numbers.

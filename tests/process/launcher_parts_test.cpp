@@ -1,7 +1,10 @@
 /// \file
 /// Parts of the launcher, in states that a whole job reaches only by chance.
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <rollcall/error.hpp>
 
@@ -119,6 +122,36 @@ TEST(LauncherParts, WhatAGuardLeavesThatFailsIsRemoved) {
     EXPECT_EQ(code, 1);
     EXPECT_FALSE(shared_memory().contains(name.substr(1)));
     ::shm_unlink(name.c_str());
+}
+
+/// A rank over libfabric may die without harm to the others, before its file has lost its name.
+TEST(LauncherParts, AJobThatEndsWellLeavesNoFilesOfTransports) {
+    const std::string of_transport = fmt::format("/dev/shm/{}:77777:0", ::getpid());
+    const std::string kept = fmt::format("/dev/shm/launcher_parts_kept_{}", ::getpid());
+    Leftovers leftovers(false);
+    int ready[2];
+    ASSERT_EQ(::pipe(ready), 0);
+    const pid_t rank = ::fork();
+    if (rank == 0) {
+        for (const std::string& file : {of_transport, kept})
+            if (::open(file.c_str(), O_CREAT | O_RDWR, 0600) < 0) ::_exit(1);
+        if (::write(ready[1], "x", 1) != 1) ::_exit(1);
+        for (;;) ::pause();
+    }
+    char word = 0;
+    EXPECT_EQ(::read(ready[0], &word, 1), 1);
+    EXPECT_EQ(leftovers.look().size(), 2u);
+    leftovers.remove(false);
+    EXPECT_EQ(::access(of_transport.c_str(), F_OK), 0) << "it is in use";
+    ::kill(rank, SIGKILL);
+    ::waitpid(rank, nullptr, 0);
+    leftovers.remove(false);
+    EXPECT_NE(::access(of_transport.c_str(), F_OK), 0);
+    EXPECT_EQ(::access(kept.c_str(), F_OK), 0) << "it may have been left on purpose";
+    leftovers.remove(true);
+    EXPECT_NE(::access(kept.c_str(), F_OK), 0);
+    for (const std::string& file : {of_transport, kept}) ::unlink(file.c_str());
+    for (const int end : ready) ::close(end);
 }
 
 }  // namespace

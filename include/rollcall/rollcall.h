@@ -85,8 +85,7 @@ rollcall_status rollcall_init(rollcall_job** job);
 /** The size of a unique id. */
 #define ROLLCALL_UNIQUE_ID_BYTES 256
 /** The path to one job, for a program that starts its processes itself. One process makes the id and the program hands it to all ranks.
- * Instead, the program may provide an allgather: see rollcall_init_by_allgather(). start.hpp says which processes may see what is handed
- * over. */
+ * Instead, the program may provide an allgather: see rollcall_init_by_allgather(). start.hpp says which processes may see it. */
 typedef struct rollcall_unique_id {
     unsigned char bytes[ROLLCALL_UNIQUE_ID_BYTES]; /**< handed to all ranks as they are */
 } rollcall_unique_id;
@@ -137,8 +136,7 @@ rollcall_status rollcall_pause_background(rollcall_job* job);
 /** Ends one rollcall_pause_background(). */
 rollcall_status rollcall_resume_background(rollcall_job* job);
 
-/** Counters of this process since the job began: the work of the background thread, how often callers slept, and the most early data held.
- * Times are in nanoseconds. */
+/** Counters of this process since the job began. Times are in nanoseconds. */
 typedef struct rollcall_progress_statistics {
     size_t size;                   /**< sizeof(rollcall_progress_statistics), set by the caller */
     int64_t background_cpu_time;   /**< CPU time of the background thread */

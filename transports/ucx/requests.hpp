@@ -37,6 +37,9 @@ class Requests {
         bool has_begun;    ///< A send by pieces: UCX has asked for bytes, because the receiver fetches.
         bool is_lost;      ///< The peer is gone, and the completion is about to be called.
         bool is_eager;     ///< An eager send. It must arrive, even if its caller has given it up.
+        bool is_starting;  ///< The call of UCX that starts it has not returned.
+        bool has_ended;    ///< UCX ended it while it started, with this status.
+        ucs_status_t status;
         std::byte* bytes;  ///< The bytes of a send are only read. Null: nothing is read, and what comes in is dropped.
         std::uint64_t size;
         std::unique_ptr<std::byte[]> kept;  ///< A copy of the bytes, if one was needed.
@@ -58,6 +61,8 @@ class Requests {
         request->peer = peer;
         request->payload = Payload::plain;
         request->revocable = request->withdrawn = request->has_begun = request->is_lost = request->is_eager = false;
+        request->is_starting = true;
+        request->has_ended = false;
         request->bytes = static_cast<std::byte*>(buffer.data);
         request->size = buffer.size;
         return request;
@@ -78,6 +83,9 @@ class Requests {
             return Started::done;
         }
         if (UCS_PTR_IS_PTR(started)) {
+            if (request->has_ended) [[unlikely]]
+                return end_at_once(started, request);
+            request->is_starting = false;
             ++pending_;
             link(request);
             return Started::pending;
@@ -125,6 +133,7 @@ class Requests {
     void link(Request* request) noexcept;
     void unlink(Request* request) noexcept;
     static void end(void* ucx_request, ucs_status_t status, Request* request) noexcept;
+    Started end_at_once(void* ucx_request, Request* request) noexcept;
 
     std::vector<Request*> pending_with_;  ///< For each peer.
     Request* free_ = nullptr;

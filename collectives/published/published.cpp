@@ -179,7 +179,10 @@ Task publish_last(Operation& op, int to, transport::ConstBytes data) {
 Task copy_what_is_here(Operation& op, Reading& reading, transport::Bytes into, std::uint64_t step) {
     while (reading.is_here()) {
         const bool by_message = reading.by_message();
-        if (!by_message) co_await op.copy(reading.next_of(into), reading.bytes());
+        if (reading.is_private())
+            reading.copy_private(into);
+        else if (!by_message)
+            co_await op.copy(reading.next_of(into), reading.bytes());
         if (!reading.let_go()) co_await op.failure();
         if (by_message) co_await op.receive(reading.from(), into, step);
     }

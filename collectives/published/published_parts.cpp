@@ -16,6 +16,16 @@ using transport::ConstBytes;
 /// The step of the messages that carry data for which there is no room.
 std::uint64_t step_of(int to) { return to == kEverybody ? kPublishedStep + 1 : kPublishedStep; }
 
+/// Combines `mine` with a piece in memory that only its publisher maps. The piece is copied to its place in `into`, or, where that is the
+/// place of `mine`, in `aside`.
+Task combine_private(Operation& op, Reading& reading, Bytes into, ConstBytes mine, Bytes aside) {
+    const Bytes piece = reading.next_of(into), copied = into.data == mine.data ? reading.next_of(aside) : piece;
+    reading.copy_private(into.data == mine.data ? aside : into);
+    const ConstBytes own = runtime::slice(mine, reading.offset(), piece.size);
+    if (!reading.let_go()) co_await op.failure();
+    co_await op.combine(piece, own, copied);
+}
+
 }  // namespace
 
 // All waits are in one place, so that no rank occupies room in the memory that another rank needs in order to go on.
@@ -27,7 +37,12 @@ Task combine_published_parts(Operation& op, PublishedParts parts) {
     // In rank order this rank's own elements come between those of other ranks. (They are combined in other memory, so that own elements
     // which stand in the place of the result are not overwritten.)
     const bool is_aside = !any_order && rank > 0;
-    const Scratch aside(is_aside ? own.size : 0, mine);
+    // Between two ranks everything has one reader. It copies long data straight from the other rank's memory, instead of data that the
+    // other rank has copied for it.
+    const bool reads_private = parts.in_place && n == 2 && any_order;
+    const InPlace in_place = reads_private ? InPlace::anywhere : parts.in_place ? InPlace::shared : InPlace::nothing;
+    const bool needs_aside = is_aside || (reads_private && own.data == mine.data && own.size > runtime::kLeastPrivate);
+    const Scratch aside(needs_aside ? own.size : 0, mine);
     const Bytes sum = is_aside ? aside.bytes() : own;
 
     std::deque<Outgoing> outgoing;
@@ -36,7 +51,7 @@ Task combine_published_parts(Operation& op, PublishedParts parts) {
     for (int i = 1; i < n; ++i) {
         const int other = (rank + i) % n;
         if (const ConstBytes brought = parts.brought(other); brought.size > 0)
-            outgoing.emplace_back(op, other, brought, Publisher::leaves, parts.in_place ? InPlace::shared : InPlace::nothing);
+            outgoing.emplace_back(op, other, brought, Publisher::leaves, in_place);
     }
     int next = 0;  // the next rank, where the order of ranks matters
     std::size_t combined = 0;
@@ -46,7 +61,12 @@ Task combine_published_parts(Operation& op, PublishedParts parts) {
             if (other != rank) operands.emplace_back(op, other, false, sum);
     for (int i = 1; i < n && parts.others; ++i)
         if (const int other = (rank + i) % n; parts.brought(other).size > 0) results.emplace_back(op, other, true, parts.others(other));
-    if (has_part && any_order) co_await copy_own(op, own, mine);
+    // The first operand is combined with this rank's own elements where they stand, if there is no other one.
+    ConstBytes left = sum;
+    if (reads_private)
+        left = mine;
+    else if (has_part && any_order)
+        co_await copy_own(op, own, mine);
 
     Outgoing* has_room = nullptr;
     Incoming* operand = nullptr;
@@ -78,7 +98,7 @@ Task combine_published_parts(Operation& op, PublishedParts parts) {
         }
         if (!has_shown && combined == expected) {
             has_shown = true;
-            if (parts.others) outgoing.emplace_back(op, kEverybody, own);
+            if (parts.others) outgoing.emplace_back(op, kEverybody, own, Publisher::leaves, reads_private ? in_place : InPlace::nothing);
         }
         if (has_shown && all_done()) break;
         co_await op.until(can_go_on);
@@ -88,8 +108,10 @@ Task combine_published_parts(Operation& op, PublishedParts parts) {
             const bool is_last = !any_order && reading.from() + 1 == n;
             if (!any_order && reading.from() == 0)
                 co_await copy_what_is_here(op, reading, sum);
+            else if (reading.is_private())
+                co_await combine_private(op, reading, own, mine, aside.bytes());
             else
-                co_await combine_what_is_here(op, reading, is_last ? own : sum, sum);
+                co_await combine_what_is_here(op, reading, is_last ? own : sum, left);
             if (reading.complete()) {
                 ++combined;
                 ++next;

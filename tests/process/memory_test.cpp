@@ -65,6 +65,12 @@ TEST(TakenMemory, OfLivingRanksStaysGoodWhenAReaderDies) {
 TEST(PrivateMemory, OfARankThatDiedIsNotWaitedFor) {
     for (const int ranks : {2, 4}) expect_survivors(ranks, "death_of_a_rank_whose_memory_is_read");
     expect_survivors(4, "death_of_a_rank_whose_memory_is_read", {"ROLLCALL_SINGLE_COPY=no"});
+    expect_survivors(2, "death_of_a_rank_whose_memory_is_read:allreduce");
+}
+TEST(PrivateMemory, IsCombinedForTwo) {
+    for (const int ranks : {2, 3}) expect_success(ranks, {"long_sums" + any_seed()});
+    expect_success(2, {"long_sums" + any_seed()}, with({"ROLLCALL_SINGLE_COPY=no"}));
+    expect_success(2, {"long_sums" + any_seed()}, with({"ROLLCALL_LANDING_BYTES=0"}));
 }
 TEST(OfferedMemory, IsCopiedForRanksThatHaveNotCome) {
     for (const int ranks : rank_counts()) expect_success(ranks, {"blocks_that_are_offered" + any_seed()});

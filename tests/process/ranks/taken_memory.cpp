@@ -246,9 +246,44 @@ ROLLCALL_SCENARIO(blocks_that_are_offered) {
     }
 }
 
-// Rank 1 publishes its blocks and dies. The others come later, and find that they cannot read its memory. They are told, and go on without
-// it.
+// Between two ranks, long elements are combined where they stand, and results are copied from where they stand.
+ROLLCALL_SCENARIO(long_sums) {
+    const std::string seed = scene.word(0, "1");
+    std::mt19937_64 common(std::stoull(seed)), own(std::stoull(seed) + static_cast<std::uint64_t>(scene.rank));
+    const std::size_t sizes[] = {1500, 16'384, 16'387, 100'003, kPrivateWords / 2, 2 * kPrivateWords + 5};
+    const auto ranks = static_cast<std::size_t>(scene.size), rank = static_cast<std::size_t>(scene.rank);
+    const auto total = [&](std::size_t i) { return total_of(scene.size, i); };
+    for (int round = 0; round < scene.number(1, 30); ++round) {
+        const std::size_t words = sizes[common() % std::size(sizes)] / ranks * ranks;
+        Buffers buffers(scene, own, words);
+        sleep_us(static_cast<long>(own() % 200));
+        switch (common() % 4) {
+            case 0:
+                scene.world.allreduce(buffers.from, buffers.into, rollcall::sum);
+                spoil(buffers.from);
+                expect(buffers.into, "allreduce", total);
+                break;
+            case 1:  // its result takes the place of what it brings
+                scene.world.allreduce(buffers.from, rollcall::sum);
+                expect(buffers.from, "allreduce in place", total);
+                spoil(buffers.from);
+                break;
+            default: {
+                const Words block = common() % 2 ? buffers.from.subspan(rank * (words / ranks), words / ranks)  // in place, too
+                                                 : buffers.into.first(words / ranks);
+                scene.world.reduce_scatter(buffers.from, block, rollcall::sum);
+                expect(block, "reduce_scatter", [&](std::size_t i) { return total(rank * (words / ranks) + i); });
+                spoil(buffers.from);
+            }
+        }
+        spoil(buffers.into);
+    }
+}
+
+// Rank 1 publishes its blocks, or what is to be added, and dies. The others come later, and find that they cannot read its memory. They are
+// told, and go on without it.
 ROLLCALL_SCENARIO(death_of_a_rank_whose_memory_is_read) {
+    const bool adds = scene.word(0, "alltoall") == "allreduce";
     const auto words = [](const Communicator& among) { return static_cast<std::size_t>(among.size()) * kPrivateWords; };
     std::vector<Word> from(words(scene.world)), into(from.size());
     exchange_blocks(scene.world, from, into, {});
@@ -256,11 +291,16 @@ ROLLCALL_SCENARIO(death_of_a_rank_whose_memory_is_read) {
     const Communicator rest = scene.world.split(dies ? 1 : 0, 0);
     scene.world.barrier();
     if (dies) {
-        Request request = scene.world.start_alltoall(from, into);
+        Request request = adds ? scene.world.start_allreduce(from, into, rollcall::sum) : scene.world.start_alltoall(from, into);
         ::kill(::getpid(), SIGKILL);
     }
     sleep_us(20'000);
-    const Error error = expect_error(ErrorCode::peer_failed, "a death", [&] { scene.world.alltoall(from, into); });
+    const Error error = expect_error(ErrorCode::peer_failed, "a death", [&] {
+        if (adds)
+            scene.world.allreduce(from, into, rollcall::sum);
+        else
+            scene.world.alltoall(from, into);
+    });
     check(error.failed_rank() == 1, "rank {} is said to have died", error.failed_rank());
     from.resize(words(rest));
     into.resize(words(rest));

@@ -13,6 +13,30 @@ void Engine::use_node(Operation& operation) {
     node_users_.push_back(&operation);
 }
 
+// The usual case is one operation at a time, whose caller has come to it. A planned operation whose caller has not arrived does not count:
+// the program may make other calls before it arrives there.
+bool Operation::earlier_have_ended(std::uint64_t period) const {
+    const Engine& engine = *engine_;
+    const std::uint64_t sequence = key_.sequence, begun = communicator_.begun;
+    if (engine.active_.size() == 1 && sequence <= begun + period) return true;
+    const auto counts = [&](const Operation& other) { return other.alone_ || !other.awaits_caller_; };
+    if (sequence > period) {
+        const Operation* const previous = engine.find_active(key_.communicator, sequence - period);
+        if (previous && counts(*previous)) return false;
+    }
+    // Calls that no caller here has come to, and that no deputy has begun, will be made later.
+    for (std::uint64_t earlier = sequence; earlier > begun + period;) {
+        earlier -= period;
+        if (!engine.deputies_.find({key_.communicator, earlier})) return false;
+    }
+    bool ended = true;
+    engine.active_.for_each([&](const Operation& other) {
+        const bool shares = other.key_.communicator == key_.communicator && other.sequence() < sequence;
+        if (shares && (sequence - other.sequence()) % period == 0 && counts(other)) ended = false;
+    });
+    return ended;
+}
+
 void Engine::stop_using_node(Operation& operation) {
     if (!std::exchange(operation.uses_node_, false)) return;
     node_users_.erase(std::find(node_users_.begin(), node_users_.end(), &operation));

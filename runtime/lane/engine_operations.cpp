@@ -128,6 +128,8 @@ void Engine::finish(Operation& operation) {
     void* const context = operation.on_done_context;
     operation.set_done();  // a waiting caller may destroy the operation from here on
     if (on_done) on_done(operation, context);
+    // Later operations may publish now. In a simulation nothing else would look at them.
+    if (tells_of_puts_ && !node_users_.empty()) look_at_node();
 }
 
 void Engine::fail(Operation& operation, const Error& error) {

@@ -247,6 +247,9 @@ class alignas(64) Operation final : public Waitable {
         on_done_context = &watcher;
     }
 
+    /// Whether this rank's part is over in each earlier operation of the communicator whose sequence differs by a multiple of `period`.
+    bool earlier_have_ended(std::uint64_t period) const;
+
     const Call& call() const noexcept { return call_; }
     std::uint64_t sequence() const noexcept { return key_.sequence; }
     CommunicatorState& communicator() noexcept { return communicator_; }

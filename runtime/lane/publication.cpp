@@ -109,6 +109,7 @@ bool Publication::has_room() {
     node::NodeMemory& memory = *operation_.engine().node();
     if (!claimed_) {
         if (!node::NodeMemory::is_free(entry_)) return false;
+        if (!operation_.earlier_have_ended(period_of(*operation_.communicator().group, to_))) return false;
         generation_ = memory.claim(entry_, operation_.communicator().group, operation_.sequence(), readers());
         claimed_ = true;
     }

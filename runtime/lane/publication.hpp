@@ -11,8 +11,9 @@
 ///
 /// A publisher is done when everything is published; its readers need not have come. In one operation a rank publishes at most once for
 /// everybody (or for higher ranks), and at most once for each other rank. A publisher waits only for the readers of this publication, and
-/// of publications in earlier operations of the same communicator. Where other publications occupy the room, by_message() is true on both
-/// sides. The data then goes by messages, which the example leaves out (collectives/published/published.hpp does all this).
+/// of publications in earlier operations of the same communicator. Operations publish in the order of their calls where they share an
+/// entry: a reader that waits for an earlier one would not read a later one before. Where other publications occupy the room, by_message()
+/// is true on both sides. The data then goes by messages, which the example leaves out (collectives/published/published.hpp does all this).
 #pragma once
 
 #include <atomic>
@@ -44,6 +45,11 @@ bool are_on_one_node(Operation& operation);
 inline node::Entry& entry_in(const node::Region& region, const Group& group, int publisher, int reader, std::uint64_t sequence) noexcept {
     if (reader >= 0) return region.entry_for_one(group.slot_of(publisher, reader), sequence);
     return region.entry_for_all(group.slot_of(publisher, 0), static_cast<std::uint64_t>(group.size), sequence);
+}
+
+/// After how many operations of the group a rank publishes for `reader` (or kEverybody, kHigherRanks) in the same entry again.
+inline std::uint64_t period_of(const Group& group, int reader) noexcept {
+    return reader >= 0 ? node::kEntriesForOne : node::period_for_all(static_cast<std::uint64_t>(group.size));
 }
 
 /// The common part of Publication, Reading and ShortExchange. It lives as long as the coroutine that made it.

@@ -34,6 +34,9 @@ node::Entry& ShortExchange::entry_for(int place) const noexcept {
 }
 
 std::uint64_t ShortExchange::find_free() const noexcept {
+    if (unpublished_ == 0) return 0;
+    const int reader = for_everybody_ ? kEverybody : operation_.communicator().rank;
+    if (!operation_.earlier_have_ended(period_of(*operation_.communicator().group, reader))) return 0;
     for (std::uint64_t left = unpublished_, next; left != 0; left &= ~next) {
         next = std::bit_floor(left);
         if (node::NodeMemory::is_free(entry_for(std::countr_zero(next)))) return next;

@@ -98,6 +98,12 @@ inline constexpr std::uint64_t kEntriesOfSlot = kEntriesForOne + kEntriesForAll;
 /// which made another call can still say so.
 inline constexpr std::uint64_t kMostAhead = 32;
 
+/// After so many operations of a communicator with `slots` slots a rank publishes in the same entry for all readers again. (For one reader:
+/// kEntriesForOne.)
+constexpr std::uint64_t period_for_all(std::uint64_t slots) noexcept {
+    return slots * kEntriesForAll < kMostAhead ? slots * kEntriesForAll : kMostAhead;
+}
+
 inline constexpr std::uint32_t kSmallBytes = 4096;
 inline constexpr std::uint32_t kLargeBytes = 64 * 1024;
 
@@ -128,7 +134,7 @@ class Region {
     }
     /// The entry for all readers of a communicator with `count` slots from `first` on.
     Entry& entry_for_all(std::uint64_t first, std::uint64_t count, std::uint64_t sequence) const noexcept {
-        const std::uint64_t place = sequence % (count * kEntriesForAll < kMostAhead ? count * kEntriesForAll : kMostAhead);
+        const std::uint64_t place = sequence % period_for_all(count);
         return entry((first + place / kEntriesForAll) * kEntriesOfSlot + kEntriesForOne + place % kEntriesForAll);
     }
     BlockHead& head(std::uint32_t block) const noexcept {

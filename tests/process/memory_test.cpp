@@ -40,6 +40,10 @@ TEST(EarlyMemory, OfManyWhoPublishLongBlocksIsWithinTheBudgets) { expect_within_
 TEST(EarlyMemory, OfManyWhoSendLongBlocksIsWithinTheBudgets) { expect_within_budgets("gather", "no"); }
 TEST(EarlyMemory, OfManyPlainSendersIsWithinTheBudgets) { expect_within_budgets("send", "auto"); }
 
+TEST(NodeMemory, IsPublishedInTheOrderOfCalls) {
+    for (const int ranks : {2, 5}) expect_success(ranks, {"started_gathers_publish_in_order"}, with({"ROLLCALL_PROGRESS=host"}));
+}
+
 std::string any_seed() { return ":" + std::to_string(seed() % 1'000'000); }
 
 TEST(TakenMemory, IsReadForAsLongAsTheCall) {

@@ -182,4 +182,34 @@ ROLLCALL_SCENARIO(many_wait_for_a_root) {
     world.barrier();
 }
 
+// Rank 1 starts more gathers than it has places to publish in. When the first one has been read, its place is free, and rank 1 starts one
+// more before it looks. The last one must not take the place for which an older one waits: rank 0 waits for that older one. (Without a
+// background thread, rank 1 does not look meanwhile.)
+ROLLCALL_SCENARIO(started_gathers_publish_in_order) {
+    constexpr std::size_t kRead = 2;
+    constexpr int kCalls = 25;  // There are eight places: the first call and the last one share one.
+    const Communicator& world = scene.world;
+    std::vector<std::uint64_t> all(static_cast<std::size_t>(scene.size));
+    std::vector<std::uint64_t> own(kCalls);
+    std::vector<Request> requests;
+    world.barrier();
+    if (scene.rank == 0) {
+        for (int call = 0; call < kCalls; ++call) {
+            if (call == 1) scene.raise(kRead);
+            world.gather(own[static_cast<std::size_t>(call)], all, 0);
+            for (std::size_t rank = 1; rank < all.size(); ++rank)
+                check(all[rank] == rank * 100 + static_cast<std::size_t>(call), "call {}: rank {} gave {}", call, rank, all[rank]);
+        }
+    } else {
+        for (int call = 0; call < kCalls; ++call) {
+            if (call == kCalls - 1) scene.await(kRead);
+            auto& value = own[static_cast<std::size_t>(call)];
+            value = static_cast<std::uint64_t>(scene.rank) * 100 + static_cast<std::uint64_t>(call);
+            requests.push_back(world.start_gather(value, all, 0));
+        }
+        for (Request& request : requests) request.wait();
+    }
+    world.barrier();
+}
+
 }  // namespace rollcall::test

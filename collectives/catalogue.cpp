@@ -86,7 +86,8 @@ std::string_view algorithm_name(OperationKind kind, std::uint16_t number) noexce
     return entry ? entry->name : "an unknown algorithm";
 }
 
-runtime::PartAlone part_alone(const runtime::Call& call, int rank, int ranks) noexcept {
+runtime::PartAlone part_alone(const runtime::Call& call, int rank, const runtime::Group& group) noexcept {
+    const int ranks = group.size;
     const AlgorithmEntry* const entry = entry_of(call.kind, call.algorithm);
     if (!entry || !entry->runs_alone) return {};
     const OperationRow& row = operation(call.kind);
@@ -117,6 +118,7 @@ runtime::PartAlone part_alone(const runtime::Call& call, int rank, int ranks) no
         part.collected = entry->collects(call.bytes, call.root, rank, ranks);
         if (part.collected > 0) part.begins_before = true;
     }
+    if (entry->passes_on) part.passed_on = entry->passes_on(call.bytes, call.root, rank, group.nodes.get());
     // Only the caller knows the size of its block. At the root, the caller also knows the other sizes: the engine puts them here.
     if (call.own_sizes) part.begins_before = false;
     return part;

@@ -37,7 +37,7 @@ runtime::Call make_call(const AlgorithmEntry& entry, int root, std::uint64_t byt
 std::string_view algorithm_name(OperationKind operation, std::uint16_t number) noexcept;
 
 /// What this rank's part in a call needs in order to run without its caller: a runtime::FindPartAlone.
-runtime::PartAlone part_alone(const runtime::Call& call, int rank, int ranks) noexcept;
+runtime::PartAlone part_alone(const runtime::Call& call, int rank, const runtime::Group& group) noexcept;
 
 /// What a planned call runs. It begins before its caller arrives.
 runtime::Algorithm planned(const AlgorithmEntry& entry) noexcept;

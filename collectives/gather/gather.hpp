@@ -8,6 +8,7 @@
 #pragma once
 
 #include "collectives/algorithm.hpp"
+#include "collectives/two_level/passed_on.hpp"
 
 namespace rollcall::collectives {
 
@@ -136,9 +137,10 @@ inline constexpr AlgorithmEntry kGatherAlgorithms[] = {
      .algorithm = &gather_two_level,
      .summary = "one rank of each node collects the node's blocks through the memory that it shares, and sends them as one message",
      .paper = kCheetah,
-     .limits = "a rank that collects waits for the ranks of its node",
      .needs = Condition::several_nodes | Condition::equal_blocks,
-     .begins_early = true},
+     .begins_early = true,
+     .runs_alone = true,
+     .passes_on = &blocks_of_its_node},
     {.operation = OperationKind::gather,
      .name = "online_linear",
      .algorithm = &gather_online_linear,

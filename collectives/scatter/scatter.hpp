@@ -8,6 +8,7 @@
 #pragma once
 
 #include "collectives/algorithm.hpp"
+#include "collectives/two_level/passed_on.hpp"
 
 namespace rollcall::collectives {
 
@@ -121,7 +122,8 @@ inline constexpr AlgorithmEntry kScatterAlgorithms[] = {
      .needs = Condition::several_nodes | Condition::equal_blocks,
      .begins_early = true,
      .runs_alone = true,
-     .cost = &cost::two_level_of_blocks},
+     .cost = &cost::two_level_of_blocks,
+     .passes_on = &blocks_of_its_node},
     {.operation = OperationKind::scatter,
      .name = "online_linear",
      .algorithm = &scatter_online_linear,

@@ -82,7 +82,7 @@ Task scatter_two_level(Operation& op) {
     } else if (levels.here().size() == 1) {
         co_await op.receive(op.root(), result, kBetweenNodes);
     } else {
-        const Scratch received(op.call().bytes * levels.here().size(), result);
+        const PassedOn received(op, result);
         co_await op.receive(op.root(), received.bytes(), kBetweenNodes);
         co_await scatter_on_node(op, levels, leader, received.bytes(), {});
     }

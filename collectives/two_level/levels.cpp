@@ -6,6 +6,7 @@
 
 #include "collectives/published/published_parts.hpp"
 #include "collectives/selection.hpp"
+#include "collectives/two_level/passed_on.hpp"
 
 namespace rollcall::collectives {
 
@@ -45,6 +46,14 @@ std::vector<int> Levels::leaders(int root) const {
     std::vector<int> ranks = at_place(0);
     ranks[static_cast<std::size_t>(node_of(root))] = root;
     return ranks;
+}
+
+std::uint64_t blocks_of_its_node(std::uint64_t bytes, int root, int rank, const runtime::Nodes* nodes) {
+    if (!nodes || root < 0) return 0;
+    const auto node_of = [&](int which) { return nodes->of[static_cast<std::size_t>(which)]; };
+    const std::vector<int>& here = nodes->members[static_cast<std::size_t>(node_of(rank))];
+    const bool passes_on = node_of(rank) != node_of(root) && here.size() > 1 && here.front() == rank;
+    return passes_on ? bytes * here.size() : 0;
 }
 
 runtime::Algorithm between_nodes(OperationKind kind, const Operation& op, std::uint64_t bytes, int ranks) {

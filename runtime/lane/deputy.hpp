@@ -28,6 +28,8 @@ struct PartAlone {
     /// algorithm then waits for the caller before it reads the caller's contribution, and the caller leaves when that has been copied. 0:
     /// it reads nothing of its caller's.
     std::uint64_t collected = 0;
+    /// How much memory it needs besides, in place of a `data` that its caller does not have, for blocks of other ranks that it passes on.
+    std::uint64_t passed_on = 0;
     /// It writes nothing into its caller's buffers, except what `own_block` says, so that it may go on after the caller has left.
     bool ends_after = false;
     std::uint64_t contribution = 0, data = 0, result = 0;
@@ -35,9 +37,8 @@ struct PartAlone {
     std::optional<std::uint64_t> own_block = std::nullopt;
     Combiner combiner = {};
 };
-/// Returns what the part of `rank` in this call, among `ranks` ranks, needs. The component that knows the algorithms gives it to the
-/// runtime.
-using FindPartAlone = PartAlone (*)(const Call& call, int rank, int ranks) noexcept;
+/// Returns what the part of `rank` in this call of the group needs. The component that knows the algorithms gives it to the runtime.
+using FindPartAlone = PartAlone (*)(const Call& call, int rank, const Group& group) noexcept;
 
 /// Owner-only. The engine owns it and frees it.
 class Deputy final : private transport::Completion {
@@ -81,9 +82,10 @@ class Deputy final : private transport::Completion {
     Operation* caller_ = nullptr;  ///< The caller that waits for it.
     int source_;
     Copying copying_ = Copying::nothing;
-    int copied_ = 0;         ///< Number of buffers copied.
-    bool expected_ = false;  ///< Its caller has come, or will come.
-    bool collects_ = false;  ///< It reads its caller's contribution and began before the caller (PartAlone::collected).
+    int copied_ = 0;          ///< Number of buffers copied.
+    bool expected_ = false;   ///< Its caller has come, or will come.
+    bool collects_ = false;   ///< It reads its caller's contribution and began before the caller (PartAlone::collected).
+    bool passes_on_ = false;  ///< Its `data` is not its caller's (PartAlone::passed_on).
     Deputy* next_call_ = nullptr;
     Deputy* next_ = nullptr;  ///< Link in the list of all deputies of the engine.
     Deputy* previous_ = nullptr;

@@ -18,12 +18,12 @@ using transport::ConstBytes;
 using transport::Outcome;
 using transport::Started;
 
-constexpr int kBuffers = 3, kContribution = 0, kResult = 2;
+constexpr int kBuffers = 3, kContribution = 0, kData = 1, kResult = 2;
 
 Bytes buffer(const Arguments& arguments, int number) {
     switch (number) {
         case kContribution: return {const_cast<void*>(arguments.contribution.data), arguments.contribution.size};
-        case 1: return arguments.data;
+        case kData: return arguments.data;
         default: return arguments.result;
     }
 }
@@ -79,7 +79,7 @@ void Deputy::copy_next() {
     while (copied_ < kBuffers) {
         const Bytes own = buffer(memory_, copied_), callers = buffer(caller_->arguments_, copied_);
         const bool in = copying_ == Copying::in, own_block = copied_ == kResult && own_block_;
-        const bool callers_has_none = collects_ && (!in || copied_ != kContribution);  // the memory in which it collects
+        const bool callers_has_none = (collects_ && (!in || copied_ != kContribution)) || (passes_on_ && copied_ == kData);
         ++copied_;
         if (own.size == 0 || callers_has_none) continue;
         Bytes into = in ? own : callers, from = in ? callers : own;
@@ -127,7 +127,8 @@ Deputy* Engine::make_deputy(CommunicatorState& communicator, std::uint64_t seque
                             const Block* blocks, bool phantom, int source) {
     std::array<Bytes, kBuffers> taken{};
     const std::uint64_t collected = source < 0 ? 0 : part.collected;
-    const std::array sizes = {part.contribution, collected ? collected : part.data, part.own_block ? 0 : part.result};
+    const std::uint64_t data = collected ? collected : part.passed_on ? part.passed_on : part.data;
+    const std::array sizes = {part.contribution, data, part.own_block ? 0 : part.result};
     for (std::size_t number = 0; number < taken.size(); ++number) {
         if (sizes[number] == 0) continue;
         if (const auto bytes = landing_.could_hold(sizes[number]) ? landing_.take(sizes[number], phantom) : std::nullopt) {
@@ -147,12 +148,13 @@ Deputy* Engine::make_deputy(CommunicatorState& communicator, std::uint64_t seque
     memory.combiner = part.combiner;
     auto* const deputy = new Deputy(*this, communicator, sequence, call, part, memory, source);
     deputy->collects_ = collected > 0;
+    deputy->passes_on_ = part.passed_on > 0;
     return deputy;
 }
 
 bool Engine::may_begin_before_caller(const CommunicatorState& communicator, const EarlyMessage& early) const {
     if (finalizing_ || communicator.retired || early.call.bytes == 0) return false;
-    const PartAlone part = options_.find_part_alone(early.call, communicator.rank, communicator.group->size);
+    const PartAlone part = options_.find_part_alone(early.call, communicator.rank, *communicator.group);
     // Short blocks are not collected in advance: collecting them takes hardly any time once the caller has come.
     return part.begins_before && (part.collected == 0 || early.stage == EarlyMessage::Stage::offered);
 }
@@ -165,7 +167,7 @@ void Engine::begin_before_callers() {
         const bool wanted = communicator && !communicator->is_broken_at(early.key.sequence) && early.key.sequence > communicator->begun &&
                             !find_active(early.key.communicator, early.key.sequence) && !deputies_.find(early.key);
         Deputy* const deputy = wanted ? make_deputy(*communicator, early.key.sequence, early.call,
-                                                    options_.find_part_alone(early.call, communicator->rank, communicator->group->size),
+                                                    options_.find_part_alone(early.call, communicator->rank, *communicator->group),
                                                     nullptr, early.phantom, early.caller)
                                       : nullptr;
         if (deputy) {
@@ -234,7 +236,7 @@ bool Engine::hand_over(Operation& caller) {
     const std::uint64_t longest = blocks ? caller.arguments_.data.size : caller.call_.bytes;
     if (longest <= options_.eager_bytes || caller.stays_ || caller.awaits_caller_ || caller.size() == 1 || finalizing_) return false;
     if (communicator.is_broken_at(caller.sequence())) return false;
-    PartAlone part = options_.find_part_alone(caller.call_, caller.rank(), caller.size());
+    PartAlone part = options_.find_part_alone(caller.call_, caller.rank(), *communicator.group);
     if (!part.ends_after) return false;
     if (blocks) {
         if (!fill_data(caller.arguments_, caller.size())) return false;
@@ -242,7 +244,7 @@ bool Engine::hand_over(Operation& caller) {
         part.result = blocks[caller.rank()].size;
         part.own_block = blocks[caller.rank()].offset;
     }
-    if (landing_.used() + part.contribution + part.data > landing_.budget() / 2) return false;
+    if (landing_.used() + part.contribution + part.data + part.passed_on > landing_.budget() / 2) return false;
     // Calls that do not match must be reported as they are without a deputy.
     if (early_by_call_.find_if(caller.key_, [&](const EarlyMessage& early) { return !early.call.agrees_with(caller.call_); })) return false;
     const bool phantom = !caller.arguments_.contribution.data && !caller.arguments_.data.data;

@@ -16,6 +16,12 @@ namespace {
 const AlgorithmEntry& binomial(OperationKind kind) { return collectives::find_algorithm(kind, "binomial"); }
 const AlgorithmEntry& chain() { return collectives::find_algorithm(OperationKind::reduce, "pipelined"); }
 
+runtime::Group group_of(int ranks) {
+    runtime::Group group;
+    group.size = ranks;
+    return group;
+}
+
 TEST(Collecting, TheSizeOfASubtreeIsThatOfTheTree) {
     for (int n = 1; n < 70; ++n)
         for (int root = 0; root < n; root += 1 + n / 5)
@@ -24,7 +30,7 @@ TEST(Collecting, TheSizeOfASubtreeIsThatOfTheTree) {
                 const auto place = collectives::halving_place(n, root, rank);
                 ASSERT_EQ(collectives::halving_blocks(n, root, rank), place.blocks) << n << " " << root << " " << rank;
                 ASSERT_EQ(
-                    collectives::part_alone(collectives::make_call(binomial(OperationKind::gather), root, 10, 0), rank, n).begins_before,
+                    collectives::part_alone(collectives::make_call(binomial(OperationKind::gather), root, 10, 0), rank, group_of(n)).begins_before,
                     !place.children.empty());
             }
 }
@@ -55,7 +61,7 @@ TEST(Collecting, ALateRankOfAChainHasCollectedBeforeItComes) {
     for (int n = 2; n < 9; ++n)
         for (int root = 0; root < n; ++root)
             for (int rank = 0; rank < n; ++rank)
-                EXPECT_EQ(collectives::part_alone(collectives::make_call(chain(), root, 1000, 250), rank, n).begins_before,
+                EXPECT_EQ(collectives::part_alone(collectives::make_call(chain(), root, 1000, 250), rank, group_of(n)).begins_before,
                           rank != root && (rank + 1) % n != root);
 }
 

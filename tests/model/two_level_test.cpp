@@ -311,8 +311,8 @@ TEST(TwoLevel, ALateRankOfEachNodeDelaysNobodyInAScatter) {
     }
 }
 
-// A rank that collects waits for the ranks of its node, and the root for all. The others leave after a copy.
-TEST(TwoLevel, ALateRankOfEachNodeDelaysOnlyThoseThatCollectInAGather) {
+// Only the root waits for all. The others leave after a copy, those that collect for their node, too.
+TEST(TwoLevel, ALateRankOfEachNodeDelaysOnlyTheRootOfAGather) {
     constexpr Nanoseconds kLate = 1'000'000;
     const auto options = decoupled_nodes();
     for (const std::uint64_t bytes : {100, 1000})
@@ -322,11 +322,32 @@ TEST(TwoLevel, ALateRankOfEachNodeDelaysOnlyThoseThatCollectInAGather) {
             for (int node = 0; node < 4; ++node) arrivals[static_cast<std::size_t>(3 * node + late_place)] = kLate;
             const auto late = two_level_outcome(OperationKind::gather, options, 1, bytes, arrivals);
             for (std::size_t rank = 0; rank < arrivals.size(); ++rank) {
-                const bool collects = rank == 1 || (rank > 2 && rank % 3 == 0);
-                EXPECT_LE(late.exits[rank], collects ? kLate + balanced.exits[1] : arrivals[rank] + static_cast<Nanoseconds>(bytes) / 5)
+                // Short data is not handed over: it leaves at once, except that of the rank that collects.
+                const bool waits = rank == 1 || (bytes <= options.eager_bytes && rank > 2 && rank % 3 == 0);
+                EXPECT_LE(late.exits[rank], waits ? kLate + balanced.exits[1] : arrivals[rank] + static_cast<Nanoseconds>(bytes) / 5)
                     << rank << ' ' << late_place;
             }
         }
+}
+
+// The blocks of a node that a rank collects or passes on without its caller count in the landing budget.
+TEST(TwoLevel, WithoutRoomForTheBlocksOfANodeTheRankThatCollectsThemStays) {
+    constexpr Nanoseconds kLate = 1'000'000;
+    constexpr std::uint64_t kBytes = 1000;
+    Times arrivals(12);
+    arrivals[4] = arrivals[7] = arrivals[10] = kLate;
+    // Half of the budget is for eager messages, and a call may take half of the rest: its own block, and those of its node.
+    for (const std::uint64_t room : {4 * kBytes - 1, 4 * kBytes}) {
+        auto options = decoupled_nodes();
+        options.landing_bytes = 4 * room;
+        const auto outcome = two_level_outcome(OperationKind::gather, options, 1, kBytes, arrivals);
+        for (const std::size_t collects : {3, 6, 9}) {
+            if (room < 4 * kBytes)
+                EXPECT_GT(outcome.exits[collects], kLate) << collects;
+            else
+                EXPECT_LT(outcome.exits[collects], kLate) << collects;
+        }
+    }
 }
 
 TEST(TwoLevel, RandomCallsOneAfterTheOther) {

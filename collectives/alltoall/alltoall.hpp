@@ -79,13 +79,18 @@ inline constexpr AlgorithmEntry kAlltoallAlgorithms[] = {
      .needs = Condition::several_nodes},
 };
 
+/// On several nodes, `auto` takes no two levels for blocks longer than this, in bytes, whatever the estimates say. With 4 ranks on each of 4
+/// nodes, two levels took 0.8 times as long as `linear` at 4 KiB and 1.1 to 1.5 times at 8 KiB (docs/performance/several-nodes.md).
+inline constexpr std::uint64_t kLongestOnTwoLevels = 4096;
+
 inline constexpr Rule kAlltoallRules[] = {
     {kAnyBytes, kAnyRanks, named(kAlltoallAlgorithms, "shared_memory"),
      "on one node, each block is copied into shared memory once, and each rank copies blocks out as they come", Condition::node_memory},
-    {kAnyBytes,
+    // The estimates do not know that a rank sends nothing before all ranks of its node have run, and that these may share cores.
+    {kLongestOnTwoLevels,
      kAnyRanks,
      named(kAlltoallAlgorithms, "two_level"),
-     "several ranks a node: fewer messages leave the node, or fewer copies are made, and the time decides",
+     "blocks of up to 4 KiB, several ranks a node: fewer messages leave the node, or fewer copies are made, and the time decides",
      Condition::equal_blocks | Condition::landing,
      nullptr,
      {named(kAlltoallAlgorithms, "linear"), named(kAlltoallAlgorithms, "bruck")}},

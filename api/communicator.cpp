@@ -50,7 +50,8 @@ Communicator::Implementation::Implementation(std::shared_ptr<runtime::Process> i
       shares_boards(process->share_boards(*state.group)),
       shares_node(process->share_node(*state.group)),
       conditions(conditions_of_calls()),
-      nodes(state.group->nodes ? static_cast<int>(state.group->nodes->members.size()) : 0) {
+      nodes(state.group->nodes ? static_cast<int>(state.group->nodes->members.size()) : 0),
+      largest_group(extent_of_groups()) {
     state.clock = clock.get();
     process->lane().as_owner([&](runtime::Engine& engine) { engine.add(state); });
 }
@@ -64,6 +65,20 @@ collectives::Conditions Communicator::Implementation::conditions_of_calls() cons
     if (shares_node) has = has.with(Condition::node_memory);
     if (state.group->nodes) has = has.with(Condition::several_nodes);
     return has;
+}
+
+Communicator::Implementation::Extent Communicator::Implementation::extent_of_groups() const {
+    const runtime::Group& group = *state.group;
+    if (group.first_group == 0) return {};
+    Extent largest{std::max(group.first_group, group.size - group.first_group), 0};
+    if (!group.nodes) return {largest.ranks, largest.ranks};
+    for (const bool of_first : {true, false}) {
+        const auto is_its = [&](int rank) { return (rank < group.first_group) == of_first; };
+        const auto count = std::count_if(group.nodes->members.begin(), group.nodes->members.end(),
+                                         [&](const std::vector<int>& ranks) { return std::any_of(ranks.begin(), ranks.end(), is_its); });
+        largest.nodes = std::max(largest.nodes, static_cast<int>(count));
+    }
+    return largest;
 }
 
 Communicator::Implementation::~Implementation() {

@@ -47,7 +47,13 @@ struct ROLLCALL_HIDDEN Communicator::Implementation : std::enable_shared_from_th
     Method method(const collectives::OperationRow& row, const collectives::Situation& situation, const CollectiveOptions& options) const;
     /// What all ranks know of a call: one with this size, and one with blocks of different sizes.
     collectives::Situation situation(std::uint64_t bytes) const {
-        return {.bytes = bytes, .ranks = state.group->size, .has = conditions, .nodes = nodes, .costs = state.group->costs};
+        return {.bytes = bytes,
+                .ranks = state.group->size,
+                .has = conditions,
+                .nodes = nodes,
+                .ranks_of_group = largest_group.ranks,
+                .nodes_of_group = largest_group.nodes,
+                .costs = state.group->costs};
     }
     collectives::Situation situation_of_blocks() const {
         collectives::Situation situation = this->situation(collectives::kAnyBytes);
@@ -145,10 +151,15 @@ struct ROLLCALL_HIDDEN Communicator::Implementation : std::enable_shared_from_th
     const bool shares_node;                    ///< The ranks share node memory.
     const collectives::Conditions conditions;  ///< The conditions that hold for every call, by the settings and the ranks.
     const int nodes;                           ///< Situation::nodes
+    struct Extent {
+        int ranks = 0, nodes = 0;
+    };
+    const Extent largest_group;  ///< Situation::ranks_of_group and nodes_of_group
     mutable collectives::Choices chosen;
 
   private:
     collectives::Conditions conditions_of_calls() const;
+    Extent extent_of_groups() const;
 };
 
 template <class Record>

@@ -40,7 +40,11 @@ std::size_t fastest(const Rule& rule, const Situation& situation) {
 }  // namespace
 
 Scene scene_of(const Situation& situation) {
-    return scene_of(*situation.costs, situation.bytes, situation.ranks, situation.has.contains(Condition::shared_boards), situation.nodes);
+    Scene scene =
+        scene_of(*situation.costs, situation.bytes, situation.ranks, situation.has.contains(Condition::shared_boards), situation.nodes);
+    scene.ranks_of_group = situation.ranks_of_group;
+    scene.nodes_of_group = situation.nodes_of_group;
+    return scene;
 }
 
 std::size_t Choices::of(const OperationRow& row, const Rule& rule, std::size_t comparison, const Situation& situation) {

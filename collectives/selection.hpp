@@ -17,6 +17,8 @@ struct Situation {
     int ranks = 1;
     Conditions has = kUsual;
     int nodes = 0;  ///< How many nodes the ranks are on, with Condition::several_nodes; otherwise 0.
+    /// Of a call between two groups: see Scene. 0: not known.
+    int ranks_of_group = 0, nodes_of_group = 0;
     const Costs* costs = &kBuiltInCosts;
 };
 

@@ -79,8 +79,8 @@ inline constexpr AlgorithmEntry kAlltoallAlgorithms[] = {
      .needs = Condition::several_nodes},
 };
 
-/// On several nodes, `auto` takes no two levels for blocks longer than this, in bytes, whatever the estimates say. With 4 ranks on each of 4
-/// nodes, two levels took 0.8 times as long as `linear` at 4 KiB and 1.1 to 1.5 times at 8 KiB (docs/performance/several-nodes.md).
+/// On several nodes, `auto` takes no two levels for blocks longer than this, in bytes, whatever the estimates say. With 4 ranks on each of
+/// 4 nodes, two levels took 0.8 times as long as `linear` at 4 KiB and 1.1 to 1.5 times at 8 KiB (docs/performance/several-nodes.md).
 inline constexpr std::uint64_t kLongestOnTwoLevels = 4096;
 
 inline constexpr Rule kAlltoallRules[] = {

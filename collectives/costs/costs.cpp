@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "collectives/relay.hpp"
 #include "collectives/two_level/levels.hpp"
 
 namespace rollcall::collectives {
@@ -37,6 +38,18 @@ double folding(const Scene& scene) {
                ? 0
                : 2 * message(scene, scene.bytes) + scene.bytes * scene.combined_byte;
 }
+
+/// The larger one of two groups, as if both had as many ranks on as many nodes.
+struct OneGroup {
+    explicit OneGroup(const Scene& scene) {
+        const int its_ranks = scene.ranks_of_group > 0 ? scene.ranks_of_group : (scene.ranks + 1) / 2;
+        ranks = std::max(its_ranks, 1);
+        nodes = scene.nodes_of_group > 0 ? scene.nodes_of_group : std::max(std::round(ranks / scene.ranks_of_node), 1.0);
+        of_node = std::max(ranks / nodes, 1.0);
+    }
+    double ranks, nodes, of_node;
+};
+
 double whole_rounds(const Scene& scene) { return std::bit_width(static_cast<unsigned>(std::max(scene.ranks, 1))) - 1; }
 
 }  // namespace
@@ -132,6 +145,31 @@ double allreduce_rabenseifner(const Scene& scene) {
 double allreduce_ring(const Scene& scene) {
     const double sent = scene.bytes * others(scene) / std::max(scene.ranks, 1);
     return 2 * others(scene) * scene.latency + sent * (2 * scene.byte + scene.combined_byte);
+}
+
+double intergroup_root_gathering(const Scene& scene) {
+    const OneGroup group(scene);
+    Scene one = scene;
+    one.ranks = static_cast<int>(group.ranks);
+    Scene all = one;
+    all.bytes = group.ranks * scene.bytes;
+    const double down = all.bytes <= static_cast<double>(kShortBroadcast) ? binomial(all) : chain(all);
+    return binomial_of_blocks(one) + message(scene, all.bytes) + down;
+}
+
+double intergroup_full_duplex(const Scene& scene) {
+    const OneGroup group(scene);
+    return message(scene, group.of_node * scene.bytes) + (group.ranks - 1) * message(scene, scene.bytes);
+}
+
+double intergroup_two_level(const Scene& scene) {
+    const OneGroup group(scene);
+    const double of_node = group.of_node * scene.bytes;
+    // The rank that exchanges messages copies the blocks of its group on its node, and publishes all that came. The others copy that out.
+    const double all = group.ranks * scene.bytes, copied = of_node + 2 * all;
+    const double exchanged =
+        all <= static_cast<double>(kOneLane) ? message(scene, all) + (group.nodes - 1) * scene.gap : group.nodes * message(scene, of_node);
+    return exchanged + 2 * scene.signal + copied * scene.copied_byte;
 }
 
 std::uint64_t chain_segment(const Scene& scene) {

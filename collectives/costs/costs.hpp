@@ -17,6 +17,9 @@ struct Scene {
     int ranks = 1;     ///< n
     /// How many ranks, on the average, share a node and its link.
     double ranks_of_node = 1;
+    /// Of a call between two groups: the ranks of the larger one, and the number of nodes of the group that is on most of them. 0: not
+    /// known. Then each group has half of the ranks, and nodes of its own.
+    int ranks_of_group = 0, nodes_of_group = 0;
     double latency = 0, gap = 0, byte = 0;  ///< Of messages.
     double signal = 0, copied_byte = 0, combined_byte = 0;
 };
@@ -65,6 +68,15 @@ double allreduce_recursive_doubling(const Scene& scene);
 double allreduce_rabenseifner(const Scene& scene);
 /// 2 (n - 1) steps of one n-th of the elements, for any n.
 double allreduce_ring(const Scene& scene);
+/// Between two groups, of which the larger one has g ranks, all with blocks of the longer size: a tree up, one message, and a tree or a
+/// chain down.
+double intergroup_root_gathering(const Scene& scene);
+/// A block between the groups, and g - 1 steps of a ring. The ranks of a node share its link for the first of these, and the ring enters a
+/// node once: latency + r m byte + (g - 1) (latency + m byte), where r ranks of a group share a node.
+double intergroup_full_duplex(const Scene& scene);
+/// The same between nodes, with the blocks of a node, or one message for each pair of nodes if all data of a group is short. Blocks are
+/// copied before, and all of the data is copied twice afterwards.
+double intergroup_two_level(const Scene& scene);
 
 /// The piece of a chain, in bytes: the power of two from 16 to 128 KiB that takes the least time. The least time of all is at
 /// s = sqrt(m latency / ((n - 2) byte)). With smaller pieces, the engine's work for each message counts; with larger ones, a piece leaves

@@ -14,6 +14,7 @@
 #include <optional>
 #include <vector>
 
+#include "collectives/intergroup/full_duplex.hpp"
 #include "collectives/intergroup/intergroup.hpp"
 #include "collectives/intergroup/sides.hpp"
 
@@ -124,6 +125,12 @@ Task exchange_between_groups(Operation& op, Exchanged& state) {
 }
 
 }  // namespace
+
+Task exchange_full_duplex(Operation& op, const Sides& sides, const BothBlocks& blocks, transport::Bytes data, std::uint64_t step) {
+    const Cuts cuts = cut_evenly(sides, blocks);
+    co_await exchange_pieces(op, sides, blocks, cuts, data, step);
+    co_await gather_all_in_ring(op, sides.own, sides.member, cuts.to_own, data, step + 1);
+}
 
 Task intergroup_allgather_full_duplex(Operation& op) {
     Exchanged state;

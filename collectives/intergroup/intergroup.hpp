@@ -29,6 +29,7 @@ Task intergroup_allgather_two_step(Operation& op);
 Task intergroup_allgather_root_gathering(Operation& op);
 Task intergroup_allgather_root_gathering_sequential(Operation& op);
 Task intergroup_allgather_shared_memory(Operation& op);
+Task intergroup_allgather_two_level(Operation& op);
 
 Task intergroup_broadcast(Operation& op);
 Task intergroup_scatter(Operation& op);
@@ -56,7 +57,8 @@ inline constexpr AlgorithmEntry kIntergroupAllgatherAlgorithms[] = {
      .algorithm = &intergroup_allgather_full_duplex,
      .summary = "each rank sends its block to one or a few ranks of the other group; then each group passes the parts round a ring",
      .paper = kKangTraeff,
-     .limits = "every rank waits for all ranks"},
+     .limits = "every rank waits for all ranks",
+     .cost = &cost::intergroup_full_duplex},
     {.operation = OperationKind::intergroup_allgather,
      .name = "two_step",
      .algorithm = &intergroup_allgather_two_step,
@@ -68,7 +70,8 @@ inline constexpr AlgorithmEntry kIntergroupAllgatherAlgorithms[] = {
      .algorithm = &intergroup_allgather_root_gathering,
      .summary = "one rank of each group gathers the blocks of its group; these two ranks exchange them, and broadcast what they got",
      .paper = kKangTraeff,
-     .limits = "every rank waits for all ranks"},
+     .limits = "every rank waits for all ranks",
+     .cost = &cost::intergroup_root_gathering},
     {.operation = OperationKind::intergroup_allgather,
      .name = "root_gathering_sequential",
      .algorithm = &intergroup_allgather_root_gathering_sequential,
@@ -83,11 +86,28 @@ inline constexpr AlgorithmEntry kIntergroupAllgatherAlgorithms[] = {
      .paper = kNodeMemory,
      .needs = Condition::node_memory,
      .begins_early = true},
+    {.operation = OperationKind::intergroup_allgather,
+     .name = "two_level",
+     .aliases = {"2l"},
+     .algorithm = &intergroup_allgather_two_level,
+     .summary = "as full_duplex, but between the nodes only; the ranks of a group that are on one node share blocks through its memory",
+     .paper = kKangTraeff,
+     .limits =
+         "every rank waits for all ranks; `auto` does not take it for blocks of different sizes, because nobody knows how long all are",
+     .needs = Condition::several_nodes,
+     .cost = &cost::intergroup_two_level},
 };
 
 inline constexpr Rule kIntergroupAllgatherRules[] = {
     {kAnyBytes, kAnyRanks, named(kIntergroupAllgatherAlgorithms, "shared_memory"),
      "on one node, each block is copied into shared memory once, and each rank waits only for the other group", Condition::node_memory},
+    {kAnyBytes,
+     kAnyRanks,
+     named(kIntergroupAllgatherAlgorithms, "two_level"),
+     "several ranks a node: fewer messages leave the node, or fewer copies are made, and the time decides",
+     Condition::equal_blocks,
+     nullptr,
+     {named(kIntergroupAllgatherAlgorithms, "root_gathering"), named(kIntergroupAllgatherAlgorithms, "full_duplex")}},
     {2048, kAnyRanks, named(kIntergroupAllgatherAlgorithms, "root_gathering"), "short blocks: two trees need few messages",
      Condition::equal_blocks},
     {kAnyBytes, kAnyRanks, named(kIntergroupAllgatherAlgorithms, "full_duplex"),

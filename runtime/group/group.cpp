@@ -14,7 +14,7 @@ std::string member_name(const Group& group, int member) {
 
 void find_nodes(Group& group, std::span<const int> sharing) {
     group.nodes = nullptr;
-    if (!group.has_slots || group.first_group > 0) return;
+    if (!group.has_slots) return;
     Nodes nodes;
     std::unordered_map<int, int> node_of;
     for (int member = 0; member < group.size; ++member) {

@@ -123,7 +123,7 @@ TEST(Intergroup, EveryAlgorithmForAllSizesOfGroups) {
             for (int q = 1; q <= 12; ++q) {
                 const Sizes lengths{0, 1, 5, 60, 64, 65, 600, 3000};
                 const Case what = Case::equal(p, q, random.pick(lengths), random.pick(lengths));
-                const auto options = random_machine(random, p + q, what.longest_block());
+                const auto options = random_machine(random, p + q, what.longest_block(), *entry);
                 SCOPED_TRACE(fmt::format("{} p={} q={} blocks of {} and {}, {}", entry->name, p, q, what.first[0], what.second[0],
                                          describe(options)));
                 run(*entry, what, options, random_delays(random, p + q, 0, random.pick(Times{0, 10, 1000, 20'000})));
@@ -141,7 +141,7 @@ TEST(Intergroup, BlocksOfOwnSizes) {
                 for (Sizes* const sizes : {&what.first, &what.second})
                     for (std::uint64_t& size : *sizes) size = random.chance(0.3) ? 0 : random.below(most + 1);
                 what.is_scattered = random.chance(0.3);
-                const auto options = random_machine(random, p + q, most);
+                const auto options = random_machine(random, p + q, most, *entry);
                 SCOPED_TRACE(fmt::format("{} {}blocks of {} and {}, {}", entry->name, what.is_scattered ? "scattered " : "",
                                          fmt::join(what.first, " "), fmt::join(what.second, " "), describe(options)));
                 run(*entry, what, options, random_delays(random, p + q, 0, random.pick(Times{0, 10, 1000, 20'000})));
@@ -158,6 +158,7 @@ TEST(Intergroup, OtherSizesThanCountedAreTold) {
         options.ranks = 7;
         options.first_group = 4;
         options.tick_for = kHour;
+        if (entry->needs.contains(collectives::Condition::several_nodes)) options.ranks_per_node = 3;
         Simulation simulation(options);
         std::vector<runtime::Block> of_second(3, {0, 100}), of_first(4, {0, 100});
         of_first[2].size = 99;
@@ -264,6 +265,36 @@ TEST(IntergroupExamples, SharedMemory) {
     EXPECT_EQ(run(algorithm("shared_memory"), Case::equal(2, 1, 1, 1), one_node(), Times(3)).exits, (Times{2, 2, 3}));
     // A late rank delays the other group by its own block only, and its own group not at all.
     EXPECT_EQ(run(algorithm("shared_memory"), Case::equal(2, 1, 1, 1), one_node(), Times{100, 0, 0}).exits, (Times{102, 2, 102}));
+}
+
+// At the head of the algorithm, with all times ten times as long.
+TEST(IntergroupExamples, TwoLevel) {
+    Simulation::Options options;
+    options.ranks_per_node = 2;
+    options.eager_bytes = 0;
+    options.model.gamma = 0.2;
+    EXPECT_EQ(run(algorithm("two_level"), Case::equal(2, 2, 50, 50), options, Times(4)).exits, (Times{140, 160, 140, 160}));
+}
+
+// The data of a group enters each node of the other group once. Of short data there is a message for each pair of nodes; of long data, each
+// part goes from its nodes to one node of the other group and then round a ring.
+TEST(Intergroup, OnTwoLevelsDataEntersANodeOnce) {
+    constexpr int kPerNode = 4;
+    Simulation::Options options;
+    options.ranks_per_node = kPerNode;
+    options.eager_bytes = 1 << 20;  // A message is one message, without a word before it.
+    struct {
+        int nodes_of_first, nodes_of_second;
+        std::uint64_t bytes, messages;
+    } const cases[] = {
+        {1, 1, 10, 2}, {2, 3, 10, 2 * 2 * 3}, {1, 1, 5000, 2}, {3, 3, 5000, 2 * 3 + 2 * 3 * 2}, {2, 4, 5000, 2 * 4 + 2 + 4 * 3}};
+    for (const auto& [p, q, bytes, messages] : cases) {
+        SCOPED_TRACE(fmt::format("{} and {} nodes, {} bytes", p, q, bytes));
+        const Case what = Case::equal(p * kPerNode, q * kPerNode, bytes, bytes);
+        const auto outcome = run(algorithm("two_level"), what, options, Times(static_cast<std::size_t>(what.ranks())));
+        EXPECT_EQ(outcome.messages, messages);
+        EXPECT_EQ(outcome.bytes, bytes * kPerNode * 2 * static_cast<std::uint64_t>(p * q));
+    }
 }
 
 // M <= time <= M + k of the smaller group's blocks (Theorem 1) where sizes divide evenly. Otherwise the parts of a group may differ.

@@ -82,6 +82,32 @@ TEST(SeveralNodes, DeathsAreToldToEveryRank) {
             }
 }
 
+// In random groups. Where these are on one node, the setting does not count.
+TEST(SeveralNodes, GroupsExchangeBlocks) {
+    const auto by_two_levels = [](int of_node, Words environment = {}) {
+        environment.emplace_back("ROLLCALL_INTERGROUP_ALLGATHER=two_level");
+        return on_nodes(of_node, std::move(environment));
+    };
+    const std::string number = std::to_string(seed() % 1'000'000'000), scenario = "allgathers_between_groups:";
+    for (const auto& [ranks, of_node] : {std::pair(5, 2), std::pair(8, 3), std::pair(6, 4)})
+        expect_success(ranks, {scenario + (kSanitized ? "1:" : "3:") + number}, by_two_levels(of_node));
+    // What has no room in node memory goes by messages.
+    expect_success(5, {scenario + "3:" + number}, by_two_levels(3, {"ROLLCALL_LANDING_BYTES=600Ki"}));
+    expect_success(5, {scenario + "2:" + number}, by_two_levels(2, {"ROLLCALL_PROGRESS=host"}));
+    // All other operations between groups, too.
+    expect_success(6, {"intercommunicators:1:" + number}, by_two_levels(4));
+    expect_success(3, {"wrong_intercommunicators"}, by_two_levels(2));
+}
+
+// The last rank exchanges messages for its node, or shares blocks with a rank that does.
+TEST(SeveralNodes, ADeathBetweenGroupsIsToldToEveryRank) {
+    for (const auto& [ranks, of_node] : {std::pair(4, 2), std::pair(4, 3), std::pair(5, 2), std::pair(6, 4)}) {
+        const Ended ended = run_ranks(ranks, {"death_between_groups"}, on_nodes(of_node, {"ROLLCALL_INTERGROUP_ALLGATHER=two_level"}));
+        EXPECT_EQ(ended.code, 128 + SIGKILL) << ended.out << ended.error;
+        EXPECT_EQ(lines_with(ended.out, "was told of the death").size(), static_cast<std::size_t>(ranks - 1)) << ended.out << ended.error;
+    }
+}
+
 // Of four nodes, every other one comes late. In lanes, what comes goes straight to its place.
 TEST(SeveralNodes, EarlyOnesExchangeFirst) {
     expect_success(8, {"early_ranks_exchange:alltoall:arrival_ordered_two_level:2"}, on_nodes(2));

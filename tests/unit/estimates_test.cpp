@@ -23,9 +23,10 @@ constexpr double kRounding = 1 + 1e-6;
 
 template <class Visit>
 void for_each_comparison(Visit visit) {
-    for (const OperationRow& row : operations())
-        for (const Rule& rule : row.rules)
-            if (rule.compares()) visit(row, rule);
+    for (const auto rows : {operations(), intergroup_operations()})
+        for (const OperationRow& row : rows)
+            for (const Rule& rule : row.rules)
+                if (rule.compares()) visit(row, rule);
 }
 
 TEST(Estimates, GrowWithTheSizeAndWithTheCosts) {
@@ -81,6 +82,14 @@ TEST(Estimates, FollowTheirFormulas) {
     scene.bytes = 1000;
     EXPECT_DOUBLE_EQ(cost::alltoall_two_level(scene), 1000 + 2 * 100 + 4 * 12 * 1000 + 2 * 7 + (4 * 16 - 4) * 500)
         << "a lane for each rank";
+    EXPECT_DOUBLE_EQ(cost::intergroup_full_duplex(scene), (1000 + 4000) + 7 * 2000) << "8 and 8 ranks";
+    EXPECT_DOUBLE_EQ(cost::intergroup_two_level(scene), 1000 + 8000 + 100 + 2 * 7 + (4000 + 2 * 8000) * 0.5) << "short data: 2 and 2 nodes";
+    EXPECT_DOUBLE_EQ(cost::intergroup_root_gathering(scene), (3 * 1000 + 7000) + (1000 + 8000) + 3 * 9000);
+    scene.bytes = 2000;
+    scene.ranks_of_group = 12;
+    scene.nodes_of_group = 3;
+    EXPECT_DOUBLE_EQ(cost::intergroup_full_duplex(scene), (1000 + 8000) + 11 * 3000);
+    EXPECT_DOUBLE_EQ(cost::intergroup_two_level(scene), 3 * (1000 + 8000) + 2 * 7 + (8000 + 2 * 24'000) * 0.5);
     scene.ranks = 1;
     for (const auto estimate : {&cost::linear, &cost::binomial, &cost::binomial_of_blocks, &cost::chain})
         EXPECT_EQ(estimate(scene), 0) << "one rank sends nothing";
@@ -227,6 +236,31 @@ TEST(CostChoices, TakeOneMessageForTheShortBlocksOfANode) {
     EXPECT_NE(taken(scatter, kAnyBytes, 16, kOnNodes.without(Condition::equal_blocks)), "two_level");
     EXPECT_EQ(taken(OperationKind::barrier, 0, 16, kOnNodes), "two_level");
     EXPECT_EQ(taken(OperationKind::barrier, 0, 16, kApart), "linear");
+}
+
+// Between two groups, what is saved are steps of a ring, or of a tree, and the parts that would enter a node twice.
+TEST(CostChoices, TakeTwoLevelsBetweenGroupsWhereTheyPay) {
+    const auto kind = OperationKind::intergroup_allgather;
+    const auto of_groups = [&](std::uint64_t bytes, Conditions has, int ranks, int nodes, const Costs& costs) {
+        return select(kind, {.bytes = bytes,
+                             .ranks = 16,
+                             .has = has,
+                             .nodes = has.contains(Condition::several_nodes) ? 4 : 0,
+                             .ranks_of_group = ranks,
+                             .nodes_of_group = nodes,
+                             .costs = &costs})
+            .entry->name;
+    };
+    for (const std::uint64_t bytes : {8, 1 << 10, 64 << 10, 1 << 20}) {
+        EXPECT_EQ(of_groups(bytes, kOnNodes, 8, 2, {}), "two_level") << bytes;
+        EXPECT_EQ(of_groups(bytes, kOnNodes.without(Condition::equal_blocks), 8, 2, {}), "full_duplex") << "nobody knows all sizes";
+        EXPECT_EQ(of_groups(bytes, kApart, 8, 8, {}), bytes <= 2048 ? "root_gathering" : "full_duplex") << bytes;
+        EXPECT_EQ(of_groups(bytes, kOnOneNode, 8, 1, {}), "shared_memory") << bytes;
+        // Ranks of the groups that do not share their nodes with others of their group.
+        EXPECT_EQ(of_groups(std::max<std::uint64_t>(bytes, 64 << 10), kOnNodes, 8, 8, {}), "full_duplex") << bytes;
+    }
+    const Costs fast{.network_latency = 300, .network_gap = 100, .network_mebibyte = 50'000};
+    EXPECT_EQ(of_groups(1 << 20, kOnNodes, 8, 2, fast), "full_duplex") << "copies cost more than the network";
 }
 
 // simulated-broadcasts.md, whose network the simulator knows exactly: 2 us a message, 0.8 ns a byte, all at once.

@@ -274,7 +274,8 @@ struct Round {
     }
 };
 
-constexpr std::array kAlgorithms = {"auto", "full_duplex", "two_step", "root_gathering", "root_gathering_sequential"};
+/// No name: that of the setting, or else `auto`.
+constexpr std::array kAlgorithms = {"", "full_duplex", "two_step", "root_gathering", "root_gathering_sequential"};
 
 }  // namespace
 
@@ -349,6 +350,33 @@ ROLLCALL_SCENARIO(groups_of_every_size) {
                 calls.allgather_own_sizes(inside, algorithm, Form::call);
             }
         }
+    scene.world.barrier();
+}
+
+// Allgathers between random groups by the algorithm of the setting, after one on several nodes by its name. Words: the number of rounds,
+// and a seed.
+ROLLCALL_SCENARIO(allgathers_between_groups) {
+    Random same(static_cast<std::uint64_t>(scene.number(1, 1)));
+    constexpr std::array<std::size_t, 7> kCounts = {0, 1, 7, 130, 1500, 20'000, 40'000};
+    const auto exchange = [&](const std::vector<int>& first, const std::vector<int>& second, const std::string& algorithm) {
+        const Intercommunicator between = scene.world.create_intercommunicator(first, second);
+        Random inside(same());
+        if (!between) return;
+        const Round calls{between, Groups::place(first, scene.rank) >= 0, between.size(), between.remote_size(), between.rank()};
+        for (const Form form : {Form::call, Form::start, Form::plan}) {
+            const std::size_t in_first = kCounts[inside() % 7], in_second = kCounts[inside() % 7];
+            calls.allgather(in_first, in_second, algorithm, form);
+            calls.allgather_own_sizes(inside, algorithm, form);
+        }
+    };
+    std::vector<int> ranks(static_cast<std::size_t>(scene.size));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    const auto middle = ranks.begin() + scene.size / 2;
+    exchange({ranks.begin(), middle}, {middle, ranks.end()}, "two_level");
+    for (int round = 0; round < scene.number(0, 3); ++round) {
+        const Groups groups(same, scene.size);
+        exchange(groups.first, groups.second, "");
+    }
     scene.world.barrier();
 }
 

@@ -1,0 +1,16 @@
+/// \file
+/// The full-duplex exchange of Kang, Träff et al., as a part of algorithms (allgather_full_duplex.cpp).
+#pragma once
+
+#include <cstdint>
+
+#include "collectives/intergroup/sides.hpp"
+
+namespace rollcall::collectives {
+
+/// Allgather between two groups by algorithm 2, for blocks of any sizes, which all ranks know. A rank has its own block as its
+/// contribution. In the end `data` holds the blocks of the other group, one behind the other. Uses the steps from `step` on, at most one
+/// more than the larger group has ranks.
+Task exchange_full_duplex(Operation& op, const Sides& sides, const BothBlocks& blocks, transport::Bytes data, std::uint64_t step);
+
+}  // namespace rollcall::collectives

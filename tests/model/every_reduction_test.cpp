@@ -1,9 +1,14 @@
 // Every algorithm that combines, with every operator on every type, against a reference that combines rank after rank.
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <charconv>
 #include <complex>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -106,7 +111,9 @@ template <std::size_t kBytes>
 void expect_combined(Random& random, const AlgorithmEntry& entry, const Combination& what, int n, int root) {
     using Element = std::array<std::byte, kBytes>;
     const auto& row = collectives::operation(entry.operation);
-    const std::uint64_t count = random.pick(std::vector<std::uint64_t>{1, 2, 17, 100});
+    std::uint64_t count = random.pick(std::vector<std::uint64_t>{1, 2, 17, 100});
+    // A few calls are longer than a piece of node memory, and than what one rank of each of several nodes combines.
+    if (random.chance(0.02)) count = 70'000 / kBytes / (row.in_blocks ? static_cast<std::uint64_t>(n) : 1) + 1;
     const std::uint64_t segment = random.pick(std::vector<std::uint64_t>{0, 24, 256});
     const bool in_place = random.chance(0.3);
     const auto options = random_machine(random, n, count * kBytes, entry);
@@ -167,23 +174,50 @@ TEST(EveryReduction, EveryAlgorithmWithEveryNumberOfRanksAndEveryRoot) {
     }
 }
 
-// Some hundred thousand calls, which take minutes. ROLLCALL_TEST_ALL_REDUCTIONS=1 makes them.
+/// The part of a long test that this process runs: of all cases, every `of`-th one, from number `first` on.
+struct PartOfTest {
+    std::uint64_t first = 0, of = 1;
+};
+/// ROLLCALL_TEST_PART=3/20 is the third of twenty parts. Without it, there is one part. Nothing: the text is wrong.
+std::optional<PartOfTest> part_of_test() {
+    const char* const given = std::getenv("ROLLCALL_TEST_PART");
+    if (!given) return PartOfTest();
+    const std::string text = given;
+    const std::size_t slash = text.find('/');
+    const auto number = [&](std::string_view digits) {
+        std::uint64_t value = 0;
+        const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+        return error == std::errc() && end == digits.data() + digits.size() ? value : 0;
+    };
+    if (slash == std::string::npos) return {};
+    const std::uint64_t part = number(std::string_view(text).substr(0, slash)), of = number(std::string_view(text).substr(slash + 1));
+    if (part == 0 || part > of) return {};
+    return PartOfTest{part - 1, of};
+}
+
+// Some hundred thousand calls. ROLLCALL_TEST_ALL_REDUCTIONS=1 makes them, or those of a part of them. The random numbers of a case do not
+// depend on the part that it is in.
 TEST(EveryReduction, EveryAlgorithmOperatorTypeNumberOfRanksAndRoot) {
-    if (!std::getenv("ROLLCALL_TEST_ALL_REDUCTIONS")) GTEST_SKIP() << "set ROLLCALL_TEST_ALL_REDUCTIONS=1: this takes minutes";
-    Random random(89);
-    std::uint64_t calls = 0;
+    if (!std::getenv("ROLLCALL_TEST_ALL_REDUCTIONS")) GTEST_SKIP() << "set ROLLCALL_TEST_ALL_REDUCTIONS=1 (CONTRIBUTING.md)";
+    const auto part = part_of_test();
+    ASSERT_TRUE(part) << "ROLLCALL_TEST_PART is a part and a number of parts, such as 3/20";
+    std::uint64_t number = 0, cases = 0, calls = 0;
     for (const auto& row : collectives::operations()) {
         if (!row.combines) continue;
         for (const AlgorithmEntry* const entry : algorithms(row.kind))
             for (const Combination& what : combinations())
-                for (int n = 1; n <= 17; ++n)
+                for (int n = 1; n <= 17; ++n) {
+                    if (number++ % part->of != part->first) continue;
+                    ++cases;
+                    Random random(1000 + number);
                     for (int root = 0; root < (row.has_root ? n : 1); ++root, ++calls) {
                         expect_combined(random, *entry, what, n, root);
                         if (HasFailure()) return;
                     }
+                }
     }
     RecordProperty("calls", std::to_string(calls));
-    fmt::print("{} calls\n", calls);
+    fmt::print("{} calls, in {} of {} cases\n", calls, cases, number);
 }
 
 // If the operands must stay in rank order, an algorithm keeps them so, or is refused by its name.

@@ -20,6 +20,15 @@ bool is(const char* variable, const std::string& value) {
     return set && set == value;
 }
 
+// Sets the variables of "NAME=VALUE|NAME=VALUE" that are not set already.
+void set_all(const char* variables) {
+    std::istringstream entries(variables);
+    for (std::string entry; std::getline(entries, entry, '|');) {
+        const auto equals = entry.find('=');
+        ::setenv(entry.substr(0, equals).c_str(), entry.substr(equals + 1).c_str(), 0);
+    }
+}
+
 std::uint64_t size_of_shared_memory() {
     struct statvfs place{};
     return ::statvfs("/dev/shm", &place) == 0 ? std::uint64_t{place.f_blocks} * place.f_frsize : 0;
@@ -28,11 +37,8 @@ std::uint64_t size_of_shared_memory() {
 }  // namespace
 
 int main(int argc, char** argv) {
-    std::istringstream entries(ROLLCALL_TEST_ENVIRONMENT);
-    for (std::string entry; std::getline(entries, entry, '|');) {
-        const auto equals = entry.find('=');
-        ::setenv(entry.substr(0, equals).c_str(), entry.substr(equals + 1).c_str(), 0);
-    }
+    set_all(ROLLCALL_TEST_ENVIRONMENT);
+    if (const char* const settings = std::getenv("ROLLCALL_TEST_SETTINGS")) set_all(settings);
     testing::InitGoogleTest(&argc, argv);
     if (is("ROLLCALL_TRANSPORT", "ofi") && !is("ROLLCALL_OFI_PROVIDER", "tcp") && size_of_shared_memory() < kRoomForLibfabric &&
         !testing::GTEST_FLAG(list_tests)) {

@@ -363,6 +363,13 @@ ROLLCALL_SCENARIO(allgathers_between_groups) {
         Random inside(same());
         if (!between) return;
         const Round calls{between, Groups::place(first, scene.rank) >= 0, between.size(), between.remote_size(), between.rank()};
+        if (!algorithm.empty()) {
+            const std::vector<char> block(100);
+            std::vector<char> all(block.size() * static_cast<std::size_t>(calls.other));
+            const std::string why =
+                between.plan_allgather(block, all, {.algorithm = "auto", .segment_bytes = {}, .timeout = {}}).explanation();
+            check(why.find("costs: ") != std::string::npos && why.find(algorithm) != std::string::npos, "auto says '{}'", why);
+        }
         for (const Form form : {Form::call, Form::start, Form::plan}) {
             const std::size_t in_first = kCounts[inside() % 7], in_second = kCounts[inside() % 7];
             calls.allgather(in_first, in_second, algorithm, form);

@@ -31,7 +31,17 @@ class NoNetwork final : public transport::Transport {
         incoming_.push_back({from, tag});
         events_.signal();
     }
-    std::atomic<bool> has_traffic{false};  ///< Each poll brings something that no call waits for.
+    /// From now on each poll brings something that no call waits for. As with any transport, this wakes a thread that sleeps at the descriptor.
+    void begin_traffic() {
+        const std::lock_guard lock(mutex_);
+        has_traffic_.store(true, std::memory_order_relaxed);
+        events_.signal();
+    }
+    void end_traffic() {
+        const std::lock_guard lock(mutex_);
+        has_traffic_.store(false, std::memory_order_relaxed);
+        if (incoming_.empty()) events_.clear();
+    }
     std::atomic<std::uint64_t> polls{0};
     transport::Sink* sink = nullptr;
     transport::Path last_path = transport::Path::eager;  ///< Of the message that was sent last.
@@ -44,7 +54,7 @@ class NoNetwork final : public transport::Transport {
     void attach(transport::Sink& its_sink) override { sink = &its_sink; }
     unsigned progress() override {
         polls.fetch_add(1, std::memory_order_relaxed);
-        return deliver() + (has_traffic.load(std::memory_order_relaxed) ? 1 : 0);
+        return deliver() + (has_traffic_.load(std::memory_order_relaxed) ? 1 : 0);
     }
     transport::Started send(int, std::span<const std::byte>, transport::ConstBytes, transport::Path path, transport::Completion&) override {
         last_path = path;
@@ -68,7 +78,7 @@ class NoNetwork final : public transport::Transport {
     int descriptor() const override { return events_.get(); }
     bool arm() override {
         const std::lock_guard lock(mutex_);
-        return incoming_.empty() && !has_traffic;
+        return incoming_.empty() && !has_traffic_;
     }
     unsigned pieces_under_way() const override { return 1; }
     bool close() override { return true; }
@@ -88,7 +98,7 @@ class NoNetwork final : public transport::Transport {
             header.source = incoming_.front().from;
             header.tag = incoming_.front().tag;
             incoming_.pop_front();
-            if (incoming_.empty()) events_.clear();
+            if (incoming_.empty() && !has_traffic_) events_.clear();
         }
         header.communicator = kCommunicator;
         header.ordinal = ordinals_[header.source]++;
@@ -96,6 +106,7 @@ class NoNetwork final : public transport::Transport {
         return 1;
     }
 
+    std::atomic<bool> has_traffic_{false};
     transport::PlainMemory memory_;
     std::vector<std::uint64_t> board_ = std::vector<std::uint64_t>(board_bytes(3) / 8);
     static constexpr int kPollsOnItsWay = 50;

@@ -82,7 +82,7 @@ TEST(Lane, ServesPeersThoughAllCallsEndAtOnce) {
 
 // It has taken over, and each of its polls brings something.
 void await_background(LaneUnderTest& test) {
-    test.network.has_traffic = true;
+    test.network.begin_traffic();
     for (const std::uint64_t before = test.network.polls; test.network.polls < before + 100;) std::this_thread::sleep_for(milliseconds(1));
 }
 
@@ -91,7 +91,7 @@ TEST(Background, IsStoppedThoughTrafficGoesOn) {
     await_background(test);
     auto stopped = std::async(std::launch::async, [&] { test.lane.stop_background(); });
     EXPECT_EQ(stopped.wait_for(kPatience), std::future_status::ready);
-    test.network.has_traffic = false;
+    test.network.end_traffic();
 }
 
 TEST(Background, IsPausedThoughTrafficGoesOn) {
@@ -103,7 +103,7 @@ TEST(Background, IsPausedThoughTrafficGoesOn) {
     EXPECT_LE(test.network.polls, before + 2) << "it may have begun a last one";
     test.lane.resume_background();
     await_background(test);
-    test.network.has_traffic = false;
+    test.network.end_traffic();
 }
 
 // --- many threads --------------------------------------------------------------------------------------------------------

@@ -19,10 +19,6 @@
 namespace rollcall::collectives {
 namespace {
 
-/// Up to this size, in bytes, there is one lane. Each further lane sends as many messages as the first one, and wakes as many ranks: where
-/// ranks share cores, four lanes took twice as long for 64 KiB (4 hosts with 4 ranks).
-constexpr std::uint64_t kOneLaneOfAllreduce = 64 << 10;
-
 Task share_with_node(Operation& op, const Levels& levels, const Lanes& lanes, runtime::Arguments arguments) {
     const auto data = arguments.data;
     std::vector<runtime::Block> blocks;
@@ -51,7 +47,7 @@ Task allreduce_two_level(Operation& op) {
     const Levels levels(op);
     const runtime::Arguments arguments = op.arguments();
     const int place = levels.place();
-    const Lanes lanes(op, arguments.data.size <= kOneLaneOfAllreduce ? 1 : levels.fewest());
+    const Lanes lanes(op, arguments.data.size <= kOneLaneOfAll ? 1 : levels.fewest());
     const auto own = lanes.part(arguments.data, place);
     co_await combine_on_node(op, levels.here(), place, lanes, own);
     if (place < lanes.count() && levels.nodes() > 1) {

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 
+#include "collectives/published/published.hpp"
 #include "collectives/relay.hpp"
 #include "collectives/two_level/levels.hpp"
 
@@ -145,6 +147,67 @@ double allreduce_rabenseifner(const Scene& scene) {
 double allreduce_ring(const Scene& scene) {
     const double sent = scene.bytes * others(scene) / std::max(scene.ranks, 1);
     return 2 * others(scene) * scene.latency + sent * (2 * scene.byte + scene.combined_byte);
+}
+
+double reduce_scatter_ring(const Scene& scene) { return others(scene) * (message(scene, scene.bytes) + scene.bytes * scene.combined_byte); }
+
+double reduce_scatter_halving(const Scene& scene) {
+    const double all = scene.ranks * scene.bytes;
+    const double folded = std::has_single_bit(static_cast<unsigned>(std::max(scene.ranks, 1)))
+                              ? 0
+                              : message(scene, all) + message(scene, scene.bytes) + all * scene.combined_byte;
+    return whole_rounds(scene) * scene.latency + over_link(scene) * scene.byte + others(scene) * scene.bytes * scene.combined_byte + folded;
+}
+
+double reduce_scatter_two_level(const Scene& scene) {
+    const double all = scene.ranks * scene.bytes, of_node = scene.ranks_of_node;
+    const double lanes = all <= static_cast<double>(kOneLaneOfAll) ? 1 : of_node;
+    // Each rank writes all of its elements. In lanes, it puts them in order before.
+    const double copied = (lanes > 1 ? 2 : 1) * all, combined = (of_node - 1) * all / lanes;
+    Scene nodes = scene;
+    nodes.ranks = nodes_of(scene);
+    nodes.ranks_of_node = 1;
+    nodes.bytes = of_node * scene.bytes;  // What the link carries for all lanes together.
+    // (A rule without estimates takes one of these, by the size of a block.)
+    const double between = std::min(reduce_scatter_halving(nodes), reduce_scatter_ring(nodes));
+    // With one lane, the rank that has the blocks of the node passes them on.
+    return between + (lanes > 1 ? 1 : 2) * scene.signal + (copied + (lanes > 1 ? 0 : nodes.bytes)) * scene.copied_byte +
+           combined * scene.combined_byte;
+}
+
+double scan_recursive_doubling(const Scene& scene) {
+    double time = 0;
+    for (int distance = 1; distance < scene.ranks; distance *= 2)
+        time += message(scene, std::min<double>(distance, scene.ranks_of_node) * scene.bytes) + scene.bytes * scene.combined_byte;
+    return time;
+}
+
+double scan_linear(const Scene& scene) {
+    Scene nodes = scene;
+    nodes.ranks = nodes_of(scene);
+    if (nodes.ranks == scene.ranks) return chain_combining(scene);
+    double least = std::numeric_limits<double>::infinity();
+    for (std::uint64_t length = kShortestPiece; length <= kLongestPiece; length *= 2) {
+        const double piece = static_cast<double>(length), size = std::min(piece, scene.bytes);
+        // Within a node a piece takes about as long as through its memory.
+        const double within = scene.signal + size * (2 * scene.copied_byte + scene.combined_byte);
+        least = std::min(least, collectives::chain(nodes, piece, scene.combined_byte) + (scene.ranks - nodes.ranks) * within);
+    }
+    return least;
+}
+
+double scan_two_level(const Scene& scene) {
+    const double of_node = scene.ranks_of_node, pieces = std::ceil(scene.bytes / static_cast<double>(runtime::kPieceOfNode));
+    const bool is_short = scene.bytes <= static_cast<double>(kReadByAll);
+    // What a rank of the node combines, in times of all elements: those of all ranks before it, or pieces that come down a chain.
+    const double combined = is_short ? of_node : (pieces + of_node) / std::max(pieces, 1.0);
+    // The elements are written, passed on to the last rank of the node, which combines twice, and the prefix is written and combined.
+    double time = 3 * scene.signal + scene.bytes * (3 * scene.copied_byte + (combined + 2) * scene.combined_byte);
+    const int nodes = nodes_of(scene);
+    // A node that is to pass on what comes gets it twice: at its first rank and at its last one.
+    for (int distance = 1; distance < nodes; distance *= 2)
+        time += message(scene, (3 * distance < nodes ? 2 : 1) * scene.bytes) + scene.bytes * scene.combined_byte;
+    return time;
 }
 
 double intergroup_root_gathering(const Scene& scene) {

@@ -38,7 +38,7 @@ constexpr bool is_less(double time, double other) { return time < other * (1 - 1
 double linear(const Scene& scene);
 /// ceil(log2 n) (latency + m byte).
 double binomial(const Scene& scene);
-/// The same, where each rank combines what comes with what it has. Recursive doubling of a scan or reduction takes as long.
+/// The same, where each rank combines what comes with what it has.
 double binomial_combining(const Scene& scene);
 /// A tree in which a subtree's blocks travel together: ceil(log2 n) latency + (n - 1) m byte.
 double binomial_of_blocks(const Scene& scene);
@@ -77,6 +77,22 @@ double intergroup_full_duplex(const Scene& scene);
 /// The same between nodes, with the blocks of a node, or one message for each pair of nodes if all data of a group is short. Blocks are
 /// copied before, and all of the data is copied twice afterwards.
 double intergroup_two_level(const Scene& scene);
+
+/// A reduce_scatter of blocks of m bytes, round a ring: n - 1 steps.
+double reduce_scatter_ring(const Scene& scene);
+/// By recursive halving: log2 n steps. The ranks of a node share its link. If n is not a power of two, elements are sent twice more.
+double reduce_scatter_halving(const Scene& scene);
+/// The ranks of a node combine all blocks through its memory. Between nodes, one of these two.
+double reduce_scatter_two_level(const Scene& scene);
+/// Blocks of up to this size, in bytes, are short: halving takes fewer steps. Longer ones go round a ring.
+inline constexpr std::uint64_t kShortBlocks = 2048;
+
+/// A scan in ceil(log2 n) steps. In a step over 2^k ranks, at most 2^k ranks of a node share its link, if its ranks follow one another.
+double scan_recursive_doubling(const Scene& scene);
+/// A scan down a chain, which crosses from each node to the next one once, if the ranks of a node follow one another.
+double scan_linear(const Scene& scene);
+/// A scan within the nodes through their memory, and among the nodes by recursive doubling.
+double scan_two_level(const Scene& scene);
 
 /// The piece of a chain, in bytes: the power of two from 16 to 128 KiB that takes the least time. The least time of all is at
 /// s = sqrt(m latency / ((n - 2) byte)). With smaller pieces, the engine's work for each message counts; with larger ones, a piece leaves

@@ -29,17 +29,20 @@ Task reduce_scatter_recursive_halving(Operation& op) {
         co_return;
     }
     Parts parts;
-    for (int number = 0; number < folding.all(); ++number)
-        parts.add(static_cast<std::uint64_t>(folding.first_of(number + 1) - folding.first_of(number)) * data.size);
+    for (int number = 0; number < folding.all(); ++number) {
+        std::uint64_t size = 0;
+        for (int rank = folding.first_of(number); rank < folding.first_of(number + 1); ++rank) size += brought_for(op, rank).size;
+        parts.add(size);
+    }
     const Scratch sum(contribution.size, contribution);
     if (!folding.is_paired()) {
         co_await combine_in_groups(op, halving_groups(folding), parts, contribution, sum.bytes(), data, kHalves);
         co_return;
     }
     co_await combine_pair(op, folding, sum.bytes(), kPair);
-    const auto both = runtime::slice(sum.bytes(), static_cast<std::uint64_t>(op.rank()) * data.size, 2 * data.size);
+    const auto both = parts_of(sum.bytes(), parts, folding.number(), folding.number());
     co_await combine_in_groups(op, halving_groups(folding), parts, sum.bytes(), sum.bytes(), both, kHalves);
-    const auto sent = op.send(folding.partner(), runtime::slice(both, data.size, data.size), kBack);
+    const auto sent = op.send(folding.partner(), runtime::slice(both, data.size, both.size - data.size), kBack);
     co_await op.copy(data, runtime::slice(both, 0, data.size));
     co_await sent;
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "collectives/algorithm.hpp"
+#include "collectives/blocks/blocks.hpp"
 #include "collectives/combining/combining.hpp"
 
 namespace rollcall::collectives {
@@ -17,12 +18,11 @@ Task reduce_scatter_recursive_halving(Operation& op);
 Task reduce_scatter_pairwise(Operation& op);
 Task reduce_scatter_reduce_then_scatter(Operation& op);
 Task reduce_scatter_shared_memory(Operation& op);
+Task reduce_scatter_two_level(Operation& op);
 
-/// What this rank contributes to the block of rank `rank`.
-inline transport::ConstBytes brought_for(const Operation& op, int rank) {
-    const std::uint64_t bytes = op.call().bytes;
-    return runtime::slice(op.arguments().contribution, static_cast<std::uint64_t>(rank) * bytes, bytes);
-}
+/// What this rank contributes to the block of rank `rank`. (As a part of another algorithm, blocks may have sizes of their own. They then
+/// stand one behind the other.)
+inline transport::ConstBytes brought_for(const Operation& op, int rank) { return block_for(op, rank); }
 
 inline constexpr AlgorithmEntry kReduceScatterAlgorithms[] = {
     {.operation = OperationKind::reduce_scatter,
@@ -31,7 +31,8 @@ inline constexpr AlgorithmEntry kReduceScatterAlgorithms[] = {
      .summary = "each block goes round a ring that ends at its rank, and is combined on its way",
      .paper = "Patarasuk, Yuan: Bandwidth optimal all-reduce algorithms for clusters of workstations",
      .limits = "every rank waits for all ranks, as the operation demands",
-     .needs = Condition::commutative},
+     .needs = Condition::commutative,
+     .cost = &cost::reduce_scatter_ring},
     {.operation = OperationKind::reduce_scatter,
      .name = "recursive_halving",
      .aliases = {"rh"},
@@ -39,7 +40,8 @@ inline constexpr AlgorithmEntry kReduceScatterAlgorithms[] = {
      .summary = "pairs of ranks exchange blocks in log2 n steps, half as many in each step as in the step before",
      .paper = kThakur,
      .limits = "every rank waits for all ranks, as the operation demands",
-     .needs = Condition::commutative},
+     .needs = Condition::commutative,
+     .cost = &cost::reduce_scatter_halving},
     {.operation = OperationKind::reduce_scatter,
      .name = "pairwise",
      .algorithm = &reduce_scatter_pairwise,
@@ -61,12 +63,28 @@ inline constexpr AlgorithmEntry kReduceScatterAlgorithms[] = {
      .paper = kNodeMemory,
      .limits = "every rank waits for all ranks, as the operation demands",
      .needs = Condition::node_memory | Condition::whole_pieces},
+    {.operation = OperationKind::reduce_scatter,
+     .name = "two_level",
+     .aliases = {"2l"},
+     .algorithm = &reduce_scatter_two_level,
+     .summary = "each rank of a node combines a lane of blocks through its memory; the ranks of a lane exchange these between the nodes",
+     .paper = kMultiLane,
+     .limits = "every rank waits for all ranks, as the operation demands",
+     .needs = Condition::several_nodes | Condition::commutative | Condition::whole_pieces,
+     .cost = &cost::reduce_scatter_two_level},
 };
 
 inline constexpr Rule kReduceScatterRules[] = {
     {kAnyBytes, kAnyRanks, named(kReduceScatterAlgorithms, "shared_memory"),
      "on one node, each block is copied into shared memory once, and the rank that it is for combines it there", Condition::node_memory},
-    {2048, kAnyRanks, named(kReduceScatterAlgorithms, "recursive_halving"),
+    {kAnyBytes,
+     kAnyRanks,
+     named(kReduceScatterAlgorithms, "two_level"),
+     "several ranks a node: its ranks combine what leaves it, or fewer copies are made, and the time decides",
+     Condition::commutative,
+     nullptr,
+     {named(kReduceScatterAlgorithms, "recursive_halving"), named(kReduceScatterAlgorithms, "ring")}},
+    {cost::kShortBlocks, kAnyRanks, named(kReduceScatterAlgorithms, "recursive_halving"),
      "short blocks: the number of steps counts, and log2 n is the fewest", Condition::commutative},
     {kAnyBytes, kAnyRanks, named(kReduceScatterAlgorithms, "ring"),
      "long blocks: each rank sends and receives n - 1 blocks, and no algorithm needs fewer", Condition::commutative},

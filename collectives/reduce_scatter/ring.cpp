@@ -7,6 +7,7 @@
 //
 // Example: P = 3, a block takes 1, blocks A, B, C; those of rank r are Ar, Br, Cr. Until 1: 0->1 C0, 1->2 A1, 2->0 B2. Until 2: 0->1 B2+B0,
 // 1->2 C0+C1, 2->0 A1+A2.
+#include <algorithm>
 #include <utility>
 
 #include "collectives/blocks/ring.hpp"
@@ -20,8 +21,10 @@ Task reduce_scatter_ring(Operation& op) {
         co_await copy_own(op, data, op.arguments().contribution);
         co_return;
     }
-    const Scratch received(2 * data.size, data);
-    RingBlocks blocks{.room = {runtime::slice(received.bytes(), 0, data.size), runtime::slice(received.bytes(), data.size, data.size)},
+    std::uint64_t longest = 0;
+    for (int rank = 0; rank < op.size(); ++rank) longest = std::max(longest, brought_for(op, rank).size);
+    const Scratch received(2 * longest, data);
+    RingBlocks blocks{.room = {runtime::slice(received.bytes(), 0, longest), runtime::slice(received.bytes(), longest, longest)},
                       .brought = [&](int rank) { return brought_for(op, rank); },
                       .combined = [&](int rank, transport::Bytes come) { return rank == op.rank() ? data : come; }};
     co_await combine_around_ring(op, op.rank() - 1, std::move(blocks));

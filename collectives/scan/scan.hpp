@@ -17,6 +17,7 @@ namespace rollcall::collectives {
 Task scan_linear(Operation& op);
 Task scan_recursive_doubling(Operation& op);
 Task scan_shared_memory(Operation& op);
+Task scan_two_level(Operation& op);
 
 inline bool is_exclusive(const Operation& op) { return op.call().kind == OperationKind::exclusive_scan; }
 
@@ -33,7 +34,7 @@ inline constexpr AlgorithmEntry kScanAlgorithms[] = {
      .summary = "a chain of ranks; each combines pieces with its own and passes them on",
      .limits = "a rank waits for all ranks before it, as the operation demands",
      .segmented = true,
-     .cost = &cost::chain_combining},
+     .cost = &cost::scan_linear},
     {.operation = OperationKind::scan,
      .name = "recursive_doubling",
      .aliases = {"rd"},
@@ -41,7 +42,7 @@ inline constexpr AlgorithmEntry kScanAlgorithms[] = {
      .summary = "log2 n steps; in each, a rank sends what it has to a rank twice as far away as in the step before",
      .paper = "Hillis, Steele: Data parallel algorithms",
      .limits = "a rank waits for all ranks before it, as the operation demands",
-     .cost = &cost::binomial_combining},
+     .cost = &cost::scan_recursive_doubling},
     {.operation = OperationKind::scan,
      .name = "shared_memory",
      .aliases = {"shm"},
@@ -50,11 +51,28 @@ inline constexpr AlgorithmEntry kScanAlgorithms[] = {
      .paper = kNodeMemory,
      .limits = "a rank waits for all ranks before it, as the operation demands",
      .needs = Condition::node_memory | Condition::whole_pieces},
+    {.operation = OperationKind::scan,
+     .name = "two_level",
+     .aliases = {"2l"},
+     .algorithm = &scan_two_level,
+     .summary = "a scan within each node through its memory; the last ranks of the nodes send what nodes have, as recursive_doubling does",
+     .paper = kCheetah,
+     .limits = "a rank waits for all ranks before it, as the operation demands; if the ranks of a node do not follow one another, it is "
+               "recursive_doubling or linear",
+     .needs = Condition::several_nodes | Condition::whole_pieces,
+     .cost = &cost::scan_two_level},
 };
 
 inline constexpr Rule kScanRules[] = {
     {kAnyBytes, kAnyRanks, named(kScanAlgorithms, "shared_memory"),
      "on one node, each rank copies its elements into shared memory once, and they are combined there", Condition::node_memory},
+    {kAnyBytes,
+     kAnyRanks,
+     named(kScanAlgorithms, "two_level"),
+     "several ranks a node: each link carries the elements few times, or pieces go down a chain, and the time decides",
+     {},
+     &cost::chain_segment,
+     {named(kScanAlgorithms, "recursive_doubling"), named(kScanAlgorithms, "linear")}},
     {kAnyBytes,
      kAnyRanks,
      named(kScanAlgorithms, "recursive_doubling"),
@@ -70,14 +88,14 @@ constexpr AlgorithmEntry exclusive(AlgorithmEntry entry) {
     return entry;
 }
 inline constexpr AlgorithmEntry kExclusiveScanAlgorithms[] = {exclusive(kScanAlgorithms[0]), exclusive(kScanAlgorithms[1]),
-                                                              exclusive(kScanAlgorithms[2])};
+                                                              exclusive(kScanAlgorithms[2]), exclusive(kScanAlgorithms[3])};
 constexpr Rule exclusive(Rule rule) {
     const auto its = [](const AlgorithmEntry* entry) { return kExclusiveScanAlgorithms + (entry - kScanAlgorithms); };
     rule.algorithm = its(rule.algorithm);
     rule.others = rule.others.each(its);
     return rule;
 }
-inline constexpr Rule kExclusiveScanRules[] = {exclusive(kScanRules[0]), exclusive(kScanRules[1])};
+inline constexpr Rule kExclusiveScanRules[] = {exclusive(kScanRules[0]), exclusive(kScanRules[1]), exclusive(kScanRules[2])};
 static_assert(std::size(kExclusiveScanAlgorithms) == std::size(kScanAlgorithms) && std::size(kExclusiveScanRules) == std::size(kScanRules));
 
 }  // namespace rollcall::collectives

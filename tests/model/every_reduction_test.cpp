@@ -226,7 +226,7 @@ TEST(EveryReduction, WhatCannotKeepTheRankOrderIsRefused) {
         {OperationKind::reduce, {"rabenseifner", "ring", "radix_k", "two_level", "clairvoyant", "online", "near_optimal"}},
         {OperationKind::allreduce,
          {"ring", "rabenseifner", "two_level", "sorted_linear_tree", "pre_reduced_ring", "straggler", "clairvoyant"}},
-        {OperationKind::reduce_scatter, {"ring", "recursive_halving"}},
+        {OperationKind::reduce_scatter, {"ring", "recursive_halving", "two_level"}},
         {OperationKind::scan, {}},
         {OperationKind::exclusive_scan, {}},
     };

@@ -96,6 +96,8 @@ TEST(Scan, NobodyWaitsForALaterRank) {
                 SCOPED_TRACE(fmt::format("{} {} {}", name(operation), entry->name, late));
                 Simulation::Options options;
                 options.ranks = 9;
+                // Nodes of four ranks, four ranks, and one.
+                if (entry->needs.contains(collectives::Condition::several_nodes)) options.ranks_per_node = 4;
                 options.model.alpha = 20;
                 options.model.beta = 1;
                 Times arrivals(9);

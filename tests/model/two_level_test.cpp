@@ -67,6 +67,17 @@ TEST(TwoLevelExamples, Broadcast) {
 }
 TEST(TwoLevelExamples, Allreduce) { EXPECT_EQ(two_level_example(OperationKind::allreduce, -1), (Times{18, 20, 18, 20})); }
 TEST(TwoLevelExamples, Reduce) { EXPECT_EQ(two_level_example(OperationKind::reduce, 0), (Times{16, 2, 14, 2})); }
+TEST(TwoLevelExamples, Scan) { EXPECT_EQ(two_level_example(OperationKind::scan, -1), (Times{4, 16, 20, 22})); }
+TEST(TwoLevelExamples, ExclusiveScan) { EXPECT_EQ(two_level_example(OperationKind::exclusive_scan, -1), (Times{2, 16, 20, 22})); }
+// In lanes, all times are 4000 times as long.
+TEST(TwoLevelExamples, ReduceScatter) {
+    for (const auto& [block, expected] : {std::pair(std::size_t{10}, Times(4, 44)), std::pair(std::size_t{20'000}, Times(4, 64'000))}) {
+        const std::vector<std::vector<std::uint8_t>> operands(4, std::vector<std::uint8_t>(4 * block, 1));
+        const Reduced<std::uint8_t> made(two_on_each_node(4), two_level(OperationKind::reduce_scatter), -1, reduction_of<std::uint8_t>(sum),
+                                         operands, 0, false, Times(4));
+        EXPECT_EQ(made.exits, expected) << block;
+    }
+}
 TEST(TwoLevelExamples, Allgather) { EXPECT_EQ(two_level_example(OperationKind::allgather, -1), (Times{32, 40, 32, 40})); }
 TEST(TwoLevelExamples, Gather) { EXPECT_EQ(two_level_example(OperationKind::gather, 0), (Times{24, 2, 24, 2})); }
 TEST(TwoLevelExamples, Scatter) { EXPECT_EQ(two_level_example(OperationKind::scatter, 0), (Times{20, 4, 24, 24})); }
@@ -147,6 +158,80 @@ TEST(TwoLevel, MessagesGoBetweenNodesOnly) {
     options.eager_bytes = 0;
     const auto allgather = two_level_outcome(OperationKind::allgather, options, -1, kBytes, Times(kRanks));
     EXPECT_EQ(allgather.bytes, kNodes * (kNodes - 1) * kPerNode * kBytes);
+    // In one lane or in several ones. (With short blocks, halving sends more where the number of nodes is not a power of two.)
+    for (const std::uint64_t block : {kBytes, 5 * kBytes}) {
+        const auto scattered = two_level_outcome(OperationKind::reduce_scatter, options, -1, block, Times(kRanks));
+        EXPECT_EQ(scattered.bytes, kNodes * (kNodes - 1) * kPerNode * block);
+    }
+    // Nodes 1 to 4 get what the node before has, and nodes 1 and 2 twice; nodes 2 to 4 from two nodes before, node 4 from four before.
+    for (const OperationKind kind : {OperationKind::scan, OperationKind::exclusive_scan})
+        EXPECT_EQ(two_level_outcome(kind, options, -1, kBytes, Times(kRanks)).bytes, (6 + 3 + 1) * kBytes);
+}
+
+// Each rank's elements are combined once and in rank order, in every layout of ranks: nodes of one size or not, and ranks in turn or not.
+TEST(TwoLevel, ScansKeepTheRankOrderInEveryLayout) {
+    struct Pair {
+        std::uint32_t factor, term;
+        bool operator==(const Pair&) const = default;
+    };
+    constexpr auto kCompose = [](const Pair& x, const Pair& y) noexcept { return Pair{x.factor * y.factor, x.term * y.factor + y.term}; };
+    const Reduction reduction = reduction_of<Pair>(kCompose);
+    Random random(90);
+    for (const OperationKind kind : {OperationKind::scan, OperationKind::exclusive_scan})
+        for (int n = 2; n <= 17; ++n)
+            for (int of_node = 2; of_node <= n; ++of_node) {
+                auto options = random_machine(random, n, 1000);
+                options.board = true;
+                options.ranks_per_node = of_node;
+                options.ranks_in_turn = random.chance(0.2);
+                const std::size_t count = random.pick(std::vector<std::size_t>{1, 40, 700, 20'000});
+                const bool in_place = random.chance(0.5);
+                SCOPED_TRACE(fmt::format("{} count={} in_place={} {}", runtime::name(kind), count, in_place, describe(options)));
+                std::vector<std::vector<Pair>> operands(static_cast<std::size_t>(n), std::vector<Pair>(count));
+                for (auto& operand : operands)
+                    for (std::size_t i = 0; i < count; ++i) {
+                        const auto number = static_cast<std::uint32_t>(i < 50 || i + 50 > count ? random.below(1000) : i);
+                        operand[i] = {2 * number + 3, number};
+                    }
+                const Reduced<Pair> made(options, two_level(kind), -1, reduction, operands, 0, in_place,
+                                         random_delays(random, n, 0, 20'000));
+                std::vector<Pair> expected = operands[0];
+                for (std::size_t rank = 0; rank < operands.size(); ++rank) {
+                    const bool exclusive = kind == OperationKind::exclusive_scan;
+                    const std::vector<Pair> before = expected;
+                    for (std::size_t i = 0; i < count && rank > 0; ++i) expected[i] = kCompose(expected[i], operands[rank][i]);
+                    ASSERT_TRUE((exclusive && rank == 0) || made.results[rank] == (exclusive ? before : expected)) << rank;
+                }
+                if (HasFailure()) return;
+            }
+}
+
+// The same for blocks, in one lane and in several ones.
+TEST(TwoLevel, BlocksAreCombinedInEveryLayout) {
+    Random random(91);
+    for (int n = 2; n <= 17; ++n)
+        for (int of_node = 2; of_node <= n; ++of_node) {
+            auto options = random_machine(random, n, 1000);
+            options.board = true;
+            options.ranks_per_node = of_node;
+            options.ranks_in_turn = random.chance(0.4);
+            const auto ranks = static_cast<std::size_t>(n);
+            const std::size_t count = random.pick(std::vector<std::size_t>{1, 40, 700, 20'000 / ranks});
+            const bool in_place = random.chance(0.5);
+            SCOPED_TRACE(fmt::format("count={} in_place={} {}", count, in_place, describe(options)));
+            std::vector<std::vector<std::uint64_t>> operands(ranks, std::vector<std::uint64_t>(count * ranks));
+            std::vector<std::uint64_t> expected(count * ranks);
+            for (auto& operand : operands)
+                for (std::size_t i = 0; i < operand.size(); ++i) expected[i] += operand[i] = random.below(~std::uint64_t{0});
+            const Reduction reduction = random.chance(0.5) ? reduction_of<std::uint64_t>(sum) : reduction_of<std::uint64_t>(by_rank(sum));
+            const Reduced<std::uint64_t> made(options, two_level(OperationKind::reduce_scatter), -1, reduction, operands, 0, in_place,
+                                              random_delays(random, n, 0, 20'000));
+            for (std::size_t rank = 0; rank < ranks; ++rank)
+                ASSERT_TRUE(std::equal(made.results[rank].begin(), made.results[rank].end(),
+                                       expected.begin() + static_cast<std::ptrdiff_t>(rank * count)))
+                    << rank;
+            if (HasFailure()) return;
+        }
 }
 
 // One message for each pair of nodes, or one in each lane. No block goes over the network twice.

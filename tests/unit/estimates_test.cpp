@@ -69,9 +69,20 @@ TEST(Estimates, FollowTheirFormulas) {
     EXPECT_DOUBLE_EQ(cost::allreduce_rabenseifner(scene), 4 * 1000 + 40 * 2 + 40 * 2 + 2 * 1050 + 100);
     EXPECT_DOUBLE_EQ(cost::allreduce_ring(scene), 8 * 1000 + 40 * 2 + 40 * 2);
 
+    EXPECT_DOUBLE_EQ(cost::reduce_scatter_ring(scene), 4 * (1050 + 100));
+    EXPECT_DOUBLE_EQ(cost::reduce_scatter_halving(scene), 2 * 1000 + 4 * 50 + 4 * 100 + 1250 + 1050 + 500);
+    EXPECT_DOUBLE_EQ(cost::scan_recursive_doubling(scene), cost::binomial_combining(scene)) << "a rank on each node";
+    EXPECT_DOUBLE_EQ(cost::scan_linear(scene), cost::chain_combining(scene)) << "a rank on each node";
+
     scene.ranks = 16;
     scene.ranks_of_node = 4;
     scene.signal = 7;
+    EXPECT_DOUBLE_EQ(cost::reduce_scatter_halving(scene), 4 * 1000 + 4 * 12 * 50 + 15 * 100) << "the ranks of a node share its link";
+    EXPECT_DOUBLE_EQ(cost::reduce_scatter_two_level(scene), 2 * 1000 + 3 * 200 + 3 * 400 + 2 * 7 + (800 + 200) * 0.5 + 3 * 800 * 2)
+        << "one lane, halving";
+    EXPECT_DOUBLE_EQ(cost::scan_recursive_doubling(scene), 4 * (1000 + 100) + (1 + 2 + 4 + 4) * 50);
+    EXPECT_DOUBLE_EQ(cost::scan_linear(scene), 3 * (1050 + 100) + 12 * (7 + 50 * (2 * 0.5 + 2))) << "one piece";
+    EXPECT_DOUBLE_EQ(cost::scan_two_level(scene), 3 * 7 + 50 * (3 * 0.5 + (4 + 2) * 2) + 2 * (1000 + 100) + (2 + 1) * 50);
     EXPECT_DOUBLE_EQ(cost::exchange(scene), 1000 + 14 * 100 + 4 * 12 * 50) << "the ranks of a node share its link";
     EXPECT_DOUBLE_EQ(cost::allgather_two_level(scene), 3 * (1000 + 200) + 2 * 7 + (200 + 2 * 800) * 0.5);
     EXPECT_DOUBLE_EQ(cost::two_level_of_blocks(scene), 7 + (4 + 1) * 50 * 0.5 + 1000 + 2 * 100 + 3 * 200);

@@ -84,11 +84,12 @@ TEST(SharedMemory, OfLibfabricThatIsTooSmallIsToldWithWhatIsNeeded) {
     if (all.size() < 2 || !all[1].available()) GTEST_SKIP() << "there is no libfabric in this build";
     const long size = 16 * ::sysconf(_SC_NPROCESSORS_ONLN) + 32;
     const std::string mebibytes = fmt::format("{}m", size);
-    const Ended ended = run_ranks(16, {"typed"}, with_shared_memory(mebibytes.c_str(), 16, {"ROLLCALL_TRANSPORT=ofi"}));
+    const Words over_shm = {"ROLLCALL_TRANSPORT=ofi", "ROLLCALL_OFI_PROVIDER=shm"};
+    const Ended ended = run_ranks(16, {"typed"}, with_shared_memory(mebibytes.c_str(), 16, over_shm));
     EXPECT_EQ(ended.code, 5) << ended.out << ended.error;
     EXPECT_EQ(lines_with(ended.out, "/dev/shm is too small: the 16 ranks on this host need ").size(), 1u) << ended.out << ended.error;
     EXPECT_TRUE(has(ended.out, fmt::format("it has {}.0 MiB", size))) << ended.out;
-    expect_success(4, {"typed"}, with_shared_memory(mebibytes.c_str(), 4, {"ROLLCALL_TRANSPORT=ofi"}));
+    expect_success(4, {"typed"}, with_shared_memory(mebibytes.c_str(), 4, over_shm));
     expect_success(16, {"typed"}, with_shared_memory(mebibytes.c_str(), 16, {"ROLLCALL_TRANSPORT=ofi", "ROLLCALL_OFI_PROVIDER=tcp"}));
 }
 

@@ -98,13 +98,18 @@ inline constexpr AlgorithmEntry kIntergroupAllgatherAlgorithms[] = {
      .cost = &cost::intergroup_two_level},
 };
 
+/// Between groups on several nodes, `auto` takes no two levels for blocks longer than this, in bytes, whatever the estimates say. With 8 + 8
+/// ranks on 4 hosts at 1 Gbit/s, two levels took 0.53 times as long as `full_duplex` at 16 KiB and 1.25 times at 64 KiB
+/// (docs/performance/several-nodes.md).
+inline constexpr std::uint64_t kLongestBetweenGroupsOnTwoLevels = 16 << 10;
+
 inline constexpr Rule kIntergroupAllgatherRules[] = {
     {kAnyBytes, kAnyRanks, named(kIntergroupAllgatherAlgorithms, "shared_memory"),
      "on one node, each block is copied into shared memory once, and each rank waits only for the other group", Condition::node_memory},
-    {kAnyBytes,
+    {kLongestBetweenGroupsOnTwoLevels,
      kAnyRanks,
      named(kIntergroupAllgatherAlgorithms, "two_level"),
-     "several ranks a node: fewer messages leave the node, or fewer copies are made, and the time decides",
+     "blocks of up to 16 KiB, several ranks a node: fewer messages leave the node, or fewer copies are made, and the time decides",
      Condition::equal_blocks,
      nullptr,
      {named(kIntergroupAllgatherAlgorithms, "root_gathering"), named(kIntergroupAllgatherAlgorithms, "full_duplex")}},

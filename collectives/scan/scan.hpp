@@ -63,13 +63,17 @@ inline constexpr AlgorithmEntry kScanAlgorithms[] = {
      .cost = &cost::scan_two_level},
 };
 
+/// On several nodes, `auto` takes no two levels for more elements than this, in bytes, whatever the estimates say. With 4 ranks on each of 4
+/// nodes, two levels took 0.5 times as long as `linear` at 16 KiB and 1.2 times at 64 KiB (docs/performance/several-nodes.md).
+inline constexpr std::uint64_t kLongestScanOnTwoLevels = 32 << 10;
+
 inline constexpr Rule kScanRules[] = {
     {kAnyBytes, kAnyRanks, named(kScanAlgorithms, "shared_memory"),
      "on one node, each rank copies its elements into shared memory once, and they are combined there", Condition::node_memory},
-    {kAnyBytes,
+    {kLongestScanOnTwoLevels,
      kAnyRanks,
      named(kScanAlgorithms, "two_level"),
-     "several ranks a node: each link carries the elements few times, or pieces go down a chain, and the time decides",
+     "up to 32 KiB, several ranks a node: each link carries the elements few times, or pieces go down a chain, and the time decides",
      {},
      &cost::chain_segment,
      {named(kScanAlgorithms, "recursive_doubling"), named(kScanAlgorithms, "linear")}},

@@ -240,7 +240,7 @@ TEST(CostChoices, TakeOneMessageForTheShortBlocksOfANode) {
     const auto scatter = OperationKind::scatter;
     for (const std::uint64_t bytes : {8, 1 << 10, 8 << 10}) {
         EXPECT_EQ(taken(scatter, bytes, 16, kOnNodes), "two_level") << bytes;
-        EXPECT_NE(taken(OperationKind::gather, bytes, 16, kOnNodes), "two_level") << "a rank that collects would wait for its node";
+        EXPECT_NE(taken(OperationKind::gather, bytes, 16, kOnNodes), "two_level") << "measured, linear is faster";
     }
     EXPECT_EQ(taken(scatter, 64 << 10, 16, kOnNodes), "linear") << "a rank hands it over and leaves";
     EXPECT_NE(taken(scatter, 1 << 10, 16, kOnNodes.without(Condition::background)), "two_level") << "ranks would wait for one another";
@@ -263,7 +263,8 @@ TEST(CostChoices, TakeTwoLevelsBetweenGroupsWhereTheyPay) {
             .entry->name;
     };
     for (const std::uint64_t bytes : {8, 1 << 10, 64 << 10, 1 << 20}) {
-        EXPECT_EQ(of_groups(bytes, kOnNodes, 8, 2, {}), "two_level") << bytes;
+        // Measured, two levels are slower at 64 KiB, whatever the estimates say.
+        EXPECT_EQ(of_groups(bytes, kOnNodes, 8, 2, {}), bytes <= 16 << 10 ? "two_level" : "full_duplex") << bytes;
         EXPECT_EQ(of_groups(bytes, kOnNodes.without(Condition::equal_blocks), 8, 2, {}), "full_duplex") << "nobody knows all sizes";
         EXPECT_EQ(of_groups(bytes, kApart, 8, 8, {}), bytes <= 2048 ? "root_gathering" : "full_duplex") << bytes;
         EXPECT_EQ(of_groups(bytes, kOnOneNode, 8, 1, {}), "shared_memory") << bytes;
@@ -271,7 +272,8 @@ TEST(CostChoices, TakeTwoLevelsBetweenGroupsWhereTheyPay) {
         EXPECT_EQ(of_groups(std::max<std::uint64_t>(bytes, 64 << 10), kOnNodes, 8, 8, {}), "full_duplex") << bytes;
     }
     const Costs fast{.network_latency = 300, .network_gap = 100, .network_mebibyte = 50'000};
-    EXPECT_EQ(of_groups(1 << 20, kOnNodes, 8, 2, fast), "full_duplex") << "copies cost more than the network";
+    EXPECT_EQ(of_groups(16 << 10, kOnNodes, 8, 2, {}), "two_level");
+    EXPECT_EQ(of_groups(16 << 10, kOnNodes, 8, 2, fast), "full_duplex") << "copies cost more than the network";
 }
 
 // simulated-broadcasts.md, whose network the simulator knows exactly: 2 us a message, 0.8 ns a byte, all at once.

@@ -177,8 +177,8 @@ double reduce_scatter_two_level(const Scene& scene) {
 
 double scan_recursive_doubling(const Scene& scene) {
     double time = 0;
-    for (int distance = 1; distance < scene.ranks; distance *= 2)
-        time += message(scene, std::min<double>(distance, scene.ranks_of_node) * scene.bytes) + scene.bytes * scene.combined_byte;
+    for (std::int64_t distance = 1; distance < scene.ranks; distance *= 2)
+        time += message(scene, std::min(static_cast<double>(distance), scene.ranks_of_node) * scene.bytes) + scene.bytes * scene.combined_byte;
     return time;
 }
 
@@ -205,7 +205,7 @@ double scan_two_level(const Scene& scene) {
     double time = 3 * scene.signal + scene.bytes * (3 * scene.copied_byte + (combined + 2) * scene.combined_byte);
     const int nodes = nodes_of(scene);
     // A node that is to pass on what comes gets it twice: at its first rank and at its last one.
-    for (int distance = 1; distance < nodes; distance *= 2)
+    for (std::int64_t distance = 1; distance < nodes; distance *= 2)
         time += message(scene, (3 * distance < nodes ? 2 : 1) * scene.bytes) + scene.bytes * scene.combined_byte;
     return time;
 }

@@ -37,7 +37,7 @@ Task reduce_two_level(Operation& op) {
     const Lanes lanes(op, contribution.size <= kOneLane ? 1 : levels.fewest());
     const Scratch scratch(rank == root ? 0 : lanes.part(contribution, place).size, contribution);
     const auto own = rank == root ? lanes.part(arguments.data, 0) : scratch.bytes();
-    co_await combine_on_node(op, here, place, lanes, own);
+    co_await combine_on_node(op, here, place, lanes, own, false);
     if (place >= lanes.count()) co_return;
     if (levels.nodes() > 1) {
         std::vector<int> lane = levels.at_place(place);

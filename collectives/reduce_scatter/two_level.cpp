@@ -10,8 +10,8 @@
 // Example: nodes {0 1} {2 3}, one lane, a message with a block takes 5, a copy of a block takes 1, and so does combining, all ranks arrive
 // at 0. Ranks 1 and 3 write four blocks until 4. Ranks 0 and 2 copy their own four blocks until 4, combine until 8, exchange two blocks
 // until 18, combine until 20, write the block of the other rank until 21, and copy their own until 22. Ranks 1 and 3 copy until 22.
-// In lanes: each rank puts its blocks in order until 4, copies its own two until 6, writes two for the other rank until 8, and combines
-// until 10. It exchanges one block until 15, and combines until 16.
+// In lanes: each rank puts its blocks in order until 4, writes two for the other rank until 6, and combines until 8. It exchanges one block
+// until 13, and combines until 14.
 #include <algorithm>
 #include <cstddef>
 #include <utility>
@@ -113,7 +113,7 @@ Task reduce_scatter_two_level(Operation& op) {
     const Scratch sum(ranks > 1 ? order.part(brought, place).size : 0, brought);
     if (ranks > 1) {
         const Among node(op, here, place, 0, arguments);
-        PublishedParts parts{.brought = [&](int other) { return order.part(brought, other); }, .own = sum.bytes()};
+        PublishedParts parts{.brought = [&](int other) { return order.part(brought, other); }, .own = sum.bytes(), .in_place = true};
         co_await combine_published_parts(op, std::move(parts));
     }
     if (!order.has_lane(place)) {

@@ -69,7 +69,8 @@ Lanes::Lanes(const Operation& op, int count) {
     for (int number = 0; number < count; ++number) shares.push_back(share_of(op, number, count));
 }
 
-Task combine_on_node(Operation& op, const std::vector<int>& here, int place, const Lanes& lanes, transport::Bytes own) {
+Task combine_on_node(Operation& op, const std::vector<int>& here, int place, const Lanes& lanes, transport::Bytes own,
+                     bool in_place) {
     const runtime::Arguments arguments = op.arguments();
     const auto contribution = arguments.contribution;
     if (here.size() == 1) {
@@ -77,7 +78,7 @@ Task combine_on_node(Operation& op, const std::vector<int>& here, int place, con
         co_return;
     }
     const Among node(op, here, place, 0, arguments);
-    PublishedParts parts{.brought = [&](int other) { return lanes.part(contribution, other); }, .own = own};
+    PublishedParts parts{.brought = [&](int other) { return lanes.part(contribution, other); }, .own = own, .in_place = in_place};
     co_await combine_published_parts(op, std::move(parts));
 }
 

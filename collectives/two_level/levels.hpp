@@ -65,8 +65,8 @@ struct Lanes {
 };
 
 /// Combines what the ranks of a node bring, in shares, through its memory. The rank at each place of `here` gets its share in `own`. This
-/// rank is at `place`. Takes the steps before kResultSteps.
-Task combine_on_node(Operation& op, const std::vector<int>& here, int place, const Lanes& lanes, transport::Bytes own);
+/// rank is at `place`. Takes the steps before kResultSteps. `in_place`: as PublishedParts::in_place, the same on all ranks.
+Task combine_on_node(Operation& op, const std::vector<int>& here, int place, const Lanes& lanes, transport::Bytes own, bool in_place);
 /// The first step of what is published on the node afterwards.
 inline constexpr std::uint64_t kResultSteps = 2;
 

@@ -293,7 +293,8 @@ TEST(AllreduceExamples, StragglerAndClairvoyantAreHardlyEverSlowerThanARing) {
     constexpr std::uint64_t kBytes = 1'835'008;
     Random random(87);
     Nanoseconds rings = 0, straggler = 0, clairvoyant = 0;
-    for (int repetition = 0; repetition < repetitions(60); ++repetition) {
+    constexpr int kPatterns = 60;
+    for (int repetition = 0; repetition < repetitions(kPatterns); ++repetition) {
         transport::Model model;
         model.alpha = 10'000;
         model.beta = random.chance(0.5) ? 0.8 : 8.5;  // 10 or 1 Gbit/s
@@ -313,6 +314,10 @@ TEST(AllreduceExamples, StragglerAndClairvoyantAreHardlyEverSlowerThanARing) {
             all += delay;
         }
     }
+    EXPECT_LE(straggler, rings + rings / 50);
+    EXPECT_LE(clairvoyant, rings + rings / 50);
+    // With a sanitizer there are few patterns, and it may be that the ring is the best for all of them.
+    if (repetitions(kPatterns) < kPatterns) return;
     EXPECT_LT(straggler, rings);
     EXPECT_LT(clairvoyant, rings);
 }

@@ -5,15 +5,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "tests/model/job.hpp"
 #include "tests/model/reduced.hpp"
+#include "tests/model/two_level.hpp"
 
 namespace rollcall::model_test {
 namespace {
-
-const AlgorithmEntry& on_two_levels(OperationKind operation) {
-    return collectives::find_algorithm(operation, "two_level", collectives::kReal);
-}
 
 // Each rank's elements are combined once and in rank order, in every layout of ranks: nodes of one size or not, and ranks in turn or not.
 TEST(TwoLevelLayouts, ScansKeepTheRankOrderInEveryLayout) {
@@ -40,7 +36,7 @@ TEST(TwoLevelLayouts, ScansKeepTheRankOrderInEveryLayout) {
                         const auto number = static_cast<std::uint32_t>(i < 50 || i + 50 > count ? random.below(1000) : i);
                         operand[i] = {2 * number + 3, number};
                     }
-                const Reduced<Pair> made(options, on_two_levels(kind), -1, reduction, operands, 0, in_place,
+                const Reduced<Pair> made(options, two_level(kind), -1, reduction, operands, 0, in_place,
                                          random_delays(random, n, 0, 20'000));
                 std::vector<Pair> expected = operands[0];
                 for (std::size_t rank = 0; rank < operands.size(); ++rank) {
@@ -71,7 +67,7 @@ TEST(TwoLevelLayouts, BlocksAreCombinedInEveryLayout) {
             for (auto& operand : operands)
                 for (std::size_t i = 0; i < operand.size(); ++i) expected[i] += operand[i] = random.below(~std::uint64_t{0});
             const Reduction reduction = random.chance(0.5) ? reduction_of<std::uint64_t>(sum) : reduction_of<std::uint64_t>(by_rank(sum));
-            const Reduced<std::uint64_t> made(options, on_two_levels(OperationKind::reduce_scatter), -1, reduction, operands, 0, in_place,
+            const Reduced<std::uint64_t> made(options, two_level(OperationKind::reduce_scatter), -1, reduction, operands, 0, in_place,
                                               random_delays(random, n, 0, 20'000));
             for (std::size_t rank = 0; rank < ranks; ++rank)
                 ASSERT_TRUE(std::equal(made.results[rank].begin(), made.results[rank].end(),

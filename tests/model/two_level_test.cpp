@@ -1,4 +1,4 @@
-// Algorithms for several nodes: their worked examples, what leaves a node, and calls of which not all ranks have arrived.
+// Algorithms for several nodes: their worked examples, what leaves a node, and random calls.
 #include <algorithm>
 #include <functional>
 #include <utility>
@@ -7,51 +7,16 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "tests/model/job.hpp"
 #include "tests/model/reduced.hpp"
+#include "tests/model/two_level.hpp"
 
 namespace rollcall::model_test {
 namespace {
-
-using collectives::AlgorithmEntry;
-using runtime::OperationKind;
-using runtime::Simulation;
-
-const AlgorithmEntry& two_level(OperationKind operation) { return collectives::find_algorithm(operation, "two_level", collectives::kReal); }
-const AlgorithmEntry& arrival_ordered() {
-    return collectives::find_algorithm(OperationKind::alltoall, "arrival_ordered_two_level", collectives::kReal);
-}
 
 std::vector<const AlgorithmEntry*> two_level_algorithms() {
     auto found = moving_algorithms();
     std::erase_if(found, [](const AlgorithmEntry* entry) { return !entry->needs.contains(collectives::Condition::several_nodes); });
     return found;
-}
-
-/// A byte takes 1 on the network, and 0.2 to copy or to combine.
-Simulation::Options two_on_each_node(int ranks) {
-    Simulation::Options options;
-    options.ranks = ranks;
-    options.ranks_per_node = 2;
-    options.eager_bytes = 0;
-    options.model.gamma = 0.2;
-    return options;
-}
-
-Simulation::Outcome outcome_of_entry(const AlgorithmEntry& entry, const Simulation::Options& options, int root, std::uint64_t bytes,
-                                     const Times& arrivals) {
-    Simulation simulation(options);
-    return simulation.run(
-        [&](int rank) {
-            Simulation::RankCall call{collectives::make_call(entry, root, bytes, 0), entry.algorithm, {}};
-            call.arguments = collectives::arguments_of(collectives::operation(entry.operation), {}, bytes, options.ranks, rank == root);
-            return call;
-        },
-        arrivals);
-}
-Simulation::Outcome two_level_outcome(OperationKind operation, const Simulation::Options& options, int root, std::uint64_t bytes,
-                                      const Times& arrivals) {
-    return outcome_of_entry(two_level(operation), options, root, bytes, arrivals);
 }
 
 Times two_level_example(OperationKind operation, int root) {
@@ -102,33 +67,6 @@ TEST(TwoLevelExamples, AlltoallArrivalOrdered) {
     EXPECT_EQ(outcome.exits, Times(8, 15 * 5000));
 }
 
-/// An alltoall of blocks that have sizes of their own.
-Simulation::Outcome alltoall_of_own_sizes(const AlgorithmEntry& entry, const Simulation::Options& options,
-                                          const std::function<std::uint64_t(int from, int to)>& bytes, const Times& arrivals) {
-    const auto ranks = static_cast<std::size_t>(options.ranks);
-    std::vector<std::vector<runtime::Block>> sent(ranks), received(ranks);
-    Simulation simulation(options);
-    return simulation.run(
-        [&](int rank) {
-            const auto r = static_cast<std::size_t>(rank);
-            Simulation::RankCall call{collectives::make_call(entry, -1, runtime::kManySizes, 0), entry.algorithm, {}};
-            call.call.own_sizes = true;
-            for (int other = 0; other < options.ranks; ++other) {
-                sent[r].push_back({call.arguments.contribution.size, bytes(rank, other)});
-                received[r].push_back({call.arguments.data.size, bytes(other, rank)});
-                call.arguments.contribution.size += bytes(rank, other);
-                call.arguments.data.size += bytes(other, rank);
-            }
-            call.arguments.contribution_blocks = sent[r].data();
-            call.arguments.blocks = received[r].data();
-            return call;
-        },
-        arrivals);
-}
-Simulation::Outcome alltoall_of_own_sizes(const Simulation::Options& options, std::uint64_t bytes) {
-    return alltoall_of_own_sizes(
-        two_level(OperationKind::alltoall), options, [&](int, int) { return bytes; }, Times(static_cast<std::size_t>(options.ranks)));
-}
 // All times are a million times as long. The sizes take a little time, too.
 TEST(TwoLevelExamples, AlltoallOfOwnSizes) {
     constexpr Nanoseconds kMillion = 1'000'000;
@@ -184,188 +122,6 @@ TEST(TwoLevel, ANodeCombinesWhatItSendsToAnotherOne) {
         const auto outcome = alltoall_of_own_sizes(options, bytes);
         EXPECT_EQ(outcome.messages, static_cast<std::uint64_t>(2 * kPairs)) << bytes;
         EXPECT_EQ(outcome.bytes, static_cast<std::uint64_t>(kPairs * kPerNode * kPerNode) * (bytes + sizeof(std::uint64_t))) << bytes;
-    }
-}
-
-// --- an alltoall in which every other node is late -----------------------------------------------------------------------------------
-
-/// Three ranks on each of eight nodes. On odd nodes the ranks come late, one after the other.
-struct HalfOfTheNodesLate {
-    static constexpr int kNodes = 8, kPerNode = 3, kRanks = kNodes * kPerNode;
-    static constexpr Nanoseconds kLate = 1'000'000'000;
-
-    static bool is_late(int rank) { return rank / kPerNode % 2 == 1; }
-    static Times arrivals() {
-        Times times;
-        for (int rank = 0; rank < kRanks; ++rank) times.push_back(is_late(rank) ? kLate + rank % kPerNode : 0);
-        return times;
-    }
-    static Simulation::Options options(std::uint64_t landing, std::uint64_t eager) {
-        Simulation::Options made = two_on_each_node(kRanks);
-        made.ranks_per_node = kPerNode;
-        made.landing_bytes = landing;
-        made.eager_bytes = eager;
-        made.model.gamma = 0;
-        return made;
-    }
-};
-constexpr std::uint64_t kRoomForAll = std::uint64_t{1} << 40;
-
-/// The landing budget and the length of eager messages.
-constexpr std::pair<std::uint64_t, std::uint64_t> kWaysToTravel[] = {{0, 0}, {kRoomForAll, 0}, {kRoomForAll, 64 << 10}};
-
-/// Equal blocks. Calls `look` just before the late nodes come.
-void with_late_nodes(std::uint64_t landing, std::uint64_t eager, std::uint64_t bytes,
-                     const std::function<collectives::Buffers(int)>& buffers, const std::function<void(Simulation&)>& look) {
-    using Late = HalfOfTheNodesLate;
-    const AlgorithmEntry& entry = arrival_ordered();
-    Simulation simulation(Late::options(landing, eager));
-    std::function<void()> now = [&] { look(simulation); };
-    simulation.network().schedule(
-        Late::kLate - 1, [](void* does, int) { (*static_cast<std::function<void()>*>(does))(); }, &now, 0);
-    simulation.run(
-        [&](int rank) {
-            Simulation::RankCall call{collectives::make_call(entry, -1, bytes, 0), entry.algorithm, {}};
-            call.arguments = collectives::arguments_of(collectives::operation(entry.operation), buffers(rank), bytes, Late::kRanks, false);
-            return call;
-        },
-        Late::arrivals());
-}
-
-// In lanes, what comes goes straight to its place.
-TEST(HalfOfTheNodesLate, EarlyOnesHaveExchangedInLanes) {
-    using Late = HalfOfTheNodesLate;
-    constexpr std::uint64_t kBytes = 5000;
-    for (const auto& [landing, eager] : kWaysToTravel) {
-        SCOPED_TRACE(fmt::format("landing={} eager={}", landing, eager));
-        std::vector<std::vector<std::byte>> from, into(Late::kRanks, std::vector<std::byte>(Late::kRanks * kBytes));
-        for (int rank = 0; rank < Late::kRanks; ++rank) from.emplace_back(Late::kRanks * kBytes, static_cast<std::byte>(rank + 1));
-        int looked_at = 0, missing = 0;
-        with_late_nodes(
-            landing, eager, kBytes,
-            [&](int rank) -> collectives::Buffers {
-                return {.contribution = from[static_cast<std::size_t>(rank)].data(), .data = into[static_cast<std::size_t>(rank)].data()};
-            },
-            [&](Simulation&) {
-                for (std::size_t to = 0; to < into.size(); ++to)
-                    for (std::size_t source = 0; source < into.size(); ++source) {
-                        if (Late::is_late(static_cast<int>(to)) || Late::is_late(static_cast<int>(source))) continue;
-                        ++looked_at;
-                        missing += into[to][(source + 1) * kBytes - 1] != static_cast<std::byte>(source + 1);
-                    }
-            });
-        EXPECT_EQ(looked_at, Late::kRanks * Late::kRanks / 4);
-        EXPECT_EQ(missing, 0);
-    }
-}
-
-// Short blocks: the first rank of a node sends one message at a time, and waits for its end. Where nothing lands, it has sent one to each
-// early node and has offered one to a late node, which has answered.
-TEST(HalfOfTheNodesLate, EarlyOnesHaveExchangedShortBlocks) {
-    using Late = HalfOfTheNodesLate;
-    constexpr int kEarly = Late::kNodes / 2;
-    for (const auto& [landing, eager] : kWaysToTravel) {
-        SCOPED_TRACE(fmt::format("landing={} eager={}", landing, eager));
-        std::uint64_t messages = 0;
-        with_late_nodes(
-            landing, eager, 100, [](int) -> collectives::Buffers { return {}; },
-            [&](Simulation& simulation) { messages = simulation.network().messages(); });
-        EXPECT_EQ(messages, static_cast<std::uint64_t>(kEarly * (landing == 0 ? kEarly + 1 : Late::kNodes - 1)));
-    }
-}
-
-// Blocks of different sizes: those between early nodes are a thousand times as long as the others.
-TEST(HalfOfTheNodesLate, EarlyOnesHaveExchangedBlocksOfTheirSizes) {
-    using Late = HalfOfTheNodesLate;
-    constexpr std::uint64_t kLong = 1'000'000, kShort = 1000;
-    for (const auto& [landing, eager] : kWaysToTravel) {
-        SCOPED_TRACE(fmt::format("landing={} eager={}", landing, eager));
-        const auto outcome = alltoall_of_own_sizes(
-            two_level(OperationKind::alltoall), Late::options(landing, eager),
-            [](int from, int to) { return Late::is_late(from) || Late::is_late(to) ? kShort : kLong; }, Late::arrivals());
-        for (const Nanoseconds exit : outcome.exits) EXPECT_LE(exit, Late::kLate + static_cast<Nanoseconds>(kLong));
-    }
-}
-
-// A message goes on, and into the memory of a node, whether the rank that passes it on has arrived or not.
-TEST(TwoLevel, ALateRankOfEachNodeDelaysNobodyInABroadcast) {
-    constexpr int kRanks = 12;
-    constexpr Nanoseconds kLate = 1'000'000;
-    Simulation::Options options = two_on_each_node(kRanks);
-    options.ranks_per_node = 3;
-    options.find_part_alone = &collectives::part_alone;
-    constexpr std::uint64_t kBytes = 1000;
-    const auto balanced = two_level_outcome(OperationKind::broadcast, options, 1, kBytes, Times(kRanks));
-    const Nanoseconds longest = *std::max_element(balanced.exits.begin(), balanced.exits.end());
-    Times arrivals(kRanks);
-    for (int rank = 0; rank < kRanks; rank += 3) arrivals[static_cast<std::size_t>(rank)] = kLate;  // All that pass it on but the root.
-    const auto late = two_level_outcome(OperationKind::broadcast, options, 1, kBytes, arrivals);
-    for (std::size_t rank = 0; rank < arrivals.size(); ++rank) {
-        // A rank that takes over what has come copies it once more.
-        EXPECT_LE(late.exits[rank], std::max(arrivals[rank], longest) + 3 * kBytes / 5) << rank;
-    }
-}
-
-/// Four nodes of three ranks, in which a rank's part may run without its caller.
-Simulation::Options decoupled_nodes() {
-    Simulation::Options options = two_on_each_node(12);
-    options.ranks_per_node = 3;
-    options.find_part_alone = &collectives::part_alone;
-    options.eager_bytes = 500;
-    return options;
-}
-
-// The blocks of a node go on into its memory before the rank that passes them on has come.
-TEST(TwoLevel, ALateRankOfEachNodeDelaysNobodyInAScatter) {
-    constexpr Nanoseconds kLate = 1'000'000;
-    const auto options = decoupled_nodes();
-    for (const std::uint64_t bytes : {100, 1000}) {
-        const auto balanced = two_level_outcome(OperationKind::scatter, options, 1, bytes, Times(12));
-        const Nanoseconds longest = *std::max_element(balanced.exits.begin(), balanced.exits.end());
-        Times arrivals(12);
-        for (const int rank : {3, 6, 9}) arrivals[static_cast<std::size_t>(rank)] = kLate;
-        const auto late = two_level_outcome(OperationKind::scatter, options, 1, bytes, arrivals);
-        for (std::size_t rank = 0; rank < arrivals.size(); ++rank)
-            EXPECT_LE(late.exits[rank], std::max(arrivals[rank], longest) + static_cast<Nanoseconds>(bytes) / 5) << rank;
-    }
-}
-
-// Only the root waits for all. The others leave after a copy, those that collect for their node, too.
-TEST(TwoLevel, ALateRankOfEachNodeDelaysOnlyTheRootOfAGather) {
-    constexpr Nanoseconds kLate = 1'000'000;
-    const auto options = decoupled_nodes();
-    for (const std::uint64_t bytes : {100, 1000})
-        for (int late_place = 0; late_place < 3; ++late_place) {
-            const auto balanced = two_level_outcome(OperationKind::gather, options, 1, bytes, Times(12));
-            Times arrivals(12);
-            for (int node = 0; node < 4; ++node) arrivals[static_cast<std::size_t>(3 * node + late_place)] = kLate;
-            const auto late = two_level_outcome(OperationKind::gather, options, 1, bytes, arrivals);
-            for (std::size_t rank = 0; rank < arrivals.size(); ++rank) {
-                // Short data is not handed over: it leaves at once, except that of the rank that collects.
-                const bool waits = rank == 1 || (bytes <= options.eager_bytes && rank > 2 && rank % 3 == 0);
-                EXPECT_LE(late.exits[rank], waits ? kLate + balanced.exits[1] : arrivals[rank] + static_cast<Nanoseconds>(bytes) / 5)
-                    << rank << ' ' << late_place;
-            }
-        }
-}
-
-// The blocks of a node that a rank collects or passes on without its caller count in the landing budget.
-TEST(TwoLevel, WithoutRoomForTheBlocksOfANodeTheRankThatCollectsThemStays) {
-    constexpr Nanoseconds kLate = 1'000'000;
-    constexpr std::uint64_t kBytes = 1000;
-    Times arrivals(12);
-    arrivals[4] = arrivals[7] = arrivals[10] = kLate;
-    // Half of the budget is for eager messages, and a call may take half of the rest: its own block, and those of its node.
-    for (const std::uint64_t room : {4 * kBytes - 1, 4 * kBytes}) {
-        auto options = decoupled_nodes();
-        options.landing_bytes = 4 * room;
-        const auto outcome = two_level_outcome(OperationKind::gather, options, 1, kBytes, arrivals);
-        for (const std::size_t collects : {3, 6, 9}) {
-            if (room < 4 * kBytes)
-                EXPECT_GT(outcome.exits[collects], kLate) << collects;
-            else
-                EXPECT_LT(outcome.exits[collects], kLate) << collects;
-        }
     }
 }
 

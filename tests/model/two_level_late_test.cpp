@@ -1,0 +1,196 @@
+// Algorithms for several nodes, in calls of which some ranks come late.
+#include <algorithm>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tests/model/two_level.hpp"
+
+namespace rollcall::model_test {
+namespace {
+
+/// Three ranks on each of eight nodes. On odd nodes the ranks come late, one after the other.
+struct HalfOfTheNodesLate {
+    static constexpr int kNodes = 8, kPerNode = 3, kRanks = kNodes * kPerNode;
+    static constexpr Nanoseconds kLate = 1'000'000'000;
+
+    static bool is_late(int rank) { return rank / kPerNode % 2 == 1; }
+    static Times arrivals() {
+        Times times;
+        for (int rank = 0; rank < kRanks; ++rank) times.push_back(is_late(rank) ? kLate + rank % kPerNode : 0);
+        return times;
+    }
+    static Simulation::Options options(std::uint64_t landing, std::uint64_t eager) {
+        Simulation::Options made = two_on_each_node(kRanks);
+        made.ranks_per_node = kPerNode;
+        made.landing_bytes = landing;
+        made.eager_bytes = eager;
+        made.model.gamma = 0;
+        return made;
+    }
+};
+constexpr std::uint64_t kRoomForAll = std::uint64_t{1} << 40;
+
+/// The landing budget and the length of eager messages.
+constexpr std::pair<std::uint64_t, std::uint64_t> kWaysToTravel[] = {{0, 0}, {kRoomForAll, 0}, {kRoomForAll, 64 << 10}};
+
+/// Equal blocks. Calls `look` just before the late nodes come.
+void with_late_nodes(std::uint64_t landing, std::uint64_t eager, std::uint64_t bytes,
+                     const std::function<collectives::Buffers(int)>& buffers, const std::function<void(Simulation&)>& look) {
+    using Late = HalfOfTheNodesLate;
+    const AlgorithmEntry& entry = arrival_ordered();
+    Simulation simulation(Late::options(landing, eager));
+    std::function<void()> now = [&] { look(simulation); };
+    simulation.network().schedule(
+        Late::kLate - 1, [](void* does, int) { (*static_cast<std::function<void()>*>(does))(); }, &now, 0);
+    simulation.run(
+        [&](int rank) {
+            Simulation::RankCall call{collectives::make_call(entry, -1, bytes, 0), entry.algorithm, {}};
+            call.arguments = collectives::arguments_of(collectives::operation(entry.operation), buffers(rank), bytes, Late::kRanks, false);
+            return call;
+        },
+        Late::arrivals());
+}
+
+// In lanes, what comes goes straight to its place.
+TEST(HalfOfTheNodesLate, EarlyOnesHaveExchangedInLanes) {
+    using Late = HalfOfTheNodesLate;
+    constexpr std::uint64_t kBytes = 5000;
+    for (const auto& [landing, eager] : kWaysToTravel) {
+        SCOPED_TRACE(fmt::format("landing={} eager={}", landing, eager));
+        std::vector<std::vector<std::byte>> from, into(Late::kRanks, std::vector<std::byte>(Late::kRanks * kBytes));
+        for (int rank = 0; rank < Late::kRanks; ++rank) from.emplace_back(Late::kRanks * kBytes, static_cast<std::byte>(rank + 1));
+        int looked_at = 0, missing = 0;
+        with_late_nodes(
+            landing, eager, kBytes,
+            [&](int rank) -> collectives::Buffers {
+                return {.contribution = from[static_cast<std::size_t>(rank)].data(), .data = into[static_cast<std::size_t>(rank)].data()};
+            },
+            [&](Simulation&) {
+                for (std::size_t to = 0; to < into.size(); ++to)
+                    for (std::size_t source = 0; source < into.size(); ++source) {
+                        if (Late::is_late(static_cast<int>(to)) || Late::is_late(static_cast<int>(source))) continue;
+                        ++looked_at;
+                        missing += into[to][(source + 1) * kBytes - 1] != static_cast<std::byte>(source + 1);
+                    }
+            });
+        EXPECT_EQ(looked_at, Late::kRanks * Late::kRanks / 4);
+        EXPECT_EQ(missing, 0);
+    }
+}
+
+// Short blocks: the first rank of a node sends one message at a time, and waits for its end. Where nothing lands, it has sent one to each
+// early node and has offered one to a late node, which has answered.
+TEST(HalfOfTheNodesLate, EarlyOnesHaveExchangedShortBlocks) {
+    using Late = HalfOfTheNodesLate;
+    constexpr int kEarly = Late::kNodes / 2;
+    for (const auto& [landing, eager] : kWaysToTravel) {
+        SCOPED_TRACE(fmt::format("landing={} eager={}", landing, eager));
+        std::uint64_t messages = 0;
+        with_late_nodes(
+            landing, eager, 100, [](int) -> collectives::Buffers { return {}; },
+            [&](Simulation& simulation) { messages = simulation.network().messages(); });
+        EXPECT_EQ(messages, static_cast<std::uint64_t>(kEarly * (landing == 0 ? kEarly + 1 : Late::kNodes - 1)));
+    }
+}
+
+// Blocks of different sizes: those between early nodes are a thousand times as long as the others.
+TEST(HalfOfTheNodesLate, EarlyOnesHaveExchangedBlocksOfTheirSizes) {
+    using Late = HalfOfTheNodesLate;
+    constexpr std::uint64_t kLong = 1'000'000, kShort = 1000;
+    for (const auto& [landing, eager] : kWaysToTravel) {
+        SCOPED_TRACE(fmt::format("landing={} eager={}", landing, eager));
+        const auto outcome = alltoall_of_own_sizes(
+            two_level(OperationKind::alltoall), Late::options(landing, eager),
+            [](int from, int to) { return Late::is_late(from) || Late::is_late(to) ? kShort : kLong; }, Late::arrivals());
+        for (const Nanoseconds exit : outcome.exits) EXPECT_LE(exit, Late::kLate + static_cast<Nanoseconds>(kLong));
+    }
+}
+
+// A message goes on, and into the memory of a node, whether the rank that passes it on has arrived or not.
+TEST(TwoLevel, ALateRankOfEachNodeDelaysNobodyInABroadcast) {
+    constexpr int kRanks = 12;
+    constexpr Nanoseconds kLate = 1'000'000;
+    Simulation::Options options = two_on_each_node(kRanks);
+    options.ranks_per_node = 3;
+    options.find_part_alone = &collectives::part_alone;
+    constexpr std::uint64_t kBytes = 1000;
+    const auto balanced = two_level_outcome(OperationKind::broadcast, options, 1, kBytes, Times(kRanks));
+    const Nanoseconds longest = *std::max_element(balanced.exits.begin(), balanced.exits.end());
+    Times arrivals(kRanks);
+    for (int rank = 0; rank < kRanks; rank += 3) arrivals[static_cast<std::size_t>(rank)] = kLate;  // All that pass it on but the root.
+    const auto late = two_level_outcome(OperationKind::broadcast, options, 1, kBytes, arrivals);
+    for (std::size_t rank = 0; rank < arrivals.size(); ++rank) {
+        // A rank that takes over what has come copies it once more.
+        EXPECT_LE(late.exits[rank], std::max(arrivals[rank], longest) + 3 * kBytes / 5) << rank;
+    }
+}
+
+/// Four nodes of three ranks, in which a rank's part may run without its caller.
+Simulation::Options decoupled_nodes() {
+    Simulation::Options options = two_on_each_node(12);
+    options.ranks_per_node = 3;
+    options.find_part_alone = &collectives::part_alone;
+    options.eager_bytes = 500;
+    return options;
+}
+
+// The blocks of a node go on into its memory before the rank that passes them on has come.
+TEST(TwoLevel, ALateRankOfEachNodeDelaysNobodyInAScatter) {
+    constexpr Nanoseconds kLate = 1'000'000;
+    const auto options = decoupled_nodes();
+    for (const std::uint64_t bytes : {100, 1000}) {
+        const auto balanced = two_level_outcome(OperationKind::scatter, options, 1, bytes, Times(12));
+        const Nanoseconds longest = *std::max_element(balanced.exits.begin(), balanced.exits.end());
+        Times arrivals(12);
+        for (const int rank : {3, 6, 9}) arrivals[static_cast<std::size_t>(rank)] = kLate;
+        const auto late = two_level_outcome(OperationKind::scatter, options, 1, bytes, arrivals);
+        for (std::size_t rank = 0; rank < arrivals.size(); ++rank)
+            EXPECT_LE(late.exits[rank], std::max(arrivals[rank], longest) + static_cast<Nanoseconds>(bytes) / 5) << rank;
+    }
+}
+
+// Only the root waits for all. The others leave after a copy, those that collect for their node, too.
+TEST(TwoLevel, ALateRankOfEachNodeDelaysOnlyTheRootOfAGather) {
+    constexpr Nanoseconds kLate = 1'000'000;
+    const auto options = decoupled_nodes();
+    for (const std::uint64_t bytes : {100, 1000})
+        for (int late_place = 0; late_place < 3; ++late_place) {
+            const auto balanced = two_level_outcome(OperationKind::gather, options, 1, bytes, Times(12));
+            Times arrivals(12);
+            for (int node = 0; node < 4; ++node) arrivals[static_cast<std::size_t>(3 * node + late_place)] = kLate;
+            const auto late = two_level_outcome(OperationKind::gather, options, 1, bytes, arrivals);
+            for (std::size_t rank = 0; rank < arrivals.size(); ++rank) {
+                // Short data is not handed over: it leaves at once, except that of the rank that collects.
+                const bool waits = rank == 1 || (bytes <= options.eager_bytes && rank > 2 && rank % 3 == 0);
+                EXPECT_LE(late.exits[rank], waits ? kLate + balanced.exits[1] : arrivals[rank] + static_cast<Nanoseconds>(bytes) / 5)
+                    << rank << ' ' << late_place;
+            }
+        }
+}
+
+// The blocks of a node that a rank collects or passes on without its caller count in the landing budget.
+TEST(TwoLevel, WithoutRoomForTheBlocksOfANodeTheRankThatCollectsThemStays) {
+    constexpr Nanoseconds kLate = 1'000'000;
+    constexpr std::uint64_t kBytes = 1000;
+    Times arrivals(12);
+    arrivals[4] = arrivals[7] = arrivals[10] = kLate;
+    // Half of the budget is for eager messages, and a call may take half of the rest: its own block, and those of its node.
+    for (const std::uint64_t room : {4 * kBytes - 1, 4 * kBytes}) {
+        auto options = decoupled_nodes();
+        options.landing_bytes = 4 * room;
+        const auto outcome = two_level_outcome(OperationKind::gather, options, 1, kBytes, arrivals);
+        for (const std::size_t collects : {3, 6, 9}) {
+            if (room < 4 * kBytes)
+                EXPECT_GT(outcome.exits[collects], kLate) << collects;
+            else
+                EXPECT_LT(outcome.exits[collects], kLate) << collects;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace rollcall::model_test

@@ -13,6 +13,7 @@ namespace rollcall::model_test {
 using collectives::AlgorithmEntry;
 using runtime::OperationKind;
 using runtime::Simulation;
+using Times = std::vector<Nanoseconds>;
 
 inline const AlgorithmEntry& two_level(OperationKind operation) {
     return collectives::find_algorithm(operation, "two_level", collectives::kReal);

@@ -52,7 +52,7 @@ class alignas(64) Engine final : public transport::Sink {
         has_signs_ = signs != nullptr;
     }
     /// Sets the memory that this rank shares with other ranks of its node; null: none. It must outlive the engine's operations.
-    void set_node(node::NodeMemory* memory) noexcept { node_ = memory; }
+    void set_node(node::NodeMemory* memory) noexcept;
     node::NodeMemory* node() noexcept { return node_; }
     /// Tells the ranks that share memory with this one whether it sleeps, so that they know when they must wake it.
     void set_sleeping(bool sleeps) noexcept;
@@ -106,7 +106,12 @@ class alignas(64) Engine final : public transport::Sink {
 
     /// Moves everything that can move. Returns the number of events that it has handled.
     unsigned progress() {
-        unsigned happened = transport_.progress();
+        unsigned happened = mail_ ? take_mail() : 0;
+        // The messages of the transport must not wait for ever where letters come again and again.
+        if (happened == 0 || ++looks_without_transport_ > kLooksWithoutTransport) {
+            looks_without_transport_ = 0;
+            happened += transport_.progress();
+        }
         if (!tells_of_puts_) {
             if (!watching_.empty()) happened += look_at_board();
             if (!listening_.empty()) happened += listen();
@@ -307,6 +312,12 @@ class alignas(64) Engine final : public transport::Sink {
     void use_node(Operation& operation);
     void stop_using_node(Operation& operation);
     unsigned look_at_node();
+    /// Receives the short messages that other ranks of the node have written for this one.
+    unsigned take_mail() noexcept {
+        return mail_->take([this](std::span<const std::byte> header, std::span<const std::byte> data) {
+            on_message(header, {data.data(), data.size()});
+        });
+    }
     /// Tells rank `to` of the operation's communicator, or all its readers where `to` is negative, that node memory has changed.
     void tell_node(const Operation& operation, int to);
     void mismatch(Operation& operation, const Call& other, int source);
@@ -339,12 +350,16 @@ class alignas(64) Engine final : public transport::Sink {
     static constexpr Nanoseconds kLooksPerProbe = 4;
     /// The number of operations that one call of look_at_node() visits.
     static constexpr std::size_t kOldestLooks = 32, kFurtherLooks = 32;
+    static constexpr unsigned kLooksWithoutTransport = 7;
+    /// A rank opens a mailbox of a peer after this number of messages to it, because there are few mailboxes.
+    static constexpr std::uint32_t kMessagesBeforeMail = 16;
 
     // The next three cache lines hold what every collective message needs. In a simulation of many ranks, nothing of a rank is in the
     // cache.
     transport::Transport& transport_;
     transport::Machine& machine_;
     FrameArena& arena_;
+    node::Inbox* mail_ = nullptr;  ///< Where other ranks of the node write short messages for this one; null: they do not.
     Options options_;
     Operation* ready_head_ = nullptr;
     Operation* ready_tail_ = nullptr;
@@ -357,6 +372,7 @@ class alignas(64) Engine final : public transport::Sink {
     bool awaits_peers_ = false;  ///< Something has waited for peers since the last look.
     bool has_early_calls_ = false;
     bool gives_way_ = false;
+    unsigned looks_without_transport_ = 0;
     bool sleeps_ = false;  ///< The value that set_sleeping() gave.
     const bool tells_of_puts_ = transport_.tells_of_puts();
     const bool has_model_time_ = machine_.has_model_time();

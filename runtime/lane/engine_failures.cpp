@@ -80,6 +80,7 @@ void Engine::on_death(int rank, const std::string& how) {
 }
 
 void Engine::bury(int peer, const std::string& what) {
+    if (mail_) take_mail();  // what the peer wrote before it was lost
     const auto undecided = peers_.bury(peer, what);
     if (!undecided) return;
     const Error error = dead(peer);

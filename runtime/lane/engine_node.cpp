@@ -80,10 +80,18 @@ void Engine::tell_node(const Operation& operation, int to) {
     });
 }
 
+// Where this process does not share memory over the transport, it was told to use a network (UCX_TLS=tcp).
+void Engine::set_node(node::NodeMemory* memory) noexcept {
+    node_ = memory;
+    mail_ = memory && !tells_of_puts_ && transport_.shares_memory() ? &memory->inbox() : nullptr;
+    if (mail_) mail_->open();
+}
+
 void Engine::set_sleeping(bool sleeps) noexcept {
     sleeps_ = sleeps;
     runtime::set_sleeping(transport_.board(), sleeps);
     if (node_) node_->set_sleeping(sleeps && !node_users_.empty());
+    if (mail_) mail_->set_sleeping(sleeps);
 }
 
 void Engine::mismatch(Operation& operation, const Call& other, int source) {

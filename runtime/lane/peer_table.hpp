@@ -11,6 +11,9 @@
 
 namespace rollcall::runtime {
 
+namespace node {
+class Outbox;
+}
 struct EarlyMessage;
 
 struct PeerState {
@@ -19,6 +22,7 @@ struct PeerState {
     std::uint32_t sent = 0;              ///< Point-to-point messages that were sent to the peer.
     std::uint32_t expected = 0;          ///< Point-to-point messages from the peer that were taken in order.
     EarlyMessage* overtaking = nullptr;  ///< Point-to-point messages that came before a message sent earlier.
+    node::Outbox* outbox = nullptr;      ///< The way of short messages to a peer that shares memory, once there have been some.
     std::uint32_t offers = 0;            ///< Large point-to-point messages offered to the peer that it has not taken.
     bool accepts_data = true;            ///< Whether eager messages to it may carry data.
     bool over_tcp = false;               ///< Messages to it go over TCP.

@@ -10,7 +10,15 @@ NodeMemory::NodeMemory(const Shared& shared, int own_rank_on_node, std::vector<i
       own_rank_(own_rank_on_node),
       rank_on_node_(std::move(rank_on_node)),
       own_(shared.region(own_rank_on_node)),
-      pool_(own_, landing) {}
+      pool_(own_, landing),
+      inbox_(shared.mailboxes(own_rank_on_node)) {}
+
+Outbox* NodeMemory::open_outbox(int world_rank) {
+    if (!has(world_rank)) return nullptr;
+    Mailboxes& owner = shared_.mailboxes(on_node(world_rank));
+    Mailbox* const box = open_mailbox(owner);
+    return box ? &outboxes_.emplace_back(owner, *box) : nullptr;
+}
 
 bool NodeMemory::holds(const Group& group) const {
     if (!group.has_slots) return false;

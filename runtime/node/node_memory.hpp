@@ -8,18 +8,20 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <vector>
 
 #include "runtime/group/group.hpp"
 #include "runtime/node/buffers.hpp"
 #include "runtime/node/layout.hpp"
+#include "runtime/node/mail.hpp"
 #include "runtime/node/pool.hpp"
 
 namespace rollcall::runtime::node {
 
-/// The memory of a node: a region for each of its ranks, and for each rank a byte that says whether it sleeps, and a byte that says whether
-/// it can read the memory of the other processes.
+/// The memory of a node: for each of its ranks a byte that says whether it sleeps, a byte that says whether it can read the memory of the
+/// other processes, mailboxes, and a region.
 struct Shared {
     std::byte* memory = nullptr;
     Geometry geometry;
@@ -27,7 +29,13 @@ struct Shared {
 
     /// Where the second kind of bytes begins.
     std::size_t readers_at() const noexcept { return Geometry::round_up(static_cast<std::size_t>(ranks), 64); }
-    std::size_t head_bytes() const noexcept { return Geometry::round_up(2 * readers_at(), Geometry::kPage); }
+    std::size_t mailboxes_at() const noexcept { return 2 * readers_at(); }
+    std::size_t head_bytes() const noexcept {
+        return Geometry::round_up(mailboxes_at() + static_cast<std::size_t>(ranks) * sizeof(Mailboxes), Geometry::kPage);
+    }
+    Mailboxes& mailboxes(int rank) const noexcept {
+        return *reinterpret_cast<Mailboxes*>(memory + mailboxes_at() + static_cast<std::size_t>(rank) * sizeof(Mailboxes));
+    }
     std::size_t bytes() const noexcept { return head_bytes() + static_cast<std::size_t>(ranks) * geometry.bytes(); }
     Region region(int rank) const noexcept { return {memory + head_bytes() + static_cast<std::size_t>(rank) * geometry.bytes(), geometry}; }
 };
@@ -50,6 +58,10 @@ class NodeMemory {
     Buffers& buffers() noexcept { return buffers_; }
     /// The memory that the programs of other ranks have taken.
     Mappings& mappings() noexcept { return mappings_; }
+    /// The short messages that come to this rank.
+    Inbox& inbox() noexcept { return inbox_; }
+    /// A mailbox of another rank of the node for this rank's short messages; null: there is none. It lives as long as this object.
+    Outbox* open_outbox(int world_rank);
     const Region& own() const noexcept { return own_; }
     Region region_of(int world_rank) const noexcept { return shared_.region(on_node(world_rank)); }
 
@@ -132,6 +144,8 @@ class NodeMemory {
     Pool pool_;
     Buffers buffers_;
     Mappings mappings_;
+    Inbox inbox_;
+    std::deque<Outbox> outboxes_;
     std::vector<Claim> claims_;         ///< Some of them are free again.
     std::size_t claims_to_sweep_ = 64;  ///< At this number of claims, the free ones are forgotten.
 };

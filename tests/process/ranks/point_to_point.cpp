@@ -108,7 +108,7 @@ ROLLCALL_SCENARIO(order) {
     constexpr int kTags = 3;
     std::mt19937_64 random(static_cast<std::uint64_t>(scene.number(1, 1)));
     std::vector<std::uint64_t> sizes(static_cast<std::size_t>(messages));
-    const std::uint64_t choices[] = {8, 100, 8000, 8192, 9000, 70'000, 300'000};
+    const std::uint64_t choices[] = {8, 40, 41, 100, 8000, 8192, 9000, 70'000, 300'000};
     for (auto& size : sizes) size = choices[random() % std::size(choices)];
     std::vector<std::vector<std::byte>> out;
     std::vector<Request> sends;
@@ -284,6 +284,26 @@ ROLLCALL_SCENARIO(many) {
     }
     Request::wait_all(all);
     for (std::size_t i = 0; i < requests; ++i) check(in[i] == key(scene.previous(), i), "message {} is {}", i, in[i]);
+    still_works(scene.world);
+}
+
+// All ranks send to rank 0, which receives from one after the other. Words: messages of each rank.
+ROLLCALL_SCENARIO(all_to_one) {
+    const int messages = scene.number(0, 60);
+    const auto size = [](int rank, int message) { return static_cast<std::uint64_t>((rank * 7 + message * 13) % 300 + (message % 8 == 7 ? 3900 : 0)); };
+    for (int rank = 1; rank < scene.size; ++rank)
+        for (int message = 0; message < messages && (scene.rank == rank || scene.rank == 0); ++message) {
+            const std::uint64_t bytes = size(rank, message), which = key(rank, static_cast<std::uint64_t>(message));
+            if (scene.rank == rank) {
+                const auto out = pattern(bytes, which);
+                scene.world.send(std::span(out), 0, 0);
+            } else {
+                std::vector<std::byte> in(4200);
+                const Received received = scene.world.receive(in.data(), in.size(), rank, 0);
+                check(received.bytes == bytes, "message {} of rank {}: {} bytes instead of {}", message, rank, received.bytes, bytes);
+                check_pattern(in.data(), bytes, which, fmt::format("message {} of rank {}", message, rank));
+            }
+        }
     still_works(scene.world);
 }
 

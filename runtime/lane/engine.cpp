@@ -219,7 +219,7 @@ void Engine::transmit(Transfer& transfer, PeerState& peer) {
         compact.communicator = static_cast<std::uint32_t>(header.base.communicator);
         compact.tag = static_cast<std::uint32_t>(header.base.tag);
         compact.ordinal = header.base.ordinal;
-        if (peer.sent == kMessagesBeforeMail && mail_) [[unlikely]]
+        if (peer.sent == node::kMessagesBeforeMail && mail_) [[unlikely]]
             peer.outbox = node_->open_outbox(transfer.peer());
         if (peer.outbox && size <= node::Mailbox::kMostData && peer.outbox->put(&compact, payload.data, size)) {
             if (peer.outbox->is_to_wake()) [[unlikely]]

@@ -47,10 +47,7 @@ class alignas(64) Engine final : public transport::Sink {
     void set_host_clock(const ClockModel& clock) { host_clock_ = clock; }
     void set_hosts(std::vector<std::string> hosts) { options_.hosts = std::move(hosts); }
     /// Sets what watches for signs of life of the peers' hosts; null: nothing does. It must outlive the engine.
-    void set_signs_of_life(SignsOfLife* signs) {
-        signs_of_life_ = signs;
-        has_signs_ = signs != nullptr;
-    }
+    void set_signs_of_life(SignsOfLife* signs);
     /// Sets the memory that this rank shares with other ranks of its node; null: none. It must outlive the engine's operations.
     void set_node(node::NodeMemory* memory) noexcept;
     node::NodeMemory* node() noexcept { return node_; }
@@ -107,11 +104,7 @@ class alignas(64) Engine final : public transport::Sink {
     /// Moves everything that can move. Returns the number of events that it has handled.
     unsigned progress() {
         unsigned happened = mail_ ? take_mail() : 0;
-        // The messages of the transport must not wait for ever where letters come again and again.
-        if (happened == 0 || ++looks_without_transport_ > kLooksWithoutTransport) {
-            looks_without_transport_ = 0;
-            happened += transport_.progress();
-        }
+        if (happened == 0 || !mail_->others_can_wait()) happened += transport_.progress();
         if (!tells_of_puts_) {
             if (!watching_.empty()) happened += look_at_board();
             if (!listening_.empty()) happened += listen();
@@ -314,9 +307,7 @@ class alignas(64) Engine final : public transport::Sink {
     unsigned look_at_node();
     /// Receives the short messages that other ranks of the node have written for this one.
     unsigned take_mail() noexcept {
-        return mail_->take([this](std::span<const std::byte> header, std::span<const std::byte> data) {
-            on_message(header, {data.data(), data.size()});
-        });
+        return mail_->take([this](auto header, auto data) { on_message(header, {data.data(), data.size()}); });
     }
     /// Tells rank `to` of the operation's communicator, or all its readers where `to` is negative, that node memory has changed.
     void tell_node(const Operation& operation, int to);
@@ -350,29 +341,23 @@ class alignas(64) Engine final : public transport::Sink {
     static constexpr Nanoseconds kLooksPerProbe = 4;
     /// The number of operations that one call of look_at_node() visits.
     static constexpr std::size_t kOldestLooks = 32, kFurtherLooks = 32;
-    static constexpr unsigned kLooksWithoutTransport = 7;
-    /// A rank opens a mailbox of a peer after this number of messages to it, because there are few mailboxes.
-    static constexpr std::uint32_t kMessagesBeforeMail = 16;
 
     // The next three cache lines hold what every collective message needs. In a simulation of many ranks, nothing of a rank is in the
     // cache.
     transport::Transport& transport_;
     transport::Machine& machine_;
     FrameArena& arena_;
-    node::Inbox* mail_ = nullptr;  ///< Where other ranks of the node write short messages for this one; null: they do not.
     Options options_;
     Operation* ready_head_ = nullptr;
     Operation* ready_tail_ = nullptr;
     std::uint64_t begun_ = 0;  ///< Waitables that were begun.
     std::uint64_t finished_ = 0;
     Nanoseconds due_ = kNever;
-    bool closing_ = false;
-    bool finalizing_ = false;
+    bool closing_ = false, finalizing_ = false;
     bool has_signs_ = false;     ///< Whether signs_of_life_ is set.
     bool awaits_peers_ = false;  ///< Something has waited for peers since the last look.
     bool has_early_calls_ = false;
     bool gives_way_ = false;
-    unsigned looks_without_transport_ = 0;
     bool sleeps_ = false;  ///< The value that set_sleeping() gave.
     const bool tells_of_puts_ = transport_.tells_of_puts();
     const bool has_model_time_ = machine_.has_model_time();
@@ -398,6 +383,7 @@ class alignas(64) Engine final : public transport::Sink {
     std::vector<Operation*> listening_;  ///< Operations that watch the board for signals.
     const std::byte* board_ = nullptr;   ///< The board that they watch.
     node::NodeMemory* node_ = nullptr;
+    node::Inbox* mail_ = nullptr;         ///< Short messages of other ranks of the node; null: they come over the transport.
     std::vector<Operation*> node_users_;  ///< Operations that watch node memory, the oldest first.
     std::size_t next_node_look_ = 0;
     std::vector<EarlyCall> early_calls_;           ///< Calls whose first message came before their caller.

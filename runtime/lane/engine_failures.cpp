@@ -65,6 +65,11 @@ void Engine::look_for_signs_of_life(Nanoseconds now) {
     if (awaits_peers_) want_tick(next_look_);
 }
 
+void Engine::set_signs_of_life(SignsOfLife* signs) {
+    signs_of_life_ = signs;
+    has_signs_ = signs != nullptr;
+}
+
 void Engine::suspect(int peer, std::string what) {
     if (closing_ || !peers_.suspect(peer, std::move(what), machine_.now())) return;
     want_tick(peers_.next_suspicion_over(kSuspicionGrace));

@@ -58,6 +58,9 @@ struct Mailboxes {
 };
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
+/// A rank opens a mailbox of another rank after this number of messages to it, because there are few mailboxes.
+inline constexpr std::uint32_t kMessagesBeforeMail = 16;
+
 /// The writer's view of a mailbox.
 class Outbox {
   public:
@@ -122,7 +125,13 @@ class Inbox {
         return taken;
     }
 
+    /// Call it after letters have come: whether what comes in other ways can wait until the next look. It must not wait for ever where
+    /// letters come again and again.
+    bool others_can_wait() noexcept { return ++looks_ % kLooksAtMailOnly != 0; }
+
   private:
+    static constexpr unsigned kLooksAtMailOnly = 8;
+    unsigned looks_ = 0;
     Mailboxes& own_;
     std::array<std::uint32_t, Mailboxes::kMost> read_{};
 };

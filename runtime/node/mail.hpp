@@ -50,7 +50,7 @@ struct Mailbox {
 
 /// All mailboxes of a rank. A rank looks at all that are open, so there are few. Memory that is never written takes no pages.
 struct Mailboxes {
-    static constexpr std::uint32_t kMost = 16;
+    static constexpr std::uint32_t kMost = 32;
     alignas(64) std::atomic<std::uint32_t> opened;   ///< How often a rank has asked for a mailbox. The first kMost of them got one.
     std::atomic<std::uint32_t> is_read;              ///< Whether the owner looks at letters.
     alignas(64) std::atomic<std::uint32_t> sleeps;  ///< Whether the owner sleeps and must be woken.

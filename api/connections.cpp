@@ -147,7 +147,7 @@ Intercommunicator Intercommunicator::join(const Communicator& communicator, bool
     const Timeout timeout = own.deadline(options.timeout);
     runtime::Process& process = *own.process;
     const std::string what = fmt::format("{} on {}", listens ? "accept" : "connect", communicator.name());
-    // The algorithms of this one are not disturbed by calls on `communicator`, and it stays when the other job goes.
+    // Calls on `communicator` do not disturb the algorithms of this duplicate. The duplicate stays when the other job goes.
     Communicator local = communicator.duplicate();
     const Communicator::Implementation& mine = local.checked();
 

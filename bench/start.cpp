@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <string_view>
 #include <system_error>
 
 #include <rollcall/error.hpp>
@@ -132,12 +133,28 @@ void add_start_options(usage::Command& command, StartWords& words, int default_r
     command.add_flag(kOnClusterOption, words.on_cluster)->group("");
 }
 
+namespace {
+
+/// Whether tc of Linux takes this rate.
+bool is_rate(std::string_view word) {
+    const std::size_t digits = std::min(word.find_first_not_of("0123456789"), word.size());
+    const std::string_view unit = word.substr(digits);
+    const bool is_unit = unit == "bit" || unit == "kbit" || unit == "mbit" || unit == "gbit";
+    return word == kNoRate || (is_unit && digits > 0 && digits <= 6 && word[0] != '0');
+}
+
+}  // namespace
+
 std::vector<Start> checked_starts(const StartWords& words, int default_ranks, int fewest_ranks) {
     Start start;
     const auto fewest = static_cast<std::uint64_t>(fewest_ranks);
     int hosts = 0;
     if (!words.rate.empty() && words.cluster.empty())
         throw Error(ErrorCode::invalid_argument, "--rate without --cluster; allowed: --cluster N --rate RATE");
+    if (!words.rate.empty() && !is_rate(words.rate))
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("--rate: {} is not a rate; allowed: {}, or a number with bit, kbit, mbit or gbit: 100mbit, 1gbit",
+                                quote(words.rate), kNoRate));
     if (!words.cluster.empty()) {
         hosts = static_cast<int>(parse_count(words.cluster, "--cluster", 1, kMostClusterHosts));
         if (inside_job() && !words.on_cluster)

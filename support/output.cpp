@@ -310,7 +310,8 @@ void Table::write_text() {
     };
     write_line(columns_);
     for (const auto& line : texts) write_line(line);
-    if (!left_out.empty()) out_ << fmt::format("not shown here, but with --format csv or json: {}\n", left_out);
+    if (!left_out.empty())
+        for (const std::string& line : broken("not shown here, but with --format csv or json: " + left_out, screen_)) out_ << line << '\n';
     text_rows_.clear();
 }
 

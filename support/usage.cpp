@@ -60,7 +60,8 @@ std::string describe(const CLI::App& root, const CLI::ParseError& error) {
     for (const auto* option : command.get_options()) {
         const bool once = option->get_multi_option_policy() == CLI::MultiOptionPolicy::Throw;
         if (once && option->count() > static_cast<std::size_t>(option->get_items_expected_max())) {
-            return fmt::format("{} of `{}` is given {} times; allowed: once", option->get_name(), full_name(command), option->count());
+            return fmt::format("{} of `{}` is given {} times; allowed: once", option->get_name(false, true), full_name(command),
+                               option->count());
         }
     }
     const auto what = one_line(error.what());

@@ -156,8 +156,9 @@ TEST_F(BenchCluster, WhateverEndsItEndsTheCluster) {
 TEST_F(BenchCluster, WrongUsageIsRefused) {
     const std::map<std::string, std::string> refusals = {
         {"bench barrier --rate 1gbit", "--rate without --cluster"},
+        {"bench barrier --cluster 2 --rate 0gbit", "--rate: '0gbit' is not a rate"},
         {"bench barrier --cluster 0", "1 to 1000"},
-        {"bench barrier --cluster 2 --rate fast", "rate 'fast'; allowed: none"},
+        {"bench barrier --cluster 2 --rate fast", "--rate: 'fast' is not a rate; allowed: none"},
         {"bench pingpong --cluster 2 --raw-ucx", "--raw-ucx with --cluster"},
         {"run -n 2 " ROLLCALL_COMMAND " bench barrier --cluster 2", "--cluster in a job that is already running"}};
     for (const auto& [line, part] : refusals) {

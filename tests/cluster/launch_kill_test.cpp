@@ -135,6 +135,10 @@ class Job {
                                                                             : ::sigabbrev_np(cell_.signal),
                                              cell_.fanout, result.code);
         EXPECT_EQ(result.code, cell_.code) << what << "\n" << result.error;
+        if (cell_.victim == Victim::rank) {
+            const std::string named = fmt::format("rank {} on host {} was killed by signal", kVictimRank, hosts_[1]);
+            EXPECT_NE(result.error.find(named), std::string::npos) << what << "\n" << result.error;
+        }
         EXPECT_TRUE(eventually([this] { return left().empty(); }, kLimit)) << what << ", left: " << fmt::format("{}", left());
         const auto gone = Clock::now();
         if (cell_.victim == Victim::link) {

@@ -168,7 +168,7 @@ TEST(LostSignals, AreToldOfAfterTheEndOfTheCommunicator) {
         }
 }
 
-// A rank that gave up and destroyed the communicator has told the others, except those that had not made it yet.
+// A rank that gave up and destroyed the communicator has told the others, except those that had not yet made the communicator.
 TEST(LostSignals, AreNotSeenWhereABarrierFailed) {
     Simulation simulation(slow_ranks(2));
     Part part(simulation);

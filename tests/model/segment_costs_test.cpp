@@ -70,7 +70,7 @@ TEST(SegmentCosts, TreesForTheCostsOfTheNetwork) {
     }
 }
 
-// What the two parts cost more than other trees where the root has a small block: all large blocks would be sent twice.
+// Two parts cost more than other trees where the root has a small block: all large blocks would be sent twice.
 TEST(SegmentCosts, BlocksTooLargeForTheirTreeGoStraight) {
     const Costs costs = costs_of_network(8192, 1);
     const std::vector<std::uint64_t> sizes = {1, 200'000, 1, 1, 200'000, 1, 200'000, 1};

@@ -113,6 +113,9 @@ class Victims {
                         cell_.signal == kNoSignal ? "exit 7" : ::sigabbrev_np(cell_.signal), cell_.fanout, result.code);
         EXPECT_TRUE(empty) << what << " left " << job_->left().size();
         EXPECT_EQ(result.code, cell_.code) << what << "\n" << result.error;
+        if (cell_.victim == Victim::rank && cell_.code > 128) {
+            EXPECT_NE(result.error.find("rank 3 on host b was killed by signal"), std::string::npos) << what << "\n" << result.error;
+        }
         fmt::print("{}  ended after {:5} ms, all gone after {:5} ms\n", what,
                    std::chrono::duration_cast<milliseconds>(ended - begin_).count(),
                    std::chrono::duration_cast<milliseconds>(gone - begin_).count());

@@ -276,7 +276,7 @@ TEST(CostChoices, TakeTwoLevelsBetweenGroupsWhereTheyPay) {
     EXPECT_EQ(of_groups(16 << 10, kOnNodes, 8, 2, fast), "full_duplex") << "copies cost more than the network";
 }
 
-// simulated-broadcasts.md, whose network the simulator knows exactly: 2 us a message, 0.8 ns a byte, all at once.
+// The network of simulated-broadcasts.md, which the simulator knows exactly: 2 us a message, 0.8 ns a byte, all at once.
 TEST(CostChoices, AreRightOnTheSimulatedNetwork) {
     const Costs simulated{.network_latency = 2'000, .network_gap = 2'000, .network_mebibyte = 838'861};
     for (const int ranks : {16, 48, 128})

@@ -148,7 +148,7 @@ const std::vector<Row>& registry() {
     using enum Kind;
     static const std::vector<Row> rows{
         {{"balanced", "balanced", "all ranks at the same time"}, {}, 0, balanced},
-        {{"uniform", "uniform:A..B", "each rank is late by a random time from A to B"}, {range}, 1, uniform},
+        {{"uniform", "uniform:A..B", "each rank is late by a random time from A to B (uniform:B: from 0 to B)"}, {range}, 1, uniform},
         {{"max_if", "max_if:K[:ITER]", "each rank is late by 0 to K-1 message times, drawn anew every ITER calls (default 1)"},
          {count, count},
          1,
@@ -207,7 +207,9 @@ Argument parse_argument(std::string_view pattern, Kind kind, std::string_view te
             break;
         }
         case Kind::range: {
-            const auto ends = split(text, "..");
+            // A lone duration is the upper end.
+            auto ends = split(text, "..");
+            if (ends.size() == 1) ends.insert(ends.begin(), "0");
             const auto low = parse_delay(ends.front());
             const auto high = parse_delay(ends.back());
             if (ends.size() != 2 || !low || !high) reject(pattern, fmt::format("{} is not a range A..B of durations", quote(text)));

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
@@ -151,7 +152,9 @@ std::vector<Start> checked_starts(const StartWords& words, int default_ranks, in
     int hosts = 0;
     if (!words.rate.empty() && words.cluster.empty())
         throw Error(ErrorCode::invalid_argument, "--rate without --cluster; allowed: --cluster N --rate RATE");
-    if (!words.rate.empty() && !is_rate(words.rate))
+    std::string rate = words.rate;
+    std::ranges::transform(rate, rate.begin(), [](unsigned char c) { return std::tolower(c); });  // 1Gbit
+    if (!rate.empty() && !is_rate(rate))
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("--rate: {} is not a rate; allowed: {}, or a number with bit, kbit, mbit or gbit: 100mbit, 1gbit",
                                 quote(words.rate), kNoRate));
@@ -188,7 +191,7 @@ std::vector<Start> checked_starts(const StartWords& words, int default_ranks, in
         start.timeout = Timeout(time);
     }
     Settings::from_environment();
-    if (hosts > 0 && !inside_job()) start.cluster = std::make_shared<EmulatedCluster>(hosts, words.rate.empty() ? kNoRate : words.rate);
+    if (hosts > 0 && !inside_job()) start.cluster = std::make_shared<EmulatedCluster>(hosts, rate.empty() ? kNoRate : rate);
     std::vector<Start> starts;
     for (const std::uint64_t ranks : numbers) {
         start.ranks = static_cast<int>(ranks);

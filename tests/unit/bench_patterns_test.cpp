@@ -150,6 +150,7 @@ TEST(BenchPatterns, DescribeGivesThePatternBack) {
         EXPECT_EQ(Pattern::parse(text).describe(), text);
     }
     EXPECT_EQ(Pattern::parse("uniform:0.01s..1.5s").describe(), "uniform:10ms..1500ms");
+    EXPECT_EQ(Pattern::parse("uniform:10ms").describe(), "uniform:0..10ms");
     EXPECT_EQ(Pattern::parse("rotating:2min").describe(), "rotating:120s");
     EXPECT_EQ(Pattern().describe(), "balanced");
 }
@@ -160,7 +161,8 @@ TEST(BenchPatterns, ARefusalIsOneLineThatNamesTheTextAndEveryForm) {
                              "Balanced",
                              "balanced:1",
                              "uniform",
-                             "uniform:5ms",
+                             "uniform:",
+                             "uniform:fifty",
                              "uniform:5ms..1ms",
                              "uniform:1..2..3",
                              "uniform:0..fifty",

@@ -20,15 +20,17 @@ void add_bench_command(usage::Command& root, int& exit_code) {
 A benchmark starts its ranks itself. Under `rollcall run -n N rollcall bench ...` it uses the ranks of that job.
 csv and json have a line for each cell: operation, algorithm, transport, ranks, bytes, pattern, iterations, and the
 medians with their 95 % intervals, in seconds.)");
-    add_collective_commands(*bench, exit_code);
-    add_two_groups_commands(*bench, exit_code);
-    add_pingpong_command(*bench, exit_code);
-    add_bandwidth_command(*bench, exit_code);
-    add_barrier_command(*bench, exit_code);
-    add_overlap_command(*bench, exit_code);
-    add_loop_command(*bench, exit_code);
-    add_idle_command(*bench, exit_code);
-    add_schedule_command(*bench);
+    bench->when_named([bench, &exit_code] {
+        add_collective_commands(*bench, exit_code);
+        add_two_groups_commands(*bench, exit_code);
+        add_pingpong_command(*bench, exit_code);
+        add_bandwidth_command(*bench, exit_code);
+        add_barrier_command(*bench, exit_code);
+        add_overlap_command(*bench, exit_code);
+        add_loop_command(*bench, exit_code);
+        add_idle_command(*bench, exit_code);
+        add_schedule_command(*bench);
+    });
 }
 
 }  // namespace rollcall::bench

@@ -374,12 +374,14 @@ void add_command(usage::Command& simulate_command, OperationKind operation, cons
 void add_simulate_command(usage::Command& root) {
     usage::Command* const simulate_command = root.add_subcommand("simulate", "Run algorithms on a simulated network, in virtual time");
     simulate_command->require_subcommand(1);
-    for (const collectives::OperationRow& row : collectives::operations())
-        if (row.moves_data)
-            add_command(*simulate_command, row.kind,
-                        fmt::format("Simulate {} under arrival patterns, with or without compute phases", runtime::name(row.kind)));
-    add_intergroup_command(*simulate_command);
-    add_tree_command(*simulate_command);
+    simulate_command->when_named([simulate_command] {
+        for (const collectives::OperationRow& row : collectives::operations())
+            if (row.moves_data)
+                add_command(*simulate_command, row.kind,
+                            fmt::format("Simulate {} under arrival patterns, with or without compute phases", runtime::name(row.kind)));
+        add_intergroup_command(*simulate_command);
+        add_tree_command(*simulate_command);
+    });
 }
 
 }  // namespace rollcall::bench

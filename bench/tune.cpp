@@ -227,12 +227,15 @@ void add_tune_command(usage::Command& root, int& exit_code) {
     usage::Command* const command =
         root.add_subcommand("tune", "Measure what messages and copies cost on this machine, for the choices of `auto`");
     const auto words = std::make_shared<Words>();
-    add_start_options(*command, words->start, kRanks);
-    command
-        ->add_option("--file", words->file, "Write the costs to this file (default: that of ROLLCALL_COSTS, or ~/.config/rollcall/costs)")
-        ->type_name("PATH");
-    output::add_format_option(*command, words->format);
-    add_inherited_options(*command, words->inherited);
+    command->when_named([command, words] {
+        add_start_options(*command, words->start, kRanks);
+        command
+            ->add_option("--file", words->file,
+                         "Write the costs to this file (default: that of ROLLCALL_COSTS, or ~/.config/rollcall/costs)")
+            ->type_name("PATH");
+        output::add_format_option(*command, words->format);
+        add_inherited_options(*command, words->inherited);
+    });
     command->footer(R"(
 Two ranks of a host exchange short and long messages for some seconds. If the job is on several hosts, two ranks on
 different hosts do the same. The medians replace those in the file. Costs that were not measured stay as they are. Jobs

@@ -111,7 +111,7 @@ class CellRun {
         const collectives::Situation call = situation(plan, size, landing, decouple);
         const auto chosen = name == "auto" ? collectives::select(sweep.operation, call) : collectives::Selection();
         entry_ = chosen.entry ? chosen.entry : &collectives::find_algorithm(sweep.operation, name, kSimulated);
-        decoupled_ = decouple && landing.budget > 0 && entry_->runs_alone;
+        decoupled_ = decouple && landing.budget > 0 && (entry_->runs_alone || entry_->forwards);
         std::uint64_t segment = entry_->segmented && !entry_->whole_by_default ? Settings().segment_bytes : 0;
         if (chosen.segment) segment = chosen.segment(collectives::scene_of(call));
         if (sweep.segment_bytes) segment = *sweep.segment_bytes;

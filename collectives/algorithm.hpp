@@ -103,6 +103,9 @@ struct AlgorithmEntry {
     runtime::Algorithm when_planned = nullptr;
     /// A rank's part may run without its caller: it needs only the buffers, and no slots on the arrivals board.
     bool runs_alone = false;
+    /// A rank's part may begin before its caller, without any buffers: until Operation::has_buffers() the code passes on what has landed
+    /// (Operation::take_landed()). It needs no slots on the arrivals board. The part ends with its caller.
+    bool forwards = false;
     cost::Estimate cost = nullptr;  ///< How long it takes. Null: no rule compares it with others.
     /// In a call of this size: how many bytes of memory a rank other than the root needs in order to collect what other ranks bring before
     /// its caller comes; 0: other ranks bring nothing. Where it needs memory, its part may begin before its caller although it reads the

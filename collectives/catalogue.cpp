@@ -43,6 +43,13 @@ const AlgorithmEntry* entry_of(OperationKind kind, std::uint16_t number) noexcep
     return nullptr;
 }
 
+/// Whether messages of other ranks come to this rank. On two levels they come to the lowest rank of each node.
+bool has_messages(const AlgorithmEntry& entry, int rank, const runtime::Group& group) {
+    if (!entry.needs.contains(Condition::several_nodes)) return true;
+    const runtime::Nodes* const nodes = group.nodes.get();
+    return nodes && nodes->members[static_cast<std::size_t>(nodes->of[static_cast<std::size_t>(rank)])].front() == rank;
+}
+
 Task begin_with_caller(Operation& op) {
     co_await op.arrival();
     co_await entry_of(op.call().kind, op.call().algorithm)->algorithm(op);
@@ -89,6 +96,8 @@ std::string_view algorithm_name(OperationKind kind, std::uint16_t number) noexce
 runtime::PartAlone part_alone(const runtime::Call& call, int rank, const runtime::Group& group) noexcept {
     const int ranks = group.size;
     const AlgorithmEntry* const entry = entry_of(call.kind, call.algorithm);
+    if (entry && entry->forwards && has_messages(*entry, rank, group))
+        return {.algorithm = entry->algorithm, .begins_before = true, .forwards = true};
     if (!entry || !entry->runs_alone) return {};
     const OperationRow& row = operation(call.kind);
     const bool is_root = rank == call.root;

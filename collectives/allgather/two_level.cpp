@@ -5,6 +5,9 @@
 // ranks. Then each publishes all blocks on its node. Between two nodes there are as many messages as there are nodes, whatever the number
 // of ranks.
 //
+// A rank of the ring passes on what comes from other nodes at once, while it waits for its own caller or for late ranks of its node. So a
+// late rank keeps back what its own node has, and nothing else.
+//
 // Example: nodes {0 1} {2 3}, blocks a b c d, a message with a block takes 5, a copy of a block takes 1, all ranks arrive at 0. Ranks 1 and
 // 3 write until 1. Ranks 0 and 2 copy their own block until 1, and the other one until 2. They exchange ab and cd until 12, and write abcd
 // until 16. Ranks 1 and 3 copy until 20.
@@ -13,8 +16,8 @@
 #include <vector>
 
 #include "collectives/allgather/allgather.hpp"
+#include "collectives/allgather/dissemination.hpp"
 #include "collectives/blocks/blocks.hpp"
-#include "collectives/blocks/members.hpp"
 #include "collectives/published/published.hpp"
 #include "collectives/two_level/levels.hpp"
 
@@ -63,33 +66,52 @@ class NodeByNode {
     std::optional<Scratch> scratch_;
 };
 
+/// Copies what each rank of this node has, in the order of `here`, into `all`. Meanwhile blocks of other nodes go on round the ring.
+Task collect(Operation& op, const std::vector<int>& here, const std::vector<std::uint64_t>& sizes, transport::Bytes all,
+             Dissemination& ring) {
+    const runtime::Arguments arguments = op.arguments();
+    const Among node(op, here, 0, 0, arguments);
+    std::uint64_t at = sizes[0];
+    co_await copy_own(op, runtime::slice(all, 0, at), arguments.contribution);
+    for (int other = 1; other < op.size(); ++other) {
+        const transport::Bytes into = runtime::slice(all, at, sizes[static_cast<std::size_t>(other)]);
+        Incoming in(op, other, false, into);
+        while (!in.reading.complete()) {
+            co_await op.until([&] { return in.can_go_on() || ring.can_go_on(); });
+            if (in.can_go_on())
+                co_await copy_what_is_here(op, in.reading, into);
+            else
+                co_await go_on(op, ring);
+        }
+        at += into.size;
+    }
+}
+
 }  // namespace
 
 Task allgather_two_level(Operation& op) {
     const Levels levels(op);
-    const runtime::Arguments arguments = op.arguments();
     const std::vector<int>& here = levels.here();
-    const int place = levels.place(), ranks = static_cast<int>(here.size());
+    const int place = levels.place(), ranks = static_cast<int>(here.size()), nodes = levels.nodes(), own = levels.node();
+    const std::vector<int> leaders = levels.at_place(0);
+    const auto leader_of = [&](int node) { return leaders[static_cast<std::size_t>((node + nodes) % nodes)]; };
+    Dissemination ring(op, leader_of(own + 1), leader_of(own - 1), own, nodes);
+    co_await pass_on_until_buffers(op, ring);
+    const runtime::Arguments arguments = op.arguments();
     const NodeByNode blocks(op, levels);
-    std::vector<std::uint64_t> sizes;
-    for (const int rank : here) sizes.push_back(block_of(op, rank).size);
+    const auto of_node = [&](int node) { return runtime::slice(blocks.all, blocks.parts[node].begin, blocks.parts[node].size()); };
     if (place > 0) {
+        co_await op.arrival();
         const Among node(op, here, place, 0, arguments);
         co_await publish_all(op, 0, arguments.contribution);
     } else {
-        transport::Bytes rest = runtime::slice(blocks.all, blocks.parts[levels.node()].begin, blocks.parts[levels.node()].size());
-        for (int other = 0; other < ranks; ++other) {
-            const std::uint64_t size = sizes[static_cast<std::size_t>(other)];
-            const Among node(op, here, 0, 0, arguments);
-            if (other == 0)
-                co_await copy_own(op, runtime::slice(rest, 0, size), arguments.contribution);
-            else
-                co_await copy_all(op, other, false, runtime::slice(rest, 0, size));
-            rest = runtime::slice(rest, size, rest.size - size);
-        }
-        const std::vector<int> leaders = levels.at_place(0);
-        const Among nodes(op, leaders, levels.node(), 0, arguments);
-        co_await gather_all_in_ring(op, Members{.size = levels.nodes()}, levels.node(), blocks.parts, blocks.all, 0);
+        std::vector<std::uint64_t> sizes;
+        for (const int rank : here) sizes.push_back(block_of(op, rank).size);
+        ring.receive(of_node);
+        co_await go_on_until_arrival(op, ring);
+        co_await collect(op, here, sizes, of_node(own), ring);
+        ring.send_own(of_node(own));
+        co_await go_on_until_complete(op, ring);
     }
     if (ranks > 1) {
         const Among node(op, here, place, 0, arguments, kResults);
@@ -100,6 +122,7 @@ Task allgather_two_level(Operation& op) {
     }
     for (const NodeByNode::Block& block : blocks.to_move())
         co_await op.copy(block.where, runtime::slice(blocks.all, block.at, block.where.size));
+    co_await all_sent(op, ring);
 }
 
 }  // namespace rollcall::collectives

@@ -5,7 +5,8 @@
 /// The header of a collective message contains everything that determines a rank's part. When such a message reaches a rank whose caller
 /// has not come to that operation, the engine begins the same coroutine, with landing memory in place of the caller's buffers. The
 /// coroutine receives data and passes it on. When the caller comes, it gets what has been received. A caller that only contributes data
-/// leaves as soon as its data has been copied into landing memory; the coroutine goes on from there. ("Solo" collectives, S. Di Girolamo,
+/// leaves as soon as its data has been copied into landing memory; the coroutine goes on from there. Where blocks of other ranks only pass
+/// through, the coroutine has no buffers before the caller comes, and sends them on from where they have landed. ("Solo" collectives, S. Di Girolamo,
 /// P. Jolivet, K. D. Underwood, T. Hoefler, "Exploiting offload enabled network interfaces", IEEE Micro 2016, without the network card.)
 #pragma once
 
@@ -30,6 +31,9 @@ struct PartAlone {
     std::uint64_t collected = 0;
     /// How much memory it needs besides, in place of a `data` that its caller does not have, for blocks of other ranks that it passes on.
     std::uint64_t passed_on = 0;
+    /// If it is begun before the caller: it needs no memory of its own, because it passes messages on from where they have landed
+    /// (Operation::take_landed). When the caller comes, it goes on with the caller's buffers, and the caller stays until the end.
+    bool forwards = false;
     /// It writes nothing into its caller's buffers, except what `own_block` says, so that it may go on after the caller has left.
     bool ends_after = false;
     std::uint64_t contribution = 0, data = 0, result = 0;
@@ -65,6 +69,8 @@ class Deputy final : private transport::Completion {
     /// The caller has come and has arrived. If the part reads the caller's data, copies it first.
     void meet_caller();
     bool awaits_data() const noexcept { return collects_ && !operation_.has_arrived(); }
+    /// The caller has come: from now on the part that forwards uses its buffers.
+    void take_callers_buffers();
     /// Copies the next buffer between the caller and the memory. After the last one, goes on with what follows.
     void copy_next();
     void go_on_from_copy();
@@ -85,6 +91,7 @@ class Deputy final : private transport::Completion {
     int copied_ = 0;          ///< Number of buffers copied.
     bool expected_ = false;   ///< Its caller has come, or will come.
     bool collects_ = false;   ///< It reads its caller's contribution and began before the caller (PartAlone::collected).
+    bool forwards_ = false;   ///< It has no memory of its own (PartAlone::forwards).
     bool passes_on_ = false;  ///< Its `data` is not its caller's (PartAlone::passed_on).
     Deputy* next_call_ = nullptr;
     Deputy* next_ = nullptr;  ///< Link in the list of all deputies of the engine.

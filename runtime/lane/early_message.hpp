@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "runtime/group/call.hpp"
 #include "runtime/lane/message.hpp"
@@ -19,6 +20,8 @@ struct EarlyMessage final : transport::Completion {
     enum class Stage : std::uint8_t { held, offered, landing, landed };
 
     void complete(transport::Outcome outcome) noexcept override;
+    /// Frees the message, which the tables of its engine no longer hold.
+    void let_go() noexcept;
 
     MatchKey key;
     EarlyMessage* match_next = nullptr;
@@ -39,6 +42,31 @@ struct EarlyMessage final : transport::Completion {
     bool waits_for_landing = false;
     bool awaited = false;  ///< It does not land (kAwaited).
     int caller = -1;       ///< World rank that made the call to which the message belongs.
+};
+
+/// An early message that an operation has taken out of the tables without a receive (Operation::take_landed). It holds the data, and what
+/// that data takes of the landing budget or of its sender's allowance, until it is destroyed.
+class Landed {
+  public:
+    Landed() = default;
+    Landed(EarlyMessage& message, std::uint64_t step) : message_(&message), step_(step) {}
+    Landed(Landed&& other) noexcept : message_(std::exchange(other.message_, nullptr)), step_(other.step_) {}
+    Landed& operator=(Landed&& other) noexcept {
+        std::swap(message_, other.message_);
+        std::swap(step_, other.step_);
+        return *this;
+    }
+    ~Landed() {
+        if (message_) message_->let_go();
+    }
+
+    explicit operator bool() const noexcept { return message_ != nullptr; }
+    std::uint64_t step() const noexcept { return step_; }
+    transport::Bytes bytes() const noexcept { return {message_->buffer.data, message_->size}; }
+
+  private:
+    EarlyMessage* message_ = nullptr;
+    std::uint64_t step_ = 0;
 };
 
 /// A call whose first message came before its caller.

@@ -60,6 +60,7 @@ void Transfer::complete(Outcome outcome) noexcept {
 }
 
 void EarlyMessage::complete(Outcome outcome) noexcept { engine->after_landing(*this, outcome); }
+void EarlyMessage::let_go() noexcept { engine->let_go(*this); }
 
 // --- Engine ----------------------------------------------------------------------------------------------------------
 
@@ -193,7 +194,10 @@ void Engine::transmit(Transfer& transfer, PeerState& peer) {
         header.sequence = transfer.key.sequence;
         header.call = transfer.operation->call_;
         header_size = sizeof(CollectiveHeader);
-        if (transfer.operation->alone_ && !transfer.operation->has_arrived()) header.base.flags |= kUncalled;
+        if (transfer.operation->alone_ && !transfer.operation->has_arrived()) [[unlikely]] {
+            header.base.flags |= kUncalled;
+            header.base.ordinal = static_cast<std::uint32_t>(static_cast<const Deputy*>(transfer.operation->on_done_context)->source_);
+        }
     } else {
         header.base.ordinal = transfer.ordinal = peer.sent++;
     }

@@ -282,7 +282,7 @@ class alignas(64) Engine final : public transport::Sink {
     /// called.
     void mismatch(CommunicatorState& communicator, std::uint64_t sequence, const Call& mine, const Call& other, int source, int whose = -1);
     /// The same for calls that differ in the sizes which each of them counts for all blocks.
-    void mismatch_of_counts(CommunicatorState& communicator, std::uint64_t sequence, const Call& mine, const Call& other, int source);
+    void mismatch_of_counts(CommunicatorState& communicator, std::uint64_t sequence, const Call& mine, const Call& other, int source, int whose);
     /// The same for sizes of one block. In calls without a root, `with` is the rank that sends `elsewhere` bytes where this rank counts
     /// `at_root`. In calls with a root, `with` is that root, or on the root the rank whose block it is.
     void mismatch_of_sizes(Operation& operation, int with, std::uint64_t at_root, std::uint64_t elsewhere);

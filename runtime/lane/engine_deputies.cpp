@@ -53,6 +53,7 @@ Deputy::Deputy(Engine& engine, CommunicatorState& communicator, std::uint64_t se
       own_block_(part.own_block),
       source_(source) {
     operation_.alone_ = true;
+    operation_.lacks_buffers_ = forwards_ = part.forwards;
     operation_.on_done = &Deputy::ended;
     operation_.on_done_context = this;
     next_ = std::exchange(engine.all_deputies_, this);
@@ -73,6 +74,12 @@ void Deputy::meet_caller() {
     copying_ = Copying::in;
     copied_ = 0;
     copy_next();
+}
+
+void Deputy::take_callers_buffers() {
+    operation_.arguments_ = caller_->arguments_;
+    operation_.lacks_buffers_ = false;
+    engine_.touch(operation_);
 }
 
 void Deputy::copy_next() {
@@ -216,17 +223,26 @@ bool Engine::meet_deputy(Operation& caller) {
     Deputy* const deputy = deputies_.take(caller.key_);
     if (!deputy) return false;
     const bool agrees = deputy->operation_.call_.agrees_with(caller.call_);
-    if (!agrees && !communicator.is_broken_at(caller.sequence()))
-        mismatch(communicator, caller.sequence(), caller.call_, deputy->operation_.call_, deputy->source_);
+    if (!agrees && !communicator.is_broken_at(caller.sequence())) {
+        // With the sizes that the caller counts, the error can name the block that the two ranks count differently.
+        const Block* const before = std::exchange(deputy->operation_.arguments_.blocks, caller.arguments_.blocks);
+        mismatch(communicator, caller.sequence(), caller.call_, Call(deputy->operation_.call_), deputy->source_);
+        deputy->operation_.arguments_.blocks = before;
+    }
     if (communicator.is_broken_at(caller.sequence())) {
         give_up(*deputy);
         return false;  // it fails as any call does
     }
     attach(caller, *deputy);
-    if (deputy->has_ended())
+    if (deputy->has_ended()) {
         deputy_ended(*deputy);
-    else if (caller.has_arrived())
+        return true;
+    }
+    if (deputy->forwards_) deputy->take_callers_buffers();
+    if (caller.has_arrived())
         deputy->meet_caller();
+    else
+        run_ready();
     return true;
 }
 
@@ -271,7 +287,8 @@ void Engine::let_caller_go(Operation& caller) {
 bool Engine::leave_to_deputy(Operation& caller, const Error& error) {
     Deputy* const deputy = caller.deputy_;
     if (!deputy || deputy->copying_ != Deputy::Copying::nothing) return deputy != nullptr;  // a copy ends by itself
-    if (deputy->awaits_data()) return false;                                                // a plan ends before its caller has arrived
+    // A plan ends before its caller has arrived, or the part needs the caller's buffers.
+    if (deputy->awaits_data() || deputy->forwards_) return false;
     deputy->caller_ = nullptr;
     deputy->expected_ = false;
     caller.set_error(error);

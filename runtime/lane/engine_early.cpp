@@ -151,7 +151,9 @@ void Engine::after_landing(EarlyMessage& early, Outcome outcome) {
         return;
     }
     early.stage = EarlyMessage::Stage::landed;
-    if (early.claimed) copy_out(*early.claimed, early);
+    if (early.claimed) return copy_out(*early.claimed, early);
+    if (early.key.sequence == 0) return;
+    if (Operation* const operation = find_active(early.key.communicator, early.key.sequence)) touch(*operation);  // it may pass the data on
 }
 
 void Engine::copy_out(Transfer& transfer, EarlyMessage& early) {

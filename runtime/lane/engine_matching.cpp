@@ -189,12 +189,10 @@ void Engine::discard(const Incoming& message) {
         give_credit(message.header.base.source, message.charge);
 }
 
-// A rank whose caller has not come passes on the root's call.
+// A rank whose caller has not come passes on the call of another rank.
 int Engine::caller_of(const CollectiveHeader& header) const {
-    if (!(header.base.flags & kUncalled)) return header.base.source;
-    const CommunicatorState* communicator = communicators_.find(header.base.communicator);
-    const bool known = communicator && header.call.root >= 0 && header.call.root < communicator->group->size;
-    return known ? communicator->group->world_rank(header.call.root) : header.base.source;
+    const bool passed_on = (header.base.flags & kUncalled) && header.base.ordinal < static_cast<std::uint32_t>(options_.size);
+    return passed_on ? static_cast<int>(header.base.ordinal) : header.base.source;
 }
 
 EarlyMessage& Engine::keep(const Incoming& message) {
@@ -203,7 +201,7 @@ EarlyMessage& Engine::keep(const Incoming& message) {
     early.key = message.key();
     early.call = message.header.call;
     early.caller = caller_of(message.header);
-    early.ordinal = message.header.base.ordinal;
+    early.ordinal = early.key.sequence == 0 ? message.header.base.ordinal : 0;
     early.size = message.size;
     early.awaited = message.header.base.flags & kAwaited;
     early.charge = message.charge;

@@ -86,15 +86,16 @@ void Engine::on_entered(const CollectiveHeader& header) {
 }
 
 // If this rank is still in the call, it knows what it counts. Then the error names the block that the two ranks count differently.
-void Engine::mismatch_of_counts(CommunicatorState& communicator, std::uint64_t sequence, const Call& mine, const Call& other, int source) {
+void Engine::mismatch_of_counts(CommunicatorState& communicator, std::uint64_t sequence, const Call& mine, const Call& other, int source,
+                                int whose) {
     const Group& group = *communicator.group;
+    const int own = whose < 0 ? communicator.rank : rank_in(group, whose);
     const Operation* const operation = find_active(group.id, sequence);
     const Block* const blocks = operation ? operation->arguments_.blocks : nullptr;
-    std::string what = fmt::format("other sizes than rank {}", communicator.rank);
+    std::string what = fmt::format("other sizes than rank {}", own);
     for (int rank = 0; blocks && rank < group.size; ++rank)
         if (const auto other_size = SumOfSizes(mine.bytes).in_other(SumOfSizes(other.bytes), rank, blocks[rank].size)) {
-            what = fmt::format("{} bytes for the block of rank {}, but rank {} counts {}", *other_size, rank, communicator.rank,
-                               blocks[rank].size);
+            what = fmt::format("{} bytes for the block of rank {}, but rank {} counts {}", *other_size, rank, own, blocks[rank].size);
             break;
         }
     break_communicator(communicator, sequence,
@@ -107,7 +108,7 @@ void Engine::mismatch_of_counts(CommunicatorState& communicator, std::uint64_t s
 }
 
 void Engine::mismatch(CommunicatorState& communicator, std::uint64_t sequence, const Call& mine, const Call& other, int source, int whose) {
-    if (mine.counts_others(other)) return mismatch_of_counts(communicator, sequence, mine, other, source);
+    if (mine.counts_others(other)) return mismatch_of_counts(communicator, sequence, mine, other, source, whose);
     const Group& group = *communicator.group;
     int first = whose < 0 ? communicator.rank : rank_in(group, whose), second = rank_in(group, source);
     const Call *first_call = &mine, *second_call = &other;

@@ -28,7 +28,7 @@ inline constexpr std::uint8_t kTellDeferred = 2;  ///< Flag: answer with `deferr
 inline constexpr std::uint8_t kHasArrived = 4;    ///< Flag of `entered`: the source's caller has arrived.
 inline constexpr std::uint8_t kHasSignalled = 8;  ///< Flag of `entered`: the source has sent its signals in this call.
 inline constexpr std::uint8_t kHasBacklog = 16;   ///< Flag of `backlog`.
-inline constexpr std::uint8_t kUncalled = 32;     ///< Flag: the source's caller has not come. The source passes on what the root called.
+inline constexpr std::uint8_t kUncalled = 32;     ///< Flag: the source's caller has not come. It passes on what rank `ordinal` called.
 inline constexpr std::uint8_t kAwaited = 64;  ///< Flag: this message does not land. It stays at its sender until a receive waits for it.
 inline constexpr std::uint8_t kInTurn = 128;  ///< A flag of sends only, never in a header: the next send waits for the end of this one.
 
@@ -44,7 +44,7 @@ struct MessageHeader {
     std::int32_t source = -1;
     std::uint64_t communicator = 0;
     std::uint64_t tag = 0;      ///< The user's tag, or the step of a collective.
-    std::uint32_t ordinal = 0;  ///< Point to point: position in the stream from the source to the target.
+    std::uint32_t ordinal = 0;  ///< Point to point: position in the stream from the source to the target. With kUncalled: a world rank.
     std::uint32_t credit = 0;   ///< Bytes of eager allowance given back to the target.
 };
 

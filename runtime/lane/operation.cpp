@@ -52,6 +52,22 @@ bool Operation::is_here(int from, std::uint64_t step) const {
     return engine_->early_.find(key) != nullptr;
 }
 
+Landed Operation::take_landed(int from) {
+    const int peer = communicator_.group->world_rank(member(from));
+    EarlyMessage* const early = engine_->early_by_call_.find_if(key_, [&](const EarlyMessage& one) {
+        return one.key.source == peer && (one.stage == EarlyMessage::Stage::held || one.stage == EarlyMessage::Stage::landed);
+    });
+    if (!early) return {};
+    if (!call_.agrees_with(early->call)) {
+        const int whose = alone_ && !has_arrived() ? static_cast<const Deputy*>(on_done_context)->source_ : -1;
+        engine_->mismatch(communicator_, sequence(), call_, Call(early->call), early->caller, whose);
+        return {};
+    }
+    engine_->forget(*early);
+    if (engine_->options_.trace && early->size && !first_data_) first_data_ = now();
+    return {*early, early->key.tag - ranks_.first_step};
+}
+
 template <class Start>
 Pending Operation::inside(transport::Bytes into, std::uint64_t bytes, Start start) {
     Transfer& transfer = engine_->new_transfer(*this, Transfer::Direction::receive, engine_->rank(), into, 0);

@@ -5,6 +5,7 @@
 ///   op.send(to, bytes, step), op.receive(from, bytes, step)   start a transfer; `co_await` it, or let it run
 ///   op.all_of(transfers), op.until(predicate)                 wait for several transfers, or for a condition
 ///   op.is_here(from, step)                                    has this peer's data already come?
+///   op.has_buffers(), op.take_landed(from)    before this rank's caller has come: what can be passed on without it
 ///   op.has_arrived(), op.predicted_arrival()                  about this rank's own caller: a planned operation begins before it
 ///   op.announce_arrival(at), op.announce_prediction(at)       write a notice on another rank's board
 ///   op.arrivals()                                             what this rank's board says of the other ranks
@@ -27,6 +28,7 @@
 #include "runtime/arrivals/board.hpp"
 #include "runtime/lane/arguments.hpp"
 #include "runtime/lane/communicator_state.hpp"
+#include "runtime/lane/early_message.hpp"
 #include "runtime/lane/task.hpp"
 #include "runtime/lane/transfer.hpp"
 #include "runtime/lane/waitable.hpp"
@@ -146,6 +148,13 @@ class alignas(64) Operation final : public Waitable {
     Pending receive(int from, transport::Bytes bytes, std::uint64_t step);
     /// Whether the message of this step has come, or has begun to come.
     bool is_here(int from, std::uint64_t step) const;
+
+    /// Whether the buffers of arguments() are there. They are missing in an algorithm that forwards (AlgorithmEntry::forwards) until its
+    /// caller comes.
+    bool has_buffers() const noexcept { return !lacks_buffers_; }
+    /// Takes a message of this rank that has come and has landed, whatever its step. Returns an empty object where there is none. For
+    /// algorithms that lack their buffers and pass the message on from where it is.
+    Landed take_landed(int from);
 
     /// Whether this rank's caller has arrived. A planned operation may begin before its caller arrives. Until then it must not touch the
     /// caller's data, but it may write where the results go.
@@ -349,6 +358,7 @@ class alignas(64) Operation final : public Waitable {
     NodeUse* node_uses_ = nullptr;
     bool uses_node_ = false;    ///< It is in the engine's list of operations that watch node memory.
     bool alone_ = false;        ///< It belongs to a deputy.
+    bool lacks_buffers_ = false;
     bool stays_ = false;        ///< Its caller waits until it is over.
     Deputy* deputy_ = nullptr;  ///< The deputy that does this caller's part; else null.
 

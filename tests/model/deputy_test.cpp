@@ -14,7 +14,7 @@ namespace {
 
 std::vector<const AlgorithmEntry*> decoupled_algorithms() {
     auto found = moving_algorithms();
-    std::erase_if(found, [](const AlgorithmEntry* entry) { return !entry->runs_alone; });
+    std::erase_if(found, [](const AlgorithmEntry* entry) { return !entry->runs_alone && !entry->forwards; });
     return found;
 }
 

@@ -138,6 +138,33 @@ Simulation::Options decoupled_nodes() {
     return options;
 }
 
+// Rank 3 collects for its node, and passes on the blocks of other nodes before it comes, or while it waits for a rank of its node. So only
+// the blocks of that node go round the ring when the last rank has come. A message with the blocks of a node takes 3000.
+TEST(TwoLevel, ALateRankOfAnAllgatherKeepsBackTheBlocksOfItsNode) {
+    constexpr int kNodes = 4, kLateNode = 1;
+    constexpr Nanoseconds kLate = 1'000'000, kMessage = 3000;
+    auto options = decoupled_nodes();
+    options.model.gamma = 0;
+    for (const std::vector<int>& late : {std::vector<int>{3}, std::vector<int>{5}, std::vector<int>{3, 4, 5}}) {
+        SCOPED_TRACE(testing::PrintToString(late));
+        Times arrivals(12);
+        for (const int rank : late) arrivals[static_cast<std::size_t>(rank)] = kLate;
+        const auto exits = two_level_outcome(OperationKind::allgather, options, -1, 1000, arrivals).exits;
+        for (int distance = 1; distance < kNodes; ++distance) {
+            const auto first = static_cast<std::size_t>((kLateNode + distance) % kNodes * 3);
+            EXPECT_EQ(exits[first], kLate + std::min(distance + 1, kNodes - 1) * kMessage) << "it passes the blocks on, but for the last one";
+            for (const std::size_t other : {first + 1, first + 2}) EXPECT_EQ(exits[other], kLate + distance * kMessage) << distance;
+        }
+        // What landed before rank 3 came is copied while it waits for its node, or else when its own message has left.
+        EXPECT_EQ(exits[3], kLate + kMessage);
+        for (const std::size_t other : {4, 5}) EXPECT_EQ(exits[other], late.size() == 1 && late[0] == 3 ? kLate + kMessage : kLate);
+        auto without = options;
+        without.find_part_alone = nullptr;
+        EXPECT_EQ(two_level_outcome(OperationKind::allgather, without, -1, 1000, arrivals).exits[7],
+                  late.front() == 3 ? kLate + (kNodes - 1) * kMessage : kLate + kMessage);
+    }
+}
+
 // The blocks of a node go on into its memory before the rank that passes them on has come.
 TEST(TwoLevel, ALateRankOfEachNodeDelaysNobodyInAScatter) {
     constexpr Nanoseconds kLate = 1'000'000;

@@ -67,7 +67,9 @@ TEST(Exchanges, WithLittleNodeMemory) {
 // Ranks 1 and 3 come late.
 TEST(Exchanges, EarlyRanksDoNotWaitForLateOnes) {
     const Words by_messages = {"early_ranks_exchange:alltoall:arrival_ordered", "early_ranks_exchange:alltoall:arrival_ordered:1:100",
-                               "early_ranks_exchange:alltoall:linear", "early_ranks_exchange:allgather:linear"};
+                               "early_ranks_exchange:alltoall:linear", "early_ranks_exchange:allgather:linear",
+                               "early_ranks_exchange:allgather:background_disseminated_ring",
+                               "early_ranks_exchange:allgather:background_disseminated_ring:1:100"};
     expect_success(4, by_messages);
     expect_success(4, by_messages, with({"UCX_TLS=tcp,self", "ROLLCALL_NODE_MEMORY=no"}));
     expect_success(4, {"early_ranks_exchange:alltoall:shared_memory", "early_ranks_exchange:allgather:shared_memory"});

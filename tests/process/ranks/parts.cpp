@@ -31,11 +31,15 @@ class LongCall {
             on.scatter(std::span<const std::byte>(all), block, root, how);
         else if (operation_ == "gather")
             on.gather(std::span<const std::byte>(block), all, root, how);
+        else if (operation_ == "allgather")
+            on.allgather(std::span<const std::byte>(block), all, how);
         else
             on.reduce(std::span(numbers_).first(bytes / 8), std::span(sums_).first(bytes / 8), std::plus(), root, how);
     }
     /// Whether data goes to the root.
     bool collects() const { return operation_ == "gather" || operation_ == "reduce"; }
+    /// Whether no rank is done before all ranks have come.
+    bool is_among_all() const { return operation_ == "allgather"; }
 
   private:
     std::string operation_, algorithm_;
@@ -45,8 +49,8 @@ class LongCall {
 
 }  // namespace
 
-// Rank 2, whose part passes data on between ranks 3 and 0 in every tree and chain of four ranks, comes when rank 3 is done. Then it makes
-// another call. Words: operation, algorithm, what differs (operation, root, bytes).
+// Rank 2, whose part passes data on between ranks 3 and 0 in every tree and chain of four ranks, comes when rank 3 is done, or has come if no
+// rank can be done before. Then it makes another call. Words: operation, algorithm, what differs (operation, root, bytes).
 ROLLCALL_SCENARIO(mismatch_with_a_part) {
     constexpr int kOdd = 2, kBelow = 3;
     const std::string what = scene.word(2);
@@ -55,6 +59,7 @@ ROLLCALL_SCENARIO(mismatch_with_a_part) {
     connect_all(scene);
     scene.world.barrier();
     const Error error = expect_error(ErrorCode::mismatch, what, [&] {
+        if (scene.rank == kBelow && call.is_among_all()) scene.raise(kPassedOn);
         if (scene.rank == kOdd) {
             scene.await(kPassedOn);
             sleep_us(20'000);
@@ -67,7 +72,7 @@ ROLLCALL_SCENARIO(mismatch_with_a_part) {
             scene.await(kPassedOn);
             call(part, 0);
         }
-        if (scene.rank == kBelow) scene.raise(kPassedOn);
+        if (scene.rank == kBelow && !call.is_among_all()) scene.raise(kPassedOn);
         // Whose part is done hears of it by its next call.
         part.barrier();
         part.barrier();
@@ -107,8 +112,9 @@ ROLLCALL_SCENARIO(death_of_a_part) {
     }
     const Error error = expect_error(ErrorCode::peer_failed, which, [&] {
         if (scene.rank == 0 && call.collects()) scene.await(kTimeOfDeath);  // The root comes last of all.
+        if (scene.rank == 3 && call.is_among_all()) scene.raise(kPassedOn);
         call(part, 0);
-        if (scene.rank == 3) scene.raise(kPassedOn);
+        if (scene.rank == 3 && !call.is_among_all()) scene.raise(kPassedOn);
         part.barrier();
     });
     check(scene.at(kTimeOfDeath).load() != 0, "a death was told before it happened: {}", error.what());
@@ -127,7 +133,7 @@ ROLLCALL_SCENARIO(parts_on_many_communicators) {
     constexpr int kCommunicators = 10, kCalls = 3;
     Random same(static_cast<std::uint64_t>(scene.number(1, 1)));
     Random own = own_random(scene, 23);
-    const std::string algorithms[] = {"binomial", "pipelined", "auto"};
+    const std::string algorithms[] = {"binomial", "pipelined", "auto"}, ring = "background_disseminated_ring";
     for (int round = 0; round < scene.number(0, 4); ++round) {
         std::vector<Communicator> all;
         for (int i = 0; i < kCommunicators; ++i)
@@ -137,9 +143,9 @@ ROLLCALL_SCENARIO(parts_on_many_communicators) {
             const auto n = static_cast<std::uint64_t>(on.size());
             for (int number = 0; number < kCalls; ++number) {
                 const auto which = static_cast<std::uint64_t>(1000 * round + 10 * i + number);
-                const std::uint64_t kind = same() % 3, bytes = 8 * (same() % 2 ? 4'000 + same() % 8'000 : 1 + same() % 500);
+                const std::uint64_t kind = same() % 4, bytes = 8 * (same() % 2 ? 4'000 + same() % 8'000 : 1 + same() % 500);
                 const int root = static_cast<int>(same() % 60 % n);
-                const std::string& algorithm = algorithms[same() % (kind == 1 ? 1 : std::size(algorithms))];
+                const std::string& algorithm = kind == 3 ? ring : algorithms[same() % (kind == 1 ? 1 : std::size(algorithms))];
                 const CollectiveOptions how{.algorithm = algorithm, .segment_bytes = {}, .timeout = kPatience};
                 if (own() % 3 == 0) sleep_us(static_cast<std::int64_t>(own() % 2000));
                 if (kind == 0) {
@@ -152,6 +158,11 @@ ROLLCALL_SCENARIO(parts_on_many_communicators) {
                     on.gather(std::span<const std::byte>(block), std::span(blocks), root, how);
                     for (std::uint64_t rank = 0; on.rank() == root && rank < n; ++rank)
                         check_pattern(blocks.data() + rank * bytes, bytes, key(static_cast<int>(rank), which), "a gather");
+                } else if (kind == 3) {
+                    std::vector<std::byte> blocks(n * bytes);
+                    on.allgather(std::span<const std::byte>(pattern(bytes, key(on.rank(), which))), std::span(blocks), how);
+                    for (std::uint64_t rank = 0; rank < n; ++rank)
+                        check_pattern(blocks.data() + rank * bytes, bytes, key(static_cast<int>(rank), which), "an allgather");
                 } else {
                     const std::vector<std::uint64_t> numbers(bytes / 8, which + static_cast<std::uint64_t>(on.rank()));
                     std::vector<std::uint64_t> sums(numbers.size());

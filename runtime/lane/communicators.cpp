@@ -13,12 +13,22 @@ std::uint64_t Communicators::expect() {
 void Communicators::stop_expecting(std::uint64_t number) {
     std::erase(expected_, number);
     std::erase_if(removed_, [&](std::uint64_t id) { return turn_of(id) < lowest_turn_expected(); });
+    std::erase_if(foretold_, [&](const auto& failure) { return is_past(failure.first); });
+}
+
+void Communicators::foretell(std::uint64_t id, std::uint64_t from, const Error& error) {
+    const auto [found, is_new] = foretold_.try_emplace(id, from, error);
+    if (!is_new && from < found->second.from) found->second = Failure{from, error};
 }
 
 void Communicators::add(CommunicatorState& communicator) {
     const std::uint64_t id = communicator.group->id;
     present_.emplace(id, &communicator);
     next_turn_ = std::max(next_turn_, turn_of(id) + 1);
+    if (const auto failure = foretold_.extract(id)) {
+        communicator.broken = std::make_unique<Error>(failure.mapped().error);
+        communicator.broken_from = failure.mapped().from;
+    }
 }
 
 void Communicators::remove(CommunicatorState& communicator) {

@@ -31,6 +31,9 @@ class Communicators {
     /// The communicator for which this number was given has been added, or will never be.
     void stop_expecting(std::uint64_t number);
 
+    /// A rank that has made the communicator already says that no operation of it from `from` on can succeed. Here it is still being made.
+    void foretell(std::uint64_t id, std::uint64_t from, const Error& error);
+
     void add(CommunicatorState& communicator);
     void remove(CommunicatorState& communicator);
     CommunicatorState* find(std::uint64_t id) const {
@@ -75,6 +78,11 @@ class Communicators {
     std::uint64_t next_turn_ = 0;                ///< Above the turns of all communicators that were ever here.
     std::vector<std::uint64_t> expected_;        ///< Numbers given for communicators that are being made, in ascending order.
     std::unordered_set<std::uint64_t> removed_;  ///< Destroyed communicators whose turns may still come.
+    struct Failure {
+        std::uint64_t from;
+        Error error;
+    };
+    std::unordered_map<std::uint64_t, Failure> foretold_;
     std::unordered_map<std::uint64_t, Past> past_;
     std::deque<std::uint64_t> past_order_;  ///< The oldest first.
 };

@@ -136,10 +136,15 @@ void Engine::stop_expecting(std::uint64_t number) {
 
 void Engine::add(CommunicatorState& communicator) {
     communicators_.add(communicator);
-    if (ended_) communicator.broken = std::make_unique<Error>(*ended_);
+    const auto break_it = [&](const Error& error) {
+        communicator.broken = std::make_unique<Error>(error);
+        communicator.broken_from = 0;
+    };
+    if (ended_) break_it(*ended_);
     peers_.for_each_gone([&](int peer) {
-        if (rank_in(*communicator.group, peer) >= 0) communicator.broken = std::make_unique<Error>(dead(peer));
+        if (rank_in(*communicator.group, peer) >= 0) break_it(dead(peer));
     });
+    if (communicator.broken) let_go_of_broken(communicator);
 }
 
 void Engine::remove(CommunicatorState& communicator) {

@@ -31,7 +31,7 @@ void Engine::tell_failed(int peer, std::uint64_t communicator, std::uint64_t fro
 }
 
 void Engine::answer(const CollectiveHeader& probe, CommunicatorState& communicator) {
-    // The message about the failure may have come before the asking rank knew this communicator.
+    // The message about the failure may be on its way.
     if (communicator.is_broken_at(probe.sequence)) return tell_broken(communicator, probe.base.source);
     if (!check_call(communicator, probe.sequence, probe.call, probe.base.source)) return;
     if (finalizing_ && probe.sequence > communicator.begun) {
@@ -235,11 +235,14 @@ void Engine::on_control(const CollectiveHeader& header, ConstBytes payload) {
                 node_->withdraw([&](const Group& group, std::uint64_t sequence) {
                     return group.id == header.base.communicator && sequence >= header.sequence;
                 });
-            if (communicator && payload.data)
-                break_communicator(*communicator, header.sequence,
-                                   Error(static_cast<ErrorCode>(header.base.code),
-                                         std::string(static_cast<const char*>(payload.data), payload.size), header.call.root),
-                                   false);
+            if (payload.data) {
+                const Error error(static_cast<ErrorCode>(header.base.code),
+                                  std::string(static_cast<const char*>(payload.data), payload.size), header.call.root);
+                if (communicator)
+                    break_communicator(*communicator, header.sequence, error, false);
+                else if (!communicators_.is_past(header.base.communicator))
+                    communicators_.foretell(header.base.communicator, header.sequence, error);
+            }
             return;
         case MessageKind::nudge:   // the board is looked at anyway
         case MessageKind::credit:  // reading the header has done it

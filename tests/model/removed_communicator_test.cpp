@@ -28,6 +28,7 @@ class Made {
         group_ = std::move(group);
     }
     std::uint64_t id() const { return group_->id; }
+    runtime::CommunicatorState& state(int rank) { return *states_[static_cast<std::size_t>(rank)]; }
     void add(int rank) {
         auto& state = states_[static_cast<std::size_t>(rank)];
         state = std::make_unique<runtime::CommunicatorState>(group_, rank);
@@ -128,6 +129,36 @@ TEST(RemovedCommunicator, OthersGoOn) {
             EXPECT_EQ(simulation.engine(rank).landing().used(), 0u);
         }
         if (HasFailure()) return;
+    }
+}
+
+// A rank makes a call on a new communicator and gives it up before another rank has made the communicator. The call fails there, too,
+// although all messages for it have come.
+TEST(RemovedCommunicator, AFailureIsRememberedForOneThatIsStillToCome) {
+    for (const bool fails : {false, true}) {
+        Simulation simulation(job_of_two(std::uint64_t{1} << 40));
+        Made made(simulation);
+        made.add(0);
+        const auto& entry = collectives::find_algorithm(runtime::OperationKind::barrier, "dissemination");
+        const auto barrier_at = [&](int rank) {
+            return std::make_unique<runtime::Operation>(made.state(rank), 1, collectives::make_call(entry, -1, 0, 0), entry.algorithm,
+                                                        runtime::Arguments());
+        };
+        const auto first = barrier_at(0);
+        simulation.engine(0).begin(*first);
+        simulation.network().run();
+        if (fails) simulation.engine(0).abandon(*first, Error(ErrorCode::timeout, "given up"));
+        simulation.network().run();
+        made.add(1);
+        EXPECT_EQ(simulation.engine(1).early_messages(), fails ? 0u : 1u);
+        const auto second = barrier_at(1);
+        simulation.engine(1).begin(*second);
+        simulation.network().run();
+        EXPECT_TRUE(first->done() && second->done());
+        ASSERT_EQ(second->error() != nullptr, fails);
+        if (fails) {
+            EXPECT_STREQ(second->error()->what(), "given up");
+        }
     }
 }
 

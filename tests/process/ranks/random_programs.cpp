@@ -268,7 +268,6 @@ class RandomProgram {
         if (!place.communicator || place.communicator.size() < 2) return;
         here_.note("give up on a duplicate of " + place.name);
         const Communicator part = place.communicator.duplicate();
-        part.barrier();  // A failure is not told to a rank that does not know the communicator yet.
         const int to = (part.rank() + 1) % part.size(), from = (part.rank() + part.size() - 1) % part.size();
         Bytes nothing(100, kUnwritten), in(bytes, kUnwritten), out = pattern(bytes, key(part.rank(), count_));
         Request receive = part.start_receive(std::span(nothing), from, 1);

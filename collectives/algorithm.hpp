@@ -112,8 +112,8 @@ struct AlgorithmEntry {
     /// caller's contribution: the code collects in `data`, and waits for the caller (Operation::arrival()) before it reads. Null: a part
     /// that reads begins with its caller.
     std::uint64_t (*collects)(std::uint64_t bytes, int root, int rank, int ranks) = nullptr;
-    /// How many bytes of other ranks' blocks a part of equal blocks holds while it passes them on, in a `data` that its caller does not have.
-    /// Null: none.
+    /// How many bytes of other ranks' blocks a part of equal blocks holds while it passes them on, in a `data` that its caller does not
+    /// have. Null: none.
     std::uint64_t (*passes_on)(std::uint64_t bytes, int root, int rank, const runtime::Nodes* nodes) = nullptr;
     std::uint16_t number = number_of(name);
 

@@ -6,8 +6,9 @@
 /// has not come to that operation, the engine begins the same coroutine, with landing memory in place of the caller's buffers. The
 /// coroutine receives data and passes it on. When the caller comes, it gets what has been received. A caller that only contributes data
 /// leaves as soon as its data has been copied into landing memory; the coroutine goes on from there. Where blocks of other ranks only pass
-/// through, the coroutine has no buffers before the caller comes, and sends them on from where they have landed. ("Solo" collectives, S. Di Girolamo,
-/// P. Jolivet, K. D. Underwood, T. Hoefler, "Exploiting offload enabled network interfaces", IEEE Micro 2016, without the network card.)
+/// through, the coroutine has no buffers before the caller comes, and sends them on from where they have landed. ("Solo" collectives, S. Di
+/// Girolamo, P. Jolivet, K. D. Underwood, T. Hoefler, "Exploiting offload enabled network interfaces", IEEE Micro 2016, without the network
+/// card.)
 #pragma once
 
 #include <cstdint>

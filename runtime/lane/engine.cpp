@@ -228,13 +228,7 @@ void Engine::transmit(Transfer& transfer, PeerState& peer) {
         compact.communicator = static_cast<std::uint32_t>(header.base.communicator);
         compact.tag = static_cast<std::uint32_t>(header.base.tag);
         compact.ordinal = header.base.ordinal;
-        if (peer.sent == node::kMessagesBeforeMail && mail_) [[unlikely]]
-            peer.outbox = node_->open_outbox(transfer.peer());
-        if (peer.outbox && size <= node::Mailbox::kMostData && peer.outbox->put(&compact, payload.data, size)) {
-            if (peer.outbox->is_to_wake()) [[unlikely]]
-                send_control(transfer.peer(), MessageKind::nudge, {});
-            return finish(transfer);
-        }
+        if (mail_ && send_letter(transfer.peer(), peer, compact, payload)) return finish(transfer);
         bytes = std::as_bytes(std::span(&compact, 1));
     } else {
         header.base.credit = peers_.take_owed(transfer.peer());

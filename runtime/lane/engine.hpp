@@ -80,8 +80,8 @@ class alignas(64) Engine final : public transport::Sink {
         std::uint64_t operations, messages;
     };
     UnderWay under_way() const noexcept {
-        return {active_.size() - deputies_active_ + attached_callers_,
-                begun_ - finished_ - active_.size() - attached_callers_ - kept_sends_.size()};
+        const std::uint64_t callers = active_.size() + attached_callers_;
+        return {callers - deputies_active_, begun_ - finished_ - callers - kept_sends_.size()};
     }
     /// The number of deputies (deputy.hpp) whose operations are under way.
     std::uint64_t deputies_under_way() const noexcept { return deputies_active_; }
@@ -146,10 +146,7 @@ class alignas(64) Engine final : public transport::Sink {
     /// Prefetches into the cache what every message looks at first (simulation).
     void prefetch() const noexcept { transport::prefetch(this, kHotBytes); }
     /// This rank's caller waits in Job::finalize() and makes no more calls. If another rank waits for it in a call, both ranks are told.
-    void expect_no_call() {
-        finalizing_ = true;
-        deny_uncalled();
-    }
+    void expect_no_call();
     /// All ranks have come to the end of the job. From now on a peer that leaves is no failure. Messages that no rank received are dropped.
     void expect_departures();
     /// The mismatch of calls on a communicator that still exists and of which no caller here was told; null: there is none.
@@ -282,7 +279,8 @@ class alignas(64) Engine final : public transport::Sink {
     /// called.
     void mismatch(CommunicatorState& communicator, std::uint64_t sequence, const Call& mine, const Call& other, int source, int whose = -1);
     /// The same for calls that differ in the sizes which each of them counts for all blocks.
-    void mismatch_of_counts(CommunicatorState& communicator, std::uint64_t sequence, const Call& mine, const Call& other, int source, int whose);
+    void mismatch_of_counts(CommunicatorState& communicator, std::uint64_t sequence, const Call& mine, const Call& other, int source,
+                            int whose);
     /// The same for sizes of one block. In calls without a root, `with` is the rank that sends `elsewhere` bytes where this rank counts
     /// `at_root`. In calls with a root, `with` is that root, or on the root the rank whose block it is.
     void mismatch_of_sizes(Operation& operation, int with, std::uint64_t at_root, std::uint64_t elsewhere);
@@ -305,7 +303,9 @@ class alignas(64) Engine final : public transport::Sink {
     void use_node(Operation& operation);
     void stop_using_node(Operation& operation);
     unsigned look_at_node();
-    /// Receives the short messages that other ranks of the node have written for this one.
+    /// Writes a short message into a mailbox of a peer. Returns false if it must go over the transport.
+    bool send_letter(int to, PeerState& peer, const CompactHeader& header, transport::ConstBytes payload);
+    /// Receives the short messages that other ranks of the node have written.
     unsigned take_mail() noexcept {
         return mail_->take([this](auto header, auto data) { on_message(header, {data.data(), data.size()}); });
     }
@@ -350,8 +350,7 @@ class alignas(64) Engine final : public transport::Sink {
     Options options_;
     Operation* ready_head_ = nullptr;
     Operation* ready_tail_ = nullptr;
-    std::uint64_t begun_ = 0;  ///< Waitables that were begun.
-    std::uint64_t finished_ = 0;
+    std::uint64_t begun_ = 0, finished_ = 0;  ///< Waitables that were begun, and that have ended.
     Nanoseconds due_ = kNever;
     bool closing_ = false, finalizing_ = false;
     bool has_signs_ = false;     ///< Whether signs_of_life_ is set.
@@ -394,7 +393,7 @@ class alignas(64) Engine final : public transport::Sink {
     std::vector<std::unique_ptr<CommunicatorState>> retired_;
     KeptSend::List kept_sends_;
     std::string undelivered_;  ///< The first message of a KeptSend that was lost, in a sentence; empty: there is none. loss() tells of it.
-    ClockModel host_clock_;  ///< Converts the machine's clock to the clock of this rank's host.
+    ClockModel host_clock_;    ///< Converts the machine's clock to the clock of this rank's host.
 };
 
 }  // namespace rollcall::runtime

@@ -174,8 +174,8 @@ void Engine::begin_before_callers() {
         const bool wanted = communicator && !communicator->is_broken_at(early.key.sequence) && early.key.sequence > communicator->begun &&
                             !find_active(early.key.communicator, early.key.sequence) && !deputies_.find(early.key);
         Deputy* const deputy = wanted ? make_deputy(*communicator, early.key.sequence, early.call,
-                                                    options_.find_part_alone(early.call, communicator->rank, *communicator->group),
-                                                    nullptr, early.phantom, early.caller)
+                                                    options_.find_part_alone(early.call, communicator->rank, *communicator->group), nullptr,
+                                                    early.phantom, early.caller)
                                       : nullptr;
         if (deputy) {
             deputy->expected_ = true;
@@ -363,6 +363,11 @@ void Engine::remove_if_idle(CommunicatorState& communicator) {
     if (has_active(communicator)) return;
     remove(communicator);
     std::erase_if(retired_, [&](const auto& retired) { return retired.get() == &communicator; });
+}
+
+void Engine::expect_no_call() {
+    finalizing_ = true;
+    deny_uncalled();
 }
 
 // Other ranks made calls that this rank will never make.

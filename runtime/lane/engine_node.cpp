@@ -87,6 +87,15 @@ void Engine::set_node(node::NodeMemory* memory) noexcept {
     if (mail_) mail_->open();
 }
 
+bool Engine::send_letter(int to, PeerState& peer, const CompactHeader& header, transport::ConstBytes payload) {
+    if (peer.sent == node::kMessagesBeforeMail) [[unlikely]]
+        peer.outbox = node_->open_outbox(to);
+    if (!peer.outbox || payload.size > node::Mailbox::kMostData || !peer.outbox->put(&header, payload.data, payload.size)) return false;
+    if (peer.outbox->is_to_wake()) [[unlikely]]
+        send_control(to, MessageKind::nudge, {});
+    return true;
+}
+
 void Engine::set_sleeping(bool sleeps) noexcept {
     sleeps_ = sleeps;
     runtime::set_sleeping(transport_.board(), sleeps);

@@ -356,8 +356,8 @@ class alignas(64) Operation final : public Waitable {
     int listens_from_ = 0;    ///< The rank whose signal is looked for.
     int listens_ = 0;         ///< The number of ranks, from there on, to look for.
     NodeUse* node_uses_ = nullptr;
-    bool uses_node_ = false;    ///< It is in the engine's list of operations that watch node memory.
-    bool alone_ = false;        ///< It belongs to a deputy.
+    bool uses_node_ = false;  ///< It is in the engine's list of operations that watch node memory.
+    bool alone_ = false;      ///< It belongs to a deputy.
     bool lacks_buffers_ = false;
     bool stays_ = false;        ///< Its caller waits until it is over.
     Deputy* deputy_ = nullptr;  ///< The deputy that does this caller's part; else null.

@@ -51,8 +51,8 @@ struct Mailbox {
 /// All mailboxes of a rank. A rank looks at all that are open, so there are few. Memory that is never written takes no pages.
 struct Mailboxes {
     static constexpr std::uint32_t kMost = 32;
-    alignas(64) std::atomic<std::uint32_t> opened;   ///< How often a rank has asked for a mailbox. The first kMost of them got one.
-    std::atomic<std::uint32_t> is_read;              ///< Whether the owner looks at letters.
+    alignas(64) std::atomic<std::uint32_t> opened;  ///< How often a rank has asked for a mailbox. The first kMost of them got one.
+    std::atomic<std::uint32_t> is_read;             ///< Whether the owner looks at letters.
     alignas(64) std::atomic<std::uint32_t> sleeps;  ///< Whether the owner sleeps and must be woken.
     std::array<Mailbox, kMost> boxes;
 };
@@ -78,8 +78,8 @@ class Outbox {
         letter.size = static_cast<std::uint32_t>(size);
         std::memcpy(letter.header, header, Letter::kHeader);
         if (size > 0) std::memcpy(box_.data(last_, size), data, size);
-        // Sequentially consistent: the owner looks at its letters after it has said that it sleeps, and is_to_wake() comes after this store.
-        // So at least one of the two sees what the other wrote.
+        // Sequentially consistent: the owner looks at its letters after it has said that it sleeps, and is_to_wake() comes after this
+        // store. So at least one of the two sees what the other wrote.
         letter.number.exchange(last_, std::memory_order_seq_cst);
         return true;
     }

@@ -90,10 +90,10 @@ if ! $quick && ! echo 'int main() {}' | clang++-16 -fsanitize=address,undefined 
 fi
 rm -f build/sanitizer_probe
 
-# The library and the command are built as users have them: optimised, several sources at a time, without precompiled headers. The tests run
-# only once, so they are built in the way that takes the least time.
+# The library and the command are built as users have them: optimised, several sources at a time. The tests run only once, so they are built
+# in the way that takes the least time.
 whole='rollcall_internals;rollcall_launcher;rollcall_bench;rollcall_command;unit_tests;model_tests;test_ranks'
-release=(release '' -DROLLCALL_PRECOMPILE="unit_tests;model_tests;test_ranks;collectives_test" "-DROLLCALL_UNITY=$whole"
+release=(release '' -DROLLCALL_PRECOMPILE=ON "-DROLLCALL_UNITY=$whole"
          "-DROLLCALL_TEST_FLAGS=-O0;-g0")
 # Sanitizers name the functions of a finding also where there is no debug information, which takes a seventh of the time of these builds. The
 # presets asan and tsan alone have it, so that a finding can be looked at.

@@ -119,8 +119,8 @@ once+='|WrongUse|BadInput|Starters|ByTheirOwnMeans|ProcessManagers|Clocks)[.].*_
 once+='|(Collectives|Messages)[.].*_ofi$'
 
 if stage 'gcc build' build "${release[@]}"; then
-    stage 'gcc unit, model and transport tests' side_by_side release -L 'unit|model|transport'
     $quick || begin build "${asan[@]}"
+    stage 'gcc unit, model and transport tests' side_by_side release -L 'unit|model|transport'
     stage 'gcc process tests' oversubscribed release -L process
     stage 'gcc cluster tests' oversubscribed release -L cluster
     stage 'gcc package tests' side_by_side release -L package

@@ -2,9 +2,9 @@
 // Transactions on Architecture and Code Optimization 2021. Only the idea is taken from there; the details are our own.
 //
 // Idea: as in the ring, each rank passes on to its right neighbour what it gets from its left one. But it passes on each block when it
-// comes, in no fixed order, and in a planned call it does so in the background, before its own caller arrives. Only its own block waits for
-// that caller. So the blocks of early ranks go all the way round past ranks that are late, and when a late rank arrives only its own block
-// is missing elsewhere.
+// comes, in no fixed order, and in the background, before its own caller arrives. In a planned call it has the caller's buffers then.
+// Otherwise it passes blocks on from where they have landed. Only its own block waits for that caller. So the blocks of early ranks go all
+// the way round past ranks that are late, and when a late rank arrives only its own block is missing elsewhere.
 //
 // Example: P = 4, a block takes 1, full duplex, blocks A B C D, the ranks arrive at 0, 0, 9 and 0, all are planned. 0->1 A, 1->2 B, 3->0 D
 // until 1. 0->1 D, 1->2 A, 2->3 B until 2. 1->2 D, 2->3 A, 3->0 B until 3. Then rank 2 has all other blocks, and no other rank lacks any

@@ -76,6 +76,7 @@ Engine::Engine(transport::Transport& transport, transport::Machine& machine, Fra
 }
 
 Engine::~Engine() {
+    closing_ = lands_waiting_ = true;  // What deputies hold is freed, but nothing is told of it, and nothing else lands in its place.
     while (all_deputies_) delete all_deputies_;
     std::vector<EarlyMessage*> left;
     early_.for_each([&](EarlyMessage& early) { left.push_back(&early); });

@@ -105,7 +105,8 @@ void Engine::run(Operation& operation) {
 }
 
 void Engine::finish(Operation& operation) {
-    if (operation.ready_) {  // finish() of its transfers has put it into the list
+    operation.task_.reset();  // Other messages may land in the room of those that it held.
+    if (operation.ready_) {   // finish() of its transfers, or such a landing, has put it into the list
         Operation** link_to = &ready_head_;
         Operation* previous = nullptr;
         while (*link_to != &operation) {
@@ -116,7 +117,6 @@ void Engine::finish(Operation& operation) {
         if (ready_tail_ == &operation) ready_tail_ = previous;
         operation.ready_ = false;
     }
-    operation.task_.reset();
     if (operation.arrivals_ || !watching_.empty()) std::erase(watching_, &operation);
     operation.arrivals_.reset();
     if (operation.turn_) end_turn(operation);

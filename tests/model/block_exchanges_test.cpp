@@ -195,6 +195,68 @@ TEST(ExchangesOfOwnSizes, WhatDoesNotMatchIsToldEverywhere) {
             }
 }
 
+/// A job in which every rank that has not come passes blocks on, with room for all of them.
+Simulation::Options forwarding(Random& random, int n) {
+    Simulation::Options options;
+    options.ranks = n;
+    options.model.alpha = 20;
+    options.eager_bytes = random.pick(std::vector<std::uint64_t>{0, 100});
+    options.find_part_alone = &collectives::part_alone;
+    return options;
+}
+const AlgorithmEntry& ring() { return collectives::find_algorithm(OperationKind::allgather, "background_disseminated_ring"); }
+
+// A rank that passes blocks on before its caller comes knows their sizes from the messages. Some blocks are empty.
+TEST(ExchangesOfOwnSizes, ALateRankPassesBlocksOn) {
+    Random random(94);
+    for (int n = 1; n <= 12; ++n)
+        for (int repetition = 0; repetition < 20; ++repetition) {
+            ExchangeMemory memory(random, n, false);
+            const auto late = static_cast<std::size_t>(random.below(static_cast<std::uint64_t>(n)));
+            std::vector<Nanoseconds> arrivals(static_cast<std::size_t>(n), 0);
+            arrivals[late] = 1'000'000;
+            Simulation simulation(forwarding(random, n));
+            SCOPED_TRACE(fmt::format("n={} late={}", n, late));
+            const auto outcome = simulation.run([&](int rank) { return call_of(ring(), memory, rank); }, arrivals);
+            // Only the block of the late rank is still to go round. The last rank does not pass it on.
+            const Nanoseconds message = 20 + static_cast<Nanoseconds>(memory.received[late][late].size);
+            for (std::size_t rank = 0; rank < arrivals.size(); ++rank) {
+                ASSERT_EQ(outcome.errors[rank], nullptr) << outcome.errors[rank]->what();
+                EXPECT_EQ(memory.into[rank], memory.expected[rank]) << rank;
+                EXPECT_LE(outcome.exits[rank], arrivals[late] + std::max(n - 1, 0) * message) << rank;
+                EXPECT_EQ(simulation.engine(static_cast<int>(rank)).landing().used(), 0u);
+            }
+            if (HasFailure()) return;
+        }
+}
+
+// The late rank passed on what it has not counted. It knows its own counts when it comes, so the error names the block.
+TEST(ExchangesOfOwnSizes, ALateRankIsToldWhichBlockItCountsWrong) {
+    Random random(95);
+    for (int n = 2; n <= 9; ++n) {
+        ExchangeMemory memory(random, n, false);
+        const auto late = static_cast<std::size_t>(random.below(static_cast<std::uint64_t>(n)));
+        const auto other = (late + 1 + random.below(static_cast<std::uint64_t>(n - 1))) % static_cast<std::size_t>(n);
+        const std::uint64_t right = memory.received[late][other].size++;
+        memory.into[late].resize(end_of(memory.received[late]) + 1);
+        std::vector<Nanoseconds> arrivals(static_cast<std::size_t>(n), 0);
+        arrivals[late] = 1'000'000;
+        Simulation simulation(forwarding(random, n));
+        SCOPED_TRACE(fmt::format("n={} late={} other={}", n, late, other));
+        simulation.run([&](int rank) { return call_of(ring(), memory, rank); }, arrivals);
+        for (int rank = 0; rank < n; ++rank) {
+            const Error* const error = simulation.world(rank).broken.get();
+            ASSERT_NE(error, nullptr) << "rank " << rank << " was not told";
+            const std::string what = error->what(),
+                              expected = fmt::format("counts {} bytes for the block of rank {}, but rank {} counts {}", right, other, late,
+                                                     right + 1);
+            EXPECT_NE(what.find(expected), std::string::npos) << what;
+            EXPECT_EQ(simulation.engine(rank).landing().used(), 0u);
+        }
+        if (HasFailure()) return;
+    }
+}
+
 TEST(ExchangesOfOwnSizes, ASumTellsWhoseBlockItIs) {
     Random random(93);
     for (int repetition = 0; repetition < 1000; ++repetition) {

@@ -152,7 +152,8 @@ TEST(TwoLevel, ALateRankOfAnAllgatherKeepsBackTheBlocksOfItsNode) {
         const auto exits = two_level_outcome(OperationKind::allgather, options, -1, 1000, arrivals).exits;
         for (int distance = 1; distance < kNodes; ++distance) {
             const auto first = static_cast<std::size_t>((kLateNode + distance) % kNodes * 3);
-            EXPECT_EQ(exits[first], kLate + std::min(distance + 1, kNodes - 1) * kMessage) << "it passes the blocks on, but for the last one";
+            EXPECT_EQ(exits[first], kLate + std::min(distance + 1, kNodes - 1) * kMessage)
+                << "it passes the blocks on, but for the last one";
             for (const std::size_t other : {first + 1, first + 2}) EXPECT_EQ(exits[other], kLate + distance * kMessage) << distance;
         }
         // What landed before rank 3 came is copied while it waits for its node, or else when its own message has left.

@@ -29,9 +29,12 @@ void expect_told_soon(const Ended& ended, const std::string& how, int times) {
 }
 
 /// Calls in which a rank passes on, or collects, what its caller does not know of.
-constexpr std::pair<const char*, const char*> kPartsWithoutCallers[] = {{"broadcast", "binomial"}, {"broadcast", "pipelined"},
-                                                                        {"scatter", "binomial"},   {"gather", "binomial"},
-                                                                        {"reduce", "binomial"},    {"reduce", "pipelined"},
+constexpr std::pair<const char*, const char*> kPartsWithoutCallers[] = {{"broadcast", "binomial"},
+                                                                        {"broadcast", "pipelined"},
+                                                                        {"scatter", "binomial"},
+                                                                        {"gather", "binomial"},
+                                                                        {"reduce", "binomial"},
+                                                                        {"reduce", "pipelined"},
                                                                         {"allgather", "background_disseminated_ring"}};
 
 TEST(BadInput, WrongArgumentsAreRefusedBeforeAnythingIsSent) {

@@ -66,8 +66,10 @@ TEST(Exchanges, WithLittleNodeMemory) {
 }
 // Ranks 1 and 3 come late.
 TEST(Exchanges, EarlyRanksDoNotWaitForLateOnes) {
-    const Words by_messages = {"early_ranks_exchange:alltoall:arrival_ordered", "early_ranks_exchange:alltoall:arrival_ordered:1:100",
-                               "early_ranks_exchange:alltoall:linear", "early_ranks_exchange:allgather:linear",
+    const Words by_messages = {"early_ranks_exchange:alltoall:arrival_ordered",
+                               "early_ranks_exchange:alltoall:arrival_ordered:1:100",
+                               "early_ranks_exchange:alltoall:linear",
+                               "early_ranks_exchange:allgather:linear",
                                "early_ranks_exchange:allgather:background_disseminated_ring",
                                "early_ranks_exchange:allgather:background_disseminated_ring:1:100"};
     expect_success(4, by_messages);

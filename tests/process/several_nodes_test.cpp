@@ -119,5 +119,20 @@ TEST(SeveralNodes, ABroadcastGoesOnWithoutTheRankThatPassesItOn) {
     expect_success(4, {"begins_early:1:two_level", "begins_early:10:two_level"}, on_nodes(3));
 }
 
+// Of three nodes, the second one comes late. The blocks of the first one go through its first rank to that of the third one.
+TEST(SeveralNodes, AnAllgatherGoesOnWithoutTheRankThatPassesItOn) {
+    for (const char* const elements : {"20000", "100"})
+        expect_success(6, {fmt::format("early_ranks_exchange:allgather:two_level:2:{}:2", elements)}, on_nodes(2));
+    for (const char* const what : {"operation", "bytes"}) {
+        const Ended ended = run_ranks(4, {fmt::format("mismatch_with_a_part:allgather:two_level:{}", what)}, on_nodes(2));
+        EXPECT_EQ(ended.code, 0) << what << "\n" << ended.out << ended.error;
+    }
+    JobOptions options = on_nodes(2);
+    options.launcher.insert(options.launcher.end(), {"--grace", "60s"});
+    const Ended ended = run_ranks(4, {"death_of_a_part:allgather:two_level:forwards"}, options);
+    EXPECT_EQ(ended.code, 128 + SIGKILL) << ended.out << ended.error;
+    EXPECT_EQ(lines_with(ended.out, " told after").size(), 3u) << ended.out << ended.error;
+}
+
 }  // namespace
 }  // namespace rollcall::test

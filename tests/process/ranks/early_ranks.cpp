@@ -38,11 +38,11 @@ class OwnMemory {
 }  // namespace
 
 // The late ranks call only when all early ranks have reported that they have each other's blocks. If an early rank had to wait for a late
-// one before it has them, the scenario would fail. Words: the operation, its algorithm, the ranks of a node (every other node is late), and
-// how many elements a block has.
+// one before it has them, the scenario would fail. Words: the operation, its algorithm, the ranks of a node (every other node is late), how
+// many elements a block has, and every how many-th rank is asked.
 ROLLCALL_SCENARIO(early_ranks_exchange) {
     const bool is_alltoall = scene.word(0) == "alltoall";
-    const int of_node = scene.number(2, 1);
+    const int of_node = scene.number(2, 1), asked = scene.number(4, 1);
     const auto count = static_cast<std::size_t>(scene.number(3, 20'000)), ranks = static_cast<std::size_t>(scene.size);
     const std::string algorithm = scene.word(1);
     const CollectiveOptions options{.algorithm = algorithm, .segment_bytes = {}, .timeout = kPatience};
@@ -57,12 +57,12 @@ ROLLCALL_SCENARIO(early_ranks_exchange) {
         for (std::size_t i = 0; i < count; ++i) from.push_back(element(scene.rank, to, i));
     const auto block_of = [&](int rank) { return std::span<const long>(into).subspan(static_cast<std::size_t>(rank) * count, count); };
     std::uint64_t early = 0;
-    for (int rank = 0; rank < scene.size; ++rank) early += !is_late(rank);
+    for (int rank = 0; rank < scene.size; ++rank) early += !is_late(rank) && rank % asked == 0;
 
     scene.world.barrier();
     if (is_late(scene.rank)) scene.await(0, early);
     Request request = is_alltoall ? scene.world.start_alltoall(from, into, options) : scene.world.start_allgather(from, into, options);
-    if (!is_late(scene.rank)) {
+    if (!is_late(scene.rank) && scene.rank % asked == 0) {
         const OwnMemory memory;
         const auto until = std::chrono::steady_clock::now() + kPatience;
         for (int other = 0; other < scene.size; ++other) {

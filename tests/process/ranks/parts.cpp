@@ -49,8 +49,8 @@ class LongCall {
 
 }  // namespace
 
-// Rank 2, whose part passes data on between ranks 3 and 0 in every tree and chain of four ranks, comes when rank 3 is done, or has come if no
-// rank can be done before. Then it makes another call. Words: operation, algorithm, what differs (operation, root, bytes).
+// Rank 2, whose part passes data on between ranks 3 and 0 in every tree and chain of four ranks, comes when rank 3 is done, or has come if
+// no rank can be done before. Then it makes another call. Words: operation, algorithm, what differs (operation, root, bytes).
 ROLLCALL_SCENARIO(mismatch_with_a_part) {
     constexpr int kOdd = 2, kBelow = 3;
     const std::string what = scene.word(2);

@@ -101,10 +101,10 @@ release=(release '' -DROLLCALL_PRECOMPILE=ON "-DROLLCALL_UNITY=$whole"
 asan=(asan '' "${sanitizer[@]}" -DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O0 -DBUILD_SHARED_LIBS=OFF -DROLLCALL_PRECOMPILE=ON
       -DROLLCALL_BUILD_EXAMPLES=OFF "-DROLLCALL_UNITY=$whole")
 # Data races are possible only among the threads of a rank. The command has one thread, so the command of the first build is used.
-tsan=(tsan 'collectives_test point_to_point_test operations_test lane_service_test giving_up_test' "${sanitizer[@]}"
+tsan=(tsan 'collectives_test point_to_point_test operations_test lane_service_test giving_up_test random_programs_test' "${sanitizer[@]}"
       -DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -DROLLCALL_PRECOMPILE=ON -DROLLCALL_UNITY="rollcall_internals;test_ranks"
       -DROLLCALL_BUILD_EXAMPLES=OFF -DROLLCALL_TEST_COMMAND="$PWD/build/release/rollcall")
-tsan_process='Collectives|PointToPoint|Messages|Progress|Operations|Plans|EventLoop|Service|GivenUp|GivingUp|OnItsWay'
+tsan_process='Collectives|PointToPoint|Messages|Progress|Operations|Plans|EventLoop|Service|GivenUp|GivingUp|OnItsWay|RandomPrograms'
 
 # Tests that the sanitizer stages leave out: they take long there and cover nothing that other tests do not cover.
 slow='TheTablesOfTrees|Soak|SleepersAreWoken|MoreThanTwoGibibytes|Floods|AreWokenByNotices|ZeroLanding'
@@ -115,7 +115,7 @@ slow_model='Segments.EveryDistribution*:Segments.RanksFind*:Simulation.*:Placeme
 # Algorithms, settings and starters do the same over every transport, so under sanitizers they run over one. The tests of messages, deaths
 # and calls that are given up, those of collectives in general, and the transport tests run over all.
 once='(Operations|Plans|Blocks|Exchanges|SeveralNodes|Intercommunicators|Barriers|Communicators|Progress|Settings|Causes|Mismatch|Mismatches'
-once+='|WrongUse|BadInput|Starters|ByTheirOwnMeans|ProcessManagers|Clocks)[.].*_tcp$'
+once+='|WrongUse|BadInput|Starters|ByTheirOwnMeans|ProcessManagers|Clocks|RandomPrograms)[.].*_tcp$'
 once+='|(Collectives|Messages)[.].*_ofi$'
 
 if stage 'gcc build' build "${release[@]}"; then

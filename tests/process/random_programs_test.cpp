@@ -11,7 +11,7 @@ namespace rollcall::test {
 namespace {
 
 // Each program runs for this time, and a bit longer.
-constexpr int kMilliseconds = kSanitized ? 150 : 300;
+constexpr int kMilliseconds = kSanitized ? 100 : 250;
 
 struct Configuration {
     const char* name;

@@ -258,10 +258,7 @@ void Engine::send_control(int peer, MessageKind kind, const CollectiveHeader& it
         if (started == Started::pending) kept.release();
     }
     if (started == Started::failed) suspect(peer, "could not be sent a message");
-}
-
-void Engine::give_credit(int peer, std::uint32_t charge) {
-    if (peers_.owe(peer, charge)) send_control(peer, MessageKind::credit, {});
+    if (goes_first(kind)) ++peers_[peer].told;
 }
 
 // --- ends of transfers -----------------------------------------------------------------------------------------------

@@ -306,9 +306,7 @@ class alignas(64) Engine final : public transport::Sink {
     /// Writes a short message into a mailbox of a peer. Returns false if it must go over the transport.
     bool send_letter(int to, PeerState& peer, const CompactHeader& header, transport::ConstBytes payload);
     /// Receives the short messages that other ranks of the node have written.
-    unsigned take_mail() noexcept {
-        return mail_->take([this](auto header, auto data) { on_message(header, {data.data(), data.size()}); });
-    }
+    unsigned take_mail() noexcept;
     /// Tells rank `to` of the operation's communicator, or all its readers where `to` is negative, that node memory has changed.
     void tell_node(const Operation& operation, int to);
     void mismatch(Operation& operation, const Call& other, int source);

@@ -111,6 +111,7 @@ void Engine::receive_message(Incoming& message, std::span<const std::byte> heade
         return;
     }
     if (base.kind == MessageKind::collective) return deliver(message);
+    if (goes_first(base.kind)) ++peers_[base.source].heard;
     on_control(message.header, message.payload);
 }
 
@@ -180,6 +181,10 @@ void Engine::deliver(const Incoming& message) {
         send_control(key.source, MessageKind::deferred, header);
     }
     if (operation) touch(*operation);  // it may wait for is_here()
+}
+
+void Engine::give_credit(int peer, std::uint32_t charge) {
+    if (peers_.owe(peer, charge)) send_control(peer, MessageKind::credit, {});
 }
 
 void Engine::discard(const Incoming& message) {

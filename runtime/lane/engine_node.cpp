@@ -1,6 +1,7 @@
 // The engine's part in node memory: which operations look at it, which ranks are told of a change, and what is taken back.
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <utility>
 
 #include "runtime/lane/engine.hpp"
@@ -87,10 +88,20 @@ void Engine::set_node(node::NodeMemory* memory) noexcept {
     if (mail_) mail_->open();
 }
 
+unsigned Engine::take_mail() noexcept {
+    const auto is_due = [this](std::span<const std::byte> header, std::uint16_t after) {
+        CompactHeader compact;
+        std::memcpy(&compact, header.data(), sizeof compact);
+        return static_cast<std::int16_t>(static_cast<std::uint16_t>(after - peers_[compact.source].heard)) <= 0;
+    };
+    return mail_->take(is_due, [this](auto header, auto data) { on_message(header, {data.data(), data.size()}); });
+}
+
 bool Engine::send_letter(int to, PeerState& peer, const CompactHeader& header, transport::ConstBytes payload) {
     if (peer.sent == node::kMessagesBeforeMail) [[unlikely]]
         peer.outbox = node_->open_outbox(to);
-    if (!peer.outbox || payload.size > node::Mailbox::kMostData || !peer.outbox->put(&header, payload.data, payload.size)) return false;
+    if (!peer.outbox || payload.size > node::Mailbox::kMostData) return false;
+    if (!peer.outbox->put(&header, payload.data, payload.size, peer.told)) return false;
     if (peer.outbox->is_to_wake()) [[unlikely]]
         send_control(to, MessageKind::nudge, {});
     return true;

@@ -23,6 +23,10 @@ enum class MessageKind : std::uint8_t {
     failed,    ///< An operation failed at the source. The payload is the error text; `call.root` is the rank that caused the failure.
 };
 
+/// Whether a point-to-point message that is sent after a control message of this kind must not be received before it. A rank that is told
+/// of something in a message must already know, for instance, that a communicator has failed.
+inline bool goes_first(MessageKind kind) { return kind != MessageKind::credit && kind != MessageKind::nudge; }
+
 inline constexpr std::uint8_t kEmptyPayload = 1;  ///< Flag: the large path carries one byte that stands for an empty payload.
 inline constexpr std::uint8_t kTellDeferred = 2;  ///< Flag: answer with `deferred` if this message is early and cannot land.
 inline constexpr std::uint8_t kHasArrived = 4;    ///< Flag of `entered`: the source's caller has arrived.

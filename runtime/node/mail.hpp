@@ -6,7 +6,8 @@
 /// few bytes takes one cache line from one core to the other, and no queue that several writers share. A writer that dies while it writes
 /// leaves a letter that is never shown, and harms no other writer.
 ///
-/// There is no order between letters and messages of the transport. The engine keeps the order of point-to-point messages.
+/// There is no order between letters and messages of the transport, except that a letter says how many messages of some kinds its reader
+/// must have handled before. The engine keeps the order of point-to-point messages.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +26,8 @@ struct alignas(64) Letter {
     static constexpr std::size_t kInline = 40;
     /// The letters of a mailbox are numbered from 1 on; after 2^32 - 1 comes 0. Stored last.
     std::atomic<std::uint32_t> number;
-    std::uint32_t size;  ///< Number of bytes of data.
+    std::uint16_t size;   ///< Number of bytes of data.
+    std::uint16_t after;  ///< How many messages of the writer (modulo 65536) this letter must not overtake.
     std::byte header[kHeader];
     std::byte data[kInline];
 };
@@ -68,14 +70,15 @@ class Outbox {
 
     /// Writes a letter. Returns false, and does nothing, if the owner has not read the last Mailbox::kLetters letters. The header has
     /// Letter::kHeader bytes, and the data at most Mailbox::kMostData. The message was sent when this returns true.
-    bool put(const void* header, const void* data, std::size_t size) noexcept {
+    bool put(const void* header, const void* data, std::size_t size, std::uint16_t after) noexcept {
         if (last_ - read_ >= Mailbox::kLetters) {
             // Acquire: this rank must write the letter after the owner has read its last use.
             read_ = box_.read.load(std::memory_order_acquire);
             if (last_ - read_ >= Mailbox::kLetters) return false;
         }
         Letter& letter = box_.letter(++last_);
-        letter.size = static_cast<std::uint32_t>(size);
+        letter.size = static_cast<std::uint16_t>(size);
+        letter.after = after;
         std::memcpy(letter.header, header, Letter::kHeader);
         if (size > 0) std::memcpy(box_.data(last_, size), data, size);
         // Sequentially consistent: the owner looks at its letters after it has said that it sleeps, and is_to_wake() comes after this
@@ -106,9 +109,10 @@ class Inbox {
         std::atomic_thread_fence(std::memory_order_seq_cst);
     }
     /// Calls `deliver(header, data)`, spans of bytes, for all letters that have come, in their order from each writer. The spans are valid
-    /// during the call. Returns the number of letters: at most Mailbox::kLetters from each writer.
-    template <class Deliver>
-    unsigned take(Deliver&& deliver) {
+    /// during the call. A letter for which `is_due(header, after)` is false stays, with those behind it. Returns the number of letters: at
+    /// most Mailbox::kLetters from each writer.
+    template <class IsDue, class Deliver>
+    unsigned take(IsDue&& is_due, Deliver&& deliver) {
         const std::uint32_t open = std::min(own_.opened.load(std::memory_order_acquire), Mailboxes::kMost);
         unsigned taken = 0;
         for (std::uint32_t which = 0; which < open; ++which) {
@@ -117,8 +121,10 @@ class Inbox {
                 const std::uint32_t next = read_[which] + 1;
                 const Letter& letter = box.letter(next);
                 if (letter.number.load(std::memory_order_acquire) != next) break;
+                const std::span<const std::byte> header(letter.header);
+                if (!is_due(header, letter.after)) break;
                 read_[which] = next;
-                deliver(std::span<const std::byte>(letter.header), std::span<const std::byte>(box.data(next, letter.size), letter.size));
+                deliver(header, std::span<const std::byte>(box.data(next, letter.size), letter.size));
                 box.read.store(next, std::memory_order_release);
             }
         }

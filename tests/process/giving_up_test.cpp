@@ -53,6 +53,12 @@ TEST_P(Broadcast, BreaksItsCommunicatorOnly) {
     for (const int ranks : {2, 3}) expect_success(ranks, {"broadcast_given_up:" + GetParam()}, with({kNoLanding}));
 }
 
+TEST(GivingUp, IsKnownToARankThatGetsALaterMessage) {
+    // Where nothing looks for messages meanwhile, both are there at the same time.
+    for (const int ranks : {2, 3}) expect_success(ranks, {"told_before_a_message"}, with({"ROLLCALL_PROGRESS=host"}));
+    expect_success(3, {"told_before_a_message"});
+}
+
 TEST(GivingUp, ManyTogetherTakesNoLongerThanOne) {
     for (const std::string how : {"deadline:present", "deadline:computing", "dropped:computing"})
         expect_success(6, {"all_given_up:" + how}, with({kNoLanding}));

@@ -41,13 +41,15 @@ struct Mail : testing::Test {
         if (!box) throw std::logic_error("there is no mailbox");
         return {*memory, *box};
     }
-    static bool put(Outbox& outbox, std::uint64_t value, std::size_t size) {
+    static bool put(Outbox& outbox, std::uint64_t value, std::size_t size, std::uint16_t after = 0) {
         const std::string text = text_of(value, size);
-        return outbox.put(header_of(value).data(), text.data(), size);
+        return outbox.put(header_of(value).data(), text.data(), size, after);
     }
-    std::vector<std::uint64_t> take() {
+    // `heard`: how many of the messages that letters must not overtake have come.
+    std::vector<std::uint64_t> take(std::uint16_t heard = 0) {
         std::vector<std::uint64_t> values;
-        const unsigned taken = inbox.take([&](std::span<const std::byte> header, std::span<const std::byte> data) {
+        const auto is_due = [&](std::span<const std::byte>, std::uint16_t after) { return after <= heard; };
+        const unsigned taken = inbox.take(is_due, [&](std::span<const std::byte> header, std::span<const std::byte> data) {
             values.push_back(value_of(header));
             const std::string text(reinterpret_cast<const char*>(data.data()), data.size());
             EXPECT_EQ(text, text_of(values.back(), data.size()));
@@ -75,6 +77,18 @@ TEST_F(Mail, AFullMailboxTakesNoMoreUntilItsOwnerHasRead) {
         EXPECT_FALSE(put(writer, 99, 8));
         EXPECT_EQ(take().size(), Mailbox::kLetters);
     }
+}
+
+TEST_F(Mail, ALetterWaitsForWhatItMustNotOvertake) {
+    inbox.open();
+    Outbox one = outbox(), other = outbox();
+    ASSERT_TRUE(put(one, 1, 8, 0));
+    ASSERT_TRUE(put(one, 2, 8, 3));
+    ASSERT_TRUE(put(one, 3, 8, 3));
+    ASSERT_TRUE(put(other, 4, 8, 0));
+    EXPECT_EQ(take(2), (std::vector<std::uint64_t>{1, 4}));
+    EXPECT_TRUE(take(2).empty());
+    EXPECT_EQ(take(3), (std::vector<std::uint64_t>{2, 3}));
 }
 
 TEST_F(Mail, EachWriterHasAMailboxAndThereAreFew) {

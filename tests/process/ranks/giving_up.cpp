@@ -267,6 +267,30 @@ ROLLCALL_SCENARIO(storm_of_giving_up) {
     all_is_well(scene);
 }
 
+// A rank gives a barrier up and then sends a message. Whoever has the message knows of the failure, whatever way the message went.
+ROLLCALL_SCENARIO(told_before_a_message) {
+    const Communicator& world = scene.world;
+    const auto tell = [&](const Communicator& through, int value) {
+        if (scene.rank != 0)
+            through.send(value, 0, 1);
+        else
+            for (int rank = 1; rank < scene.size; ++rank)
+                check(through.receive<int>(rank, 1) == value, "message {} of rank {}", value, rank);
+    };
+    // After these, short messages of a node have a way of their own.
+    for (int i = 0; i < 40; ++i) tell(world, i);
+    for (int round = 0; round < scene.number(0, 30); ++round) {
+        const Communicator part = world.duplicate();
+        if (scene.rank != 0) {
+            Request barrier = part.start_barrier();
+            expect_error(ErrorCode::timeout, "a barrier without rank 0", [&] { barrier.wait(std::chrono::microseconds(0)); });
+        }
+        if (scene.rank == 0) sleep_us(1000);  // both have come when it looks
+        tell(round % 2 == 0 ? world : part, round);
+        expect_error(ErrorCode::timeout, fmt::format("barrier {} after its failure", round), [&] { part.barrier(); });
+    }
+}
+
 // Many large sends to ranks that do not progress are given up together.
 ROLLCALL_SCENARIO(all_given_up) {
     connect(scene);

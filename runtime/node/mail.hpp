@@ -55,7 +55,7 @@ struct Mailboxes {
     static constexpr std::uint32_t kMost = 32;
     alignas(64) std::atomic<std::uint32_t> opened;  ///< How often a rank has asked for a mailbox. The first kMost of them got one.
     std::atomic<std::uint32_t> is_read;             ///< Whether the owner looks at letters.
-    alignas(64) std::atomic<std::uint32_t> sleeps;  ///< Whether the owner sleeps and must be woken.
+    alignas(64) std::atomic<std::uint32_t> sleeps;  ///< Whether letters must wake the owner. (The byte of NodeMemory is for publications.)
     std::array<Mailbox, kMost> boxes;
 };
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
@@ -69,7 +69,7 @@ class Outbox {
     Outbox(Mailboxes& owner, Mailbox& box) noexcept : owner_(owner), box_(box) {}
 
     /// Writes a letter. Returns false, and does nothing, if the owner has not read the last Mailbox::kLetters letters. The header has
-    /// Letter::kHeader bytes, and the data at most Mailbox::kMostData. The message was sent when this returns true.
+    /// Letter::kHeader bytes, and the data at most Mailbox::kMostData. Returns true when the letter is written: the message is then sent.
     bool put(const void* header, const void* data, std::size_t size, std::uint16_t after) noexcept {
         if (last_ - read_ >= Mailbox::kLetters) {
             // Acquire: this rank must write the letter after the owner has read its last use.
@@ -104,6 +104,7 @@ class Inbox {
 
     /// From now on other ranks can open mailboxes, and this rank must call take() again and again.
     void open() noexcept { own_.is_read.store(1, std::memory_order_release); }
+    /// Says whether this rank sleeps. It must call take() once more between set_sleeping(true) and its sleep.
     void set_sleeping(bool sleeps) noexcept {
         own_.sleeps.store(sleeps, std::memory_order_seq_cst);
         std::atomic_thread_fence(std::memory_order_seq_cst);

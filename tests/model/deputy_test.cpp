@@ -144,12 +144,7 @@ TEST(Decoupled, ManyCallsAhead) {
             if (i == 0) step.delays[random.below(static_cast<std::uint64_t>(n))] = 10'000'000;
             steps.push_back(std::move(step));
         }
-        SCOPED_TRACE(describe(options) + describe(steps));
-        Simulation simulation(options);
-        Job job(simulation, steps);
-        job.run();
-        job.expect_success();
-        job.expect_clean();
+        expect_right_results(options, steps);
         if (HasFailure()) return;
     }
 }

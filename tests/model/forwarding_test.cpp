@@ -210,12 +210,7 @@ TEST(Forwarding, TheOthersMayBeManyCallsAhead) {
             if (random.chance(0.3)) plan_at_random(random, step);
             steps.push_back(std::move(step));
         }
-        SCOPED_TRACE(describe(options) + describe(steps));
-        Simulation simulation(options);
-        Job job(simulation, steps);
-        job.run();
-        job.expect_success();
-        job.expect_clean();
+        expect_right_results(options, steps);
         if (HasFailure()) return;
     }
 }

@@ -2,6 +2,8 @@
 /// Simulated jobs for tests: many collective calls on one communicator with real data, and point-to-point messages.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -171,6 +173,16 @@ class Job {
     std::vector<Step> steps_;
     std::vector<Rank> ranks_;
 };
+
+/// Runs the program in a simulation of its own. Fails the test if a call fails or has a wrong result, or if something is left behind.
+inline void expect_right_results(const runtime::Simulation::Options& options, const std::vector<Step>& steps) {
+    SCOPED_TRACE(describe(options) + describe(steps));
+    runtime::Simulation simulation(options);
+    Job job(simulation, steps);
+    job.run();
+    job.expect_success();
+    job.expect_clean();
+}
 
 /// Point-to-point messages between the ranks of a simulation.
 class Messages {

@@ -72,13 +72,18 @@ std::string listening_address(const std::string& name, const std::string& net) {
 }  // namespace
 
 bool torchrun_is_evident() {
-    for (const char* variable : {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}) {
-        if (std::getenv(variable) == nullptr) return false;
-    }
-    return true;
+    const auto is_set = [](const char* variable) { return std::getenv(variable) != nullptr; };
+    return is_set("RANK") && is_set("WORLD_SIZE") && (is_set("MASTER_ADDR") || is_set("MASTER_PORT"));
 }
 
 std::unique_ptr<Bootstrap> join_torchrun() {
+    for (const char* variable : {"MASTER_ADDR", "MASTER_PORT"}) {
+        if (!environment(variable).empty()) continue;
+        throw Error(ErrorCode::bootstrap,
+                    fmt::format("this process seems to be started by {}, because RANK, WORLD_SIZE and {} are set, but {} is not: set it to "
+                                "the same value on all ranks, or start the job by `rollcall run`, or unset RANK to run alone",
+                                kTorchrunName, std::strcmp(variable, "MASTER_ADDR") == 0 ? "MASTER_PORT" : "MASTER_ADDR", variable));
+    }
     const auto settings = Settings::from_environment();
     const int size = whole_number("WORLD_SIZE", kTorchrunName, 1, kMostRanks);
     const int rank = whole_number("RANK", kTorchrunName, 0, size - 1);

@@ -8,7 +8,7 @@
 
 namespace rollcall::bootstrap {
 
-/// Whether the environment has these variables.
+/// Whether the environment has these variables. If only one of MASTER_ADDR and MASTER_PORT is there, the other one has been forgotten.
 bool torchrun_is_evident();
 
 /// Joins the job. Rank 0 listens at MASTER_ADDR, at ROLLCALL_PORT if that is set, and otherwise at the first free one of 16 ports in

@@ -143,14 +143,25 @@ TEST_F(KeyFiles, LieInTheHomeOfTheUserByDefault) {
     before.empty() ? ::unsetenv("HOME") : ::setenv("HOME", before.c_str(), 1);
 }
 
-TEST_F(Torchruns, AreEvidentByAllTheirVariablesOnly) {
+TEST_F(Torchruns, AreEvidentIfOneVariableOfRank0IsThere) {
+    EXPECT_FALSE(torchrun_is_evident());
+    set("MASTER_ADDR", "localhost");
+    set("MASTER_PORT", "29500");
     EXPECT_FALSE(torchrun_is_evident());
     set("RANK", "0");
     set("WORLD_SIZE", "2");
-    set("MASTER_ADDR", "localhost");
-    EXPECT_FALSE(torchrun_is_evident());
-    set("MASTER_PORT", "29500");
     EXPECT_TRUE(torchrun_is_evident());
+    for (const char* forgotten : {"MASTER_ADDR", "MASTER_PORT"}) {
+        set("MASTER_ADDR", "localhost");
+        set("MASTER_PORT", "29500");
+        ::unsetenv(forgotten);
+        EXPECT_TRUE(torchrun_is_evident());
+        const Error error = error_of([] { join_torchrun(); });
+        EXPECT_EQ(error.code(), ErrorCode::bootstrap);
+        EXPECT_TRUE(contains(error.what(), fmt::format("are set, but {} is not", forgotten))) << error.what();
+    }
+    ::unsetenv("MASTER_ADDR");
+    EXPECT_FALSE(torchrun_is_evident()) << "variables of another starter";
 }
 
 TEST_F(Torchruns, SayWhatIsWrongWithTheirVariables) {

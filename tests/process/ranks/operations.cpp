@@ -172,42 +172,48 @@ void compute(Plan& plan, Random& own, std::uint64_t most) {
 
 }  // namespace
 
-// Words: operation, algorithm, seed. Several roots (the model tests have all), sizes around thresholds, in place and not, segments, and a
-// late rank.
+// Words: operation, algorithm, seed, KiB of what is long. Several roots (the model tests have all), sizes around thresholds, in place and not,
+// segments, and a late rank.
 ROLLCALL_SCENARIO(calls) {
     const OperationRow& row = row_of(scene.word(0));
     const std::string algorithm = scene.word(1);
-    Random own = own_random(scene, static_cast<std::uint64_t>(scene.number(2, 1)));
+    const auto seed = static_cast<std::uint64_t>(scene.number(2, 1));
+    Random own = own_random(scene, seed);
     std::uint64_t round = 0;
     const auto root_of = [&](std::uint64_t number) { return static_cast<int>(number % static_cast<std::uint64_t>(scene.size)); };
-    const auto call = [&](std::uint64_t bytes, int root, const CollectiveOptions& options) {
-        Call buffers(scene.world, row, bytes, root, round % 3 == 0);
+    const auto call = [&](std::uint64_t bytes, int root, bool in_place, const CollectiveOptions& options) {
+        Call buffers(scene.world, row, bytes, root, in_place);
         buffers.fill(++round);
         delay(own, 300);
         buffers().call(options);
         buffers.check_result(round, algorithm);
     };
     const CollectiveOptions plain{.algorithm = algorithm, .segment_bytes = {}, .timeout = {}};
-    std::vector<int> roots(static_cast<std::size_t>(std::min(scene.size, row.has_root ? 3 : 2)));
-    std::iota(roots.begin(), roots.end(), 0);
-    if (scene.size > 3) roots.back() = scene.size - 1;
-    for (const std::uint64_t bytes : {0, 1, 8, 100, 8191, 8192, 8193, 65'541, 131'073})
-        for (const int root : roots) call(bytes, root, plain);
+    std::vector<int> some(static_cast<std::size_t>(std::min(scene.size, 3)));  // ranks
+    std::iota(some.begin(), some.end(), 0);
+    some.back() = scene.size - 1;
+    // Of nine calls, each of three roots has three, one of them in place. The seed says which sizes these are.
+    for (std::uint64_t turn = seed; const std::uint64_t bytes : {0, 1, 8, 100, 8191, 8192, 8193, 65'541, 131'073}) {
+        call(bytes, some[turn % some.size()], (turn + turn / 3) % 3 == 0, plain);
+        ++turn;
+    }
+    // Where there are no segments, their size is only compared.
+    const bool has_segments = collectives::find_algorithm(row, algorithm, collectives::kReal).segmented;
     for (const std::uint64_t segment :
          {std::uint64_t{0}, std::uint64_t{64}, std::uint64_t{1000}, std::uint64_t{65'536}, std::uint64_t{1} << 40})
-        for (const std::uint64_t bytes : {0, 63, 4096, 100'001})
-            call(bytes, root_of(round), {.algorithm = algorithm, .segment_bytes = segment, .timeout = {}});
-    call(100, root_of(round), {.algorithm = algorithm, .segment_bytes = 1, .timeout = {}});
-    // Most of the time goes into long data, above all into sums of it. Sanitizers see the same code with less of it.
-    const std::uint64_t unit = kSanitized ? 1 << 17 : 1 << 20;
-    for (const int root : {0, scene.size - 1}) call((row.personal ? unit / 4 : unit) + 3, root, plain);
-    if (!row.in_blocks) call(row.combines ? 2 * unit : 8 * unit, scene.size / 2, plain);
+        for (const std::uint64_t bytes : has_segments ? std::vector<std::uint64_t>{0, 63, 4096, 100'001} : std::vector<std::uint64_t>{4096})
+            call(bytes, root_of(round), round % 3 == 0, {.algorithm = algorithm, .segment_bytes = segment, .timeout = {}});
+    call(100, root_of(round), round % 3 == 0, {.algorithm = algorithm, .segment_bytes = 1, .timeout = {}});
+    // Most of the time goes into long data, above all into sums of it. Sanitizers, and more ranks, see the same code with less of it.
+    const auto unit = static_cast<std::uint64_t>(scene.number(3, kSanitized ? 128 : scene.size > 3 ? 256 : 1024)) << 10;
+    for (const bool in_place : {true, false}) call((row.personal ? unit / 4 : unit) + 3, in_place ? 0 : scene.size - 1, in_place, plain);
+    if (!row.in_blocks) call(row.combines ? 2 * unit : 8 * unit, scene.size / 2, false, plain);
 
     // One rank after the other is very late. The record shows it.
-    for (int late = 0; late < scene.size; ++late) {
+    for (const int late : some) {
         if (scene.rank == late) sleep_us(3000);
         CallRecord record;
-        call(8, 0, {.algorithm = algorithm, .segment_bytes = {}, .timeout = {}, .record = &record});
+        call(8, 0, late == 0, {.algorithm = algorithm, .segment_bytes = {}, .timeout = {}, .record = &record});
         check(record.arrival > 0 && record.exit >= record.arrival && record.predicted == 0, "the record is not in order");
     }
 }
@@ -232,7 +238,7 @@ ROLLCALL_SCENARIO(started_calls) {
 }
 
 // Iterations of one plan, back to back, with phases that tell the truth, lies, or nothing; buffers are poisoned between.
-// Words: operation, algorithm, iterations, seed, greatest sleep in us.
+// Words: operation, algorithm, iterations, seed, greatest sleep in us, "few" for two sizes only.
 ROLLCALL_SCENARIO(plans) {
     const OperationRow& row = row_of(scene.word(0));
     const std::string algorithm = scene.word(1);
@@ -240,7 +246,10 @@ ROLLCALL_SCENARIO(plans) {
     Random same(seed);
     Random own = own_random(scene, seed);
     const auto most = static_cast<std::uint64_t>(scene.number(4, 300));
-    for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{40}, std::uint64_t{20'000}, std::uint64_t{300'000}}) {
+    const bool few = scene.word(5) == "few";
+    const std::uint64_t longest = row.in_blocks ? 100'000 : 300'000;
+    for (const std::uint64_t bytes :
+         few ? std::vector<std::uint64_t>{40, longest} : std::vector<std::uint64_t>{0, 40, 20'000, longest}) {
         const int root = static_cast<int>(same() % static_cast<std::uint64_t>(scene.size));
         Call buffers(scene.world, row, bytes, root, same() % 2 == 0);
         Plan plan = buffers().plan({.algorithm = algorithm, .segment_bytes = {}, .timeout = {}, .predictor = kPredictors[own() % 4]});

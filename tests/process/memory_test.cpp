@@ -73,15 +73,15 @@ TEST(PrivateMemory, OfARankThatDiedIsNotWaitedFor) {
 }
 TEST(PrivateMemory, IsCombinedForTwo) {
     for (const int ranks : {2, 3}) expect_success(ranks, {"long_sums" + any_seed()});
-    expect_success(2, {"long_sums" + any_seed()}, with({"ROLLCALL_SINGLE_COPY=no"}));
-    expect_success(2, {"long_sums" + any_seed()}, with({"ROLLCALL_LANDING_BYTES=0"}));
+    for (const char* const setting : {"ROLLCALL_SINGLE_COPY=no", "ROLLCALL_LANDING_BYTES=0"})
+        expect_success(2, {"long_sums" + any_seed() + ":12"}, with({setting}));
     for (const char* const of_node : {"ROLLCALL_NODE_RANKS=2", "ROLLCALL_NODE_RANKS=3"})
         expect_success(6, {"long_sums" + any_seed() + ":12"}, with({of_node}));
 }
 TEST(OfferedMemory, IsCopiedForRanksThatHaveNotCome) {
     for (const int ranks : rank_counts()) expect_success(ranks, {"blocks_that_are_offered" + any_seed()});
     expect_success(4, {"blocks_that_are_offered" + any_seed()}, with({"ROLLCALL_SINGLE_COPY=no"}));
-    expect_success(4, {"blocks_that_are_offered" + any_seed() + ":40:0"}, with({"ROLLCALL_LANDING_BYTES=1Mi"}));
+    expect_success(4, {"blocks_that_are_offered" + any_seed() + ":20:0"}, with({"ROLLCALL_LANDING_BYTES=1Mi"}));
 }
 TEST(PrivateMemory, IsTakenBackWhenACallIsGivenUp) {
     for (const int ranks : {2, 4}) expect_success(ranks, {"memory_that_is_read_is_taken_back"});

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/process/ranks/collectives.hpp"
 #include "tests/process/ranks/messages.hpp"
 
 namespace rollcall::test {
@@ -138,17 +139,29 @@ ROLLCALL_SCENARIO(own_deadlines) {
     still_works(world);
 }
 
-// With ROLLCALL_TIMEOUT, which applies wherever no other time is given.
+// With ROLLCALL_TIMEOUT, which applies wherever no other time is given. Three threads wait at the same time, each in another way.
 ROLLCALL_SCENARIO(default_timeouts) {
     const Communicator& world = scene.world;
-    int got = -1;
-    std::vector<Request> requests;
-    requests.push_back(world.start_receive(got, scene.previous(), 1));
-    const Error any = expect_error(ErrorCode::timeout, "wait_any", [&] { Request::wait_any(requests); });
-    check(says(any, "2.00 s") && requests[0], "wait_any says '{}'", any.what());
-    expect_error(ErrorCode::timeout, "next_size", [&] { world.next_size(scene.previous(), 1); });
-    const Error all = expect_error(ErrorCode::timeout, "wait_all", [&] { Request::wait_all(requests); });
-    check(says(all, "2.00 s") && !requests[0], "wait_all says '{}'", all.what());
+    in_threads(3, [&](int thread) {
+        if (thread == 0) {
+            expect_error(ErrorCode::timeout, "next_size", [&] { world.next_size(scene.previous(), 1); });
+            return;
+        }
+        int got = -1;
+        std::vector<Request> requests;
+        requests.push_back(world.start_receive(got, scene.previous(), 2));
+        const auto wait = [&](const char* how, auto call) {
+            const Error error = expect_error(ErrorCode::timeout, how, [&] { call(requests); });
+            check(says(error, "2.00 s"), "{} says '{}'", how, error.what());
+        };
+        if (thread == 1) {
+            wait("wait_any", [](auto& all) { Request::wait_any(all); });
+            check(requests[0] && !requests[0].test(), "wait_any has given up a request");
+        } else {
+            wait("wait_all", [](auto& all) { Request::wait_all(all); });
+            check(!requests[0], "wait_all has left a request");
+        }
+    });
     world.barrier(kPatience);
 }
 

@@ -140,14 +140,15 @@ void run_cells(const std::vector<Cell>& cells) {
     }
 }
 
+/// Each cell without a tree of agents, and with one. Under a sanitizer, which looks at code, each cell has one of the two.
 std::vector<Cell> both(const std::vector<Cell>& cells) {
     std::vector<Cell> all;
-    for (Cell cell : cells) {
-        for (const char* fanout : {"flat", "1"}) {
-            cell.fanout = fanout;
-            all.push_back(cell);
+    for (std::size_t i = 0; i < cells.size(); ++i)
+        for (std::size_t j = 0; j < 2; ++j) {
+            if (kSanitized && i % 2 != j) continue;
+            all.push_back(cells[i]);
+            all.back().fanout = j == 0 ? "flat" : "1";
         }
-    }
     return all;
 }
 

@@ -27,12 +27,12 @@ TEST(EarlyMemory, OfSmallMessagesIsBounded) {
     expect_success(2, {"cost_of_early_messages:40000:0:500:4194304"}, with({"ROLLCALL_LANDING_BYTES=4Mi"}));
 }
 
-// Through node memory, by messages that land or wait, and by plain sends. (Sixteen calls of 64 ranks move 8 GiB.)
+// Through node memory, by messages that land or wait, and by plain sends. (Sixteen calls of 40 ranks move 2.5 GiB.)
 void expect_within_budgets(const std::string& how, const std::string& node_memory) {
     const bool is_slow = kSlower > 1;
-    const std::string scenario = fmt::format("many_wait_for_a_root:{}:{}", is_slow ? "512:16:4" : "8192:16:16", how);
+    const std::string scenario = fmt::format("many_wait_for_a_root:{}:{}", is_slow ? "512:16:4" : "4096:16:16", how);
     const Ended ended =
-        run_ranks(is_slow ? 6 : 64, {scenario},
+        run_ranks(is_slow ? 6 : 40, {scenario},
                   with({"ROLLCALL_NODE_MEMORY=" + node_memory, is_slow ? "ROLLCALL_LANDING_BYTES=4Mi" : "ROLLCALL_LANDING_BYTES=16Mi"}));
     EXPECT_EQ(ended.code, 0) << scenario << "\n" << ended.out << ended.error;
 }

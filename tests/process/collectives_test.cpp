@@ -111,11 +111,11 @@ TEST(Settings, ZeroLandingIsTheBlockingModel) {
     }
 }
 
-// Ten seconds here, ten over tcp, and some under the sanitizers.
+// Four seconds here, and four over tcp.
 TEST(Soak, ARandomProgram) {
     const std::uint64_t first = seed();
     const auto part = [&](int ranks, std::uint64_t add, const Words& environment) {
-        expect_success(ranks, {"soak:" + std::to_string(first + add) + ":2500"}, with(environment));
+        expect_success(ranks, {"soak:" + std::to_string(first + add) + ":1000"}, with(environment));
     };
     part(2, 0, {});
     part(3, 1, {"ROLLCALL_SPIN=0"});

@@ -18,13 +18,13 @@ TEST(EarlyMemory, IsWithinTheBudgetWithWhatIsKept) {
 
 // Offered messages wait at their senders. The receiver keeps a few hundred bytes for each.
 TEST(EarlyMemory, OfOfferedMessagesIsSmall) {
-    expect_success(2, {"cost_of_early_messages:10000:16384:500:1048576"}, with({"ROLLCALL_LANDING_BYTES=1Mi"}));
-    expect_success(3, {"cost_of_early_messages:10000:16384:500:1048576"}, with({"ROLLCALL_LANDING_BYTES=1Mi"}));
+    expect_success(2, {"cost_of_early_messages:5000:16384:500:1048576"}, with({"ROLLCALL_LANDING_BYTES=1Mi"}));
+    expect_success(3, {"cost_of_early_messages:5000:16384:500:1048576"}, with({"ROLLCALL_LANDING_BYTES=1Mi"}));
 }
 
 TEST(EarlyMemory, OfSmallMessagesIsBounded) {
-    expect_success(2, {"cost_of_early_messages:40000:8:500:4194304"}, with({"ROLLCALL_LANDING_BYTES=4Mi"}));
-    expect_success(2, {"cost_of_early_messages:40000:0:500:4194304"}, with({"ROLLCALL_LANDING_BYTES=4Mi"}));
+    expect_success(2, {"cost_of_early_messages:20000:8:500:2097152"}, with({"ROLLCALL_LANDING_BYTES=2Mi"}));
+    expect_success(2, {"cost_of_early_messages:20000:0:500:2097152"}, with({"ROLLCALL_LANDING_BYTES=2Mi"}));
 }
 
 // Through node memory, by messages that land or wait, and by plain sends. (Sixteen calls of 40 ranks move 2.5 GiB.)

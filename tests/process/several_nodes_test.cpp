@@ -45,7 +45,7 @@ TEST(SeveralNodes, GiveRightResults) {
 }
 
 TEST(SeveralNodes, Barriers) {
-    const std::string times = kSlower > 1 ? "20" : "100";
+    const std::string times = kSlower > 1 ? "20" : "40";
     for (const auto& [ranks, of_node] : {std::pair(6, 4), std::pair(8, 3), std::pair(4, 2)})
         expect_success(ranks, {"barriers:" + times, "barriers_publish:" + times, "started", "many_started"},
                        on_nodes(of_node, {"ROLLCALL_BARRIER=two_level"}));

@@ -116,6 +116,8 @@ slow_model='Segments.EveryDistribution*:Segments.RanksFind*:Simulation.*:Placeme
 # and calls that are given up, those of collectives in general, and the transport tests run over all.
 once='(Operations|Plans|Blocks|Exchanges|SeveralNodes|Intercommunicators|Barriers|Communicators|Progress|Settings|Causes|Mismatch|Mismatches'
 once+='|WrongUse|BadInput|Starters|ByTheirOwnMeans|ProcessManagers|Clocks|RandomPrograms)[.].*_tcp$'
+# The memory of a node is the same memory over every transport.
+once+='|(TakenMemory|PrivateMemory|OfferedMemory|NodeMemory)[.].*_tcp$'
 once+='|(Collectives|Messages)[.].*_ofi$'
 
 if stage 'gcc build' build "${release[@]}"; then

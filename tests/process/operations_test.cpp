@@ -101,7 +101,7 @@ TEST(Plans, WithoutSlotsOnTheBoard) {
     expect_success(4, for_all_algorithms("plans", few_plans(), kByMessages), with({"ROLLCALL_BOARD_SLOTS=5"}));
 }
 TEST(Plans, WakeParkedRanks) {
-    expect_success(4, for_all_algorithms("plans", few_plans(4000)),
+    expect_success(4, for_all_algorithms("plans", few_plans(1000)),
                    with({"ROLLCALL_SPIN=0", "ROLLCALL_PROGRESS_QUIET=0", "ROLLCALL_PROGRESS_TICK=20us"}));
 }
 TEST(Plans, LeftByOneRank) {

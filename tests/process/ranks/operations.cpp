@@ -381,7 +381,8 @@ ROLLCALL_SCENARIO(left_plan) {
 // A plan is dropped in the middle of a phase: by all ranks, then by one rank. Words: operation, algorithm.
 ROLLCALL_SCENARIO(dropped_plan) {
     const OperationRow& row = row_of(scene.word(0));
-    for (int victim = 0; victim < scene.size; ++victim)
+    // A sanitizer looks at code: the root, then the last rank.
+    for (int victim = 0; victim < scene.size; victim += kSanitized ? std::max(1, scene.size - 1) : 1)
         for (const bool all : {true, false}) {
             Call buffers(scene.world, row, 100'000, 0, false);
             Plan plan = buffers().plan({.algorithm = scene.word(1), .segment_bytes = {}, .timeout = std::chrono::seconds(20)});

@@ -13,6 +13,8 @@ namespace rollcall::collectives {
 namespace {
 
 constexpr double kMebibyte = 1 << 20;
+/// How often the time counts for which the busiest port of a broadcast or reduce is taken.
+constexpr double kCallsThatWait = 2;
 constexpr std::uint64_t kShortestPiece = 16 << 10, kLongestPiece = 128 << 10;
 
 /// ceil(log2 n)
@@ -85,6 +87,16 @@ double chain(const Scene& scene) { return collectives::chain(scene, static_cast<
 double chain_combining(const Scene& scene) {
     return collectives::chain(scene, static_cast<double>(chain_segment(scene)), scene.combined_byte);
 }
+
+double broadcast_linear(const Scene& scene) { return linear(scene) + kCallsThatWait * others(scene) * scene.bytes * scene.byte; }
+
+double broadcast_binomial(const Scene& scene) { return binomial(scene) + kCallsThatWait * rounds(scene) * scene.bytes * scene.byte; }
+
+double broadcast_chain(const Scene& scene) { return chain(scene) + kCallsThatWait * scene.bytes * scene.byte; }
+
+double reduce_binomial(const Scene& scene) { return binomial_combining(scene) + kCallsThatWait * rounds(scene) * scene.bytes * scene.byte; }
+
+double reduce_chain(const Scene& scene) { return chain_combining(scene) + kCallsThatWait * scene.bytes * scene.byte; }
 
 double two_level_of_blocks(const Scene& scene) {
     Scene nodes = scene;

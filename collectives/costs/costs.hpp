@@ -40,6 +40,14 @@ double linear(const Scene& scene);
 double binomial(const Scene& scene);
 /// The same, where each rank combines what comes with what it has.
 double binomial_combining(const Scene& scene);
+/// Broadcasts and reductions. A call that goes on without its callers still takes the ports of the network, for which the next call waits. So
+/// what is compared is the time of the call, and twice the time for which its busiest port is taken: (n - 1) m byte, ceil(log2 n) m byte, or
+/// m byte. (With the factor of two, the estimates choose what was the fastest in loops of calls, and in most of the single calls.)
+double broadcast_linear(const Scene& scene);
+double broadcast_binomial(const Scene& scene);
+double broadcast_chain(const Scene& scene);
+double reduce_binomial(const Scene& scene);
+double reduce_chain(const Scene& scene);
 /// A tree in which a subtree's blocks travel together: ceil(log2 n) latency + (n - 1) m byte.
 double binomial_of_blocks(const Scene& scene);
 /// X pieces down a chain: (X + n - 2) (latency + s byte) with s = chain_segment(scene).

@@ -124,8 +124,6 @@ inline constexpr Rule kBroadcastRules[] = {
     {kAnyBytes, kAnyRanks, named(kBroadcastAlgorithms, "two_level"),
      "several ranks a node: the message enters each node once, whether its ranks have arrived or not, and is shared through its memory",
      Condition::background},
-    {8192, 16, named(kBroadcastAlgorithms, "linear"), "a short message: to send it 15 times takes less time than four hops"},
-    {1024, 64, named(kBroadcastAlgorithms, "linear"), "a very short message: to send it 63 times takes less time than six hops"},
     {kAnyBytes,
      kAnyRanks,
      named(kBroadcastAlgorithms, "binomial"),

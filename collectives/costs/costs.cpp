@@ -14,7 +14,9 @@ namespace {
 
 constexpr double kMebibyte = 1 << 20;
 /// How often the time counts for which the busiest port of a broadcast or reduce is taken.
-constexpr double kCallsThatWait = 2;
+constexpr double kCallsThatWait = 1.5;
+/// The part of the latency for which a message keeps a rank busy that sends and receives at the same time.
+constexpr double kBusyPart = 0.4;
 constexpr std::uint64_t kShortestPiece = 16 << 10, kLongestPiece = 128 << 10;
 
 /// ceil(log2 n)
@@ -22,6 +24,13 @@ double rounds(const Scene& scene) { return std::bit_width(static_cast<unsigned>(
 double others(const Scene& scene) { return std::max(scene.ranks - 1, 0); }
 int nodes_of(const Scene& scene) { return static_cast<int>(std::lround(scene.ranks / scene.ranks_of_node)); }
 double message(const Scene& scene, double bytes) { return scene.latency + bytes * scene.byte; }
+
+double exchange_gap(const Scene& scene) { return std::max(scene.gap, kBusyPart * scene.latency); }
+
+/// What the next call waits for. Short messages hardly take the port.
+double port(const Scene& scene, double messages) {
+    return scene.bytes <= static_cast<double>(kShortBroadcast) ? 0 : kCallsThatWait * messages * scene.bytes * scene.byte;
+}
 
 /// A rank sends or receives n - 1 messages, which have `bytes` bytes together.
 double in_a_row(const Scene& scene, double bytes) {
@@ -88,15 +97,17 @@ double chain_combining(const Scene& scene) {
     return collectives::chain(scene, static_cast<double>(chain_segment(scene)), scene.combined_byte);
 }
 
-double broadcast_linear(const Scene& scene) { return linear(scene) + kCallsThatWait * others(scene) * scene.bytes * scene.byte; }
+double broadcast_linear(const Scene& scene) { return linear(scene) + port(scene, others(scene)); }
 
-double broadcast_binomial(const Scene& scene) { return binomial(scene) + kCallsThatWait * rounds(scene) * scene.bytes * scene.byte; }
+double broadcast_binomial(const Scene& scene) { return binomial(scene) + port(scene, rounds(scene)); }
 
-double broadcast_chain(const Scene& scene) { return chain(scene) + kCallsThatWait * scene.bytes * scene.byte; }
+double broadcast_chain(const Scene& scene) { return chain(scene) + port(scene, 1); }
 
-double reduce_binomial(const Scene& scene) { return binomial_combining(scene) + kCallsThatWait * rounds(scene) * scene.bytes * scene.byte; }
+double reduce_linear(const Scene& scene) { return broadcast_linear(scene) + others(scene) * scene.bytes * scene.combined_byte; }
 
-double reduce_chain(const Scene& scene) { return chain_combining(scene) + kCallsThatWait * scene.bytes * scene.byte; }
+double reduce_binomial(const Scene& scene) { return binomial_combining(scene) + port(scene, rounds(scene)); }
+
+double reduce_chain(const Scene& scene) { return chain_combining(scene) + port(scene, 1); }
 
 double two_level_of_blocks(const Scene& scene) {
     Scene nodes = scene;
@@ -116,7 +127,11 @@ double barrier_two_level(const Scene& scene) {
     return 2 * scene.signal + barrier_dissemination(nodes);
 }
 
-double exchange(const Scene& scene) { return in_a_row(scene, over_link(scene)); }
+double exchange(const Scene& scene) {
+    Scene busy = scene;
+    busy.gap = exchange_gap(scene);
+    return in_a_row(busy, over_link(scene));
+}
 
 double allgather_bruck(const Scene& scene) {
     return rounds(scene) * scene.latency + over_link(scene) * scene.byte + scene.ranks * scene.bytes * scene.copied_byte;
@@ -143,7 +158,7 @@ double alltoall_two_level(const Scene& scene) {
     const double copied = nodes < 2      ? 2 * scene.ranks
                           : has_one_lane ? (2 * of_node + 1) * scene.ranks + of_node * of_node
                                          : 4 * scene.ranks - nodes;
-    return scene.latency + std::max(nodes - 2, 0.0) * scene.gap + over_link(scene) * scene.byte + 2 * scene.signal +
+    return scene.latency + std::max(nodes - 2, 0.0) * exchange_gap(scene) + over_link(scene) * scene.byte + 2 * scene.signal +
            copied * scene.bytes * scene.copied_byte;
 }
 
@@ -243,7 +258,7 @@ double intergroup_two_level(const Scene& scene) {
     // The rank that exchanges messages copies the blocks of its group on its node, and publishes all that came. The others copy that out.
     const double all = group.ranks * scene.bytes, copied = of_node + 2 * all;
     const double exchanged =
-        all <= static_cast<double>(kOneLane) ? message(scene, all) + (group.nodes - 1) * scene.gap : group.nodes * message(scene, of_node);
+        all <= static_cast<double>(kOneLane) ? message(scene, all) + (group.nodes - 1) * exchange_gap(scene) : group.nodes * message(scene, of_node);
     return exchanged + 2 * scene.signal + copied * scene.copied_byte;
 }
 

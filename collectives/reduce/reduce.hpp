@@ -35,7 +35,8 @@ inline constexpr AlgorithmEntry kReduceAlgorithms[] = {
      .aliases = {"lin"},
      .algorithm = &reduce_linear,
      .summary = "the root receives from each rank in turn, and combines",
-     .runs_alone = true},
+     .runs_alone = true,
+     .cost = &cost::reduce_linear},
     {.operation = OperationKind::reduce,
      .name = "binomial",
      .aliases = {"bnom"},
@@ -131,17 +132,16 @@ inline constexpr Rule kReduceRules[] = {
      "on one node, each rank copies its elements into shared memory and leaves, and the root combines them there; only the root waits",
      Condition::node_memory},
     {kAnyBytes, 2, named(kReduceAlgorithms, "linear"), "with two ranks, every algorithm sends the same single message"},
-    {8192, 16, named(kReduceAlgorithms, "linear"),
+    {8192, 8, named(kReduceAlgorithms, "linear"),
      "a short message travels with its header, so its sender is done at once, and no rank waits for a rank that forwards"},
-    {1024, 64, named(kReduceAlgorithms, "linear"), "a very short message: the same, with more ranks"},
     {kAnyBytes,
      kAnyRanks,
      named(kReduceAlgorithms, "binomial"),
-     "log2 n whole messages enter the root, or pieces go down a chain in which each rank combines once; the time decides, and how long the "
+     "n - 1 or log2 n whole messages enter the root, or pieces go down a chain in which each rank combines once; the time decides, and how long the "
      "call takes the root's port, for which the next call waits",
      {},
      &cost::chain_segment,
-     {named(kReduceAlgorithms, "pipelined")}},
+     {named(kReduceAlgorithms, "pipelined"), named(kReduceAlgorithms, "linear")}},
 };
 
 }  // namespace rollcall::collectives

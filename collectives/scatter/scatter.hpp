@@ -144,7 +144,7 @@ inline constexpr Rule kScatterRules[] = {
      Condition::background,
      nullptr,
      {named(kScatterAlgorithms, "linear"), named(kScatterAlgorithms, "binomial")}},
-    {8192, 64, named(kScatterAlgorithms, "linear"),
+    {8192, 8, named(kScatterAlgorithms, "linear"),
      "each block is carried along with its header: the root is done at once, and no rank waits for one that forwards"},
     {8192,
      kAnyRanks,

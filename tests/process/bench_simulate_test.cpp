@@ -46,16 +46,17 @@ TEST_F(BenchCommand, PaperTablesAreComparedCellByCell) {
 TEST_F(BenchCommand, AutoTakesTheFastestAlgorithmOnASimulatedNetwork) {
     struct {
         const char *operation, *algorithms, *sizes;
+        double little;
     } const compared[] = {
-        {"broadcast", "binomial,pipelined,linear", "16,16Ki,128Ki,1Mi,8Mi"},
-        {"reduce", "binomial,pipelined", "16,64Ki,128Ki,1Mi,8Mi"},
-        {"scan", "recursive_doubling,linear", "16,64Ki,128Ki,1Mi,8Mi"},
-        {"allreduce", "recursive_doubling,rabenseifner,ring", "64,1Ki,8Ki,64Ki,128Ki"},
-        {"allgather", "bruck,linear", "1Ki,64Ki,1Mi"},
-        {"alltoall", "bruck,linear", "1Ki,16Ki,64Ki,1Mi"},
+        // Of these the next call counts, too (cost::broadcast_chain).
+        {"broadcast", "binomial,pipelined,linear", "16,16Ki,128Ki,1Mi,8Mi", 1.5},
+        {"reduce", "binomial,pipelined,linear", "16,64Ki,128Ki,1Mi,8Mi", 1.5},
+        {"scan", "recursive_doubling,linear", "16,64Ki,128Ki,1Mi,8Mi", 1.25},
+        {"allreduce", "recursive_doubling,rabenseifner,ring", "64,1Ki,8Ki,64Ki,128Ki", 1.25},
+        {"allgather", "bruck,linear", "1Ki,64Ki,1Mi", 1.25},
+        {"alltoall", "bruck,linear", "1Ki,16Ki,64Ki,1Mi", 1.25},
     };
-    constexpr double kLittle = 1.25;
-    for (const auto& [operation, algorithms, sizes] : compared) {
+    for (const auto& [operation, algorithms, sizes, little] : compared) {
         const Ended ended =
             run(fmt::format("simulate {} --ranks {} --bytes {} --algorithm auto,{} --arrival balanced --decouple auto"
                             " --iterations 1 --format json",
@@ -73,7 +74,7 @@ TEST_F(BenchCommand, AutoTakesTheFastestAlgorithmOnASimulatedNetwork) {
         EXPECT_FALSE(best.empty());
         for (const auto& [cell, times] : best) {
             ASSERT_EQ(times.size(), 2u) << cell;
-            EXPECT_LE(times.at(true), kLittle * times.at(false)) << cell;
+            EXPECT_LE(times.at(true), little * times.at(false)) << cell;
         }
     }
 }

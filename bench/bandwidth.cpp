@@ -15,6 +15,7 @@
 #include "support/usage.hpp"
 
 namespace rollcall::bench {
+namespace bandwidth_command {
 namespace {
 
 constexpr int kRanks = 2;
@@ -184,8 +185,10 @@ int run(const Words& words) {
 }
 
 }  // namespace
+}  // namespace bandwidth_command
 
 std::vector<double> message_gaps(Job& job, const Communicator& ranks, std::uint64_t bytes, std::uint64_t iterations) {
+    using namespace bandwidth_command;
     const Plan plan{.sizes = {bytes}, .window = {}, .both_ways = false, .iterations = iterations};
     std::vector<double> times = Runner(job, ranks, plan).run().values.begin()->second;
     for (double& time : times) time /= static_cast<double>(plan.window_of(bytes));
@@ -193,6 +196,7 @@ std::vector<double> message_gaps(Job& job, const Communicator& ranks, std::uint6
 }
 
 void add_bandwidth_command(usage::Command& bench, int& exit_code) {
+    using namespace bandwidth_command;
     usage::Command* const command =
         bench.add_subcommand("bandwidth", "Measure bytes and messages per second between pairs of ranks, with many messages in flight");
     const auto words = std::make_shared<Words>();

@@ -12,6 +12,7 @@
 #include "support/usage.hpp"
 
 namespace rollcall::bench {
+namespace barrier_command {
 namespace {
 
 constexpr int kDefaultRanks = 8;
@@ -93,11 +94,13 @@ int run(const Words& words) {
 }
 
 }  // namespace
+}  // namespace barrier_command
 
 void add_barrier_command(usage::Command& bench, int& exit_code) {
+    using namespace barrier_command;
     usage::Command* const command = bench.add_subcommand("barrier", "Measure a barrier, also beside MPI libraries");
     const auto words = std::make_shared<Words>();
-    add_round_options(*command, *words, kDefaultRanks, "Batches in each round");
+    add_round_options(*command, *words, barrier_command::kDefaultRanks, "Batches in each round");
     add_count_option(*command, "--rounds", words->rounds, "Jobs that are started, one after the other");
     add_count_option(*command, "--batch", words->batch, "Barriers in a batch; a sample is their mean");
     command->add_flag("--explain", words->explain, "Say which algorithm runs, and why");

@@ -13,6 +13,7 @@
 #include "support/usage.hpp"
 
 namespace rollcall::bench {
+namespace idle_command {
 namespace {
 
 constexpr int kDefaultRanks = 4;
@@ -84,11 +85,13 @@ int run(const Words& words) {
 }
 
 }  // namespace
+}  // namespace idle_command
 
 void add_idle_command(usage::Command& bench, int& exit_code) {
+    using namespace idle_command;
     usage::Command* const command = bench.add_subcommand("idle", "Measure what the background threads cost while nothing is communicated");
     const auto words = std::make_shared<Words>();
-    add_start_options(*command, words->start, kDefaultRanks);
+    add_start_options(*command, words->start, idle_command::kDefaultRanks);
     command->add_option("--duration", words->duration, "How long the ranks sleep, and then how long they compute")
         ->type_name("T")
         ->capture_default_str();

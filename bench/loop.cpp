@@ -23,6 +23,7 @@
 #include "support/usage.hpp"
 
 namespace rollcall::bench {
+namespace loop_command {
 namespace {
 
 constexpr int kDefaultRanks = 8;
@@ -278,11 +279,13 @@ int run(const Words& words) {
 }
 
 }  // namespace
+}  // namespace loop_command
 
 void add_loop_command(usage::Command& bench, int& exit_code) {
+    using namespace loop_command;
     usage::Command* const command = bench.add_subcommand("loop", "Measure what an iterative program loses to ranks that are late in turn");
     const auto words = std::make_shared<Words>();
-    add_round_options(*command, *words, kDefaultRanks, "Iterations of the loop");
+    add_round_options(*command, *words, loop_command::kDefaultRanks, "Iterations of the loop");
     add_count_option(*command, "--rounds", words->rounds, "Jobs that are started for each value of --decouple, in turn");
     command->add_option("--operation", words->operations, "Operations that move data, separated by commas, or all")
         ->type_name("NAMES")

@@ -15,6 +15,7 @@
 #include "support/usage.hpp"
 
 namespace rollcall::bench {
+namespace overlap_command {
 namespace {
 
 constexpr int kRanks = 2;
@@ -161,8 +162,10 @@ int run(const Words& words) {
 }
 
 }  // namespace
+}  // namespace overlap_command
 
 void add_overlap_command(usage::Command& bench, int& exit_code) {
+    using namespace overlap_command;
     usage::Command* const command = bench.add_subcommand("overlap", "Measure how long a send to a receiver that computes takes");
     const auto words = std::make_shared<Words>();
     add_round_options(*command, *words, kRanks, "Sends to each of the two receivers");

@@ -16,7 +16,7 @@
 namespace rollcall::bench {
 namespace {
 
-using Words = std::vector<std::string>;
+using PeerWords = std::vector<std::string>;
 
 constexpr const char* kOpenMpi = "openmpi";
 
@@ -24,17 +24,17 @@ std::string peer_file(const Peer& peer, const std::string& name) {
     return find_companion("peers", name, fmt::format("install {}, and configure and build again", peer.packages)).string();
 }
 
-void add(Words& words, const Words& more) { words.insert(words.end(), more.begin(), more.end()); }
+void add(PeerWords& words, const PeerWords& more) { words.insert(words.end(), more.begin(), more.end()); }
 
 /// How the ranks of a peer are started on a cluster. All emulated hosts have the same cores. Binding would put all ranks on the first ones,
 /// so ranks are not bound. pml ob1 with btl tcp is what Open MPI's documentation names for TCP
 /// (docs.open-mpi.org, "Tuning MPI applications", "Networking support", "TCP").
-Words on_cluster(const Peer& peer, const EmulatedCluster& cluster, int ranks) {
-    Words hosts;
+PeerWords on_cluster(const Peer& peer, const EmulatedCluster& cluster, int ranks) {
+    PeerWords hosts;
     for (const launcher::Host& host : cluster.hosts(ranks)) hosts.push_back(fmt::format("{}:{}", host.name, host.slots));
     const std::string list = fmt::format("{}", fmt::join(hosts, ",")), shell = cluster.remote_shell().string();
     if (peer.name == kOpenMpi) {
-        Words words = {"mpirun.openmpi", "--allow-run-as-root", "--bind-to", "none", "--host", list, "--mca", "plm_rsh_agent", shell};
+        PeerWords words = {"mpirun.openmpi", "--allow-run-as-root", "--bind-to", "none", "--host", list, "--mca", "plm_rsh_agent", shell};
         for (const auto& [name, value] :
              {std::pair("plm_rsh_no_tree_spawn", "1"), std::pair("pml", "ob1"), std::pair("btl", "tcp,vader,self"),
               std::pair("btl_tcp_if_include", EmulatedCluster::network()), std::pair("oob_tcp_if_include", EmulatedCluster::network())})
@@ -92,7 +92,7 @@ std::string peer_program(const Peer& peer, const std::string& program) {
 
 std::vector<std::string> peer_command(const Peer& peer, int ranks, const std::vector<std::string>& program,
                                       const EmulatedCluster* cluster) {
-    Words words = cluster != nullptr ? on_cluster(peer, *cluster, ranks) : peer.launcher;
+    PeerWords words = cluster != nullptr ? on_cluster(peer, *cluster, ranks) : peer.launcher;
     const bool shares_cpus = cluster != nullptr || share_cpus(ranks);
     if (shares_cpus) add(words, peer.yielding);
     add(words, {"-n", std::to_string(ranks)});

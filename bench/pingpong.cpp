@@ -24,6 +24,7 @@
 #include "support/usage.hpp"
 
 namespace rollcall::bench {
+namespace pingpong_command {
 namespace {
 
 constexpr int kRanks = 2;
@@ -231,8 +232,10 @@ int run(const Words& words) {
 }
 
 }  // namespace
+}  // namespace pingpong_command
 
 void add_pingpong_command(usage::Command& bench, int& exit_code) {
+    using namespace pingpong_command;
     usage::Command* const command =
         bench.add_subcommand("pingpong", "Measure half a round trip between ranks 0 and 1, with blocking calls");
     const auto words = std::make_shared<Words>();

@@ -22,6 +22,7 @@
 #include "support/usage.hpp"
 
 namespace rollcall::bench {
+namespace schedule_command {
 namespace {
 
 using collectives::ReductionPlan;
@@ -179,8 +180,10 @@ void run(const Words& words) {
 }
 
 }  // namespace
+}  // namespace schedule_command
 
 void add_schedule_command(usage::Command& bench) {
+    using namespace schedule_command;
     usage::Command* const command =
         bench.add_subcommand("schedule", "Measure how long it takes to compute schedules of the Clairvoyant reduce; starts no ranks");
     const auto words = std::make_shared<Words>();

@@ -29,6 +29,7 @@
 #include "support/usage.hpp"
 
 namespace rollcall::bench {
+namespace simulate_command {
 namespace {
 
 using runtime::OperationKind;
@@ -370,8 +371,10 @@ void add_command(usage::Command& simulate_command, OperationKind operation, cons
 }
 
 }  // namespace
+}  // namespace simulate_command
 
 void add_simulate_command(usage::Command& root) {
+    using namespace simulate_command;
     usage::Command* const simulate_command = root.add_subcommand("simulate", "Run algorithms on a simulated network, in virtual time");
     simulate_command->require_subcommand(1);
     simulate_command->when_named([simulate_command] {

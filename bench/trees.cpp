@@ -27,6 +27,7 @@
 #include "support/usage.hpp"
 
 namespace rollcall::bench {
+namespace trees_command {
 namespace {
 
 using namespace collectives;
@@ -319,8 +320,10 @@ void print(const Plan& plan) {
 }
 
 }  // namespace
+}  // namespace trees_command
 
 void add_tree_command(usage::Command& simulate) {
+    using namespace trees_command;
     usage::Command* const command =
         simulate.add_subcommand("tree", "Compute trees that gather or scatter blocks of different sizes: their times and shapes");
     const auto words = std::make_shared<Words>();

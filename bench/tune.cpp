@@ -34,6 +34,7 @@
 #include "support/usage.hpp"
 
 namespace rollcall::bench {
+namespace tune_command {
 namespace {
 
 constexpr int kRanks = 2;
@@ -222,8 +223,10 @@ int run(const Words& words) {
 }
 
 }  // namespace
+}  // namespace tune_command
 
 void add_tune_command(usage::Command& root, int& exit_code) {
+    using namespace tune_command;
     usage::Command* const command =
         root.add_subcommand("tune", "Measure what messages and copies cost on this machine, for the choices of `auto`");
     const auto words = std::make_shared<Words>();

@@ -29,6 +29,7 @@
 #include "support/usage.hpp"
 
 namespace rollcall::bench {
+namespace two_groups_command {
 namespace {
 
 constexpr int kRanks = 8, kPaperRanksOfGroups = 32;
@@ -322,8 +323,10 @@ allgather and allgatherv" (2019). The first ranks are the first group{}.
 }
 
 }  // namespace
+}  // namespace two_groups_command
 
 void add_two_groups_commands(usage::Command& bench, int& exit_code) {
+    using namespace two_groups_command;
     for (const bool own_sizes : {false, true}) add_command(bench, own_sizes, exit_code);
 }
 

@@ -23,7 +23,7 @@ namespace {
 
 // Limit for leaving the job when no rank has died. After this time the connections are closed by force.
 constexpr Timeout kLeaveTimeout = std::chrono::seconds(10);
-constexpr std::chrono::microseconds kBetweenLooks(50);
+constexpr std::chrono::microseconds kPauseOfLeaving(50);
 // The automatic number of arrival slots: enough for this many communicators of the size of the job, but at least kLeastSlots.
 constexpr std::uint64_t kCommunicatorsWithSlots = 16;
 constexpr std::uint64_t kLeastSlots = 4096;
@@ -366,7 +366,7 @@ void Process::deliver_what_is_left() {
                                     left, left == 1 ? "" : "s", left == 1 ? "its" : "their", left == 1 ? "" : "s",
                                     left == 1 ? "its" : "their", name_of(place().rank)));
         lane_->progress();
-        std::this_thread::sleep_for(kBetweenLooks);
+        std::this_thread::sleep_for(kPauseOfLeaving);
     }
 }
 

@@ -21,7 +21,7 @@
 namespace rollcall::collectives {
 namespace {
 
-Task combine_for_itself(Operation& op) {
+Task combine_all(Operation& op) {
     co_await publish_all(op, kEverybody, op.arguments().contribution, Publisher::reads);
     co_await combine_in_rank_order(op, true);
 }
@@ -42,7 +42,7 @@ Task allreduce_shared_memory(Operation& op) {
     if (op.size() == 1) return combine_in_rank_order(op, true);
     const std::uint64_t size = op.arguments().data.size;
     if (ShortExchange::suits(op.size(), size)) return exchange_and_combine(op);
-    return size <= kReadByAll ? combine_for_itself(op) : combine_shares(op);
+    return size <= kReadByAll ? combine_all(op) : combine_shares(op);
 }
 
 }  // namespace rollcall::collectives

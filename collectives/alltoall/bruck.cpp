@@ -27,9 +27,9 @@ Task alltoall_bruck(Operation& op) {
         co_return;
     }
     // The number of blocks whose distance has this bit set.
-    const auto count_of = [&](int bit) { return n / (2 * bit) * bit + std::max(n % (2 * bit) - bit, 0); };
+    const auto blocks_with = [&](int bit) { return n / (2 * bit) * bit + std::max(n % (2 * bit) - bit, 0); };
     int most = 0;
-    for (int bit = 1; bit < n; bit *= 2) most = std::max(most, count_of(bit));
+    for (int bit = 1; bit < n; bit *= 2) most = std::max(most, blocks_with(bit));
     const Scratch on_way(bytes * static_cast<std::uint64_t>(n), data);  // at index i: the block whose whole distance is i
     const Scratch outgoing(bytes * static_cast<std::uint64_t>(most), data), incoming(bytes * static_cast<std::uint64_t>(most), data);
 
@@ -38,7 +38,7 @@ Task alltoall_bruck(Operation& op) {
     if (rank > 0) co_await op.copy(blocks(on_way, n - rank, rank), runtime::slice(contribution, 0, after));
     std::uint64_t step = 0;
     for (int bit = 1; bit < n; bit *= 2, ++step) {
-        const int count = count_of(bit);
+        const int count = blocks_with(bit);
         const auto receiving = op.receive((rank + n - bit) % n, blocks(incoming, 0, count), step);
         int packed = 0;
         for (int way = bit; way < n; way += 2 * bit) {

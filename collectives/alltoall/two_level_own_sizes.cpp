@@ -28,7 +28,7 @@ namespace {
 
 using transport::Bytes;
 
-constexpr std::uint64_t kCounts = 0, kCollect = 1, kHandOut = 2, kSizes = 3, kData = 4;
+constexpr std::uint64_t kCounts = 0, kCollect = 1, kHandOut = 2, kSizes = 3, kContents = 4;
 
 /// The sizes of the blocks that a rank sends to each rank and, behind them, of those that it receives from each.
 using Counts = std::vector<std::uint64_t>;
@@ -168,11 +168,11 @@ Task exchange_blocks(Operation& op, const Levels& levels, BetweenNodes& between,
             awaited.erase(next);
             arrived.push_back(node);
             co_await compare(op, levels, static_cast<int>(node), sizes[node], from[node]);
-            if (from[node].size > 0) transfers.push_back(op.receive(leader(node), slice_of(incoming, from[node]), kData));
+            if (from[node].size > 0) transfers.push_back(op.receive(leader(node), slice_of(incoming, from[node]), kContents));
         } else {
             const std::size_t node = arrived.front();
             arrived.erase(arrived.begin());
-            if (to[node].size > 0) sending = op.send(leader(node), slice_of(outgoing, to[node]), kData);
+            if (to[node].size > 0) sending = op.send(leader(node), slice_of(outgoing, to[node]), kContents);
         }
     }
     co_await op.copy(slice_of(incoming, from[here]), slice_of(outgoing, to[here]));

@@ -10,7 +10,7 @@ namespace rollcall::collectives {
 namespace {
 
 // Words of the message: parent, blocks, then the rank and the blocks of each child.
-constexpr std::size_t kParent = 0, kBlocks = 1, kChildren = 2, kWordsOfChild = 2;
+constexpr std::size_t kParent = 0, kBlocks = 1, kFirstChild = 2, kWordsOfAChild = 2;
 
 transport::Bytes bytes_of(std::span<std::int32_t> words) { return {words.data(), words.size_bytes()}; }
 
@@ -54,13 +54,14 @@ Task decide_places(Operation& op, Nearest nearest, Places& places) {
 }
 
 Task learn_place(Operation& op, HalvingPlace& place) {
-    std::vector<std::int32_t> words(kChildren + kWordsOfChild * static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(op.size()))));
+    std::vector<std::int32_t> words(kFirstChild +
+                                    kWordsOfAChild * static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(op.size()))));
     const Pending telling = op.receive(op.root(), bytes_of(words), kTreePlace);
     co_await announce_to_root(op, &telling);
     const std::uint64_t received = co_await telling;
     place.parent = words[kParent];
     place.blocks = words[kBlocks];
-    for (std::size_t word = kChildren; word < received / sizeof(words[0]); word += kWordsOfChild)
+    for (std::size_t word = kFirstChild; word < received / sizeof(words[0]); word += kWordsOfAChild)
         place.children.push_back({words[word], words[word + 1]});
 }
 

@@ -14,7 +14,7 @@
 namespace rollcall::collectives {
 namespace {
 
-Task write(Operation& op) {
+Task publish_message(Operation& op) {
     co_await op.arrival();
     if (op.size() > 1) co_await publish_last(op, kEverybody, op.arguments().data);
 }
@@ -22,7 +22,7 @@ Task write(Operation& op) {
 }  // namespace
 
 Task broadcast_shared_memory(Operation& op) {
-    return op.rank() == op.root() ? write(op) : copy_all(op, op.root(), true, op.arguments().data);
+    return op.rank() == op.root() ? publish_message(op) : copy_all(op, op.root(), true, op.arguments().data);
 }
 
 }  // namespace rollcall::collectives

@@ -19,7 +19,7 @@ constexpr std::uint64_t kLeastInstalment = 64 << 10;
 // The form that stands in the header of an instalment. Nothing else is in it: the sizes follow from that of the message.
 constexpr std::int64_t kInstalment = -1;
 // The words of a header. In a tree: the form, the rank that the message comes from, the segment size, and the ranks that it is sent on to.
-constexpr std::size_t kForm = 0, kSource = 1, kSegment = 2, kTargets = 3;
+constexpr std::size_t kForm = 0, kSource = 1, kSegmentSize = 2, kTargets = 3;
 // In a scatter_ring: the form, the rank that the parts come from, the number of members, this member's number among them, the next and the
 // previous rank in the ring, the number of parts of the subtree, and the rank and the number of parts of each child.
 constexpr std::size_t kMembers = 2, kMember = 3, kNext = 4, kPrevious = 5, kParts = 6, kChildren = 7, kWordsOfChild = 2;
@@ -142,7 +142,8 @@ Task subgroup_member(Operation& op) {
     }
     std::vector<int> targets;
     for (std::size_t word = kTargets; word < header.size(); ++word) targets.push_back(static_cast<int>(header[word]));
-    co_await relay(op, data, static_cast<int>(header[kSource]), std::move(targets), static_cast<std::uint64_t>(header[kSegment]), kData);
+    co_await relay(op, data, static_cast<int>(header[kSource]), std::move(targets), static_cast<std::uint64_t>(header[kSegmentSize]),
+                   kData);
 }
 
 bool message_is_ahead(Operation& op) { return op.is_here(op.root(), kHeaders + MessageAhead::instalments(op.arguments().data.size) - 1); }

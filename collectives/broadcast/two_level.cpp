@@ -21,7 +21,7 @@ namespace {
 constexpr std::uint64_t kWhole = 128 << 10;
 
 /// Steps of the messages between nodes. The message that replaces a publication has the step before.
-constexpr std::uint64_t kBetweenNodes = kPublishedStep + 1;
+constexpr std::uint64_t kBroadcastBetweenNodes = kPublishedStep + 1;
 
 }  // namespace
 
@@ -35,7 +35,7 @@ Task broadcast_two_level(Operation& op) {
     if (op.rank() == leader && levels.nodes() > 1) {
         runtime::Arguments between = arguments;
         between.segment_bytes = arguments.data.size <= kWhole ? 0 : chain_between_nodes(op, arguments.data.size, levels.nodes());
-        const Among nodes(op, leaders, levels.node(), node_of_root, between, kBetweenNodes);
+        const Among nodes(op, leaders, levels.node(), node_of_root, between, kBroadcastBetweenNodes);
         if (between.segment_bytes == 0)
             co_await broadcast_binomial(op);
         else

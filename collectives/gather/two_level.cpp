@@ -20,7 +20,7 @@ namespace rollcall::collectives {
 namespace {
 
 /// The step of the messages between nodes.
-constexpr std::uint64_t kBetweenNodes = kPublishedStep + 1;
+constexpr std::uint64_t kGatheredBetweenNodes = kPublishedStep + 1;
 
 /// Collects the blocks of a node. At the root they go to the places of their ranks in its data; elsewhere they stand in `collected`, in the
 /// order of ranks.
@@ -67,7 +67,7 @@ Task gather_at_root(Operation& op, const Levels& levels, const std::vector<int>&
         const transport::Bytes into = is_in_place ? blocks_of(data, bytes, static_cast<std::size_t>(ranks[0]), ranks.size())
                                                   : runtime::slice(scratch.bytes(), at, size);
         if (!is_in_place) at += size;
-        parts.push_back({node, into, is_in_place, op.receive(leaders[static_cast<std::size_t>(node)], into, kBetweenNodes)});
+        parts.push_back({node, into, is_in_place, op.receive(leaders[static_cast<std::size_t>(node)], into, kGatheredBetweenNodes)});
     }
     co_await gather_on_node(op, levels, op.root(), {});
     for (const Part& part : parts) {
@@ -88,11 +88,11 @@ Task gather_two_level(Operation& op) {
         co_await gather_on_node(op, levels, leader, {});
     } else if (levels.here().size() == 1) {
         co_await op.arrival();
-        co_await op.send(op.root(), op.arguments().contribution, kBetweenNodes);
+        co_await op.send(op.root(), op.arguments().contribution, kGatheredBetweenNodes);
     } else {
         const PassedOn collected(op, op.arguments().contribution);
         co_await gather_on_node(op, levels, leader, collected.bytes());
-        co_await op.send(op.root(), collected.bytes(), kBetweenNodes);
+        co_await op.send(op.root(), collected.bytes(), kGatheredBetweenNodes);
     }
 }
 

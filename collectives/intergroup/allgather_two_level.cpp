@@ -29,7 +29,7 @@ namespace {
 
 using transport::Bytes;
 
-constexpr std::uint64_t kCollect = kStepsForSizes, kResults = kCollect + 1, kBetween = kResults + 1;
+constexpr std::uint64_t kCollectOnNodes = kStepsForSizes, kResultsOnNodes = kCollectOnNodes + 1, kBetween = kResultsOnNodes + 1;
 
 /// A group, node by node. Nodes on which it has no ranks are left out.
 struct GroupOnNodes {
@@ -57,8 +57,8 @@ struct GroupOnNodes {
 };
 
 /// Where the blocks of the other group are to go, in the order in which they come.
-struct Places {
-    Places(const Operation& op, const GroupOnNodes& others, const Parts& blocks) {
+struct PlacesOnNodes {
+    PlacesOnNodes(const Operation& op, const GroupOnNodes& others, const Parts& blocks) {
         const runtime::Arguments& arguments = op.arguments();
         std::uint64_t begin = 0, first = 0;
         bool is_one_piece = true;
@@ -108,7 +108,7 @@ Task exchange_between_nodes(Operation& op, const GroupOnNodes& own, const GroupO
                 co_await op.copy(block, arguments.contribution);
                 continue;
             }
-            const Among group(op, here, 0, 0, arguments, kCollect);
+            const Among group(op, here, 0, 0, arguments, kCollectOnNodes);
             co_await copy_all(op, static_cast<int>(place), false, block);
         }
     }
@@ -141,15 +141,15 @@ Task intergroup_allgather_two_level(Operation& op) {
     const int node = static_cast<int>(std::find_if(own.nodes.begin(), own.nodes.end(), is_here) - own.nodes.begin());
     const std::vector<int>& here = own.nodes[static_cast<std::size_t>(node)];
     const int place = static_cast<int>(std::lower_bound(here.begin(), here.end(), op.rank()) - here.begin());
-    const Places places(op, others, blocks.other);
+    const PlacesOnNodes places(op, others, blocks.other);
     const runtime::Arguments arguments = op.arguments();
 
     if (place > 0) {
         {
-            const Among group(op, here, place, 0, arguments, kCollect);
+            const Among group(op, here, place, 0, arguments, kCollectOnNodes);
             co_await publish_all(op, 0, arguments.contribution);
         }
-        const Among group(op, here, place, 0, arguments, kResults);
+        const Among group(op, here, place, 0, arguments, kResultsOnNodes);
         co_await copy_all_wanted(op, 0, true, others.parts.total(), places.wanted);
         co_return;
     }
@@ -157,7 +157,7 @@ Task intergroup_allgather_two_level(Operation& op) {
     const Bytes all = places.in_one_piece.value_or(beside.bytes());
     co_await exchange_between_nodes(op, own, others, node, blocks.own, all);
     if (here.size() > 1) {
-        const Among group(op, here, 0, 0, arguments, kResults);
+        const Among group(op, here, 0, 0, arguments, kResultsOnNodes);
         co_await publish_all(op, kEverybody, all);
     }
     if (!places.in_one_piece) co_await copy_wanted(op, all, 0, places.wanted);

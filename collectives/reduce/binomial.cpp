@@ -13,7 +13,7 @@
 namespace rollcall::collectives {
 namespace {
 
-constexpr std::uint64_t kUp = 0, kAcross = 1;
+constexpr std::uint64_t kUp = 0, kToRoot = 1;
 
 // The part of a rank whose caller has not come: what the children send is combined, and at last with the caller's own elements. Any order
 // must do, because elsewhere the own elements come first.
@@ -48,10 +48,10 @@ Task reduce_binomial(Operation& op) {
     } else if (op.rank() == top) {
         const Scratch combined(op.arguments().contribution.size, op.arguments().contribution);
         co_await combine_up_tree(op, top, combined.bytes(), kUp);
-        co_await op.send(op.root(), combined.bytes(), kAcross);
+        co_await op.send(op.root(), combined.bytes(), kToRoot);
     } else {
         co_await combine_up_tree(op, top, {}, kUp);
-        if (op.rank() == op.root()) co_await op.receive(top, data, kAcross);
+        if (op.rank() == op.root()) co_await op.receive(top, data, kToRoot);
     }
 }
 

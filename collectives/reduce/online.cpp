@@ -7,7 +7,8 @@
 // pieces should be long: a piece of 64 KiB takes as long as some ten short messages at 10 Gbit/s, and as long as some hundred at 1 Gbit/s.
 //
 // Example: 3 ranks, root 0, two pieces. 1 and 2 are there: the root orders 2 -0-> 1 and 1 -1-> 2. Both receivers combine, and report. The
-// caller of the root comes: 1 -0-> 0, and 0 -1-> 2, which has piece 1 of the two others. Both end: 2 -1-> 0, which replaces what 0 has sent.
+// caller of the root comes: 1 -0-> 0, and 0 -1-> 2, which has piece 1 of the two others. Both end: 2 -1-> 0, which replaces what 0 has
+// sent.
 #include <algorithm>
 #include <cstdint>
 #include <deque>
@@ -26,7 +27,6 @@ namespace {
 using runtime::Pending;
 using transport::Bytes;
 using transport::ConstBytes;
-using Transfer = OnlineReduction::Transfer;
 
 enum class Work : std::int32_t { send, combine, replace };
 
@@ -34,7 +34,7 @@ enum class Work : std::int32_t { send, combine, replace };
 struct Order {
     Work work = Work::send;
     std::int32_t peer = 0, segment = 0;
-    std::int32_t is_last = 0;  ///< The rank gets no other order.
+    std::int32_t is_last = 0;    ///< The rank gets no other order.
     std::uint64_t transfer = 0;  ///< Its number among all transfers.
 };
 static_assert(sizeof(Order) == 24, "it travels: without padding");
@@ -44,8 +44,8 @@ std::uint64_t step_of_order(std::uint64_t number) { return 3 * number; }
 std::uint64_t step_of_report(std::uint64_t number) { return 3 * number + 1; }
 std::uint64_t step_of_data(std::uint64_t number) { return 3 * number + 2; }
 
-/// The pieces of one rank, and the transfers in which it takes part: at most one out of it and one into it at a time. (Tasks are given their
-/// operation first.)
+/// The pieces of one rank, and the transfers in which it takes part: at most one out of it and one into it at a time. (Tasks are given
+/// their operation first.)
 class Worker {
   public:
     Worker(ConstBytes contribution, std::vector<Share> pieces, Bytes own)
@@ -140,9 +140,8 @@ class Coordinator {
         runtime::Arrivals& arrivals = op.arrivals();
         bool has_come = false;
         while (!here.reduction_.done()) {
-            co_await op.until([&] {
-                return arrivals.any() || (op.has_arrived() && !has_come) || here.worker_.has_come() || here.someone_reports();
-            });
+            co_await op.until(
+                [&] { return arrivals.any() || (op.has_arrived() && !has_come) || here.worker_.has_come() || here.someone_reports(); });
             for (const int rank : arrivals.take()) here.reduction_.arrived(rank);
             if (op.has_arrived() && !std::exchange(has_come, true)) here.reduction_.arrived(op.rank());
             if (here.worker_.has_come()) {
@@ -150,7 +149,7 @@ class Coordinator {
                 here.reduction_.ended(*here.member(op.rank()).incoming);
             }
             here.take_reports();
-            for (const Transfer& transfer : here.reduction_.begin()) co_await order(op, here, transfer);
+            for (const OnlineReduction::Transfer& transfer : here.reduction_.begin()) co_await order(op, here, transfer);
         }
         co_await op.all_of(here.worker_.sending());
         co_await op.all_of(here.telling_);
@@ -159,8 +158,8 @@ class Coordinator {
   private:
     struct Member {
         std::uint64_t orders = 0, reports = 0;
-        std::optional<Transfer> incoming;  ///< The latest transfer into it.
-        std::optional<Pending> report;     ///< That this transfer is over. The root itself sends none.
+        std::optional<OnlineReduction::Transfer> incoming;  ///< The latest transfer into it.
+        std::optional<Pending> report;                      ///< That this transfer is over. The root itself sends none.
     };
     Member& member(int rank) { return members_[static_cast<std::size_t>(rank)]; }
     bool someone_reports() const {
@@ -177,7 +176,7 @@ class Coordinator {
             }
     }
 
-    static Task order(Operation& op, Coordinator& here, Transfer transfer) {
+    static Task order(Operation& op, Coordinator& here, OnlineReduction::Transfer transfer) {
         const auto [sender, receiver, segment, replace] = transfer;
         Member& to = here.member(receiver);
         to.incoming = transfer;

@@ -18,7 +18,7 @@
 namespace rollcall::collectives {
 namespace {
 
-Task combine_for_itself(Operation& op) {
+Task combine_own_block(Operation& op) {
     const int n = op.size(), rank = op.rank();
     const auto contribution = op.arguments().contribution;
     const auto data = op.arguments().data;
@@ -60,7 +60,7 @@ Task reduce_scatter_shared_memory(Operation& op) {
     if (op.size() == 1) {
         co_await copy_own(op, arguments.data, arguments.contribution);
     } else if (arguments.contribution.size <= kReadByAll) {
-        co_await combine_for_itself(op);
+        co_await combine_own_block(op);
     } else {
         PublishedParts parts{.brought = [&](int rank) { return brought_for(op, rank); }, .own = arguments.data, .in_place = true};
         co_await combine_published_parts(op, std::move(parts));

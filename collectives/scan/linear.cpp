@@ -19,7 +19,7 @@ namespace {
 using transport::Bytes;
 using transport::ConstBytes;
 
-constexpr std::uint64_t kMostUnderWay = 4;
+constexpr std::uint64_t kMostPiecesUnderWay = 4;
 
 }  // namespace
 
@@ -34,7 +34,7 @@ Task scan_linear(Operation& op) {
     const auto piece_of = [&](auto bytes, std::uint64_t number) {
         return pieces == 1 ? bytes : runtime::slice(bytes, number * segment, std::min(segment, bytes.size - number * segment));
     };
-    const std::uint64_t window = std::min({pieces, std::uint64_t{op.pieces_under_way()}, kMostUnderWay});
+    const std::uint64_t window = std::min({pieces, std::uint64_t{op.pieces_under_way()}, kMostPiecesUnderWay});
     const std::uint64_t room = pieces == 1 ? contribution.size : segment;
     // In an exclusive scan, what comes is the result. But it must not be written over elements that are still to be combined with it.
     const bool comes_aside = !exclusive || is_in_place(op);
@@ -45,7 +45,7 @@ Task scan_linear(Operation& op) {
     };
     const auto come = [&](std::uint64_t number) { return comes_aside ? slot(aside, number) : piece_of(data, number); };
 
-    std::array<Pending, kMostUnderWay> incoming, outgoing;
+    std::array<Pending, kMostPiecesUnderWay> incoming, outgoing;
     std::uint64_t posted = 0;
     for (std::uint64_t number = 0; number < pieces; ++number) {
         const ConstBytes own = piece_of(contribution, number);

@@ -48,7 +48,7 @@ Task offer_and_write(Operation& op) {
     co_await all_read(op, outgoing);
 }
 
-Task write(Operation& op) {
+Task publish_blocks(Operation& op) {
     co_await op.arrival();
     co_await scatter_from_here(op);
 }
@@ -65,7 +65,7 @@ Task scatter_from_here(Operation& op) {
 }
 
 Task scatter_shared_memory(Operation& op) {
-    return op.rank() == op.root() ? write(op) : copy_all(op, op.root(), false, op.arguments().result);
+    return op.rank() == op.root() ? publish_blocks(op) : copy_all(op, op.root(), false, op.arguments().result);
 }
 
 }  // namespace rollcall::collectives

@@ -21,7 +21,7 @@ namespace rollcall::collectives {
 namespace {
 
 /// The step of the messages between nodes.
-constexpr std::uint64_t kBetweenNodes = kPublishedStep + 1;
+constexpr std::uint64_t kScatteredBetweenNodes = kPublishedStep + 1;
 
 /// Shares with the ranks of a node the blocks that one of them has: in the order of ranks, or, with `blocks`, where these say.
 Task scatter_on_node(Operation& op, const Levels& levels, int leader, transport::Bytes data, const std::vector<runtime::Block>& blocks) {
@@ -59,7 +59,7 @@ Task scatter_from_root(Operation& op, const Levels& levels, const std::vector<in
             at += message.size;
             co_await copy_runs(op, bytes, ranks, message, data, Copy::into_list);
         }
-        sends.push_back(op.send(leaders[static_cast<std::size_t>(node)], message, kBetweenNodes));
+        sends.push_back(op.send(leaders[static_cast<std::size_t>(node)], message, kScatteredBetweenNodes));
     }
     std::vector<runtime::Block> blocks;
     for (const int rank : levels.here()) blocks.push_back({bytes * static_cast<std::uint64_t>(rank), bytes});
@@ -80,10 +80,10 @@ Task scatter_two_level(Operation& op) {
     } else if (op.rank() != leader) {
         co_await scatter_on_node(op, levels, leader, {}, {});
     } else if (levels.here().size() == 1) {
-        co_await op.receive(op.root(), result, kBetweenNodes);
+        co_await op.receive(op.root(), result, kScatteredBetweenNodes);
     } else {
         const PassedOn received(op, result);
-        co_await op.receive(op.root(), received.bytes(), kBetweenNodes);
+        co_await op.receive(op.root(), received.bytes(), kScatteredBetweenNodes);
         co_await scatter_on_node(op, levels, leader, received.bytes(), {});
     }
 }

@@ -12,7 +12,7 @@ namespace {
 using runtime::weight_of;
 
 template <class Message>
-transport::Bytes bytes_of(Message& message) {
+transport::Bytes bytes_of_message(Message& message) {
     return {&message, sizeof message};
 }
 
@@ -89,7 +89,8 @@ Task binomial_gather_place(Operation& op, SegmentPlace& place) {
     const BinomialPlace binomial(op, place);
     std::vector<BlockSums> told(binomial.children.size());
     std::vector<Pending> telling;
-    for (std::size_t i = 0; i < told.size(); ++i) telling.push_back(op.receive(binomial.children[i].rank, bytes_of(told[i]), kSums));
+    for (std::size_t i = 0; i < told.size(); ++i)
+        telling.push_back(op.receive(binomial.children[i].rank, bytes_of_message(told[i]), kSums));
     BlockSums sums;
     sums.add(op.rank(), place.own, place.own);
     for (std::size_t i = 0; i < told.size(); ++i) {
@@ -100,7 +101,7 @@ Task binomial_gather_place(Operation& op, SegmentPlace& place) {
         place.children.back().bytes = told[i].in_segment;
         sums.add(told[i]);
     }
-    if (place.parent >= 0) co_await op.send(place.parent, bytes_of(sums), kSums);
+    if (place.parent >= 0) co_await op.send(place.parent, bytes_of_message(sums), kSums);
 }
 
 Task binomial_scatter_place(Operation& op, SegmentPlace& place) {
@@ -149,8 +150,8 @@ Task adaptive_place(Operation& op, SegmentPlace& place) {
         const auto speaker = static_cast<int>(other_first), other_last = static_cast<int>(std::min<long long>(other_first + length, n)) - 1;
         const auto step = kRounds + 2 * static_cast<std::uint64_t>(round);
         if (rank == first) {
-            const Pending receiving = op.receive(speaker, bytes_of(other), step);
-            co_await op.send(speaker, bytes_of(mine), step);
+            const Pending receiving = op.receive(speaker, bytes_of_message(other), step);
+            co_await op.send(speaker, bytes_of_message(mine), step);
             co_await receiving;
             const auto holds_root = [&](int from) { return from <= op.root() && op.root() < from + length; };
             const SegmentWord &lower = is_lower ? mine : other, &upper = is_lower ? other : mine;
@@ -159,12 +160,12 @@ Task adaptive_place(Operation& op, SegmentPlace& place) {
                 (!holds_root(is_lower ? speaker : first) && lower_receives(lower.sums.in_segment, upper.sums.in_segment));
             told = other;
             told.receives = into_lower == is_lower;
-            if (mine.root != rank) co_await op.send(mine.root, bytes_of(told), step + 1);
+            if (mine.root != rank) co_await op.send(mine.root, bytes_of_message(told), step + 1);
             mine.root = into_lower ? lower.root : upper.root;
             mine.sums.add(other.sums);
         }
         if (is_root) {
-            if (rank != first) co_await op.receive(first, bytes_of(told), step + 1);
+            if (rank != first) co_await op.receive(first, bytes_of_message(told), step + 1);
             if (!told.receives) {
                 place.parent = told.root;
                 is_root = false;

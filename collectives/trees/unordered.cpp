@@ -110,13 +110,14 @@ int add_part(const BlockProblem& problem, const std::vector<int>& ranks, const L
 constexpr std::uint64_t kNothingStraight = std::numeric_limits<std::uint64_t>::max();
 
 /// The ranks of the two trees, and those whose blocks go straight to the root.
-struct Parts {
+struct SizeParts {
     std::vector<int> small, large, straight;
 };
 
 /// `in_large` is with the large blocks, whatever the size of its own block. The block of `never_straight` does not go straight.
-Parts parts_of(const BlockProblem& problem, std::uint64_t large, std::uint64_t straight_from, int in_large, int never_straight = kAnyRoot) {
-    Parts parts;
+SizeParts parts_of(const BlockProblem& problem, std::uint64_t large, std::uint64_t straight_from, int in_large,
+                   int never_straight = kAnyRoot) {
+    SizeParts parts;
     for (int rank = 0; rank < problem.ranks(); ++rank) {
         const std::uint64_t size = problem.sizes[static_cast<std::size_t>(rank)];
         if (size >= straight_from && size > 0 && rank != never_straight)
@@ -127,7 +128,7 @@ Parts parts_of(const BlockProblem& problem, std::uint64_t large, std::uint64_t s
     return parts;
 }
 
-std::vector<int> order_of(const Parts& parts) {
+std::vector<int> order_of(const SizeParts& parts) {
     std::vector<int> order = parts.small;
     order.insert(order.end(), parts.large.begin(), parts.large.end());
     order.insert(order.end(), parts.straight.begin(), parts.straight.end());
@@ -135,7 +136,7 @@ std::vector<int> order_of(const Parts& parts) {
 }
 
 /// `root` is in one of the two trees.
-BlockTree tree_of(const Parts& parts, const BlockProblem& problem, const LinearCosts& costs, int root) {
+BlockTree tree_of(const SizeParts& parts, const BlockProblem& problem, const LinearCosts& costs, int root) {
     BlockTree tree(problem.ranks());
     if (parts.small.empty() || parts.large.empty()) {
         tree.root = add_part(problem, parts.small.empty() ? parts.large : parts.small, costs, root, tree);
@@ -194,7 +195,7 @@ BlockTree two_part_tree(const BlockProblem& problem, std::uint64_t large, const 
 }
 
 SegmentTree best_two_part_tree(const BlockProblem& problem, std::uint64_t large, const LinearCosts& costs, int root) {
-    const Parts usual = parts_of(problem, large, kNothingStraight, kAnyRoot);
+    const SizeParts usual = parts_of(problem, large, kNothingStraight, kAnyRoot);
     SegmentTree best{tree_of(usual, problem, costs, root), order_of(usual)};
     double least = completion_time(best.tree, problem, costs);
     const int its_root = best.tree.root;
@@ -202,7 +203,7 @@ SegmentTree best_two_part_tree(const BlockProblem& problem, std::uint64_t large,
     const std::uint64_t alone = too_large < 0x1p63 ? std::max(large, static_cast<std::uint64_t>(std::ceil(too_large))) : kNothingStraight;
     for (const std::uint64_t straight : {kNothingStraight, alone, large})
         for (const int in_large : {kAnyRoot, its_root}) {
-            const Parts parts = parts_of(problem, large, straight, in_large, its_root);
+            const SizeParts parts = parts_of(problem, large, straight, in_large, its_root);
             BlockTree tree = tree_of(parts, problem, costs, its_root);
             const double time = completion_time(tree, problem, costs);
             if (time >= least) continue;

@@ -22,12 +22,12 @@ EventDescriptor::~EventDescriptor() { close(descriptor_); }
 
 void EventDescriptor::signal() noexcept {
     const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = write(descriptor_, &one, sizeof one);  // fails if full: readable already
+    [[maybe_unused]] const auto written = ::write(descriptor_, &one, sizeof one);  // fails if full: readable already
 }
 
 void EventDescriptor::clear() noexcept {
     std::uint64_t count;
-    [[maybe_unused]] const auto got = read(descriptor_, &count, sizeof count);
+    [[maybe_unused]] const auto got = ::read(descriptor_, &count, sizeof count);
 }
 
 }  // namespace rollcall::runtime

@@ -14,13 +14,13 @@ namespace {
 using runtime::OperationKind;
 using runtime::Simulation;
 
-struct Death {
+struct Loss {
     Simulation* simulation;
     int rank;
     Nanoseconds told_after;
 };
 void kill(void* death, int) {
-    auto& [simulation, rank, told_after] = *static_cast<Death*>(death);
+    auto& [simulation, rank, told_after] = *static_cast<Loss*>(death);
     simulation->kill(rank, "was killed by signal 9", [&](int) { return told_after; });
 }
 
@@ -41,7 +41,7 @@ TEST(IntergroupDeaths, EverybodyIsToldTheName) {
             SCOPED_TRACE(fmt::format("{} p={} q={} blocks of {} and {} own_sizes={} rank {} dies at {}, {}", entry.name, p, q, first,
                                      second, own_sizes, victim, when, describe(options)));
             Simulation simulation(options);
-            Death death{&simulation, victim, random.between(0, 3000)};
+            Loss death{&simulation, victim, random.between(0, 3000)};
             simulation.network().schedule(when, &kill, &death, victim);
             std::vector<std::vector<std::byte>> blocks, all;
             std::vector<std::vector<runtime::Block>> layouts(static_cast<std::size_t>(n));

@@ -58,14 +58,14 @@ struct Case {
 /// What the ranks have received, by rank.
 using Results = std::vector<std::vector<std::byte>>;
 /// Something to look at while a case runs.
-struct Look {
+struct LookAtResults {
     Nanoseconds when;
     std::function<void(const Results&)> at;
 };
 
 /// Runs the case. If it has data, the data must be in its place.
 Simulation::Outcome run(const AlgorithmEntry& entry, const Case& what, Simulation::Options options, const Times& arrivals,
-                        const std::vector<Look>& looks = {}) {
+                        const std::vector<LookAtResults>& looks = {}) {
     const auto ranks = static_cast<std::size_t>(what.ranks());
     options.ranks = what.ranks();
     options.first_group = static_cast<int>(what.first.size());
@@ -73,7 +73,7 @@ Simulation::Outcome run(const AlgorithmEntry& entry, const Case& what, Simulatio
     std::vector<std::vector<runtime::Block>> layouts(ranks);
     Simulation simulation(options);
     std::vector<std::function<void()>> scheduled;
-    for (const Look& look : looks) scheduled.emplace_back([&] { look.at(results); });
+    for (const LookAtResults& look : looks) scheduled.emplace_back([&] { look.at(results); });
     for (std::size_t i = 0; i < looks.size(); ++i)
         simulation.network().schedule(
             looks[i].when, [](void* does, int) { (*static_cast<std::function<void()>*>(does))(); }, &scheduled[i], 0);
@@ -233,12 +233,12 @@ TEST(IntergroupExamples, OrderOfSendsAndReceives) {
         return there;
     };
     const auto expect = [&](Nanoseconds tenths, std::vector<std::pair<int, std::string>> of_ranks) {
-        return Look{tenths * static_cast<Nanoseconds>(kUnit) / 10, [=](const Results& results) {
-                        for (const auto& [rank, units] : of_ranks)
-                            EXPECT_EQ(units_of(results, rank), units) << "rank " << rank << " after " << tenths << " tenths";
-                    }};
+        return LookAtResults{tenths * static_cast<Nanoseconds>(kUnit) / 10, [=](const Results& results) {
+                                 for (const auto& [rank, units] : of_ranks)
+                                     EXPECT_EQ(units_of(results, rank), units) << "rank " << rank << " after " << tenths << " tenths";
+                             }};
     };
-    const std::vector<Look> looks = {
+    const std::vector<LookAtResults> looks = {
         expect(15, {{1, "...+........"}, {4, ".........+.."}}),
         expect(45, {{6, "........++++...................................."}, {7, "................................................"}}),
         expect(85, {{6, "++++....++++...................................."},

@@ -22,7 +22,7 @@
 namespace rollcall::runtime {
 namespace {
 
-constexpr Nanoseconds kSecond = 1'000'000'000, kHour = 3600 * kSecond, kSilence = 10 * kSecond;
+constexpr Nanoseconds kOneSecond = 1'000'000'000, kHour = 3600 * kOneSecond, kSilence = 10 * kOneSecond;
 
 NetAddress address(const char* text) {
     NetAddress address;
@@ -121,13 +121,14 @@ TEST(Lifelines, AskAtGrowingIntervalsAndHoldNothingMeanwhile) {
     std::vector<Nanoseconds> intervals;
     for (Nanoseconds now = 0; intervals.size() < 6;) {
         const auto look = mine.look(now, std::vector{1});
-        if (look.next - now > kSecond / 2) {
+        if (look.next - now > kOneSecond / 2) {
             intervals.push_back(look.next - now);
             EXPECT_EQ(open_descriptors(), before);
         }
         now = look.next;
     }
-    EXPECT_EQ(intervals, (std::vector<Nanoseconds>{kSecond, 2 * kSecond, 4 * kSecond, 5 * kSecond, 5 * kSecond, 5 * kSecond}));
+    EXPECT_EQ(intervals,
+              (std::vector<Nanoseconds>{kOneSecond, 2 * kOneSecond, 4 * kOneSecond, 5 * kOneSecond, 5 * kOneSecond, 5 * kOneSecond}));
 }
 
 TEST(Lifelines, TellOfAHostThatFallsSilentWithAllItsRanksAndOnce) {
@@ -136,7 +137,7 @@ TEST(Lifelines, TellOfAHostThatFallsSilentWithAllItsRanksAndOnce) {
     mine.add(3, stranger.address());
     mine.add(5, stranger.address());
     Nanoseconds now = 0;
-    EXPECT_TRUE(wait_for(mine, {3}, now, kSecond).empty());
+    EXPECT_TRUE(wait_for(mine, {3}, now, kOneSecond).empty());
     stranger.fall_silent();
     const Nanoseconds silent_from = now;
     const auto silent = wait_for(mine, {0, 3, 3}, now, kHour);
@@ -145,7 +146,7 @@ TEST(Lifelines, TellOfAHostThatFallsSilentWithAllItsRanksAndOnce) {
     EXPECT_TRUE(contains(silent[0].what, "has not answered over the network (127.0.0.2) for 10."));
     EXPECT_GE(now - silent_from, kSilence);
     EXPECT_LE(now - silent_from, kSilence + kSilence / 2);
-    EXPECT_EQ(mine.look(now + kSecond, std::vector{3, 5}).next, kNever);
+    EXPECT_EQ(mine.look(now + kOneSecond, std::vector{3, 5}).next, kNever);
 }
 
 TEST(Lifelines, AHostThatHasNeverAnsweredMayHaveAFirewall) {
@@ -162,10 +163,10 @@ TEST(Lifelines, TimeInWhichThisProcessDidNotRunIsNoSilence) {
     Lifelines mine = lifelines_at("127.0.0.1");
     mine.add(1, stranger.address());
     Nanoseconds now = 0;
-    EXPECT_TRUE(wait_for(mine, {1}, now, kSecond).empty());
+    EXPECT_TRUE(wait_for(mine, {1}, now, kOneSecond).empty());
     stranger.fall_silent();
     // A question is under way. Then this process is stopped for an hour.
-    now += 10 * kSecond;
+    now += 10 * kOneSecond;
     EXPECT_TRUE(mine.look(now, std::vector{1}).silent.empty());
     now += kHour;
     EXPECT_TRUE(mine.look(now, std::vector{1}).silent.empty());
@@ -178,11 +179,11 @@ TEST(Lifelines, SilenceCountsOnlyWhileSomebodyWaits) {
     Lifelines mine = lifelines_at("127.0.0.1");
     mine.add(1, stranger.address());
     Nanoseconds now = 0;
-    EXPECT_TRUE(wait_for(mine, {1}, now, kSecond).empty());
+    EXPECT_TRUE(wait_for(mine, {1}, now, kOneSecond).empty());
     stranger.fall_silent();
     const auto before = open_descriptors();
     for (int i = 0; i < 20; ++i) {
-        EXPECT_TRUE(wait_for(mine, {1}, now, now + kSilence - 2 * kSecond).empty());
+        EXPECT_TRUE(wait_for(mine, {1}, now, now + kSilence - 2 * kOneSecond).empty());
         EXPECT_EQ(mine.look(now, {}).next, kNever);
         EXPECT_EQ(open_descriptors(), before);
     }
@@ -194,7 +195,7 @@ TEST(Lifelines, WhatCannotBeAskedIsNotSilent) {
     const Lifelines its = lifelines_at("127.0.0.2");
     mine.add(1, its.address());
     Nanoseconds now = 0;
-    EXPECT_TRUE(wait_for(mine, {1}, now, kSecond).empty());
+    EXPECT_TRUE(wait_for(mine, {1}, now, kOneSecond).empty());
     rlimit limit{};
     ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
     const rlimit none{0, limit.rlim_max};
@@ -224,7 +225,7 @@ TEST(Lifelines, AskFewHostsAtATimeAndAllInTurn) {
     EXPECT_GE(looks, 7);
     EXPECT_LE(looks, 60);
     // All have answered.
-    EXPECT_GE(mine.look(now, ranks).next, kSecond);
+    EXPECT_GE(mine.look(now, ranks).next, kOneSecond);
 }
 
 TEST(Lifelines, AreAtTheAddressThatOthersCanReach) {

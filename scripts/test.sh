@@ -30,27 +30,40 @@ build() { # PRESET TARGETS OPTIONS...
         cmake --build --preset "$preset" --parallel "$jobs" ${targets:+--target $targets}
 }
 # begin COMMAND...: begins what a later stage finishes. It runs beside the stages between, with what they leave of the cores: test processes
-# spend most of their time waiting, for each other or for time to pass.
-begun=''
+# spend most of their time waiting, for each other or for time to pass. What is begun runs in the order in which it was begun, one after the
+# other. So it must not depend on time.
+begun=()
+begun_as=()
 begin() {
-    begun="$*"
+    local number=${#begun[@]}
+    rm -f "$logs/begun-$number.code"
     set -m # a process group, so that it can be ended with all that it has started
     {
         renice -n 19 -p "$BASHPID" >/dev/null
+        while ((number > 0)) && [[ ! -e $logs/begun-$((number - 1)).code ]]; do sleep 0.2; done
         "$@"
-        echo $? >"$logs/begun.code"
-    } >"$logs/begun.log" 2>&1 &
-    # shellcheck disable=SC2064 # the process of now
-    trap "kill -- -$! 2>/dev/null" EXIT
+        echo $? >"$logs/begun-$number.code"
+    } >"$logs/begun-$number.log" 2>&1 &
+    begun[number]="$*"
+    begun_as[number]=$!
     set +m
+    trap end_begun EXIT
+}
+end_begun() {
+    local group
+    for group in "${begun_as[@]}"; do kill -- "-$group" 2>/dev/null; done
 }
 # finish COMMAND...: waits for the end of what was begun, or runs it if it was not begun.
 finish() {
-    [[ $begun == "$*" ]] || { "$@"; return; }
-    wait
-    trap - EXIT
-    cat "$logs/begun.log"
-    return "$(<"$logs/begun.code")"
+    local number
+    for number in "${!begun[@]}"; do
+        [[ ${begun[number]} == "$*" ]] || continue
+        wait "${begun_as[number]}"
+        unset "begun_as[number]"
+        cat "$logs/begun-$number.log"
+        return "$(<"$logs/begun-$number.code")"
+    done
+    "$@"
 }
 side_by_side() { ctest --preset "$1" -j "$jobs" --no-tests=error "${@:2}"; }
 # Many of these tests can run at once, because they wait most of the time. Tests that measure run alone (RUN_SERIAL). If a few tests fail,
@@ -66,18 +79,16 @@ oversubscribed() {
     ctest --preset "$1" --rerun-failed "${@:2}" >"$again" 2>&1 || { cat "$again"; return 8; }
     sed -nE 's/^ *[0-9]+\/[0-9]+ Test +#[0-9]+: (.*[^ .]) \.+ +Passed .*/passed only when run alone: \1/p' "$again"
 }
-# Runs all tests of a program, in one process for each core. With a sanitizer, the start and the end of a process take longer than most
-# tests.
+# Runs all tests of a program, many of them in each process: the start and the end of a process take longer than most tests. There are more
+# processes than cores, so that all cores are busy until the end.
 in_shards() { # PROGRAM TESTS-LEFT-OUT
-    local shard code=0 logs_of_shards=() pids=()
-    for ((shard = 0; shard < jobs; ++shard)); do
-        logs_of_shards+=("build/logs/shard-$shard.log")
-        GTEST_TOTAL_SHARDS=$jobs GTEST_SHARD_INDEX=$shard timeout 900 "$1" --gtest_brief=1 --gtest_filter="-$2" >"${logs_of_shards[shard]}" 2>&1 &
-        pids+=("$!")
-    done
-    for shard in "${pids[@]}"; do wait "$shard" || code=1; done
-    sed -nE 's/^\[  PASSED  \] ([0-9]+) tests?.*/\1/p' "${logs_of_shards[@]}" | awk '{ sum += $1 } END { printf "[  PASSED  ] %d tests.\n", sum }'
-    cat "${logs_of_shards[@]}"
+    local code=0 log=$logs/shard${1//\//-} shards=$((4 * jobs))
+    rm -f "$log"-*.log
+    # shellcheck disable=SC2016 # the inner shell's
+    seq 0 $((shards - 1)) | GTEST_TOTAL_SHARDS=$shards xargs -P "$jobs" -I{} sh -c \
+        'GTEST_SHARD_INDEX={} timeout 900 "$0" --gtest_brief=1 --gtest_filter="-$1" >"$2-{}.log" 2>&1' "$1" "$2" "$log" || code=1
+    sed -nE 's/^\[  PASSED  \] ([0-9]+) tests?.*/\1/p' "$log"-*.log | awk '{ sum += $1 } END { printf "[  PASSED  ] %d tests.\n", sum }'
+    cat "$log"-*.log
     return "$code"
 }
 
@@ -92,18 +103,16 @@ rm -f build/sanitizer_probe
 
 # The library and the command are built as users have them: optimised, several sources at a time. The tests run only once, so they are built
 # in the way that takes the least time.
-whole='rollcall_internals;rollcall_launcher;rollcall_bench;rollcall_command;unit_tests;model_tests;test_ranks'
-release=(release '' -DROLLCALL_PRECOMPILE=ON "-DROLLCALL_UNITY=$whole"
-         "-DROLLCALL_TEST_FLAGS=-O0;-g0")
+release=(release '' -DROLLCALL_PRECOMPILE=ON -DROLLCALL_UNITY=ON "-DROLLCALL_TEST_FLAGS=-O0;-g0")
 # Sanitizers name the functions of a finding also where there is no debug information, which takes a seventh of the time of these builds. The
 # presets asan and tsan alone have it, so that a finding can be looked at.
 # With a static library.
 asan=(asan '' "${sanitizer[@]}" -DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O0 -DBUILD_SHARED_LIBS=OFF -DROLLCALL_PRECOMPILE=ON
-      -DROLLCALL_BUILD_EXAMPLES=OFF "-DROLLCALL_UNITY=$whole")
+      -DROLLCALL_BUILD_EXAMPLES=OFF -DROLLCALL_UNITY=ON)
 # Data races are possible only among the threads of a rank. The command has one thread, so the command of the first build is used.
 tsan=(tsan 'collectives_test point_to_point_test operations_test lane_service_test giving_up_test random_programs_test' "${sanitizer[@]}"
-      -DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -DROLLCALL_PRECOMPILE=ON -DROLLCALL_UNITY="rollcall_internals;test_ranks"
-      -DROLLCALL_BUILD_EXAMPLES=OFF -DROLLCALL_TEST_COMMAND="$PWD/build/release/rollcall")
+      -DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -DROLLCALL_PRECOMPILE=ON -DROLLCALL_UNITY=ON -DROLLCALL_BUILD_EXAMPLES=OFF
+      -DROLLCALL_TEST_COMMAND="$PWD/build/release/rollcall")
 tsan_process='Collectives|PointToPoint|Messages|Progress|Operations|Plans|EventLoop|Service|GivenUp|GivingUp|OnItsWay|RandomPrograms'
 
 # Tests that the sanitizer stages leave out: they take long there and cover nothing that other tests do not cover.
@@ -120,30 +129,35 @@ once+='|WrongUse|BadInput|Starters|ByTheirOwnMeans|ProcessManagers|Clocks|Random
 once+='|(TakenMemory|PrivateMemory|OfferedMemory|NodeMemory)[.].*_tcp$'
 once+='|(Collectives|Messages)[.].*_ofi$'
 
+gcc_model_tests=(in_shards build/release/tests/model/model_tests '')
+# ctest keeps its results in the directory of the tests. These run beside other tests, so they have a directory of their own.
+gcc_package_tests=(ctest --test-dir build/release/tests -L package -j "$jobs" --no-tests=error --output-on-failure)
 if stage 'gcc build' build "${release[@]}"; then
+    begin "${gcc_model_tests[@]}"
+    begin "${gcc_package_tests[@]}"
     $quick || begin build "${asan[@]}"
-    stage 'gcc unit, model and transport tests' side_by_side release -L 'unit|model|transport'
-    stage 'gcc process tests' oversubscribed release -L process
-    stage 'gcc cluster tests' oversubscribed release -L cluster
-    stage 'gcc package tests' side_by_side release -L package
+    stage 'gcc unit tests' in_shards build/release/tests/unit/unit_tests ''
+    stage 'gcc tests of processes' oversubscribed release -L 'transport|process|cluster'
+    stage 'gcc model tests' finish "${gcc_model_tests[@]}"
+    stage 'gcc package tests' finish "${gcc_package_tests[@]}"
 fi
 
 if ! $quick; then
     # With sanitizers every kind of test is run, but not every number of ranks.
-    model_tests=(in_shards build/asan/tests/model/model_tests "$slow_model")
+    asan_model_tests=(in_shards build/asan/tests/model/model_tests "$slow_model")
     if stage "$compiler asan build" finish build "${asan[@]}"; then
-        has_asan=true
+        begin build "${tsan[@]}"
+        begin "${asan_model_tests[@]}"
         stage 'asan unit tests' in_shards build/asan/tests/unit/unit_tests "$slow_unit"
         stage 'asan transport tests' side_by_side asan -L transport
-        begin build "${tsan[@]}"
         stage 'asan process tests' oversubscribed asan -L process -E "$slow|$unwatched|$once"
         stage 'asan package tests' side_by_side asan -L package
+        has_asan=true
     fi
     if stage "$compiler tsan build" finish build "${tsan[@]}"; then
-        ${has_asan:-false} && begin "${model_tests[@]}"
         stage 'tsan process tests' oversubscribed tsan -L process -R "$tsan_process" -E "$slow|$once"
     fi
-    ${has_asan:-false} && stage 'asan model tests' finish "${model_tests[@]}"
+    ${has_asan:-false} && stage 'asan model tests' finish "${asan_model_tests[@]}"
 fi
 
 echo "all of it took $((SECONDS - begin)) s"

@@ -94,8 +94,8 @@ TEST(SeveralNodes, GroupsExchangeBlocks) {
     for (const auto& [ranks, of_node] : {std::pair(5, 2), std::pair(8, 3), std::pair(6, 4)})
         expect_success(ranks, {scenario + (kSanitized ? "1:" : "3:") + number}, by_two_levels(of_node));
     // What has no room in node memory goes by messages.
-    expect_success(5, {scenario + "3:" + number}, by_two_levels(3, {"ROLLCALL_LANDING_BYTES=600Ki"}));
-    expect_success(5, {scenario + "2:" + number}, by_two_levels(2, {"ROLLCALL_PROGRESS=host"}));
+    expect_success(5, {scenario + (kSanitized ? "1:" : "3:") + number}, by_two_levels(3, {"ROLLCALL_LANDING_BYTES=600Ki"}));
+    expect_success(5, {scenario + (kSanitized ? "1:" : "2:") + number}, by_two_levels(2, {"ROLLCALL_PROGRESS=host"}));
     // All other operations between groups, too.
     expect_success(6, {"intercommunicators:1:" + number}, by_two_levels(4));
     expect_success(3, {"wrong_intercommunicators"}, by_two_levels(2));

@@ -40,7 +40,7 @@ long element(bool of_first, int from, int to, std::size_t at) {
 }
 std::vector<long> elements(bool of_first, int from, int to, std::size_t count) {
     std::vector<long> made(count);
-    for (std::size_t i = 0; i < count; ++i) made[i] = element(of_first, from, to, i);
+    std::iota(made.begin(), made.end(), element(of_first, from, to, std::size_t{0}));
     return made;
 }
 void append(std::vector<long>& all, const std::vector<long>& more) { all.insert(all.end(), more.begin(), more.end()); }
@@ -164,7 +164,7 @@ struct Round {
         std::vector<Matrix> matrices(is_mine && !is_root ? 0 : count, is_mine ? Matrix{} : matrix_of(is_first, member));
         run([&] { between.reduce(matrices, kMultiply, where); }, [&] { return between.start_reduce(matrices, kMultiply, where); },
             [&] { return between.plan_reduce(matrices, kMultiply, where); });
-        for (const Matrix& matrix : is_root ? matrices : std::vector<Matrix>()) check(matrix == product(!is_first, other), "a reduce");
+        if (is_root) check(matrices == std::vector(count, product(!is_first, other)), "a reduce");
     }
 
     /// Scatter, gather and alltoall with blocks of different sizes.
@@ -232,13 +232,13 @@ struct Round {
             form, [&] { between.allreduce(own_matrices, made, kMultiply); },
             [&] { return between.start_allreduce(own_matrices, made, kMultiply); },
             [&] { return between.plan_allreduce(own_matrices, made, kMultiply); }, [&] { std::fill(made.begin(), made.end(), Matrix{}); });
-        for (const Matrix& matrix : made) check(matrix == product(!is_first, other), "an allreduce of {} elements", count);
+        check(made == std::vector(count, product(!is_first, other)), "an allreduce of {} elements", count);
         // A piece of node memory does not hold a whole number of these elements.
         const std::vector<Triple> own_triples(count, Triple{1, member, is_first ? 3 : 4});
         std::vector<Triple> sums(count);
         between.allreduce(own_triples, sums, kAddTriples);
         const Triple expected_sum{other, other * (other - 1) / 2, other * (is_first ? 4 : 3)};
-        for (const Triple& triple : sums) check(triple == expected_sum, "an allreduce of {} triples", count);
+        check(sums == std::vector(count, expected_sum), "an allreduce of {} triples", count);
 
         std::vector<long> out, in(count * static_cast<std::size_t>(other), -1), expected;
         for (int i = 0; i < other; ++i) {

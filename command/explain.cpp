@@ -9,7 +9,7 @@
 #include <fmt/ranges.h>
 #include <rollcall/error.hpp>
 
-#include "bench/lists.hpp"
+#include "bench/cases/lists.hpp"
 #include "collectives/selection.hpp"
 #include "foundation/costs.hpp"
 #include "foundation/settings.hpp"

@@ -11,7 +11,7 @@
 #include <sys/utsname.h>
 #include <rollcall/error.hpp>
 
-#include "bench/lists.hpp"
+#include "bench/cases/lists.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "collectives/catalogue.hpp"
 #include "command/algorithms.hpp"

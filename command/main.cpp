@@ -14,10 +14,10 @@
 #include <fmt/format.h>
 #include <rollcall/error.hpp>
 
-#include "bench/asked_sizes.hpp"
-#include "bench/command.hpp"
-#include "bench/simulate.hpp"
-#include "bench/tune.hpp"
+#include "bench/commands/command.hpp"
+#include "bench/commands/simulate.hpp"
+#include "bench/commands/tune.hpp"
+#include "bench/options/asked_sizes.hpp"
 #include "command/info.hpp"
 #include "launcher/command.hpp"
 #include "support/usage.hpp"

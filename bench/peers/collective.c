@@ -1,4 +1,4 @@
-/* Calls of a collective operation of MPI, as bench/collective.cpp and bench/loop.cpp make those of Rollcall: with the same delays, the same
+/* Calls of a collective operation of MPI, as bench/commands/collective.cpp and bench/commands/loop.cpp make those of Rollcall: with the same delays, the same
    data, and checks of every byte.
 
    collective PLAN: rank 0 reads the file, whose words are separated by blanks:
@@ -104,7 +104,7 @@ static uint64_t number_of(int block, int has_blocks, int is_written) {
     return (uint64_t)(has_blocks ? first_partner + block : kind == BROADCAST ? root : rank);
 }
 
-/* The size of a block. Where each rank has a block for each other one, the two have the sizes in another order (bench/operands.cpp). */
+/* The size of a block. Where each rank has a block for each other one, the two have the sizes in another order (bench/ranks/operands.cpp). */
 static uint64_t size_of(uint64_t bytes, int block, int has_blocks) {
     if (!has_sizes()) return bytes;
     return sizes[kind == ALLTOALL ? (rank + block) % ranks : has_blocks ? first_partner + block : rank];
@@ -159,7 +159,7 @@ static void check_sum(uint64_t bytes, uint64_t key) {
 
 static void check(uint64_t bytes, uint64_t key) {
     if (!is_of(row->writes)) return;
-    const char* const spoiled = getenv("ROLLCALL_TEST_CORRUPT"); /* as in bench/collective.cpp */
+    const char* const spoiled = getenv("ROLLCALL_TEST_CORRUPT"); /* as in bench/commands/collective.cpp */
     if (spoiled && atoi(spoiled) == rank && writing.capacity > 0) writing.data[writing.capacity / 2] ^= 1;
     if (row->combines) {
         check_sum(bytes, key);

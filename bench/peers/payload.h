@@ -1,4 +1,4 @@
-/* What the programs of peers have in common: the data of messages and the waits, as bench/payload.cpp and bench/clock.cpp have them. */
+/* What the programs of peers have in common: the data of messages and the waits, as bench/cases/payload.cpp and bench/ranks/clock.cpp have them. */
 #pragma once
 
 #include <sched.h>

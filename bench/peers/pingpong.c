@@ -1,4 +1,4 @@
-/* Half a round trip of MPI between two ranks, as bench/pingpong.cpp measures that of Rollcall. The data is checked before the timed trips.
+/* Half a round trip of MPI between two ranks, as bench/commands/pingpong.cpp measures that of Rollcall. The data is checked before the timed trips.
    pingpong BATCHES BATCH-NANOSECONDS BYTES...: for each size a line with the seconds of each batch */
 #define _GNU_SOURCE
 #include <mpi.h>

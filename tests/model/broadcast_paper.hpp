@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "bench/metrics.hpp"
+#include "bench/results/metrics.hpp"
 #include "tests/model/job.hpp"
 
 namespace rollcall::model_test::broadcast_paper {

@@ -1,5 +1,5 @@
 // Trees of segments and the costs of the job: which trees are chosen, what goes straight, and what a given root costs.
-#include "bench/traeff_tables.hpp"
+#include "bench/cases/traeff_tables.hpp"
 #include "tests/model/segments.hpp"
 
 namespace rollcall::model_test {

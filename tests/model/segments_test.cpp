@@ -3,7 +3,7 @@
 #include <map>
 #include <utility>
 
-#include "bench/block_sizes.hpp"
+#include "bench/cases/block_sizes.hpp"
 #include "collectives/trees/adaptive.hpp"
 #include "collectives/trees/completion.hpp"
 #include "collectives/trees/unordered.hpp"

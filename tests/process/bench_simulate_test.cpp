@@ -215,7 +215,7 @@ TEST_F(BenchCommand, TreesForBlocksOfOwnSizes) {
     expect_refused("simulate tree --alpha -1", {"--alpha '-1'"});
 }
 
-// The columns that are cheap to compute. tests/unit/traeff_tables_test.cpp checks all columns.
+// The columns that are cheap to compute. tests/unit/collectives/traeff_tables_test.cpp checks all columns.
 TEST_F(BenchCommand, TheTablesOfTreesArePrintedBesideOurs) {
     const Ended ended = run("simulate tree --paper table1 --trees linear,adaptive --root middle,best --format json");
     ASSERT_EQ(ended.code, 0) << ended.error;

@@ -11,7 +11,7 @@
 
 #include <sys/mman.h>
 
-#include "bench/block_sizes.hpp"
+#include "bench/cases/block_sizes.hpp"
 #include "collectives/catalogue.hpp"
 #include "tests/process/ranks/messages.hpp"
 

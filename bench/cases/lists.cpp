@@ -1,0 +1,142 @@
+#include "bench/cases/lists.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <optional>
+#include <rollcall/error.hpp>
+
+#include "foundation/quote.hpp"
+#include "foundation/units.hpp"
+
+namespace rollcall::bench {
+namespace {
+
+constexpr std::string_view kAll = "all";
+
+std::string_view trim(std::string_view text) {
+    while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+    while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+    return text;
+}
+
+std::optional<std::uint64_t> whole_number(std::string_view text) {
+    std::uint64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc{} && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+}
+
+using Read = std::function<std::optional<std::uint64_t>(std::string_view)>;
+
+/// Reads "8", "8..64" or "8..64:x4". Returns no values if the entry is not one of these, or if its range is empty or never ends.
+std::vector<std::uint64_t> read_entry(std::string_view entry, const Read& read) {
+    const std::size_t dots = entry.find("..");
+    if (dots == std::string_view::npos) {
+        const auto value = read(entry);
+        return value ? std::vector{*value} : std::vector<std::uint64_t>{};
+    }
+    const std::string_view behind = entry.substr(dots + 2);
+    const std::size_t colon = behind.find(':');
+    std::optional<std::uint64_t> factor = 2;
+    if (colon != std::string_view::npos)
+        factor = behind.substr(colon).starts_with(":x") ? whole_number(behind.substr(colon + 2)) : std::nullopt;
+    const auto first = read(entry.substr(0, dots)), last = read(behind.substr(0, colon));
+    if (!first || !last || !factor || *first == 0 || *factor < 2) return {};
+    std::vector<std::uint64_t> values;
+    for (std::uint64_t value = *first; value <= *last; value *= *factor) {
+        values.push_back(value);
+        if (value > *last / *factor) break;
+    }
+    return values;
+}
+
+std::vector<std::uint64_t> read_list(std::string_view text, const Read& read, const std::function<std::string(std::string_view)>& refusal) {
+    std::vector<std::uint64_t> all;
+    for (const auto entry : entries(text)) {
+        const auto values = read_entry(entry, read);
+        if (values.empty()) throw Error(ErrorCode::invalid_argument, refusal(entry));
+        all.insert(all.end(), values.begin(), values.end());
+    }
+    return all;
+}
+
+/// "'9Qi' in '8,9Qi'", or "'9Qi'" if the list has no other entry.
+std::string quote_in(std::string_view entry, std::string_view text) {
+    return entry == text ? quote(entry) : fmt::format("{} in {}", quote(entry), quote(text));
+}
+
+}  // namespace
+
+std::vector<std::string_view> entries(std::string_view text) {
+    std::vector<std::string_view> parts;
+    for (;;) {
+        const auto comma = text.find(',');
+        parts.push_back(trim(text.substr(0, comma)));
+        if (comma == std::string_view::npos) return parts;
+        text.remove_prefix(comma + 1);
+    }
+}
+
+std::vector<std::uint64_t> parse_sizes(std::string_view text, std::string_view option) {
+    const auto read = [](std::string_view entry) -> std::optional<std::uint64_t> {
+        try {
+            return parse_bytes(entry);
+        } catch (const Error&) {
+            return std::nullopt;
+        }
+    };
+    return read_list(text, read, [&](std::string_view entry) {
+        return fmt::format(
+            "{}: unknown size {}; allowed: bytes as whole numbers with or without Ki, Mi, Gi, Ti, k, M, G, T, and ranges from 1 on "
+            "upwards, which double (8..8Mi) or grow by a factor (8..8Mi:x4), separated by commas",
+            option, quote_in(entry, text));
+    });
+}
+
+std::vector<std::uint64_t> parse_counts(std::string_view text, std::string_view option, std::uint64_t low, std::uint64_t high) {
+    const auto read = [&](std::string_view entry) -> std::optional<std::uint64_t> {
+        const auto value = whole_number(entry);
+        return value && *value >= low && *value <= high ? value : std::nullopt;
+    };
+    return read_list(text, read, [&](std::string_view entry) {
+        return fmt::format(
+            "{} {}; allowed: whole numbers from {} to {}, and ranges from 1 on upwards, which double (2..64) or grow by "
+            "a factor (2..64:x4), separated by commas",
+            option, quote_in(entry, text), low, high);
+    });
+}
+
+std::uint64_t parse_count(std::string_view text, std::string_view what, std::uint64_t low, std::uint64_t high) {
+    const auto value = whole_number(text);
+    if (!value || *value < low || *value > high)
+        throw Error(ErrorCode::invalid_argument, fmt::format("{} {}; allowed: a whole number from {} to {}", what, quote(text), low, high));
+    return *value;
+}
+
+std::vector<std::string> parse_names(std::string_view text, std::string_view what, std::span<const Choice> choices) {
+    std::vector<std::string> names;
+    const auto add = [&](const std::string& name) {
+        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    };
+    for (const auto entry : entries(text)) {
+        if (entry == kAll) {
+            for (const Choice& choice : choices)
+                if (choice.in_all) add(choice.name);
+            continue;
+        }
+        const auto found = std::find_if(choices.begin(), choices.end(), [&](const Choice& choice) {
+            return choice.name == entry || std::find(choice.aliases.begin(), choice.aliases.end(), entry) != choice.aliases.end();
+        });
+        if (found == choices.end()) {
+            std::string allowed(kAll);
+            for (const Choice& choice : choices) allowed += ", " + choice.name;
+            throw Error(ErrorCode::invalid_argument, fmt::format("unknown {} {}; allowed: {}", what, quote(entry), allowed));
+        }
+        add(found->name);
+    }
+    return names;
+}
+
+}  // namespace rollcall::bench

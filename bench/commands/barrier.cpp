@@ -1,0 +1,115 @@
+#include "bench/commands/barrier.hpp"
+
+#include <fmt/format.h>
+
+#include <iostream>
+#include <memory>
+#include <rollcall/rollcall.hpp>
+
+#include "bench/peers/peer.hpp"
+#include "bench/ranks/clock.hpp"
+#include "bench/ranks/rounds.hpp"
+#include "support/usage.hpp"
+
+namespace rollcall::bench {
+namespace barrier_command {
+namespace {
+
+constexpr int kDefaultRanks = 8;
+constexpr std::uint64_t kDefaultIterations = 10, kDefaultRounds = 5, kDefaultBatch = 500;
+/// Limit of a measurement, in nanoseconds. On a busy machine a batch may take far longer than planned; there are then fewer batches.
+constexpr Nanoseconds kLongest = 10'000'000'000;
+constexpr const char* kKey = "barrier";
+
+struct Words : RoundWords {
+    Words() { iterations = kDefaultIterations, rounds = kDefaultRounds; }
+    std::vector<std::string> peers;
+    std::uint64_t batch = kDefaultBatch;
+    bool explain = false;
+};
+
+struct Plan {
+    std::vector<const Peer*> peers;
+    std::vector<TransportChoice> transports;
+    std::uint64_t iterations, batch;
+
+    /// The arguments of a peer's program.
+    std::vector<std::string> peer_words(const Peer& peer) const {
+        return {peer_program(peer, kKey), std::to_string(iterations), std::to_string(batch)};
+    }
+};
+
+Samples measure_in(Job& job, const Plan& plan) {
+    const Communicator& world = job.world();
+    Samples samples;
+    samples.transport = transport_name();
+    samples.explanation = world.explain("barrier");
+    for (std::uint64_t i = 0; i < plan.batch / 10 + 1; ++i) world.barrier();
+    const Nanoseconds until = monotonic_now() + kLongest;
+    for (std::uint64_t iteration = 0; iteration < plan.iterations; ++iteration) {
+        bool go_on = iteration < kFewestSamples || monotonic_now() < until;
+        world.broadcast(go_on, 0);
+        if (!go_on) break;
+        world.barrier();
+        const Nanoseconds begin = monotonic_now();
+        for (std::uint64_t i = 0; i < plan.batch; ++i) world.barrier();
+        samples.values[kKey].push_back(static_cast<double>(monotonic_now() - begin) * 1e-9 / static_cast<double>(plan.batch));
+    }
+    return samples;
+}
+
+Plan plan_of(const Words& words, bool on_cluster) {
+    Plan plan{.peers = {}, .transports = parse_transports(words.transports), .iterations = words.iterations, .batch = words.batch};
+    plan.peers = parse_peers(words.peers);
+    if (!plan.peers.empty()) refuse_other_than_peers(plan.transports, on_cluster);
+    return plan;
+}
+
+int run(const Words& words) {
+    const Start start = checked(words.start, kDefaultRanks, 1);
+    const Plan plan = plan_of(words, start.cluster != nullptr);
+    const auto identity = [&](const std::string& who, const std::string& transport) {
+        return CellIdentity{.operation = "barrier", .algorithm = who, .transport = transport, .ranks = start.ranks};
+    };
+    if (!plan.peers.empty() && inside_job() && samples_path(words.inherited).empty())
+        throw Error(ErrorCode::invalid_argument, "--peer in a job that is already running; allowed: outside of one");
+
+    std::vector<PeerRounds> theirs;  // of the present transport
+    for (const Peer* peer : plan.peers) {
+        if (!inside_job()) plan.peer_words(*peer);  // fails before the first job if the peer is missing
+        theirs.push_back({identity(peer->name, peer_transport(start.cluster.get())), {}});
+    }
+    const auto run_peers = [&](const TransportChoice&, const Samples&) {
+        for (std::size_t i = 0; i < theirs.size(); ++i)
+            theirs[i].rounds.push_back(
+                run_peer(*plan.peers[i], start.ranks, plan.peer_words(*plan.peers[i]), start.cluster.get(), plan.iterations));
+    };
+    const auto print = [&](CellPrinter& printer, const Variant&, const std::vector<Samples>& rounds) {
+        // If a program reads the rows, explanations go to standard error.
+        if (words.explain) (words.format == output::Format::text ? std::cout : std::cerr) << rounds.front().explanation << std::endl;
+        add_beside_peers(printer, identity("rollcall", rounds.front().transport), rounds_of(rounds, kKey), theirs);
+        for (PeerRounds& peer : theirs) peer.rounds.clear();
+    };
+    return run_rounds(start, words, {.measure = [&](Job& job) { return measure_in(job, plan); }, .after_job = run_peers, .print = print});
+}
+
+}  // namespace
+}  // namespace barrier_command
+
+void add_barrier_command(usage::Command& bench, int& exit_code) {
+    using namespace barrier_command;
+    usage::Command* const command = bench.add_subcommand("barrier", "Measure a barrier, also beside MPI libraries");
+    const auto words = std::make_shared<Words>();
+    add_round_options(*command, *words, barrier_command::kDefaultRanks, "Batches in each round");
+    add_count_option(*command, "--rounds", words->rounds, "Jobs that are started, one after the other");
+    add_count_option(*command, "--batch", words->batch, "Barriers in a batch; a sample is their mean");
+    command->add_flag("--explain", words->explain, "Say which algorithm runs, and why");
+    add_peer_option(*command, words->peers);
+    command->footer(R"(
+run_time is the time of one barrier. rollcall_ratio, in the row of a peer, is Rollcall's time divided by the peer's,
+from the medians of each round. If ranks share cores, peers yield while they poll: Open MPI by its mpi_yield_when_idle,
+MPICH by a small library that is loaded before it. With --cluster, peers run on the same hosts.)");
+    command->callback([words, &exit_code] { exit_code = run(*words); });
+}
+
+}  // namespace rollcall::bench

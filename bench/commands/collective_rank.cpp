@@ -1,0 +1,256 @@
+#include "bench/commands/collective_rank.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/cases/payload.hpp"
+#include "bench/cases/phases.hpp"
+#include "bench/options/landing.hpp"
+#include "bench/ranks/clock.hpp"
+#include "bench/ranks/job_time.hpp"
+#include "bench/ranks/message_time.hpp"
+#include "bench/ranks/operands.hpp"
+#include "foundation/units.hpp"
+
+namespace rollcall::bench {
+namespace {
+
+/// The common start must be later than the moment when the last rank learns of it.
+constexpr Nanoseconds kStartMargin = 1'000'000;
+constexpr Nanoseconds kStartMarginPerRank = 50'000;
+
+constexpr Tag kGatherTag = 2;
+
+/// For self-tests: the rank named by this variable changes a byte of the data it received, before it checks the data.
+constexpr const char* kCorruptVariable = "ROLLCALL_TEST_CORRUPT";
+
+/// Returns the number of CPUs that the ranks may use together: each rank may be bound to some of them. Collective.
+int usable_cpus(const Communicator& world) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    ::sched_getaffinity(0, sizeof set, &set);
+    std::array<std::uint64_t, sizeof set / sizeof(std::uint64_t)> words;
+    std::memcpy(words.data(), &set, sizeof set);
+    world.allreduce(words, bitwise_or);
+    int cpus = 0;
+    for (const std::uint64_t word : words) cpus += std::popcount(word);
+    return cpus;
+}
+
+/// The work of one rank.
+class Runner {
+  public:
+    Runner(Job& job, const Agenda& agenda, const Inherited& inherited)
+        : job_(job),
+          world_(job.world()),
+          agenda_(agenda),
+          sweep_(agenda.sweep),
+          wait_(agenda.wait.value_or(sweep_.phases || job.size() > usable_cpus(world_) ? Compute::sleep : Compute::spin)),
+          time_(job),
+          progress_(rows() * cells() * agenda.iterations,
+                    job.rank() == 0 ? progress_surroundings(inherited) : ProgressLine::Surroundings{false, 0, {}, monotonic_now}) {
+        if (const char* text = std::getenv(kCorruptVariable)) corrupt_ = std::atoi(text) == job.rank();
+        make_sleep_exact();
+    }
+
+    /// At rank 0, calls `use` for each cell, once all cells of its size have been measured.
+    void run(const std::function<void(Measured)>& use) {
+        if (const Nanoseconds error = time_.worst_error(); error > 0 && job_.rank() == 0 && agenda_.first == 0)
+            std::cerr << fmt::format("clocks of several hosts: synchronised, at most {} off\n",
+                                     format_duration(static_cast<double>(error) * 1e-9));
+        for (const std::uint64_t bytes : sweep_.sizes) {
+            if (sweep_.distributions.empty()) run_size(bytes, {}, use);
+            for (const SizeDistribution distribution : sweep_.distributions) run_size(bytes, distribution, use);
+        }
+    }
+
+  private:
+    /// The times of one rank in one call, in job time.
+    struct Record {
+        Nanoseconds start, arrival, first_data, exit, predicted;
+    };
+
+    /// The number of rows that are measured one after the other.
+    std::size_t rows() const { return sweep_.sizes.size() * std::max<std::size_t>(sweep_.distributions.size(), 1); }
+    std::size_t cells() const { return sweep_.patterns.size() * sweep_.algorithms.size(); }
+    /// The index of the record of call number `i` of this job.
+    std::size_t place(std::uint64_t i, std::size_t cell) const { return i * cells() + cell; }
+    const Pattern& pattern(std::size_t cell) const { return sweep_.patterns[cell / sweep_.algorithms.size()]; }
+    const std::string& algorithm(std::size_t cell) const { return sweep_.algorithms[cell % sweep_.algorithms.size()]; }
+    std::uint64_t size_of_call(std::uint64_t bytes) const { return call_bytes(sweep_.operation, bytes, job_.size()); }
+
+    Operands operands_of(std::uint64_t bytes, std::optional<SizeDistribution> distribution) const {
+        if (!distribution) return {world_, sweep_.operation, size_of_call(bytes), sweep_.root};
+        return {world_, sweep_.operation, sizes_together(*distribution, job_.size(), bytes), sweep_.root};
+    }
+
+    void run_size(std::uint64_t bytes, std::optional<SizeDistribution> distribution, const std::function<void(Measured)>& use) {
+        std::vector<Measured> measured = measure_size(bytes, distribution);
+        progress_.erase();
+        for (Measured& cell : measured) {
+            if (distribution) cell.notes.emplace_back("sizes", name(*distribution));
+            use(std::move(cell));
+        }
+    }
+
+    std::vector<Measured> measure_size(std::uint64_t bytes, std::optional<SizeDistribution> distribution) {
+        Operands operands = operands_of(bytes, distribution);
+        if (sweep_.explain && job_.rank() == 0 && agenda_.first == 0) {
+            // If a program reads the rows, explanations go to standard error.
+            std::ostream& out = sweep_.format == output::Format::text ? std::cout : std::cerr;
+            out << operands.explain({.algorithm = "auto", .segment_bytes = {}, .timeout = {}}) << std::endl;
+        }
+        const Nanoseconds message = message_time(world_, sweep_.root, size_of_call(bytes));
+        // Each cell corresponds to one call site of a program. It has a plan of its own, which learns only from the phases of that cell.
+        std::vector<Plan> plans;
+        if (sweep_.phases)
+            for (std::size_t cell = 0; cell < cells(); ++cell)
+                plans.push_back(operands.plan({.algorithm = algorithm(cell),
+                                               .segment_bytes = sweep_.segment_bytes,
+                                               .timeout = {},
+                                               .predictor = sweep_.phases->predictor}));
+        const auto call_cell = [&](std::size_t cell, Nanoseconds delay, std::uint64_t iteration) {
+            return call(operands, algorithm(cell), plans.empty() ? nullptr : &plans[cell], delay, iteration,
+                        key_of({sweep_.seed, bytes, iteration, cell}));
+        };
+        for (std::uint64_t iteration = 0; iteration < agenda_.warmup; ++iteration)
+            for (std::size_t cell = 0; cell < (plans.empty() ? sweep_.algorithms.size() : cells()); ++cell) call_cell(cell, 0, iteration);
+
+        std::vector<Record> mine(agenda_.iterations * cells());
+        for (std::uint64_t i = 0; i < agenda_.iterations; ++i) {
+            const std::uint64_t iteration = agenda_.first + i;
+            for (const std::size_t cell : shuffled(cells(), key_of({sweep_.seed, bytes}), iteration)) {
+                progress_.update(done_++, fmt::format("{} {} {}", format_bytes(bytes), algorithm(cell), pattern(cell).describe()));
+                const auto delays = pattern(cell).delays(job_.size(), sweep_.root, iteration, message);
+                mine[place(i, cell)] = call_cell(cell, delays[static_cast<std::size_t>(job_.rank())], agenda_.warmup + iteration);
+            }
+        }
+        time_.check();
+        for (Record& record : mine)
+            for (Nanoseconds* time : {&record.arrival, &record.first_data, &record.exit, &record.predicted})
+                if (*time != kNoTime) *time = time_.corrected(*time);
+        return gather(bytes, message, mine);
+    }
+
+    /// Executes one call on all ranks: prepares the data, starts together, and checks the result.
+    Record call(Operands& operands, const std::string& algorithm, Plan* plan, Nanoseconds delay, std::uint64_t iteration,
+                std::uint64_t key) {
+        operands.prepare(key);
+        world_.barrier();
+        Nanoseconds start = job_.time() + kStartMargin + kStartMarginPerRank * job_.size();
+        world_.broadcast(start, 0, {.algorithm = "linear", .segment_bytes = {}, .timeout = {}});
+        const Nanoseconds own_start = job_.local_time_at(start);
+        CallRecord record;
+        if (plan) {
+            record = call_after_phase(*plan, own_start, phase_of(*sweep_.phases, delay, noise_key(sweep_.seed, iteration, job_.rank())));
+            start += 2 * sweep_.phases->compute;
+        } else {
+            wait_until(own_start + delay, wait_);
+            operands.call({.algorithm = algorithm, .segment_bytes = sweep_.segment_bytes, .timeout = {}, .record = &record});
+        }
+        // A rank checks its data only after all ranks have left the call, because checking would take their cores.
+        world_.barrier();
+        if (corrupt_) operands.spoil();
+        if (const auto wrong = operands.find_wrong(key))
+            job_.abort(1, fmt::format("{} gave a wrong result: {}", operands.describe(algorithm), *wrong));
+        const auto or_never = [](Nanoseconds time) { return time > 0 ? time : kNoTime; };
+        return {start, record.arrival, or_never(record.first_data), record.exit, or_never(record.predicted)};
+    }
+
+    CallRecord call_after_phase(Plan& plan, Nanoseconds start, const Phase& phase) {
+        wait_until(start, wait_);
+        plan.begin();
+        if (sweep_.phases->edge) {
+            wait_until(start + phase.edge, wait_);
+            plan.edge(kEdge);
+        }
+        wait_until(start + phase.end, wait_);
+        plan.run();
+        return plan.record();
+    }
+
+    /// Collects the records of all ranks at rank 0. Returns nothing on other ranks.
+    std::vector<Measured> gather(std::uint64_t bytes, Nanoseconds message, const std::vector<Record>& mine) {
+        const std::span<const Record> own(mine);
+        if (job_.rank() != 0) {
+            world_.send(own, 0, kGatherTag);
+            return {};
+        }
+        std::vector<std::vector<Record>> all(static_cast<std::size_t>(job_.size()), mine);
+        for (int rank = 1; rank < job_.size(); ++rank)
+            world_.receive(std::span<Record>(all[static_cast<std::size_t>(rank)]), rank, kGatherTag);
+
+        std::vector<Measured> cells_of_size;
+        for (std::size_t cell = 0; cell < cells(); ++cell) {
+            Measured measured{.identity = {.operation = std::string(runtime::name(sweep_.operation)),
+                                           .algorithm = algorithm(cell),
+                                           .transport = transport_name(),
+                                           .ranks = job_.size(),
+                                           .bytes = bytes,
+                                           .pattern = pattern(cell).describe(),
+                                           .iterations = agenda_.iterations},
+                              .setup = {sweep_.root, message, model_},
+                              .calls = {}};
+            for (std::uint64_t i = 0; i < agenda_.iterations; ++i) {
+                CallSample call;
+                call.iteration = agenda_.first + i;
+                call.start = mine[place(i, cell)].start;
+                call.asked = pattern(cell).delays(job_.size(), sweep_.root, call.iteration, message);
+                for (const auto& records : all) {
+                    const Record& record = records[place(i, cell)];
+                    call.arrivals.push_back(record.arrival);
+                    call.exits.push_back(record.exit);
+                    call.first_data.push_back(record.first_data);
+                    call.predicted.push_back(record.predicted);
+                }
+                measured.calls.push_back(std::move(call));
+            }
+            cells_of_size.push_back(std::move(measured));
+        }
+        return cells_of_size;
+    }
+
+    Job& job_;
+    const Communicator& world_;
+    const Agenda& agenda_;
+    const Sweep& sweep_;
+    Compute wait_;
+    JobTime time_;
+    ProgressLine progress_;
+    const Model model_ = model_now();
+    bool corrupt_ = false;
+    std::size_t done_ = 0;  ///< Number of measured calls.
+};
+
+}  // namespace
+
+void leave_out_impossible(Sweep& sweep, const Communicator& world) {
+    std::erase_if(sweep.algorithms, [&](const std::string& algorithm) {
+        if (std::find(sweep.named.begin(), sweep.named.end(), algorithm) != sweep.named.end()) return false;
+        try {
+            world.explain(runtime::name(sweep.operation), sweep.distributions.empty() ? sweep.sizes.front() : kOwnSizes,
+                          {.algorithm = algorithm, .segment_bytes = {}, .timeout = {}});
+            return false;
+        } catch (const Error& error) {
+            if (error.code() != ErrorCode::invalid_argument) throw;
+            return true;
+        }
+    });
+}
+
+void measure_as_rank(Job& job, const Agenda& agenda, const Inherited& inherited, const std::function<void(Measured)>& use) {
+    Runner(job, agenda, inherited).run(use);
+}
+
+}  // namespace rollcall::bench

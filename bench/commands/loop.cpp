@@ -1,0 +1,327 @@
+#include "bench/commands/loop.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <rollcall/rollcall.hpp>
+#include <utility>
+
+#include "bench/cases/lists.hpp"
+#include "bench/cases/patterns.hpp"
+#include "bench/cases/payload.hpp"
+#include "bench/peers/peer_plan.hpp"
+#include "bench/plots/plot.hpp"
+#include "bench/ranks/clock.hpp"
+#include "bench/ranks/operands.hpp"
+#include "bench/ranks/rounds.hpp"
+#include "collectives/operations.hpp"
+#include "foundation/settings.hpp"
+#include "foundation/units.hpp"
+#include "support/usage.hpp"
+
+namespace rollcall::bench {
+namespace loop_command {
+namespace {
+
+constexpr int kDefaultRanks = 8;
+constexpr std::uint64_t kWarmup = 3;
+constexpr Tag kTag = 5;
+
+struct Words : RoundWords {
+    Words() {
+        iterations = 200;
+        rounds = 3;
+    }
+    std::string operations = "broadcast,gather";
+    std::string bytes = "64Ki";
+    std::string compute = "uniform:0..10ms";
+    std::string how = "sleep";
+    std::string decouple = "auto,no", algorithms = "auto";
+    std::vector<std::string> peers;
+    std::string plot;
+};
+
+struct Plan {
+    std::vector<std::string> operations;
+    std::vector<std::uint64_t> sizes;
+    std::vector<std::string> decouple, algorithms;
+    Pattern compute;
+    Compute how = Compute::sleep;
+    std::uint64_t iterations = 0;
+    std::vector<const Peer*> peers;
+
+    std::vector<Nanoseconds> computes(int ranks, std::uint64_t iteration) const { return compute.delays(ranks, 0, iteration, 0); }
+};
+
+std::string key(const std::string& operation, std::uint64_t bytes, const char* what) {
+    return fmt::format("{} {} {}", operation, bytes, what);
+}
+constexpr const char *kTime = "time", *kLimit = "limit";
+
+std::uint64_t content_key(runtime::OperationKind kind, std::uint64_t bytes) { return key_of({bytes, static_cast<std::uint64_t>(kind)}); }
+
+/// The work of one rank. As in a program, there is no barrier between iterations.
+class Runner {
+  public:
+    Runner(Job& job, const Plan& plan) : job_(job), world_(job.world()), plan_(plan) { make_sleep_exact(); }
+
+    Samples run() {
+        samples_.transport = transport_name();
+        for (const std::string& operation : plan_.operations)
+            for (const std::uint64_t bytes : plan_.sizes) measure(operation, bytes);
+        return std::move(samples_);
+    }
+
+  private:
+    struct Took {
+        Nanoseconds all, computed;
+    };
+
+    void measure(const std::string& operation, std::uint64_t bytes) {
+        const runtime::OperationKind kind = collectives::find_operation(operation)->kind;
+        const std::uint64_t size = call_bytes(kind, bytes, job_.size());
+        Operands operands(world_, kind, size, 0);
+        const std::uint64_t content = content_key(kind, bytes);
+        operands.prepare(content);
+        Took mine{};
+        for (std::uint64_t i = 0; i < kWarmup + plan_.iterations; ++i) {
+            if (i == kWarmup) {
+                world_.barrier();
+                mine = {-monotonic_now(), 0};
+            }
+            const Nanoseconds own = plan_.computes(job_.size(), i)[static_cast<std::size_t>(job_.rank())];
+            mine.computed += own;
+            wait_until(monotonic_now() + own, plan_.how);
+            operands.call({});
+        }
+        mine.all += monotonic_now();
+        // Data that calls have handed over must have arrived before it is checked.
+        world_.barrier();
+        if (const auto wrong = operands.find_wrong(content)) job_.abort(1, fmt::format("{}: {}", operands.describe("auto"), *wrong));
+        if (job_.rank() != 0) return world_.send(mine, 0, kTag);
+        Took longest = mine;
+        for (int rank = 1; rank < job_.size(); ++rank) {
+            Took its{};
+            world_.receive(its, rank, kTag);
+            longest.all = std::max(longest.all, its.all);
+            longest.computed = std::max(longest.computed, its.computed);
+        }
+        const double iterations = static_cast<double>(plan_.iterations) * 1e9;
+        samples_.values[key(operation, bytes, kTime)].push_back(static_cast<double>(longest.all) / iterations);
+        samples_.values[key(operation, bytes, kLimit)].push_back(static_cast<double>(longest.computed) / iterations);
+    }
+
+    Job& job_;
+    const Communicator& world_;
+    const Plan& plan_;
+    Samples samples_;
+};
+
+/// `auto`, and the algorithms that each of these operations has.
+std::vector<Choice> algorithms_of_all(const std::vector<std::string>& operations) {
+    const auto names_of = [](const std::string& operation) {
+        return collectives::algorithm_names(*collectives::find_operation(operation), collectives::kReal);
+    };
+    std::vector<Choice> common = {{.name = "auto"}};
+    for (const std::string_view name : names_of(operations.front())) {
+        const auto has_it = [&](const std::string& operation) { return std::ranges::count(names_of(operation), name) > 0; };
+        if (std::ranges::all_of(operations, has_it)) common.push_back({.name = std::string(name)});
+    }
+    return common;
+}
+
+Plan plan_of(const Words& words) {
+    Plan plan;
+    std::vector<Choice> operations;
+    for (const collectives::OperationRow& row : collectives::operations())
+        if (row.moves_data) operations.push_back({.name = std::string(runtime::name(row.kind))});
+    plan.operations = parse_names(words.operations, "operation", operations);
+    plan.sizes = parse_sizes(words.bytes, "--bytes");
+    const Choice modes[] = {{.name = "auto"}, {.name = "no"}};
+    plan.decouple = parse_names(words.decouple, "way to decouple", modes);
+    plan.algorithms = parse_names(words.algorithms, "algorithm", algorithms_of_all(plan.operations));
+    plan.compute = Pattern::parse(words.compute);
+    if (plan.compute.needs_message_time())
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("--compute {}; allowed: a pattern in units of time, such as uniform:0..10ms", words.compute));
+    const Choice hows[] = {{.name = "sleep"}, {.name = "spin"}};
+    const std::vector<std::string> how = parse_names(words.how, "way to compute", hows);
+    if (how.size() != 1) throw Error(ErrorCode::invalid_argument, fmt::format("--by {}; allowed: sleep or spin", words.how));
+    plan.how = how[0] == "spin" ? Compute::spin : Compute::sleep;
+    plan.iterations = words.iterations;
+    plan.peers = parse_peers(words.peers);
+    if (!words.plot.empty() && !inside_job()) {
+        picture_type(words.plot);
+        require_gnuplot();
+    }
+    return plan;
+}
+
+/// The same loop on a peer. Returns the samples that a job of Rollcall would leave.
+Samples run_loops_of(const Peer& peer, const Plan& plan, const Start& start) {
+    Samples samples;
+    samples.transport = peer_transport(start.cluster.get());
+    for (const std::string& operation : plan.operations)
+        for (const std::uint64_t bytes : plan.sizes) {
+            const runtime::OperationKind kind = collectives::find_operation(operation)->kind;
+            std::string text =
+                fmt::format("{} 0 {} {} {}\n", operation, plan.how == Compute::sleep ? 1 : 0, kWarmup, kWarmup + plan.iterations);
+            std::vector<Nanoseconds> computed(static_cast<std::size_t>(start.ranks));
+            for (std::uint64_t i = 0; i < kWarmup + plan.iterations; ++i) {
+                const std::vector<Nanoseconds> own = plan.computes(start.ranks, i);
+                text += fmt::format("{} {} {}\n", call_bytes(kind, bytes, start.ranks), content_key(kind, bytes), fmt::join(own, " "));
+                for (std::size_t rank = 0; rank < own.size() && i >= kWarmup; ++rank) computed[rank] += own[rank];
+            }
+            const double time = run_peer_plan(peer, start.ranks, text, start.cluster.get(), 1).front();
+            const double longest = static_cast<double>(*std::max_element(computed.begin(), computed.end()));
+            const double iterations = static_cast<double>(plan.iterations) * 1e9;
+            samples.values[key(operation, bytes, kTime)].push_back(time / iterations);
+            samples.values[key(operation, bytes, kLimit)].push_back(longest / iterations);
+        }
+    return samples;
+}
+
+/// Bars for each operation and size: the limit, and the time of each way.
+class Bars {
+  public:
+    void add(const Plan& plan, int ranks, const Cell& cell, const std::string& operation, const Estimate& limit) {
+        const std::string title = fmt::format("{} of {} with {} ranks, which compute for {}", operation, format_bytes(cell.identity.bytes),
+                                              ranks, plan.compute.describe());
+        auto chart = std::find_if(charts_.begin(), charts_.end(), [&](const LineChart& one) { return one.title == title; });
+        if (chart == charts_.end()) {
+            chart = charts_.insert(chart, {.title = title, .x = {"", false, {}}, .y = {"time of an iteration", true, {}}, .series = {}});
+            chart->series.push_back({"limit: the longest own compute time", {{0, limit}}});
+        }
+        chart->series.push_back({cell.identity.algorithm, {{0, cell.metrics.front().value}}});
+    }
+    Picture picture() const { return {charts_.begin(), charts_.end()}; }
+
+  private:
+    std::vector<LineChart> charts_;
+};
+
+void print(CellPrinter& printer, Bars& bars, const Plan& plan, int ranks, const std::string& who, const std::vector<Samples>& rounds) {
+    for (const std::string& operation : plan.operations)
+        for (const std::uint64_t bytes : plan.sizes) {
+            const auto times = together(rounds_of(rounds, key(operation, bytes, kTime)));
+            const auto limits = together(rounds_of(rounds, key(operation, bytes, kLimit)));
+            std::vector<double> lost, ratio;
+            for (std::size_t i = 0; i < times.size(); ++i) {
+                lost.push_back(times[i] - limits[i]);
+                ratio.push_back(limits[i] > 0 ? times[i] / limits[i] : std::numeric_limits<double>::quiet_NaN());
+            }
+            Cell cell = plain_cell({.operation = "loop",
+                                    .algorithm = who,
+                                    .transport = rounds.front().transport,
+                                    .ranks = ranks,
+                                    .bytes = bytes,
+                                    .pattern = plan.compute.describe(),
+                                    .iterations = plan.iterations * times.size()},
+                                   times);
+            cell.metrics.push_back(metric("limit", Unit::seconds, limits));
+            cell.metrics.push_back(metric("lost", Unit::seconds, lost));
+            cell.metrics.push_back(metric("ratio", Unit::ratio, ratio));
+            cell.notes.emplace_back("calls", operation);
+            printer.add(cell);
+            bars.add(plan, ranks, cell, operation, metric("limit", Unit::seconds, limits).value);
+        }
+}
+
+std::string way_name(const std::string& algorithm, const std::string& decouple) {
+    return (algorithm == "auto" ? "" : algorithm + ", ") + (decouple == "auto" ? "decoupled" : "coupled");
+}
+
+/// The ways of Rollcall that are compared. In a job that is already running: its own.
+std::vector<Variant> ways_of(const Plan& plan) {
+    if (inside_job()) return {{way_name("auto", Settings::from_environment().decouple)}};
+    std::vector<Variant> ways;
+    for (const std::string& algorithm : plan.algorithms)
+        for (const std::string& decouple : plan.decouple) {
+            ways.push_back({way_name(algorithm, decouple), {"ROLLCALL_DECOUPLE=" + decouple}});
+            for (const OperationName& row : kOperationNames)
+                if (algorithm != "auto" && std::count(plan.operations.begin(), plan.operations.end(), row.name) > 0)
+                    ways.back().environment.push_back(fmt::format("{}={}", row.setting, algorithm));
+        }
+    return ways;
+}
+
+int run(const Words& words) {
+    const Start start = checked(words.start, kDefaultRanks, 1);
+    const Plan plan = plan_of(words);
+    const std::vector<Variant> ways = ways_of(plan);
+    if (!plan.peers.empty() && inside_job() && samples_path(words.inherited).empty())
+        throw Error(ErrorCode::invalid_argument, "--peer in a job that is already running; allowed: outside of one");
+    if (!inside_job())
+        for (const Peer* peer : plan.peers) peer_program(*peer, kCollectiveProgram);  // fails before the first job if a peer is missing
+
+    std::vector<std::vector<Samples>> theirs(plan.peers.size());  // of the present transport
+    std::size_t jobs = 0;
+    const auto run_peers = [&](const TransportChoice&, const Samples&) {
+        if (++jobs % ways.size() != 0) return;  // they take their turn after all ways of Rollcall
+        for (std::size_t i = 0; i < plan.peers.size(); ++i) theirs[i].push_back(run_loops_of(*plan.peers[i], plan, start));
+    };
+    Bars bars;
+    const auto print_way = [&](CellPrinter& printer, const Variant& way, const std::vector<Samples>& rounds) {
+        print(printer, bars, plan, start.ranks, way.name, rounds);
+        if (way.name != ways.back().name) return;
+        for (std::size_t i = 0; i < theirs.size(); ++i)
+            print(printer, bars, plan, start.ranks, plan.peers[i]->name, std::exchange(theirs[i], {}));
+    };
+    const int code = run_rounds(
+        start, words,
+        {.measure = [&](Job& job) { return Runner(job, plan).run(); }, .variants = ways, .after_job = run_peers, .print = print_way});
+    if (code == 0 && !words.plot.empty() && samples_path(words.inherited).empty() && !bars.picture().empty())
+        write_picture(words.plot, bars.picture());
+    return code;
+}
+
+}  // namespace
+}  // namespace loop_command
+
+void add_loop_command(usage::Command& bench, int& exit_code) {
+    using namespace loop_command;
+    usage::Command* const command = bench.add_subcommand("loop", "Measure what an iterative program loses to ranks that are late in turn");
+    const auto words = std::make_shared<Words>();
+    add_round_options(*command, *words, loop_command::kDefaultRanks, "Iterations of the loop");
+    add_count_option(*command, "--rounds", words->rounds, "Jobs that are started for each value of --decouple, in turn");
+    command->add_option("--operation", words->operations, "Operations that move data, separated by commas, or all")
+        ->type_name("NAMES")
+        ->capture_default_str();
+    command->add_option("--bytes", words->bytes, fmt::format("Sizes of the message, or of the vector of all blocks, {}", kSizeList))
+        ->type_name("SIZES")
+        ->capture_default_str();
+    command
+        ->add_option("--compute", words->compute,
+                     "How long each rank computes in each iteration: a pattern, as in --arrival of `rollcall bench broadcast`")
+        ->type_name("PATTERN")
+        ->capture_default_str();
+    command->add_option("--by", words->how, "sleep: the ranks sleep instead of computing; spin: they occupy their cores")
+        ->type_name("sleep|spin")
+        ->capture_default_str();
+    command
+        ->add_option("--algorithm", words->algorithms,
+                     "Algorithms that all of the operations have, separated by commas; each is a job in each round")
+        ->type_name("NAMES")
+        ->capture_default_str();
+    command->add_option("--decouple", words->decouple, "Values of ROLLCALL_DECOUPLE, separated by commas; each is a job in each round")
+        ->type_name("auto,no")
+        ->capture_default_str();
+    add_peer_option(*command, words->peers);
+    command->add_option("--plot", words->plot, "Draw bars into this file, which ends in .svg, .png or .pdf (needs gnuplot)")
+        ->type_name("FILE");
+    command->footer(R"(
+Each rank computes, then calls the operation, then goes on. There is no barrier.
+  run_time  the time of an iteration, until the last rank is done
+  limit     the longest compute time of any rank, which no library can undercut
+  lost      run_time - limit
+  ratio     run_time / limit
+If all ranks are on one node, data goes through node memory with both values of --decouple. --cluster 8 puts each rank
+on a host of its own. --env ROLLCALL_NODE_MEMORY=no uses messages instead of node memory.
+With --peer, MPI libraries run the same loop in each round.)");
+    command->callback([words, &exit_code] { exit_code = run(*words); });
+}
+
+}  // namespace rollcall::bench

@@ -1,0 +1,257 @@
+#include "bench/commands/pingpong.hpp"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+#include <limits>
+#include <memory>
+#include <rollcall/rollcall.hpp>
+#include <sstream>
+#include <thread>
+
+#include "bench/cases/lists.hpp"
+#include "bench/cases/payload.hpp"
+#include "bench/peers/peer.hpp"
+#include "bench/ranks/child.hpp"
+#include "bench/ranks/clock.hpp"
+#include "bench/ranks/rounds.hpp"
+#include "support/usage.hpp"
+
+namespace rollcall::bench {
+namespace pingpong_command {
+namespace {
+
+constexpr int kRanks = 2;
+constexpr std::uint64_t kDefaultIterations = 200, kDefaultRounds = 5;
+/// The duration of a batch in nanoseconds. It is long enough for the resolution of the clock not to matter, and short enough that most
+/// batches are not interrupted.
+constexpr Nanoseconds kBatchTime = 1'000'000;
+constexpr std::uint64_t kCalibrationTrips = 20, kLargestBatch = 100'000;
+/// Limit for each size. On a busy machine a batch may take far longer than planned; there are then fewer batches.
+constexpr Nanoseconds kLongestSize = 5'000'000'000;
+constexpr Tag kTag = 3;
+constexpr const char* kPeer = "ucx_perftest";
+constexpr const char* kPeerProgram = "pingpong";
+constexpr auto kPerftestLimit = std::chrono::seconds(60);
+constexpr auto kServerStarts = std::chrono::seconds(5);
+
+struct Words : RoundWords {
+    Words() { iterations = kDefaultIterations, rounds = kDefaultRounds; }
+    std::string bytes = "8";
+    std::vector<std::string> peers;
+    bool raw_ucx = false;
+};
+
+/// Returns the time of one direction, averaged over `trips` round trips, in seconds, at rank 0.
+double round_trips(const Communicator& world, std::vector<std::byte>& data, std::uint64_t trips) {
+    const Nanoseconds begin = monotonic_now();
+    for (std::uint64_t trip = 0; trip < trips; ++trip) {
+        if (world.rank() == 0) {
+            world.send(data.data(), data.size(), 1, kTag);
+            world.receive(data.data(), data.size(), 1, kTag);
+        } else {
+            world.receive(data.data(), data.size(), 0, kTag);
+            world.send(data.data(), data.size(), 0, kTag);
+        }
+    }
+    return static_cast<double>(monotonic_now() - begin) * 1e-9 / static_cast<double>(2 * trips);
+}
+
+/// Tells both ranks what rank 0 decides.
+bool go_on(const Communicator& world, bool decision) {
+    if (world.rank() == 0)
+        world.send(decision, 1, kTag);
+    else
+        decision = world.receive<bool>(0, kTag);
+    return decision;
+}
+
+/// Measures inside the job. The data is checked in a separate round trip before the timed ones.
+Samples measure_in(Job& job, const std::vector<std::uint64_t>& sizes, std::uint64_t iterations) {
+    const Communicator& world = job.world();
+    Samples samples;
+    samples.transport = transport_name();
+    for (const std::uint64_t bytes : sizes) {
+        if (world.rank() < kRanks) {
+            const std::uint64_t key = bench::key_of({bytes, 1});
+            std::vector<std::byte> data(bytes);
+            if (world.rank() == 0)
+                fill(data, key);
+            else
+                poison(data, key);
+            round_trips(world, data, 1);
+            if (const auto wrong = find_wrong(data, key))
+                job.abort(1, fmt::format("pingpong of {} bytes gave a wrong result: byte {} on rank {} is not what was sent", bytes, *wrong,
+                                         world.rank()));
+            const double trip = 2 * round_trips(world, data, kCalibrationTrips);
+            std::uint64_t batch = 0;
+            if (world.rank() == 0) {
+                batch = static_cast<std::uint64_t>(
+                    std::clamp(static_cast<double>(kBatchTime) * 1e-9 / trip, 1.0, static_cast<double>(kLargestBatch)));
+                world.send(batch, 1, kTag);
+            } else {
+                batch = world.receive<std::uint64_t>(0, kTag);
+            }
+            round_trips(world, data, batch);
+            const Nanoseconds until = monotonic_now() + kLongestSize;
+            for (std::uint64_t i = 0; go_on(world, i < iterations && (i < kFewestSamples || monotonic_now() < until)); ++i)
+                samples.values[std::to_string(bytes)].push_back(round_trips(world, data, batch));
+        }
+        world.barrier();
+    }
+    return samples;
+}
+
+/// Returns a TCP port of the loopback interface that is free now.
+int free_port() {
+    const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    void* const any = &address;
+    const bool bound = socket >= 0 && ::bind(socket, static_cast<sockaddr*>(any), size) == 0 &&
+                       ::getsockname(socket, static_cast<sockaddr*>(any), &size) == 0;
+    if (socket >= 0) ::close(socket);
+    if (!bound) throw Error(ErrorCode::state, "no free port on the loopback interface");
+    return ntohs(address.sin_port);
+}
+
+/// Runs ucx_perftest once. Returns half a round trip in seconds.
+double ucx_perftest(std::uint64_t bytes, const std::vector<std::string>& environment, std::uint64_t trips) {
+    const std::vector<std::string> test = {kPeer,
+                                           "-p",
+                                           std::to_string(free_port()),
+                                           "-t",
+                                           "ucp_am_lat",
+                                           "-s",
+                                           std::to_string(bytes),
+                                           "-n",
+                                           std::to_string(trips),
+                                           "-w",
+                                           std::to_string(std::max<std::uint64_t>(trips / 10, 1)),
+                                           "-f"};
+    ChildResult server, client;
+    std::thread serving([&] { server = run_child(test, {}, {environment, kPerftestLimit}); });
+    auto words = test;
+    words.insert(words.begin() + 1, "127.0.0.1");
+    const Nanoseconds give_up = monotonic_now() + std::chrono::nanoseconds(kServerStarts).count();
+    do {  // until the server listens
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        client = run_child(words, {}, {environment, kPerftestLimit});
+    } while (client.found && client.exit_code != 0 && monotonic_now() < give_up);
+    serving.join();
+    if (!client.found) throw Error(ErrorCode::state, fmt::format("{} is not there: install it (Debian and Ubuntu: ucx-utils)", kPeer));
+    // With -f, only the last line of numbers is printed: the iterations, then the latency in us as 50th percentile, as recent average and
+    // as overall average.
+    const auto end = client.output.find_last_not_of(" \n");
+    std::string line = client.output.substr(0, end == std::string::npos ? 0 : end + 1);
+    line.erase(0, line.find_last_of(":\n") + 1);
+    std::istringstream numbers(line);
+    double iterations = 0, percentile_50 = 0, of_late = 0, overall = 0;
+    if (!(numbers >> iterations >> percentile_50 >> of_late >> overall) || client.exit_code != 0)
+        throw Error(ErrorCode::state, fmt::format("{} failed (exit code {}): {}{}", kPeer, client.exit_code, client.output, client.errors));
+    // On a busy machine the mean contains interruptions, which a median of batches does not. On a quiet machine the percentile is larger,
+    // because ucx_perftest reads the clock for each message. The smaller of the two is taken, which favours the peer.
+    return std::min(percentile_50, overall) * 1e-6;
+}
+
+CellIdentity identity(const std::string& who, const std::string& transport, std::uint64_t bytes) {
+    return {.operation = "pingpong", .algorithm = who, .transport = transport, .ranks = kRanks, .bytes = bytes};
+}
+
+/// Runs the peer's program once, for all sizes.
+void run_round(const Peer& peer, std::uint64_t iterations, const std::vector<std::uint64_t>& sizes, const EmulatedCluster* cluster,
+               std::map<std::uint64_t, Rounds>& into) {
+    std::vector<std::string> program = {peer_program(peer, kPeerProgram), std::to_string(iterations), std::to_string(kBatchTime)};
+    for (const std::uint64_t bytes : sizes) program.push_back(std::to_string(bytes));
+    const std::vector<double> numbers = run_peer(peer, kRanks, program, cluster, sizes.size() * iterations);
+    auto next = numbers.begin();
+    for (const std::uint64_t bytes : sizes) {
+        const auto end = next + static_cast<std::ptrdiff_t>(iterations);
+        into[bytes].emplace_back(next, end);
+        next = end;
+    }
+}
+
+int run(const Words& words) {
+    const Start start = checked(words.start, kRanks, kRanks);
+    if (!inside_job() && start.ranks != kRanks)
+        throw Error(ErrorCode::invalid_argument, fmt::format("a ping-pong of {} ranks; allowed: 2, between which it goes", start.ranks));
+    const auto sizes = parse_sizes(words.bytes, "--bytes");
+    const std::vector<const Peer*> peers = parse_peers(words.peers);
+    if (!peers.empty()) refuse_other_than_peers(parse_transports(words.transports), start.cluster != nullptr);
+    for (const std::uint64_t bytes : sizes)
+        if (!peers.empty() && bytes > std::numeric_limits<int>::max())
+            throw Error(ErrorCode::invalid_argument,
+                        "--peer with messages of 2 GiB or more, which MPI 3 does not count; allowed: smaller ones");
+    if (words.raw_ucx && start.cluster) throw Error(ErrorCode::invalid_argument, "--raw-ucx with --cluster; allowed: on this host");
+    if (inside_job() && samples_path(words.inherited).empty() && (words.raw_ucx || !peers.empty()))
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("{} in a job that is already running; allowed: outside of one", words.raw_ucx ? "--raw-ucx" : "--peer"));
+    for (const Peer* peer : peers)
+        if (!inside_job()) peer_program(*peer, kPeerProgram);  // fails before the first job if a peer is missing
+
+    // Both over the present transport.
+    std::map<std::uint64_t, Rounds> of_ucx;
+    std::map<const Peer*, std::map<std::uint64_t, Rounds>> of_peers;
+    const auto run_peers = [&](const TransportChoice& transport, const Samples& samples) {
+        for (const Peer* peer : peers) run_round(*peer, words.iterations, sizes, start.cluster.get(), of_peers[peer]);
+        if (!words.raw_ucx) return;
+        auto environment = transport.environment;
+        // Rollcall asks UCX for this if the user does not choose.
+        if (environment.empty() && std::getenv("UCX_TLS") == nullptr) environment = {"UCX_TLS=^sysv"};
+        for (const std::uint64_t bytes : sizes) {
+            const double time = estimate(samples.values.at(std::to_string(bytes))).median;
+            const auto trips = static_cast<std::uint64_t>(
+                std::clamp(static_cast<double>(words.iterations) * static_cast<double>(kBatchTime) * 1e-9 / (2 * time), 20.0, 1e6));
+            of_ucx[bytes].push_back({ucx_perftest(bytes, environment, trips)});
+        }
+    };
+    const auto print = [&](CellPrinter& printer, const Variant&, const std::vector<Samples>& rounds) {
+        const std::string& transport = rounds.front().transport;
+        for (const std::uint64_t bytes : sizes) {
+            std::vector<PeerRounds> others;
+            if (words.raw_ucx) others.push_back({identity(kPeer, transport, bytes), of_ucx[bytes]});
+            for (const Peer* peer : peers)
+                others.push_back({identity(peer->name, peer_transport(start.cluster.get()), bytes), of_peers[peer][bytes]});
+            add_beside_peers(printer, identity("rollcall", transport, bytes), rounds_of(rounds, std::to_string(bytes)), others);
+        }
+        of_ucx.clear();
+        of_peers.clear();
+    };
+    return run_rounds(
+        start, words,
+        {.measure = [&](Job& job) { return measure_in(job, sizes, words.iterations); }, .after_job = run_peers, .print = print});
+}
+
+}  // namespace
+}  // namespace pingpong_command
+
+void add_pingpong_command(usage::Command& bench, int& exit_code) {
+    using namespace pingpong_command;
+    usage::Command* const command =
+        bench.add_subcommand("pingpong", "Measure half a round trip between ranks 0 and 1, with blocking calls");
+    const auto words = std::make_shared<Words>();
+    add_round_options(*command, *words, kRanks, "Batches in each round");
+    add_count_option(*command, "--rounds", words->rounds, "Jobs that are started, one after the other");
+    command->add_option("--bytes", words->bytes, fmt::format("Sizes of the message, {}", kSizeList))
+        ->type_name("SIZES")
+        ->capture_default_str();
+    command->add_flag("--raw-ucx", words->raw_ucx,
+                      "Also run `ucx_perftest -t ucp_am_lat` over the same transports in each round, and compare");
+    add_peer_option(*command, words->peers);
+    command->footer(R"(
+run_time is half a round trip; a sample is the mean of a batch of about 1 ms. For ucx_perftest, run_time is
+the smaller of the mean and the 50th percentile that it prints. rollcall_ratio, in the row of a peer, is
+Rollcall's time divided by the peer's, from the medians of each round.)");
+    command->callback([words, &exit_code] { exit_code = run(*words); });
+}
+
+}  // namespace rollcall::bench

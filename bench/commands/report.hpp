@@ -1,0 +1,41 @@
+/// \file
+/// The output of the measured calls of a collective: cells, raw samples and pictures.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/commands/pictures.hpp"
+#include "bench/options/sweep.hpp"
+#include "bench/results/cell.hpp"
+#include "bench/results/competitive_ratio.hpp"
+#include "bench/results/measured.hpp"
+#include "bench/results/raw.hpp"
+
+namespace rollcall::bench {
+
+class Report {
+  public:
+    /// Opens the file of raw samples. Throws Error{invalid_argument} if that fails. The sweep must outlive this object.
+    Report(const Sweep& sweep, std::ostream& out);
+    /// In a sweep of a paper's table, the cell of the base must come before that of the algorithm that is compared with it.
+    void add(Measured measured);
+    /// Prints the remaining cells and draws the picture. Throws Error{state} if a file cannot be written.
+    void finish();
+
+  private:
+    /// Keeps the calls of the first algorithm of their number of ranks, size and pattern. Returns the comparisons with them.
+    std::vector<Metric> compare_with_first(const Measured& measured);
+
+    const Sweep& sweep_;
+    CompetitivePrinter printer_;
+    std::optional<RawWriter> raw_;
+    Pictures pictures_;
+    std::vector<CallSample> base_;           ///< The calls of the base of the paper's table.
+    std::map<std::string, Measured> first_;  ///< By ranks, size, pattern and distribution of sizes.
+};
+
+}  // namespace rollcall::bench

@@ -1,0 +1,333 @@
+#include "bench/commands/two_groups.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <rollcall/rollcall.hpp>
+
+#include "bench/cases/intergroup_cases.hpp"
+#include "bench/cases/lists.hpp"
+#include "bench/cases/payload.hpp"
+#include "bench/options/sweep.hpp"
+#include "bench/peers/peer.hpp"
+#include "bench/peers/peer_calls.hpp"
+#include "bench/peers/peer_plan.hpp"
+#include "bench/ranks/clock.hpp"
+#include "bench/ranks/rounds.hpp"
+#include "bench/results/statistics.hpp"
+#include "foundation/units.hpp"
+#include "support/usage.hpp"
+
+namespace rollcall::bench {
+namespace two_groups_command {
+namespace {
+
+constexpr int kRanks = 8, kPaperRanksOfGroups = 32;
+/// The settings with a ratio of 25:7 need two groups of at least one rank.
+constexpr int kFewestRanks = 2, kFewestPaperRanks = 4;
+constexpr std::uint64_t kDefaultIterations = 10, kDefaultRounds = 3;
+
+struct Words : RoundWords {
+    Words() { iterations = kDefaultIterations, rounds = kDefaultRounds; }
+    bool own_sizes = false, paper = false;
+    std::string bytes = "64Ki,1Mi", algorithms = "all", settings;
+    std::string groups;
+    std::vector<std::string> peers;
+    const char* operation() const { return own_sizes ? "intergroup_allgatherv" : "intergroup_allgather"; }
+};
+
+/// What is measured, and by which algorithms. Each iteration of a case calls all of them, in random order.
+struct Contest {
+    std::vector<GroupCase> cases;
+    std::vector<std::uint64_t> bytes;  ///< The mean block of each case, before the settings make that of one group larger.
+    std::vector<std::string> algorithms;
+    bool leaves_out_impossible = false;
+    std::uint64_t iterations = 0;
+    std::vector<const Peer*> peers;
+
+    std::string key(std::size_t number, const std::string& algorithm) const { return fmt::format("{} {}", number, algorithm); }
+};
+
+/// The work of one rank in one case.
+class Runner {
+  public:
+    Runner(Job& job, const GroupCase& what)
+        : job_(job),
+          world_(job.world()),
+          own_sizes_(what.own_sizes),
+          is_first_(world_.rank() < static_cast<int>(what.first.size())),
+          own_(is_first_ ? what.first : what.second),
+          others_(is_first_ ? what.second : what.first) {
+        std::vector<int> first(what.first.size()), second(what.second.size());
+        std::iota(first.begin(), first.end(), 0);
+        std::iota(second.begin(), second.end(), static_cast<int>(first.size()));
+        between_ = world_.create_intercommunicator(first, second);
+        block_.resize(own_[static_cast<std::size_t>(between_.rank())]);
+        all_.resize(std::accumulate(others_.begin(), others_.end(), std::uint64_t{0}));
+    }
+
+    /// Makes one call on all ranks. Returns its time on the slowest rank, in seconds, at all ranks. Throws the error with which all ranks
+    /// refuse an algorithm that cannot run here.
+    double seconds_of(const std::string& algorithm, std::uint64_t key) {
+        fill(block_, key_of({key, is_first_, static_cast<std::uint64_t>(between_.rank())}));
+        each_block([&](std::uint64_t member, std::span<std::byte> block) { poison(block, key_of({key, !is_first_, member})); });
+        world_.barrier();
+        const Nanoseconds begin = monotonic_now();
+        call({.algorithm = algorithm, .segment_bytes = {}, .timeout = {}});
+        auto longest = static_cast<double>(monotonic_now() - begin);
+        world_.allreduce(longest, maximum);
+        each_block([&](std::uint64_t member, std::span<std::byte> block) {
+            if (const auto wrong = find_wrong(block, key_of({key, !is_first_, member})))
+                job_.abort(1,
+                           fmt::format("an allgather between groups by {} gave a wrong result: byte {} of block {} on rank {} is not what "
+                                       "that rank of the other group sent",
+                                       algorithm, *wrong, member, world_.rank()));
+        });
+        return longest * 1e-9;
+    }
+
+  private:
+    void call(const CollectiveOptions& options) {
+        if (own_sizes_)
+            between_.allgather(block_, all_, Blocks(others_), options);
+        else
+            between_.allgather(block_, all_, options);
+    }
+    void each_block(auto use) {
+        std::uint64_t offset = 0;
+        for (std::size_t member = 0; member < others_.size(); ++member)
+            use(member, std::span(all_).subspan(std::exchange(offset, offset + others_[member]), others_[member]));
+    }
+
+    Job& job_;
+    const Communicator& world_;
+    bool own_sizes_, is_first_;
+    const std::vector<std::uint64_t>&own_, &others_;
+    Intercommunicator between_;
+    std::vector<std::byte> block_, all_;
+};
+
+Samples measure(Job& job, const Contest& contest) {
+    Samples samples;
+    samples.transport = transport_name();
+    for (std::size_t number = 0; number < contest.cases.size(); ++number) {
+        Runner runner(job, contest.cases[number]);
+        std::vector<std::string> possible;
+        for (const std::string& algorithm : contest.algorithms) {
+            try {
+                runner.seconds_of(algorithm, key_of({number}));
+                possible.push_back(algorithm);
+            } catch (const Error& error) {
+                if (!contest.leaves_out_impossible || error.code() != ErrorCode::invalid_argument) throw;
+            }
+        }
+        for (std::uint64_t iteration = 0; iteration < contest.iterations; ++iteration)
+            for (const std::size_t chosen : shuffled(possible.size(), key_of({number}), iteration))
+                samples.values[contest.key(number, possible[chosen])].push_back(
+                    runner.seconds_of(possible[chosen], key_of({number, iteration, chosen})));
+    }
+    return samples;
+}
+
+Contest contest_of(const Words& words, int ranks) {
+    Contest contest{.cases = {},
+                    .bytes = {},
+                    .algorithms = parse_intergroup_algorithms(words.algorithms, true),
+                    .leaves_out_impossible = words.algorithms == "all",
+                    .iterations = words.iterations,
+                    .peers = parse_peers(words.peers)};
+    if (std::find(contest.algorithms.begin(), contest.algorithms.end(), kIntergroupBaseline) == contest.algorithms.end())
+        contest.algorithms.emplace_back(kIntergroupBaseline);
+    const auto all = static_cast<std::uint64_t>(ranks);
+    std::vector<std::uint64_t> groups{all - all / 2, all / 2};
+    if (!words.groups.empty()) {
+        groups = parse_groups(words.groups);
+        if (groups[0] + groups[1] != all)
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("--groups {} of {} ranks; allowed: two numbers whose sum is that of --ranks", words.groups, ranks));
+    }
+    for (const std::uint64_t bytes : parse_sizes(words.bytes, "--bytes")) {
+        std::vector<GroupCase> cases;
+        if (words.paper)
+            cases = cases_of_settings(words.settings.empty() ? "all" : words.settings, words.own_sizes, {{all}}, {{bytes}});
+        else
+            cases.push_back(
+                {"", blocks_of(groups[0], bytes, words.own_sizes), blocks_of(groups[1], bytes, words.own_sizes), words.own_sizes});
+        contest.cases.insert(contest.cases.end(), cases.begin(), cases.end());
+        contest.bytes.resize(contest.cases.size(), bytes);
+    }
+    for (const GroupCase& what : contest.cases)
+        if (!contest.peers.empty() && what.most_received() > std::numeric_limits<int>::max())
+            throw Error(ErrorCode::invalid_argument,
+                        "--peer with groups whose blocks have 2 GiB or more together, which MPI 3 does not count; allowed: smaller ones");
+    return contest;
+}
+
+bool same_groups(const GroupCase& a, const GroupCase& b) { return a.first.size() == b.first.size() && a.second.size() == b.second.size(); }
+
+/// The calls of cases with the same groups by a peer. The first call of each case warms up, as the first one of each algorithm does in
+/// Rollcall's jobs.
+std::string plan_of(std::span<const GroupCase> cases, std::uint64_t calls, const char* operation, std::uint64_t seed) {
+    const std::size_t first = cases.front().first.size(), ranks = first + cases.front().second.size();
+    const std::vector<Nanoseconds> balanced(ranks);
+    std::string text = fmt::format("{} {} {} 0 {}\n", operation, first, share_cpus(static_cast<int>(ranks)) ? 1 : 0, cases.size() * calls);
+    for (std::size_t number = 0; number < cases.size(); ++number)
+        for (std::uint64_t call = 0; call < calls; ++call)
+            text += fmt::format("0 {} {} {} {}\n", key_of({seed, number, call}), fmt::join(balanced, " "),
+                                fmt::join(cases[number].first, " "), fmt::join(cases[number].second, " "));
+    return text;
+}
+
+/// Measures a peer in all cases. Returns samples as a job of Rollcall leaves them. `ours` are those of the job before.
+Samples measure_peer(const Peer& peer, const Contest& contest, const char* operation, const Start& start, const Samples& ours) {
+    Samples samples;
+    samples.transport = peer_transport(start.cluster.get());
+    double seconds = 0;
+    for (const auto& [key, values] : ours.values) seconds += std::accumulate(values.begin(), values.end(), 0.0);
+    const Timeout limit = start.timeout != kForever ? start.timeout : peer_limit(static_cast<Nanoseconds>(seconds * 1e9));
+    const std::size_t calls = contest.iterations + 1, ranks = static_cast<std::size_t>(start.ranks);
+    for (std::size_t done = 0; done < contest.cases.size();) {
+        std::span<const GroupCase> cases = std::span(contest.cases).subspan(done);
+        const auto other =
+            std::find_if_not(cases.begin(), cases.end(), [&](const GroupCase& one) { return same_groups(one, cases.front()); });
+        cases = cases.first(static_cast<std::size_t>(other - cases.begin()));
+        // The program counts the words of its plan as MPI does.
+        if (cases.size() * calls * (2 + 2 * ranks) > std::numeric_limits<int>::max())
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("--peer with {} calls of {} ranks; allowed: fewer --iterations", cases.size() * calls, ranks));
+        const std::vector<double> times = run_peer_plan(peer, start.ranks, plan_of(cases, calls, operation, done), start.cluster.get(),
+                                                        2 * ranks * calls * cases.size(), limit);
+        for (std::size_t call = 0; call < calls * cases.size(); ++call) {
+            if (call % calls == 0) continue;
+            double longest = 0;
+            for (std::size_t rank = 0; rank < ranks; ++rank) {
+                const double* const of_rank = &times[2 * (call * ranks + rank)];
+                longest = std::max(longest, of_rank[1] - of_rank[0]);
+            }
+            samples.values[contest.key(done + call / calls, peer.name)].push_back(longest * 1e-9);
+        }
+        done += cases.size();
+    }
+    return samples;
+}
+
+/// The samples of a peer, one element for each round.
+using PeerSamples = std::map<std::string, std::vector<Samples>>;
+
+void print(CellPrinter& printer, const Contest& contest, const char* operation, const std::vector<Samples>& rounds,
+           const PeerSamples& theirs) {
+    for (std::size_t number = 0; number < contest.cases.size(); ++number) {
+        const GroupCase& what = contest.cases[number];
+        const Rounds baseline = rounds_of(rounds, contest.key(number, std::string(kIntergroupBaseline)));
+        const auto add = [&](const std::string& who, const std::string& transport, const Rounds& times, Metric expected,
+                             std::optional<Metric> ratio) {
+            Cell cell = plain_cell({.operation = operation,
+                                    .algorithm = who,
+                                    .transport = transport,
+                                    .ranks = static_cast<int>(what.first.size() + what.second.size()),
+                                    .bytes = contest.bytes[number]},
+                                   together(times));
+            cell.metrics.push_back(metric("improvement", Unit::ratio, ratios(baseline, times)));
+            cell.metrics.push_back(std::move(expected));
+            if (ratio) cell.metrics.push_back(*std::move(ratio));
+            if (!what.setting.empty()) cell.notes.emplace_back("setting", what.setting);
+            cell.notes.emplace_back("groups", fmt::format("{}+{}", what.first.size(), what.second.size()));
+            printer.add(cell);
+        };
+        std::optional<Rounds> fastest;
+        for (const std::string& algorithm : contest.algorithms) {
+            const std::string key = contest.key(number, algorithm);
+            if (!rounds.front().values.contains(key)) continue;
+            const Rounds times = rounds_of(rounds, key);
+            const double improvement = what.expected_improvement();
+            if (!fastest || estimate(together(times)).median < estimate(together(*fastest)).median) fastest = times;
+            add(algorithm, rounds.front().transport, times,
+                algorithm == "full_duplex" ? Metric{"expected", Unit::ratio, {improvement, improvement, improvement}}
+                                           : undefined("expected", Unit::ratio),
+                contest.peers.empty() ? std::nullopt : std::optional(undefined("rollcall_ratio", Unit::ratio)));
+        }
+        for (const Peer* peer : contest.peers) {
+            const std::vector<Samples>& measured = theirs.at(peer->name);
+            const Rounds times = rounds_of(measured, contest.key(number, peer->name));
+            add(peer->name, measured.front().transport, times, undefined("expected", Unit::ratio),
+                metric("rollcall_ratio", Unit::ratio, ratios(*fastest, times)));
+        }
+    }
+}
+
+int run(const Words& words) {
+    const Start start = checked(words.start, words.paper ? kPaperRanksOfGroups : kRanks, words.paper ? kFewestPaperRanks : kFewestRanks);
+    if (words.paper && !words.groups.empty())
+        throw Error(ErrorCode::invalid_argument, "--groups with --paper; allowed: one of them, because the settings say the groups");
+    if (!words.paper && !words.settings.empty())
+        throw Error(ErrorCode::invalid_argument, "--settings without --paper; allowed: --paper --settings LIST");
+    const Contest contest = contest_of(words, start.ranks);
+    if (!contest.peers.empty()) {
+        if (inside_job() && samples_path(words.inherited).empty())
+            throw Error(ErrorCode::invalid_argument, "--peer in a job that is already running; allowed: outside of one");
+        refuse_other_than_peers(parse_transports(words.transports), start.cluster != nullptr);
+        if (!inside_job())
+            for (const Peer* peer : contest.peers) peer_program(*peer, kCollectiveProgram);  // fails before the first job if one is missing
+    }
+    PeerSamples theirs;  // of the present transport
+    const auto run_peers = [&](const TransportChoice&, const Samples& ours) {
+        for (const Peer* peer : contest.peers) theirs[peer->name].push_back(measure_peer(*peer, contest, words.operation(), start, ours));
+    };
+    const auto print_rounds = [&](CellPrinter& printer, const Variant&, const std::vector<Samples>& rounds) {
+        print(printer, contest, words.operation(), rounds, std::exchange(theirs, {}));
+    };
+    return run_rounds(start, words,
+                      {.measure = [&](Job& job) { return measure(job, contest); }, .after_job = run_peers, .print = print_rounds});
+}
+
+void add_command(usage::Command& bench, bool own_sizes, int& exit_code) {
+    const auto words = std::make_shared<Words>();
+    words->own_sizes = own_sizes;
+    usage::Command* const command = bench.add_subcommand(
+        words->operation(), own_sizes ? "Measure the allgather between two groups, of blocks of different sizes, all algorithms interleaved"
+                                      : "Measure the allgather between two groups, all algorithms interleaved");
+    add_round_options(*command, *words, kRanks, "Calls of each algorithm in each round");
+    add_count_option(*command, "--rounds", words->rounds, "Jobs that are started, one after the other");
+    command->add_option("--bytes", words->bytes, fmt::format("(Mean) sizes of a block, {}", kSizeList))
+        ->type_name("SIZES")
+        ->capture_default_str();
+    command->add_option("--groups", words->groups, "The sizes of the two groups (default: half of the ranks each)")->type_name("P,Q");
+    command->add_option("--algorithm", words->algorithms, "Algorithms by name or alias, separated by commas; or all")
+        ->type_name("NAMES")
+        ->capture_default_str();
+    command->add_flag("--paper", words->paper,
+                      fmt::format("Measure the settings {} of Kang and others (default of --ranks: {})", own_sizes ? "5 to 8" : "1 to 4",
+                                  kPaperRanksOfGroups));
+    command->add_option("--settings", words->settings, "With --paper: only these settings")->type_name("LIST");
+    add_peer_option(*command, words->peers);
+    command->footer(fmt::format(R"(
+Q. Kang, J. L. Traeff, R. Al-Bahrani, A. Agrawal, A. Choudhary and W. Liao, "Scalable algorithms for MPI intergroup
+allgather and allgatherv" (2019). The first ranks are the first group{}.
+  run_time        from a barrier until the last rank has the blocks of the other group; every byte is checked
+  improvement     run_time of root_gathering_sequential, which MPI libraries use, divided by this run_time, round by round
+  expected        the improvement that equation (5) gives for long blocks between hosts
+  rollcall_ratio  in the row of an MPI library: run_time of the fastest algorithm above it, divided by that of the library
+`rollcall simulate intergroup_allgather --help` explains the settings.)",
+                                own_sizes ? ". Blocks have 1, 2, 3, ... units" : ""));
+    command->callback([words, &exit_code] { exit_code = run(*words); });
+}
+
+}  // namespace
+}  // namespace two_groups_command
+
+void add_two_groups_commands(usage::Command& bench, int& exit_code) {
+    using namespace two_groups_command;
+    for (const bool own_sizes : {false, true}) add_command(bench, own_sizes, exit_code);
+}
+
+}  // namespace rollcall::bench

@@ -1,0 +1,69 @@
+#include "bench/options/simulated_model.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <rollcall/error.hpp>
+
+#include "foundation/quote.hpp"
+#include "foundation/units.hpp"
+
+namespace rollcall::bench {
+namespace {
+
+[[noreturn]] void reject_model(std::string_view entry) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("--model: {}; allowed: alpha=T (a message), beta=NS and gamma=NS (a byte sent, a byte "
+                            "copied; nanoseconds), "
+                            "notice=T, ports=1..1024, duplex=full|half, cut-through; default {}",
+                            quote(entry), kDefaultModel));
+}
+
+}  // namespace
+
+void change_model(transport::Model& model, std::string_view text) {
+    constexpr std::uint64_t kMostPorts = 1024;
+    while (!text.empty()) {
+        const std::string_view entry = text.substr(0, text.find(','));
+        text.remove_prefix(std::min(entry.size() + 1, text.size()));
+        const auto equals = entry.find('=');
+        const std::string_view key = entry.substr(0, equals);
+        const std::string_view value = equals == std::string_view::npos ? std::string_view() : entry.substr(equals + 1);
+        const auto number = [&] {
+            double result = 0;
+            const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), result);
+            if (error != std::errc{} || end != value.data() + value.size() || !std::isfinite(result) || result < 0) reject_model(entry);
+            return result;
+        };
+        const auto duration = [&] {
+            try {
+                return static_cast<double>(parse_duration(value));
+            } catch (const Error&) {
+                reject_model(entry);
+            }
+        };
+        if (key == "alpha") {
+            model.alpha = duration();
+        } else if (key == "beta") {
+            model.beta = number();
+        } else if (key == "gamma") {
+            model.gamma = number();
+        } else if (key == "notice") {
+            model.notice = duration();
+        } else if (key == "ports") {
+            const double ports = number();
+            if (ports < 1 || ports > static_cast<double>(kMostPorts) || ports != std::floor(ports)) reject_model(entry);
+            model.ports = static_cast<int>(ports);
+        } else if (key == "duplex" && (value == "full" || value == "half")) {
+            model.full_duplex = value == "full";
+        } else if (entry == "cut-through") {
+            model.cut_through = true;
+        } else {
+            reject_model(entry);
+        }
+    }
+}
+
+}  // namespace rollcall::bench

@@ -1,0 +1,124 @@
+#include "bench/peers/peer.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <rollcall/error.hpp>
+#include <sstream>
+
+#include "bench/cases/lists.hpp"
+#include "bench/ranks/child.hpp"
+#include "bench/ranks/companion.hpp"
+#include "bench/ranks/start.hpp"
+#include "support/usage.hpp"
+
+namespace rollcall::bench {
+namespace {
+
+using PeerWords = std::vector<std::string>;
+
+constexpr const char* kOpenMpi = "openmpi";
+
+std::string peer_file(const Peer& peer, const std::string& name) {
+    return find_companion("peers", name, fmt::format("install {}, and configure and build again", peer.packages)).string();
+}
+
+void add(PeerWords& words, const PeerWords& more) { words.insert(words.end(), more.begin(), more.end()); }
+
+/// How the ranks of a peer are started on a cluster. All emulated hosts have the same cores. Binding would put all ranks on the first ones,
+/// so ranks are not bound. pml ob1 with btl tcp is what Open MPI's documentation names for TCP
+/// (docs.open-mpi.org, "Tuning MPI applications", "Networking support", "TCP").
+PeerWords on_cluster(const Peer& peer, const EmulatedCluster& cluster, int ranks) {
+    PeerWords hosts;
+    for (const launcher::Host& host : cluster.hosts(ranks)) hosts.push_back(fmt::format("{}:{}", host.name, host.slots));
+    const std::string list = fmt::format("{}", fmt::join(hosts, ",")), shell = cluster.remote_shell().string();
+    if (peer.name == kOpenMpi) {
+        PeerWords words = {"mpirun.openmpi", "--allow-run-as-root", "--bind-to", "none", "--host", list, "--mca", "plm_rsh_agent", shell};
+        for (const auto& [name, value] :
+             {std::pair("plm_rsh_no_tree_spawn", "1"), std::pair("pml", "ob1"), std::pair("btl", "tcp,vader,self"),
+              std::pair("btl_tcp_if_include", EmulatedCluster::network()), std::pair("oob_tcp_if_include", EmulatedCluster::network())})
+            add(words, {"--mca", name, value});
+        return words;
+    }
+    return {"mpiexec.hydra", "-launcher", "ssh", "-launcher-exec", shell, "-bind-to", "none", "-hosts", list};
+}
+
+}  // namespace
+
+const std::vector<Peer>& peers() {
+    static const std::vector<Peer> all = {
+        // mpi_yield_when_idle: `ompi_info --param mpi all --level 9` says what it does, and that mpirun sets it by itself where a host has
+        // more ranks than slots. An emulated host does not know of the ranks on other hosts, so it is always set where CPUs are shared.
+        {.name = kOpenMpi,
+         .launcher = {"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe"},
+         .yielding = {"--mca", "mpi_yield_when_idle", "1"},
+         .preload = "",
+         .packages = "openmpi-bin libopenmpi-dev"},
+        // MPICH 4.0 over UCX polls without yielding. Its variable for this, MPIR_CVAR_POLLS_BEFORE_YIELD (`mpivars`), has no effect there:
+        // with 1, strace sees no sched_yield. If ranks shared CPUs, each step would take a time slice. So a library is loaded (yield.c).
+        {.name = "mpich",
+         .launcher = {"mpiexec.hydra"},
+         .yielding = {},
+         .preload = "librollcall-peer-yield.so",
+         .packages = "mpich libmpich-dev"},
+    };
+    return all;
+}
+
+void add_peer_option(usage::Command& command, std::vector<std::string>& words) {
+    command.add_option("--peer", words, "Also run this MPI library in each round, and compare: openmpi, mpich, all; may be given again")
+        ->type_name("NAMES")
+        ->one_word_each_time();
+}
+
+std::vector<const Peer*> parse_peers(const std::vector<std::string>& words) {
+    std::vector<Choice> choices;
+    for (const Peer& peer : peers()) choices.push_back({.name = peer.name});
+    std::vector<const Peer*> chosen;
+    for (const std::string& text : words)
+        for (const std::string& name : parse_names(text, "peer", choices))
+            for (const Peer& peer : peers())
+                if (peer.name == name && std::find(chosen.begin(), chosen.end(), &peer) == chosen.end()) chosen.push_back(&peer);
+    return chosen;
+}
+
+std::string peer_transport(const EmulatedCluster* cluster) { return cluster != nullptr ? "tcp" : "its own choice"; }
+
+std::string peer_program(const Peer& peer, const std::string& program) {
+    if (!peer.preload.empty()) peer_file(peer, peer.preload);
+    return peer_file(peer, fmt::format("{}-{}", program, peer.name));
+}
+
+std::vector<std::string> peer_command(const Peer& peer, int ranks, const std::vector<std::string>& program,
+                                      const EmulatedCluster* cluster) {
+    PeerWords words = cluster != nullptr ? on_cluster(peer, *cluster, ranks) : peer.launcher;
+    const bool shares_cpus = cluster != nullptr || share_cpus(ranks);
+    if (shares_cpus) add(words, peer.yielding);
+    add(words, {"-n", std::to_string(ranks)});
+    if (shares_cpus && !peer.preload.empty()) add(words, {"-genv", "LD_PRELOAD", peer_file(peer, peer.preload)});
+    add(words, program);
+    return cluster != nullptr ? cluster->at_head(words) : words;
+}
+
+std::vector<double> run_peer(const Peer& peer, int ranks, const std::vector<std::string>& program, const EmulatedCluster* cluster,
+                             std::size_t count, Timeout limit) {
+    ChildOptions options{.environment = {}, .timeout = limit};
+    if (cluster != nullptr) options.environment.push_back("EMULATED_CLUSTER=" + cluster->name());
+    const ChildResult result = run_child(peer_command(peer, ranks, program, cluster), {}, options);
+    const std::string launcher = peer.launcher.front();
+    // On a cluster, the program is started by env, which reports a missing program with 127.
+    if (!result.found || (cluster != nullptr && result.exit_code == 127))
+        throw Error(ErrorCode::state, fmt::format("{} is not there: install {}", launcher, peer.packages));
+    if (result.exit_code != 0 || result.timed_out)
+        throw Error(ErrorCode::state, fmt::format("the peer {} {} (exit code {}): {}", peer.name,
+                                                  result.timed_out ? "did not end in time" : "failed", result.exit_code, result.errors));
+    std::vector<double> numbers;
+    std::istringstream lines(result.output);
+    for (double value = 0; lines >> value;) numbers.push_back(value);
+    if (numbers.size() != count)
+        throw Error(ErrorCode::state, fmt::format("the peer {} printed {} samples instead of {}", peer.name, numbers.size(), count));
+    return numbers;
+}
+
+}  // namespace rollcall::bench

@@ -1,0 +1,50 @@
+/// \file
+/// The MPI libraries that benchmarks compare with. Small programs of this project are built with them and started by their launchers.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <rollcall/time.hpp>
+
+#include "bench/ranks/emulated_cluster.hpp"
+
+namespace rollcall::usage {
+class Command;
+}
+
+namespace rollcall::bench {
+
+struct Peer {
+    std::string name;                   ///< For example "openmpi".
+    std::vector<std::string> launcher;  ///< The command that starts ranks on this host.
+    /// Where ranks share CPUs, they must yield while they poll: more words of that command, or a library beside the program that is loaded
+    /// before it. Either may be empty.
+    std::vector<std::string> yielding;
+    std::string preload;
+    std::string packages;  ///< The packages that must be installed.
+};
+
+const std::vector<Peer>& peers();
+
+/// Adds --peer.
+void add_peer_option(usage::Command& command, std::vector<std::string>& words);
+/// Parses the words of --peer, such as "openmpi,mpich" or "all". Throws Error{invalid_argument}.
+std::vector<const Peer*> parse_peers(const std::vector<std::string>& words);
+
+/// Returns the file of a program such as "barrier" for this peer. Throws Error{state} if it was not built.
+std::string peer_program(const Peer& peer, const std::string& program);
+/// What the column `transport` says in the rows of peers.
+std::string peer_transport(const EmulatedCluster* cluster);
+
+/// Returns the command that starts `program` with ranks on this host, or on the hosts of a cluster that exists.
+std::vector<std::string> peer_command(const Peer& peer, int ranks, const std::vector<std::string>& program, const EmulatedCluster* cluster);
+
+inline constexpr Timeout kPeerLimit = std::chrono::seconds(120);
+
+/// Runs that command and returns the numbers that it prints. Throws Error{state} if it fails, takes longer than the limit, or does not
+/// print `count` numbers.
+std::vector<double> run_peer(const Peer& peer, int ranks, const std::vector<std::string>& program, const EmulatedCluster* cluster,
+                             std::size_t count, Timeout limit = kPeerLimit);
+
+}  // namespace rollcall::bench

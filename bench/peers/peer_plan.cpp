@@ -1,0 +1,54 @@
+#include "bench/peers/peer_plan.hpp"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <rollcall/error.hpp>
+#include <system_error>
+
+#include "foundation/descriptor.hpp"
+
+namespace rollcall::bench {
+namespace {
+
+/// A file that all ranks of a peer can read: in memory, or on a cluster, which has another /proc, in the cluster's directory. It is gone
+/// at the end of this process, or with the cluster.
+class PlanFile {
+  public:
+    PlanFile(const std::string& text, const EmulatedCluster* cluster) {
+        if (cluster != nullptr) {
+            path_ = cluster->directory() / "peer-plan";
+        } else {
+            memory_ = Descriptor(::memfd_create("peer-plan", MFD_CLOEXEC));
+            if (!memory_) fail(errno);
+            path_ = fmt::format("/proc/{}/fd/{}", ::getpid(), memory_.get());
+        }
+        errno = 0;
+        std::ofstream file(path_);
+        file << text;
+        file.close();
+        if (!file) fail(errno);
+    }
+    const std::filesystem::path& path() const { return path_; }
+
+  private:
+    [[noreturn]] static void fail(int error) {
+        throw Error(ErrorCode::state, fmt::format("the plan for a peer cannot be written: {}", std::generic_category().message(error)));
+    }
+    Descriptor memory_;
+    std::filesystem::path path_;
+};
+
+}  // namespace
+
+std::vector<double> run_peer_plan(const Peer& peer, int ranks, const std::string& plan, const EmulatedCluster* cluster, std::size_t count,
+                                  Timeout limit) {
+    const PlanFile file(plan, cluster);
+    return run_peer(peer, ranks, {peer_program(peer, kCollectiveProgram), file.path().string()}, cluster, count, limit);
+}
+
+}  // namespace rollcall::bench

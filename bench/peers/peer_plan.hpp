@@ -1,0 +1,20 @@
+/// \file
+/// Runs the program of a peer that makes the collective calls of a plan.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "bench/peers/peer.hpp"
+
+namespace rollcall::bench {
+
+/// The program of bench/peers that makes the calls. Its source describes the plan that it reads, and what it prints.
+inline constexpr const char* kCollectiveProgram = "collective";
+
+/// Runs it and returns the `count` numbers that it prints. Throws Error{state} if the plan cannot be written, and as run_peer().
+std::vector<double> run_peer_plan(const Peer& peer, int ranks, const std::string& plan, const EmulatedCluster* cluster, std::size_t count,
+                                  Timeout limit = kPeerLimit);
+
+}  // namespace rollcall::bench

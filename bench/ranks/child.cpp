@@ -1,0 +1,125 @@
+#include "bench/ranks/child.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <rollcall/error.hpp>
+#include <system_error>
+#include <utility>
+
+#include "foundation/ends.hpp"
+
+extern char** environ;
+
+namespace rollcall::bench {
+namespace {
+
+[[noreturn]] void fail(const std::string& program, int error) {
+    throw Error(ErrorCode::state, fmt::format("{} cannot be run: {}", program, std::generic_category().message(error)));
+}
+
+struct Pipe {
+    Descriptor ours, childs;
+};
+
+// Uses sockets, because send() can be told not to raise SIGPIPE, while write() on a pipe cannot.
+Pipe open_pipe(const std::string& program) {
+    Ends ends = make_sockets(SOCK_STREAM);
+    if (!ends) fail(program, errno);
+    return {std::move(ends.first), std::move(ends.second)};
+}
+
+/// Reads the bytes that are available. Returns false at the end of the stream.
+bool read_some(const Descriptor& from, std::string& into) {
+    std::array<char, 65536> buffer;
+    const ssize_t count = ::recv(from.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+    if (count > 0) into.append(buffer.data(), static_cast<std::size_t>(count));
+    return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+}  // namespace
+
+ChildResult run_child(const std::vector<std::string>& arguments, std::string_view input, const ChildOptions& options) {
+    using Clock = std::chrono::steady_clock;
+    const bool limited = options.timeout != kForever;
+    auto deadline = limited ? Clock::now() + options.timeout : Clock::time_point::max();
+    const std::string& program = arguments.at(0);
+    Pipe in = open_pipe(program), out = open_pipe(program), errors = open_pipe(program);
+
+    std::vector<char*> argv;
+    for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+    argv.push_back(nullptr);
+
+    std::vector<std::string> assignments = options.environment;
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+        const std::string_view own(*entry);
+        const auto is_given = [&](const std::string& given) {
+            return own.substr(0, own.find('=')) == std::string_view(given).substr(0, given.find('='));
+        };
+        if (std::none_of(options.environment.begin(), options.environment.end(), is_given)) assignments.emplace_back(own);
+    }
+    std::vector<char*> environment;
+    for (const std::string& assignment : assignments) environment.push_back(const_cast<char*>(assignment.c_str()));
+    environment.push_back(nullptr);
+
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, in.childs.get(), STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, out.childs.get(), STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, errors.childs.get(), STDERR_FILENO);
+    pid_t child = -1;
+    const int refused = ::posix_spawnp(&child, program.c_str(), &actions, nullptr, argv.data(), environment.data());
+    posix_spawn_file_actions_destroy(&actions);
+    ChildResult result;
+    if (refused == ENOENT) return result;
+    if (refused != 0) fail(program, refused);
+    result.found = true;
+    in.childs.reset();
+    out.childs.reset();
+    errors.childs.reset();
+
+    // Serves all three streams at once. Otherwise a child that prints before it has read all its input could deadlock with this process.
+    for (;;) {
+        if (in.ours.get() >= 0 && input.empty()) in.ours.reset();
+        std::array<pollfd, 3> descriptors{{{in.ours.get(), POLLOUT, 0}, {out.ours.get(), POLLIN, 0}, {errors.ours.get(), POLLIN, 0}}};
+        if (out.ours.get() < 0 && errors.ours.get() < 0) break;
+        int limit = -1;
+        if (limited) {
+            const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+            limit = static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
+            if (left <= 0) {
+                ::kill(child, result.timed_out ? SIGKILL : SIGTERM);
+                if (std::exchange(result.timed_out, true)) break;
+                deadline = Clock::now() + kChildGrace;
+                continue;
+            }
+        }
+        if (::poll(descriptors.data(), descriptors.size(), limit) < 0 && errno != EINTR) break;
+        if (descriptors[0].revents != 0) {
+            const ssize_t count = ::send(in.ours.get(), input.data(), input.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+            if (count > 0) input.remove_prefix(static_cast<std::size_t>(count));
+            if (count < 0 && errno != EAGAIN && errno != EINTR) input = {};  // the child no longer reads; its exit code gives the reason
+        }
+        if (descriptors[1].revents != 0 && !read_some(out.ours, result.output)) out.ours.reset();
+        if (descriptors[2].revents != 0 && !read_some(errors.ours, result.errors)) errors.ours.reset();
+    }
+    in.ours.reset();
+
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0)
+        if (errno != EINTR) fail(program, errno);
+    result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return result;
+}
+
+}  // namespace rollcall::bench

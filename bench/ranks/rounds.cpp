@@ -1,0 +1,154 @@
+#include "bench/ranks/rounds.hpp"
+
+#include <algorithm>
+#include <iostream>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <rollcall/error.hpp>
+#include <rollcall/job.hpp>
+
+#include "bench/cases/lists.hpp"
+#include "bench/results/statistics.hpp"
+#include "support/usage.hpp"
+
+namespace rollcall::bench {
+namespace {
+
+void run_in_job(const RoundWords& words, const RoundBenchmark& benchmark) {
+    Job job;
+    const Samples samples = benchmark.measure(job);
+    if (job.rank() != 0) return;
+    if (!samples_path(words.inherited).empty()) return leave(words.inherited, samples);
+    CellPrinter printer(std::cout, words.format);
+    benchmark.print(printer, benchmark.variants.front(), {samples});
+    printer.finish();
+}
+
+}  // namespace
+
+void add_round_options(usage::Command& command, RoundWords& words, int default_ranks, const char* iterations_help) {
+    add_start_options(command, words.start, default_ranks);
+    command
+        .add_option("--transport", words.transports,
+                    "Transports, separated by commas: default; shm and tcp (UCX with UCX_TLS=posix,self or UCX_TLS=tcp,self); ofi_shm and "
+                    "ofi_tcp (ROLLCALL_TRANSPORT=ofi with ROLLCALL_OFI_PROVIDER=shm or tcp)")
+        ->type_name("NAMES")
+        ->capture_default_str()
+        ->take_last();
+    add_count_option(command, "--iterations", words.iterations, iterations_help);
+    output::add_format_option(command, words.format);
+    add_inherited_options(command, words.inherited);
+}
+
+void add_count_option(usage::Command& command, const char* name, std::uint64_t& count, const char* help) {
+    constexpr std::uint64_t kMost = 1'000'000;
+    const auto read = [&count, name](const std::string& word) { count = parse_count(word, name, 1, kMost); };
+    command.add_option(name, read, help)->type_name("N")->default_str(std::to_string(count));
+}
+
+int run_rounds(const Start& start, const RoundWords& words, const RoundBenchmark& benchmark) {
+    const std::vector<TransportChoice> transports = parse_transports(words.transports);
+    if (inside_job()) {
+        run_in_job(words, benchmark);
+        return 0;
+    }
+    CellPrinter printer(std::cout, words.format);
+    for (const TransportChoice& transport : transports) {
+        std::vector<std::vector<Samples>> measured(benchmark.variants.size());
+        for (std::uint64_t round = 0; round < words.rounds; ++round)
+            for (std::size_t variant = 0; variant < measured.size(); ++variant) {
+                std::vector<std::string> environment = transport.environment;
+                const auto& more = benchmark.variants[variant].environment;
+                environment.insert(environment.end(), more.begin(), more.end());
+                // The environment chooses the transport.
+                Samples samples = collect(start, environment, {"--transport", "default"});
+                if (samples.exit_code != 0) return samples.exit_code;
+                if (benchmark.after_job) benchmark.after_job(transport, samples);
+                measured[variant].push_back(std::move(samples));
+            }
+        for (std::size_t variant = 0; variant < measured.size(); ++variant)
+            benchmark.print(printer, benchmark.variants[variant], measured[variant]);
+    }
+    printer.finish();
+    return 0;
+}
+
+Rounds rounds_of(const std::vector<Samples>& measured, const std::string& name) {
+    Rounds rounds;
+    for (const Samples& samples : measured) rounds.push_back(samples.values.at(name));
+    return rounds;
+}
+
+std::vector<TransportChoice> parse_transports(std::string_view text) {
+    static const std::vector<TransportChoice> kAll = {{"default", {}},
+                                                      {"shm", {"UCX_TLS=posix,self"}},
+                                                      {"tcp", {"UCX_TLS=tcp,self"}},
+                                                      {"ofi_shm", {"ROLLCALL_TRANSPORT=ofi", "ROLLCALL_OFI_PROVIDER=shm"}},
+                                                      {"ofi_tcp", {"ROLLCALL_TRANSPORT=ofi", "ROLLCALL_OFI_PROVIDER=tcp"}}};
+    std::vector<Choice> choices;
+    for (const TransportChoice& one : kAll) choices.push_back({.name = one.name});
+    std::vector<TransportChoice> chosen;
+    for (const std::string& name : parse_names(text, "transport", choices)) {
+        if (inside_job() && name != "default")
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("--transport {} in a job that is already running; allowed: default (give the job "
+                                    "UCX_TLS or ROLLCALL_TRANSPORT, or start the benchmark outside of a job)",
+                                    name));
+        chosen.push_back(*std::find_if(kAll.begin(), kAll.end(), [&](const auto& one) { return one.name == name; }));
+    }
+    return chosen;
+}
+
+void refuse_other_than_peers(const std::vector<TransportChoice>& transports, bool on_cluster) {
+    for (const TransportChoice& transport : transports)
+        if (transport.name.ends_with("tcp") && !on_cluster)
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("--peer with --transport {}; allowed: default, shm, ofi_shm, because the peers use shared memory",
+                                    transport.name));
+}
+
+std::vector<double> together(const Rounds& rounds) {
+    std::vector<double> all;
+    for (const auto& round : rounds) all.insert(all.end(), round.begin(), round.end());
+    return all;
+}
+
+std::vector<double> ratios(const Rounds& numerator, const Rounds& denominator) {
+    std::vector<double> all;
+    for (std::size_t round = 0; round < std::min(numerator.size(), denominator.size()); ++round)
+        all.push_back(estimate(numerator[round]).median / estimate(denominator[round]).median);
+    return all;
+}
+
+Cell plain_cell(CellIdentity identity, std::span<const double> run_time) {
+    Cell cell;
+    cell.identity = std::move(identity);
+    if (cell.identity.iterations == 0) cell.identity.iterations = run_time.size();
+    cell.metrics.push_back(metric("run_time", Unit::seconds, run_time));
+    for (const char* name : {"mean_elapsed", "worst_elapsed", "last_delay"}) {
+        cell.metrics.push_back(undefined(name, Unit::seconds));
+        cell.metrics.back().in_table = false;
+    }
+    return cell;
+}
+
+Metric undefined(std::string name, Unit unit) {
+    constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+    return {std::move(name), unit, {kNone, kNone, kNone}};
+}
+
+void add_beside_peers(CellPrinter& printer, CellIdentity identity, const Rounds& ours, std::span<const PeerRounds> peers) {
+    Cell cell = plain_cell(std::move(identity), together(ours));
+    if (!peers.empty()) cell.metrics.push_back(undefined("rollcall_ratio", Unit::ratio));
+    printer.add(cell);
+    for (const PeerRounds& peer : peers) {
+        cell = plain_cell(peer.identity, together(peer.rounds));
+        cell.metrics.push_back(metric("rollcall_ratio", Unit::ratio, ratios(ours, peer.rounds)));
+        printer.add(cell);
+    }
+}
+
+}  // namespace rollcall::bench

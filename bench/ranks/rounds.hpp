@@ -1,0 +1,90 @@
+/// \file
+/// Benchmarks that compare competitors. Jobs of Rollcall and runs of peers take turns, round by round. So other activity of the machine,
+/// and the placement of processes, concern all competitors alike.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/ranks/start.hpp"
+#include "bench/results/cell.hpp"
+#include "support/output.hpp"
+
+namespace rollcall::bench {
+
+/// The options that these benchmarks have in common. The initial values are the defaults.
+struct RoundWords {
+    StartWords start;
+    Inherited inherited;
+    std::string transports = "default";
+    std::uint64_t iterations = 1;
+    std::uint64_t rounds = 1;
+    output::Format format = output::Format::text;
+};
+/// Adds --ranks, --env, --timeout, --transport, --iterations and --format. If there can be several rounds, the caller adds --rounds.
+void add_round_options(usage::Command& command, RoundWords& words, int default_ranks, const char* iterations_help);
+/// Adds an option that takes a whole number of at least 1.
+void add_count_option(usage::Command& command, const char* name, std::uint64_t& count, const char* help);
+
+/// A transport with which a job is started.
+struct TransportChoice {
+    std::string name;
+    std::vector<std::string> environment;  ///< K=V
+};
+/// Parses "default,shm,tcp". Inside a job only "default" is allowed, because its ranks already run. Throws Error{invalid_argument}.
+std::vector<TransportChoice> parse_transports(std::string_view text);
+
+/// For comparisons with peers, which choose their transport: refuses TCP on this host. Throws Error{invalid_argument}.
+void refuse_other_than_peers(const std::vector<TransportChoice>& transports, bool on_cluster);
+
+/// A setting with which jobs are started, such as "landing off". Each round has a job of each variant.
+struct Variant {
+    std::string name;
+    std::vector<std::string> environment = {};  ///< K=V
+};
+
+/// A benchmark that run_rounds() runs.
+struct RoundBenchmark {
+    /// Measures, as a rank of a job. Only the samples of rank 0 count.
+    std::function<Samples(Job&)> measure;
+    /// Inside a job that already runs, only the first variant is used. It must then describe that job.
+    std::vector<Variant> variants = {{}};
+    /// Called after each job. Peers run here, so that they take turns with the jobs.
+    std::function<void(const TransportChoice&, const Samples&)> after_job = {};
+    /// Prints the results of one variant over one transport: the samples of each round.
+    std::function<void(CellPrinter&, const Variant&, const std::vector<Samples>&)> print;
+};
+/// Outside a job, starts jobs of this same command: for each transport, so many rounds of all variants. Stops after the first job that
+/// fails, and returns its exit code; otherwise returns 0. Inside a job, measures as one of its ranks. Rank 0 then leaves the samples for
+/// the process that started the job, or prints them if no process waits for them.
+int run_rounds(const Start& start, const RoundWords& words, const RoundBenchmark& benchmark);
+
+/// The samples of one competitor: one list for each round.
+using Rounds = std::vector<std::vector<double>>;
+
+/// Returns the samples of this name.
+Rounds rounds_of(const std::vector<Samples>& measured, const std::string& name);
+/// Returns all samples of all rounds.
+std::vector<double> together(const Rounds& rounds);
+/// Returns, for each round, the median of the numerator divided by the median of the denominator.
+std::vector<double> ratios(const Rounds& numerator, const Rounds& denominator);
+
+/// Makes a cell like those of collectives. Its run_time is the measured time, and its other times are not defined. Where the identity has
+/// no iterations, each sample is one.
+Cell plain_cell(CellIdentity identity, std::span<const double> run_time);
+/// Makes a metric that is not defined for this cell.
+Metric undefined(std::string name, Unit unit);
+
+/// Another program that measured the same in each round.
+struct PeerRounds {
+    CellIdentity identity;
+    Rounds rounds;
+};
+/// Prints the row of Rollcall and those of its peers, which also contain the time of Rollcall relative to the peer's.
+void add_beside_peers(CellPrinter& printer, CellIdentity identity, const Rounds& ours, std::span<const PeerRounds> peers);
+
+}  // namespace rollcall::bench

@@ -1,0 +1,99 @@
+/// \file
+/// How a benchmark gets its ranks: it starts them itself, or it was started as one of them.
+///
+/// A benchmark that runs outside a job starts a job of its own. On every rank the job runs the same command again, through the launcher.
+/// Hidden options tell rank 0 what it inherits. One is a descriptor of the terminal, for the progress line, because rank 0's own standard
+/// error goes through the launcher. The other is a descriptor of a file in memory, where rank 0 leaves its samples. Emulated hosts inherit
+/// no descriptors, so there the options are file names.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <rollcall/job.hpp>
+#include <rollcall/time.hpp>
+
+#include "bench/ranks/emulated_cluster.hpp"
+#include "bench/results/progress_line.hpp"
+
+namespace rollcall::usage {
+class Command;
+}
+
+namespace rollcall::bench {
+
+/// Whether this process was started as a rank of a job, and the size of that job.
+bool inside_job();
+int job_size();
+
+/// Whether this host has fewer CPUs for this process than there are ranks.
+bool share_cpus(int ranks);
+
+/// What a benchmark inside a job has inherited from the process that started the job. -1, or empty: nothing.
+struct Inherited {
+    int terminal = -1;
+    int samples = -1;
+    std::string terminal_file, samples_file;
+    int first_iteration = 0;  ///< The number of the first iteration, where several jobs measure one cell.
+};
+inline constexpr const char* kFirstIterationOption = "--inherited-first-iteration";
+void add_inherited_options(usage::Command& command, Inherited& inherited);
+
+/// The options that say how to start a job.
+struct StartWords {
+    std::string ranks;
+    bool several_ranks = false;  ///< --ranks may be a list, with one job for each number. Set it before the options are added.
+    std::vector<std::string> environment;
+    std::string timeout;
+    std::string cluster, rate;
+    bool on_cluster = false;  ///< A hidden option: this process is a rank on the requested cluster.
+};
+/// Adds --ranks, --env, --timeout, --cluster and --rate.
+void add_start_options(usage::Command& command, StartWords& words, int default_ranks);
+
+struct Start {
+    int ranks = 0;
+    Timeout timeout = kForever;
+    std::shared_ptr<EmulatedCluster> cluster = nullptr;  ///< The hosts of the ranks, made with the first job. Null: this host.
+};
+/// Checks the options. Sets the variables of --env in this process, from which the ranks inherit them, and checks the settings. Inside a
+/// job, --ranks must be absent or equal to the size of the job. Throws Error{invalid_argument} or Error{invalid_setting}. Returns one start
+/// for each number of ranks. All of them use the same emulated hosts.
+std::vector<Start> checked_starts(const StartWords& words, int default_ranks, int fewest_ranks);
+/// The same where --ranks is one number.
+Start checked(const StartWords& words, int default_ranks, int fewest_ranks);
+
+/// Runs this same command again on each rank of a new job, with additional environment (K=V) and arguments. Returns the exit code of the
+/// job.
+int start_again(const Start& start, const std::vector<std::string>& environment = {}, const std::vector<std::string>& words = {});
+
+/// Does the same with a file in memory, which rank 0 finds at samples_path(). If the job ends well, `read` is called with the path of the
+/// file.
+int start_with_samples(const Start& start, const std::vector<std::string>& environment, const std::vector<std::string>& words,
+                       const std::function<void(const std::filesystem::path&)>& read);
+/// The name of that file at rank 0. Empty: no process waits for samples.
+std::filesystem::path samples_path(const Inherited& inherited);
+
+/// Numbers measured in a job, by name, in the order in which they came.
+struct Samples {
+    int exit_code = 0;
+    std::string transport;
+    std::string explanation;  ///< Explains the algorithm that `auto` chose. Empty: the user wanted no explanation.
+    std::map<std::string, std::vector<double>> values;
+};
+/// Like start_with_samples(). Returns the samples that rank 0 leaves.
+Samples collect(const Start& start, const std::vector<std::string>& environment, const std::vector<std::string>& words);
+/// Leaves samples for the process that collects them.
+void leave(const Inherited& inherited, const Samples& samples);
+
+/// The progress line of rank 0. It is written to the inherited terminal, or to standard error.
+ProgressLine::Surroundings progress_surroundings(const Inherited& inherited);
+
+/// The name of the transport in cells: "ucx", or "ucx:tcp" if UCX_TLS chooses tcp.
+std::string transport_name();
+
+}  // namespace rollcall::bench

@@ -1,0 +1,163 @@
+/// \file
+/// Ranks that leave without notice, or abort the job: the other ranks are told.
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <rollcall/error.hpp>
+
+#include "bootstrap/rendezvous/meeting_place.hpp"
+#include "bootstrap/rendezvous/network.hpp"
+#include "bootstrap/rendezvous/rendezvous.hpp"
+#include "tests/unit/bootstrap/rendezvous.hpp"
+#include "tests/unit/errors.hpp"
+
+namespace rollcall::bootstrap::rendezvous_test {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Rank `who` leaves without notice; `expected` are the ranks that all others on other hosts hear of, in any order.
+void lose(Crew& crew, int who, const std::vector<int>& expected) {
+    Gate start(crew.size);
+    Gate end(crew.size - 1);
+    std::vector<int> order(expected);
+    crew.run([&](int rank, Rendezvous& rendezvous) {
+        rendezvous.barrier({}, kLimit);
+        start.pass();
+        if (rank == who) return;
+        if (crew.host_of(rank) == crew.host_of(who) || who == 0) {
+            const auto notice = notice_of(rendezvous);
+            ASSERT_TRUE(notice);
+            EXPECT_EQ(notice->rank, who) << notice->how;
+        } else {
+            std::set<int> heard;
+            for (std::size_t i = 0; i < expected.size(); ++i) {
+                const auto notice = notice_of(rendezvous);
+                ASSERT_TRUE(notice);
+                EXPECT_FALSE(notice->how.empty());
+                heard.insert(notice->rank);
+            }
+            EXPECT_EQ(heard, std::set<int>(expected.begin(), expected.end()));
+        }
+        expect_peer_failed(rendezvous, who);
+        end.pass();
+    });
+    crew.expect_no_errors();
+}
+
+TEST(Rendezvous, TheLossOfARankIsToldToAll) {
+    // Rank 0 comes first and leads its host. On the other host, the first rank leads. Rank 4 is alone on its host, and leads it.
+    Crew crew(5);
+    crew.host_of = [](int rank) { return rank == 4 ? 1 : 0; };
+    lose(crew, 2, {2});
+    Crew again(5);
+    again.host_of = crew.host_of;
+    lose(again, 4, {4});
+}
+
+TEST(Rendezvous, TheLossOfALeaderIsThatOfItsHost) {
+    Crew crew(6);
+    crew.host_of = [](int rank) { return rank / 3; };
+    // Rank 4 comes to its host before 3 and 5.
+    crew.share_of = [&](int rank) -> Share {
+        if (rank != 3 && rank != 5) return crew.board.share();
+        return [&](std::string) {
+            const std::string text = crew.board.get();
+            MeetingPlace place(Invitation::parse(text).key, "host1");
+            for (const Nanoseconds until = deadline_after(kLimit); monotonic_now() < until && !place.connect();)
+                std::this_thread::sleep_for(1ms);
+            return text;
+        };
+    };
+    Gate start(6);
+    Gate end(5);
+    crew.run([&](int rank, Rendezvous& rendezvous) {
+        rendezvous.barrier({}, kLimit);
+        start.pass();
+        if (rank == 4) return;
+        std::set<int> heard;
+        const std::set<int> expected = rank / 3 == 1 ? std::set<int>{4, -1} : std::set<int>{3, 4, 5};
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+            const auto notice = notice_of(rendezvous);
+            ASSERT_TRUE(notice);
+            heard.insert(notice->rank);
+            if (notice->rank == 3) {
+                EXPECT_TRUE(contains(notice->how, "the leader of its host, rank 4"));
+            }
+        }
+        EXPECT_EQ(heard, expected);
+        try {
+            rendezvous.barrier({}, kLimit);
+            ADD_FAILURE() << "the barrier was passed without the host";
+        } catch (const Error& error) {
+            EXPECT_EQ(error.code(), ErrorCode::peer_failed) << error.what();
+            EXPECT_EQ(error.failed_rank() / 3, 1) << error.what();
+        }
+        end.pass();
+    });
+    crew.expect_no_errors();
+}
+
+TEST(Rendezvous, TheLossOfRank0EndsTheJobForAll) {
+    Crew crew(5);
+    crew.host_of = [](int rank) { return rank / 2; };
+    Gate start(5);
+    Gate end(4);
+    crew.run([&](int rank, Rendezvous& rendezvous) {
+        rendezvous.barrier({}, kLimit);
+        start.pass();
+        if (rank == 0) return;
+        const auto first = notice_of(rendezvous);
+        ASSERT_TRUE(first);
+        EXPECT_EQ(first->rank, 0) << first->how;
+        const auto second = notice_of(rendezvous);
+        ASSERT_TRUE(second);
+        EXPECT_EQ(second->rank, -1);
+        EXPECT_TRUE(contains(second->how, "rank 0"));
+        expect_peer_failed(rendezvous, 0);
+        end.pass();
+    });
+    crew.expect_no_errors();
+}
+
+TEST(Rendezvous, WhoIsWaitingIsToldAsWell) {
+    Crew crew(4);
+    crew.host_of = [](int rank) { return rank; };
+    crew.run([&](int rank, Rendezvous& rendezvous) {
+        rendezvous.barrier({}, kLimit);
+        if (rank != 3) expect_peer_failed(rendezvous, 3);  // rank 3 leaves while the others are in the barrier, or on their way to it
+        if (rank != 3) rendezvous.leave();
+    });
+    crew.expect_no_errors();
+}
+
+TEST(Rendezvous, AnAbortIsToldToAllWithItsReason) {
+    for (const int who : {0, 1, 3}) {
+        Crew crew(4);
+        crew.host_of = [](int rank) { return rank / 2; };
+        Gate start(4);
+        Gate end(4);
+        crew.run([&](int rank, Rendezvous& rendezvous) {
+            start.pass();
+            if (rank == who) {
+                rendezvous.abort(7, "a wheel fell off");
+            } else {
+                const auto notice = notice_of(rendezvous);
+                ASSERT_TRUE(notice);
+                EXPECT_EQ(notice->rank, -1);
+                EXPECT_TRUE(
+                    contains(notice->how, fmt::format("rank {} on host host{} aborted it with code 7: a wheel fell off", who, who / 2)));
+            }
+            end.pass();
+        });
+        crew.expect_no_errors();
+    }
+}
+
+}  // namespace
+}  // namespace rollcall::bootstrap::rendezvous_test

@@ -1,0 +1,231 @@
+// Threads that drive a lane: the baton is given back whatever happens, peers are served whatever the calls are, the background thread keeps
+// away when it is told to, and no thread misses a wake-up.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/resource.h>
+
+#include <future>
+#include <new>
+#include <thread>
+
+#include "tests/unit/runtime/lane.hpp"
+
+namespace rollcall::runtime {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Only what hangs takes that long.
+constexpr auto kPatience = std::chrono::seconds(20);
+
+IdlePolicy host_driven(Nanoseconds spin = 100'000) {
+    IdlePolicy policy;
+    policy.background = false;
+    policy.spin = spin;
+    return policy;
+}
+
+IdlePolicy with_background() {
+    IdlePolicy policy;
+    policy.follow_application = false;
+    policy.tick = 50'000;
+    policy.quiet = kMillisecond;
+    return policy;
+}
+
+// Ends when it begins.
+struct AtOnce final : Waitable {
+    void begin(Engine&) override { set_done(); }
+    void abandon(Engine&, const Error&) override { set_done(); }
+};
+
+struct Throws final : Waitable {
+    void begin(Engine&) override { throw std::bad_alloc(); }
+    void abandon(Engine&, const Error&) override { set_done(); }
+};
+
+TEST(Lane, GivesTheBatonBackWhenACallThrows) {
+    LaneUnderTest test(host_driven());
+    const auto is_free = [&] {
+        AtOnce call;
+        test.lane.start(call);  // where another thread has the baton it goes to the queue
+        return call.done();
+    };
+    Throws started, run;
+    EXPECT_THROW(test.lane.start(started), std::bad_alloc);
+    ASSERT_TRUE(is_free());
+    EXPECT_THROW(test.lane.run(run, kForever), std::bad_alloc);
+    ASSERT_TRUE(is_free());
+    EXPECT_THROW(test.lane.as_owner([](Engine&) { throw std::bad_alloc(); }), std::bad_alloc);
+    EXPECT_TRUE(is_free());
+}
+
+TEST(Lane, ServesPeersThoughAllCallsEndAtOnce) {
+    for (const bool waits : {false, true}) {
+        LaneUnderTest test(host_driven());
+        for (int round = 0; round < 20; ++round) {
+            const std::uint64_t before = test.network.polls;
+            for (int i = 0; i < 50; ++i) {
+                AtOnce call;
+                if (waits)
+                    test.lane.run(call, kForever);
+                else
+                    test.lane.start(call);
+                ASSERT_TRUE(call.done());
+            }
+            ASSERT_GT(test.network.polls, before) << "50 calls, and peers were not served";
+        }
+    }
+}
+
+// --- the background thread -----------------------------------------------------------------------------------------------
+
+// It has taken over, and each of its polls brings something.
+void await_background(LaneUnderTest& test) {
+    test.network.begin_traffic();
+    for (const std::uint64_t before = test.network.polls; test.network.polls < before + 100;) std::this_thread::sleep_for(milliseconds(1));
+}
+
+TEST(Background, IsStoppedThoughTrafficGoesOn) {
+    LaneUnderTest test(with_background());
+    await_background(test);
+    auto stopped = std::async(std::launch::async, [&] { test.lane.stop_background(); });
+    EXPECT_EQ(stopped.wait_for(kPatience), std::future_status::ready);
+    test.network.end_traffic();
+}
+
+TEST(Background, IsPausedThoughTrafficGoesOn) {
+    LaneUnderTest test(with_background());
+    await_background(test);
+    test.lane.pause_background();
+    const std::uint64_t before = test.network.polls;
+    std::this_thread::sleep_for(milliseconds(30));
+    EXPECT_LE(test.network.polls, before + 2) << "it may have begun a last one";
+    test.lane.resume_background();
+    await_background(test);
+    test.network.end_traffic();
+}
+
+// --- many threads --------------------------------------------------------------------------------------------------------
+
+TEST(Threads, NoneMissesItsWakeUp) {
+    constexpr int kMessages = 2000;
+    for (const int threads : {2, 3, 5}) {
+        LaneUnderTest test(host_driven(0));  // a thread that waits sleeps as soon as it can
+        std::vector<std::future<void>> received;
+        for (int thread = 0; thread < threads; ++thread)
+            received.push_back(std::async(std::launch::async, [&test, tag = static_cast<std::uint64_t>(thread)] {
+                for (int i = 0; i < kMessages; ++i) {
+                    Transfer receive = LaneUnderTest::receive(1, tag);
+                    test.network.bring(1, tag);
+                    test.lane.run(receive, kForever);
+                }
+            }));
+        for (auto& its : received) {
+            if (its.wait_for(kPatience) == std::future_status::ready) continue;
+            ADD_FAILURE() << "one of " << threads << " threads sleeps for ever";
+            while (its.wait_for(milliseconds(1)) != std::future_status::ready) test.lane.as_owner([](Engine&) {});  // wakes it
+        }
+    }
+}
+
+// Threads that call in turns get the baton from each other without a wake-up by the kernel, which takes tens of microseconds.
+TEST(Threads, SpinBeforeTheySleepForTheBaton) {
+    constexpr int kCalls = 10;
+    IdlePolicy policy = host_driven(60'000 * kMillisecond);
+    policy.yield = true;  // Even on a busy machine, the thread that holds the baton spins.
+    LaneUnderTest test(policy);
+    std::promise<void> go_on[kCalls];
+    auto slept = std::async(std::launch::async, [&] {
+        rusage before{}, after{};
+        long sum = 0;
+        for (auto& its : go_on) {
+            its.get_future().wait();
+            Transfer receive = LaneUnderTest::receive(1, 0);
+            getrusage(RUSAGE_THREAD, &before);
+            EXPECT_TRUE(test.lane.run(receive, kPatience));
+            getrusage(RUSAGE_THREAD, &after);
+            sum += after.ru_nvcsw - before.ru_nvcsw;
+        }
+        return sum;
+    });
+    for (auto& its : go_on)
+        test.lane.as_owner([&](Engine&) {
+            its.set_value();
+            std::this_thread::sleep_for(milliseconds(5));  // if the other one comes later it has nothing to wait for
+            test.network.bring(1, 0);
+        });
+    EXPECT_LT(slept.get(), kCalls / 2);
+}
+
+// --- work that is driven by time -----------------------------------------------------------------------------------------
+
+// A receive from a peer that becomes unreachable ends when its suspicion is over, half a second later. A thread that waits for it, and in
+// whatever way, sleeps until then, and hears of it.
+class EndOfASuspicion {
+  public:
+    using Way = void (EndOfASuspicion::*)();
+    EndOfASuspicion(const char* name, const IdlePolicy& policy, Way way)
+        : test_(policy), name_(name), waits_(std::async(std::launch::async, [this, way] { (this->*way)(); })) {}
+
+    void expect() {
+        if (waits_.wait_for(kPatience) != std::future_status::ready) {
+            ADD_FAILURE() << name_ << " sleeps for ever";
+            test_.lane.abandon(receive_, Error(ErrorCode::timeout, "not told"));
+        }
+        waits_.get();
+        EXPECT_TRUE(receive_.done() && receive_.error()) << name_;
+    }
+
+    void call() {
+        begin();
+        test_.lane.wait(receive_, kForever);
+    }
+    void follow() {
+        Transfer other = LaneUnderTest::receive(2, 7);
+        auto driver = std::async(std::launch::async, [&] { test_.lane.run(other, kForever); });
+        while (test_.network.polls == 0) std::this_thread::yield();
+        begin();
+        for (const std::uint64_t before = test_.network.polls; test_.network.polls == before;)
+            std::this_thread::yield();  // it drives again
+        test_.lane.wait(receive_, kForever);
+        test_.network.bring(2, 7);
+    }
+    void loop() {
+        const int descriptor = test_.lane.descriptor();
+        begin();
+        int rounds = 0;
+        for (; !receive_.done(); ++rounds) {
+            if (test_.lane.prepare_to_sleep()) {
+                pollfd entry{descriptor, POLLIN, 0};
+                EXPECT_EQ(::poll(&entry, 1, static_cast<int>(milliseconds(kPatience).count())), 1) << name_ << " hears nothing";
+            }
+            test_.lane.progress();
+        }
+        // The event loop is woken when the receive ends, and only a few times besides.
+        EXPECT_LE(rounds, 20) << name_;
+    }
+
+  private:
+    void begin() {
+        test_.lane.start(receive_);
+        test_.lane.as_owner([&](Engine&) { test_.network.sink->on_peer_unreachable(1, "it does not answer"); });
+    }
+
+    LaneUnderTest test_;
+    Transfer receive_ = LaneUnderTest::receive(1, 7);
+    const char* name_;
+    std::future<void> waits_;
+};
+
+TEST(TimeDrivenWork, IsDoneAndToldWhoeverSleeps) {
+    EndOfASuspicion scenes[] = {{"a caller", host_driven(), &EndOfASuspicion::call},
+                                {"a caller beside a background thread", with_background(), &EndOfASuspicion::call},
+                                {"a follower", host_driven(), &EndOfASuspicion::follow},
+                                {"an event loop", host_driven(), &EndOfASuspicion::loop},
+                                {"an event loop beside a background thread", with_background(), &EndOfASuspicion::loop}};
+    for (EndOfASuspicion& scene : scenes) scene.expect();
+}
+
+}  // namespace
+}  // namespace rollcall::runtime

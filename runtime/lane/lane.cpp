@@ -236,12 +236,12 @@ Lane::Drove Lane::drive(const Goal& goal, Nanoseconds deadline) {
             case Idle::Step::look: break;
         }
         const Nanoseconds before = monotonic_now();
-        if (before >= deadline) {
-            result = Drove::timed_out;
-            break;
-        }
-        if (wanted_.load(std::memory_order_relaxed)) {
-            result = Drove::wanted;
+        if (const bool is_over = before >= deadline; is_over || wanted_.load(std::memory_order_relaxed)) {
+            // All waits of a program may be over at their first look, for example if their timeout is 0. So this look is like any other.
+            look_at_notices_if_due(before);
+            tick_if_due(before);
+            if (is_over && also_) also_->progress();
+            result = goal.done() ? Drove::done : is_over ? Drove::timed_out : Drove::wanted;
             break;
         }
         if (before >= engine_.due()) {

@@ -161,7 +161,7 @@ TEST(Threads, SpinBeforeTheySleepForTheBaton) {
 // --- work that is driven by time -----------------------------------------------------------------------------------------
 
 // A receive from a peer that becomes unreachable ends when its suspicion is over, half a second later. A thread that waits for it, and in
-// whatever way, sleeps until then, and hears of it.
+// whatever way, sleeps until then or looks again and again, and hears of it.
 class EndOfASuspicion {
   public:
     using Way = void (EndOfASuspicion::*)();
@@ -170,7 +170,8 @@ class EndOfASuspicion {
 
     void expect() {
         if (waits_.wait_for(kPatience) != std::future_status::ready) {
-            ADD_FAILURE() << name_ << " sleeps for ever";
+            ADD_FAILURE() << name_ << " waits for ever";
+            stops_ = true;
             test_.lane.abandon(receive_, Error(ErrorCode::timeout, "not told"));
         }
         waits_.get();
@@ -180,6 +181,12 @@ class EndOfASuspicion {
     void call() {
         begin();
         test_.lane.wait(receive_, kForever);
+    }
+    // Each wait is over at its first look.
+    void look() {
+        begin();
+        while (!test_.lane.wait(receive_, Timeout::zero()) && !stops_) {
+        }
     }
     void follow() {
         Transfer other = LaneUnderTest::receive(2, 7);
@@ -215,12 +222,15 @@ class EndOfASuspicion {
     LaneUnderTest test_;
     Transfer receive_ = LaneUnderTest::receive(1, 7);
     const char* name_;
+    std::atomic<bool> stops_ = false;
     std::future<void> waits_;
 };
 
 TEST(TimeDrivenWork, IsDoneAndToldWhoeverSleeps) {
     EndOfASuspicion scenes[] = {{"a caller", host_driven(), &EndOfASuspicion::call},
                                 {"a caller beside a background thread", with_background(), &EndOfASuspicion::call},
+                                {"a caller that only looks", host_driven(), &EndOfASuspicion::look},
+                                {"a caller that only looks beside a background thread", with_background(), &EndOfASuspicion::look},
                                 {"a follower", host_driven(), &EndOfASuspicion::follow},
                                 {"an event loop", host_driven(), &EndOfASuspicion::loop},
                                 {"an event loop beside a background thread", with_background(), &EndOfASuspicion::loop}};

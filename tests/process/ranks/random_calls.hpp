@@ -38,6 +38,10 @@ class DrawnBuffer {
     void place(std::uint64_t bytes, Memory memory);
     void fill(const Bytes& before, Bytes after);
     void check_after(const std::string& what) const;
+    void check_guards(const std::string& what) const;
+    void clear() {
+        if (begin_) fill(Bytes(bytes_, kUnwritten), Bytes(bytes_, kUnwritten));
+    }
     std::byte* data() const { return begin_; }
 
   private:
@@ -57,7 +61,13 @@ struct DrawnCall {
     std::function<Request()> start;
     std::function<Plan()> plan;
     std::uint64_t received = 0;  ///< What Received::bytes must be.
+    std::uint64_t ranks = 0;     ///< The world ranks on which it depends, a bit for each.
 
+    /// The call has failed. From now on its buffers belong to the program, and must stay as they are.
+    void give_back() {
+        what += " after it had failed";
+        for (DrawnBuffer& buffer : buffers) buffer.check_guards(what), buffer.clear();
+    }
     void check_buffers() const {
         for (const DrawnBuffer& buffer : buffers) buffer.check_after(what);
     }

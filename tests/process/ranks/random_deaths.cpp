@@ -38,7 +38,7 @@ Deaths::Deaths(const Scene& scene, int thread, std::uint64_t seed, std::uint64_t
     const bool are_two = scene.size > 2 && how_ != "end" && random() % 4 == 0;
     while (std::popcount(victims_) < (are_two ? 2 : 1)) {
         const int rank = static_cast<int>(random() % static_cast<std::uint64_t>(scene.size));
-        const std::uint64_t step = 1 + random() % steps;
+        const std::uint64_t step = random() % 6 == 0 ? 0 : random() % steps;
         const int after = random() % 5 == 0 ? 0 : static_cast<int>(1 + random() % kMostMicroseconds);
         if (victims_ & only(rank)) continue;
         victims_ |= only(rank);

@@ -32,7 +32,7 @@ class Deaths {
 
     Ranks victims() const { return victims_; }
     bool is_victim() const { return (victims_ & only(scene_.rank)) != 0; }
-    /// A step of this rank's program begins. The rank may die now, or soon and at any place.
+    /// A step of this rank's program begins; 0: its communicators are about to be made. The rank may die now, or soon and at any place.
     void begin(std::uint64_t step);
     /// A victim that has come to the end of its program waits here for its death.
     void await_own() const;

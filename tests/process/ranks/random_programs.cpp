@@ -30,7 +30,6 @@ constexpr std::size_t kMostPlans = 8;
 
 std::uint64_t RandomProgram::run(const std::function<void()>& program) {
     try {
-        make_places();
         program();
     } catch (const JobHasEnded&) {
     } catch (const std::exception& error) {
@@ -42,6 +41,7 @@ std::uint64_t RandomProgram::run(const std::function<void()>& program) {
 std::uint64_t RandomProgram::run(milliseconds time) {
     return run([&] {
         const auto until = std::chrono::steady_clock::now() + time;
+        make_places();
         for (bool on = true; on;) {
             for (int i = 0; i < 40; ++i) step();
             here_.note("the end of a round");
@@ -58,6 +58,8 @@ std::uint64_t RandomProgram::run(milliseconds time) {
 std::uint64_t RandomProgram::run_with_deaths(std::uint64_t steps) {
     return run([&] {
         deaths_.meet_all(scene_.number(2, 1));
+        deaths_.begin(0);
+        make_places();
         while (count_ < steps) step();
         finish_all();
         plans_.clear();
@@ -68,6 +70,7 @@ std::uint64_t RandomProgram::run_with_deaths(std::uint64_t steps) {
 
 std::uint64_t RandomProgram::run_and_drop(std::uint64_t steps) {
     return run([&] {
+        make_places();
         while (count_ < steps) step();
         deaths_.meet_all(1);
         drop_everything();
@@ -76,18 +79,31 @@ std::uint64_t RandomProgram::run_and_drop(std::uint64_t steps) {
 
 void RandomProgram::make_places() {
     const int rank = world_.rank();
+    const Ranks everyone = ranks_of(world_);
+    // A communicator that not all ranks could make is null on all of them.
+    const auto place = [&](const char* name, const std::function<Communicator()>& make) {
+        here_.note(std::string("to make ") + name);
+        Communicator part;
+        const bool made = deaths_.survive(everyone, [&] { part = make(); });
+        if (!deaths_.all_have(made)) part = {};
+        places_.push_back({part, name});
+        here_.get_on();
+    };
     places_.push_back({world_, "world"});
-    places_.push_back({world_.duplicate(), "duplicate"});
-    places_.push_back({world_.split(rank % 2, -rank), "half"});
-    places_.push_back({world_.split(rank / 3, 0), "third"});
-    places_.push_back({world_.split(rank % 3, rank), "changing"});
+    place("duplicate", [&] { return world_.duplicate(); });
+    place("half", [&] { return world_.split(rank % 2, -rank); });
+    place("third", [&] { return world_.split(rank / 3, 0); });
+    place("changing", [&] { return world_.split(rank % 3, rank); });
     if (world_.size() < 2) return;
     std::vector<int> first, second;
     for (int each = 0; each < world_.size(); ++each) (each < (world_.size() + 1) / 2 ? first : second).push_back(each);
-    between_ = world_.create_intercommunicator(first, second);
     is_first_ = rank < static_cast<int>(first.size());
-    places_.push_back({between_.local(), "group"});
-    places_.push_back({between_.merge(), "merged"});
+    place("group", [&] {
+        between_ = world_.create_intercommunicator(first, second);
+        return between_.local();
+    });
+    if (!places_.back().communicator) between_ = {};
+    place("merged", [&] { return between_ ? between_.merge() : Communicator(); });
 }
 
 void RandomProgram::pause() {

@@ -10,6 +10,15 @@
 #include "foundation/reductions.hpp"
 
 namespace rollcall {
+namespace {
+
+/// Whether both are the same operator on the same elements. (Functions are not compared, because their states may differ.)
+bool are_alike(const Reduction& one, const Reduction& other) {
+    return one.operation == other.operation && one.operation != Operator::function && one.type == other.type &&
+           one.by_rank == other.by_rank && one.element_bytes == other.element_bytes && one.is_commutative == other.is_commutative;
+}
+
+}  // namespace
 
 using collectives::Condition;
 using collectives::Operand;
@@ -92,7 +101,8 @@ void Collective::refuse_size(const char* form) const {
     const int root = row_.has_root ? root_ : -1;
     here.check_alive();
     if (options.timeout) checked_timeout(*options.timeout);
-    if (row_.has_root && (root < 0 || root >= here.state.group->size)) here.check_rank(root, caller(form).c_str(), "root");
+    if (row_.has_root && (root < 0 || root >= here.state.group->size)) [[unlikely]]
+        here.refuse_rank(root, caller(form).c_str(), "root");
     return root;
 }
 
@@ -107,8 +117,7 @@ void Collective::refuse_size(const char* form) const {
 }
 
 // `is_planned`: the call begins by itself, before its caller arrives.
-Collective::Prepared Collective::prepare(const CollectiveOptions& options, const char* form, bool is_planned) const {
-    const int root = check(options, form);
+Collective::Prepared Collective::prepare(const CollectiveOptions& options, const char* form, int root, bool is_planned) const {
     const Communicator::Implementation& here = *communicator_.implementation_;
     // All ranks check the same total, whichever buffers they have. If only some ranks refused the call, the others would wait for them.
     std::uint64_t all = 0;
@@ -118,7 +127,7 @@ Collective::Prepared Collective::prepare(const CollectiveOptions& options, const
     Prepared prepared;
     prepared.arguments = collectives::arguments_of(row_, buffers_, bytes_, all, here.state.rank == root);
     check_buffers(prepared.arguments, form);
-    if (row_.combines) [[unlikely]] {
+    if (row_.combines) {
         check_reduction(form);
         prepared.arguments.combiner = collectives::combiner_of(reduction_);
     }
@@ -130,17 +139,46 @@ Collective::Prepared Collective::prepare(const CollectiveOptions& options, const
     return prepared;
 }
 
+[[gnu::always_inline]] inline const Collective::Prepared* Collective::recall(const CollectiveOptions& options, const char* form,
+                                                                             int root) const {
+    const Communicator::Implementation& here = *communicator_.implementation_;
+    const bool is_root = here.state.rank == root;
+    auto& [last, reduction] = here.last_calls[index_of(row_.kind)][is_root];
+    if (last.call.bytes != bytes_ || !last.algorithm || !options.algorithm.empty() || options.segment_bytes) return nullptr;
+    if (row_.combines && !are_alike(reduction, reduction_)) return nullptr;
+    last.call.root = root;
+    collectives::give_addresses(last.arguments, row_, buffers_, is_root);
+    check_buffers(last.arguments, form);
+    last.until_delivered = options.until_delivered;
+    return &last;
+}
+
+Collective::Prepared Collective::prepare_and_remember(const CollectiveOptions& options, const char* form, int root) const {
+    const Prepared prepared = prepare(options, form, root);
+    const Communicator::Implementation& here = *communicator_.implementation_;
+    if (options.algorithm.empty() && !options.segment_bytes)
+        here.last_calls[index_of(row_.kind)][here.state.rank == root] = {prepared, reduction_};
+    return prepared;
+}
+
 void Collective::call(const CollectiveOptions& options) const {
-    communicator_.checked().call(prepare(options, ""), options.timeout, options.record);
+    const int root = check(options, "");
+    const Communicator::Implementation& here = *communicator_.implementation_;
+    if (const Prepared* const last = recall(options, "", root)) [[likely]]
+        return here.call(*last, options.timeout, options.record);
+    here.call(prepare_and_remember(options, "", root), options.timeout, options.record);
 }
 
 Request Collective::start(const CollectiveOptions& options) const {
-    return communicator_.checked().start(prepare(options, "start_"), options.timeout);
+    const int root = check(options, "start_");
+    const Communicator::Implementation& here = *communicator_.implementation_;
+    if (const Prepared* const last = recall(options, "start_", root)) return here.start(*last, options.timeout);
+    return here.start(prepare_and_remember(options, "start_", root), options.timeout);
 }
 
 Plan Collective::plan(const PlanOptions& options) const {
     const CollectiveOptions how{options.algorithm, options.segment_bytes, {}, nullptr};
-    return communicator_.checked().plan(prepare(how, "plan_", true), options, explain(how, true));
+    return communicator_.checked().plan(prepare(how, "plan_", check(how, "plan_"), true), options, explain(how, true));
 }
 
 std::string Collective::explain(const CollectiveOptions& options, bool is_planned) const {

@@ -40,8 +40,14 @@ class Collective {
     friend class CollectiveOfBlocks;
     using Prepared = Communicator::Implementation::Prepared;
     const Communicator::Implementation& here() const { return communicator_.checked(); }
-    /// Checks all arguments. `form` is the prefix of the function's name before the operation's name, for example "start_".
-    Prepared prepare(const CollectiveOptions& options, const char* form, bool is_planned = false) const;
+    /// Checks all arguments but those that check() has checked. `form` is the prefix of the function's name before the operation's name,
+    /// for example "start_".
+    Prepared prepare(const CollectiveOptions& options, const char* form, int root, bool is_planned = false) const;
+    /// The same for calls that run when they are made: what the next ones can use (LastCall) is remembered.
+    Prepared prepare_and_remember(const CollectiveOptions& options, const char* form, int root) const;
+    /// If the last call of the operation was alike, returns it with the buffers and the root of this one. They are checked. Otherwise
+    /// returns null. Valid until the next call of the operation on this communicator.
+    const Prepared* recall(const CollectiveOptions& options, const char* form, int root) const;
     /// The checks that every call makes. Returns the root, or -1.
     int check(const CollectiveOptions& options, const char* form) const;
     void check_reduction(const char* form) const;

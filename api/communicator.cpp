@@ -100,11 +100,6 @@ void Communicator::Implementation::refuse_buffer(std::uint64_t bytes, const char
                     : fmt::format("{}: the buffer of {} bytes is a null pointer", operation, bytes));
 }
 
-Timeout Communicator::Implementation::deadline(const std::optional<Timeout>& timeout) const {
-    if (timeout) return checked_timeout(*timeout);
-    return process->settings().timeout ? Timeout(process->settings().timeout) : kForever;
-}
-
 std::string Communicator::Implementation::describe(const Transfer& transfer) const {
     const bool sends = transfer.direction == Transfer::Direction::send;
     const runtime::Group& group = *state.group;
@@ -119,9 +114,9 @@ Error timeout_error(const runtime::Process& process, const std::string& what, Ti
                                                  what, format_duration(static_cast<double>(timeout.count()) * 1e-9)));
 }
 
-void Communicator::Implementation::run(Operation& operation, Timeout timeout) const {
+void Communicator::Implementation::end(Operation& operation, bool in_time, Timeout timeout) const {
     runtime::Lane& lane = process->lane();
-    if (!lane.run(operation, timeout)) lane.abandon(operation, timeout_error(*process, operation.describe(), timeout));
+    if (!in_time) lane.abandon(operation, timeout_error(*process, operation.describe(), timeout));
     if (!operation.error()) return;
     lane.let_words_leave();
     throw Error(*operation.error());

@@ -34,6 +34,9 @@ class ChosenAlgorithms {
     std::array<const collectives::AlgorithmEntry*, kOperationKinds> entries_{};
 };
 
+/// Returns `timeout`. Throws Error{invalid_argument} if it is below 0.
+Timeout checked_timeout(Timeout timeout);
+
 struct ROLLCALL_HIDDEN Communicator::Implementation : std::enable_shared_from_this<Communicator::Implementation> {
     Implementation(std::shared_ptr<runtime::Process> its_process, std::shared_ptr<const runtime::Group> group, int rank,
                    std::uint64_t first_slot, const ChosenAlgorithms& algorithms, std::shared_ptr<runtime::CommonClock> clock);
@@ -67,6 +70,13 @@ struct ROLLCALL_HIDDEN Communicator::Implementation : std::enable_shared_from_th
         const collectives::AlgorithmEntry* algorithm;
         runtime::Arguments arguments;
         bool until_delivered = false;  ///< As in CollectiveOptions.
+    };
+    /// The last call of an operation for which no algorithm and no segment size was given. Programs mostly repeat their calls, and to
+    /// prepare one takes longer than a short operation: the next call with the same size and reduction takes all but the buffers and the
+    /// root from here.
+    struct LastCall {
+        Prepared prepared{};  ///< Its algorithm is null: there was no such call.
+        Reduction reduction;
     };
     /// Runs the call to its end, and fills the record if there is one. Throws the error with which it failed.
     void call(const Prepared& prepared, const std::optional<Timeout>& timeout, CallRecord* record) const;
@@ -104,10 +114,18 @@ struct ROLLCALL_HIDDEN Communicator::Implementation : std::enable_shared_from_th
     }
     [[noreturn]] static void refuse_buffer(std::uint64_t bytes, const char* operation);
     std::uint64_t next_sequence() const { return state.next_sequence.fetch_add(1, std::memory_order_relaxed); }
-    Timeout deadline(const std::optional<Timeout>& timeout) const;
+    Timeout deadline(const std::optional<Timeout>& timeout) const {
+        if (timeout) return checked_timeout(*timeout);
+        return process->settings().timeout ? Timeout(process->settings().timeout) : kForever;
+    }
 
     /// Runs to the end. Throws the error with which it failed.
-    void run(runtime::Operation& operation, Timeout timeout) const;
+    void run(runtime::Operation& operation, Timeout timeout) const {
+        const bool in_time = process->lane().run(operation, timeout);
+        if (!in_time || operation.error()) [[unlikely]]
+            end(operation, in_time, timeout);
+    }
+    void end(runtime::Operation& operation, bool in_time, Timeout timeout) const;
     void run(runtime::Transfer& transfer, Timeout timeout) const;
     /// As run(), for a blocking send: see Lane::send().
     void send(runtime::Transfer& transfer, Timeout timeout) const;
@@ -156,6 +174,8 @@ struct ROLLCALL_HIDDEN Communicator::Implementation : std::enable_shared_from_th
     };
     const Extent largest_group;  ///< Situation::ranks_of_group and nodes_of_group
     mutable collectives::Choices chosen;
+    /// For each operation that of a rank that is not the root, and that of the root. They belong to the thread that makes calls.
+    mutable std::array<std::array<LastCall, 2>, kOperationKinds> last_calls;
 
   private:
     collectives::Conditions conditions_of_calls() const;
@@ -214,8 +234,6 @@ void check_nothing_under_way(runtime::Process& process, const char* caller);
 /// The point in time at which this timeout, counted from now, is over. kForever gives kNever.
 Nanoseconds deadline_of(Timeout timeout);
 
-/// Returns `timeout`. Throws Error{invalid_argument} if it is below 0.
-Timeout checked_timeout(Timeout timeout);
 /// An error with a text such as "rank 2: ... did not end within 1 s".
 Error timeout_error(const runtime::Process& process, const std::string& what, Timeout timeout);
 

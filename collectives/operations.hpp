@@ -128,18 +128,25 @@ constexpr Part part_of(const Operand& operand, std::uint64_t bytes, int ranks, i
     return {0, bytes};
 }
 
+/// Sets the addresses of the buffers that a rank has.
+inline void give_addresses(runtime::Arguments& arguments, const OperationRow& row, const Buffers& buffers, bool is_root) noexcept {
+    const Amounts& amounts = row.amounts[is_root];
+    if (amounts.contribution != Amount::none) arguments.contribution.data = buffers.contribution;
+    if (amounts.data != Amount::none) arguments.data.data = buffers.data;
+    if (amounts.result != Amount::none) arguments.result.data = buffers.result;
+}
+
 /// The arguments of one rank's call: the buffers that the rank has, with their sizes, which are `bytes` or `all`. Null buffers are
 /// phantoms. Where elements are combined, the combiner is that of Reduction(): a sum of bytes.
 inline runtime::Arguments arguments_of(const OperationRow& row, const Buffers& buffers, std::uint64_t bytes, std::uint64_t all,
                                        bool is_root) noexcept {
     const Amounts& amounts = row.amounts[is_root];
-    const auto give = [&](auto& argument, Amount amount, auto* buffer) {
-        if (amount != Amount::none) argument = {buffer, amount == Amount::one ? bytes : all};
-    };
+    const auto size = [&](Amount amount) { return amount == Amount::none ? 0 : amount == Amount::one ? bytes : all; };
     runtime::Arguments arguments;
-    give(arguments.contribution, amounts.contribution, buffers.contribution);
-    give(arguments.data, amounts.data, buffers.data);
-    give(arguments.result, amounts.result, buffers.result);
+    arguments.contribution.size = size(amounts.contribution);
+    arguments.data.size = size(amounts.data);
+    arguments.result.size = size(amounts.result);
+    give_addresses(arguments, row, buffers, is_root);
     if (row.combines) [[unlikely]]
         arguments.combiner = combiner_of(Reduction());
     return arguments;

@@ -44,19 +44,29 @@ Lane::~Lane() { stop_background(); }
 
 // --- the baton ---------------------------------------------------------------------------------------------------------
 
+// Returns whether there is work that another thread has left to the owner.
+inline bool Lane::let_go() noexcept {
+    const std::uint64_t finished = engine_.finished();
+    told_finished_.store(finished, std::memory_order_relaxed);
+    due_.store(engine_.due(), std::memory_order_relaxed);
+    if (store_then_look(baton_, false, followers_)) [[unlikely]]
+        wake_followers(true);
+    // An event loop beside a background thread is woken only when something ends. Otherwise the two would wake each other for ever.
+    if (!policy_.background || finished != finished_seen_.load(std::memory_order_relaxed)) wake_loop();
+    return submitted_.load(std::memory_order_seq_cst) || noticed_.load(std::memory_order_seq_cst);
+}
+
 void Lane::release() noexcept {
-    // Anything submitted while this owner was leaving would otherwise wait for the next owner.
-    for (;;) {
-        const std::uint64_t finished = engine_.finished();
-        told_finished_.store(finished, std::memory_order_relaxed);
-        due_.store(engine_.due(), std::memory_order_relaxed);
-        if (store_then_look(baton_, false, followers_)) wake_followers(true);
-        // An event loop beside a background thread is woken only when something ends. Otherwise the two would wake each other for ever.
-        if (!policy_.background || finished != finished_seen_.load(std::memory_order_relaxed)) wake_loop();
-        if (!submitted_.load(std::memory_order_seq_cst) && !noticed_.load(std::memory_order_seq_cst)) return;
+    if (let_go()) [[unlikely]]
+        release_after_work();
+}
+
+// Anything submitted while this owner was leaving would otherwise wait for the next owner.
+[[gnu::noinline]] void Lane::release_after_work() noexcept {
+    do {
         if (!try_take()) return;
         drain();
-    }
+    } while (let_go());
 }
 
 void Lane::note_call() noexcept {

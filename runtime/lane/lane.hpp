@@ -147,7 +147,9 @@ class Lane {
     }
     void note_call() noexcept;
     void take();
+    bool let_go() noexcept;
     void release() noexcept;
+    void release_after_work() noexcept;
     void unpark(bool in_background) noexcept;
     bool park();
     [[gnu::always_inline]] unsigned poll() noexcept {
@@ -175,7 +177,8 @@ class Lane {
     void wake_followers(bool baton_is_free) noexcept;
     void tell_of_ends() noexcept;
     void wake_loop() noexcept {
-        if (loop_sleeps_.load(std::memory_order_seq_cst) && loop_sleeps_.exchange(false)) told_->signal();
+        if (loop_sleeps_.load(std::memory_order_seq_cst) && loop_sleeps_.exchange(false)) [[unlikely]]
+            told_->signal();
     }
     void sleep_as_owner(Nanoseconds until);
     void background();

@@ -19,9 +19,15 @@ Task publish_message(Operation& op) {
     if (op.size() > 1) co_await publish_last(op, kEverybody, op.arguments().data);
 }
 
+transport::ConstBytes message_from(const Operation& op, int) { return op.arguments().data; }
+transport::Bytes message_to(const Operation& op, int) { return op.arguments().data; }
+constexpr ShortMoves kBroadcastMoves{ShortExchange::Flow::from_root, true, false, &message_from, &message_to};
+
 }  // namespace
 
 Task broadcast_shared_memory(Operation& op) {
+    const std::uint64_t size = op.arguments().data.size;
+    if (ShortExchange::suits(op.size(), size)) return exchange_short(op, kBroadcastMoves, size);
     return op.rank() == op.root() ? publish_message(op) : copy_all(op, op.root(), true, op.arguments().data);
 }
 

@@ -24,9 +24,9 @@ struct Contribution {
     transport::Bytes place;
 };
 
-}  // namespace
+constexpr ShortMoves kGatherMoves{ShortExchange::Flow::to_root, false, true, &same_for_all};
 
-Task gather_shared_memory(Operation& op) {
+Task gather_long(Operation& op) {
     const auto contribution = op.arguments().contribution;
     if (op.rank() != op.root()) {
         co_await op.arrival();
@@ -55,6 +55,15 @@ Task gather_shared_memory(Operation& op) {
             co_await copy_own(op, block_of(op, op.rank()), contribution);
         }
     }
+}
+
+}  // namespace
+
+Task gather_shared_memory(Operation& op) {
+    const std::uint64_t size = op.call().bytes;
+    if (!op.call().own_sizes && !op.arguments().blocks && ShortExchange::suits(op.size(), size))
+        return exchange_short(op, kGatherMoves, size);
+    return gather_long(op);
 }
 
 }  // namespace rollcall::collectives

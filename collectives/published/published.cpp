@@ -27,33 +27,80 @@ Pending copy_own_block(Operation& op, BlockFor block) {
     return into.size > 0 ? copy_own(op, into, block(op, op.rank())) : Pending();
 }
 
-/// What publish_and_copy() does, for short data.
-Task exchange_short(Operation& op, bool for_everybody, BlockFor block) {
-    ShortExchange exchange(op, for_everybody, op.call().bytes);
-    bool has_begun = false, own_is_missing = true;
-    const auto can_begin = [&] { return !has_begun && op.has_arrived(); };
-    while (own_is_missing || !exchange.complete()) {
-        co_await op.until([&] { return can_begin() || exchange.can_go_on(); });
-        if (can_begin()) {
-            has_begun = true;
+}  // namespace
+
+namespace {
+
+/// How far a rank has come in exchange_short().
+struct ShortProgress {
+    bool awaits_caller;   ///< It has something to publish, or to copy from itself, and its caller has not arrived.
+    bool own_is_missing;  ///< It has yet to copy from itself.
+    ShortExchange::Left left = {};
+};
+
+/// (A rank that exchanges data with the ranks of another group has no block for itself.)
+Pending copy_own_block(Operation& op, const ShortMoves& moves, ShortExchange& exchange) {
+    const transport::Bytes into = moves.place(op, op.rank());
+    const transport::ConstBytes from = moves.block(op, op.rank());
+    return into.size > 0 && (!from.data || from.data != into.data) ? exchange.copy(into, from) : Pending();
+}
+
+Task move_and_wait(Operation& op, const ShortMoves& moves, std::uint64_t size, ShortProgress progress) {
+    ShortExchange exchange(op, moves.flow, moves.for_everybody, size);
+    exchange.go_on_from(progress.left);
+    for (;;) {
+        if (progress.awaits_caller && op.has_arrived()) {
+            progress.awaits_caller = false;
             exchange.begin();
         }
         while (exchange.next_room()) {
-            co_await op.copy(exchange.room(), block(op, exchange.other()));
+            co_await exchange.write(moves.block(op, exchange.other()));
             exchange.publish();
         }
         while (exchange.next_here()) {
-            co_await op.copy(block_of(op, exchange.other()), exchange.bytes());
+            co_await exchange.read(moves.place(op, exchange.other()));
             if (!exchange.let_go()) co_await op.failure();
         }
-        if (has_begun && own_is_missing && exchange.has_published()) {
-            own_is_missing = false;
-            co_await copy_own_block(op, block);
+        if (progress.own_is_missing && !progress.awaits_caller && exchange.has_published()) {
+            progress.own_is_missing = false;
+            co_await copy_own_block(op, moves, exchange);
         }
+        if (!progress.awaits_caller && !progress.own_is_missing && exchange.complete()) break;
+        co_await op.until([&] { return (progress.awaits_caller && op.has_arrived()) || exchange.can_go_on(); });
     }
 }
 
+/// Does the same as far as that is possible without waiting, which takes half as many instructions. Returns whether this is all.
+bool move_at_once(Operation& op, const ShortMoves& moves, ShortExchange& exchange, ShortProgress& progress) {
+    if (progress.awaits_caller) {
+        progress.awaits_caller = false;
+        exchange.begin();
+    }
+    while (exchange.next_room()) {
+        exchange.write(moves.block(op, exchange.other()));
+        exchange.publish();
+    }
+    while (exchange.next_here()) {
+        exchange.read(moves.place(op, exchange.other()));
+        if (!exchange.let_go()) break;  // the operation is about to fail
+    }
+    if (progress.own_is_missing && exchange.has_published()) {
+        progress.own_is_missing = false;
+        copy_own_block(op, moves, exchange);
+    }
+    progress.left = exchange.left();
+    return exchange.complete() && !progress.own_is_missing;
+}
+
 }  // namespace
+
+Task exchange_short(Operation& op, const ShortMoves& moves, std::uint64_t size) {
+    ShortExchange exchange(op, moves.flow, moves.for_everybody, size);
+    const bool has_own = moves.copies_own && (op.root() < 0 || op.rank() == op.root());
+    ShortProgress progress{has_own || exchange.publishes(), has_own, exchange.left()};
+    if (op.has_arrived() && exchange.copies_at_once() && move_at_once(op, moves, exchange, progress)) return {};
+    return move_and_wait(op, moves, size, progress);
+}
 
 Task go_on(Operation& op, Outgoing& out, std::vector<Pending>& sends, std::uint64_t step) {
     if (out.publication.by_message()) {
@@ -165,7 +212,10 @@ Task publish_and_copy(Operation& op, bool for_everybody, BlockFor block) {
     const std::uint64_t size = op.call().bytes;
     const bool have_one_size = !arguments.blocks && !arguments.contribution_blocks && block(op, op.rank()).size == size;
     const bool is_short = have_one_size && ShortExchange::suits(op.size(), size);
-    return is_short ? exchange_short(op, for_everybody, block) : exchange_long(op, for_everybody, block);
+    if (!is_short) return exchange_long(op, for_everybody, block);
+    static constexpr ShortMoves kForAll{ShortExchange::Flow::among_all, true, true, &same_for_all};
+    static constexpr ShortMoves kForEach{ShortExchange::Flow::among_all, false, true, &block_for};
+    return exchange_short(op, for_everybody ? kForAll : kForEach, size);
 }
 
 Task publish_all(Operation& op, int to, transport::ConstBytes data, Publisher publisher) {
@@ -244,10 +294,10 @@ Task copy_all_wanted(Operation& op, int from, bool for_everybody, std::uint64_t 
 
 Task exchange_and_combine(Operation& op) {
     const auto contribution = op.arguments().contribution;
-    ShortExchange exchange(op, true, contribution.size);
+    ShortExchange exchange(op, ShortExchange::Flow::among_all, true, contribution.size);
     exchange.begin();
     co_await op.until([&] { return exchange.next_room(); });
-    co_await op.copy(exchange.room(), contribution);
+    co_await exchange.write(contribution);
     exchange.publish();
     exchange.tell();
     const InRankOrder order(op);

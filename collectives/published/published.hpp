@@ -129,6 +129,21 @@ Task combine_in_rank_order(Operation& op, bool for_everybody);
 /// that suit a ShortExchange.
 Task exchange_and_combine(Operation& op);
 
+/// Where what another rank has for this one goes.
+using PlaceFor = transport::Bytes (*)(const Operation& op, int rank);
+
+/// How an operation moves short blocks.
+struct ShortMoves {
+    ShortExchange::Flow flow;
+    bool for_everybody;          ///< As in ShortExchange.
+    bool copies_own;             ///< The root, or each rank if there is none, also copies a block from itself.
+    BlockFor block;              ///< What a rank publishes for another one.
+    PlaceFor place = &block_of;  ///< Where a rank copies what another one has published.
+};
+/// Moves blocks of `size` bytes, which suits a ShortExchange: a rank publishes from the arrival of its caller on, and copies what others
+/// publish, in whatever order it comes.
+Task exchange_short(Operation& op, const ShortMoves& moves, std::uint64_t size);
+
 /// Publishes what `block` gives for the other ranks, once for all of them or separately for each rank, from the arrival of the caller on.
 /// Copies what the other ranks publish into their blocks of `data`. Whatever can go on does: a late rank delays only its own block. If each
 /// block has one reader, and the reader can reach the memory of the block, this rank makes no copy for it. This rank then waits until the

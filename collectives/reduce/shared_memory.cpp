@@ -38,15 +38,39 @@ Task combine_as_they_come(Operation& op) {
     }
 }
 
-}  // namespace
+constexpr ShortMoves kContributionMoves{ShortExchange::Flow::to_root, false, false, &same_for_all};
 
-Task reduce_shared_memory(Operation& op) {
+Task combine_short_as_they_come(Operation& op) {
+    const auto contribution = op.arguments().contribution;
+    const auto data = op.arguments().data;
+    ShortExchange exchange(op, ShortExchange::Flow::to_root, false, contribution.size);
+    if (contribution.data != data.data || !data.data) co_await exchange.copy(data, contribution);
+    for (;;) {
+        while (exchange.next_here()) {
+            co_await op.combine(data, data, exchange.bytes());
+            if (!exchange.let_go()) co_await op.failure();
+        }
+        if (exchange.complete()) break;
+        co_await op.until([&] { return exchange.can_go_on(); });
+    }
+}
+
+Task reduce_long(Operation& op) {
     if (op.rank() != op.root())
         co_await publish_last(op, op.root(), op.arguments().contribution);
     else if (op.arguments().combiner.any_order)
         co_await combine_as_they_come(op);
     else
         co_await combine_in_rank_order(op, false);
+}
+
+}  // namespace
+
+Task reduce_shared_memory(Operation& op) {
+    const std::uint64_t size = op.arguments().contribution.size;
+    if (!ShortExchange::suits(op.size(), size)) return reduce_long(op);
+    if (op.rank() != op.root()) return exchange_short(op, kContributionMoves, size);
+    return op.arguments().combiner.any_order ? combine_short_as_they_come(op) : combine_in_rank_order(op, false);
 }
 
 }  // namespace rollcall::collectives

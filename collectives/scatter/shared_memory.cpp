@@ -48,6 +48,10 @@ Task offer_and_write(Operation& op) {
     co_await all_read(op, outgoing);
 }
 
+transport::ConstBytes block_from(const Operation& op, int rank) { return block_of(op, rank); }
+transport::Bytes result_in(const Operation& op, int) { return op.arguments().result; }
+constexpr ShortMoves kScatterMoves{ShortExchange::Flow::from_root, false, true, &block_from, &result_in};
+
 Task publish_blocks(Operation& op) {
     co_await op.arrival();
     co_await scatter_from_here(op);
@@ -65,6 +69,9 @@ Task scatter_from_here(Operation& op) {
 }
 
 Task scatter_shared_memory(Operation& op) {
+    const std::uint64_t size = op.call().bytes;
+    if (!op.call().own_sizes && !op.arguments().blocks && ShortExchange::suits(op.size(), size))
+        return exchange_short(op, kScatterMoves, size);
     return op.rank() == op.root() ? publish_blocks(op) : copy_all(op, op.root(), false, op.arguments().result);
 }
 

@@ -17,6 +17,7 @@
 #include "runtime/clock/common_clock.hpp"
 #include "runtime/group/call.hpp"
 #include "runtime/group/group.hpp"
+#include "runtime/node/layout.hpp"
 
 namespace rollcall::runtime {
 
@@ -30,13 +31,17 @@ struct CommunicatorState {
     std::atomic<std::uint64_t> next_sequence{1};
 
     std::uint64_t begun = 0;        ///< Highest sequence number begun here.
-    std::vector<Call> history;      ///< The calls at the last sequence numbers, as a ring.
+    std::vector<Call> history;      ///< The calls at the last sequence numbers, as a ring. Its size is a power of two.
     std::unique_ptr<Error> broken;  ///< Why no operation from `broken_from` on can succeed.
     std::uint64_t broken_from = 0;  ///< Earlier operations may succeed: all ranks go through with them.
     bool broken_told = false;       ///< A caller here was told of the failure.
     bool retired = false;           ///< The caller makes no more calls here. Deputies may still be under way.
     /// Converts the times that ranks tell each other. Null: the ranks have one clock (simulation).
     const CommonClock* clock = nullptr;
+
+    /// Where each rank publishes in node memory: the first entry of the communicator's slots in its region; null: it is on another node.
+    /// Empty: no operation has used node memory yet.
+    std::vector<node::Entry*> places;
 
     /// Only in the communicator of a plan: what its algorithm keeps from one iteration to the next. The algorithm begins with null.
     std::optional<std::shared_ptr<void>> kept;
@@ -50,13 +55,17 @@ struct CommunicatorState {
 
     static constexpr std::uint64_t kHistory = 64;
     void remember(std::uint64_t sequence, const Call& call) {
-        if (history.size() < kHistory) history.resize(std::min(kHistory, std::bit_ceil(sequence + 1)));
-        history[sequence % history.size()] = call;
+        if (history.size() < kHistory) [[unlikely]] {
+            history.resize(std::min(kHistory, std::bit_ceil(sequence + 1)));
+            history[sequence & (history.size() - 1)] = call;
+            return;
+        }
+        history[sequence % kHistory] = call;
     }
     /// The call at this sequence number, or null when it is not known (no longer, or not yet).
     const Call* recall(std::uint64_t sequence) const noexcept {
         if (sequence > begun || sequence + history.size() <= begun || history.empty()) return nullptr;
-        return &history[sequence % history.size()];
+        return &history[sequence & (history.size() - 1)];
     }
 };
 

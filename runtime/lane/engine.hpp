@@ -300,8 +300,9 @@ class alignas(64) Engine final : public transport::Sink {
     bool check_call(CommunicatorState& communicator, std::uint64_t sequence, const Call& call, int source);
     void probe(Operation& operation);
     // node memory
-    void use_node(Operation& operation);
-    void stop_using_node(Operation& operation);
+    /// The operation waits and has used node memory: look_at_node() looks at it from now on.
+    void watch_node(Operation& operation);
+    void stop_watching_node(Operation& operation);
     unsigned look_at_node();
     /// Writes a short message into a mailbox of a peer. Returns false if it must go over the transport.
     bool send_letter(int to, PeerState& peer, const CompactHeader& header, transport::ConstBytes payload);

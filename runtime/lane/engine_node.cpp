@@ -9,8 +9,8 @@
 
 namespace rollcall::runtime {
 
-void Engine::use_node(Operation& operation) {
-    if (std::exchange(operation.uses_node_, true)) return;
+void Engine::watch_node(Operation& operation) {
+    if (std::exchange(operation.watches_node_, true)) return;
     node_users_.push_back(&operation);
 }
 
@@ -38,8 +38,8 @@ bool Operation::earlier_have_ended(std::uint64_t period) const {
     return ended;
 }
 
-void Engine::stop_using_node(Operation& operation) {
-    if (!std::exchange(operation.uses_node_, false)) return;
+void Engine::stop_watching_node(Operation& operation) {
+    operation.watches_node_ = false;
     node_users_.erase(std::find(node_users_.begin(), node_users_.end(), &operation));
 }
 

@@ -31,7 +31,11 @@ unsigned Engine::run_ready() {
 }
 
 void Engine::start(Operation& operation) {
-    if (options_.find_part_alone && ((deputies_.size() > 0 && meet_deputy(operation)) || hand_over(operation))) return;
+    if (options_.find_part_alone) {
+        if (deputies_.size() > 0 && meet_deputy(operation)) return;
+        const bool is_long = operation.call_.bytes > options_.eager_bytes || operation.arguments_.blocks;
+        if (is_long && hand_over(operation)) return;
+    }
     CommunicatorState& communicator = operation.communicator_;
     operation.engine_ = this;
     active_.insert(operation);
@@ -47,8 +51,13 @@ void Engine::start(Operation& operation) {
         if (other) mismatch(communicator, operation.sequence(), operation.call_, Call(other->call), other->caller);
     }
     if (!operation.failed()) operation.task_ = operation.algorithm_(operation);
-    touch(operation);
-    run_ready();
+    if (ready_head_ || has_early_calls_) [[unlikely]] {
+        touch(operation);
+        run_ready();
+        return;
+    }
+    run(operation);  // It may be gone now.
+    if (ready_head_ || has_early_calls_) run_ready();
 }
 
 void Engine::run(Operation& operation) {
@@ -63,7 +72,10 @@ void Engine::run(Operation& operation) {
         }
         if (next) next.resume();
         // The operation waits again. (Its outermost frame would say so, too, but that frame is in no cache.)
-        if (operation.wait_point_ && !operation.failed()) return;
+        if (operation.wait_point_ && !operation.failed()) {
+            if (operation.has_used_node_) watch_node(operation);
+            return;
+        }
         if (next && operation.task_.done() && operation.task_.exception()) {
             try {
                 std::rethrow_exception(operation.task_.exception());
@@ -81,7 +93,7 @@ void Engine::run(Operation& operation) {
         if (operation.arrivals_) std::erase(watching_, &operation);
         operation.arrivals_.reset();
         std::erase(listening_, &operation);
-        stop_using_node(operation);
+        if (operation.watches_node_) stop_watching_node(operation);
         // The operation is looked at right here, so the end of a transfer need not queue it behind all others that fail with it.
         const bool was_ready = std::exchange(operation.ready_, true);
         for (Transfer* transfer = operation.transfers_; transfer;) {
@@ -90,7 +102,7 @@ void Engine::run(Operation& operation) {
             transfer = next;
         }
         operation.ready_ = was_ready;
-    } else if (!operation.task_.done()) {
+    } else if (operation.task_ && !operation.task_.done()) {  // There is no task if the algorithm did not have to wait.
         return;
     } else if (operation.arrivals_ && !operation.arrivals_->notices_.empty()) {
         // The receives that replaced the board are no longer wanted.
@@ -120,7 +132,7 @@ void Engine::finish(Operation& operation) {
     if (operation.arrivals_ || !watching_.empty()) std::erase(watching_, &operation);
     operation.arrivals_.reset();
     if (operation.turn_) end_turn(operation);
-    stop_using_node(operation);
+    if (operation.watches_node_) stop_watching_node(operation);
     active_.remove(operation);
     let_go_of(operation.key_);
     ++finished_;

@@ -325,6 +325,8 @@ class alignas(64) Operation final : public Waitable {
     // The next two cache lines hold what every message of the operation needs (see Engine).
     bool ready_ = false;  ///< It is in the engine's list of operations to look at.
     bool awaits_caller_ = false;
+    bool has_used_node_ = false;  ///< It has, or has had, a NodeUse.
+    bool watches_node_ = false;   ///< It is in the engine's list of operations that watch node memory.
     CommunicatorState& communicator_;
     Engine* engine_ = nullptr;
     WaitPoint* wait_point_ = nullptr;  ///< Null: the operation has not started yet, or has ended.
@@ -356,8 +358,7 @@ class alignas(64) Operation final : public Waitable {
     int listens_from_ = 0;    ///< The rank whose signal is looked for.
     int listens_ = 0;         ///< The number of ranks, from there on, to look for.
     NodeUse* node_uses_ = nullptr;
-    bool uses_node_ = false;  ///< It is in the engine's list of operations that watch node memory.
-    bool alone_ = false;      ///< It belongs to a deputy.
+    bool alone_ = false;  ///< It belongs to a deputy.
     bool lacks_buffers_ = false;
     bool stays_ = false;        ///< Its caller waits until it is over.
     Deputy* deputy_ = nullptr;  ///< The deputy that does this caller's part; else null.

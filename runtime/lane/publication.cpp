@@ -20,6 +20,16 @@ using transport::ConstBytes;
 
 }  // namespace
 
+void find_places_in_node(Operation& operation) {
+    const node::NodeMemory& memory = *operation.engine().node();
+    CommunicatorState& communicator = operation.communicator();
+    const Group& group = *communicator.group;
+    communicator.places.resize(static_cast<std::size_t>(group.size));
+    for (int rank = 0; rank < group.size; ++rank)
+        if (const int peer = group.world_rank(rank); memory.has(peer))
+            communicator.places[static_cast<std::size_t>(rank)] = memory.region_of(peer).entries_of(group.slot_of(rank, 0));
+}
+
 bool are_on_one_node(Operation& operation) {
     const node::NodeMemory* const memory = operation.engine().node();
     return memory && memory->holds(*operation.communicator().group);
@@ -29,12 +39,19 @@ NodeUse::NodeUse(Operation& operation, std::uint64_t size) : operation_(operatio
     next_ = operation.node_uses_;
     if (next_) next_->previous_ = this;
     operation.node_uses_ = this;
-    operation.engine().use_node(operation);
+    operation.has_used_node_ = true;
 }
 
 NodeUse::~NodeUse() {
     (previous_ ? previous_->next_ : operation_.node_uses_) = next_;
     if (next_) next_->previous_ = previous_;
+}
+
+bool NodeUse::tells_of_other_call(const node::Entry& entry, std::uint64_t key, int publisher) const {
+    const Call call = entry.call;
+    if (entry.key.load(std::memory_order_acquire) != key || operation_.call().agrees_with(call)) return false;
+    operation_.engine().mismatch(operation_, call, publisher);
+    return true;
 }
 
 // --- Publication -----------------------------------------------------------------------------------------------------------
@@ -43,7 +60,7 @@ Publication::Publication(Operation& operation, int to, std::uint64_t size, Publi
     : NodeUse(operation, size),
       to_(to),
       leaves_(publisher == Publisher::leaves),
-      entry_(entry_in(operation.engine().node()->own(), *operation.communicator().group, operation.communicator().rank,
+      entry_(entry_at(places_in_node(operation)[static_cast<std::size_t>(operation.communicator().rank)], *operation.communicator().group,
                       to < 0 ? to : operation.member(to), operation.sequence())) {
     publisher_.entry = &entry_;
     publisher_.communicator = operation.communicator().group->id;
@@ -170,17 +187,13 @@ void Publication::show(node::Link first) {
 void Publication::look_for_other_calls() const {
     const Group& group = *operation_.communicator().group;
     const std::uint64_t key = node::key_of(group.id, operation_.sequence());
+    const std::vector<node::Entry*>& places = places_in_node(operation_);
     for (int reader = 0; reader < operation_.size(); ++reader) {
         if (!is_for(reader)) continue;
         const int member = operation_.member(reader);
-        const node::Region region = operation_.engine().node()->region_of(group.world_rank(member));
-        for (const int addressee : {operation_.communicator().rank, kEverybody}) {
-            const node::Entry& entry = entry_in(region, group, member, addressee, operation_.sequence());
-            if (entry.key.load(std::memory_order_acquire) != key) continue;
-            const Call call = entry.call;
-            if (entry.key.load(std::memory_order_acquire) == key && !operation_.call().agrees_with(call))
-                return operation_.engine().mismatch(operation_, call, member);
-        }
+        for (const int addressee : {operation_.communicator().rank, kEverybody})
+            if (is_of_other_call(entry_at(places[static_cast<std::size_t>(member)], group, addressee, operation_.sequence()), key, member))
+                return;
     }
 }
 
@@ -198,7 +211,7 @@ Reading::Reading(Operation& operation, int from, bool for_everybody, std::uint64
     : NodeUse(operation, size),
       publisher_(from),
       region_(operation.engine().node()->region_of(operation.communicator().group->world_rank(operation.member(from)))),
-      entry_(entry_in(region_, *operation.communicator().group, operation.member(from),
+      entry_(entry_at(places_in_node(operation)[static_cast<std::size_t>(operation.member(from))], *operation.communicator().group,
                       for_everybody ? kEverybody : operation.communicator().rank, operation.sequence())) {}
 
 bool Reading::find() {

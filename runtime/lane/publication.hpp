@@ -22,12 +22,11 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/lane/operation.hpp"
 #include "runtime/node/node_memory.hpp"
 #include "transports/transport.hpp"
 
 namespace rollcall::runtime {
-
-class Operation;
 
 /// The readers of a publication: all other ranks of the communicator. A value that is not negative means that one rank.
 inline constexpr int kEverybody = -1;
@@ -41,10 +40,19 @@ inline constexpr std::uint64_t kPieceOfNode = node::kLargeBytes;
 /// Whether all ranks of the operation's communicator are on one node and share memory. The answer is the same on all of them.
 bool are_on_one_node(Operation& operation);
 
-/// The entry in which a rank of the group publishes for `reader` (or kEverybody), in the region of the publisher.
-inline node::Entry& entry_in(const node::Region& region, const Group& group, int publisher, int reader, std::uint64_t sequence) noexcept {
-    if (reader >= 0) return region.entry_for_one(group.slot_of(publisher, reader), sequence);
-    return region.entry_for_all(group.slot_of(publisher, 0), static_cast<std::uint64_t>(group.size), sequence);
+void find_places_in_node(Operation& operation);
+/// For each rank of the operation's communicator, its entries (CommunicatorState::places).
+inline const std::vector<node::Entry*>& places_in_node(Operation& operation) {
+    const std::vector<node::Entry*>& places = operation.communicator().places;
+    if (places.empty()) [[unlikely]]
+        find_places_in_node(operation);
+    return places;
+}
+
+/// The entry in which a rank publishes for `reader` (or kEverybody). `place`: its element of places_in_node().
+inline node::Entry& entry_at(node::Entry* place, const Group& group, int reader, std::uint64_t sequence) noexcept {
+    return place[reader >= 0 ? node::place_for_one(static_cast<std::uint64_t>(reader), sequence)
+                             : node::place_for_all(static_cast<std::uint64_t>(group.size), sequence)];
 }
 
 /// After how many operations of the group a rank publishes for `reader` (or kEverybody, kHigherRanks) in the same entry again.
@@ -64,6 +72,12 @@ class NodeUse {
   protected:
     explicit NodeUse(Operation& operation, std::uint64_t size);
     virtual ~NodeUse();
+    /// Whether `entry`, in which rank `publisher` publishes, has something that was published in this operation (`key`) by another call
+    /// than this rank's. If so, all ranks are told.
+    bool is_of_other_call(const node::Entry& entry, std::uint64_t key, int publisher) const {
+        return entry.key.load(std::memory_order_acquire) == key && tells_of_other_call(entry, key, publisher);
+    }
+    bool tells_of_other_call(const node::Entry& entry, std::uint64_t key, int publisher) const;
 
     Operation& operation_;
     std::uint64_t size_;        ///< Size of all the data, in bytes.
@@ -191,7 +205,7 @@ class Reading final : public NodeUse {
     void fail(std::string_view what, std::string_view remedy, int reason);
 
     int publisher_;
-    node::Region region_;
+    const node::Region& region_;
     node::Entry& entry_;
     std::uint32_t generation_ = 0;  ///< Generation of the entry.
     node::Link block_ = 0;          ///< The block that is being read, or was read last.

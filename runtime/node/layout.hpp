@@ -104,6 +104,18 @@ constexpr std::uint64_t period_for_all(std::uint64_t slots) noexcept {
     return slots * kEntriesForAll < kMostAhead ? slots * kEntriesForAll : kMostAhead;
 }
 
+/// The entry for the reader that has this slot, counted from that of slot 0 on. Successive operations use different entries.
+constexpr std::uint64_t place_for_one(std::uint64_t slot, std::uint64_t sequence) noexcept {
+    return slot * kEntriesOfSlot + sequence % kEntriesForOne;
+}
+/// The entry for all readers of a communicator with `slots` slots, counted from that of its first slot on.
+constexpr std::uint64_t place_for_all(std::uint64_t slots, std::uint64_t sequence) noexcept {
+    const std::uint64_t period = period_for_all(slots);
+    // Mostly the period is a power of two. A division takes tens of cycles.
+    const std::uint64_t turn = (period & (period - 1)) == 0 ? sequence & (period - 1) : sequence % period;
+    return turn / kEntriesForAll * kEntriesOfSlot + kEntriesForOne + turn % kEntriesForAll;
+}
+
 inline constexpr std::uint32_t kSmallBytes = 4096;
 inline constexpr std::uint32_t kLargeBytes = 64 * 1024;
 
@@ -128,14 +140,13 @@ class Region {
     Region() = default;
     Region(std::byte* memory, const Geometry& geometry) : memory_(memory), geometry_(geometry) {}
 
-    /// The entry for the reader that has this slot. Successive operations use different entries.
-    Entry& entry_for_one(std::uint64_t slot, std::uint64_t sequence) const noexcept {
-        return entry(slot * kEntriesOfSlot + sequence % kEntriesForOne);
-    }
+    /// The first entry of this slot.
+    Entry* entries_of(std::uint64_t slot) const noexcept { return reinterpret_cast<Entry*>(memory_) + slot * kEntriesOfSlot; }
+    /// The entry for the reader that has this slot.
+    Entry& entry_for_one(std::uint64_t slot, std::uint64_t sequence) const noexcept { return entries_of(0)[place_for_one(slot, sequence)]; }
     /// The entry for all readers of a communicator with `count` slots from `first` on.
     Entry& entry_for_all(std::uint64_t first, std::uint64_t count, std::uint64_t sequence) const noexcept {
-        const std::uint64_t place = sequence % period_for_all(count);
-        return entry((first + place / kEntriesForAll) * kEntriesOfSlot + kEntriesForOne + place % kEntriesForAll);
+        return entries_of(first)[place_for_all(count, sequence)];
     }
     BlockHead& head(std::uint32_t block) const noexcept {
         return *reinterpret_cast<BlockHead*>(memory_ + geometry_.heads_at() + block * sizeof(BlockHead));
@@ -147,7 +158,6 @@ class Region {
     const Geometry& geometry() const noexcept { return geometry_; }
 
   private:
-    Entry& entry(std::uint64_t index) const noexcept { return *reinterpret_cast<Entry*>(memory_ + index * sizeof(Entry)); }
     std::byte* memory_ = nullptr;
     Geometry geometry_;
 };

@@ -1,6 +1,5 @@
 #include "runtime/node/node_memory.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace rollcall::runtime::node {
@@ -11,7 +10,9 @@ NodeMemory::NodeMemory(const Shared& shared, int own_rank_on_node, std::vector<i
       rank_on_node_(std::move(rank_on_node)),
       own_(shared.region(own_rank_on_node)),
       pool_(own_, landing),
-      inbox_(shared.mailboxes(own_rank_on_node)) {}
+      inbox_(shared.mailboxes(own_rank_on_node)) {
+    for (int rank = 0; rank < shared.ranks; ++rank) regions_.push_back(shared.region(rank));
+}
 
 Outbox* NodeMemory::open_outbox(int world_rank) {
     if (!has(world_rank)) return nullptr;
@@ -25,21 +26,6 @@ bool NodeMemory::holds(const Group& group) const {
     for (int member = 0; member < group.size; ++member)
         if (on_node(group.world_rank(member)) < 0) return false;
     return true;
-}
-
-std::uint32_t NodeMemory::claim(Entry& entry, std::shared_ptr<const Group> group, std::uint64_t sequence, std::uint32_t readers) {
-    if (claims_.size() >= claims_to_sweep_) {
-        std::erase_if(claims_, [](const Claim& claim) { return !claim.is_unread(); });
-        claims_to_sweep_ = std::max<std::size_t>(64, 2 * claims_.size());
-    }
-    // The last readers have let go. A rank that still looks at the entry sees no key, or a key other than the one it looks for.
-    entry.key.store(0, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_release);
-    const std::uint32_t generation = generation_of(entry.state.load(std::memory_order_relaxed)) + 1;
-    entry.state.store(state_of(generation, readers), std::memory_order_relaxed);
-    entry.sequence = sequence;
-    claims_.push_back({&entry, std::move(group), sequence, generation});
-    return generation;
 }
 
 void NodeMemory::withdraw(Entry& entry, std::uint32_t generation) noexcept {

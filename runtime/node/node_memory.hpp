@@ -63,11 +63,30 @@ class NodeMemory {
     /// A mailbox of another rank of the node for this rank's short messages; null: there is none. It lives as long as this object.
     Outbox* open_outbox(int world_rank);
     const Region& own() const noexcept { return own_; }
-    Region region_of(int world_rank) const noexcept { return shared_.region(on_node(world_rank)); }
+    const Region& region_of(int world_rank) const noexcept { return regions_[static_cast<std::size_t>(on_node(world_rank))]; }
 
     /// Claims an entry for `readers` readers and returns its generation. The caller fills the entry between claim() and show(). The object
     /// remembers the publisher's group, so that the entry can be taken back when a reader dies.
-    std::uint32_t claim(Entry& entry, std::shared_ptr<const Group> group, std::uint64_t sequence, std::uint32_t readers);
+    [[gnu::always_inline]] std::uint32_t claim(Entry& entry, const std::shared_ptr<const Group>& group, std::uint64_t sequence,
+                                               std::uint32_t readers) {
+        const auto number = static_cast<std::size_t>(&entry - own_.entries_of(0));
+        if (number >= claims_.size()) [[unlikely]]
+            claims_.resize(number + 1);
+        // The last readers have let go. A rank that still looks at the entry sees no key, or a key other than the one it looks for.
+        entry.key.store(0, std::memory_order_relaxed);
+        std::atomic_thread_fence(std::memory_order_release);
+        const std::uint32_t generation = generation_of(entry.state.load(std::memory_order_relaxed)) + 1;
+        entry.state.store(state_of(generation, readers), std::memory_order_relaxed);
+        entry.sequence = sequence;
+        Claim& claim = claims_[number];
+        claim.entry = &entry;
+        // Each assignment counts the users of two groups, by atomic operations.
+        if (claim.group != group) [[unlikely]]
+            claim.group = group;
+        claim.sequence = sequence;
+        claim.generation = generation;
+        return generation;
+    }
     static void show(Entry& entry, const Group& group) noexcept {
         entry.key.store(key_of(group.id, entry.sequence), std::memory_order_release);
     }
@@ -75,17 +94,18 @@ class NodeMemory {
     static bool is_free(const Entry& entry) noexcept { return readers_of(entry.state.load(std::memory_order_acquire)) == 0; }
     /// One publication of this rank: its entry, communicator and operation.
     struct Claim {
-        Entry* entry;
+        Entry* entry = nullptr;  ///< Null: none was published here yet.
         std::shared_ptr<const Group> group;
-        std::uint64_t sequence;
-        std::uint32_t generation;  ///< The generation of the entry. It changes when something else is published there.
+        std::uint64_t sequence = 0;
+        std::uint32_t generation = 0;  ///< The generation of the entry. It changes when something else is published there.
 
         bool is_unread() const noexcept {
+            if (!entry) return false;
             const State state = entry->state.load(std::memory_order_acquire);
             return readers_of(state) > 0 && generation_of(state) == generation;
         }
     };
-    /// The publications of which not all readers have let go, and some others.
+    /// The last publication in each entry of this rank's region, up to the highest entry that was used.
     const std::vector<Claim>& claims() const noexcept { return claims_; }
     /// Takes back what this rank has published in the entry, unless something else has been published in it since.
     void withdraw(Entry& entry, std::uint32_t generation) noexcept;
@@ -140,14 +160,14 @@ class NodeMemory {
     Shared shared_;
     int own_rank_;
     std::vector<int> rank_on_node_;
+    std::vector<Region> regions_;
     Region own_;
     Pool pool_;
     Buffers buffers_;
     Mappings mappings_;
     Inbox inbox_;
     std::deque<Outbox> outboxes_;
-    std::vector<Claim> claims_;         ///< Some of them are free again.
-    std::size_t claims_to_sweep_ = 64;  ///< At this number of claims, the free ones are forgotten.
+    std::vector<Claim> claims_;
 };
 
 }  // namespace rollcall::runtime::node

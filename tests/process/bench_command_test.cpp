@@ -363,7 +363,7 @@ TEST_F(BenchCommand, OnHostsWhoseClocksAreWrong) {
             EXPECT_LT(cell["prediction_error"]["median"], 1.0);
         }
     }
-    const Ended overlap = run("bench overlap --ranks 3 --iterations 2 --transport shm --timeout 100s --format json", clocks);
+    const Ended overlap = run("bench overlap --ranks 3 --bytes 64Ki --iterations 2 --transport shm --timeout 100s --format json", clocks);
     EXPECT_EQ(overlap.code, 0) << overlap.error;
 }
 

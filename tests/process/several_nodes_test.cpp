@@ -31,10 +31,15 @@ Words calls(const std::string& scenario, const std::string& rest = "") {
     return scenarios;
 }
 
+// A sanitizer looks at code. It sees the same with six ranks as with eight.
+bool is_left_out(int ranks) { return kSanitized && ranks == 8; }
+
 TEST(SeveralNodes, GiveRightResults) {
     const std::string number = ":" + std::to_string(seed() % 1'000'000'000);
-    for (const auto& [ranks, of_node] : {std::pair(6, 4), std::pair(8, 3), std::pair(4, 2)})
+    for (const auto& [ranks, of_node] : {std::pair(6, 4), std::pair(8, 3), std::pair(4, 2)}) {
+        if (is_left_out(ranks)) continue;
         expect_success(ranks, calls("calls", number), on_nodes(of_node));
+    }
     expect_success(4, calls("calls", number), on_nodes(2, {"ROLLCALL_DECOUPLE=no"}));
     expect_success(5, calls("calls", number), on_nodes(3, {"ROLLCALL_PROGRESS=host"}));
     // Long messages find no room in the memory of a node.
@@ -46,9 +51,11 @@ TEST(SeveralNodes, GiveRightResults) {
 
 TEST(SeveralNodes, Barriers) {
     const std::string times = kSlower > 1 ? "20" : "40";
-    for (const auto& [ranks, of_node] : {std::pair(6, 4), std::pair(8, 3), std::pair(4, 2)})
+    for (const auto& [ranks, of_node] : {std::pair(6, 4), std::pair(8, 3), std::pair(4, 2)}) {
+        if (is_left_out(ranks)) continue;
         expect_success(ranks, {"barriers:" + times, "barriers_publish:" + times, "started", "many_started"},
                        on_nodes(of_node, {"ROLLCALL_BARRIER=two_level"}));
+    }
     expect_success(5, {"barriers:" + times}, on_nodes(3, {"ROLLCALL_BARRIER=two_level", "ROLLCALL_SPIN=0"}));
     expect_success(5, {"barriers:20", "event_loop:20"}, on_nodes(3, {"ROLLCALL_BARRIER=two_level", "ROLLCALL_PROGRESS=host"}));
 }
@@ -91,8 +98,10 @@ TEST(SeveralNodes, GroupsExchangeBlocks) {
         return on_nodes(of_node, std::move(environment));
     };
     const std::string number = std::to_string(seed() % 1'000'000'000), scenario = "allgathers_between_groups:";
-    for (const auto& [ranks, of_node] : {std::pair(5, 2), std::pair(8, 3), std::pair(6, 4)})
+    for (const auto& [ranks, of_node] : {std::pair(5, 2), std::pair(8, 3), std::pair(6, 4)}) {
+        if (is_left_out(ranks)) continue;
         expect_success(ranks, {scenario + (kSanitized ? "1:" : "3:") + number}, by_two_levels(of_node));
+    }
     // What has no room in node memory goes by messages.
     expect_success(5, {scenario + (kSanitized ? "1:" : "3:") + number}, by_two_levels(3, {"ROLLCALL_LANDING_BYTES=600Ki"}));
     expect_success(5, {scenario + (kSanitized ? "1:" : "2:") + number}, by_two_levels(2, {"ROLLCALL_PROGRESS=host"}));

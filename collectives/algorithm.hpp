@@ -187,9 +187,6 @@ struct Rule {
     constexpr std::size_t candidates() const { return 1 + others.size(); }
 };
 /// How many rules of an operation compare, at most.
-/// Data of up to this size, in bytes, travels in one letter (runtime/node/mail.hpp) of few cache lines.
-inline constexpr std::uint64_t kOneLetter = 56;
-
 inline constexpr std::size_t kMostComparisons = 2;
 
 /// The entry with this name, for rules. A name that does not exist is a compile-time error.

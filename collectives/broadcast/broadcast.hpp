@@ -116,7 +116,6 @@ inline constexpr AlgorithmEntry kBroadcastAlgorithms[] = {
 };
 
 inline constexpr Rule kBroadcastRules[] = {
-    {kOneLetter, 2, named(kBroadcastAlgorithms, "linear"), "a short message between two ranks: less work than in shared memory"},
     {kAnyBytes, kAnyRanks, named(kBroadcastAlgorithms, "shared_memory"),
      "ranks of one node: the message is copied into shared memory once, and no rank waits for any but the root", Condition::node_memory},
     {kAnyBytes, 2, named(kBroadcastAlgorithms, "linear"), "one message, whatever the algorithm"},

@@ -152,7 +152,6 @@ inline constexpr AlgorithmEntry kGatherAlgorithms[] = {
 };
 
 inline constexpr Rule kGatherRules[] = {
-    {kOneLetter, 2, named(kGatherAlgorithms, "linear"), "a short message between two ranks: less work than in shared memory"},
     {kAnyBytes, kAnyRanks, named(kGatherAlgorithms, "shared_memory"),
      "ranks of one node: each block is copied into shared memory, and no rank but the root waits for others", Condition::node_memory},
     {kAnyBytes, 2, named(kGatherAlgorithms, "linear"), "one message, whatever the algorithm"},

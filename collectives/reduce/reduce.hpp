@@ -128,7 +128,6 @@ inline constexpr AlgorithmEntry kReduceAlgorithms[] = {
 };
 
 inline constexpr Rule kReduceRules[] = {
-    {kOneLetter, 2, named(kReduceAlgorithms, "linear"), "a short message between two ranks: less work than in shared memory"},
     {kAnyBytes, kAnyRanks, named(kReduceAlgorithms, "shared_memory"),
      "on one node, each rank copies its elements into shared memory and leaves, and the root combines them there; only the root waits",
      Condition::node_memory},

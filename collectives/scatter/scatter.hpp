@@ -134,7 +134,6 @@ inline constexpr AlgorithmEntry kScatterAlgorithms[] = {
 };
 
 inline constexpr Rule kScatterRules[] = {
-    {kOneLetter, 2, named(kScatterAlgorithms, "linear"), "a short message between two ranks: less work than in shared memory"},
     {kAnyBytes, kAnyRanks, named(kScatterAlgorithms, "shared_memory"),
      "ranks of one node: each block is copied into shared memory, and no rank waits for any rank but the root", Condition::node_memory},
     {kAnyBytes, 2, named(kScatterAlgorithms, "linear"), "one message, whatever the algorithm"},

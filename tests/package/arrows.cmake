@@ -71,6 +71,12 @@ may_include(api bootstrap collectives foundation runtime transports)
 may_include(support foundation)
 may_include(launcher bootstrap foundation runtime/topology support)
 may_include(bench api bootstrap collectives foundation launcher runtime support transports)
+# The folders of the benchmark, each of which uses those before it. bench/CMakeLists.txt says what they are for.
+set(before "")
+foreach(folder IN ITEMS results cases ranks plots options peers commands)
+  may_include(bench/${folder} api bootstrap collectives foundation launcher runtime support transports ${before})
+  list(APPEND before bench/${folder})
+endforeach()
 may_include(command api bench bootstrap collectives foundation launcher runtime support transports)
 
 foreach(room IN ITEMS api bench bootstrap collectives command foundation include launcher runtime support transports examples)

@@ -27,10 +27,6 @@ Pending copy_own_block(Operation& op, BlockFor block) {
     return into.size > 0 ? copy_own(op, into, block(op, op.rank())) : Pending();
 }
 
-}  // namespace
-
-namespace {
-
 /// How far a rank has come in exchange_short().
 struct ShortProgress {
     bool awaits_caller;   ///< It has something to publish, or to copy from itself, and its caller has not arrived.

@@ -42,8 +42,8 @@ double binomial(const Scene& scene);
 double binomial_combining(const Scene& scene);
 /// Broadcasts and reductions. A call that goes on without its callers still takes the ports of the network, for which the next call waits. So
 /// what is compared is the time of the call, and, of long messages, one and a half times the time for which its busiest port is taken: (n - 1)
-/// m byte, ceil(log2 n) m byte, or m byte. (The factor makes the estimates choose what was by far the fastest in loops of calls, if it was at
-/// most half as slow again in a single call.)
+/// m byte, ceil(log2 n) m byte, or m byte. (The factor is a compromise: the best algorithm in a loop of calls is not always the best one for
+/// a single call. docs/performance/hosts-beside-mpi.md has both.)
 double broadcast_linear(const Scene& scene);
 double broadcast_binomial(const Scene& scene);
 double broadcast_chain(const Scene& scene);

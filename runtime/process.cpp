@@ -21,7 +21,9 @@
 namespace rollcall::runtime {
 namespace {
 
-// Limit for leaving the job when no rank has died. After this time the connections are closed by force.
+// Limits for leaving the job when no rank has died. After kCloseTimeout a rank leaves with connections that are not closed. The other ranks
+// wait longer for it, so that they leave in good order.
+constexpr Timeout kCloseTimeout = std::chrono::seconds(5);
 constexpr Timeout kLeaveTimeout = std::chrono::seconds(10);
 constexpr std::chrono::microseconds kPauseOfLeaving(50);
 // The automatic number of arrival slots: enough for this many communicators of the size of the job, but at least kLeastSlots.
@@ -314,17 +316,18 @@ void Process::finalize() {
     if (!failure && place().size > 1) {
         try {
             deliver_what_is_left();
-            // A rank closes its connections only after all ranks have ended their operations. It drives progress until all ranks have
-            // closed their connections, because over TCP a close needs the other side.
             bootstrap_->barrier(meanwhile, settings_.timeout ? Timeout(settings_.timeout) : kForever);
+            // Offers that no rank will fetch any more may still be on their way. A rank closes its connections only after all ranks know
+            // that theirs were declined. It drives progress until all ranks have closed their connections, because over TCP a close needs
+            // the other side.
             lane_->as_owner([&](Engine& engine) { engine.expect_departures(); });
             lane_->stop_background();
-            const Nanoseconds until = monotonic_now() + kLeaveTimeout.count();
-            // Another thread may call progress().
-            lane_->as_owner([&](Engine&) {
-                while (!close_transports() && monotonic_now() < until) progress_transports();
-            });
-            bootstrap_->barrier([&] { lane_->as_owner([&](Engine&) { progress_transports(); }); }, kLeaveTimeout);
+            const auto progress = [&] { lane_->as_owner([&](Engine&) { progress_transports(); }); };
+            const Nanoseconds until = monotonic_now() + kCloseTimeout.count();
+            progress_until([](const transport::Transport& transport) { return transport.settled(); }, until);
+            bootstrap_->barrier(progress, kLeaveTimeout);
+            progress_until([](transport::Transport& transport) { return transport.close(); }, until);
+            bootstrap_->barrier(progress, kLeaveTimeout);
         } catch (const Error& error) {
             failure = error;
         }
@@ -370,10 +373,16 @@ void Process::deliver_what_is_left() {
     }
 }
 
-bool Process::close_transports() {
-    bool closed = true;
-    for (const auto& transport : transports_) closed = transport->close() && closed;
-    return closed;
+void Process::progress_until(const std::function<bool(transport::Transport&)>& done, Nanoseconds until) {
+    // Another thread may call progress().
+    lane_->as_owner([&](Engine&) {
+        const auto all_done = [&] {
+            bool all = true;
+            for (const auto& transport : transports_) all = done(*transport) && all;
+            return all;
+        };
+        while (!all_done() && monotonic_now() < until) progress_transports();
+    });
 }
 
 void Process::progress_transports() {

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -154,9 +155,10 @@ class Process : public std::enable_shared_from_this<Process> {
     void make_transport(const transport::TransportOptions& options);
     /// Where the program's memory comes from.
     transport::Memory& source_of_memory() { return node_ ? node_->buffers() : transport().memory(); }
-    /// Calls Transport::close() on all transports.
+    /// Waits for the deputies whose callers have left. Throws Error{timeout, peer_failed}.
     void deliver_what_is_left();
-    bool close_transports();
+    /// Makes progress on the transports until the function returns true for each of them, or this time of monotonic_now() is over.
+    void progress_until(const std::function<bool(transport::Transport&)>& done, Nanoseconds until);
     void progress_transports();
     [[noreturn]] void refuse_child() const;
     [[noreturn]] void refuse_finalized() const;

@@ -150,10 +150,10 @@ class Implementation final : public SingleCopy, private Sink {
 
     bool arm() override { return fetches_.empty() && inner_->arm(); }
 
-    bool close() override {
-        // A peer that knows where bytes are may still read them.
-        return fetches_.empty() && pending_records_ == 0 && inner_->close();
-    }
+    // A peer that knows where bytes are may still read them.
+    bool settled() const override { return fetches_.empty() && pending_records_ == 0 && inner_->settled(); }
+
+    bool close() override { return inner_->close(); }
 
     void attach(Sink& sink) override {
         sink_ = &sink;

@@ -171,10 +171,17 @@ class Transport {
     /// How many pieces of a pipelined transfer should be under way between two ranks, so that neither waits for the other.
     virtual unsigned pieces_under_way() const = 0;
 
-    /// Ends all connections in good order, once every process has ended its operations. The first call begins this; a call returns true
-    /// when it is done. Call close() and progress() in turn, and keep making progress until every process is done (use a barrier outside
-    /// the transport). Then destroy the transport.
+    /// \{
+    /// The end in good order, once every process has ended its operations. Call settled() and progress() in turn until settled() returns
+    /// true, then close() and progress() in turn until close() does. Before each of the two, and before the transport is destroyed, hold a
+    /// barrier outside the transport, and make progress until it is over: other processes still need this one's answers.
+
+    /// Whether all transfers have ended that were begun here, also those that were released. An offer ends only when its receiver has
+    /// fetched or declined it. So no offer is under way to a process any more once all processes have settled.
+    virtual bool settled() const = 0;
+    /// Ends all connections. The first call begins this; a call returns true when it is done.
     virtual bool close() = 0;
+    /// \}
 };
 
 }  // namespace rollcall::transport

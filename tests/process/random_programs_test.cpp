@@ -19,7 +19,7 @@ namespace {
 
 // Each program runs for this time, and a bit longer.
 constexpr int kMilliseconds = kSanitized ? 100 : 250;
-// A program in which ranks die runs so many steps.
+// A program in which something ends early runs so many steps.
 constexpr int kSteps = kSanitized ? 30 : 50;
 
 struct Configuration {
@@ -99,6 +99,16 @@ TEST_P(EarlyDeaths, AreToldAndTheOthersGoOn) {
     if (end.how == std::string("end")) return;
     EXPECT_EQ(count(ended.out, " done\n"), configuration.ranks - count(ended.out, " dies\n")) << scenario << "\n"
                                                                                               << ended.out << ended.error;
+}
+
+class EarlyEnds : public testing::TestWithParam<Configuration> {};
+INSTANTIATE_TEST_SUITE_P(In, EarlyEnds, testing::ValuesIn(only({"LittleLanding", "NodesOfTwo", "HostDriven"})),
+                         [](const auto& tested) { return tested.param.name; });
+
+TEST_P(EarlyEnds, WhileCallsAreUnderWay) {
+    const Configuration& configuration = GetParam();
+    expect_success(configuration.ranks, {fmt::format("random_program_with_an_early_end:{}:{}", seed() % 1'000'000'000, kSteps)},
+                   {.environment = configuration.environment, .launcher = {}});
 }
 
 // SIGINT as from the keyboard (all processes get it), or to the command alone.

@@ -149,6 +149,20 @@ TEST_P(Ends, ThatAreDisconnectedEndWhatIsPending) {
     EXPECT_TRUE(world.meet(0, 2));
 }
 
+TEST_P(Ends, SettleWhenOffersThatWereGivenUpAreDeclined) {
+    World world(GetParam(), 2);
+    ASSERT_TRUE(world.meet(0, 1));
+    std::vector<std::byte> payload = pattern(1'000'000, 1);
+    Told offered;
+    offered.note(world[0].transport->send(1, header_of(0, 1), {payload.data(), payload.size()}, Path::large, offered));
+    world[0].transport->release(1, offered);
+    EXPECT_FALSE(world[0].transport->settled());
+    ASSERT_TRUE(world.until([&] { return !world[1].heard.empty(); }));
+    EXPECT_FALSE(world[0].transport->settled());
+    world[1].transport->decline(world[1].heard.front().offer);
+    EXPECT_TRUE(world.close());
+}
+
 // The peer goes on: for example, its host did not answer in time.
 TEST_P(Ends, ThatGiveUpAPeerHaveTheirBuffersBack) {
     if (GetParam().is_simulated()) GTEST_SKIP() << "its peers are never gone";

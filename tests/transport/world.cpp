@@ -154,11 +154,12 @@ bool World::until(int rank, const std::function<bool()>& condition) {
 }
 
 bool World::close() {
-    return until([&] {
-        bool closed = true;
-        for (const auto& end : ends_) closed = end->transport->close() && closed;
-        return closed;
-    });
+    const bool settled = until([&] { return std::ranges::all_of(ends_, [](const auto& end) { return end->transport->settled(); }); });
+    return settled && until([&] {
+               bool closed = true;
+               for (const auto& end : ends_) closed = end->transport->close() && closed;
+               return closed;
+           });
 }
 
 bool World::meet(int one, int other) {

@@ -124,7 +124,7 @@ bool OfiTransport::arm() {
     return !shared_memory_->look();
 }
 
-bool OfiTransport::close() {
+bool OfiTransport::settled() const {
     if (!offered_.empty() || !fetches_.empty() || !busy_.empty() || requests_.has_to_tell()) return false;
     return std::ranges::all_of(peers_, [](const Peer& peer) { return peer.gone || peer.stream.is_quiet(); });
 }

@@ -201,6 +201,11 @@ class SimulatedNetwork::Endpoint final : public Transport, public Machine {
     int descriptor() const override { return -1; }
     bool arm() override { return true; }
     Nanoseconds now() const override { return network_.now_; }
+    bool settled() const override {
+        bool settled = true;
+        network_.for_each_flight([&](const Flight& flight) { settled = settled && flight.from != rank_; });
+        return settled;
+    }
     bool close() override { return true; }
 
     Sink& sink() { return *sink_; }

@@ -251,10 +251,11 @@ class UcxTransport final : public Transport {
 
     /// One piece moves, one is offered, and two more cover the time in which the other process is not scheduled.
     unsigned pieces_under_way() const override { return 4; }
+    bool settled() const override { return requests_.pending() == 0 && declined_.empty(); }
+
     bool close() override {
-        // Transfers that were given up must end as well: the other side of a fetch waits for its bytes, and the sender of a declined offer
-        // for the answer.
-        if (!dying_ && (requests_.pending() > 0 || !declined_.empty())) return false;
+        // The other side of a fetch waits for its bytes, and the sender of a declined offer for the answer.
+        if (!dying_ && !settled()) return false;
         dying_ = true;
         requests_.silence();
         for (Peer& peer : peers_) {

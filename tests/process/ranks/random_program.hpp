@@ -32,6 +32,8 @@ class RandomProgram {
     std::uint64_t run(std::chrono::milliseconds time);
     /// Runs so many steps, and ends without the ranks that have died.
     std::uint64_t run_with_deaths(std::uint64_t steps);
+    /// Runs so many steps, and ends the job while calls are under way.
+    std::uint64_t run_and_drop(std::uint64_t steps);
 
   private:
     std::uint64_t run(const std::function<void()>& program);
@@ -59,6 +61,7 @@ class RandomProgram {
     void finish(UnderWay& each);
     void has_failed(std::unique_ptr<DrawnCall> call);
     void end_without_the_dead();
+    void drop_everything();
 
     const Scene& scene_;
     Random same_, own_;

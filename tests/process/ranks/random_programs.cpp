@@ -68,6 +68,15 @@ std::uint64_t RandomProgram::run_with_deaths(std::uint64_t steps) {
     });
 }
 
+std::uint64_t RandomProgram::run_and_drop(std::uint64_t steps) {
+    return run([&] {
+        make_places();
+        while (count_ < steps) step();
+        deaths_.meet_all(1);
+        drop_everything();
+    });
+}
+
 void RandomProgram::make_places() {
     const int rank = world_.rank();
     const Ranks everyone = ranks_of(world_);
@@ -316,6 +325,11 @@ ROLLCALL_SCENARIO(random_program) {
     run_programs(scene, [&](const Communicator& world, int thread) {
         return RandomProgram(scene, world, thread, Deaths(scene)).run(milliseconds(scene.number(1, 1000)));
     });
+}
+
+// All ranks end the job while their calls are under way. Words: seed, steps.
+ROLLCALL_SCENARIO(random_program_with_an_early_end) {
+    RandomProgram(scene, scene.world, 0, Deaths(scene)).run_and_drop(static_cast<std::uint64_t>(scene.number(1, 50)));
 }
 
 // One or two ranks die at a random time. Words: seed, steps, threads, operations, and how they die.

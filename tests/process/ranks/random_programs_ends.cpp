@@ -174,6 +174,48 @@ void RandomProgram::has_failed(std::unique_ptr<DrawnCall> call) {
     failed_.pop_front();
 }
 
+// Drops what is under way, and the communicators, in any order. Every wait has a deadline, since a rank may wait for what another one has
+// dropped.
+void RandomProgram::drop_everything() {
+    std::shuffle(under_way_.begin(), under_way_.end(), own_);
+    const auto drop_places = [&] {
+        here_.note("to drop the communicators");
+        if (own_() % 2) plans_.clear(), std::erase_if(under_way_, [](const UnderWay& each) { return each.planned; });
+        places_.clear();
+        between_ = {};
+    };
+    const std::size_t then = own_() % (under_way_.size() + 1);
+    while (under_way_.size() > then) {
+        UnderWay each = std::move(under_way_.back());
+        under_way_.pop_back();
+        if (each.planned) continue;
+        here_.note("to drop " + each.call->what);
+        bool is_well = false;
+        try {
+            const std::uint64_t how = own_() % 4;
+            if (how == 0) is_well = each.request.wait(milliseconds(own_() % 30)).bytes == each.call->received;
+            if (how == 1) each.request.cancel();
+            if (how == 2 && own_() % 4 == 0) {
+                here_.note("to end with " + each.call->what);
+                scene_.job.finalize();
+            }
+        } catch (const Error& error) {
+            check(error.code() == ErrorCode::timeout || error.code() == ErrorCode::state, "{} was dropped somewhere: {}", each.call->what,
+                  error.what());
+        }
+        here_.get_on();
+        if (is_well) each.call->check_buffers();
+        each.request = Request();
+        has_failed(std::move(each.call));
+    }
+    drop_places();
+    under_way_.clear();
+    plans_.clear();
+    for (const auto& call : failed_) call->check_buffers();
+    here_.note("the end");
+    scene_.job.finalize();
+}
+
 // Where a rank that has died is missing, nothing works. Everywhere else everything does.
 void RandomProgram::end_without_the_dead() {
     const auto ends = [&](const std::string& what, Ranks ranks, const std::function<void()>& call) {

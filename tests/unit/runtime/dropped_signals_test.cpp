@@ -139,6 +139,7 @@ class LossyNetwork::End final : public transport::Transport {
     int descriptor() const override { return -1; }
     bool arm() override { return arrivals_.empty(); }
     unsigned pieces_under_way() const override { return 1; }
+    bool settled() const override { return true; }
     bool close() override { return true; }
 
     /// A put does.

@@ -81,6 +81,7 @@ class NoNetwork final : public transport::Transport {
         return incoming_.empty() && !has_traffic_;
     }
     unsigned pieces_under_way() const override { return 1; }
+    bool settled() const override { return true; }
     bool close() override { return true; }
 
   private:

@@ -37,6 +37,11 @@ if(ROLLCALL_SANITIZE)
   if(ROLLCALL_SANITIZE MATCHES "address")
     # The sanitizers' data has almost a million addresses. In a program that can be loaded anywhere, each start would relocate them.
     add_link_options($<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-no-pie>)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+      # Each start registers the global variables. So those that a program does not use are left out.
+      add_compile_options(-ffunction-sections -fdata-sections -fsanitize-address-globals-dead-stripping)
+      add_link_options(-Wl,--gc-sections)
+    endif()
   endif()
 endif()
 find_program(ROLLCALL_CCACHE ccache)

@@ -108,7 +108,7 @@ release=(release '' -DROLLCALL_PRECOMPILE=ON -DROLLCALL_UNITY=ON "-DROLLCALL_TES
 # presets asan and tsan alone have it, so that a finding can be looked at.
 # With a static library.
 asan=(asan '' "${sanitizer[@]}" -DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O0 -DBUILD_SHARED_LIBS=OFF -DROLLCALL_PRECOMPILE=ON
-      -DROLLCALL_BUILD_EXAMPLES=OFF -DROLLCALL_UNITY=ON)
+      -DROLLCALL_BUILD_EXAMPLES=OFF -DROLLCALL_UNITY=ON -DROLLCALL_TEST_COMMAND="$PWD/build/release/rollcall")
 # Data races are possible only among the threads of a rank. The command has one thread, so the command of the first build is used.
 tsan=(tsan 'collectives_test point_to_point_test operations_test lane_service_test giving_up_test random_programs_test' "${sanitizer[@]}"
       -DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -DROLLCALL_PRECOMPILE=ON -DROLLCALL_UNITY=ON -DROLLCALL_BUILD_EXAMPLES=OFF

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/model/blocks.hpp"
+#include "tests/sanitizers.hpp"
 
 namespace rollcall::model_test {
 namespace {
@@ -259,7 +260,7 @@ TEST(ExchangesOfOwnSizes, ALateRankIsToldWhichBlockItCountsWrong) {
 
 TEST(ExchangesOfOwnSizes, ASumTellsWhoseBlockItIs) {
     Random random(93);
-    for (int repetition = 0; repetition < 1000; ++repetition) {
+    for (int repetition = 0; repetition < repetitions(1000); ++repetition) {
         const int n = static_cast<int>(random.between(1, 100)), changed = static_cast<int>(random.below(static_cast<std::uint64_t>(n)));
         runtime::SumOfSizes mine, other;
         std::vector<std::uint64_t> sizes;

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/model/decoupled.hpp"
+#include "tests/sanitizers.hpp"
 
 namespace rollcall::model_test::decoupled {
 namespace {
@@ -39,7 +40,7 @@ TEST(CirculantBroadcast, TakesTheLeastNumberOfRounds) {
 // Late ranks pass the pieces on before their callers come.
 TEST(CirculantBroadcast, NobodyWaitsForALateRankButTheRoot) {
     Random random(75);
-    for (int repetition = 0; repetition < 100; ++repetition) {
+    for (int repetition = 0; repetition < repetitions(100); ++repetition) {
         const int n = static_cast<int>(random.between(2, 40));
         const Times arrivals = random_delays(random, n, 0, 1'000'000);
         SCOPED_TRACE(fmt::format("n={} {}", n, testing::PrintToString(arrivals)));

@@ -9,6 +9,7 @@
 
 #include "collectives/trees/halving.hpp"
 #include "tests/model/decoupled.hpp"
+#include "tests/sanitizers.hpp"
 
 namespace rollcall::model_test::decoupled {
 namespace {
@@ -70,7 +71,7 @@ TEST(Collecting, ACallerMayComeAmongThePieces) {
     constexpr std::uint64_t kBytes = 8000, kPiece = 1000;
     Random random(74);
     const auto reduction = collectives::combiner_of(Reduction());
-    for (int repetition = 0; repetition < 100; ++repetition) {
+    for (int repetition = 0; repetition < repetitions(100); ++repetition) {
         const Nanoseconds late = static_cast<Nanoseconds>(random.between(1, 12'000));
         const Times arrivals = {0, static_cast<Nanoseconds>(random.between(1, 12'000)), late, 0};
         SCOPED_TRACE(testing::PrintToString(arrivals));
@@ -100,7 +101,7 @@ TEST(Collecting, ACallerMayComeAmongThePieces) {
 TEST(Collecting, NobodyWaitsLongerThanForTheLastRank) {
     constexpr double kGamma = 0.25;
     Random random(73);
-    for (int repetition = 0; repetition < 300; ++repetition) {
+    for (int repetition = 0; repetition < repetitions(300); ++repetition) {
         const int n = static_cast<int>(random.between(2, 40));
         const int root = static_cast<int>(random.below(static_cast<std::uint64_t>(n)));
         const std::uint64_t bytes = random.between(100, 20'000);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/model/job.hpp"
+#include "tests/sanitizers.hpp"
 
 namespace rollcall::model_test {
 namespace {
@@ -10,7 +11,7 @@ using runtime::Simulation;
 
 TEST(Simulation, SameCallsSameTimesMessagesAndEvents) {
     Random random(51);
-    for (int repetition = 0; repetition < 200; ++repetition) {
+    for (int repetition = 0; repetition < repetitions(200); ++repetition) {
         const int n = static_cast<int>(random.between(2, 30));
         const auto options = random_machine(random, n, 1000);
         std::vector<Step> steps;

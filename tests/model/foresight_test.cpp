@@ -8,6 +8,7 @@
 #include "collectives/arrivals/foresight.hpp"
 #include "collectives/schedules/clairvoyant.hpp"
 #include "tests/model/reduced.hpp"
+#include "tests/sanitizers.hpp"
 
 namespace rollcall::model_test {
 namespace {
@@ -48,7 +49,7 @@ std::vector<Times> foresee(const Simulation::Options& options, int root, const E
 
 TEST(Foresight, IsTheSameOnAllRanks) {
     Random random(86);
-    for (int repetition = 0; repetition < 500; ++repetition) {
+    for (int repetition = 0; repetition < repetitions(500); ++repetition) {
         const int n = static_cast<int>(random.between(2, 17)), root = static_cast<int>(random.below(static_cast<std::uint64_t>(n)));
         const auto options = random_machine(random, n, 8);
         SCOPED_TRACE(describe(options));

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/model/messages.hpp"
+#include "tests/sanitizers.hpp"
 
 namespace rollcall::model_test {
 namespace {
@@ -141,7 +142,7 @@ TEST(Credits, AStreamNeverRunsOut) {
 // An offer arrives at once and an eager message takes time. So they overtake each other on the network.
 TEST(Order, BySourceAndTagWhateverTheirWay) {
     Random random(31);
-    for (int repetition = 0; repetition < 300; ++repetition) {
+    for (int repetition = 0; repetition < repetitions(300); ++repetition) {
         const int n = static_cast<int>(random.between(2, 5));
         auto options = random_machine(random, n, 300);
         SCOPED_TRACE(describe(options));
@@ -198,7 +199,7 @@ TEST(Order, TooLongForItsBufferIsAnErrorAndTheNextOneComes) {
 
 TEST(Order, AMessageTakenBackLeavesTheOthersInOrder) {
     Random random(32);
-    for (int repetition = 0; repetition < 200; ++repetition) {
+    for (int repetition = 0; repetition < repetitions(200); ++repetition) {
         auto options = job_of_two(random.chance(0.5) ? 0 : 600, 64);
         options.model.alpha = static_cast<double>(random.below(2) * 50);
         Simulation simulation(options);

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "tests/model/broadcast_paper.hpp"
+#include "tests/sanitizers.hpp"
 
 namespace rollcall::model_test::broadcast_paper {
 namespace {
@@ -86,7 +87,7 @@ std::vector<Times> adversaries(int n) {
 TEST(Paper, Lemma1NearOptimalIsExact) {
     Random random(11);
     const AlgorithmEntry& nearopt = broadcast("near_optimal");
-    for (int repetition = 0; repetition < 600; ++repetition) {
+    for (int repetition = 0; repetition < repetitions(600); ++repetition) {
         const auto [n, root, a] = random_pattern(random, 40);
         SCOPED_TRACE(testing::PrintToString(a) + " root " + std::to_string(root));
         const Times blocking = run(nearopt, a, {.model = bench::Model::blocking, .root = root}).exits;
@@ -99,7 +100,7 @@ TEST(Paper, Lemma1NearOptimalIsExact) {
 
 TEST(Paper, Lemma2IsALowerBoundForAll) {
     Random random(12);
-    for (int repetition = 0; repetition < 300; ++repetition) {
+    for (int repetition = 0; repetition < repetitions(300); ++repetition) {
         const auto [n, root, a] = random_pattern(random, 32);
         for (const auto* entry : algorithms(runtime::OperationKind::broadcast)) {
             // The bound holds for a network, where every message takes T.
@@ -199,7 +200,7 @@ TEST(Paper, Theorem5ArrivalNonblocking) {
         for (const Times& a : adversaries(n)) check(a, 0);
     // Rank 1 is sent instalments and arrives while rank 2 is served. Rank 3 arrives while rank 1 gets the rest.
     check({0, 26 * T / 100, T / 4, 187 * T / 100, 9 * T}, 0);
-    for (int repetition = 0; repetition < 1500 && !HasFailure(); ++repetition) {
+    for (int repetition = 0; repetition < repetitions(1500) && !HasFailure(); ++repetition) {
         const auto [n, root, a] = random_pattern(random, 40);
         check(a, root);
     }
@@ -223,7 +224,7 @@ TEST(Paper, Theorem6ArrivalBlocking) {
     };
     for (int n = 2; n <= 64; n += n < 10 ? 1 : 9)
         for (const Times& a : adversaries(n)) check(a, 0);
-    for (int repetition = 0; repetition < 1500 && !HasFailure(); ++repetition) {
+    for (int repetition = 0; repetition < repetitions(1500) && !HasFailure(); ++repetition) {
         const auto [n, root, a] = random_pattern(random, 40);
         check(a, root);
     }

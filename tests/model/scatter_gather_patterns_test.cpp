@@ -1,6 +1,7 @@
 // Scatter and gather with random arrival patterns and predictions, and the examples at the head of the algorithms' files, exact to the
 // nanosecond.
 #include "tests/model/scatter_gather.hpp"
+#include "tests/sanitizers.hpp"
 
 namespace rollcall::model_test::scatter_gather_equations {
 namespace {
@@ -28,7 +29,7 @@ Pattern random_pattern(Random& random) {
 // Wrong predictions cost a planned scatter nothing. Whatever the order, a late rank does not stop the root.
 TEST(Proficz, BackgroundScattersNeedNoGoodPredictions) {
     Random random(61);
-    for (int repetition = 0; repetition < 1000 && !HasFailure(); ++repetition) {
+    for (int repetition = 0; repetition < repetitions(1000) && !HasFailure(); ++repetition) {
         const auto [s, a] = random_pattern(random);
         const auto P = static_cast<int>(a.size());
         const Nanoseconds a_0 = a[static_cast<std::size_t>(s.root)], last = *std::max_element(a.begin(), a.end());
@@ -68,7 +69,7 @@ TEST(Proficz, OnlineScatterGoesOnWithoutLanding) {
 // N/P beta, whatever was predicted. A call ahead of an arrival costs at most its own alpha, once.
 TEST(Proficz, BackgroundGathersNeedNoGoodPredictions) {
     Random random(62);
-    for (int repetition = 0; repetition < 1000 && !HasFailure(); ++repetition) {
+    for (int repetition = 0; repetition < repetitions(1000) && !HasFailure(); ++repetition) {
         const auto [s, a] = random_pattern(random);
         Times others = a;
         others.erase(others.begin() + s.root);

@@ -8,6 +8,7 @@
 #include "collectives/trees/completion.hpp"
 #include "collectives/trees/unordered.hpp"
 #include "tests/model/segments.hpp"
+#include "tests/sanitizers.hpp"
 
 namespace rollcall::model_test {
 namespace {
@@ -45,7 +46,7 @@ void expect_places(const std::vector<SegmentPlace>& found, const collectives::Se
 
 TEST(Segments, RanksFindTheAdaptiveTreeThemselves) {
     Random random(81);
-    for (int repetition = 0; repetition < 10'000; ++repetition) {
+    for (int repetition = 0; repetition < repetitions(10'000); ++repetition) {
         const int n = static_cast<int>(random.between(1, repetition % 10 ? 9 : 40)), root = static_cast<int>(random.between(0, n - 1));
         const Costs costs = repetition % 2 ? kBuiltInCosts : random_costs(random);
         const std::uint64_t straight = collectives::straight_from(costs);
@@ -74,7 +75,7 @@ TEST(Segments, RanksFindTheAdaptiveTreeThemselves) {
 
 TEST(Segments, AllRanksGetTheTreeThatTheRootFinds) {
     Random random(82);
-    for (int repetition = 0; repetition < 300; ++repetition) {
+    for (int repetition = 0; repetition < repetitions(300); ++repetition) {
         const ToldTree& told = kToldTrees[repetition % 3];
         const int n = static_cast<int>(random.between(1, 20)), root = static_cast<int>(random.between(0, n - 1));
         const bool has_two_sizes = random.chance(0.5);
@@ -105,7 +106,7 @@ TEST(Segments, AllRanksGetTheTreeThatTheRootFinds) {
 // In whatever order blocks stand in segments, a segment is the blocks of successive positions, and no order is worse than that of ranks.
 TEST(Segments, TreesInOtherOrders) {
     Random random(86);
-    for (int repetition = 0; repetition < 200; ++repetition) {
+    for (int repetition = 0; repetition < repetitions(200); ++repetition) {
         const int n = static_cast<int>(random.between(1, 24)), root = static_cast<int>(random.between(0, n - 1));
         std::vector<std::uint64_t> sizes;
         std::vector<double> arrivals;

@@ -79,8 +79,8 @@ Ended run_ranks(int ranks, const Words& scenarios, const JobOptions& options) {
     ::close(file);
     const auto before = shared_memory();
 
-    Words words{ROLLCALL_COMMAND, "run",         "-n",    std::to_string(ranks),
-                "--timeout",      options.limit, "--env", "ROLLCALL_TEST_SHARED=" + shared};
+    Words words{ROLLCALL_TEST_COMMAND, "run",         "-n",    std::to_string(ranks),
+                "--timeout",           options.limit, "--env", "ROLLCALL_TEST_SHARED=" + shared};
     for (const std::string& setting : options.environment) words.insert(words.end(), {"--env", setting});
     words.insert(words.end(), options.launcher.begin(), options.launcher.end());
     Words variables;  // For another starter.

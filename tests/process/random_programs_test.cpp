@@ -121,8 +121,8 @@ TEST_P(Interrupts, EndTheJob) {
     std::mt19937_64 random(seed());
     Words starter{"timeout", "--preserve-status", "-s", "INT"};
     if (random() % 2) starter.push_back("--foreground");
-    starter.insert(starter.end(), {fmt::format("{:.3f}", static_cast<double>(1 + random() % 400) / 1000), ROLLCALL_COMMAND, "run", "-n",
-                                   std::to_string(configuration.ranks)});
+    starter.insert(starter.end(), {fmt::format("{:.3f}", static_cast<double>(1 + random() % 400) / 1000), ROLLCALL_TEST_COMMAND, "run",
+                                   "-n", std::to_string(configuration.ranks)});
     const Ended ended =
         run_ranks(configuration.ranks, {fmt::format("random_program:{}:1000000:{}", random() % 1'000'000'000, configuration.threads)},
                   {.environment = configuration.environment, .launcher = {}, .starter = starter});

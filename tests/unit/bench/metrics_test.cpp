@@ -11,6 +11,7 @@
 
 #include "bench/results/metrics.hpp"
 
+#include "tests/sanitizers.hpp"
 #include "tests/unit/bench/bench.hpp"
 
 namespace rollcall::bench {
@@ -91,7 +92,7 @@ TEST(BenchMetrics, NearOptimalLiesBetweenTheLemmas) {
     const std::uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
     std::cout << "ROLLCALL_TEST_SEED=" << seed << std::endl;
     std::mt19937_64 random(seed);
-    for (int round = 0; round < 2'000; ++round) {
+    for (int round = 0; round < test::repetitions(2'000); ++round) {
         const std::size_t n = 2 + random() % 63;
         const Nanoseconds T = 1 + static_cast<Nanoseconds>(random() % 1'000'000);
         const std::size_t root = random() % n;

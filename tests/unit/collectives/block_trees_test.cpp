@@ -10,6 +10,7 @@
 
 #include "collectives/trees/adaptive.hpp"
 #include "collectives/trees/optimal_binary.hpp"
+#include "tests/sanitizers.hpp"
 #include "tests/unit/collectives/block_trees.hpp"
 
 namespace rollcall::collectives {
@@ -77,7 +78,7 @@ TEST(BlockTrees, TheExampleOfTheObliviousTree) {
 // Proposition 1.
 TEST(BlockTrees, AdaptiveTreesTakeNoMoreThanProved) {
     auto random = seeded_random();
-    for (int repetition = 0; repetition < 20'000; ++repetition) {
+    for (int repetition = 0; repetition < test::repetitions(20'000); ++repetition) {
         const int ranks = 1 + static_cast<int>(random() % 70);
         TreeInstance instance = random_instance(random, ranks, false);
         instance.costs.gamma = instance.costs.beta;
@@ -122,7 +123,7 @@ double by_definition(const TreeInstance& instance, int i, int j, int root, std::
 
 TEST(BlockTrees, OptimalTreesAreThoseOfTheEquations) {
     auto random = seeded_random();
-    for (int repetition = 0; repetition < 600; ++repetition) {
+    for (int repetition = 0; repetition < test::repetitions(600); ++repetition) {
         const int ranks = 1 + static_cast<int>(random() % 34);
         const TreeInstance instance = random_instance(random, ranks, random() % 2);
         OptimalTrees trees(instance.problem(), instance.costs);
@@ -153,7 +154,7 @@ TEST(BlockTrees, OptimalTreesAreThoseOfTheEquations) {
 
 TEST(BlockTrees, TimesThatAreNoIntegers) {
     auto random = seeded_random();
-    for (int repetition = 0; repetition < 100; ++repetition) {
+    for (int repetition = 0; repetition < test::repetitions(100); ++repetition) {
         TreeInstance instance = random_instance(random, 1 + static_cast<int>(random() % 60), true);
         instance.costs = {.alpha = 13.7, .beta = 0.8, .gamma = 0.1};
         for (const int root : {kAnyRoot, instance.root}) {
@@ -194,7 +195,7 @@ double best_binary(const TreeInstance& instance, int i, int j, int given) {
 
 TEST(BlockTrees, OptimalBinaryTreesAreTheBestOnes) {
     auto random = seeded_random();
-    for (int repetition = 0; repetition < 150; ++repetition) {
+    for (int repetition = 0; repetition < test::repetitions(150); ++repetition) {
         const int ranks = 1 + static_cast<int>(random() % 7);
         const TreeInstance instance = random_instance(random, ranks, false);
         OptimalBinaryTrees trees(instance.sizes, instance.costs);

@@ -16,6 +16,7 @@
 #include "collectives/schedules/pre_reduced_ring.hpp"
 #include "collectives/schedules/predicted_end.hpp"
 #include "collectives/schedules/sorted_linear_tree.hpp"
+#include "tests/sanitizers.hpp"
 #include "tests/unit/collectives/schedules.hpp"
 #include "tests/unit/random.hpp"
 
@@ -112,7 +113,7 @@ TEST(SortedLinearTree, TheExampleInItsFile) {
 
 TEST(PreReducedRing, ReducesToAllWhateverTheArrivals) {
     std::mt19937_64 random = seeded_random();
-    for (int repetition = 0; repetition < 300; ++repetition) {
+    for (int repetition = 0; repetition < test::repetitions(300); ++repetition) {
         const int P = 1 + static_cast<int>(random() % 24);
         const std::vector<Nanoseconds> arrivals = some_arrivals(random, P);
         const auto messages = pre_reduced_ring(arrivals, 10);
@@ -156,7 +157,7 @@ TEST(PreReducedRing, TheExampleInItsFile) {
 // In the ring a rank sends one message in a round at most; and it is no longer than the plain one.
 TEST(PreReducedRing, MakesNoRoundFuller) {
     std::mt19937_64 random = seeded_random();
-    for (int repetition = 0; repetition < 300; ++repetition) {
+    for (int repetition = 0; repetition < test::repetitions(300); ++repetition) {
         const int P = 2 + static_cast<int>(random() % 20);
         auto messages = pre_reduced_ring(some_arrivals(random, P), 10);
         sort_by_round(messages);
@@ -201,7 +202,7 @@ TEST(ClairvoyantAllreduce, TheExampleInItsFile) {
 
 TEST(ClairvoyantAllreduce, ReducesToAllWhateverTheArrivals) {
     auto random = seeded_random();
-    for (int instance = 0; instance < 1500; ++instance) {
+    for (int instance = 0; instance < test::repetitions(1500); ++instance) {
         const ReductionPlan given = random_reduction(random);
         SCOPED_TRACE(describe(given));
         const int P = static_cast<int>(given.arrivals.size());

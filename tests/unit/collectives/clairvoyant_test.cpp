@@ -9,6 +9,7 @@
 
 #include "collectives/schedules/active_set.hpp"
 #include "collectives/schedules/pairing_heap_search.hpp"
+#include "tests/sanitizers.hpp"
 #include "tests/unit/collectives/schedules.hpp"
 #include "tests/unit/random.hpp"
 
@@ -90,7 +91,7 @@ TEST(Clairvoyant, SendingWhatComesInIsAFault) {
 
 TEST(Clairvoyant, SearchesGiveTheSameValidSchedules) {
     std::mt19937_64 random = seeded_random();
-    for (int instance = 0; instance < 10'000; ++instance) {
+    for (int instance = 0; instance < test::repetitions(10'000); ++instance) {
         const ReductionPlan reduction = random_reduction(random);
         SCOPED_TRACE(describe(reduction));
         const Schedule linear = clairvoyant(reduction, SearchKind::linear);
@@ -103,7 +104,7 @@ TEST(Clairvoyant, SearchesGiveTheSameValidSchedules) {
 
 TEST(Clairvoyant, IsWhatTheDefinitionSays) {
     std::mt19937_64 random = seeded_random();
-    for (int instance = 0; instance < 1000; ++instance) {
+    for (int instance = 0; instance < test::repetitions(1000); ++instance) {
         const ReductionPlan reduction = random_reduction(random);
         ASSERT_EQ(clairvoyant(reduction).transfers, plain_clairvoyant(reduction)) << describe(reduction);
     }

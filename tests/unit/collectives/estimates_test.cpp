@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "collectives/selection.hpp"
+#include "tests/sanitizers.hpp"
 
 namespace rollcall::collectives {
 namespace {
@@ -155,7 +156,7 @@ TEST(CostChoices, OfAnySizeTakeAtMostTwiceTheLeastTime) {
     const auto seed = given ? std::strtoul(given, nullptr, 0) : std::random_device()();
     SCOPED_TRACE(fmt::format("ROLLCALL_TEST_SEED={}", seed));
     std::mt19937 random(static_cast<std::mt19937::result_type>(seed));
-    for (int round = 0; round < 20'000; ++round) {
+    for (int round = 0; round < test::repetitions(20'000); ++round) {
         const OperationRow& row = operations()[random() % operations().size()];
         const std::uint64_t bytes = (std::uint64_t{1} << random() % 26) + random() % (1 << 16);
         const Situation situation{.bytes = bytes, .ranks = 3 + static_cast<int>(random() % 100), .has = kApart};

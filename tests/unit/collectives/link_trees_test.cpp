@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "collectives/trees/optimal_links.hpp"
+#include "tests/sanitizers.hpp"
 #include "tests/unit/collectives/block_trees.hpp"
 
 namespace rollcall::collectives {
@@ -13,7 +14,7 @@ namespace {
 
 TEST(LinkTrees, LinksThatAreEqualGiveTheSame) {
     auto random = seeded_random();
-    for (int repetition = 0; repetition < 150; ++repetition) {
+    for (int repetition = 0; repetition < test::repetitions(150); ++repetition) {
         const int ranks = 1 + static_cast<int>(random() % 12);
         const TreeInstance instance = random_instance(random, ranks, random() % 2);
         const std::size_t n = instance.sizes.size();
@@ -63,7 +64,7 @@ LinkCosts random_links(std::mt19937_64& random, int ranks) {
 
 TEST(LinkTrees, LinksThatDiffer) {
     auto random = seeded_random();
-    for (int repetition = 0; repetition < 200; ++repetition) {
+    for (int repetition = 0; repetition < test::repetitions(200); ++repetition) {
         const int ranks = 1 + static_cast<int>(random() % 6);
         const TreeInstance instance = random_instance(random, ranks, random() % 2);
         const LinkCosts links = random_links(random, ranks);

@@ -1,4 +1,5 @@
 #include "collectives/arrivals/roster.hpp"
+#include "tests/sanitizers.hpp"
 
 #include <gtest/gtest.h>
 
@@ -84,7 +85,7 @@ TEST(Roster, Alone) {
 TEST(Roster, AgreesWithItsRule) {
     std::mt19937 random(7);
     const auto below = [&](int bound) { return static_cast<int>(random() % static_cast<unsigned>(bound)); };
-    for (int repetition = 0; repetition < 500; ++repetition) {
+    for (int repetition = 0; repetition < test::repetitions(500); ++repetition) {
         const int n = 1 + below(20), root = below(n);
         Roster roster(n, root);
         struct Known {

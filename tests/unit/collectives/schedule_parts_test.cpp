@@ -13,6 +13,7 @@
 #include "collectives/schedules/online.hpp"
 #include "collectives/schedules/steps.hpp"
 #include "collectives/schedules/straggler.hpp"
+#include "tests/sanitizers.hpp"
 #include "tests/unit/collectives/schedules.hpp"
 #include "tests/unit/random.hpp"
 
@@ -38,7 +39,7 @@ TEST(ScheduleSteps, OfTheExample) {
 // Each process goes through its own steps, without rounds, as slowly as it likes; messages of two processes keep their order.
 TEST(ScheduleSteps, CarriedOutInAnyPaceTheyReduce) {
     std::mt19937_64 random = seeded_random();
-    for (int instance = 0; instance < 2000; ++instance) {
+    for (int instance = 0; instance < test::repetitions(2000); ++instance) {
         const ReductionPlan reduction = random_reduction(random);
         const Schedule schedule = clairvoyant(reduction);
         const std::size_t P = reduction.arrivals.size();
@@ -106,7 +107,7 @@ TEST(OnlineReduction, TheExampleInItsFile) {
 TEST(OnlineReduction, ReducesWhateverTheTimes) {
     std::mt19937_64 random = seeded_random();
     using Contributions = std::bitset<32>;
-    for (int instance = 0; instance < 2000; ++instance) {
+    for (int instance = 0; instance < test::repetitions(2000); ++instance) {
         const ReductionPlan given = random_reduction(random);
         SCOPED_TRACE(describe(given));
         const auto P = given.arrivals.size();
@@ -167,7 +168,7 @@ TEST(OnlineReduction, ReducesWhateverTheTimes) {
 // Where foresight tells nothing: all come at the beginning of a round, in the order of their ranks.
 TEST(OnlineReduction, IsClairvoyantWhereThatIsNoHelp) {
     std::mt19937_64 random = seeded_random();
-    for (int instance = 0; instance < 500; ++instance) {
+    for (int instance = 0; instance < test::repetitions(500); ++instance) {
         ReductionPlan given = random_reduction(random);
         const std::size_t P = given.arrivals.size();
         for (Nanoseconds& arrival : given.arrivals) arrival = given.round_time * static_cast<Nanoseconds>(random() % (2 * P));

@@ -10,6 +10,7 @@
 #include "collectives/trees/adaptive.hpp"
 #include "collectives/trees/completion.hpp"
 #include "collectives/trees/unordered.hpp"
+#include "tests/sanitizers.hpp"
 #include "tests/unit/collectives/block_trees.hpp"
 
 namespace rollcall::collectives {
@@ -82,7 +83,7 @@ TEST(UnorderedTrees, NoTreeIsBetterThanTheBestUnorderedOne) {
 
 TEST(UnorderedTrees, OrderCostsSomething) {
     auto random = seeded_random();
-    for (int repetition = 0; repetition < 100; ++repetition) {
+    for (int repetition = 0; repetition < test::repetitions(100); ++repetition) {
         const TreeInstance instance = random_instance(random, 1 + static_cast<int>(random() % 9), random() % 2);
         for (const int root : {kAnyRoot, instance.root}) {
             const double ordered = optimal_tree(instance.problem(), instance.costs, root).time;
@@ -129,7 +130,7 @@ TEST(UnorderedTrees, TwoSizesOfLemma2) {
     middle[4] = 200;
     EXPECT_EQ(completion_time(adaptive_tree({.sizes = middle}, costs), {.sizes = middle}, costs), 244);
     auto random = seeded_random();
-    for (int repetition = 0; repetition < 300; ++repetition) {
+    for (int repetition = 0; repetition < test::repetitions(300); ++repetition) {
         const TreeInstance instance = random_instance(random, 1 + static_cast<int>(random() % 40), random() % 2);
         for (const int root : {kAnyRoot, instance.root})
             for (const std::uint64_t threshold : {0, 3, 30, 5000}) {
@@ -153,7 +154,7 @@ TEST(UnorderedTrees, TwoSizesAndARootWithASmallBlock) {
     for (const int large : {1, 4}) EXPECT_EQ(straight.tree.node(large).parent, 0);
 
     auto random = seeded_random();
-    for (int repetition = 0; repetition < 500; ++repetition) {
+    for (int repetition = 0; repetition < test::repetitions(500); ++repetition) {
         const TreeInstance instance = random_instance(random, 1 + static_cast<int>(random() % 40), random() % 2);
         const BlockProblem problem = instance.problem();
         for (const int root : {kAnyRoot, instance.root})

@@ -15,6 +15,7 @@
 #include "runtime/clock/common_clock.hpp"
 #include "runtime/clock/fit.hpp"
 #include "runtime/clock/host_clock.hpp"
+#include "tests/sanitizers.hpp"
 
 namespace rollcall::runtime {
 namespace {
@@ -51,7 +52,7 @@ TEST(ClockModel, IsExactToANanosecondForDays) {
 
 TEST(ClockModel, InverseAndComposition) {
     std::mt19937_64 random(seed());
-    for (int repetition = 0; repetition < 20'000; ++repetition) {
+    for (int repetition = 0; repetition < test::repetitions(20'000); ++repetition) {
         const ClockModel first = random_model(random), then = random_model(random);
         const Nanoseconds time = static_cast<Nanoseconds>(random() % (300ull * kDay));
         ASSERT_LE(std::abs(inverse(first).at(first.at(time)) - time), 1);
@@ -115,7 +116,7 @@ TEST(ClockFit, FindsExactDrift) {
 
 TEST(ClockFit, DelayedSamplesCountForLittle) {
     std::mt19937_64 random(seed() + 1);
-    for (int repetition = 0; repetition < 200; ++repetition) {
+    for (int repetition = 0; repetition < test::repetitions(200); ++repetition) {
         ClockModel truth = random_model(random);
         truth.drift /= 2;
         // A third of the samples comes up to 2 ms late on the way back, which makes their offset a millisecond too small.
@@ -152,7 +153,7 @@ TEST(ClockFit, DoubtsADriftThatNoiseHides) {
 // Where one message was fast, the line goes by it, however many slow ones say something else.
 TEST(ClockFit, IsNeverOffByMoreThanTheShortestRoundTrip) {
     std::mt19937_64 random(seed() + 4);
-    for (int repetition = 0; repetition < 500; ++repetition) {
+    for (int repetition = 0; repetition < test::repetitions(500); ++repetition) {
         const ClockModel truth = random_model(random);
         // All the others are held up on one of the ways only.
         std::vector<OffsetSample> samples = measure(truth, 2000, 30'000'000, 200'000, repetition % 2 ? 50'000'000 : 0, 0, random);
@@ -267,7 +268,7 @@ TEST(HostTree, FirstRanksBetweenAndTheOthersWithin) {
 // Each rank is reached exactly once, whatever the order of the ranks.
 TEST(HostTree, SpansAllRanks) {
     std::mt19937_64 random(seed() + 3);
-    for (int repetition = 0; repetition < 300; ++repetition) {
+    for (int repetition = 0; repetition < test::repetitions(300); ++repetition) {
         const int ranks = 1 + static_cast<int>(random() % 40), most_hosts = 1 + static_cast<int>(random() % 16);
         std::vector<int> hosts(static_cast<std::size_t>(ranks));
         for (int& host : hosts) host = static_cast<int>(random() % static_cast<unsigned>(most_hosts));

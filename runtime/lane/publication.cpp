@@ -137,8 +137,8 @@ bool Publication::has_room() {
         into_ = entry_.data;
         return true;
     }
-    if (size_ <= node::Entry::kInline) {
-        into_ = entry_.data;
+    if (size_ <= node::kPlaceBytes) {
+        into_ = memory.own().place_of(entry_, size_);
         return true;
     }
     if (take_block()) {
@@ -242,7 +242,7 @@ bool Reading::find() {
     if (block_ == node::kInPlace && !reach()) return false;
     found_ = true;
     if (block_ == node::kEnd) {
-        from_ = entry_.data;
+        from_ = region_.place_of(entry_, size_);
         piece_ = size_;
     }
     if (by_message()) offset_ = size_;

@@ -35,8 +35,8 @@ namespace rollcall::runtime {
 
 class ShortExchange final : public NodeUse {
   public:
-    /// So much is stored in the entry itself, so that a publisher needs no block.
-    static constexpr std::uint64_t kLongest = node::Entry::kInline;
+    /// An entry has a place for so much, so that a publisher needs no block.
+    static constexpr std::uint64_t kLongest = node::kPlaceBytes;
     /// A bit of a word stands for each rank.
     static constexpr int kMostRanks = 64;
     static constexpr bool suits(int ranks, std::uint64_t size) noexcept { return ranks > 1 && ranks <= kMostRanks && size <= kLongest; }
@@ -70,7 +70,7 @@ class ShortExchange final : public NodeUse {
         return false;
     }
     /// Writes the data there.
-    Pending write(transport::ConstBytes data) { return copy({claimed_->data, size_}, data); }
+    Pending write(transport::ConstBytes data) { return copy({memory_.own().place_of(*claimed_, size_), size_}, data); }
     /// The data is written: shows it to its readers. Those that sleep are woken by tell(), or when next_room() returns false.
     void publish();
 
@@ -83,7 +83,11 @@ class ShortExchange final : public NodeUse {
     }
     /// The same for the data of this rank.
     bool is_here(int rank) { return find(place_of(rank)); }
-    transport::ConstBytes bytes() const noexcept { return {reads_->data, size_}; }
+    transport::ConstBytes bytes() const noexcept {
+        if (size_ <= node::Entry::kInline) return {reads_->data, size_};
+        const int publisher = operation_.communicator().group->world_rank(operation_.member(other_));
+        return {memory_.region_of(publisher).place_of(*reads_, size_), size_};
+    }
     Pending read(transport::Bytes into) { return copy(into, bytes()); }
     /// The data has been read. Returns false when its publisher took it back: it is of no use, and the operation is about to fail. The
     /// publisher, if it sleeps, is woken by tell(), when next_here() returns false, or at the end.

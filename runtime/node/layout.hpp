@@ -1,6 +1,6 @@
 /// \file
 /// The layout of the memory that the ranks of a node share. Each rank has a region of it, and only that rank publishes there. A region
-/// holds entries, in which other ranks find what has been published, and blocks, which hold the data.
+/// holds entries, in which other ranks find what has been published, with a place for short data each, and blocks, which hold longer data.
 ///
 /// All words that several processes use are lock-free atomics. A publisher writes data before it stores (release) the word that announces
 /// the data. A reader loads that word (acquire) before it reads the data.
@@ -63,7 +63,9 @@ struct alignas(64) Entry {
     std::uint64_t sequence;
     Call call;
     std::uint64_t size;  ///< The size of the whole publication, in bytes.
-    Link first;          ///< kEnd: the data is in `data` of this entry. kInPlace: a Reference is there. kByMessage: it comes by a message.
+    /// kEnd: the data is in the place of this entry (Region::place_of). kInPlace: a Reference is in `data`. kByMessage: it comes by a
+    /// message.
+    Link first;
 
     alignas(64) std::atomic<State> state;
     static constexpr std::size_t kInline = 56;
@@ -116,6 +118,9 @@ constexpr std::uint64_t place_for_all(std::uint64_t slots, std::uint64_t sequenc
     return turn / kEntriesForAll * kEntriesOfSlot + kEntriesForOne + turn % kEntriesForAll;
 }
 
+/// Data up to this size, in bytes, stands in a place of the entry's own. So nothing must be allocated for it. These places take 12 KiB of
+/// each slot, of which only what is used has pages.
+inline constexpr std::uint32_t kPlaceBytes = 1024;
 inline constexpr std::uint32_t kSmallBytes = 4096;
 inline constexpr std::uint32_t kLargeBytes = 64 * 1024;
 
@@ -128,7 +133,8 @@ struct Geometry {
     static constexpr std::size_t kPage = 2 * 1024 * 1024;  ///< Large blocks begin on a huge page.
     std::uint32_t blocks() const noexcept { return small_blocks + large_blocks; }
     std::size_t heads_at() const noexcept { return slots * kEntriesOfSlot * sizeof(Entry); }
-    std::size_t small_at() const noexcept { return round_up(heads_at() + blocks() * sizeof(BlockHead), kSmallBytes); }
+    std::size_t places_at() const noexcept { return round_up(heads_at() + blocks() * sizeof(BlockHead), kPlaceBytes); }
+    std::size_t small_at() const noexcept { return round_up(places_at() + slots * kEntriesOfSlot * kPlaceBytes, kSmallBytes); }
     std::size_t large_at() const noexcept { return round_up(small_at() + std::size_t{small_blocks} * kSmallBytes, kPage); }
     std::size_t bytes() const noexcept { return round_up(large_at() + std::size_t{large_blocks} * kLargeBytes, kPage); }
     static constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) noexcept { return (bytes + unit - 1) / unit * unit; }
@@ -138,7 +144,7 @@ struct Geometry {
 class Region {
   public:
     Region() = default;
-    Region(std::byte* memory, const Geometry& geometry) : memory_(memory), geometry_(geometry) {}
+    Region(std::byte* memory, const Geometry& geometry) : memory_(memory), places_(memory + geometry.places_at()), geometry_(geometry) {}
 
     /// The first entry of this slot.
     Entry* entries_of(std::uint64_t slot) const noexcept { return reinterpret_cast<Entry*>(memory_) + slot * kEntriesOfSlot; }
@@ -147,6 +153,11 @@ class Region {
     /// The entry for all readers of a communicator with `count` slots from `first` on.
     Entry& entry_for_all(std::uint64_t first, std::uint64_t count, std::uint64_t sequence) const noexcept {
         return entries_of(first)[place_for_all(count, sequence)];
+    }
+    /// Where data of this size stands that is published in the entry. `size` is at most kPlaceBytes. (Up to Entry::kInline bytes are in the
+    /// entry's own cache lines.)
+    std::byte* place_of(Entry& entry, std::uint64_t size) const noexcept {
+        return size <= Entry::kInline ? entry.data : places_ + static_cast<std::size_t>(&entry - entries_of(0)) * kPlaceBytes;
     }
     BlockHead& head(std::uint32_t block) const noexcept {
         return *reinterpret_cast<BlockHead*>(memory_ + geometry_.heads_at() + block * sizeof(BlockHead));
@@ -159,6 +170,7 @@ class Region {
 
   private:
     std::byte* memory_ = nullptr;
+    std::byte* places_ = nullptr;
     Geometry geometry_;
 };
 

@@ -38,7 +38,7 @@ TEST(NodeMemory, RoomThatOtherCommunicatorsHoldDoesNotKeepACallWaiting) {
     ASSERT_GE(publishing_algorithms().size(), 3u);
     Random random(1);
     for (const AlgorithmEntry* const entry : publishing_algorithms())
-        for (const std::uint64_t bytes : {1, 56, 57, 4096, 4097, 65536, 65537, 300'000}) {
+        for (const std::uint64_t bytes : {1, 56, 57, 1024, 1025, 4096, 4097, 65536, 65537, 300'000}) {
             SCOPED_TRACE(fmt::format("{}, {} bytes", entry->name, bytes));
             constexpr int kRanks = 5;
             Simulation::Options options;
@@ -72,7 +72,7 @@ TEST(NodeMemory, EarlierOperationsOfTheSameCommunicatorAreWaitedFor) {
         options.ranks = 3;
         Simulation simulation(options);
         for (int rank = 0; rank < 3; ++rank) take_all_blocks(simulation, rank, simulation.world(rank).group->id, 1);
-        const Step step{.entry = entry, .root = 0, .bytes = 1000, .delays = {0, 0, 0}, .plans = {}};
+        const Step step{.entry = entry, .root = 0, .bytes = 2000, .delays = {0, 0, 0}, .plans = {}};
         Job job(simulation, {step, step});
         job.run();
         for (int rank = 0; rank < 3; ++rank) EXPECT_TRUE(job.ended(rank, 0)) << "it has gone by messages";
@@ -88,7 +88,7 @@ TEST(NodeMemory, ShortDataIsExchangedAmongAnyNumberOfRanks) {
     Random random(2);
     for (const auto operation : {runtime::OperationKind::allgather, runtime::OperationKind::alltoall, runtime::OperationKind::allreduce})
         for (const int ranks : {2, 3, 63, 64, 65}) {
-            const std::uint64_t bytes = random.pick(std::vector<std::uint64_t>{1, 8, 55, 56});
+            const std::uint64_t bytes = random.pick(std::vector<std::uint64_t>{1, 8, 55, 56, 57, 1000, 1024});
             SCOPED_TRACE(fmt::format("{} of {} bytes, {} ranks", runtime::name(operation), bytes, ranks));
             Simulation::Options options;
             options.ranks = ranks;

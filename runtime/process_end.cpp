@@ -1,0 +1,108 @@
+// The end of a process of a job: its calls end, then its transfers, then its connections (docs/architecture/starting.md).
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "runtime/process.hpp"
+
+namespace rollcall::runtime {
+namespace {
+
+// Limits for leaving the job when no rank has died. After kCloseTimeout a rank leaves with connections that are not closed. The other ranks
+// wait longer for it, so that they leave in good order.
+constexpr Timeout kCloseTimeout = std::chrono::seconds(5);
+constexpr Timeout kLeaveTimeout = std::chrono::seconds(10);
+constexpr std::chrono::microseconds kPauseOfLeaving(50);
+
+}  // namespace
+
+void Process::finalize() {
+    check_not_forked();
+    if (!finalized()) end_connections();
+    if (finalized_.exchange(true)) return;
+    const auto meanwhile = [&] { lane_->progress(); };
+    std::optional<Error> failure;
+    std::optional<Error> mismatch;
+    lane_->as_owner([&](Engine& engine) {
+        engine.expect_no_call();
+        failure = engine.loss();
+    });
+    if (!failure && place().size > 1) {
+        try {
+            deliver_what_is_left();
+            bootstrap_->barrier(meanwhile, settings_.timeout ? Timeout(settings_.timeout) : kForever);
+            // Offers that no rank will fetch any more may still be on their way. A rank closes its connections only after all ranks know
+            // that theirs were declined. It drives progress until all ranks have closed their connections, because over TCP a close needs
+            // the other side.
+            lane_->as_owner([&](Engine& engine) { engine.expect_departures(); });
+            lane_->stop_background();
+            const auto progress = [&] { lane_->as_owner([&](Engine&) { progress_transports(); }); };
+            const Nanoseconds until = monotonic_now() + kCloseTimeout.count();
+            progress_until([](const transport::Transport& transport) { return transport.settled(); }, until);
+            bootstrap_->barrier(progress, kLeaveTimeout);
+            progress_until([](transport::Transport& transport) { return transport.close(); }, until);
+            bootstrap_->barrier(progress, kLeaveTimeout);
+        } catch (const Error& error) {
+            failure = error;
+        }
+    }
+    lane_->stop_background();
+    lane_->as_owner([&](Engine& engine) {
+        if (const Error* found = engine.mismatch_found()) mismatch = *found;
+        // The end may have failed before the engine knew of a lost message.
+        const std::string& lost = engine.undelivered();
+        if (failure && !lost.empty() && !std::string_view(failure->what()).ends_with(lost))
+            failure = Error(failure->code(), fmt::format("{}; {}", failure->what(), lost), failure->failed_rank());
+    });
+    if (!failure) {
+        bootstrap_->leave();
+        if (mismatch) throw Error(*mismatch);
+        return;
+    }
+    // This rank did not leave in good order. So bootstrap_->leave() is not called, and ranks that still wait for this one learn that it
+    // went.
+    throw Error(failure->code(), fmt::format("{} did not bring all ranks together: {}", way_out(), failure->what()),
+                failure->failed_rank());
+}
+
+// Waits until the data has left that calls have handed over, and the data that this rank passes on for others.
+void Process::deliver_what_is_left() {
+    const Nanoseconds limit = settings_.timeout ? deadline_after(Timeout(settings_.timeout)) : kNever;
+    for (;;) {
+        std::uint64_t left = 0;
+        std::optional<Error> failure;
+        lane_->as_owner([&](Engine& engine) {
+            left = engine.deputies_under_way();
+            failure = engine.loss();
+        });
+        if (failure) throw *failure;
+        if (left == 0) return;
+        if (monotonic_now() > limit)
+            throw Error(ErrorCode::timeout,
+                        fmt::format("{} collective call{} of this rank had ended for {} caller{}, but {} data has not left {} in time",
+                                    left, left == 1 ? "" : "s", left == 1 ? "its" : "their", left == 1 ? "" : "s",
+                                    left == 1 ? "its" : "their", name_of(place().rank)));
+        lane_->progress();
+        std::this_thread::sleep_for(kPauseOfLeaving);
+    }
+}
+
+void Process::progress_until(const std::function<bool(transport::Transport&)>& done, Nanoseconds until) {
+    // Another thread may call progress().
+    lane_->as_owner([&](Engine&) {
+        const auto all_done = [&] {
+            bool all = true;
+            for (const auto& transport : transports_) all = done(*transport) && all;
+            return all;
+        };
+        while (!all_done() && monotonic_now() < until) progress_transports();
+    });
+}
+
+void Process::progress_transports() {
+    for (const auto& transport : transports_) transport->progress();
+}
+
+}  // namespace rollcall::runtime

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <rollcall/error.hpp>
 
@@ -103,6 +104,12 @@ Shared Segment::map(Handle owner, const std::string& name_of_owner, const Geomet
         if (file_ < 0) throw fail("opened");
     }
     shared_ = {nullptr, geometry, ranks};
+    // A file beyond the limit would end the process by SIGXFSZ, without a word.
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && shared_.bytes() > limit.rlim_cur) {
+        errno = EFBIG;
+        throw fail("brought to its full size within the limit of file sizes (ulimit -f)");
+    }
     // Any rank may be the first one to get here, so each of them sets the size.
     if (::ftruncate(file_, static_cast<off_t>(shared_.bytes())) != 0) throw fail("brought to its full size");
     void* const memory = ::mmap(nullptr, shared_.bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_, 0);

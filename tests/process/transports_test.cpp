@@ -77,6 +77,18 @@ TEST(SharedMemory, ThatIsTooSmallIsToldWithWhatIsNeeded) {
     EXPECT_TRUE(has(ended.out, "it has 2.0 MiB")) << ended.out;
 }
 
+// Not a signal without a word.
+TEST(SharedMemory, OfANodeAboveTheLimitOfFileSizesIsToldWithTheRemedy) {
+    const Ended ended = run_ranks(2, {"typed"},
+                                  {.environment = {},
+                                   .launcher = {},
+                                   .starter = {"sh", "-c", "ulimit -f 100000 && exec \"$@\"", "sh", ROLLCALL_COMMAND, "run", "-n", "2"}});
+    EXPECT_EQ(ended.code, 5) << ended.out << ended.error;
+    EXPECT_TRUE(has(ended.out, "cannot be brought to its full size within the limit of file sizes (ulimit -f)"))
+        << ended.out << ended.error;
+    EXPECT_TRUE(has(ended.out, "Set ROLLCALL_NODE_MEMORY=no")) << ended.out;
+}
+
 // What libfabric needs depends on the number of processors, so the size does, too.
 TEST(SharedMemory, OfLibfabricThatIsTooSmallIsToldWithWhatIsNeeded) {
     if (::geteuid() != 0) GTEST_SKIP() << "only root may mount a /dev/shm";

@@ -1,5 +1,6 @@
 #include "tests/process/ranks/random_deaths.hpp"
 
+#include <atomic>
 #include <bit>
 #include <cstdio>
 #include <random>
@@ -18,6 +19,8 @@ constexpr std::size_t kQuestions = 128, kMostQuestions = 128;
 constexpr std::uint64_t kNo = std::uint64_t{1} << 32;
 
 constexpr std::uint64_t kMostMicroseconds = 4000;
+
+std::atomic<bool> dies = false;
 
 }  // namespace
 
@@ -47,6 +50,7 @@ Deaths::Deaths(const Scene& scene, int thread, std::uint64_t seed, std::uint64_t
 }
 
 void Deaths::die_now(std::size_t number) const {
+    if (dies.exchange(true)) sleep_us(60'000'000);  // another thread does
     fmt::print("rank {} dies\n", scene_.rank);
     std::fflush(stdout);
     scene_.raise(kHasDied + number);
@@ -112,7 +116,12 @@ bool Deaths::all_have(bool made) {
     const std::size_t word = kQuestions + static_cast<std::size_t>(thread_) * kMostQuestions + questions_++;
     if (!is_victim()) scene_.at(word).fetch_add(made ? 1 : kNo + 1);
     await(word, static_cast<std::uint64_t>(scene_.size - std::popcount(victims_)));
-    return scene_.at(word).load() < kNo;
+    const bool have = scene_.at(word).load() < kNo;
+    // A victim may have been told of another death before it had what the others have. They would wait for its messages.
+    if (is_victim() && have && !made)
+        for (std::size_t number = 0; number < deaths_.size(); ++number)
+            if (deaths_[number].rank == scene_.rank) die_now(number);
+    return have;
 }
 
 void Deaths::look_at_half_made(const Communicator& communicator) const {

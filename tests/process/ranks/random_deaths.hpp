@@ -40,7 +40,7 @@ class Deaths {
     /// Makes a call that depends on these ranks. Returns whether it succeeded. An error must name one of them that dies.
     bool survive(Ranks ranks, const std::function<void()>& call) const;
     /// Whether all ranks that live on have made a communicator. All of them say whether they have. Only then may it be used for messages,
-    /// because no error tells a rank that another one will never send.
+    /// because no error tells a rank that another one will never send. A rank that is to die and does not have what they have dies now.
     bool all_have(bool made);
     /// Ranks that have a communicator which others do not have learn that in its first call.
     void look_at_half_made(const Communicator& communicator) const;

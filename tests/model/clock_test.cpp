@@ -121,7 +121,7 @@ class Hosts {
 // Without jitter the offset is exact, except for rounding and for the drift of the clocks during a round trip.
 TEST(Clocks, ExactWhereMessagesTakeTheSameTimeBothWays) {
     Random random(71);
-    for (int repetition = 0; repetition < 30; ++repetition) {
+    for (int repetition = 0; repetition < repetitions(30); ++repetition) {
         Hosts job(random, static_cast<int>(random.between(2, 64)), 16, random.between(1000, 50'000), 0);
         job.synchronize();
         EXPECT_LE(job.worst(0), 3 * (1 + job.depth())) << job.size() << " ranks on " << job.hosts() << " hosts";

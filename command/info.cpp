@@ -91,9 +91,9 @@ Section host_section(const runtime::Topology& topology) {
     return section;
 }
 
-Section limit_section() {
+Section limit_section(const Settings& settings) {
     Section section{"limits", {}};
-    for (const auto& limit : limits()) {
+    for (const auto& limit : limits(settings)) {
         section.rows.push_back({{"name", limit.name}, {"value", limit.value}});
         if (!limit.note.empty()) section.rows.back().push_back({"note", limit.note});
     }
@@ -213,7 +213,7 @@ void info(Format format) {
     } catch (const Error& error) {
         several_hosts.failure = error.what();
     }
-    print({host_section(runtime::topology()), limit_section(), interface_section(interfaces, one_host, several_hosts),
+    print({host_section(runtime::topology()), limit_section(settings), interface_section(interfaces, one_host, several_hosts),
            transport_section(settings, interfaces, one_host, several_hosts), setting_section(settings, format)},
           format);
 }

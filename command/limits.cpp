@@ -5,13 +5,15 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
+#include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 
 #include "foundation/file.hpp"
-#include "foundation/settings.hpp"
 #include "runtime/node/segment.hpp"
+#include "runtime/process.hpp"
 #include "transports/process_memory.hpp"
 
 namespace rollcall::command {
@@ -45,9 +47,29 @@ std::optional<double> cpu_quota() {
     return number(quota) / number(period);
 }
 
+/// Says whether ranks of a node can share memory, and if only so many can, how many.
+std::string node_memory(const Settings& settings) {
+    const runtime::node::Segment segment(1, settings.landing_bytes);
+    if (!segment.why_not().empty()) return "not possible: " + segment.why_not();
+    constexpr std::size_t kMost = 1024;  // No node has more ranks.
+    std::vector<runtime::node::Handle> ranks(1, segment.handle());
+    const std::uint64_t limit = ranks.front().longest_file;
+    while (ranks.size() < kMost) {
+        ranks.push_back(ranks.front());
+        ranks.front().slots = runtime::slots_of(settings, static_cast<int>(ranks.size()));
+        const std::uint64_t bytes = runtime::node::file_bytes(ranks);
+        if (bytes <= limit) continue;
+        const auto mebibytes = [](std::uint64_t number) { return fmt::format("{:.1f} MiB", static_cast<double>(number) / (1 << 20)); };
+        return fmt::format("{}: {} ranks need a file of {}, and the limit of file sizes (ulimit -f) is {}",
+                           ranks.size() > 2 ? fmt::format("possible for at most {} ranks", ranks.size() - 1) : "not possible", ranks.size(),
+                           mebibytes(bytes), mebibytes(limit));
+    }
+    return "possible";
+}
+
 }  // namespace
 
-std::vector<Limit> limits() {
+std::vector<Limit> limits(const Settings& settings) {
     struct Resource {
         decltype(RLIMIT_NOFILE) resource;
         const char* name;
@@ -57,6 +79,7 @@ std::vector<Limit> limits() {
     static constexpr std::array kResources = {
         Resource{RLIMIT_NOFILE, "open files (RLIMIT_NOFILE)", false,
                  "a few for each peer reached over tcp, and for each local rank of a launcher"},
+        Resource{RLIMIT_FSIZE, "file sizes (RLIMIT_FSIZE)", true, "the memory that ranks of a node share is a file"},
         Resource{RLIMIT_MEMLOCK, "locked memory (RLIMIT_MEMLOCK)", true, "RDMA registers memory by locking it"},
         Resource{RLIMIT_NPROC, "processes (RLIMIT_NPROC)", false, "each rank has one background thread, which counts"}};
 
@@ -81,10 +104,9 @@ std::vector<Limit> limits() {
         found.push_back({"transparent huge pages", marked ? pages.substr(begin + 1, end - begin - 1) : pages,
                          "large buffers are touched and registered faster with them"});
     }
-    // What jobs can use. Settings may prevent a job from using it.
+    // What jobs can use. ROLLCALL_NODE_MEMORY and ROLLCALL_SINGLE_COPY may prevent a job from using it.
     const auto possible = [](const std::string& why_not) { return why_not.empty() ? "possible" : "not possible: " + why_not; };
-    const runtime::node::Segment segment(1, Settings().landing_bytes);
-    found.push_back({"memory shared by ranks of a node", possible(segment.why_not()), "collectives within a node go through it"});
+    found.push_back({"memory shared by ranks of a node", node_memory(settings), "collectives within a node go through it"});
     found.push_back({"single copy between ranks of a node", possible(transport::why_memory_cannot_be_read()),
                      "long messages are read straight out of their sender's memory"});
     return found;

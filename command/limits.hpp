@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "foundation/settings.hpp"
 #include "support/output.hpp"
 
 namespace rollcall::command {
@@ -15,8 +16,8 @@ struct Limit {
     std::string note;  ///< What needs it.
 };
 
-/// Returns the present limits of this process, and what the kernel lets the ranks of a node do with each other's memory. Leaves out what
-/// this kernel does not report.
-std::vector<Limit> limits();
+/// Returns the present limits of this process, and what the system lets the ranks of a job with these settings do with each other's memory.
+/// Leaves out what this kernel does not report.
+std::vector<Limit> limits(const Settings& settings);
 
 }  // namespace rollcall::command

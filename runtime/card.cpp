@@ -12,7 +12,7 @@ namespace rollcall::runtime {
 namespace {
 
 // Must be increased with every change of the layout that follows it.
-constexpr std::uint32_t kCardVersion = 7;
+constexpr std::uint32_t kCardVersion = 8;
 
 class Writer {
   public:
@@ -86,6 +86,7 @@ std::vector<std::byte> write_card(const Card& card) {
     writer.number(card.node.file);
     writer.number(card.node.slots);
     writer.number(card.node.large_blocks);
+    writer.number(card.node.longest_file);
     writer.number(card.memory.domain);
     writer.number(card.memory.process);
     writer.number(card.memory.witness);
@@ -116,6 +117,7 @@ std::optional<Card> read_card(std::span<const std::byte> bytes) {
     card.node.file = reader.number<std::int32_t>();
     card.node.slots = reader.number<std::uint64_t>();
     card.node.large_blocks = reader.number<std::uint32_t>();
+    card.node.longest_file = reader.number<std::uint64_t>();
     card.memory.domain = reader.number<std::uint64_t>();
     card.memory.process = reader.number<std::int32_t>();
     card.memory.witness = reader.number<std::uint64_t>();

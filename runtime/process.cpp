@@ -192,6 +192,7 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
         if (hosts[rank] != place.host && card->clock == mine.clock) woken_by_kernel = transport().uses_tcp();
         if (lifelines_ && card->host != place.host) lifelines_->add(static_cast<int>(rank), card->lifeline);
     }
+    const std::vector<node::TooLong> too_long = node::leave_out_too_long(handles);
     share_memory(handles, hosts, memories);
     std::unordered_map<std::uint64_t, int> first_in;
     for (std::size_t rank = 0; rank < handles.size(); ++rank) {
@@ -200,6 +201,7 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
     }
     if (two_jobs) two_jobs->name_ranks(hosts);
     engine_->set_hosts(std::move(hosts));
+    warn_of_limits(too_long);
     engine_->set_signs_of_life(lifelines_.get());
     for (std::size_t i = 0; i < transports_.size(); ++i) transports_[i]->connect(addresses[i], cards.storage());
     // If each rank has a core of its own, it is faster to copy twice, because the two ranks copy at the same time.
@@ -244,8 +246,12 @@ void Process::make_transport(const transport::TransportOptions& options) {
 void Process::share_memory(const std::vector<node::Handle>& handles, const std::vector<std::string>& hosts,
                            const std::vector<transport::SingleCopyHandle>& memories) {
     if (!segment_) return;
-    const node::Handle mine = segment_->handle();
-    if (mine.domain == 0) return;
+    const node::Handle& mine = handles[static_cast<std::size_t>(place().rank)];
+    if (mine.domain == 0) {
+        if (segment_->why_not().empty())
+            node_memory_in_words_ = "none: a rank of this node may not make a file of the size that is needed (ulimit -f)";
+        return segment_->close();
+    }
     std::vector<int> rank_on_node(handles.size(), -1);
     std::vector<node::Handle> regions;
     int owner = -1;
@@ -267,6 +273,23 @@ void Process::share_memory(const std::vector<node::Handle>& handles, const std::
     for (std::size_t rank = 0; rank < memories.size(); ++rank)
         if (node_->has(static_cast<int>(rank)) && !transport::can_read(memories[rank])) return;
     node_->set_reads_processes();
+}
+
+void Process::warn_of_limits(const std::vector<node::TooLong>& too_long) const {
+    if (too_long.empty() || place().rank != 0) return;
+    // A program may connect itself with other jobs again and again.
+    static std::atomic_flag told;
+    if (told.test_and_set()) return;
+    constexpr double kMebi = 1 << 20;
+    const node::TooLong& first = too_long.front();
+    const std::size_t others = too_long.size() - 1;
+    log(spdlog::level::warn,
+        "the {} ranks on the node of {}{} exchange messages instead of sharing memory: the memory would be a file of {:.1f} MiB, and rank "
+        "{} may only make files of {:.1f} MiB. Raise this limit (ulimit -f), or set ROLLCALL_NODE_MEMORY=no to use messages without this "
+        "warning",
+        first.ranks, name_of(first.limited),
+        others == 0 ? "" : fmt::format(" (and those of {} other node{})", others, others == 1 ? "" : "s"),
+        static_cast<double>(first.bytes) / kMebi, first.limited, static_cast<double>(first.limit) / kMebi);
 }
 
 void* Process::allocate(std::uint64_t bytes) {

@@ -152,6 +152,8 @@ class Process : public std::enable_shared_from_this<Process> {
     /// Maps the memory of this rank's node, if other ranks of the node can share it.
     void share_memory(const std::vector<node::Handle>& handles, const std::vector<std::string>& hosts,
                       const std::vector<transport::SingleCopyHandle>& memories);
+    /// On rank 0: warns of the nodes whose ranks share no memory because of a limit.
+    void warn_of_limits(const std::vector<node::TooLong>& too_long) const;
     void make_transport(const transport::TransportOptions& options);
     /// Where the program's memory comes from.
     transport::Memory& source_of_memory() { return node_ ? node_->buffers() : transport().memory(); }

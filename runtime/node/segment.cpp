@@ -6,7 +6,9 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -37,6 +39,12 @@ void advise_huge_pages(const Shared& shared) {
                   geometry.bytes() - geometry.large_at(), MADV_HUGEPAGE);
 }
 
+std::uint64_t longest_file() {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return Handle().longest_file;
+    return limit.rlim_cur;
+}
+
 std::string path_of(const Handle& handle) { return fmt::format("/proc/{}/fd/{}", handle.process, handle.file); }
 
 }  // namespace
@@ -55,6 +63,34 @@ Geometry geometry_of(std::span<const Handle> handles) {
     return geometry;
 }
 
+std::uint64_t file_bytes(std::span<const Handle> handles) {
+    return Shared{nullptr, geometry_of(handles), static_cast<int>(handles.size())}.bytes();
+}
+
+std::vector<TooLong> leave_out_too_long(std::span<Handle> handles) {
+    std::vector<std::vector<std::size_t>> nodes;  // The ranks of each.
+    std::unordered_map<std::uint64_t, std::size_t> number_of;
+    for (std::size_t rank = 0; rank < handles.size(); ++rank) {
+        if (handles[rank].domain == 0) continue;
+        const auto [found, is_new] = number_of.try_emplace(handles[rank].domain, nodes.size());
+        if (is_new) nodes.emplace_back();
+        nodes[found->second].push_back(rank);
+    }
+    std::vector<TooLong> left_out;
+    for (const std::vector<std::size_t>& ranks : nodes) {
+        if (ranks.size() < 2) continue;
+        std::vector<Handle> members;
+        for (const std::size_t rank : ranks) members.push_back(handles[rank]);
+        const auto lowest = std::ranges::min_element(members, {}, &Handle::longest_file);
+        const std::uint64_t bytes = file_bytes(members);
+        if (bytes <= lowest->longest_file) continue;
+        const std::size_t limited = ranks[static_cast<std::size_t>(lowest - members.begin())];
+        left_out.push_back({bytes, lowest->longest_file, static_cast<int>(ranks.size()), static_cast<int>(limited)});
+        for (const std::size_t rank : ranks) handles[rank].domain = 0;
+    }
+    return left_out;
+}
+
 Segment::Segment(std::uint64_t slots, std::uint64_t landing_bytes, std::uint64_t part) : why_not_(make_file(slots, landing_bytes, part)) {
     if (!why_not_.empty()) close();
 }
@@ -64,7 +100,7 @@ std::string Segment::make_file(std::uint64_t slots, std::uint64_t landing_bytes,
     if (large_blocks == 0) return "the landing budget (ROLLCALL_LANDING_BYTES) has no room for it";
     file_ = ::memfd_create("rollcall-node", MFD_CLOEXEC);
     if (file_ < 0) return fmt::format("memfd_create: {}", std::strerror(errno));
-    handle_ = {node_identity(), ::getpid(), file_, slots, large_blocks};
+    handle_ = {node_identity(), ::getpid(), file_, slots, large_blocks, longest_file()};
     if (handle_.domain == 0) return "/proc does not say which kernel and namespaces this process belongs to";
     if (part > 0) handle_.domain = key_of(handle_.domain, part);
     if (::prctl(PR_GET_DUMPABLE) != 1) return "other processes may not look into this one (it is not dumpable)";
@@ -104,13 +140,8 @@ Shared Segment::map(Handle owner, const std::string& name_of_owner, const Geomet
         if (file_ < 0) throw fail("opened");
     }
     shared_ = {nullptr, geometry, ranks};
-    // A file beyond the limit would end the process by SIGXFSZ, without a word.
-    rlimit limit{};
-    if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && shared_.bytes() > limit.rlim_cur) {
-        errno = EFBIG;
-        throw fail("brought to its full size within the limit of file sizes (ulimit -f)");
-    }
-    // Any rank may be the first one to get here, so each of them sets the size.
+    // Any rank may be the first one to get here, so each of them sets the size. A size above its limit would end it by SIGXFSZ: see
+    // leave_out_too_long().
     if (::ftruncate(file_, static_cast<off_t>(shared_.bytes())) != 0) throw fail("brought to its full size");
     void* const memory = ::mmap(nullptr, shared_.bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_, 0);
     if (memory == MAP_FAILED) throw fail("mapped");

@@ -9,8 +9,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "runtime/node/node_memory.hpp"
 
@@ -23,12 +25,27 @@ struct Handle {
     std::int32_t file = -1;
     std::uint64_t slots = 0;  ///< Number of slots that its region would have.
     std::uint32_t large_blocks = 0;
+    std::uint64_t longest_file = std::numeric_limits<std::uint64_t>::max();  ///< Its limit of file sizes (RLIMIT_FSIZE), in bytes.
 };
 
 /// How many large blocks a rank with this landing budget can have. 0: the budget is so small that the rank publishes nothing.
 std::uint32_t large_blocks_for(std::uint64_t landing_bytes);
 /// The geometry of all regions of a node. All its ranks compute the same one.
 Geometry geometry_of(std::span<const Handle> handles);
+/// The size of the file that the ranks of a node share, in bytes. Only what is used of it has pages.
+std::uint64_t file_bytes(std::span<const Handle> handles);
+
+/// A node whose ranks share no memory, because one of them may not make a file of that size.
+struct TooLong {
+    std::uint64_t bytes = 0;  ///< The size of the file.
+    std::uint64_t limit = 0;  ///< The lowest limit of its ranks, in bytes.
+    int ranks = 0;            ///< Number of ranks of the node.
+    int limited = 0;          ///< The first rank of the job that has this limit.
+};
+/// Finds all such nodes, in the order of their first ranks, and sets the domains of their ranks to 0. `handles` are those of all ranks of
+/// the job, so all ranks find the same nodes. Any rank of a node may be the one that gives the file its size, so all of them must be
+/// allowed to.
+std::vector<TooLong> leave_out_too_long(std::span<Handle> handles);
 
 /// A mapping of shared memory.
 class Segment {

@@ -12,13 +12,13 @@ namespace {
 
 class Info : public BenchCommand {
   protected:
-    /// The rows of transports, with these settings in place of those of the test.
-    std::vector<Json> rows(const std::string& settings) {
+    /// The rows of a section, with these settings in place of those of the test.
+    std::vector<Json> rows(const std::string& settings, const std::string& section = "transports") {
         const Ended ended = run("info --format json", "env -u ROLLCALL_TRANSPORT -u ROLLCALL_OFI_PROVIDER -u UCX_TLS " + settings);
         EXPECT_EQ(ended.code, 0) << ended.error;
         std::vector<Json> all;
         for (const std::string& line : lines_of(ended.out))
-            if (const Json row = Json::parse(line); row["section"] == "transports") all.push_back(row);
+            if (const Json row = Json::parse(line); row["section"] == section) all.push_back(row);
         return all;
     }
     static Json find(const std::vector<Json>& all, const std::string& name, const std::string& value = "") {
@@ -104,6 +104,19 @@ TEST_F(Info, ListsProvidersThatCannotBeUsedWithTheReason) {
         if (row["name"].get<std::string>().starts_with("ofi ") && !row.value("one_host", true) && !row.value("several_hosts", true)) {
             EXPECT_NE(note_of(row), "") << row;
         }
+}
+
+TEST_F(Info, SaysHowManyRanksMayShareMemory) {
+    const auto told = [&](const std::string& settings) -> std::string {
+        return find(rows(settings, "limits"), "memory shared by ranks of a node")["value"];
+    };
+    // prlimit counts bytes.
+    const std::string none = "prlimit --fsize=104857600", some = "prlimit --fsize=1000000000";
+    EXPECT_TRUE(told(none).starts_with("not possible: 2 ranks need a file of ")) << told(none);
+    EXPECT_TRUE(told(none).ends_with(" MiB, and the limit of file sizes (ulimit -f) is 100.0 MiB")) << told(none);
+    EXPECT_TRUE(told(some).starts_with("possible for at most 7 ranks: 8 ranks need a file of ")) << told(some);
+    EXPECT_TRUE(told("ROLLCALL_LANDING_BYTES=1Mi ROLLCALL_BOARD_SLOTS=64 " + none).starts_with("possible for at most ")) << told(none);
+    EXPECT_EQ(find(rows(none, "limits"), "file sizes (RLIMIT_FSIZE)")["value"], 104857600);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ Card card_on(std::string_view host) {
             .clock = 0x1234567890abcdef,
             .allowance = 65536,
             .accepts_eager_data = true,
-            .node = {.domain = 77, .process = 5, .file = 6, .slots = 4096, .large_blocks = 512},
+            .node = {.domain = 77, .process = 5, .file = 6, .slots = 4096, .large_blocks = 512, .longest_file = 1 << 30},
             .memory = {.domain = 78, .process = 5, .witness = 0x7fff12345678, .cookie = 99},
             .lifeline = kLifeline,
             .costs = kCosts,
@@ -50,6 +50,7 @@ TEST(Card, IsReadAsItWasWritten) {
     EXPECT_EQ(card->node.file, 6);
     EXPECT_EQ(card->node.slots, 4096u);
     EXPECT_EQ(card->node.large_blocks, 512u);
+    EXPECT_EQ(card->node.longest_file, 1u << 30);
     EXPECT_EQ(card->memory.domain, 78u);
     EXPECT_EQ(card->memory.process, 5);
     EXPECT_EQ(card->memory.witness, 0x7fff12345678u);

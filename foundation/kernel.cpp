@@ -1,9 +1,11 @@
 #include "foundation/kernel.hpp"
 
 #include <fstream>
+#include <limits>
 #include <span>
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,6 +31,12 @@ std::uint64_t node_identity() {
     if (boot.empty() || processes == 0 || users == 0) return 0;
     const std::string all = fmt::format("{}/{}/{}/{}/{}", boot, host_name(), processes, users, ::geteuid());
     return hash_of(std::as_bytes(std::span(all))) | 1;
+}
+
+std::uint64_t longest_file() noexcept {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::numeric_limits<std::uint64_t>::max();
+    return limit.rlim_cur;
 }
 
 }  // namespace rollcall::inline foundation

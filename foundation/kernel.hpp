@@ -1,5 +1,5 @@
 /// \file
-/// The kernel and the namespaces in which this process runs.
+/// The kernel and the namespaces in which this process runs, and a limit that they set.
 #pragma once
 
 #include <cstdint>
@@ -18,5 +18,9 @@ std::uint64_t namespace_number(const char* kind);
 /// Processes with the same number can find each other in /proc. Emulated hosts that share one kernel get different numbers, because data
 /// between them must take the network that they emulate. 0 if the system does not provide the information.
 std::uint64_t node_identity();
+
+/// Returns the length in bytes up to which this process may extend files (RLIMIT_FSIZE). Without a limit it is the largest number. The
+/// kernel ends a process that does not obey (SIGXFSZ), so ask before.
+std::uint64_t longest_file() noexcept;
 
 }  // namespace rollcall::inline foundation

@@ -294,7 +294,11 @@ void Process::warn_of_limits(const std::vector<node::TooLong>& too_long) const {
 
 void* Process::allocate(std::uint64_t bytes) {
     void* memory = nullptr;
-    lane_->as_owner([&](Engine&) { memory = source_of_memory().allocate(bytes); });
+    lane_->as_owner([&](Engine&) {
+        if (node_) memory = node_->buffers().allocate(bytes);
+        // Above the limit of file sizes the other ranks get copies.
+        if (!node_ || (!memory && errno == EFBIG)) memory = transport().memory().allocate(bytes);
+    });
     if (!memory)
         throw Error(ErrorCode::state,
                     fmt::format("{} asked for {} bytes of memory, and there is none: {}. Ask for less, or raise the limits "
@@ -304,7 +308,11 @@ void* Process::allocate(std::uint64_t bytes) {
 }
 
 void Process::release(void* memory, std::uint64_t bytes) {
-    lane_->as_owner([&](Engine&) { source_of_memory().release(memory, bytes); });
+    lane_->as_owner([&](Engine&) {
+        const bool is_shared = node_ && node_->buffers().find({static_cast<const std::byte*>(memory), bytes});
+        transport::Memory& source = is_shared ? node_->buffers() : transport().memory();
+        source.release(memory, bytes);
+    });
 }
 
 void Process::refuse_child() const {

@@ -118,8 +118,9 @@ class Process : public std::enable_shared_from_this<Process> {
     bool prepare_to_sleep();
     /// \}
 
-    /// Memory that the program takes. Other ranks of the node can read it (node::Buffers), if there is node memory. `bytes` is above 0. Any
-    /// thread may call both functions. Throws Error{state} if there is no memory.
+    /// Memory that the program takes. Other ranks of the node can read it (node::Buffers), if there is node memory and the limit of file
+    /// sizes allows it. `bytes` is above 0, and the same in both calls. Any thread may call both functions. Throws Error{state} if there is
+    /// no memory.
     void* allocate(std::uint64_t bytes);
     void release(void* memory, std::uint64_t bytes);
 
@@ -155,8 +156,6 @@ class Process : public std::enable_shared_from_this<Process> {
     /// On rank 0: warns of the nodes whose ranks share no memory because of a limit.
     void warn_of_limits(const std::vector<node::TooLong>& too_long) const;
     void make_transport(const transport::TransportOptions& options);
-    /// Where the program's memory comes from.
-    transport::Memory& source_of_memory() { return node_ ? node_->buffers() : transport().memory(); }
     /// Waits for the deputies whose callers have left. Throws Error{timeout, peer_failed}.
     void deliver_what_is_left();
     /// Makes progress on the transports until the function returns true for each of them, or this time of monotonic_now() is over.

@@ -69,9 +69,10 @@ class ROLLCALL_EXPORT Job {
     std::string transport_description() const;
 
     /// Allocates memory that the other ranks of the node can read. Some calls then need no copy of what they send from it (Memory says
-    /// which). If ranks share no memory (ROLLCALL_NODE_MEMORY), it is memory of the transport. The content is undefined. Memory comes in
-    /// whole pages, and the first use of a page costs more than later ones. So allocate it once, for large buffers that are used often.
-    /// Not collective, and any thread may call it. Throws Error{state} if there is no memory, and after finalize().
+    /// which). If ranks share no memory (ROLLCALL_NODE_MEMORY), or all that this process has allocated, also what it has freed, is above
+    /// the limit of file sizes (ulimit -f), it is memory of the transport. The content is undefined. Memory comes in whole pages, and the
+    /// first use of a page costs more than later ones. So allocate it once, for large buffers that are used often. Not collective, and any
+    /// thread may call it. Throws Error{state} if there is no memory, and after finalize().
     Memory allocate(std::uint64_t bytes);
 
     // --- time ---------------------------------------------------------------------------------------------------------

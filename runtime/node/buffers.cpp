@@ -8,6 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "foundation/kernel.hpp"
+
 namespace rollcall::runtime::node {
 namespace {
 
@@ -23,6 +25,10 @@ Buffers::~Buffers() {
 }
 
 bool Buffers::extend_file(std::uint64_t bytes) noexcept {
+    if (end_ + bytes > longest_file()) {
+        errno = EFBIG;
+        return false;
+    }
     if (file_ < 0) file_ = ::memfd_create("rollcall-buffers", MFD_CLOEXEC);
     return file_ >= 0 && ::ftruncate(file_, static_cast<off_t>(end_ + bytes)) == 0;
 }

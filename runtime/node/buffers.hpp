@@ -38,7 +38,8 @@ class Buffers final : public transport::Memory {
     Buffers(const Buffers&) = delete;
     Buffers& operator=(const Buffers&) = delete;
 
-    /// Returns null when there is no memory, or no file can be made; errno says why. The memory is zero.
+    /// Returns null when there is no memory, or no file can be made; errno says why: EFBIG if the file would be longer than this process
+    /// may make it. The memory is zero.
     void* allocate(std::uint64_t bytes) noexcept override;
     void release(void* memory, std::uint64_t bytes) noexcept override;
 

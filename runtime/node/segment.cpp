@@ -14,7 +14,6 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 #include <rollcall/error.hpp>
 
@@ -37,12 +36,6 @@ void advise_huge_pages(const Shared& shared) {
     for (int rank = 0; rank < shared.ranks; ++rank)
         ::madvise(shared.memory + shared.head_bytes() + static_cast<std::size_t>(rank) * geometry.bytes() + geometry.large_at(),
                   geometry.bytes() - geometry.large_at(), MADV_HUGEPAGE);
-}
-
-std::uint64_t longest_file() {
-    rlimit limit{};
-    if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return Handle().longest_file;
-    return limit.rlim_cur;
 }
 
 std::string path_of(const Handle& handle) { return fmt::format("/proc/{}/fd/{}", handle.process, handle.file); }

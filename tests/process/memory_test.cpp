@@ -57,6 +57,19 @@ TEST(TakenMemory, MayLiveLongerThanTheJob) {
     expect_success(3, {"memory_at_the_end"});
     expect_success(3, {"memory_at_the_end"}, with({"ROLLCALL_NODE_MEMORY=no"}));
 }
+// The limit (of 29 or 54 MiB, or twice as much where ulimit counts in KiB) is enough for the memory of the node, which is small here.
+TEST(TakenMemory, AboveTheLimitOfFileSizesIsNotShared) {
+    for (const auto& [ranks, limit] : {std::pair(2, 60'000), std::pair(4, 110'000)}) {
+        const std::string limited = fmt::format("ulimit -f {} && exec \"$@\"", limit);
+        const JobOptions options = {.environment = {"ROLLCALL_LANDING_BYTES=1Mi", "ROLLCALL_BOARD_SLOTS=64", "ROLLCALL_LOG=debug"},
+                                    .launcher = {},
+                                    .starter = {"sh", "-c", limited, "sh", ROLLCALL_COMMAND, "run", "-n", std::to_string(ranks)}};
+        const Ended ended = run_ranks(ranks, {"taken_again_and_again:128", "taken_memory" + any_seed()}, options);
+        EXPECT_EQ(ended.code, 0) << ended.out << ended.error;
+        EXPECT_EQ(count(ended.out, " done\n"), ranks) << ended.out << ended.error;
+        EXPECT_EQ(count(ended.error, fmt::format("node memory: shared by {} ranks", ranks)), ranks) << ended.error;
+    }
+}
 void expect_survivors(int ranks, const std::string& scenario, const Words& environment = {}) {
     const Ended ended = run_ranks(ranks, {scenario}, {.environment = environment, .launcher = {"--grace", "60s"}, .starter = {}});
     EXPECT_EQ(ended.code, 128 + SIGKILL) << ended.out << ended.error;

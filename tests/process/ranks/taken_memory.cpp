@@ -127,6 +127,18 @@ void call_at_once(Scene& scene, const Communicator& world, const Communicator& o
 
 }  // namespace
 
+// Takes and gives back so many MiB, one after the other. Words: MiB.
+ROLLCALL_SCENARIO(taken_again_and_again) {
+    Memory kept = scene.job.allocate(1 << 20);
+    kept.as<Word>().back() = 0;
+    for (Word i = 1; i <= static_cast<Word>(scene.number(0, 1)); ++i) {
+        Memory next = scene.job.allocate(1 << 20);
+        next.as<Word>().back() = i;
+        check(kept.as<Word>().back() == i - 1, "memory changed when other memory was written");
+        kept = std::move(next);
+    }
+}
+
 // Words: a seed.
 ROLLCALL_SCENARIO(taken_memory) {
     const auto seed = static_cast<std::uint64_t>(scene.number(0, 1));

@@ -32,7 +32,7 @@ Task combine_shares(Operation& op) {
     PublishedParts parts{.brought = [&](int rank) { return part(arguments.contribution, rank); },
                          .own = part(arguments.data, op.rank()),
                          .others = [&](int rank) { return part(arguments.data, rank); },
-                         .in_place = true};
+                         .in_place = InPlace::anywhere};
     co_await combine_published_parts(op, std::move(parts));
 }
 

@@ -39,8 +39,8 @@ Task combine_published_parts(Operation& op, PublishedParts parts) {
     const bool is_aside = !any_order && rank > 0;
     // Between two ranks everything has one reader. It copies long data straight from the other rank's memory, instead of data that the
     // other rank has copied for it.
-    const bool reads_private = parts.in_place && n == 2 && any_order;
-    const InPlace in_place = reads_private ? InPlace::anywhere : parts.in_place ? InPlace::shared : InPlace::nothing;
+    const bool reads_private = parts.in_place == InPlace::anywhere && n == 2 && any_order;
+    const InPlace in_place = parts.in_place == InPlace::anywhere && !reads_private ? InPlace::shared : parts.in_place;
     const bool needs_aside = is_aside || (reads_private && own.data == mine.data && own.size > runtime::kLeastPrivate);
     const Scratch aside(needs_aside ? own.size : 0, mine);
     const Bytes sum = is_aside ? aside.bytes() : own;

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "runtime/lane/operation.hpp"
+#include "runtime/lane/publication.hpp"
 
 namespace rollcall::collectives {
 
@@ -15,8 +16,9 @@ struct PublishedParts {
     transport::Bytes own;
     /// Where the combined parts of the other ranks go. Empty: no rank wants them.
     std::function<transport::Bytes(int rank)> others = {};
-    /// Contributions in memory that the other ranks can reach are not copied. This rank then waits until the others have combined them.
-    bool in_place = false;
+    /// Which of this rank's contributions to the parts of others are not copied. This rank then waits until the others have combined them.
+    /// InPlace::anywhere, on all ranks that have a part or on none: also long ones in other memory, between two ranks and in any order.
+    runtime::InPlace in_place = runtime::InPlace::nothing;
 };
 
 /// Each rank publishes its contributions to the parts of the other ranks. It combines its own part as the others' contributions come: in

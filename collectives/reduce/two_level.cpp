@@ -3,7 +3,8 @@
 //
 // Idea: the elements are cut into as many shares as the smallest node has ranks, or into one share if they are few. On each node as many
 // ranks combine one share each of what their node brings, through its memory. The other ranks write and leave. The ranks that have the same
-// share form a lane, which reduces it to the root's node. There the root gathers the shares.
+// share form a lane, which reduces it to the root's node. There the root gathers the shares. What a rank that combines brings is not copied
+// if it is in memory that the program has taken from the runtime (Job::allocate()).
 //
 // Example: nodes {0 1} {2 3}, root 0, one lane, a message takes 5, a copy takes 1, and so does combining, all ranks arrive at 0. Ranks 1
 // and 3 write until 1 and leave. Ranks 0 and 2 copy their own elements until 1 and combine until 2. 2->0 until 7. Rank 0 combines until 8.
@@ -37,8 +38,10 @@ Task reduce_two_level(Operation& op) {
     const Lanes lanes(op, contribution.size <= kOneLane ? 1 : levels.fewest());
     const Scratch scratch(rank == root ? 0 : lanes.part(contribution, place).size, contribution);
     const auto own = rank == root ? lanes.part(arguments.data, 0) : scratch.bytes();
-    co_await combine_on_node(op, here, place, lanes, own, false);
-    if (place >= lanes.count()) co_return;
+    // A rank that combines waits for the others anyway, and all of them have come when it is done. The others leave, if they may.
+    const bool combines = place < lanes.count();
+    co_await combine_on_node(op, here, place, lanes, own, combines ? InPlace::anywhere : op.stays() ? InPlace::shared : InPlace::nothing);
+    if (!combines) co_return;
     if (levels.nodes() > 1) {
         std::vector<int> lane = levels.at_place(place);
         lane[static_cast<std::size_t>(node_of_root)] = of_root[static_cast<std::size_t>(place)];

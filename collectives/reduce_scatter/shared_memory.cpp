@@ -62,7 +62,8 @@ Task reduce_scatter_shared_memory(Operation& op) {
     } else if (arguments.contribution.size <= kReadByAll) {
         co_await combine_own_block(op);
     } else {
-        PublishedParts parts{.brought = [&](int rank) { return brought_for(op, rank); }, .own = arguments.data, .in_place = true};
+        PublishedParts parts{
+            .brought = [&](int rank) { return brought_for(op, rank); }, .own = arguments.data, .in_place = InPlace::anywhere};
         co_await combine_published_parts(op, std::move(parts));
     }
 }

@@ -113,7 +113,8 @@ Task reduce_scatter_two_level(Operation& op) {
     const Scratch sum(ranks > 1 ? order.part(brought, place).size : 0, brought);
     if (ranks > 1) {
         const Among node(op, here, place, 0, arguments);
-        PublishedParts parts{.brought = [&](int other) { return order.part(brought, other); }, .own = sum.bytes(), .in_place = true};
+        PublishedParts parts{
+            .brought = [&](int other) { return order.part(brought, other); }, .own = sum.bytes(), .in_place = InPlace::anywhere};
         co_await combine_published_parts(op, std::move(parts));
     }
     if (!order.has_lane(place)) {

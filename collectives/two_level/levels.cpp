@@ -70,7 +70,7 @@ Lanes::Lanes(const Operation& op, int count) {
 }
 
 Task combine_on_node(Operation& op, const std::vector<int>& here, int place, const Lanes& lanes, transport::Bytes own,
-                     bool in_place) {
+                     runtime::InPlace in_place) {
     const runtime::Arguments arguments = op.arguments();
     const auto contribution = arguments.contribution;
     if (here.size() == 1) {

@@ -9,6 +9,7 @@
 #include "collectives/combining/combining.hpp"
 #include "runtime/lane/among.hpp"
 #include "runtime/lane/operation.hpp"
+#include "runtime/lane/publication.hpp"
 
 namespace rollcall::collectives {
 
@@ -65,8 +66,9 @@ struct Lanes {
 };
 
 /// Combines what the ranks of a node bring, in shares, through its memory. The rank at each place of `here` gets its share in `own`. This
-/// rank is at `place`. Takes the steps before kResultSteps. `in_place`: as PublishedParts::in_place, the same on all ranks.
-Task combine_on_node(Operation& op, const std::vector<int>& here, int place, const Lanes& lanes, transport::Bytes own, bool in_place);
+/// rank is at `place`. Takes the steps before kResultSteps. `in_place`: as PublishedParts::in_place.
+Task combine_on_node(Operation& op, const std::vector<int>& here, int place, const Lanes& lanes, transport::Bytes own,
+                     runtime::InPlace in_place);
 /// The first step of what is published on the node afterwards.
 inline constexpr std::uint64_t kResultSteps = 2;
 

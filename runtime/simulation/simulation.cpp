@@ -129,6 +129,7 @@ void Simulation::begin(Rank& here, bool planned) {
     here.operation->on_done = &Simulation::done;
     here.operation->on_done_context = this;
     if (planned) here.operation->await_caller();
+    if (here.call.stays) here.operation->stay();
     here.operation->begin(*here.engine);
 }
 

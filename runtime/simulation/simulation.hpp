@@ -63,6 +63,7 @@ class Simulation {
             Nanoseconds at, arrival;
         };
         std::vector<Prediction> predictions = {};  ///< In order of time, after `begin` and before the arrival.
+        bool stays = false;                        ///< As after Operation::stay().
     };
     /// Runs one call. Each rank calls when it arrives; the times are relative to now. Returns when no more events happen. If a rank is then
     /// still in its call, the call hangs, and run() throws Error{state} that names the rank. `call_of(rank)` is called once for each rank.

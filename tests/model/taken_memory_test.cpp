@@ -14,14 +14,18 @@
 namespace rollcall::model_test {
 namespace {
 
-/// One call of all ranks of a node, by `shared_memory`. Bytes are summed.
+/// One call of all ranks: on one node by `shared_memory`, or, with `of_node` ranks on each node, by `two_level`. Bytes are summed. The last
+/// rank is the root.
 class TakenCall {
   public:
-    TakenCall(OperationKind operation, int n, std::uint64_t bytes)
-        : entry_(collectives::find_algorithm(operation, "shared_memory", collectives::kReal)),
+    TakenCall(OperationKind operation, int n, std::uint64_t bytes, int of_node = 0, bool stays = false)
+        : entry_(collectives::find_algorithm(operation, of_node ? "two_level" : "shared_memory", collectives::kReal)),
           row_(collectives::operation(operation)),
-          bytes_(bytes) {
+          root_(row_.has_root ? n - 1 : -1),
+          bytes_(bytes),
+          stays_(stays) {
         options_.ranks = n;
+        options_.ranks_per_node = of_node;
         options_.model.gamma = 1;
         simulation_ = std::make_unique<Simulation>(options_);
         const auto ranks = static_cast<std::uint64_t>(n);
@@ -33,12 +37,13 @@ class TakenCall {
         from_.resize(into_.size());
         for (int rank = 0; rank < n; ++rank) put(rank, true);
     }
-    /// Puts what the rank brings into memory that it has taken, or into other memory.
+    /// Puts what the rank brings into memory that it has taken, or into other memory. (A rank that is alone on its node uses other memory.)
     void put(int rank, bool is_taken) {
         const auto r = static_cast<std::size_t>(rank);
-        void* const memory = is_taken ? simulation_->engine(rank).node()->buffers().allocate(brought_ + 3) : nullptr;
-        if (!is_taken) others_.emplace_back(brought_ + 3);
-        from_[r] = (is_taken ? static_cast<std::uint8_t*>(memory) : others_.back().data()) + 3;
+        runtime::node::NodeMemory* const node = simulation_->engine(rank).node();
+        void* const memory = is_taken && node ? node->buffers().allocate(brought_ + 3) : nullptr;
+        if (!memory) others_.emplace_back(brought_ + 3);
+        from_[r] = (memory ? static_cast<std::uint8_t*>(memory) : others_.back().data()) + 3;
         for (std::uint64_t i = 0; i < brought_; ++i) from_[r][i] = brought(rank, i);
     }
     /// Another communicator takes all blocks of all ranks. So what is copied goes by messages.
@@ -56,18 +61,19 @@ class TakenCall {
             [&](int rank) {
                 const auto r = static_cast<std::size_t>(rank);
                 const bool combines = row_.combines;
-                Simulation::RankCall call{
-                    combines ? collectives::make_call(entry_, -1, bytes_, 0, reduction) : collectives::make_call(entry_, -1, bytes_, 0),
-                    entry_.algorithm,
-                    {}};
-                call.arguments =
-                    collectives::arguments_of(row_, {.contribution = from_[r], .data = into_[r].data()}, bytes_, options_.ranks, false);
+                const runtime::Call made = combines ? collectives::make_call(entry_, root_, bytes_, 0, reduction)
+                                                    : collectives::make_call(entry_, root_, bytes_, 0);
+                Simulation::RankCall call{made, entry_.algorithm, {}};
+                call.arguments = collectives::arguments_of(row_, {.contribution = from_[r], .data = into_[r].data()}, bytes_,
+                                                           options_.ranks, rank == root_);
+                call.stays = stays_;
                 if (combines) call.arguments.combiner = collectives::combiner_of(reduction);
                 return call;
             },
             arrivals);
         for (const auto& error : outcome.errors) EXPECT_EQ(error, nullptr) << error->what();
-        for (int rank = 0; rank < options_.ranks; ++rank) expect_result(rank);
+        for (int rank = 0; rank < options_.ranks; ++rank)
+            if (root_ < 0 || rank == root_) expect_result(rank);
         return outcome;
     }
 
@@ -84,12 +90,15 @@ class TakenCall {
             return static_cast<std::uint8_t>(total);
         };
         const auto& result = into_[static_cast<std::size_t>(rank)];
-        for (std::uint64_t i = 0; i < result.size(); ++i) ASSERT_EQ(result[i], expected(i)) << "element " << i << " of rank " << rank;
+        for (std::uint64_t i = 0; i < result.size(); ++i)
+            if (result[i] != expected(i)) FAIL() << fmt::format("element {} of rank {} is {}, not {}", i, rank, result[i], expected(i));
     }
 
     const AlgorithmEntry& entry_;
     const collectives::OperationRow& row_;
+    int root_;
     std::uint64_t bytes_, brought_;
+    bool stays_;
     Simulation::Options options_;
     std::unique_ptr<Simulation> simulation_;
     std::vector<std::uint8_t*> from_;
@@ -144,6 +153,64 @@ TEST(TakenMemory, SavesTheCopiesIn) {
     EXPECT_EQ(exits(OperationKind::allreduce, 20'000, Times(2), false), Times(2, 40'000));
     EXPECT_EQ(exits(OperationKind::reduce_scatter, 10'000, Times(3), true), Times(3, 30'000));
     EXPECT_EQ(exits(OperationKind::reduce_scatter, 10'000, Times(3), false), Times(3, 50'000));
+}
+
+TEST(TakenMemory, GivesTheSameResultsOnSeveralNodes) {
+    Random random(92);
+    for (const OperationKind operation : {OperationKind::allreduce, OperationKind::reduce, OperationKind::reduce_scatter})
+        for (int n = 3; n <= 7; ++n)
+            for (const std::uint64_t all : {7, 30'000, 200'000}) {
+                const std::uint64_t bytes = operation == OperationKind::reduce_scatter ? all / static_cast<unsigned>(n) : all;
+                const int of_node = static_cast<int>(random.between(2, n - 1));
+                const bool stays = random.chance(0.5);
+                SCOPED_TRACE(fmt::format("{} of {} bytes among {}, {} on a node, stays {}", name(operation), bytes, n, of_node, stays));
+                TakenCall call(operation, n, bytes, of_node, stays);
+                for (int rank = 0; rank < n; ++rank)
+                    if (random.chance(0.3)) call.put(rank, false);
+                call.run(random_delays(random, n, 0, 300'000));
+                if (testing::Test::HasFailure()) return;
+            }
+}
+
+/// A call of six ranks on two nodes, all of which have their data in taken memory or in other memory.
+Simulation::Outcome on_two_nodes(OperationKind operation, std::uint64_t bytes, bool is_taken, bool stays = false, bool has_room = true) {
+    TakenCall call(operation, 6, bytes, 3, stays);
+    for (int rank = 0; rank < 6 && !is_taken; ++rank) call.put(rank, false);
+    if (!has_room) call.take_all_room();
+    return call.run(Times(6));
+}
+
+// What is left are the messages between the nodes, in three lanes or in one, and those that bring results: in a reduce to the root, in an
+// allreduce to all ranks of a node.
+TEST(TakenMemory, NeedsNoRoomOnSeveralNodes) {
+    const auto messages = [](OperationKind operation, std::uint64_t bytes, bool is_taken, bool stays = false) {
+        return on_two_nodes(operation, bytes, is_taken, stays, false).messages;
+    };
+    EXPECT_EQ(messages(OperationKind::reduce, 60'000, true), 3u + 2u);
+    EXPECT_EQ(messages(OperationKind::reduce, 60'000, false), 3u + 2u + 2u * 3u * 2u);
+    EXPECT_EQ(messages(OperationKind::reduce, 6000, true, true), 1u);
+    EXPECT_EQ(messages(OperationKind::reduce, 6000, true, false), 1u + 2u * 2u) << "two ranks of each node leave";
+    EXPECT_EQ(messages(OperationKind::allreduce, 90'000, true), 6u + 2u * 3u * 2u);
+    EXPECT_EQ(messages(OperationKind::allreduce, 90'000, false), 6u + 2u * 3u * 2u + 2u * 3u * 2u);
+}
+
+// The elements are 60 times 1000 bytes, or twice as many. In three lanes, each rank copies what it brings for two others, if that is not in
+// taken memory.
+TEST(TakenMemory, SavesTheCopiesInOnSeveralNodes) {
+    const auto exits = [](OperationKind operation, std::uint64_t bytes, bool is_taken, bool stays) {
+        return on_two_nodes(operation, bytes, is_taken, stays).exits;
+    };
+    for (const bool stays : {false, true}) {
+        EXPECT_EQ(exits(OperationKind::reduce, 60'000, true, stays), (Times{80'000, 80'000, 80'000, 120'000, 120'000, 160'000}));
+        EXPECT_EQ(exits(OperationKind::reduce, 60'000, false, stays), (Times{120'000, 120'000, 120'000, 160'000, 160'000, 200'000}));
+        EXPECT_EQ(exits(OperationKind::allreduce, 120'000, true, stays), Times(6, 320'000));
+        EXPECT_EQ(exits(OperationKind::allreduce, 120'000, false, stays), Times(6, 400'000));
+    }
+    // In one lane one rank of each node combines. The others leave when they have made a copy. With until_delivered they stay, and it
+    // combines what stands in their memory.
+    EXPECT_EQ(exits(OperationKind::reduce, 6000, true, false), (Times{24'000, 6000, 6000, 6000, 6000, 30'000}));
+    EXPECT_EQ(exits(OperationKind::reduce, 6000, true, true), (Times{24'000, 12'000, 18'000, 12'000, 18'000, 30'000}));
+    EXPECT_EQ(exits(OperationKind::reduce, 6000, false, true), (Times{24'000, 6000, 6000, 6000, 6000, 30'000}));
 }
 
 }  // namespace

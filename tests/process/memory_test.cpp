@@ -2,6 +2,7 @@
 /// The cost of early messages for their receiver: the budget holds, whatever arrives. ranks/memory.cpp says what each scenario checks. And
 /// memory that programs take from the runtime (ranks/taken_memory.cpp).
 #include <csignal>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -51,7 +52,8 @@ TEST(TakenMemory, IsReadForAsLongAsTheCall) {
     expect_success(4, {"taken_memory" + any_seed()}, with({"ROLLCALL_NODE_MEMORY=no"}));
     expect_success(4, {"taken_memory" + any_seed()}, with({"ROLLCALL_LANDING_BYTES=0"}));
     expect_success(4, {"taken_memory" + any_seed()}, with({"ROLLCALL_LANDING_BYTES=1Mi"}));
-    expect_success(4, {"taken_memory" + any_seed()}, with({"ROLLCALL_NODE_RANKS=2"}));
+    for (const auto& [ranks, of_node] : {std::pair(4, "ROLLCALL_NODE_RANKS=2"), std::pair(5, "ROLLCALL_NODE_RANKS=3")})
+        expect_success(ranks, {"taken_memory" + any_seed()}, with({of_node, "ROLLCALL_REDUCE=two_level"}));
 }
 TEST(TakenMemory, MayLiveLongerThanTheJob) {
     expect_success(3, {"memory_at_the_end"});
@@ -77,6 +79,7 @@ void expect_survivors(int ranks, const std::string& scenario, const Words& envir
 }
 TEST(TakenMemory, OfLivingRanksStaysGoodWhenAReaderDies) {
     for (const int ranks : {2, 4}) expect_survivors(ranks, "death_while_memory_is_read");
+    expect_survivors(5, "death_while_memory_is_read", {"ROLLCALL_NODE_RANKS=3"});
 }
 
 TEST(PrivateMemory, OfARankThatDiedIsNotWaitedFor) {

@@ -1,6 +1,7 @@
 #include <rollcall/communicator.hpp>
 
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -17,23 +18,27 @@ using runtime::Operation;
 using runtime::OperationKind;
 using runtime::Transfer;
 
-/// A communicator that is being made. What its other ranks send before it exists here is kept for it.
+/// A communicator that is being made. What its other ranks send before it exists here is kept for it. If it is never made here, those that
+/// have made it are told so when they wait for this rank.
 class Expected {
   public:
     explicit Expected(runtime::Lane& lane) : lane_(lane) {
         lane_.as_owner([&](runtime::Engine& engine) { number_ = engine.expect_communicator(); });
     }
     ~Expected() {
-        lane_.as_owner([&](runtime::Engine& engine) { engine.stop_expecting(number_); });
+        lane_.as_owner([&](runtime::Engine& engine) { engine.stop_expecting(number_, id_); });
     }
     Expected(const Expected&) = delete;
     Expected& operator=(const Expected&) = delete;
     /// This rank's proposal for the communicator's id.
     std::uint64_t number() const { return number_; }
+    /// The ranks have agreed on the id. From now on other ranks may make it although this rank cannot.
+    void has_id(std::uint64_t id) { id_ = id; }
 
   private:
     runtime::Lane& lane_;
     std::uint64_t number_ = 0;
+    std::optional<std::uint64_t> id_;
 };
 
 }  // namespace
@@ -259,7 +264,7 @@ std::shared_ptr<Communicator::Implementation> Communicator::Implementation::divi
         std::uint64_t number;
     };
     const std::uint64_t sequence = state.next_sequence.load(std::memory_order_relaxed);
-    const Expected expected(process->lane());
+    Expected expected(process->lane());
     const auto choices = exchange(Choice{color, key, expected.number()}, kind);
 
     std::vector<int> members;  // ranks of this communicator
@@ -270,6 +275,7 @@ std::shared_ptr<Communicator::Implementation> Communicator::Implementation::divi
         members.push_back(rank);
         id = std::max(id, choice.number);
     }
+    if (color != kNoColor) expected.has_id(id);
     std::stable_sort(members.begin(), members.end(), [&](int left, int right) {
         return choices[static_cast<std::size_t>(left)].key < choices[static_cast<std::size_t>(right)].key;
     });

@@ -10,9 +10,13 @@ std::uint64_t Communicators::expect() {
     return expected_.back();
 }
 
-void Communicators::stop_expecting(std::uint64_t number) {
+void Communicators::stop_expecting(std::uint64_t number, std::optional<std::uint64_t> id) {
     std::erase(expected_, number);
-    std::erase_if(removed_, [&](std::uint64_t id) { return turn_of(id) < lowest_turn_expected(); });
+    if (id && !find(*id)) {
+        next_turn_ = std::max(next_turn_, turn_of(*id) + 1);
+        remember(*id, {});
+    }
+    std::erase_if(removed_, [&](std::uint64_t removed) { return turn_of(removed) < lowest_turn_expected(); });
     std::erase_if(foretold_, [&](const auto& failure) { return is_past(failure.first); });
 }
 
@@ -33,13 +37,17 @@ void Communicators::add(CommunicatorState& communicator) {
 
 void Communicators::remove(CommunicatorState& communicator) {
     const std::uint64_t id = communicator.group->id;
-    past_.insert_or_assign(id, Past{communicator.begun, communicator.signalled, communicator.broken_from, std::move(communicator.broken)});
+    present_.erase(id);
+    remember(id, {communicator.begun, communicator.signalled, communicator.broken_from, std::move(communicator.broken)});
+}
+
+void Communicators::remember(std::uint64_t id, Past past) {
+    past_.insert_or_assign(id, std::move(past));
     past_order_.push_back(id);
     if (past_order_.size() > kRemembered) {
         past_.erase(past_order_.front());
         past_order_.pop_front();
     }
-    present_.erase(id);
     if (turn_of(id) >= lowest_turn_expected()) removed_.insert(id);
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -28,8 +29,9 @@ class Communicators {
     /// is above the ids of all communicators that this rank has known. The highest number that a communicator's members give becomes its
     /// id. Therefore an unknown id below all expected numbers belongs to a communicator that was here and has been destroyed.
     std::uint64_t expect();
-    /// The communicator for which this number was given has been added, or will never be.
-    void stop_expecting(std::uint64_t number);
+    /// The communicator for which this number was given has been added, or will never be. `id`: the id that it has, or would have had, if
+    /// this rank knows it. It may be of a later turn than the number, and other ranks may have made the communicator.
+    void stop_expecting(std::uint64_t number, std::optional<std::uint64_t> id = std::nullopt);
 
     /// A rank that has made the communicator already says that no operation of it from `from` on can succeed. Here it is still being made.
     void foretell(std::uint64_t id, std::uint64_t from, const Error& error);
@@ -71,6 +73,7 @@ class Communicators {
   private:
     /// Ranks take turns with numbers: the ranks 0 to n-1 have the numbers 0 to n-1 in the first turn, and so on.
     std::uint64_t turn_of(std::uint64_t id) const noexcept { return id / size_; }
+    void remember(std::uint64_t id, Past past);
     std::uint64_t lowest_turn_expected() const noexcept { return expected_.empty() ? next_turn_ : turn_of(expected_.front()); }
 
     std::uint64_t rank_, size_;

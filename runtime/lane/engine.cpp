@@ -130,8 +130,8 @@ std::optional<Error> Engine::loss() const {
     return undelivered_.empty() ? error : Error(error.code(), fmt::format("{}; {}", error.what(), undelivered_), error.failed_rank());
 }
 
-void Engine::stop_expecting(std::uint64_t number) {
-    communicators_.stop_expecting(number);
+void Engine::stop_expecting(std::uint64_t number, std::optional<std::uint64_t> id) {
+    communicators_.stop_expecting(number, id);
     let_go_of_past();
 }
 

@@ -62,7 +62,7 @@ class alignas(64) Engine final : public transport::Sink {
 
     /// As Communicators::expect() and stop_expecting().
     std::uint64_t expect_communicator() { return communicators_.expect(); }
-    void stop_expecting(std::uint64_t number);
+    void stop_expecting(std::uint64_t number, std::optional<std::uint64_t> id = std::nullopt);
     void add(CommunicatorState& communicator);
     /// Removes a communicator that has no active operation and no posted receive. Its messages are dropped, those that have come and those
     /// that come later.

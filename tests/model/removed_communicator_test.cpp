@@ -35,7 +35,7 @@ class Made {
         simulation_.engine(rank).add(*state);
         give_up(rank);
     }
-    void give_up(int rank) { simulation_.engine(rank).stop_expecting(numbers_[static_cast<std::size_t>(rank)]); }
+    void give_up(int rank) { simulation_.engine(rank).stop_expecting(numbers_[static_cast<std::size_t>(rank)], id()); }
     void remove(int rank) {
         simulation_.engine(rank).remove(*states_[static_cast<std::size_t>(rank)]);
         states_[static_cast<std::size_t>(rank)].reset();
@@ -207,6 +207,31 @@ TEST(RemovedCommunicator, OneThatWasNeverMadeHereKeepsNothing) {
     EXPECT_TRUE(sent.done());
     EXPECT_EQ(simulation.engine(1).early_messages(), 0u);
     EXPECT_EQ(simulation.engine(1).landing().used(), 0u);
+}
+
+// Rank 0 has known more communicators, so its number becomes the id. Rank 1 agrees on the id, and then fails. Rank 0 makes the communicator,
+// and waits there for rank 1, which must say that it will not come.
+TEST(RemovedCommunicator, ARankThatCouldNotMakeItSaysSo) {
+    for (const int more : {0, 1, 5}) {
+        Simulation simulation(job_of_two(std::uint64_t{1} << 40));
+        for (int i = 0; i < more; ++i) simulation.engine(0).stop_expecting(simulation.engine(0).expect_communicator());
+        Made made(simulation);
+        made.give_up(1);
+        made.add(0);
+        const auto& entry = collectives::find_algorithm(runtime::OperationKind::barrier, "dissemination");
+        runtime::Operation barrier(made.state(0), 1, collectives::make_call(entry, -1, 0, 0), entry.algorithm, runtime::Arguments());
+        simulation.engine(0).begin(barrier);
+        simulation.network().run();
+        for (int second = 1; second <= 3 && !barrier.done(); ++second) {
+            simulation.engine(0).tick(second * kSecond);
+            simulation.network().run();
+        }
+        ASSERT_TRUE(barrier.done()) << more;
+        ASSERT_NE(barrier.error(), nullptr);
+        EXPECT_EQ(barrier.error()->code(), ErrorCode::state);
+        EXPECT_EQ(barrier.error()->failed_rank(), 1);
+        EXPECT_EQ(simulation.engine(1).early_messages(), 0u);
+    }
 }
 
 TEST(RemovedCommunicator, AnyNumberOfThemTakesNoMemory) {

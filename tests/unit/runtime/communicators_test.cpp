@@ -5,6 +5,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <utility>
 
 namespace rollcall::runtime {
@@ -71,6 +72,35 @@ TEST(Communicators, AnUnknownOneAboveWhatIsExpectedMayStillCome) {
     all.stop_expecting(newer);
     EXPECT_TRUE(all.is_past(newer));
     EXPECT_FALSE(all.is_past(newer + 2)) << "the next turn";
+}
+
+// Another rank's number was the highest one. This rank knows the id, but could not make the communicator.
+TEST(Communicators, OneThatIsNotMadeIsPastAlsoIfItsIdIsOfALaterTurn) {
+    for (const bool another_is_expected : {false, true}) {
+        Communicators all(0, 2);
+        const auto number = all.expect();
+        const auto another = another_is_expected ? std::optional(all.expect()) : std::nullopt;
+        const auto id = number + 5 * 2 + 1;
+        EXPECT_FALSE(all.is_past(id));
+        all.stop_expecting(number, id);
+        EXPECT_TRUE(all.is_past(id));
+        ASSERT_NE(all.past(id), nullptr);
+        EXPECT_EQ(all.past(id)->begun, 0u);
+        if (another) {
+            EXPECT_FALSE(all.is_past(*another));
+        }
+        EXPECT_GT(all.expect(), id);
+    }
+}
+
+TEST(Communicators, OneThatIsMadeIsNotPast) {
+    Communicators all(0, 2);
+    const auto number = all.expect();
+    CommunicatorState state = make(number + 1);
+    all.add(state);
+    all.stop_expecting(number, number + 1);
+    EXPECT_FALSE(all.is_past(number + 1));
+    EXPECT_EQ(all.past(number + 1), nullptr);
 }
 
 TEST(Communicators, OnlyThoseRemovedWhileOthersAreExpectedAreAmbiguous) {

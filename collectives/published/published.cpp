@@ -21,12 +21,6 @@ void send_to_readers(Operation& op, int to, transport::ConstBytes data, std::uin
 /// rank, and not one for each pair.)
 constexpr std::uint64_t kTurn = runtime::kPieceOfNode;
 
-/// (A rank that exchanges data with the ranks of another group has no block for itself.)
-Pending copy_own_block(Operation& op, BlockFor block) {
-    const transport::Bytes into = block_of(op, op.rank());
-    return into.size > 0 ? copy_own(op, into, block(op, op.rank())) : Pending();
-}
-
 /// How far a rank has come in exchange_short().
 struct ShortProgress {
     bool awaits_caller;   ///< It has something to publish, or to copy from itself, and its caller has not arrived.
@@ -168,7 +162,8 @@ Task exchange_long(Operation& op, bool for_everybody, BlockFor block) {
         // This rank's own block comes last, because others may wait until this rank has read what they have published in place.
         if (has_begun && own_is_missing && to_leave == 0) {
             own_is_missing = false;
-            co_await copy_own_block(op, block);
+            // (A rank that exchanges data with the ranks of another group has no block for itself.)
+            if (const transport::Bytes own = block_of(op, rank); own.size > 0) co_await copy_own(op, own, block(op, rank));
         }
         if (published >= turn && to_leave > 0) co_await op.give_way();
     }

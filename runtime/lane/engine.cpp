@@ -330,7 +330,7 @@ void Engine::lose(Transfer& transfer) {
 void Engine::receive_again(Transfer& transfer) {
     transfer.received = 0;
     transfer.stage = Transfer::Stage::idle;
-    if (early_.find(transfer.key) || peers_.any_gone()) return receive(transfer);
+    if (early_.find(transfer.key) || (peers_.any_gone() && peers_.is_gone(transfer.peer()))) return receive(transfer);
     transfer.stage = Transfer::Stage::posted;
     posted_.insert_first(transfer);
     if (!transfer.operation && peers_[transfer.peer()].has_backlog) ask_for(transfer.key);

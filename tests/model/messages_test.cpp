@@ -237,5 +237,37 @@ TEST(Order, AMessageTakenBackLeavesTheOthersInOrder) {
     }
 }
 
+// The first receive has begun to take a message that is taken back. It then takes the next one, before the receive that was posted after it,
+// also in a job in which another rank has died.
+TEST(Order, AReceiveThatLosesItsMessageKeepsItsPlace) {
+    for (const bool another_has_died : {false, true}) {
+        auto options = job_of_two(0);
+        options.ranks = 3;
+        Simulation simulation(options);
+        if (another_has_died) simulation.kill(2, "was killed", [](int) { return Nanoseconds{0}; });
+        simulation.network().run();
+        Messages messages(simulation);
+        const Transfer& first = messages.receive(1, 0, 0, 900, 0);
+        const Transfer& second = messages.receive(1, 0, 0, 900, 1);
+        struct TakeBack {
+            Simulation& simulation;
+            Transfer& transfer;
+        } taken_back{simulation, messages.send(0, 1, 0, 900, 1, 10)};
+        simulation.network().schedule(
+            simulation.network().now() + 200,
+            [](void* context, int rank) {
+                const auto& [job, transfer] = *static_cast<TakeBack*>(context);
+                transfer.abandon(job.engine(rank), Error(ErrorCode::timeout, "given up"));
+            },
+            &taken_back, 0);
+        messages.send(0, 1, 0, 8, 2, 5000);
+        messages.send(0, 1, 0, 8, 3, 6000);
+        simulation.network().run();
+        EXPECT_NE(taken_back.transfer.error(), nullptr);
+        EXPECT_TRUE(Messages::holds(first, 8, 2)) << another_has_died;
+        EXPECT_TRUE(Messages::holds(second, 8, 3)) << another_has_died;
+    }
+}
+
 }  // namespace
 }  // namespace rollcall::model_test

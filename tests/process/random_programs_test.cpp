@@ -82,8 +82,8 @@ INSTANTIATE_TEST_SUITE_P(In, EarlyDeaths,
                                                  "HostDriven"})),
                          [](const auto& tested) { return tested.param.name; });
 
-// Where a rank is killed while it sends over shared memory, UCX may leave another one deaf (docs/architecture/known-limits.md). Two of 7,000
-// programs without node memory hung for that reason.
+// Where a rank is killed while it sends over shared memory, UCX may leave another one deaf (docs/architecture/known-limits.md). That takes
+// some nanoseconds of a program. One of some hundred programs without node memory hangs for this reason, or fewer.
 TEST_P(EarlyDeaths, AreToldAndTheOthersGoOn) {
     const Configuration& configuration = GetParam();
     std::mt19937_64 random(seed());

@@ -237,8 +237,8 @@ TEST(Order, AMessageTakenBackLeavesTheOthersInOrder) {
     }
 }
 
-// The first receive has begun to take a message that is taken back. It then takes the next one, before the receive that was posted after it,
-// also in a job in which another rank has died.
+// The first receive has begun to take a message that is taken back. It then takes the next one, before the receive that was posted after
+// it, also in a job in which another rank has died.
 TEST(Order, AReceiveThatLosesItsMessageKeepsItsPlace) {
     for (const bool another_has_died : {false, true}) {
         auto options = job_of_two(0);

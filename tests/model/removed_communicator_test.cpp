@@ -209,8 +209,8 @@ TEST(RemovedCommunicator, OneThatWasNeverMadeHereKeepsNothing) {
     EXPECT_EQ(simulation.engine(1).landing().used(), 0u);
 }
 
-// Rank 0 has known more communicators, so its number becomes the id. Rank 1 agrees on the id, and then fails. Rank 0 makes the communicator,
-// and waits there for rank 1, which must say that it will not come.
+// Rank 0 has known more communicators, so its number becomes the id. Rank 1 agrees on the id, and then fails. Rank 0 makes the
+// communicator, and waits there for rank 1, which must say that it will not come.
 TEST(RemovedCommunicator, ARankThatCouldNotMakeItSaysSo) {
     for (const int more : {0, 1, 5}) {
         Simulation simulation(job_of_two(std::uint64_t{1} << 40));

@@ -83,7 +83,7 @@ INSTANTIATE_TEST_SUITE_P(In, EarlyDeaths,
                          [](const auto& tested) { return tested.param.name; });
 
 // Where a rank is killed while it sends over shared memory, UCX may leave another one deaf (docs/architecture/known-limits.md). That takes
-// some nanoseconds of a program. One of some hundred programs without node memory hangs for this reason, or fewer.
+// some nanoseconds of a program. About one of a thousand programs without node memory hangs for this reason.
 TEST_P(EarlyDeaths, AreToldAndTheOthersGoOn) {
     const Configuration& configuration = GetParam();
     std::mt19937_64 random(seed());

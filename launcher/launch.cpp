@@ -82,7 +82,8 @@ Order make_order(const LaunchOptions& options) {
     order.command = options.command.empty() ? std::filesystem::read_symlink("/proc/self/exe", failed).string() : options.command;
 
     const bool named = !options.hosts.empty();
-    const std::vector<Host> hosts = named ? options.hosts : std::vector<Host>{{host_name(), order.size, true}};
+    std::vector<Host> hosts = options.hosts;
+    if (!named) hosts.push_back({host_name(), order.size, true});
     const auto host_of_rank = place_ranks(hosts, order.size, options.map_by, options.per_node, options.oversubscribe || !named);
     const auto placements = number_local_ranks(host_of_rank);
 

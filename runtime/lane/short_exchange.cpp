@@ -82,8 +82,10 @@ bool ShortExchange::open(node::Entry& entry, int place) {
     const Call call = entry.call;
     const std::uint64_t size = entry.size;
     read_generation_ = node::generation_of(entry.state.load(std::memory_order_acquire));
-    // The publisher may have taken it back meanwhile.
-    if (entry.key.load(std::memory_order_acquire) != key_) return false;
+    // The publisher may have taken it back meanwhile, and may use the entry again. What was read before counts only if the key is the same
+    // after it.
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (entry.key.load(std::memory_order_relaxed) != key_) return false;
     other_ = rank_at(place);
     const bool differs = !operation_.call().is_same_as(call) || size != size_;
     if (differs && tells_of_difference(operation_.member(other_), call, size)) [[unlikely]]

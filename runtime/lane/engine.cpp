@@ -206,6 +206,7 @@ void Engine::transmit(Transfer& transfer, PeerState& peer) {
         }
     } else {
         header.base.ordinal = transfer.ordinal = peer.sent++;
+        if (peer.sent % node::kMessagesBeforeMail == 0 && mail_ && !peer.outbox) peer.outbox = node_->open_outbox(transfer.peer());
     }
     ConstBytes payload = transfer.buffer;
     const bool eager = is_short(transfer, peer) && Peers::take_allowance(peer, size);

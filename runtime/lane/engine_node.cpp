@@ -98,8 +98,6 @@ unsigned Engine::take_mail() noexcept {
 }
 
 bool Engine::send_letter(int to, PeerState& peer, const CompactHeader& header, transport::ConstBytes payload) {
-    if (peer.sent == node::kMessagesBeforeMail) [[unlikely]]
-        peer.outbox = node_->open_outbox(to);
     if (!peer.outbox || payload.size > node::Mailbox::kMostData) return false;
     if (!peer.outbox->put(&header, payload.data, payload.size, peer.told)) return false;
     if (peer.outbox->is_to_wake()) [[unlikely]]

@@ -114,7 +114,7 @@ struct AlgorithmEntry {
     std::uint64_t (*collects)(std::uint64_t bytes, int root, int rank, int ranks) = nullptr;
     /// How many bytes of other ranks' blocks a part of equal blocks holds while it passes them on, in a `data` that its caller does not
     /// have. Null: none.
-    std::uint64_t (*passes_on)(std::uint64_t bytes, int root, int rank, const runtime::Nodes* nodes) = nullptr;
+    std::uint64_t (*passes_on)(std::uint64_t bytes, int root, int rank, const runtime::Group& group) = nullptr;
     std::uint16_t number = number_of(name);
 
     constexpr bool is_called(std::string_view text) const {

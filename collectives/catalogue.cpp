@@ -94,13 +94,19 @@ std::string_view algorithm_name(OperationKind kind, std::uint16_t number) noexce
 }
 
 runtime::PartAlone part_alone(const runtime::Call& call, int rank, const runtime::Group& group) noexcept {
-    const int ranks = group.size;
+    int ranks = group.size;
     const AlgorithmEntry* const entry = entry_of(call.kind, call.algorithm);
     if (entry && entry->forwards && has_messages(*entry, rank, group))
         return {.algorithm = entry->algorithm, .begins_before = true, .forwards = true};
     if (!entry || !entry->runs_alone) return {};
     const OperationRow& row = operation(call.kind);
     const bool is_root = rank == call.root;
+    if (runtime::is_between_groups(call.kind)) {
+        // Between two groups, the other ranks of the root's group have no part. The root counts only the blocks of the other group.
+        const bool of_first = rank < group.first_group;
+        if (call.own_sizes || (!is_root && of_first == (call.root < group.first_group))) return {};
+        ranks = of_first == is_root ? group.size - group.first_group : group.first_group;
+    }
     runtime::PartAlone part{.algorithm = entry->algorithm, .begins_before = true, .ends_after = true};
     const auto size_of = [&](const Operand& operand) -> std::uint64_t {
         if (!operand.is_had(is_root)) return 0;
@@ -127,7 +133,7 @@ runtime::PartAlone part_alone(const runtime::Call& call, int rank, const runtime
         part.collected = entry->collects(call.bytes, call.root, rank, ranks);
         if (part.collected > 0) part.begins_before = true;
     }
-    if (entry->passes_on) part.passed_on = entry->passes_on(call.bytes, call.root, rank, group.nodes.get());
+    if (entry->passes_on) part.passed_on = entry->passes_on(call.bytes, call.root, rank, group);
     // Only the caller knows the size of its block. At the root, the caller also knows the other sizes: the engine puts them here.
     if (call.own_sizes) part.begins_before = false;
     return part;

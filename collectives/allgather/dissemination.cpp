@@ -12,7 +12,8 @@ Dissemination::Dissemination(Operation& op, int next, int previous, int own, int
 // The neighbours are ranks of the communicator, also where an Among lives.
 Pending Dissemination::pass_on(int number, transport::ConstBytes block) {
     const std::array neighbours = {op_.communicator().rank, next_};
-    const runtime::Operation::Among ring(op_, neighbours, 0, 0, op_.arguments());
+    using Among = runtime::Operation::Among;
+    const Among ring(op_, neighbours, 0, 0, op_.arguments(), 0, Among::Counted::in_communicator);
     return op_.send(1, block, static_cast<std::uint64_t>(number));
 }
 

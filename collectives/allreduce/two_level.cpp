@@ -13,30 +13,9 @@
 #include <vector>
 
 #include "collectives/allreduce/allreduce.hpp"
-#include "collectives/published/published.hpp"
 #include "collectives/two_level/levels.hpp"
 
 namespace rollcall::collectives {
-namespace {
-
-Task share_with_node(Operation& op, const Levels& levels, const Lanes& lanes, runtime::Arguments arguments) {
-    const auto data = arguments.data;
-    std::vector<runtime::Block> blocks;
-    for (std::size_t place = 0; place < levels.here().size(); ++place)
-        blocks.push_back(place < lanes.shares.size() ? runtime::Block{lanes.shares[place].begin, lanes.shares[place].size()}
-                                                     : runtime::Block{0, 0});
-    arguments.contribution = lanes.part(data, levels.place());
-    arguments.blocks = blocks.data();
-    const Among node(op, levels.here(), levels.place(), 0, arguments, kResultSteps);
-    if (lanes.count() > 1)
-        co_await publish_and_copy(op, true, &same_for_all);
-    else if (op.rank() == 0)
-        co_await publish_all(op, kEverybody, data);
-    else
-        co_await copy_all(op, 0, true, data);
-}
-
-}  // namespace
 
 Task allreduce_two_level(Operation& op) {
     // No elements, no shares: the messages only show that all ranks make the same call.

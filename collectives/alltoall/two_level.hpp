@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -29,6 +31,9 @@ enum class ServeNodes { in_turn, as_they_arrive };
 Task alltoall_on_two_levels(Operation& op, ServeNodes order);
 /// For blocks that have sizes of their own. Serves nodes as they arrive.
 Task alltoall_two_level_own_sizes(Operation& op, const Levels& levels);
+/// The same where each rank knows the sizes of all blocks. Then no sizes are told, and nodes are served in a fixed order.
+using SizeOfBlock = std::function<std::uint64_t(int from, int to)>;
+Task alltoall_two_level_known_sizes(Operation& op, const Levels& levels, const SizeOfBlock& size_of);
 
 /// What goes to a rank of another node, or comes from it.
 struct NodeMessage {

@@ -42,6 +42,14 @@ Counts own_counts(const Operation& op) {
     return counts;
 }
 
+/// The counts of a rank where all sizes are known.
+Counts counts_of(const Operation& op, int rank, const SizeOfBlock& size_of) {
+    Counts counts;
+    for (int other = 0; other < op.size(); ++other) counts.push_back(size_of(rank, other));
+    for (int other = 0; other < op.size(); ++other) counts.push_back(size_of(other, rank));
+    return counts;
+}
+
 /// Publishes this rank's counts. The first rank of the node gets those of all ranks of the node in `all`.
 Task tell_counts(Operation& op, const Levels& levels, std::vector<Counts>& all) {
     const int place = levels.place(), ranks = static_cast<int>(levels.here().size());
@@ -127,6 +135,12 @@ struct BetweenNodes {
     std::vector<Pending> told = {}, transfers = {};
 };
 
+/// Takes what this node counts for the sizes that other nodes send.
+void trust_sizes(BetweenNodes& between) {
+    for (const Traffic& traffic : between.from) between.sizes.push_back(traffic.sizes);
+    between.told.resize(between.from.size());  // None of these is under way, so all have come.
+}
+
 /// Begins to exchange sizes. As early as possible, so that blocks find their receives posted.
 void begin_to_tell_sizes(Operation& op, const Levels& levels, BetweenNodes& between) {
     const int nodes = levels.nodes();
@@ -192,11 +206,14 @@ std::vector<Bytes> blocks_for(const Levels& levels, const std::vector<Traffic>& 
     return blocks;
 }
 
-/// The part of the first rank of a node. `own` has its blocks in node order.
-Task lead(Operation& op, const Levels& levels, const std::vector<Counts>& counts, transport::ConstBytes own,
+/// The part of the first rank of a node. `own` has its blocks in node order. `are_known`: all nodes know the sizes of all blocks.
+Task lead(Operation& op, const Levels& levels, const std::vector<Counts>& counts, bool are_known, transport::ConstBytes own,
           std::span<const Bytes> places) {
     BetweenNodes between{.to = traffic_of(op, levels, counts, true), .from = traffic_of(op, levels, counts, false)};
-    begin_to_tell_sizes(op, levels, between);
+    if (are_known)
+        trust_sizes(between);
+    else
+        begin_to_tell_sizes(op, levels, between);
     const auto& [to, from, sizes, told, transfers] = between;
     const std::size_t ranks = levels.here().size();
     const Scratch outgoing(size_of(to), own), incoming(size_of(from), own);
@@ -219,12 +236,9 @@ Task lead(Operation& op, const Levels& levels, const std::vector<Counts>& counts
     for (std::size_t i = 0; i < blocks.size(); ++i) co_await op.copy(places[i], blocks[i]);
 }
 
-}  // namespace
-
-Task alltoall_two_level_own_sizes(Operation& op, const Levels& levels) {
+/// `counts`: of this rank, and behind it, on the first rank of a node, those of the other ranks of the node.
+Task exchange_counted(Operation& op, const Levels& levels, const std::vector<Counts>& counts, bool are_known) {
     const NodeOrder order(levels);
-    std::vector<Counts> counts;
-    co_await tell_counts(op, levels, counts);
     const Counts& own = counts.front();
     const auto middle = own.begin() + op.size();
     const Scratch packed(std::accumulate(own.begin(), middle, std::uint64_t{0}), op.arguments().contribution);
@@ -237,7 +251,7 @@ Task alltoall_two_level_own_sizes(Operation& op, const Levels& levels) {
         places.push_back(block_of(op, rank));
     }
     if (levels.place() == 0) {
-        co_await lead(op, levels, counts, packed.bytes(), places);
+        co_await lead(op, levels, counts, are_known, packed.bytes(), places);
         co_return;
     }
     std::vector<Wanted> wanted;
@@ -252,6 +266,22 @@ Task alltoall_two_level_own_sizes(Operation& op, const Levels& levels) {
     }
     const Among node(op, levels.here(), levels.place(), 0, op.arguments(), kHandOut);
     co_await copy_all_wanted(op, 0, false, begin, wanted);
+}
+
+}  // namespace
+
+Task alltoall_two_level_own_sizes(Operation& op, const Levels& levels) {
+    std::vector<Counts> counts;
+    co_await tell_counts(op, levels, counts);
+    co_await exchange_counted(op, levels, counts, false);
+}
+
+Task alltoall_two_level_known_sizes(Operation& op, const Levels& levels, const SizeOfBlock& size_of) {
+    std::vector<Counts> counts{counts_of(op, op.rank(), size_of)};
+    if (levels.place() == 0)
+        for (const int rank : levels.here())
+            if (rank != op.rank()) counts.push_back(counts_of(op, rank, size_of));
+    co_await exchange_counted(op, levels, counts, true);
 }
 
 }  // namespace rollcall::collectives

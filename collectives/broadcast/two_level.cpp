@@ -17,9 +17,6 @@
 namespace rollcall::collectives {
 namespace {
 
-/// Up to this size, in bytes, the message goes from node to node whole, and down a tree.
-constexpr std::uint64_t kWhole = 128 << 10;
-
 /// Steps of the messages between nodes. The message that replaces a publication has the step before.
 constexpr std::uint64_t kBroadcastBetweenNodes = kPublishedStep + 1;
 
@@ -34,7 +31,7 @@ Task broadcast_two_level(Operation& op) {
     const int leader = leaders[static_cast<std::size_t>(levels.node())];
     if (op.rank() == leader && levels.nodes() > 1) {
         runtime::Arguments between = arguments;
-        between.segment_bytes = arguments.data.size <= kWhole ? 0 : chain_between_nodes(op, arguments.data.size, levels.nodes());
+        between.segment_bytes = arguments.data.size <= kWholeToNodes ? 0 : chain_between_nodes(op, arguments.data.size, levels.nodes());
         const Among nodes(op, leaders, levels.node(), node_of_root, between, kBroadcastBetweenNodes);
         if (between.segment_bytes == 0)
             co_await broadcast_binomial(op);

@@ -30,7 +30,9 @@ Task gather_on_node(Operation& op, const Levels& levels, int leader, transport::
     runtime::Arguments on_node = op.arguments();
     std::vector<runtime::Block> at_root;
     if (op.rank() == op.root()) {
-        for (const int rank : here) at_root.push_back({bytes * static_cast<std::uint64_t>(rank), bytes});
+        // (Between two groups the root has no block: it is the last rank here.)
+        for (const int rank : here)
+            at_root.push_back({bytes * static_cast<std::uint64_t>(rank), rank == op.root() ? on_node.contribution.size : bytes});
         on_node.blocks = at_root.data();
     } else {
         on_node.data = collected;
@@ -90,7 +92,7 @@ Task gather_two_level(Operation& op) {
         co_await op.arrival();
         co_await op.send(op.root(), op.arguments().contribution, kGatheredBetweenNodes);
     } else {
-        const PassedOn collected(op, op.arguments().contribution);
+        const PassedOn collected(op, op.arguments().contribution, levels.here().size());
         co_await gather_on_node(op, levels, leader, collected.bytes());
         co_await op.send(op.root(), collected.bytes(), kGatheredBetweenNodes);
     }

@@ -14,9 +14,29 @@
 
 #include "collectives/published/published.hpp"
 #include "collectives/reduce/reduce.hpp"
-#include "collectives/two_level/levels.hpp"
+#include "collectives/two_level/reduce_to_node.hpp"
 
 namespace rollcall::collectives {
+
+Task reduce_to_node(Operation& op, const Levels& levels, const Lanes& lanes, LaneEnds to) {
+    const auto& [node, ranks, place, own] = to;
+    const bool is_there = levels.node() == node;
+    const runtime::Arguments arguments = op.arguments();
+    // A rank that combines waits for the others anyway, and all of them have come when it is done. The others leave, if they may.
+    const bool combines = place < lanes.count();
+    const InPlace in_place = combines ? InPlace::anywhere : op.stays() ? InPlace::shared : InPlace::nothing;
+    co_await combine_on_node(op, is_there ? ranks : levels.here(), place, lanes, own, in_place);
+    if (!combines || levels.nodes() == 1) co_return;
+    std::vector<int> lane = levels.at_place(place);
+    lane[static_cast<std::size_t>(node)] = ranks[static_cast<std::size_t>(place)];
+    runtime::Arguments share = arguments;
+    share.contribution = own;
+    share.data = is_there ? own : transport::Bytes{};
+    share.segment_bytes = chain_between_nodes(op, own.size, levels.nodes());
+    const auto algorithm = between_nodes(OperationKind::reduce, op, own.size, levels.nodes());
+    const Among nodes(op, lane, levels.node(), node, share);
+    co_await algorithm(op);
+}
 
 Task reduce_two_level(Operation& op) {
     // No elements, no shares: the messages only show that all ranks make the same call.
@@ -38,22 +58,9 @@ Task reduce_two_level(Operation& op) {
     const Lanes lanes(op, contribution.size <= kOneLane ? 1 : levels.fewest());
     const Scratch scratch(rank == root ? 0 : lanes.part(contribution, place).size, contribution);
     const auto own = rank == root ? lanes.part(arguments.data, 0) : scratch.bytes();
-    // A rank that combines waits for the others anyway, and all of them have come when it is done. The others leave, if they may.
-    const bool combines = place < lanes.count();
-    co_await combine_on_node(op, here, place, lanes, own, combines ? InPlace::anywhere : op.stays() ? InPlace::shared : InPlace::nothing);
-    if (!combines) co_return;
-    if (levels.nodes() > 1) {
-        std::vector<int> lane = levels.at_place(place);
-        lane[static_cast<std::size_t>(node_of_root)] = of_root[static_cast<std::size_t>(place)];
-        runtime::Arguments share = arguments;
-        share.contribution = own;
-        share.data = is_at_root ? own : transport::Bytes{};
-        share.segment_bytes = chain_between_nodes(op, own.size, levels.nodes());
-        const auto algorithm = between_nodes(OperationKind::reduce, op, own.size, levels.nodes());
-        const Among nodes(op, lane, levels.node(), node_of_root, share);
-        co_await algorithm(op);
-    }
-    if (!is_at_root) co_return;
+    const LaneEnds ends{node_of_root, of_root, place, own};
+    co_await reduce_to_node(op, levels, lanes, ends);
+    if (place >= lanes.count() || !is_at_root) co_return;
     for (int other = 1; other < lanes.count(); ++other) {
         if (rank != root && place != other) continue;
         const std::array pair{root, of_root[static_cast<std::size_t>(other)]};

@@ -62,7 +62,9 @@ Task scatter_from_root(Operation& op, const Levels& levels, const std::vector<in
         sends.push_back(op.send(leaders[static_cast<std::size_t>(node)], message, kScatteredBetweenNodes));
     }
     std::vector<runtime::Block> blocks;
-    for (const int rank : levels.here()) blocks.push_back({bytes * static_cast<std::uint64_t>(rank), bytes});
+    // (Between two groups the root has no block: it is the last rank here.)
+    for (const int rank : levels.here())
+        blocks.push_back({bytes * static_cast<std::uint64_t>(rank), rank == op.root() ? op.arguments().result.size : bytes});
     co_await scatter_on_node(op, levels, op.root(), data, blocks);
     co_await op.all_of(sends);
 }
@@ -82,7 +84,7 @@ Task scatter_two_level(Operation& op) {
     } else if (levels.here().size() == 1) {
         co_await op.receive(op.root(), result, kScatteredBetweenNodes);
     } else {
-        const PassedOn received(op, result);
+        const PassedOn received(op, result, levels.here().size());
         co_await op.receive(op.root(), received.bytes(), kScatteredBetweenNodes);
         co_await scatter_on_node(op, levels, leader, received.bytes(), {});
     }

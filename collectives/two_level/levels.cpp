@@ -1,21 +1,45 @@
 #include "collectives/two_level/levels.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
+#include "collectives/published/published.hpp"
 #include "collectives/published/published_parts.hpp"
 #include "collectives/selection.hpp"
 #include "collectives/two_level/passed_on.hpp"
 
 namespace rollcall::collectives {
+namespace {
 
-Levels::Levels(const Operation& op) : rank_(op.rank()), nodes_(op.nodes()) {
-    if (nodes_) return;
-    one_node_.of.resize(static_cast<std::size_t>(op.size()));
-    one_node_.members.emplace_back(static_cast<std::size_t>(op.size()));
-    std::iota(one_node_.members[0].begin(), one_node_.members[0].end(), 0);
+/// The nodes of these members of the communicator, in the order of their first ones.
+template <class Member>
+runtime::Nodes nodes_of(const Operation& op, int count, Member member) {
+    const runtime::Nodes* const all = op.nodes();
+    runtime::Nodes some;
+    std::vector<int> numbers(all ? all->members.size() : 1, -1);
+    for (int place = 0; place < count; ++place) {
+        int& number = numbers[all ? static_cast<std::size_t>(all->of[static_cast<std::size_t>(member(place))]) : 0];
+        if (number < 0) {
+            number = static_cast<int>(some.members.size());
+            some.members.emplace_back();
+        }
+        some.of.push_back(number);
+        some.members[static_cast<std::size_t>(number)].push_back(place);
+    }
+    return some;
 }
+
+}  // namespace
+
+Levels::Levels(const Operation& op) : rank_(op.rank()), nodes_(op.is_among_some() ? nullptr : op.nodes()) {
+    if (nodes_) return;
+    of_some_ = nodes_of(op, op.size(), [&](int rank) { return op.member(rank); });
+}
+
+Levels::Levels(const Operation& op, std::span<const int> ranks, int own)
+    : rank_(own),
+      nodes_(nullptr),
+      of_some_(nodes_of(op, static_cast<int>(ranks.size()), [&](int place) { return ranks[static_cast<std::size_t>(place)]; })) {}
 
 int Levels::place() const {
     const std::vector<int>& ranks = here();
@@ -48,12 +72,17 @@ std::vector<int> Levels::leaders(int root) const {
     return ranks;
 }
 
-std::uint64_t blocks_of_its_node(std::uint64_t bytes, int root, int rank, const runtime::Nodes* nodes) {
+std::uint64_t blocks_of_its_node(std::uint64_t bytes, int root, int rank, const runtime::Group& group) {
+    const runtime::Nodes* const nodes = group.nodes.get();
     if (!nodes || root < 0) return 0;
     const auto node_of = [&](int which) { return nodes->of[static_cast<std::size_t>(which)]; };
+    if (node_of(rank) == node_of(root)) return 0;
+    // Between two groups, those of the root's group that are on the node have no part.
+    const auto has_block = [&](int which) { return group.first_group == 0 || (which < group.first_group) != (root < group.first_group); };
     const std::vector<int>& here = nodes->members[static_cast<std::size_t>(node_of(rank))];
-    const bool passes_on = node_of(rank) != node_of(root) && here.size() > 1 && here.front() == rank;
-    return passes_on ? bytes * here.size() : 0;
+    const auto first = std::find_if(here.begin(), here.end(), has_block);
+    const auto count = std::count_if(here.begin(), here.end(), has_block);
+    return count > 1 && *first == rank ? bytes * static_cast<std::uint64_t>(count) : 0;
 }
 
 runtime::Algorithm between_nodes(OperationKind kind, const Operation& op, std::uint64_t bytes, int ranks) {
@@ -67,6 +96,23 @@ std::uint64_t chain_between_nodes(const Operation& op, std::uint64_t bytes, int 
 
 Lanes::Lanes(const Operation& op, int count) {
     for (int number = 0; number < count; ++number) shares.push_back(share_of(op, number, count));
+}
+
+Task share_with_node(Operation& op, const Levels& levels, const Lanes& lanes, runtime::Arguments arguments) {
+    const auto data = arguments.data;
+    std::vector<runtime::Block> blocks;
+    for (std::size_t place = 0; place < levels.here().size(); ++place)
+        blocks.push_back(place < lanes.shares.size() ? runtime::Block{lanes.shares[place].begin, lanes.shares[place].size()}
+                                                     : runtime::Block{0, 0});
+    arguments.contribution = lanes.part(data, levels.place());
+    arguments.blocks = blocks.data();
+    const Among node(op, levels.here(), levels.place(), 0, arguments, kResultSteps);
+    if (lanes.count() > 1)
+        co_await publish_and_copy(op, true, &same_for_all);
+    else if (op.rank() == 0)
+        co_await publish_all(op, kEverybody, data);
+    else
+        co_await copy_all(op, 0, true, data);
 }
 
 Task combine_on_node(Operation& op, const std::vector<int>& here, int place, const Lanes& lanes, transport::Bytes own,

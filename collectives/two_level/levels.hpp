@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "collectives/combining/combining.hpp"
@@ -17,7 +18,11 @@ using Among = Operation::Among;
 
 class Levels {
   public:
+    /// The nodes of the ranks of which the vocabulary speaks.
     explicit Levels(const Operation& op);
+    /// The nodes of some ranks of the communicator, which are counted by their places in `ranks`. `own`: the place of this rank. -1: it is
+    /// not among them, and the functions that speak of its own node are of no use.
+    Levels(const Operation& op, std::span<const int> ranks, int own);
 
     int nodes() const { return static_cast<int>(members().size()); }
     /// The node of a rank.
@@ -40,16 +45,19 @@ class Levels {
     std::vector<int> leaders(int root) const;
 
   private:
-    const runtime::Nodes& all() const { return nodes_ ? *nodes_ : one_node_; }
+    const runtime::Nodes& all() const { return nodes_ ? *nodes_ : of_some_; }
     const std::vector<std::vector<int>>& members() const { return all().members; }
 
     int rank_;
     const runtime::Nodes* nodes_;
-    runtime::Nodes one_node_;  ///< Where the communicator has no nodes: all ranks are on this one.
+    /// Of some ranks of the communicator, or where the communicator has no nodes. Then all ranks are on one node.
+    runtime::Nodes of_some_;
 };
 
 /// The algorithm that `auto` takes for elements of `bytes` bytes among `ranks` ranks, of which no two are on one node.
 runtime::Algorithm between_nodes(OperationKind kind, const Operation& op, std::uint64_t bytes, int ranks);
+/// Up to this size, in bytes, a broadcast goes from node to node whole, and down a tree.
+inline constexpr std::uint64_t kWholeToNodes = 128 << 10;
 /// The piece of a chain of these ranks, in bytes.
 std::uint64_t chain_between_nodes(const Operation& op, std::uint64_t bytes, int ranks);
 
@@ -71,6 +79,10 @@ Task combine_on_node(Operation& op, const std::vector<int>& here, int place, con
                      runtime::InPlace in_place);
 /// The first step of what is published on the node afterwards.
 inline constexpr std::uint64_t kResultSteps = 2;
+
+/// Publishes the shares of the elements in `arguments.data` on the node: each rank that has one publishes it, and all copy the others. Comes
+/// after combine_on_node() in the same operation.
+Task share_with_node(Operation& op, const Levels& levels, const Lanes& lanes, runtime::Arguments arguments);
 
 /// Up to this size, in bytes, one rank of each node has all of the elements, or sends all of what goes to another node. With fewer bytes
 /// for each message, the latency of the messages counts more than the copies.

@@ -11,16 +11,15 @@
 namespace rollcall::collectives {
 
 /// How many bytes of blocks this rank passes on (AlgorithmEntry::passes_on): `bytes` for each rank of its node if it is the lowest one there,
-/// it is not alone, and the root is on another node; otherwise 0. `nodes` may be null: all ranks are on one node.
-std::uint64_t blocks_of_its_node(std::uint64_t bytes, int root, int rank, const runtime::Nodes* nodes);
+/// it is not alone, and the root is on another node; otherwise 0. Between two groups only the ranks of the group count that the root is not in.
+std::uint64_t blocks_of_its_node(std::uint64_t bytes, int root, int rank, const runtime::Group& group);
 
 /// Memory for them. If the part runs without its caller, it is the operation's `data`, which counts in the landing budget.
 class PassedOn {
   public:
-    /// `like`: memory of the caller, which has no address in a simulation without data.
-    PassedOn(const runtime::Operation& op, transport::ConstBytes like)
-        : given_(op.arguments().data),
-          scratch_(given_.size ? 0 : blocks_of_its_node(op.call().bytes, op.root(), op.rank(), op.nodes()), like) {}
+    /// `like`: memory of the caller, which has no address in a simulation without data. `ranks`: how many ranks of this node have a block.
+    PassedOn(const runtime::Operation& op, transport::ConstBytes like, std::size_t ranks)
+        : given_(op.arguments().data), scratch_(given_.size ? 0 : op.call().bytes * ranks, like) {}
     transport::Bytes bytes() const { return given_.size ? given_ : scratch_.bytes(); }
 
   private:

@@ -129,7 +129,9 @@ class alignas(64) Operation final : public Waitable {
     /// The rank in the communicator of a rank of the vocabulary. They are the same unless an Among lives.
     int member(int rank) const noexcept { return ranks_.of ? ranks_.of[rank] : rank; }
     class Among;
-    /// The nodes of the communicator's ranks, or null (Group::nodes).
+    /// Whether an Among lives.
+    bool is_among_some() const noexcept { return ranks_.of != nullptr; }
+    /// The nodes of the communicator's ranks, or null (Group::nodes). An Among does not change them.
     const Nodes* nodes() const noexcept { return communicator_.group->nodes.get(); }
     const Costs& costs() const noexcept { return *communicator_.group->costs; }
     /// In a communicator between two groups: the number of ranks in the first group, which are the lowest ranks. Otherwise 0.

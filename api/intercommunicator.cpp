@@ -11,7 +11,6 @@
 #include "api/blocks.hpp"
 #include "api/communicator_implementation.hpp"
 #include "collectives/combining/combining.hpp"
-#include "collectives/intergroup/intergroup.hpp"
 #include "foundation/hash.hpp"
 #include "foundation/reductions.hpp"
 
@@ -25,29 +24,14 @@ namespace {
 
 struct KindOfCall {
     const char* name;
-    collectives::AlgorithmEntry only;  ///< The only algorithm. Without code if there are several to choose from.
-    OperationKind kind() const { return only.operation; }
-    bool has_choice() const { return !only.algorithm; }
+    OperationKind kind;
 };
-/// What a plan of such an operation runs.
-template <runtime::Algorithm algorithm>
-runtime::Task with_caller(runtime::Operation& op) {
-    co_await op.arrival();
-    co_await algorithm(op);
-}
-template <runtime::Algorithm algorithm>
-constexpr KindOfCall one_way(const char* name, OperationKind kind) {
-    return {name, {.operation = kind, .name = name, .algorithm = algorithm, .summary = "", .when_planned = &with_caller<algorithm>}};
-}
 /// In the order of the values of IntergroupOperation.
 constexpr std::array kKinds = {
-    one_way<&collectives::intergroup_broadcast>("broadcast", OperationKind::intergroup_broadcast),
-    one_way<&collectives::intergroup_scatter>("scatter", OperationKind::intergroup_scatter),
-    one_way<&collectives::intergroup_gather>("gather", OperationKind::intergroup_gather),
-    one_way<&collectives::intergroup_reduce>("reduce", OperationKind::intergroup_reduce),
-    one_way<&collectives::intergroup_allreduce>("allreduce", OperationKind::intergroup_allreduce),
-    KindOfCall{"allgather", {.operation = OperationKind::intergroup_allgather, .name = "allgather", .algorithm = nullptr, .summary = ""}},
-    one_way<&collectives::intergroup_alltoall>("alltoall", OperationKind::intergroup_alltoall),
+    KindOfCall{"broadcast", OperationKind::intergroup_broadcast}, KindOfCall{"scatter", OperationKind::intergroup_scatter},
+    KindOfCall{"gather", OperationKind::intergroup_gather},       KindOfCall{"reduce", OperationKind::intergroup_reduce},
+    KindOfCall{"allreduce", OperationKind::intergroup_allreduce}, KindOfCall{"allgather", OperationKind::intergroup_allgather},
+    KindOfCall{"alltoall", OperationKind::intergroup_alltoall},
 };
 const KindOfCall& kind_of(const IntergroupCall& call) { return kKinds[static_cast<std::size_t>(call.operation)]; }
 
@@ -99,11 +83,14 @@ struct ROLLCALL_HIDDEN Intercommunicator::Implementation {
     }
     std::string caller(const IntergroupCall& call) const { return fmt::format("{} on {}", kind_of(call).name, both.name()); }
     void give_rooted(const IntergroupCall& call, bool is_root, Prepared& prepared) const;
-    void give_exchanged(const IntergroupCall& call, Prepared& prepared, const CollectiveOptions& options) const;
+    void give_exchanged(const IntergroupCall& call, Prepared& prepared) const;
     Prepared prepare(const IntergroupCall& call, const CollectiveOptions& options) const;
-    /// For operations that have a choice of algorithms.
-    collectives::Selection select(const IntergroupCall& call, const runtime::Call& made, const CollectiveOptions& options,
-                                  std::string* why = nullptr) const;
+    /// What all ranks that have a part know of the call.
+    collectives::Situation situation(const IntergroupCall& call, const Communicator::Implementation::Prepared& made) const;
+    collectives::Selection select(const IntergroupCall& call, const Communicator::Implementation::Prepared& made,
+                                  const CollectiveOptions& options, std::string* why = nullptr) const;
+    /// How many nodes there are on which a group has ranks, without that of `root`.
+    int nodes_of(const Side& side, int root) const;
 
     Communicator both, local;
     Side own, other;
@@ -133,8 +120,7 @@ void Intercommunicator::Implementation::give_rooted(const IntergroupCall& call, 
     arguments.blocks = prepared.layout.get();
 }
 
-void Intercommunicator::Implementation::give_exchanged(const IntergroupCall& call, Prepared& prepared,
-                                                       const CollectiveOptions& options) const {
+void Intercommunicator::Implementation::give_exchanged(const IntergroupCall& call, Prepared& prepared) const {
     auto& [made, algorithm, arguments, until_delivered] = prepared.call;
     arguments.contribution = {call.own, call.own_bytes};
     arguments.data = {call.other, call.other_bytes};
@@ -158,17 +144,41 @@ void Intercommunicator::Implementation::give_exchanged(const IntergroupCall& cal
         made.bytes = is_first ? sent : received;
         made.segment_bytes = std::min(is_first ? received : sent, runtime::kLongestSegment);
     }
-    if (!kind_of(call).has_choice()) return;
-    algorithm = select(call, made, options).entry;
-    made.algorithm = algorithm->number;
 }
 
-collectives::Selection Intercommunicator::Implementation::select(const IntergroupCall& call, const runtime::Call& made,
+int Intercommunicator::Implementation::nodes_of(const Side& side, int root) const {
+    const runtime::Nodes* const nodes = all().state.group->nodes.get();
+    if (!nodes) return side.size;
+    const int at_root = nodes->of[static_cast<std::size_t>(root)];
+    std::vector<bool> seen(nodes->members.size());
+    for (int rank = side.first; rank < side.first + side.size; ++rank)
+        seen[static_cast<std::size_t>(nodes->of[static_cast<std::size_t>(rank)])] = true;
+    seen[static_cast<std::size_t>(at_root)] = false;
+    return std::max(static_cast<int>(std::count(seen.begin(), seen.end(), true)), 1);
+}
+
+collectives::Situation Intercommunicator::Implementation::situation(const IntergroupCall& call,
+                                                                    const Communicator::Implementation::Prepared& made) const {
+    auto situation =
+        call.blocks ? all().situation_of_blocks() : all().situation(std::max(made.call.bytes, std::uint64_t{made.call.segment_bytes}));
+    if (collectives::operation(made.call.kind).combines) situation.has = collectives::conditions_of(made.arguments.combiner, situation.has);
+    if (!call.root) return situation;
+    const Side& others = call.root->is_mine() ? other : own;
+    situation.ranks = others.size + 1;
+    situation.ranks_of_group = others.size;
+    situation.nodes_of_group = nodes_of(others, made.call.root);
+    return situation;
+}
+
+collectives::Selection Intercommunicator::Implementation::select(const IntergroupCall& call,
+                                                                 const Communicator::Implementation::Prepared& made,
                                                                  const CollectiveOptions& options, std::string* why) const {
-    const auto& row = collectives::operation(made.kind);
-    const auto situation =
-        call.blocks ? all().situation_of_blocks() : all().situation(std::max(made.bytes, std::uint64_t{made.segment_bytes}));
-    const collectives::Selection selection = all().method(row, situation, options).selection;
+    const auto& row = collectives::operation(made.call.kind);
+    const auto situation = this->situation(call, made);
+    // What rules have chosen for one root does not hold for others, so it is not remembered.
+    const collectives::Selection selection = call.root
+                                                 ? collectives::choose(row, situation, options.algorithm, all().algorithms.of(row.kind))
+                                                 : all().method(row, situation, options).selection;
     if (why) *why = collectives::explain(row, situation, selection);
     return selection;
 }
@@ -177,14 +187,9 @@ Intercommunicator::Implementation::Prepared Intercommunicator::Implementation::p
                                                                                        const CollectiveOptions& options) const {
     all().check_alive();
     if (options.timeout) checked_timeout(*options.timeout);
-    const KindOfCall& kind = kind_of(call);
-    if (!kind.has_choice() && !options.algorithm.empty() && options.algorithm != "auto")
-        refuse(call, fmt::format("there is no algorithm '{}': between two groups only allgather has algorithms to choose from",
-                                 options.algorithm));
     Prepared prepared;
     auto& [made, algorithm, arguments, until_delivered] = prepared.call;
-    algorithm = &kind.only;
-    made.kind = kind.kind();
+    made.kind = kind_of(call).kind;
     made.root = root_of(call);
     made.own_sizes = call.blocks.has_value();
     until_delivered = options.until_delivered;
@@ -195,13 +200,15 @@ Intercommunicator::Implementation::Prepared Intercommunicator::Implementation::p
     }
     const bool is_root = made.root == both.rank();
     if (!call.root) {
-        give_exchanged(call, prepared, options);
+        give_exchanged(call, prepared);
     } else if (is_root || !call.root->is_mine()) {
         give_rooted(call, is_root, prepared);
     } else {
         made.bytes = runtime::kManySizes;  // this rank takes no part, and does not know the size
     }
     check_buffers(call, arguments);
+    algorithm = select(call, prepared.call, options).entry;
+    made.algorithm = algorithm->number;
     return prepared;
 }
 
@@ -272,8 +279,8 @@ Plan Intercommunicator::plan(const IntergroupCall& call, const PlanOptions& opti
     const Implementation& here = checked();
     const CollectiveOptions how{.algorithm = options.algorithm, .segment_bytes = options.segment_bytes, .timeout = {}};
     auto prepared = here.prepare(call, how);
-    std::string why = fmt::format("{}: there is one algorithm", runtime::name(prepared.call.call.kind));
-    if (kind_of(call).has_choice()) here.select(call, prepared.call.call, how, &why);
+    std::string why;
+    here.select(call, prepared.call, how, &why);
     Plan plan = here.all().plan(prepared.call, options, std::move(why));
     Communicator::Implementation::keep(plan, std::move(prepared.layout));
     return plan;

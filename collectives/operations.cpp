@@ -8,7 +8,7 @@
 #include "collectives/barrier/barrier.hpp"
 #include "collectives/broadcast/broadcast.hpp"
 #include "collectives/gather/gather.hpp"
-#include "collectives/intergroup/intergroup.hpp"
+#include "collectives/intergroup/tables.hpp"
 #include "collectives/reduce/reduce.hpp"
 #include "collectives/reduce_scatter/reduce_scatter.hpp"
 #include "collectives/scan/scan.hpp"
@@ -93,8 +93,46 @@ constexpr OperationRow kRows[] = {
      .reaches = "between groups of",
      .algorithms = kIntergroupAllgatherAlgorithms,
      .rules = kIntergroupAllgatherRules},
+    {.kind = OperationKind::intergroup_broadcast,
+     .data = {.reads = Who::root, .writes = Who::others, .extent = Extent::message},
+     .reaches = "among",
+     .algorithms = kIntergroupBroadcastAlgorithms,
+     .rules = kIntergroupBroadcastRules},
+    {.kind = OperationKind::intergroup_scatter,
+     .data = {.reads = Who::root, .extent = Extent::blocks},
+     .result = {.writes = Who::others, .extent = Extent::block},
+     .reaches = "among",
+     .algorithms = kIntergroupScatterAlgorithms,
+     .rules = kIntergroupScatterRules},
+    {.kind = OperationKind::intergroup_gather,
+     .contribution = {.reads = Who::others, .extent = Extent::block},
+     .data = {.writes = Who::root, .extent = Extent::blocks},
+     .reaches = "among",
+     .algorithms = kIntergroupGatherAlgorithms,
+     .rules = kIntergroupGatherRules},
+    {.kind = OperationKind::intergroup_reduce,
+     .contribution = {.reads = Who::others, .extent = Extent::message},
+     .data = {.writes = Who::root, .extent = Extent::message},
+     .combines = true,
+     .reaches = "among",
+     .algorithms = kIntergroupReduceAlgorithms,
+     .rules = kIntergroupReduceRules},
+    {.kind = OperationKind::intergroup_allreduce,
+     .contribution = {.reads = Who::everybody, .extent = Extent::message},
+     .data = {.writes = Who::everybody, .extent = Extent::message},
+     .combines = true,
+     .reaches = "between groups of",
+     .algorithms = kIntergroupAllreduceAlgorithms,
+     .rules = kIntergroupAllreduceRules},
+    {.kind = OperationKind::intergroup_alltoall,
+     .contribution = {.reads = Who::everybody, .extent = Extent::blocks},
+     .data = {.writes = Who::everybody, .extent = Extent::blocks},
+     .personal = true,
+     .reaches = "between groups of",
+     .algorithms = kIntergroupAlltoallAlgorithms,
+     .rules = kIntergroupAlltoallRules},
 };
-constexpr std::size_t kBetweenGroups = 1;  // they are the last rows
+constexpr std::size_t kBetweenGroups = 7;  // they are the last rows
 static_assert(kRows[std::size(kRows) - kBetweenGroups].kind == OperationKind::intergroup_allgather,
               "operations between two groups are the last ones");
 

@@ -105,7 +105,8 @@ const OperationRow& operation(OperationKind kind) noexcept;
 /// The one of operations() with this name, or null.
 const OperationRow* find_operation(std::string_view name) noexcept;
 std::span<const OperationRow> operations() noexcept;
-/// The operations between two groups. What a rank gets are the blocks of the other group. (operations() has the other operations.)
+/// The operations between two groups. What a rank gets are the blocks of the other group. If there is a root, `others` are the ranks of the
+/// group that it is not in; the other ranks of its own group have no buffers. (operations() has the other operations.)
 std::span<const OperationRow> intergroup_operations() noexcept;
 /// Every algorithm, by operation.
 inline auto catalogue() {

@@ -33,22 +33,37 @@ Task relay(Operation& op, transport::Bytes data, int from, std::vector<int> to, 
     for (Pending& pending : outgoing) co_await pending;
 }
 
-Task broadcast_to(Operation& op, int root, const Members& others, transport::Bytes data, std::uint64_t step) {
-    const int n = others.size + 1;
+namespace {
+
+/// This rank's number in a tree whose root has number 0.
+int number_of(const Operation& op, int root, const Members& others) { return op.rank() == root ? 0 : op.rank() - others.first + 1; }
+
+Task relay_from(Operation& op, int root, const Members& others, TreePlace place, transport::Bytes data, std::uint64_t piece,
+                std::uint64_t step) {
     const auto rank_of = [&](int number) { return number == 0 ? root : others.rank(number - 1); };
-    const int number = op.rank() == root ? 0 : op.rank() - others.first + 1;
-    TreePlace place;
-    std::uint64_t piece = 0;
-    if (data.size <= kShortBroadcast) {
-        place = binomial_tree(n, 0, number);
-    } else {
-        place.parent = number - 1;
-        if (number + 1 < n) place.children.push_back(number + 1);
-        // Each piece takes one step, and so does each rank after the first two.
-        piece = std::clamp<std::uint64_t>(data.size / (16 * static_cast<std::uint64_t>(n)), 4096, 128 << 10);
-    }
     for (int& child : place.children) child = rank_of(child);
     co_await relay(op, data, place.parent < 0 ? -1 : rank_of(place.parent), std::move(place.children), piece, step);
+}
+
+}  // namespace
+
+Task broadcast_down_tree(Operation& op, int root, const Members& others, transport::Bytes data, std::uint64_t step) {
+    return relay_from(op, root, others, binomial_tree(others.size + 1, 0, number_of(op, root, others)), data, 0, step);
+}
+
+Task broadcast_down_chain(Operation& op, int root, const Members& others, transport::Bytes data, std::uint64_t step) {
+    const int n = others.size + 1, number = number_of(op, root, others);
+    TreePlace place;
+    place.parent = number - 1;
+    if (number + 1 < n) place.children.push_back(number + 1);
+    // Each piece takes one step, and so does each rank after the first two.
+    const std::uint64_t piece = std::clamp<std::uint64_t>(data.size / (16 * static_cast<std::uint64_t>(n)), 4096, 128 << 10);
+    return relay_from(op, root, others, std::move(place), data, piece, step);
+}
+
+Task broadcast_to(Operation& op, int root, const Members& others, transport::Bytes data, std::uint64_t step) {
+    if (data.size <= kShortBroadcast) return broadcast_down_tree(op, root, others, data, step);
+    return broadcast_down_chain(op, root, others, data, step);
 }
 
 }  // namespace rollcall::collectives

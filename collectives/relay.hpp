@@ -32,8 +32,11 @@ inline transport::Bytes segment_at(transport::Bytes data, std::uint64_t segment,
 /// pieces at a time are under way.
 Task relay(Operation& op, transport::Bytes data, int from, std::vector<int> to, std::uint64_t segment, std::uint64_t step);
 
-/// Broadcasts `data` of rank `root` to the ranks `others`, which do not include `root`. Short data goes down a binomial tree; longer data
-/// goes down a chain in pieces. Uses the steps from `step` on.
+/// Broadcast `data` of rank `root` to the ranks `others`, which do not include `root`: down a binomial tree, or in pieces down a chain. Use
+/// the steps from `step` on.
+Task broadcast_down_tree(Operation& op, int root, const Members& others, transport::Bytes data, std::uint64_t step);
+Task broadcast_down_chain(Operation& op, int root, const Members& others, transport::Bytes data, std::uint64_t step);
+/// The same: short data goes down a tree, and longer data down a chain.
 Task broadcast_to(Operation& op, int root, const Members& others, transport::Bytes data, std::uint64_t step);
 /// Data of up to this size, in bytes, is short.
 inline constexpr std::uint64_t kShortBroadcast = 8192;

@@ -63,6 +63,20 @@ struct OneGroup {
     double ranks, nodes, of_node;
 };
 
+/// The nodes of a group in a call between two groups, as one rank each.
+Scene nodes_of_group(const Scene& scene) {
+    Scene nodes = scene;
+    nodes.ranks = static_cast<int>(std::lround(OneGroup(scene).nodes));
+    nodes.ranks_of_node = 1;
+    return nodes;
+}
+/// The same and a root on another node.
+Scene root_and_nodes(const Scene& scene) {
+    Scene nodes = nodes_of_group(scene);
+    ++nodes.ranks;
+    return nodes;
+}
+
 double whole_rounds(const Scene& scene) { return std::bit_width(static_cast<unsigned>(std::max(scene.ranks, 1))) - 1; }
 
 }  // namespace
@@ -82,6 +96,17 @@ Scene scene_of(const Costs& costs, std::uint64_t bytes, int ranks, bool on_one_h
 }
 
 namespace cost {
+namespace {
+
+/// The ranks of a group combine on their nodes, in lanes if the elements are many, and the nodes up a tree or a chain.
+double reduce_to_a_node(const Scene& scene) {
+    const double of_node = OneGroup(scene).of_node, lanes = scene.bytes <= static_cast<double>(kOneLane) ? 1 : of_node;
+    const Scene nodes = nodes_of_group(scene);
+    return scene.signal + scene.bytes * (scene.copied_byte + of_node / lanes * scene.combined_byte) +
+           std::min(reduce_binomial(nodes), reduce_chain(nodes));
+}
+
+}  // namespace
 
 double linear(const Scene& scene) { return in_a_row(scene, others(scene) * scene.bytes); }
 
@@ -260,6 +285,53 @@ double intergroup_two_level(const Scene& scene) {
     const double exchanged =
         all <= static_cast<double>(kOneLane) ? message(scene, all) + (group.nodes - 1) * exchange_gap(scene) : group.nodes * message(scene, of_node);
     return exchanged + 2 * scene.signal + copied * scene.copied_byte;
+}
+
+double intergroup_broadcast_two_level(const Scene& scene) {
+    const Scene nodes = root_and_nodes(scene);
+    return std::min(broadcast_binomial(nodes), broadcast_chain(nodes)) + scene.signal + 2 * scene.bytes * scene.copied_byte;
+}
+
+double intergroup_two_level_of_blocks(const Scene& scene) {
+    Scene nodes = root_and_nodes(scene);
+    nodes.bytes = OneGroup(scene).of_node * scene.bytes;
+    // As in one group.
+    return scene.signal + (nodes.bytes + scene.bytes) * scene.copied_byte + linear(nodes);
+}
+
+double intergroup_reduce_binomial(const Scene& scene) {
+    Scene one = scene;
+    one.ranks = static_cast<int>(OneGroup(scene).ranks);
+    return reduce_binomial(one) + message(scene, scene.bytes);
+}
+
+double intergroup_reduce_two_level(const Scene& scene) { return reduce_to_a_node(scene) + message(scene, scene.bytes); }
+
+double intergroup_allreduce_binomial(const Scene& scene) {
+    Scene one = scene;
+    one.ranks = static_cast<int>(OneGroup(scene).ranks);
+    const double down = scene.bytes <= static_cast<double>(kShortBroadcast) ? binomial(one) : chain(one);
+    return binomial_combining(one) + message(scene, scene.bytes) + down;
+}
+
+double intergroup_allreduce_two_level(const Scene& scene) {
+    const Scene nodes = nodes_of_group(scene);
+    return reduce_to_a_node(scene) + message(scene, scene.bytes) + std::min(binomial(nodes), chain(nodes)) + scene.signal +
+           2 * scene.bytes * scene.copied_byte;
+}
+
+double intergroup_alltoall_linear(const Scene& scene) {
+    const OneGroup group(scene);
+    return scene.latency + (group.ranks - 1) * exchange_gap(scene) + group.of_node * group.ranks * scene.bytes * scene.byte;
+}
+
+double intergroup_alltoall_two_level(const Scene& scene) {
+    const OneGroup group(scene);
+    // A rank puts its blocks in order and publishes them. The first rank of the node collects all of these, puts what came in order for
+    // each rank, and publishes that.
+    const double copied = (2 + 3 * group.of_node) * group.ranks * scene.bytes;
+    return scene.latency + (group.nodes - 1) * exchange_gap(scene) + group.of_node * group.ranks * scene.bytes * scene.byte +
+           2 * scene.signal + copied * scene.copied_byte;
 }
 
 std::uint64_t chain_segment(const Scene& scene) {

@@ -17,8 +17,8 @@ struct Scene {
     int ranks = 1;     ///< n
     /// How many ranks, on the average, share a node and its link.
     double ranks_of_node = 1;
-    /// Of a call between two groups: the ranks of the larger one, and the number of nodes of the group that is on most of them. 0: not
-    /// known. Then each group has half of the ranks, and nodes of its own.
+    /// Of a call between two groups: the ranks of the larger one, and the number of nodes of the group that is on most of them. If there is
+    /// a root: those of the group that it is not in. 0: not known. Then each group has half of the ranks, and nodes of its own.
     int ranks_of_group = 0, nodes_of_group = 0;
     double latency = 0, gap = 0, byte = 0;  ///< Of messages.
     double signal = 0, copied_byte = 0, combined_byte = 0;
@@ -88,6 +88,20 @@ double intergroup_full_duplex(const Scene& scene);
 /// The same between nodes, with the blocks of a node, or one message for each pair of nodes if all data of a group is short. Blocks are
 /// copied before, and all of the data is copied twice afterwards.
 double intergroup_two_level(const Scene& scene);
+/// Between a root in one group and the ranks of the other group, of which g share N nodes. The estimates take the root to be on a node of its
+/// own. A broadcast goes down a tree or a chain of N + 1 nodes, and is copied twice on each. Of blocks there is one message for each node.
+double intergroup_broadcast_two_level(const Scene& scene);
+double intergroup_two_level_of_blocks(const Scene& scene);
+/// A reduce of the g ranks, and a message to the root: up a tree, or on two levels.
+double intergroup_reduce_binomial(const Scene& scene);
+double intergroup_reduce_two_level(const Scene& scene);
+/// The same in both groups at once, where the message goes both ways and the result goes down a tree or a chain, or to all nodes.
+double intergroup_allreduce_binomial(const Scene& scene);
+double intergroup_allreduce_two_level(const Scene& scene);
+/// Each rank sends a block to each of g ranks. The ranks of a node share its link. On two levels, one rank of each node collects what leaves
+/// it, and hands out what comes.
+double intergroup_alltoall_linear(const Scene& scene);
+double intergroup_alltoall_two_level(const Scene& scene);
 
 /// A reduce_scatter of blocks of m bytes, round a ring: n - 1 steps.
 double reduce_scatter_ring(const Scene& scene);

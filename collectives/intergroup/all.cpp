@@ -2,8 +2,7 @@
 //
 // Idea: for an allreduce, each group combines its elements up a tree in rank order. The roots of the two trees exchange the results, and
 // each broadcasts what it got. In an alltoall, each rank of a group sends a block to each rank of the other group. It begins with the rank
-// of its own number, so that not all ranks begin with the same one. On one node both go through node memory (shared_memory.cpp,
-// shared_memory_reductions.cpp).
+// of its own number, so that not all ranks begin with the same one.
 //
 // Example: p = 2, q = 1, a message takes 1. Allreduce: a1->a0 until 1, a0<->b0 until 2, a0->a1 until 3. Alltoall: a0<->b0 until 1, a1<->b0
 // until 2.
@@ -12,16 +11,11 @@
 #include "collectives/combining/combining.hpp"
 #include "collectives/intergroup/intergroup.hpp"
 #include "collectives/intergroup/sides.hpp"
-#include "runtime/lane/publication.hpp"
 
 namespace rollcall::collectives {
 
-Task intergroup_allreduce(Operation& op) {
+Task intergroup_allreduce_reduce_then_broadcast(Operation& op) {
     constexpr std::uint64_t kUp = 0, kAcross = 1, kDown = 2;
-    if (can_combine_on_node(op)) {
-        co_await intergroup_allreduce_shared_memory(op);
-        co_return;
-    }
     const Sides sides = sides_of(op);
     const auto contribution = op.arguments().contribution;
     const bool is_top = sides.member == 0;
@@ -36,11 +30,7 @@ Task intergroup_allreduce(Operation& op) {
     co_await broadcast_to(op, sides.own.rank(0), others, op.arguments().data, kDown);
 }
 
-Task intergroup_alltoall(Operation& op) {
-    if (runtime::are_on_one_node(op)) {
-        co_await intergroup_alltoall_shared_memory(op);
-        co_return;
-    }
+Task intergroup_alltoall_linear(Operation& op) {
     const Sides sides = sides_of(op);
     const auto data = op.arguments().data;
     const auto contribution = op.arguments().contribution;

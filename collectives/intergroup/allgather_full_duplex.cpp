@@ -112,11 +112,6 @@ struct Exchanged {
     std::optional<Assembled> data;
 };
 Task exchange_between_groups(Operation& op, Exchanged& state) {
-    state.sides = sides_of(op);
-    if (op.call().own_sizes)
-        co_await blocks_of_both(op, state.sides, kSizesStep, state.blocks);
-    else
-        state.blocks = equal_blocks(op, state.sides);
     const int own = state.sides.own.size, other = state.sides.other.size;
     const bool divides = own % other == 0 || other % own == 0;
     state.cuts = divides && !op.call().own_sizes ? cut_by_subgroups(state.sides, state.blocks) : cut_evenly(state.sides, state.blocks);
@@ -132,11 +127,18 @@ Task exchange_full_duplex(Operation& op, const Sides& sides, const BothBlocks& b
     co_await gather_all_in_ring(op, sides.own, sides.member, cuts.to_own, data, step + 1);
 }
 
-Task intergroup_allgather_full_duplex(Operation& op) {
-    Exchanged state;
+Task gather_all_full_duplex(Operation& op, const Sides& sides, const BothBlocks& blocks) {
+    Exchanged state{.sides = sides, .blocks = blocks, .cuts = {}, .data = {}};
     co_await exchange_between_groups(op, state);
     co_await gather_all_in_ring(op, state.sides.own, state.sides.member, state.cuts.to_own, state.data->bytes(), kRing);
     co_await place_blocks(op, *state.data, state.blocks.other);
+}
+
+Task intergroup_allgather_full_duplex(Operation& op) {
+    const Sides sides = sides_of(op);
+    BothBlocks blocks;
+    co_await find_blocks(op, sides, blocks);
+    co_await gather_all_full_duplex(op, sides, blocks);
 }
 
 // After the exchange, the ranks of a subgroup of the larger group have one block of the smaller group, in pieces. The larger group gathers
@@ -146,7 +148,8 @@ Task intergroup_allgather_full_duplex(Operation& op) {
 // Example: p = 6, q = 2, a block takes 3. After the exchange, a0..a2 complete the block of b0 in 2 steps of 1, and a3..a5 that of b1. Then
 // a0 and a3, a1 and a4, a2 and a5 exchange these blocks: one step of 3.
 Task intergroup_allgather_two_step(Operation& op) {
-    Exchanged state;
+    Exchanged state{.sides = sides_of(op), .blocks = {}, .cuts = {}, .data = {}};
+    co_await find_blocks(op, state.sides, state.blocks);
     co_await exchange_between_groups(op, state);
     const auto& [sides, blocks, cuts, data] = state;
     const int subgroups = sides.other.size, each = sides.own.size / subgroups;

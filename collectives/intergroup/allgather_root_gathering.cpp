@@ -30,10 +30,7 @@ struct Gathered {
 Task gather_in_group(Operation& op, Gathered& state) {
     const auto contribution = op.arguments().contribution;
     state.sides = sides_of(op);
-    if (op.call().own_sizes)
-        co_await blocks_of_both(op, state.sides, kSizesStep, state.blocks);
-    else
-        state.blocks = equal_blocks(op, state.sides);
+    co_await find_blocks(op, state.sides, state.blocks);
     const auto& [sides, blocks, data, own] = state;
     state.data.emplace(op, blocks.other);
     state.own.emplace(sides.member == 0 ? blocks.own.total() : 0, contribution);

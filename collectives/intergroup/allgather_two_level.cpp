@@ -128,13 +128,7 @@ Task exchange_between_nodes(Operation& op, const GroupOnNodes& own, const GroupO
 
 }  // namespace
 
-Task intergroup_allgather_two_level(Operation& op) {
-    const Sides sides = sides_of(op);
-    BothBlocks blocks;
-    if (op.call().own_sizes)
-        co_await blocks_of_both(op, sides, kSizesStep, blocks);
-    else
-        blocks = equal_blocks(op, sides);
+Task gather_all_two_level(Operation& op, const Sides& sides, const BothBlocks& blocks) {
     const Levels levels(op);
     const GroupOnNodes own(levels, sides.own, blocks.own), others(levels, sides.other, blocks.other);
     const auto is_here = [&](const std::vector<int>& ranks) { return levels.node_of(ranks[0]) == levels.node(); };
@@ -161,6 +155,13 @@ Task intergroup_allgather_two_level(Operation& op) {
         co_await publish_all(op, kEverybody, all);
     }
     if (!places.in_one_piece) co_await copy_wanted(op, all, 0, places.wanted);
+}
+
+Task intergroup_allgather_two_level(Operation& op) {
+    const Sides sides = sides_of(op);
+    BothBlocks blocks;
+    co_await find_blocks(op, sides, blocks);
+    co_await gather_all_two_level(op, sides, blocks);
 }
 
 }  // namespace rollcall::collectives

@@ -1,5 +1,6 @@
 /// \file
-/// The full-duplex exchange of Kang, Träff et al., as a part of algorithms (allgather_full_duplex.cpp).
+/// The full-duplex exchange of Kang, Träff et al., as a part of algorithms (allgather_full_duplex.cpp), and allgathers between two groups
+/// whose blocks are known.
 #pragma once
 
 #include <cstdint>
@@ -12,5 +13,9 @@ namespace rollcall::collectives {
 /// contribution. In the end `data` holds the blocks of the other group, one behind the other. Uses the steps from `step` on, at most one
 /// more than the larger group has ranks.
 Task exchange_full_duplex(Operation& op, const Sides& sides, const BothBlocks& blocks, transport::Bytes data, std::uint64_t step);
+
+/// An allgather by `full_duplex` or by `two_level`, for these blocks. Uses the steps from kStepsForSizes on.
+Task gather_all_full_duplex(Operation& op, const Sides& sides, const BothBlocks& blocks);
+Task gather_all_two_level(Operation& op, const Sides& sides, const BothBlocks& blocks);
 
 }  // namespace rollcall::collectives

@@ -31,23 +31,25 @@ Task intergroup_allgather_root_gathering_sequential(Operation& op);
 Task intergroup_allgather_shared_memory(Operation& op);
 Task intergroup_allgather_two_level(Operation& op);
 
-Task intergroup_broadcast(Operation& op);
-Task intergroup_scatter(Operation& op);
-Task intergroup_gather(Operation& op);
-Task intergroup_reduce(Operation& op);
-Task intergroup_allreduce(Operation& op);
-Task intergroup_alltoall(Operation& op);
-
-struct Members;
-/// Those of these operations that go through node memory, where all ranks are on one node. `others`: the group that the root is not in.
-/// \{
-Task intergroup_broadcast_shared_memory(Operation& op, const Members& others);
-Task intergroup_scatter_shared_memory(Operation& op, const Members& others);
-Task intergroup_gather_shared_memory(Operation& op, const Members& others);
-Task intergroup_alltoall_shared_memory(Operation& op);
-Task intergroup_reduce_shared_memory(Operation& op, const Members& others);
+Task intergroup_broadcast_binomial(Operation& op);
+Task intergroup_broadcast_pipelined(Operation& op);
+Task intergroup_broadcast_shared_memory(Operation& op);
+Task intergroup_broadcast_two_level(Operation& op);
+Task intergroup_scatter_linear(Operation& op);
+Task intergroup_scatter_shared_memory(Operation& op);
+Task intergroup_scatter_two_level(Operation& op);
+Task intergroup_gather_linear(Operation& op);
+Task intergroup_gather_shared_memory(Operation& op);
+Task intergroup_gather_two_level(Operation& op);
+Task intergroup_reduce_binomial(Operation& op);
+Task intergroup_reduce_shared_memory(Operation& op);
+Task intergroup_reduce_two_level(Operation& op);
+Task intergroup_allreduce_reduce_then_broadcast(Operation& op);
 Task intergroup_allreduce_shared_memory(Operation& op);
-/// \}
+Task intergroup_allreduce_two_level(Operation& op);
+Task intergroup_alltoall_linear(Operation& op);
+Task intergroup_alltoall_shared_memory(Operation& op);
+Task intergroup_alltoall_two_level(Operation& op);
 
 inline constexpr std::string_view kKangTraeff = "Kang, Träff et al.: Scalable algorithms for MPI intergroup allgather and allgatherv";
 

@@ -2,51 +2,31 @@
 //
 // Idea: they are the operations of one group that consists of the root and the ranks of the other group. A broadcast goes down a tree or a
 // chain of these ranks. A scatter and a gather are linear, so that no rank waits for a rank that only forwards. A reduce combines up a tree
-// in rank order, and the root of the tree sends the result across. The other ranks of the root's group do nothing. On one node they go
-// through node memory (shared_memory.cpp, shared_memory_reductions.cpp).
+// in rank order, and the root of the tree sends the result across. The other ranks of the root's group do nothing.
 //
 // Example: root a1, q = 3, a message takes 1. Broadcast: a1->b0 until 1, a1->b1 and b0->b2 until 2. Reduce: b1->b0 until 1, b2->b0 until 2,
 // b0->a1 until 3.
+#include "collectives/intergroup/rooted.hpp"
+
 #include <vector>
 
 #include "collectives/combining/combining.hpp"
 #include "collectives/intergroup/intergroup.hpp"
-#include "collectives/intergroup/sides.hpp"
-#include "runtime/lane/publication.hpp"
 
 namespace rollcall::collectives {
-namespace {
 
-/// What this rank's part in the operation is.
-struct RootedPart {
-    explicit RootedPart(const Operation& op) : sides(sides_of(op)) {
-        is_root = op.rank() == op.root();
-        is_other = op.root() < sides.own.first || op.root() >= sides.own.first + sides.own.size;
-        others = is_other ? sides.own : sides.other;
-    }
-    Sides sides;
-    bool is_root, is_other;  ///< `is_other`: this rank is in the group that the root is not in.
-    Members others;
-};
-
-}  // namespace
-
-Task intergroup_broadcast(Operation& op) {
+Task intergroup_broadcast_binomial(Operation& op) {
     const RootedPart part(op);
-    if (!part.is_root && !part.is_other) co_return;
-    if (runtime::are_on_one_node(op))
-        co_await intergroup_broadcast_shared_memory(op, part.others);
-    else
-        co_await broadcast_to(op, op.root(), part.others, op.arguments().data, 0);
+    if (part.takes_part()) co_await broadcast_down_tree(op, op.root(), part.others, op.arguments().data, 0);
 }
 
-Task intergroup_scatter(Operation& op) {
+Task intergroup_broadcast_pipelined(Operation& op) {
     const RootedPart part(op);
-    if (!part.is_root && !part.is_other) co_return;
-    if (runtime::are_on_one_node(op)) {
-        co_await intergroup_scatter_shared_memory(op, part.others);
-        co_return;
-    }
+    if (part.takes_part()) co_await broadcast_down_chain(op, op.root(), part.others, op.arguments().data, 0);
+}
+
+Task intergroup_scatter_linear(Operation& op) {
+    const RootedPart part(op);
     if (part.is_other) co_await op.receive(op.root(), op.arguments().result, 0);
     if (!part.is_root) co_return;
     std::vector<Pending> sending;
@@ -54,13 +34,8 @@ Task intergroup_scatter(Operation& op) {
     co_await op.all_of(sending);
 }
 
-Task intergroup_gather(Operation& op) {
+Task intergroup_gather_linear(Operation& op) {
     const RootedPart part(op);
-    if (!part.is_root && !part.is_other) co_return;
-    if (runtime::are_on_one_node(op)) {
-        co_await intergroup_gather_shared_memory(op, part.others);
-        co_return;
-    }
     if (part.is_other) co_await op.send(op.root(), op.arguments().contribution, 0);
     if (!part.is_root) co_return;
     std::vector<Pending> receiving;
@@ -69,14 +44,9 @@ Task intergroup_gather(Operation& op) {
     co_await op.all_of(receiving);
 }
 
-Task intergroup_reduce(Operation& op) {
+Task intergroup_reduce_binomial(Operation& op) {
     constexpr std::uint64_t kUp = 0, kAcross = 1;
     const RootedPart part(op);
-    if (!part.is_root && !part.is_other) co_return;
-    if (can_combine_on_node(op)) {
-        co_await intergroup_reduce_shared_memory(op, part.others);
-        co_return;
-    }
     if (part.is_root) co_await op.receive(part.others.rank(0), op.arguments().data, kAcross);
     if (!part.is_other) co_return;
     const auto contribution = op.arguments().contribution;

@@ -13,7 +13,7 @@
 #include "collectives/broadcast/broadcast.hpp"
 #include "collectives/gather/gather.hpp"
 #include "collectives/intergroup/intergroup.hpp"
-#include "collectives/intergroup/sides.hpp"
+#include "collectives/intergroup/rooted.hpp"
 #include "collectives/published/published.hpp"
 #include "collectives/scatter/scatter.hpp"
 #include "runtime/lane/among.hpp"
@@ -31,21 +31,22 @@ std::vector<runtime::Block> blocks_behind(const Members& group, const runtime::B
     return blocks;
 }
 
-Task rooted(Operation& op, const Members& others, runtime::Algorithm algorithm) {
-    const std::vector<int> ranks = with_group(op.root(), others);
+Task rooted(Operation& op, runtime::Algorithm algorithm) {
+    const RootedPart part(op);
+    if (!part.takes_part()) co_return;
+    const std::vector<int> ranks = with_group(op.root(), part.others);
     runtime::Arguments arguments = op.arguments();
-    const std::vector<runtime::Block> blocks = blocks_behind(others, arguments.blocks, op.call().bytes);
+    const std::vector<runtime::Block> blocks = blocks_behind(part.others, arguments.blocks, op.call().bytes);
     arguments.blocks = blocks.data();
-    const int own = op.rank() == op.root() ? 0 : op.rank() - others.first + 1;
-    const Among node(op, ranks, own, 0, arguments);
+    const Among node(op, ranks, part.is_root ? 0 : part.sides.member + 1, 0, arguments);
     co_await algorithm(op);
 }
 
 }  // namespace
 
-Task intergroup_broadcast_shared_memory(Operation& op, const Members& others) { return rooted(op, others, &broadcast_shared_memory); }
-Task intergroup_scatter_shared_memory(Operation& op, const Members& others) { return rooted(op, others, &scatter_shared_memory); }
-Task intergroup_gather_shared_memory(Operation& op, const Members& others) { return rooted(op, others, &gather_shared_memory); }
+Task intergroup_broadcast_shared_memory(Operation& op) { return rooted(op, &broadcast_shared_memory); }
+Task intergroup_scatter_shared_memory(Operation& op) { return rooted(op, &scatter_shared_memory); }
+Task intergroup_gather_shared_memory(Operation& op) { return rooted(op, &gather_shared_memory); }
 
 Task intergroup_allgather_shared_memory(Operation& op) {
     const Sides sides = sides_of(op);

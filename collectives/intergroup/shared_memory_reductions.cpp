@@ -17,7 +17,7 @@
 
 #include "collectives/combining/combining.hpp"
 #include "collectives/intergroup/intergroup.hpp"
-#include "collectives/intergroup/sides.hpp"
+#include "collectives/intergroup/rooted.hpp"
 #include "collectives/published/published.hpp"
 #include "runtime/lane/among.hpp"
 
@@ -117,12 +117,13 @@ Task combine_shares(Operation& op, const Sides& sides, const runtime::Arguments&
 
 }  // namespace
 
-Task intergroup_reduce_shared_memory(Operation& op, const Members& others) {
-    const bool is_root = op.rank() == op.root();
-    const std::vector<int> ranks = with_group(op.root(), others);
-    const Among node(op, ranks, is_root ? 0 : op.rank() - others.first + 1, 0, op.arguments());
+Task intergroup_reduce_shared_memory(Operation& op) {
+    const RootedPart part(op);
+    if (!part.takes_part()) co_return;
+    const std::vector<int> ranks = with_group(op.root(), part.others);
+    const Among node(op, ranks, part.is_root ? 0 : part.sides.member + 1, 0, op.arguments());
     std::deque<Outgoing> nothing;
-    if (is_root)
+    if (part.is_root)
         co_await combine_what_others_bring(op, nothing, false, op.arguments().data);
     else
         co_await publish_all(op, 0, op.arguments().contribution);

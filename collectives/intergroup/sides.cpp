@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <span>
 
-#include "collectives/selection.hpp"
 #include "foundation/hash.hpp"
-#include "runtime/lane/publication.hpp"
 
 namespace rollcall::collectives {
 
@@ -18,10 +16,6 @@ BothBlocks equal_blocks(const Operation& op, const Sides& sides) {
     };
     return {all_of(sides.own, arguments.contribution.size),
             all_of(sides.other, arguments.data.size / static_cast<std::uint64_t>(sides.other.size))};
-}
-
-bool can_combine_on_node(Operation& op) {
-    return runtime::are_on_one_node(op) && conditions_of(op.arguments().combiner, kUsual).contains(Condition::whole_pieces);
 }
 
 namespace {
@@ -71,6 +65,13 @@ Task blocks_of_both(Operation& op, const Sides& sides, std::uint64_t step, BothB
     if (theirs.own == mine.other && theirs.other == mine.own) co_return;
     op.tell_groups_differ(partner);
     co_await op.failure();
+}
+
+Task find_blocks(Operation& op, const Sides& sides, BothBlocks& blocks) {
+    if (op.call().own_sizes)
+        co_await blocks_of_both(op, sides, kSizesStep, blocks);
+    else
+        blocks = equal_blocks(op, sides);
 }
 
 Assembled::Assembled(const Operation& op, const Parts& blocks) : bytes_(op.arguments().data) {

@@ -26,9 +26,11 @@ inline Sides sides_of(const Operation& op) {
     return {is_first ? first : second, is_first ? second : first, op.rank() - (is_first ? 0 : first.size)};
 }
 
-/// Whether all ranks are on one node, and elements can be combined where they are published there: a piece of node memory must hold whole
-/// elements only. The answer is the same on all ranks.
-bool can_combine_on_node(Operation& op);
+inline std::vector<int> ranks_of(const Members& group) {
+    std::vector<int> ranks;
+    for (int member = 0; member < group.size; ++member) ranks.push_back(group.rank(member));
+    return ranks;
+}
 
 /// A rank and the ranks of the group that it exchanges data with, behind it.
 inline std::vector<int> with_group(int rank, const Members& group) {
@@ -48,6 +50,8 @@ BothBlocks equal_blocks(const Operation& op, const Sides& sides);
 /// the steps from `step` on, at most kStepsForSizes of them.
 Task blocks_of_both(Operation& op, const Sides& sides, std::uint64_t step, BothBlocks& blocks);
 inline constexpr std::uint64_t kSizesStep = 0, kStepsForSizes = 64;
+/// The blocks of this call, by one of these two. Uses the first kStepsForSizes steps.
+Task find_blocks(Operation& op, const Sides& sides, BothBlocks& blocks);
 
 /// The place where the data of the other group is put together, block behind block. This is the final place, or memory of its own if the
 /// program wants its blocks in another order or with gaps.

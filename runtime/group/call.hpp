@@ -84,9 +84,13 @@ struct Call {
         same.bytes = bytes;
         return is_among_all() && bytes != other.bytes && is_same_as(same);
     }
+    /// Whether this rank has no part in the operation, which is one between two groups with a root in its own group. It then knows no size,
+    /// and not which algorithm the others choose by the size.
+    bool has_no_part() const noexcept { return is_between_groups(kind) && root >= 0 && !own_sizes && bytes == kManySizes; }
     /// Whether two ranks can have made these as the same call. Own sizes are not compared here, but where the data comes in (Engine::fits).
     bool agrees_with(const Call& other) const noexcept {
-        return is_same_as(other) || ((own_sizes || is_between_groups(kind)) && same_request(other) && algorithm == other.algorithm &&
+        return is_same_as(other) || ((own_sizes || is_between_groups(kind)) && same_request(other) &&
+                                     (algorithm == other.algorithm || has_no_part() || other.has_no_part()) &&
                                      segment_bytes == other.segment_bytes);
     }
 

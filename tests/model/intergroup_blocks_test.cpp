@@ -7,26 +7,26 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "collectives/intergroup/intergroup.hpp"
 #include "tests/model/blocks.hpp"
 #include "tests/model/intergroup.hpp"
 
 namespace rollcall::model_test {
 namespace {
 
+using collectives::AlgorithmEntry;
 using runtime::Block;
 using runtime::OperationKind;
 using runtime::Simulation;
 
-struct BlocksBetween {
-    OperationKind kind;
-    runtime::Algorithm algorithm;
-};
-constexpr BlocksBetween kBlocksBetween[] = {
-    {OperationKind::intergroup_scatter, &collectives::intergroup_scatter},
-    {OperationKind::intergroup_gather, &collectives::intergroup_gather},
-    {OperationKind::intergroup_alltoall, &collectives::intergroup_alltoall},
-};
+/// The algorithms of these operations that take blocks of different sizes.
+std::vector<const AlgorithmEntry*> algorithms_for_blocks() {
+    std::vector<const AlgorithmEntry*> all;
+    for (const OperationKind kind :
+         {OperationKind::intergroup_scatter, OperationKind::intergroup_gather, OperationKind::intergroup_alltoall})
+        for (const AlgorithmEntry& entry : collectives::operation(kind).algorithms)
+            if (!entry.needs.contains(collectives::Condition::equal_blocks)) all.push_back(&entry);
+    return all;
+}
 
 /// Places blocks of these sizes one behind the other, or backwards with gaps.
 std::vector<Block> placed(Random& random, const std::vector<std::uint64_t>& sizes) {
@@ -43,8 +43,8 @@ std::vector<Block> placed(Random& random, const std::vector<std::uint64_t>& size
 
 /// One call with the memory of all ranks. A rank sends a block to each member of `sent`, and gets one from each member of `received`.
 struct CallOfBlocks {
-    CallOfBlocks(Random& random, const BlocksBetween& its_operation, int p, int q, int its_root)
-        : operation(its_operation), first(p), root(its_root), ranks(static_cast<std::size_t>(p + q)) {
+    CallOfBlocks(Random& random, const AlgorithmEntry& its_entry, int p, int q, int its_root)
+        : entry(its_entry), first(p), root(its_root), ranks(static_cast<std::size_t>(p + q)) {
         const std::size_t second = static_cast<std::size_t>(q);
         // The size of the block from each rank to each member of the other group.
         std::vector<std::vector<std::uint64_t>> sizes(ranks.size());
@@ -56,7 +56,7 @@ struct CallOfBlocks {
             std::vector<std::uint64_t> from_others;
             for (std::size_t i = 0; i < sizes[r].size(); ++i) from_others.push_back(sizes[other(r, i)][number(r)]);
             const auto rooted = static_cast<std::size_t>(std::max(root, 0));
-            switch (operation.kind) {
+            switch (entry.operation) {
                 case OperationKind::intergroup_scatter:
                     if (is_root) ranks[r].sent = placed(random, sizes[r]);
                     if (is_other) ranks[r].received = {{0, sizes[rooted][number(r)]}};
@@ -95,12 +95,13 @@ struct CallOfBlocks {
 
     Simulation::RankCall of(int rank) {
         Memory& its = ranks[static_cast<std::size_t>(rank)];
-        Simulation::RankCall made{{}, operation.algorithm, {}};
-        made.call.kind = operation.kind;
+        Simulation::RankCall made{{}, entry.algorithm, {}};
+        made.call.kind = entry.operation;
+        made.call.algorithm = entry.number;
         made.call.root = root;
         made.call.own_sizes = true;
         made.call.bytes = runtime::kManySizes;
-        const bool scatters = operation.kind == OperationKind::intergroup_scatter, is_root = rank == root;
+        const bool scatters = entry.operation == OperationKind::intergroup_scatter, is_root = rank == root;
         const bool reads_data = scatters && is_root, has_result = scatters && !is_root;
         auto& arguments = made.arguments;
         if (reads_data)
@@ -118,22 +119,22 @@ struct CallOfBlocks {
         std::vector<Block> sent, received;
         std::vector<std::byte> from, into, expected;
     };
-    const BlocksBetween& operation;
+    const AlgorithmEntry& entry;
     int first, root;
     std::vector<Memory> ranks;
 };
 
 TEST(IntergroupBlocks, GoWhereTheyBelong) {
     Random random(166);
-    for (const BlocksBetween& operation : kBlocksBetween)
+    for (const AlgorithmEntry* const entry : algorithms_for_blocks())
         for (int p = 1; p <= 12; ++p)
             for (int q = 1; q <= 12; ++q) {
-                const bool has_root = operation.kind != OperationKind::intergroup_alltoall;
+                const bool has_root = entry->operation != OperationKind::intergroup_alltoall;
                 const int root = has_root ? static_cast<int>(random.below(static_cast<std::uint64_t>(p + q))) : -1;
-                Simulation::Options machine = random_machine(random, p + q, 3000);
+                Simulation::Options machine = random_machine(random, p + q, 3000, *entry);
                 machine.first_group = p;
-                SCOPED_TRACE(fmt::format("{} p={} q={} root={} {}", name(operation.kind), p, q, root, describe(machine)));
-                CallOfBlocks call(random, operation, p, q, root);
+                SCOPED_TRACE(fmt::format("{} {} p={} q={} root={} {}", name(entry->operation), entry->name, p, q, root, describe(machine)));
+                CallOfBlocks call(random, *entry, p, q, root);
                 Simulation simulation(machine);
                 const auto outcome =
                     simulation.run([&](int rank) { return call.of(rank); }, random_delays(random, p + q, std::max(root, 0), 1000));
@@ -146,16 +147,16 @@ TEST(IntergroupBlocks, GoWhereTheyBelong) {
 // One rank gives another size for one block. All ranks are told whose it is.
 TEST(IntergroupBlocks, WhatDoesNotMatchIsToldEverywhere) {
     Random random(167);
-    for (const BlocksBetween& operation : kBlocksBetween)
+    for (const AlgorithmEntry* const entry : algorithms_for_blocks())
         for (int p = 1; p <= 4; ++p)
             for (int q = 1; q <= 4; ++q)
                 for (int repetition = 0; repetition < 4; ++repetition) {
-                    const bool has_root = operation.kind != OperationKind::intergroup_alltoall;
+                    const bool has_root = entry->operation != OperationKind::intergroup_alltoall;
                     const int root = has_root ? static_cast<int>(random.below(static_cast<std::uint64_t>(p + q))) : -1;
-                    Simulation::Options machine = random_machine(random, p + q, 3000);
+                    Simulation::Options machine = random_machine(random, p + q, 3000, *entry);
                     machine.first_group = p;
                     machine.tick_for = kHour;
-                    CallOfBlocks call(random, operation, p, q, root);
+                    CallOfBlocks call(random, *entry, p, q, root);
                     // A receiver counts another size: the root, or another rank.
                     std::vector<std::size_t> receivers;
                     for (std::size_t r = 0; r < call.ranks.size(); ++r)
@@ -165,17 +166,17 @@ TEST(IntergroupBlocks, WhatDoesNotMatchIsToldEverywhere) {
                     const std::size_t at = random.below(received.size());
                     const std::uint64_t right = received[at].size;
                     received[at].size = right > 0 && random.chance(0.5) ? right - 1 : right + 1 + random.below(200);
-                    into.resize(operation.kind == OperationKind::intergroup_scatter ? received[at].size : end_of(received) + 300);
-                    SCOPED_TRACE(fmt::format("{} p={} q={} root={} {}: rank {} counts {} for {}, not {}", name(operation.kind), p, q, root,
-                                             describe(machine), wrong, received[at].size, at, right));
+                    into.resize(entry->operation == OperationKind::intergroup_scatter ? received[at].size : end_of(received) + 300);
+                    SCOPED_TRACE(fmt::format("{} {} p={} q={} root={} {}: rank {} counts {} for {}, not {}", name(entry->operation),
+                                             entry->name, p, q, root, describe(machine), wrong, received[at].size, at, right));
                     const auto member = [&](std::size_t r) {
                         return fmt::format("rank {} of the {} group", call.number(r), static_cast<int>(r) < p ? "first" : "second");
                     };
                     std::string words;
-                    if (operation.kind == OperationKind::intergroup_alltoall)
+                    if (entry->operation == OperationKind::intergroup_alltoall)
                         words = fmt::format("{} sends {} bytes to {}, which counts {} from it", member(call.other(wrong, at)), right,
                                             member(wrong), received[at].size);
-                    else if (operation.kind == OperationKind::intergroup_gather)
+                    else if (entry->operation == OperationKind::intergroup_gather)
                         words = fmt::format("the root counts {} bytes for {}, but its block has {}", received[at].size,
                                             member(call.other(wrong, at)), right);
                     else

@@ -7,35 +7,36 @@
 #include <rollcall/reduction.hpp>
 
 #include "collectives/combining/combining.hpp"
-#include "collectives/intergroup/intergroup.hpp"
 #include "collectives/selection.hpp"
 #include "tests/model/intergroup.hpp"
 
 namespace rollcall::model_test {
 namespace {
 
+using collectives::AlgorithmEntry;
 using runtime::OperationKind;
 using runtime::Simulation;
 using Times = std::vector<Nanoseconds>;
 
-struct Named {
-    OperationKind kind;
-    runtime::Algorithm algorithm;
-};
-constexpr Named kRooted[] = {
-    {OperationKind::intergroup_broadcast, &collectives::intergroup_broadcast},
-    {OperationKind::intergroup_scatter, &collectives::intergroup_scatter},
-    {OperationKind::intergroup_gather, &collectives::intergroup_gather},
-    {OperationKind::intergroup_reduce, &collectives::intergroup_reduce},
-};
-constexpr Named kAllToAll{OperationKind::intergroup_alltoall, &collectives::intergroup_alltoall};
-constexpr Named kAllreduce{OperationKind::intergroup_allreduce, &collectives::intergroup_allreduce};
+/// The algorithms of the operations between groups that have a root, and of those that have none.
+std::vector<const AlgorithmEntry*> algorithms(bool with_root) {
+    std::vector<const AlgorithmEntry*> all;
+    for (const collectives::OperationRow& row : collectives::intergroup_operations())
+        for (const AlgorithmEntry& entry : row.algorithms)
+            if (row.has_root == with_root) all.push_back(&entry);
+    return all;
+}
+std::vector<const AlgorithmEntry*> algorithms_of(OperationKind kind) {
+    std::vector<const AlgorithmEntry*> all;
+    for (const AlgorithmEntry& entry : collectives::operation(kind).algorithms) all.push_back(&entry);
+    return all;
+}
 
 /// The data of each rank, before and after.
 struct Memory {
     std::vector<std::byte> data, contribution, result;
 };
-Simulation::Outcome run_between_groups(const Named& operation, int p, int q, int root, const Simulation::Options& machine,
+Simulation::Outcome run_between_groups(const AlgorithmEntry& entry, int p, int q, int root, const Simulation::Options& machine,
                                        const runtime::Call& call, std::vector<Memory>& memory, const foundation::Combiner& combiner,
                                        const Times& arrivals) {
     Simulation::Options options = machine;
@@ -45,13 +46,19 @@ Simulation::Outcome run_between_groups(const Named& operation, int p, int q, int
     return simulation.run(
         [&](int rank) {
             Memory& its = memory[static_cast<std::size_t>(rank)];
-            Simulation::RankCall made{call, operation.algorithm, {}};
-            made.call.kind = operation.kind;
+            Simulation::RankCall made{call, entry.algorithm, {}};
+            made.call.kind = entry.operation;
+            made.call.algorithm = entry.number;
             made.call.root = root;
             made.arguments.data = {its.data.data(), its.data.size()};
             made.arguments.contribution = {its.contribution.data(), its.contribution.size()};
             made.arguments.result = {its.result.data(), its.result.size()};
             made.arguments.combiner = combiner;
+            // A rank that has no part knows no size, and not what the others choose by it.
+            if (root >= 0 && rank != root && (rank < p) == (root < p)) {
+                made.call.bytes = runtime::kManySizes;
+                made.call.algorithm = 0;
+            }
             return made;
         },
         arrivals);
@@ -72,14 +79,14 @@ foundation::Combiner random_sum(Random& random) {
 
 TEST(Intergroup, RootsInEitherGroup) {
     Random random(164);
-    for (const Named& operation : kRooted)
+    for (const AlgorithmEntry* const entry : algorithms(true))
         for (int p = 1; p <= 7; ++p)
             for (int q = 1; q <= 7; ++q)
                 for (int root = 0; root < p + q; ++root) {
                     const std::uint64_t bytes = random.pick(BlockSizes{0, 1, 63, 64, 1000, 9000, 100'000});
-                    const auto machine = random_machine(random, p + q, bytes);
-                    SCOPED_TRACE(
-                        fmt::format("{} p={} q={} root={} bytes={} {}", name(operation.kind), p, q, root, bytes, describe(machine)));
+                    const auto machine = random_machine(random, p + q, bytes, *entry);
+                    SCOPED_TRACE(fmt::format("{} {} p={} q={} root={} bytes={} {}", name(entry->operation), entry->name, p, q, root, bytes,
+                                             describe(machine)));
                     const int first_other = root < p ? p : 0, others = root < p ? q : p;
                     std::vector<Memory> memory(static_cast<std::size_t>(p + q)), expected(memory.size());
                     Memory& at_root = memory[static_cast<std::size_t>(root)];
@@ -89,7 +96,7 @@ TEST(Intergroup, RootsInEitherGroup) {
                         Memory& its = memory[static_cast<std::size_t>(rank)];
                         Memory& after = expected[static_cast<std::size_t>(rank)];
                         const auto block = bytes_of(root, member, bytes);
-                        switch (operation.kind) {
+                        switch (entry->operation) {
                             case OperationKind::intergroup_broadcast:
                                 at_root.data = bytes_of(root, 0, bytes);
                                 its.data.resize(bytes);
@@ -107,8 +114,8 @@ TEST(Intergroup, RootsInEitherGroup) {
                         }
                     }
                     expected[static_cast<std::size_t>(root)] = at_root;
-                    if (operation.kind == OperationKind::intergroup_gather || operation.kind == OperationKind::intergroup_reduce) {
-                        const bool gathers = operation.kind == OperationKind::intergroup_gather;
+                    if (entry->operation == OperationKind::intergroup_gather || entry->operation == OperationKind::intergroup_reduce) {
+                        const bool gathers = entry->operation == OperationKind::intergroup_gather;
                         at_root.data.resize(gathers ? bytes * static_cast<std::uint64_t>(others) : bytes);
                         auto& after = expected[static_cast<std::size_t>(root)].data;
                         if (!gathers) after = sums;
@@ -116,7 +123,7 @@ TEST(Intergroup, RootsInEitherGroup) {
                     }
                     runtime::Call call;
                     call.bytes = bytes;
-                    const auto outcome = run_between_groups(operation, p, q, root, machine, call, memory, random_sum(random),
+                    const auto outcome = run_between_groups(*entry, p, q, root, machine, call, memory, random_sum(random),
                                                             random_delays(random, p + q, root, 1000));
                     for (const auto& error : outcome.errors) ASSERT_EQ(error, nullptr) << error->what();
                     for (std::size_t r = 0; r < memory.size(); ++r) {
@@ -131,8 +138,7 @@ TEST(Intergroup, AllreduceAndAlltoall) {
     for (int p = 1; p <= 9; ++p)
         for (int q = 1; q <= 9; ++q) {
             const std::uint64_t a = random.pick(BlockSizes{0, 1, 64, 1000, 9000}), b = random.pick(BlockSizes{0, 1, 64, 1000, 9000});
-            const auto machine = random_machine(random, p + q, std::max(a, b));
-            SCOPED_TRACE(fmt::format("p={} q={} blocks of {} and {} {}", p, q, a, b, describe(machine)));
+            SCOPED_TRACE(fmt::format("p={} q={} blocks of {} and {}", p, q, a, b));
             std::vector<Memory> exchanged(static_cast<std::size_t>(p + q)), reduced(exchanged.size());
             const std::uint64_t elements = random.pick(BlockSizes{a, a, a, 4097, 150'000});
             std::vector<std::vector<std::byte>> blocks(exchanged.size()), sums(2, std::vector<std::byte>(elements));
@@ -150,48 +156,61 @@ TEST(Intergroup, AllreduceAndAlltoall) {
                     sums[is_first][i] = static_cast<std::byte>(static_cast<unsigned>(sums[is_first][i]) +
                                                                static_cast<unsigned>(reduced[r].contribution[i]));
             }
+            const auto run = [&](const AlgorithmEntry& entry, const runtime::Call& call, const foundation::Combiner& combiner,
+                                 std::vector<Memory> memory) {
+                const auto machine = random_machine(random, p + q, std::max(a, b), entry);
+                SCOPED_TRACE(fmt::format("{} {} {}", name(entry.operation), entry.name, describe(machine)));
+                const auto outcome =
+                    run_between_groups(entry, p, q, -1, machine, call, memory, combiner, random_delays(random, p + q, 0, 1000));
+                for (const auto& error : outcome.errors) EXPECT_EQ(error, nullptr) << error->what();
+                for (std::size_t r = 0; r < memory.size(); ++r) {
+                    const auto& expected =
+                        entry.operation == OperationKind::intergroup_alltoall ? blocks[r] : sums[static_cast<int>(r) >= p];
+                    EXPECT_TRUE(memory[r].data == expected) << "rank " << r;
+                }
+            };
             runtime::Call call;
             call.bytes = elements;
-            auto outcome =
-                run_between_groups(kAllreduce, p, q, -1, machine, call, reduced, random_sum(random), random_delays(random, p + q, 0, 1000));
-            for (const auto& error : outcome.errors) ASSERT_EQ(error, nullptr) << error->what();
-            for (std::size_t r = 0; r < reduced.size(); ++r) ASSERT_TRUE(reduced[r].data == sums[static_cast<int>(r) >= p]) << "rank " << r;
+            for (const AlgorithmEntry* const entry : algorithms_of(OperationKind::intergroup_allreduce))
+                run(*entry, call, random_sum(random), reduced);
             call.bytes = a;
             call.segment_bytes = b;
-            outcome = run_between_groups(kAllToAll, p, q, -1, machine, call, exchanged, {}, random_delays(random, p + q, 0, 1000));
-            for (const auto& error : outcome.errors) ASSERT_EQ(error, nullptr) << error->what();
-            for (std::size_t r = 0; r < exchanged.size(); ++r) ASSERT_TRUE(exchanged[r].data == blocks[r]) << "rank " << r;
+            for (const AlgorithmEntry* const entry : algorithms_of(OperationKind::intergroup_alltoall)) run(*entry, call, {}, exchanged);
+            if (HasFailure()) return;
         }
 }
 
-Times exits_between_groups(const Named& operation, int p, int q, int root, const Simulation::Options& machine = single_ported(),
-                           std::uint64_t bytes = 1) {
+Times exits_between_groups(OperationKind kind, std::string_view name, int p, int q, int root,
+                           const Simulation::Options& machine = single_ported(), std::uint64_t bytes = 1) {
     std::vector<Memory> memory(static_cast<std::size_t>(p + q));
     for (Memory& its : memory) {
-        its.data.resize(operation.kind == OperationKind::intergroup_alltoall ? 2 : bytes);
+        its.data.resize(kind == OperationKind::intergroup_alltoall ? 2 : bytes);
         its.contribution.resize(its.data.size());
     }
-    if (operation.kind == OperationKind::intergroup_alltoall) {  // p = 2, q = 1
+    if (kind == OperationKind::intergroup_alltoall) {  // p = 2, q = 1
         for (const std::size_t rank : {0u, 1u}) memory[rank] = {std::vector<std::byte>(1), std::vector<std::byte>(1), {}};
     }
     runtime::Call call;
     call.bytes = call.segment_bytes = bytes;
-    return run_between_groups(operation, p, q, root, machine, call, memory, collectives::combiner_of(reduction_of<std::uint8_t>(sum)),
-                              Times(memory.size()))
+    return run_between_groups(collectives::find_algorithm(kind, name, collectives::kReal), p, q, root, machine, call, memory,
+                              collectives::combiner_of(reduction_of<std::uint8_t>(sum)), Times(memory.size()))
         .exits;
 }
 TEST(IntergroupExamples, OtherOperations) {
-    EXPECT_EQ(exits_between_groups(kRooted[0], 2, 3, 1), (Times{0, 2, 2, 2, 2}));
-    EXPECT_EQ(exits_between_groups(kRooted[3], 2, 3, 1), (Times{0, 3, 3, 1, 2}));
-    EXPECT_EQ(exits_between_groups(kAllreduce, 2, 1, -1), (Times{3, 3, 2}));
-    EXPECT_EQ(exits_between_groups(kAllToAll, 2, 1, -1), (Times{1, 2, 2}));
+    EXPECT_EQ(exits_between_groups(OperationKind::intergroup_broadcast, "binomial", 2, 3, 1), (Times{0, 2, 2, 2, 2}));
+    EXPECT_EQ(exits_between_groups(OperationKind::intergroup_reduce, "binomial", 2, 3, 1), (Times{0, 3, 3, 1, 2}));
+    EXPECT_EQ(exits_between_groups(OperationKind::intergroup_allreduce, "reduce_then_broadcast", 2, 1, -1), (Times{3, 3, 2}));
+    EXPECT_EQ(exits_between_groups(OperationKind::intergroup_alltoall, "linear", 2, 1, -1), (Times{1, 2, 2}));
 }
 TEST(IntergroupExamples, OtherOperationsOnOneNode) {
-    EXPECT_EQ(exits_between_groups(kRooted[0], 2, 1, 1, one_node()), (Times{0, 1, 2}));
-    EXPECT_EQ(exits_between_groups(kAllToAll, 2, 1, -1, one_node()), (Times{2, 3, 4}));
-    EXPECT_EQ(exits_between_groups(kRooted[3], 2, 1, 2, one_node()), (Times{1, 1, 3}));
-    EXPECT_EQ(exits_between_groups(kAllreduce, 2, 1, -1, one_node()), (Times{2, 2, 3}));
-    EXPECT_EQ(exits_between_groups(kAllreduce, 2, 1, -1, one_node(), 10'000), (Times{25'000, 25'000, 30'000}));
+    const auto exits = [](OperationKind kind, int p, int q, int root, std::uint64_t bytes = 1) {
+        return exits_between_groups(kind, "shared_memory", p, q, root, one_node(), bytes);
+    };
+    EXPECT_EQ(exits(OperationKind::intergroup_broadcast, 2, 1, 1), (Times{0, 1, 2}));
+    EXPECT_EQ(exits(OperationKind::intergroup_alltoall, 2, 1, -1), (Times{2, 3, 4}));
+    EXPECT_EQ(exits(OperationKind::intergroup_reduce, 2, 1, 2), (Times{1, 1, 3}));
+    EXPECT_EQ(exits(OperationKind::intergroup_allreduce, 2, 1, -1), (Times{2, 2, 3}));
+    EXPECT_EQ(exits(OperationKind::intergroup_allreduce, 2, 1, -1, 10'000), (Times{25'000, 25'000, 30'000}));
 }
 
 }  // namespace

@@ -91,12 +91,15 @@ TEST(SeveralNodes, DeathsAreToldToEveryRank) {
         }
 }
 
+// Jobs in which all operations between groups go by two levels, where they can.
+JobOptions by_two_levels(int of_node, Words environment = {}) {
+    for (const OperationName& operation : kOperationNames)
+        if (operation.is_between_groups) environment.push_back(fmt::format("{}=two_level", operation.setting));
+    return on_nodes(of_node, std::move(environment));
+}
+
 // In random groups. Where these are on one node, the setting does not count.
 TEST(SeveralNodes, GroupsExchangeBlocks) {
-    const auto by_two_levels = [](int of_node, Words environment = {}) {
-        environment.emplace_back("ROLLCALL_INTERGROUP_ALLGATHER=two_level");
-        return on_nodes(of_node, std::move(environment));
-    };
     const std::string number = std::to_string(seed() % 1'000'000'000), scenario = "allgathers_between_groups:";
     for (const auto& [ranks, of_node] : {std::pair(5, 2), std::pair(8, 3), std::pair(6, 4)}) {
         if (is_left_out(ranks)) continue;
@@ -105,18 +108,31 @@ TEST(SeveralNodes, GroupsExchangeBlocks) {
     // What has no room in node memory goes by messages.
     expect_success(5, {scenario + (kSanitized ? "1:" : "3:") + number}, by_two_levels(3, {"ROLLCALL_LANDING_BYTES=600Ki"}));
     expect_success(5, {scenario + (kSanitized ? "1:" : "2:") + number}, by_two_levels(2, {"ROLLCALL_PROGRESS=host"}));
-    // All other operations between groups, too.
-    expect_success(6, {"intercommunicators:1:" + number}, by_two_levels(4));
     expect_success(3, {"wrong_intercommunicators"}, by_two_levels(2));
+}
+
+// All operations between groups.
+TEST(SeveralNodes, GroupsExchangeEverything) {
+    const std::string scenario = "intercommunicators:1:" + std::to_string(seed() % 1'000'000'000);
+    expect_success(is_left_out(8) ? 6 : 8, {scenario}, by_two_levels(3));
+    expect_success(5, {scenario}, by_two_levels(3, {"ROLLCALL_PROGRESS=host", "ROLLCALL_DECOUPLE=no"}));
+    // What has no room in node memory goes by messages.
+    expect_success(6, {scenario}, by_two_levels(4, {"ROLLCALL_LANDING_BYTES=600Ki"}));
+    // Not all plans get slots. Those that get none cannot go by two levels.
+    expect_success(5, {scenario}, by_two_levels(2, {"ROLLCALL_BOARD_SLOTS=14"}));
 }
 
 // The last rank exchanges messages for its node, or shares blocks with a rank that does.
 TEST(SeveralNodes, ADeathBetweenGroupsIsToldToEveryRank) {
-    for (const auto& [ranks, of_node] : {std::pair(4, 2), std::pair(4, 3), std::pair(5, 2), std::pair(6, 4)}) {
-        const Ended ended = run_ranks(ranks, {"death_between_groups"}, on_nodes(of_node, {"ROLLCALL_INTERGROUP_ALLGATHER=two_level"}));
-        EXPECT_EQ(ended.code, 128 + SIGKILL) << ended.out << ended.error;
-        EXPECT_EQ(lines_with(ended.out, "was told of the death").size(), static_cast<std::size_t>(ranks - 1)) << ended.out << ended.error;
-    }
+    int number = 0;
+    for (const auto& [ranks, of_node] : {std::pair(4, 2), std::pair(4, 3), std::pair(5, 2), std::pair(6, 4)})
+        for (const char* const operation : {"allgather", "broadcast", "scatter", "gather", "reduce", "allreduce", "alltoall"}) {
+            if (number++ % 2 != 0) continue;  // Each operation in two of the jobs.
+            const Ended ended = run_ranks(ranks, {fmt::format("death_between_groups:{}", operation)}, by_two_levels(of_node));
+            EXPECT_EQ(ended.code, 128 + SIGKILL) << operation << ended.out << ended.error;
+            EXPECT_EQ(lines_with(ended.out, "was told of the death").size(), static_cast<std::size_t>(ranks - 1))
+                << operation << ended.out << ended.error;
+        }
 }
 
 // Of four nodes, every other one comes late. In lanes, what comes goes straight to its place.

@@ -96,8 +96,10 @@ ROLLCALL_SCENARIO(wrong_intercommunicators) {
     world.barrier();
 }
 
-// The last rank of the second group dies. All others are told its name, whatever they do.
+// The last rank of the second group dies. All others are told its name, whatever they do. Word: the operation that all call meanwhile. Its
+// root is the first rank, so that most ranks of its group have no part.
 ROLLCALL_SCENARIO(death_between_groups) {
+    const std::string operation = scene.word(0, "allgather");
     std::vector<int> first, second;
     for (int rank = 0; rank < scene.size; ++rank) (rank < scene.size / 2 ? first : second).push_back(rank);
     const Intercommunicator between = scene.world.create_intercommunicator(first, second);
@@ -108,8 +110,27 @@ ROLLCALL_SCENARIO(death_between_groups) {
         scene.await(0, static_cast<std::uint64_t>(scene.size));  // All ranks have ended that operation.
         ::kill(::getpid(), SIGKILL);
     }
-    const Error error = expect_error(ErrorCode::peer_failed, "an allgather with a dead rank", [&] {
-        for (;;) between.allgather(block, all, {.algorithm = {}, .segment_bytes = {}, .timeout = std::chrono::seconds(60)});
+    const bool is_first = scene.rank < scene.size / 2;
+    const IntergroupRoot root = is_first ? IntergroupRoot(Mine{0}) : IntergroupRoot(Theirs{0});
+    const CollectiveOptions in_time{.algorithm = {}, .segment_bytes = {}, .timeout = std::chrono::seconds(60)};
+    std::vector<int> result(block.size()), exchanged(all.size());
+    const Error error = expect_error(ErrorCode::peer_failed, "an operation with a dead rank", [&] {
+        for (;;) {
+            if (operation == "broadcast")
+                between.broadcast(block, root, in_time);
+            else if (operation == "scatter")
+                between.scatter(is_first ? all : block, root, in_time);
+            else if (operation == "gather")
+                between.gather(is_first ? all : block, root, in_time);
+            else if (operation == "reduce")
+                between.reduce(block, sum, root, in_time);
+            else if (operation == "allreduce")
+                between.allreduce(block, result, sum, in_time);
+            else if (operation == "alltoall")
+                between.alltoall(all, exchanged, in_time);
+            else
+                between.allgather(block, all, in_time);
+        }
     });
     check(error.failed_rank() == scene.size - 1, "it names rank {}", error.failed_rank());
     fmt::print("rank {} was told of the death\n", scene.rank);

@@ -165,6 +165,11 @@ struct Round {
         run([&] { between.reduce(matrices, kMultiply, where); }, [&] { return between.start_reduce(matrices, kMultiply, where); },
             [&] { return between.plan_reduce(matrices, kMultiply, where); });
         if (is_root) check(matrices == std::vector(count, product(!is_first, other)), "a reduce");
+
+        data = is_mine && !is_root ? std::vector<long>() : elements(is_first, member, 0, count);
+        run([&] { between.reduce(data, sum, where); }, [&] { return between.start_reduce(data, sum, where); },
+            [&] { return between.plan_reduce(data, sum, where); });
+        if (is_root) check(data == sums(!is_first, other, count), "a sum of {} elements", count);
     }
 
     /// Scatter, gather and alltoall with blocks of different sizes.
@@ -233,6 +238,13 @@ struct Round {
             [&] { return between.start_allreduce(own_matrices, made, kMultiply); },
             [&] { return between.plan_allreduce(own_matrices, made, kMultiply); }, [&] { std::fill(made.begin(), made.end(), Matrix{}); });
         check(made == std::vector(count, product(!is_first, other)), "an allreduce of {} elements", count);
+        const std::vector<long> own_elements = elements(is_first, member, 0, count);
+        std::vector<long> all_sums(count, -1);
+        run_as(
+            form, [&] { between.allreduce(own_elements, all_sums, sum); },
+            [&] { return between.start_allreduce(own_elements, all_sums, sum); },
+            [&] { return between.plan_allreduce(own_elements, all_sums, sum); }, [&] { std::fill(all_sums.begin(), all_sums.end(), -1); });
+        check(all_sums == sums(!is_first, other, count), "an allreduce that sums {} elements", count);
         // A piece of node memory does not hold a whole number of these elements.
         const std::vector<Triple> own_triples(count, Triple{1, member, is_first ? 3 : 4});
         std::vector<Triple> sums(count);
@@ -267,6 +279,12 @@ struct Round {
                           static_cast<std::uint64_t>((is_first ? 2000 : 1000) + i * 30 + member), "a message between the groups");
     }
 
+    static std::vector<long> sums(bool of_first, int members, std::size_t count) {
+        std::vector<long> made(count);
+        for (int i = 0; i < members; ++i)
+            for (std::size_t at = 0; at < count; ++at) made[at] += element(of_first, i, 0, at);
+        return made;
+    }
     static Matrix product(bool of_first, int members) {
         Matrix made = matrix_of(of_first, 0);
         for (int i = 1; i < members; ++i) made = kMultiply(made, matrix_of(of_first, i));
@@ -369,6 +387,12 @@ ROLLCALL_SCENARIO(allgathers_between_groups) {
             const std::string why =
                 between.plan_allgather(block, all, {.algorithm = "auto", .segment_bytes = {}, .timeout = {}}).explanation();
             check(why.find("costs: ") != std::string::npos && why.find(algorithm) != std::string::npos, "auto says '{}'", why);
+            // (So few ranks may be as fast in a tree, but two levels are considered.)
+            std::vector<char> message(100);
+            const IntergroupRoot root = calls.is_first ? IntergroupRoot(Mine{0}) : IntergroupRoot(Theirs{0});
+            const std::string of_root =
+                between.plan_broadcast(message, root, {.algorithm = "auto", .segment_bytes = {}, .timeout = {}}).explanation();
+            check(of_root.find("costs: ") != std::string::npos && of_root.find(algorithm) != std::string::npos, "auto says '{}'", of_root);
         }
         for (const Form form : {Form::call, Form::start, Form::plan}) {
             const std::size_t in_first = kCounts[inside() % 7], in_second = kCounts[inside() % 7];

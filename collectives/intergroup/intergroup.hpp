@@ -30,6 +30,7 @@ Task intergroup_allgather_root_gathering(Operation& op);
 Task intergroup_allgather_root_gathering_sequential(Operation& op);
 Task intergroup_allgather_shared_memory(Operation& op);
 Task intergroup_allgather_two_level(Operation& op);
+Task intergroup_allgather_by_sizes(Operation& op);
 
 Task intergroup_broadcast_binomial(Operation& op);
 Task intergroup_broadcast_pipelined(Operation& op);
@@ -94,10 +95,17 @@ inline constexpr AlgorithmEntry kIntergroupAllgatherAlgorithms[] = {
      .algorithm = &intergroup_allgather_two_level,
      .summary = "as full_duplex, but between the nodes only; the ranks of a group that are on one node share blocks through its memory",
      .paper = kKangTraeff,
-     .limits =
-         "every rank waits for all ranks; `auto` does not take it for blocks of different sizes, because nobody knows how long all are",
+     .limits = "every rank waits for all ranks; for blocks of different sizes `auto` takes by_sizes",
      .needs = Condition::several_nodes,
      .cost = &cost::intergroup_two_level},
+    {.operation = OperationKind::intergroup_allgather,
+     .name = "by_sizes",
+     .algorithm = &intergroup_allgather_by_sizes,
+     .summary =
+         "all ranks learn the sizes of all blocks, and go on by two_level or full_duplex, whichever has the lower estimate for these",
+     .paper = "Our own, after Kang, Träff et al.",
+     .limits = "every rank waits for all ranks",
+     .needs = Condition::several_nodes},
 };
 
 /// Between groups on several nodes, `auto` takes no two levels for blocks longer than this, in bytes, whatever the estimates say. With 8 + 8
@@ -117,6 +125,11 @@ inline constexpr Rule kIntergroupAllgatherRules[] = {
      {named(kIntergroupAllgatherAlgorithms, "root_gathering"), named(kIntergroupAllgatherAlgorithms, "full_duplex")}},
     {2048, kAnyRanks, named(kIntergroupAllgatherAlgorithms, "root_gathering"), "short blocks: two trees need few messages",
      Condition::equal_blocks},
+    {kAnyBytes, kAnyRanks, named(kIntergroupAllgatherAlgorithms, "full_duplex"),
+     "each rank receives little more than the other group's data, which it needs anyway, and all links are busy at once",
+     Condition::equal_blocks},
+    {kAnyBytes, kAnyRanks, named(kIntergroupAllgatherAlgorithms, "by_sizes"),
+     "blocks of different sizes, several ranks a node: all ranks learn the sizes first, and then the estimates decide"},
     {kAnyBytes, kAnyRanks, named(kIntergroupAllgatherAlgorithms, "full_duplex"),
      "each rank receives little more than the other group's data, which it needs anyway, and all links are busy at once"},
 };

@@ -308,7 +308,8 @@ TEST(CostChoices, TakeTwoLevelsBetweenGroupsWhereTheyPay) {
     for (const std::uint64_t bytes : {8, 1 << 10, 64 << 10, 1 << 20}) {
         // Measured, two levels are slower at 64 KiB, whatever the estimates say.
         EXPECT_EQ(of_groups(bytes, kOnNodes, 8, 2, {}), bytes <= 16 << 10 ? "two_level" : "full_duplex") << bytes;
-        EXPECT_EQ(of_groups(bytes, kOnNodes.without(Condition::equal_blocks), 8, 2, {}), "full_duplex") << "nobody knows all sizes";
+        EXPECT_EQ(of_groups(bytes, kOnNodes.without(Condition::equal_blocks), 8, 2, {}), "by_sizes") << "they are told first";
+        EXPECT_EQ(of_groups(bytes, kApart.without(Condition::equal_blocks), 8, 8, {}), "full_duplex") << "two levels would be one";
         EXPECT_EQ(of_groups(bytes, kApart, 8, 8, {}), bytes <= 2048 ? "root_gathering" : "full_duplex") << bytes;
         EXPECT_EQ(of_groups(bytes, kOnOneNode, 8, 1, {}), "shared_memory") << bytes;
         // Ranks of the groups that do not share their nodes with others of their group.

@@ -71,6 +71,16 @@ std::vector<std::uint64_t> parse_groups(const std::string& text) {
     return groups;
 }
 
+std::vector<std::uint64_t> groups_of(const std::string& text, int ranks) {
+    const auto all = static_cast<std::uint64_t>(ranks);
+    if (text.empty()) return {all - all / 2, all / 2};
+    const std::vector<std::uint64_t> groups = parse_groups(text);
+    if (groups[0] + groups[1] != all)
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("--groups {} of {} ranks; allowed: two numbers whose sum is that of --ranks", text, ranks));
+    return groups;
+}
+
 std::vector<std::uint64_t> blocks_of(std::uint64_t ranks, std::uint64_t mean, bool is_sequence) {
     std::vector<std::uint64_t> sizes(ranks, mean);
     for (std::uint64_t i = 0; is_sequence && i < ranks; ++i) sizes[i] = 2 * mean * (i + 1) / (ranks + 1);

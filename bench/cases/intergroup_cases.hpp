@@ -42,6 +42,9 @@ std::vector<GroupCase> cases_of_settings(std::string_view settings, std::optiona
 /// "12,4" gives 12 and 4. `option` is named in the Error{invalid_argument}.
 std::vector<std::uint64_t> parse_groups(const std::string& text);
 
+/// The same, whose sum must be `ranks`. An empty text gives half of the ranks each.
+std::vector<std::uint64_t> groups_of(const std::string& text, int ranks);
+
 /// `ranks` blocks of this mean size, or of 1, 2, 3, ... times something with this mean.
 std::vector<std::uint64_t> blocks_of(std::uint64_t ranks, std::uint64_t mean, bool is_sequence);
 

@@ -149,13 +149,7 @@ Contest contest_of(const Words& words, int ranks) {
     if (std::find(contest.algorithms.begin(), contest.algorithms.end(), kIntergroupBaseline) == contest.algorithms.end())
         contest.algorithms.emplace_back(kIntergroupBaseline);
     const auto all = static_cast<std::uint64_t>(ranks);
-    std::vector<std::uint64_t> groups{all - all / 2, all / 2};
-    if (!words.groups.empty()) {
-        groups = parse_groups(words.groups);
-        if (groups[0] + groups[1] != all)
-            throw Error(ErrorCode::invalid_argument,
-                        fmt::format("--groups {} of {} ranks; allowed: two numbers whose sum is that of --ranks", words.groups, ranks));
-    }
+    const std::vector<std::uint64_t> groups = groups_of(words.groups, ranks);
     for (const std::uint64_t bytes : parse_sizes(words.bytes, "--bytes")) {
         std::vector<GroupCase> cases;
         if (words.paper)

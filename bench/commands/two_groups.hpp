@@ -1,5 +1,5 @@
 /// \file
-/// `rollcall bench intergroup_allgather` and `intergroup_allgatherv`.
+/// `rollcall bench intergroup_allgather` and `intergroup_allgatherv`, and the other operations between two groups.
 #pragma once
 
 namespace rollcall::usage {
@@ -11,5 +11,6 @@ namespace rollcall::bench {
 /// Adds the subcommands, which run during parsing and set `exit_code`. Wrong usage throws Error{invalid_argument} with a message of one
 /// line, before any rank is started.
 void add_two_groups_commands(usage::Command& bench, int& exit_code);
+void add_between_groups_commands(usage::Command& bench, int& exit_code);
 
 }  // namespace rollcall::bench

@@ -131,6 +131,8 @@ TEST_F(BenchCommand, RefusesWrongWordsInOneLine) {
     expect_refused("bench brodcast", {"'brodcast'",
                                       "broadcast, scatter, scatterv, gather, gatherv, allgather, allgatherv, alltoall, alltoallv, reduce, "
                                       "allreduce, reduce_scatter, scan, exclusive_scan, intergroup_allgather, intergroup_allgatherv, "
+                                      "intergroup_broadcast, intergroup_scatter, intergroup_gather, intergroup_reduce, "
+                                      "intergroup_allreduce, intergroup_alltoall, "
                                       "pingpong, bandwidth, barrier, overlap, loop, idle, "
                                       "schedule"});
     expect_refused("bench barrier --peer gasnet", {"'gasnet'", "allowed: all, openmpi, mpich"});

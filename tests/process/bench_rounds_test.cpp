@@ -2,6 +2,7 @@
 /// Tests the benchmarks that measure no collective operation, as a user calls them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -139,6 +140,29 @@ TEST_F(BenchCommand, AllgathersBetweenGroupsAreComparedWithRootGathering) {
         "5 2+2 full_duplex", "5 2+2 root_gathering_sequential", "6 2+2 full_duplex", "6 2+2 root_gathering_sequential",
         "7 3+1 full_duplex", "7 3+1 root_gathering_sequential", "8 3+1 full_duplex", "8 3+1 root_gathering_sequential"};
     EXPECT_EQ(rows, expected);
+}
+
+TEST_F(BenchCommand, OtherOperationsBetweenGroupsAreMeasured) {
+    for (const std::string operation : {"broadcast", "scatter", "gather", "reduce", "allreduce", "alltoall"}) {
+        const Ended ended =
+            run("bench intergroup_" + operation +
+                " --ranks 4 --groups 1,3 --bytes 0,1001 --env ROLLCALL_NODE_RANKS=2 --iterations 2 --rounds 1 --timeout 100s"
+                " --format json");
+        ASSERT_EQ(ended.code, 0) << ended.error;
+        std::vector<std::string> algorithms;
+        for (const std::string& line : lines_of(ended.out)) {
+            const Json cell = Json::parse(line);
+            expect_cell(cell, "intergroup_" + operation, false);
+            EXPECT_EQ(cell["groups"], "1+3");
+            EXPECT_EQ(cell["iterations"], 2);
+            algorithms.push_back(cell["algorithm"]);
+            EXPECT_TRUE(algorithms.size() > 1 || cell["improvement"]["median"] == 1) << cell;
+        }
+        EXPECT_EQ(std::count(algorithms.begin(), algorithms.end(), "two_level"), 2) << ended.out;
+        EXPECT_EQ(std::count(algorithms.begin(), algorithms.end(), "shared_memory"), 0) << ended.out;
+    }
+    expect_refused("bench intergroup_broadcast --ranks 4 --groups 2,1", {"--groups 2,1 of 4 ranks"});
+    expect_refused("bench intergroup_reduce --algorithm pipelined", {"pipelined", "binomial"});
 }
 
 TEST_F(BenchCommand, AllgathersBetweenGroupsRefuseWhatDoesNotFit) {

@@ -84,11 +84,12 @@ struct ROLLCALL_HIDDEN Intercommunicator::Implementation {
     std::string caller(const IntergroupCall& call) const { return fmt::format("{} on {}", kind_of(call).name, both.name()); }
     void give_rooted(const IntergroupCall& call, bool is_root, Prepared& prepared) const;
     void give_exchanged(const IntergroupCall& call, Prepared& prepared) const;
-    Prepared prepare(const IntergroupCall& call, const CollectiveOptions& options) const;
+    /// `is_planned`: as in Collective::prepare().
+    Prepared prepare(const IntergroupCall& call, const CollectiveOptions& options, bool is_planned = false) const;
     /// What all ranks that have a part know of the call.
-    collectives::Situation situation(const IntergroupCall& call, const Communicator::Implementation::Prepared& made) const;
+    collectives::Situation situation(const IntergroupCall& call, const Communicator::Implementation::Prepared& made, bool is_planned) const;
     collectives::Selection select(const IntergroupCall& call, const Communicator::Implementation::Prepared& made,
-                                  const CollectiveOptions& options, std::string* why = nullptr) const;
+                                  const CollectiveOptions& options, bool is_planned, std::string* why = nullptr) const;
     /// How many nodes there are on which a group has ranks, without that of `root`.
     int nodes_of(const Side& side, int root) const;
 
@@ -158,10 +159,12 @@ int Intercommunicator::Implementation::nodes_of(const Side& side, int root) cons
 }
 
 collectives::Situation Intercommunicator::Implementation::situation(const IntergroupCall& call,
-                                                                    const Communicator::Implementation::Prepared& made) const {
+                                                                    const Communicator::Implementation::Prepared& made,
+                                                                    bool is_planned) const {
     auto situation =
         call.blocks ? all().situation_of_blocks() : all().situation(std::max(made.call.bytes, std::uint64_t{made.call.segment_bytes}));
     if (collectives::operation(made.call.kind).combines) situation.has = collectives::conditions_of(made.arguments.combiner, situation.has);
+    if (is_planned) situation.has = situation.has.without(collectives::Condition::background);
     if (!call.root) return situation;
     const Side& others = call.root->is_mine() ? other : own;
     situation.ranks = others.size + 1;
@@ -172,9 +175,10 @@ collectives::Situation Intercommunicator::Implementation::situation(const Interg
 
 collectives::Selection Intercommunicator::Implementation::select(const IntergroupCall& call,
                                                                  const Communicator::Implementation::Prepared& made,
-                                                                 const CollectiveOptions& options, std::string* why) const {
+                                                                 const CollectiveOptions& options, bool is_planned,
+                                                                 std::string* why) const {
     const auto& row = collectives::operation(made.call.kind);
-    const auto situation = this->situation(call, made);
+    const auto situation = this->situation(call, made, is_planned);
     // What rules have chosen for one root does not hold for others, so it is not remembered.
     const collectives::Selection selection = call.root
                                                  ? collectives::choose(row, situation, options.algorithm, all().algorithms.of(row.kind))
@@ -184,7 +188,8 @@ collectives::Selection Intercommunicator::Implementation::select(const Intergrou
 }
 
 Intercommunicator::Implementation::Prepared Intercommunicator::Implementation::prepare(const IntergroupCall& call,
-                                                                                       const CollectiveOptions& options) const {
+                                                                                       const CollectiveOptions& options,
+                                                                                       bool is_planned) const {
     all().check_alive();
     if (options.timeout) checked_timeout(*options.timeout);
     Prepared prepared;
@@ -207,7 +212,7 @@ Intercommunicator::Implementation::Prepared Intercommunicator::Implementation::p
         made.bytes = runtime::kManySizes;  // this rank takes no part, and does not know the size
     }
     check_buffers(call, arguments);
-    algorithm = select(call, prepared.call, options).entry;
+    algorithm = select(call, prepared.call, options, is_planned).entry;
     made.algorithm = algorithm->number;
     return prepared;
 }
@@ -278,9 +283,9 @@ Plan Intercommunicator::plan_barrier(const PlanOptions& options) const { return 
 Plan Intercommunicator::plan(const IntergroupCall& call, const PlanOptions& options) const {
     const Implementation& here = checked();
     const CollectiveOptions how{.algorithm = options.algorithm, .segment_bytes = options.segment_bytes, .timeout = {}};
-    auto prepared = here.prepare(call, how);
+    auto prepared = here.prepare(call, how, true);
     std::string why;
-    here.select(call, prepared.call, how, &why);
+    here.select(call, prepared.call, how, true, &why);
     Plan plan = here.all().plan(prepared.call, options, std::move(why));
     Communicator::Implementation::keep(plan, std::move(prepared.layout));
     return plan;

@@ -100,8 +100,9 @@ inline constexpr Rule kIntergroupScatterRules[] = {
     {kLongestRootedOnTwoLevels,
      kAnyRanks,
      named(kIntergroupScatterAlgorithms, "two_level"),
-     "short blocks for several ranks of each node: one message for each node, or one for each rank, and the time decides",
-     Condition::equal_blocks,
+     "short blocks for several ranks of each node: one message for each node, or one for each rank, and the time decides; no rank waits for "
+     "the caller of the one that passes its block on",
+     Condition::equal_blocks | Condition::background,
      nullptr,
      {named(kIntergroupScatterAlgorithms, "linear")}},
     {kAnyBytes, kAnyRanks, named(kIntergroupScatterAlgorithms, "linear"), "each block moves once, and no rank waits for one that forwards"},
@@ -142,8 +143,9 @@ inline constexpr Rule kIntergroupGatherRules[] = {
     {kLongestRootedOnTwoLevels,
      kAnyRanks,
      named(kIntergroupGatherAlgorithms, "two_level"),
-     "short blocks of several ranks of each node: one message from each node, or one from each rank, and the time decides",
-     Condition::equal_blocks,
+     "short blocks of several ranks of each node: one message from each node, or one from each rank, and the time decides; no rank but the "
+     "root waits for the caller of another one",
+     Condition::equal_blocks | Condition::background,
      nullptr,
      {named(kIntergroupGatherAlgorithms, "linear")}},
     {kAnyBytes, kAnyRanks, named(kIntergroupGatherAlgorithms, "linear"), "each block moves once, straight to the root"},

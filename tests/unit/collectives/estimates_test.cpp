@@ -350,6 +350,8 @@ TEST(CostChoices, TakeTwoLevelsWithOtherGroupsWhereTheyPay) {
     }
     for (const OperationKind kind : {intergroup_scatter, intergroup_gather, intergroup_alltoall})
         EXPECT_EQ(taken_by(kind, 16 << 10, kOnNodes, 64, 4), "linear") << name(kind);
+    for (const OperationKind kind : {intergroup_scatter, intergroup_gather})
+        EXPECT_EQ(taken_by(kind, 8, kOnNodes.without(Condition::background), 64, 4), "linear") << "ranks would wait for one another";
     EXPECT_EQ(taken_by(intergroup_broadcast, 1 << 20, kOnNodes, 64, 4), "two_level");
     EXPECT_EQ(taken_by(intergroup_broadcast, 1 << 20, kApart, 64, 64), "pipelined");
     for (const OperationKind kind : {intergroup_reduce, intergroup_allreduce})

@@ -297,22 +297,6 @@ TEST(Intergroup, OnTwoLevelsDataEntersANodeOnce) {
     }
 }
 
-// Blocks of different sizes: two levels if they are short, and the rings of full_duplex if there is much data, whoever has it.
-TEST(Intergroup, SizesDecideWhereTheyDiffer) {
-    Simulation::Options options;
-    options.ranks_per_node = 4;
-    options.model.alpha = 1000;
-    for (const std::uint64_t longest : {std::uint64_t{100}, std::uint64_t{4000}, std::uint64_t{1} << 20}) {
-        Case what{Sizes(8, 50), Sizes(12, 70), true};
-        what.first[3] = longest;
-        what.has_data = false;
-        const auto exits = [&](std::string_view name) { return run(algorithm(name), what, options, Times(20)).exits; };
-        const bool is_short = longest < 1 << 20;
-        EXPECT_EQ(exits("by_sizes"), exits(is_short ? "two_level" : "full_duplex")) << longest;
-        EXPECT_NE(exits("by_sizes"), exits(is_short ? "full_duplex" : "two_level")) << longest;
-    }
-}
-
 constexpr int kMostOfAGroup = kSanitized ? 13 : 40;  // of the larger group
 
 // M <= time <= M + k of the smaller group's blocks (Theorem 1) where sizes divide evenly. Otherwise the parts of a group may differ.

@@ -2,6 +2,7 @@
 // belongs is in intergroup_operations_test.cpp.)
 #include <algorithm>
 #include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -167,6 +168,42 @@ TEST(IntergroupTwoLevel, ANodeCombinesBlocksForAnotherOne) {
         const auto outcome = outcome_of(kAlltoall, layout, -1, kBytes, options);
         EXPECT_EQ(outcome.messages, pairs.size());
         EXPECT_EQ(outcome.bytes, blocks * kBytes);
+    }
+}
+
+// In an allgather of blocks of different sizes: two levels if they are short, and the rings of full_duplex if there is much data, whoever
+// has it.
+TEST(IntergroupTwoLevel, SizesDecideWhereBlocksDiffer) {
+    constexpr Layout kFiveNodes{.p = 8, .q = 12, .per_node = 4};
+    auto options = kFiveNodes.options();
+    options.model.alpha = 1000;
+    for (const std::uint64_t longest : {std::uint64_t{100}, std::uint64_t{4000}, std::uint64_t{1} << 20}) {
+        const auto size_of = [&](int rank) { return rank == 3 ? longest : rank < 8 ? std::uint64_t{50} : std::uint64_t{70}; };
+        std::vector<runtime::Block> of_first, of_second;
+        for (int rank = 0; rank < 20; ++rank) {
+            auto& blocks = rank < 8 ? of_first : of_second;
+            blocks.push_back({blocks.empty() ? 0 : blocks.back().offset + blocks.back().size, size_of(rank)});
+        }
+        const auto exits = [&](std::string_view name) {
+            const AlgorithmEntry& entry = collectives::find_algorithm(OperationKind::intergroup_allgather, name, collectives::kReal);
+            Simulation simulation(options);
+            return simulation
+                .run(
+                    [&](int rank) {
+                        Simulation::RankCall call{collectives::make_call(entry, -1, size_of(rank), 0), entry.algorithm, {}};
+                        const auto& others = rank < 8 ? of_second : of_first;
+                        call.call.own_sizes = true;
+                        call.arguments.contribution.size = size_of(rank);
+                        call.arguments.data.size = others.back().offset + others.back().size;
+                        call.arguments.blocks = others.data();
+                        return call;
+                    },
+                    Times(20))
+                .exits;
+        };
+        const bool is_short = longest < 1 << 20;
+        EXPECT_EQ(exits("by_sizes"), exits(is_short ? "two_level" : "full_duplex")) << longest;
+        EXPECT_NE(exits("by_sizes"), exits(is_short ? "full_duplex" : "two_level")) << longest;
     }
 }
 

@@ -8,42 +8,13 @@
 #include <span>
 #include <vector>
 
+#include "tests/process/ranks/groups.hpp"
 #include "tests/process/ranks/messages.hpp"
 
 namespace rollcall::test {
 namespace {
 
 using Random = std::mt19937_64;
-
-/// Both groups, in a random order of ranks, and the ranks that are in neither. The same on all ranks.
-struct Groups {
-    Groups(Random& same, int size) {
-        std::vector<int> order(static_cast<std::size_t>(size));
-        std::iota(order.begin(), order.end(), 0);
-        std::shuffle(order.begin(), order.end(), same);
-        const std::size_t out = size > 2 && same() % 3 == 0 ? 1 : 0;  // In neither group.
-        const std::size_t members = order.size() - out;
-        const std::size_t in_first = 1 + same() % (members - 1);
-        first.assign(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(in_first));
-        second.assign(order.begin() + static_cast<std::ptrdiff_t>(in_first), order.begin() + static_cast<std::ptrdiff_t>(members));
-    }
-    static int place(const std::vector<int>& group, int rank) {
-        const auto found = std::find(group.begin(), group.end(), rank);
-        return found == group.end() ? -1 : static_cast<int>(found - group.begin());
-    }
-    std::vector<int> first, second;
-};
-
-/// Returns what a member of one group has for a member of the other.
-long element(bool of_first, int from, int to, std::size_t at) {
-    return (of_first ? 1'000'000'000L : 2'000'000'000L) + from * 1'000'000L + to * 10'000L + static_cast<long>(at);
-}
-std::vector<long> elements(bool of_first, int from, int to, std::size_t count) {
-    std::vector<long> made(count);
-    std::iota(made.begin(), made.end(), element(of_first, from, to, std::size_t{0}));
-    return made;
-}
-void append(std::vector<long>& all, const std::vector<long>& more) { all.insert(all.end(), more.begin(), more.end()); }
 
 struct Matrix {
     std::uint64_t a, b, c, d;
@@ -84,9 +55,9 @@ struct Round {
 
     void allgather(std::size_t in_first, std::size_t in_second, const std::string& algorithm, Form form) const {
         const std::size_t sent = is_first ? in_first : in_second, received = is_first ? in_second : in_first;
-        const std::vector<long> block = elements(is_first, member, 0, sent);
+        const std::vector<long> block = items_of_group(is_first, member, 0, sent);
         std::vector<long> all(received * static_cast<std::size_t>(other), -1), expected;
-        for (int i = 0; i < other; ++i) append(expected, elements(!is_first, i, 0, received));
+        for (int i = 0; i < other; ++i) append(expected, items_of_group(!is_first, i, 0, received));
         const CollectiveOptions options{.algorithm = algorithm, .segment_bytes = {}, .timeout = {}};
         run_as(
             form, [&] { between.allgather(block, all, options); }, [&] { return between.start_allgather(block, all, options); },
@@ -111,12 +82,13 @@ struct Round {
             offsets[at] = end += is_scattered ? 2 : 0;
             end += theirs[at];
         }
-        const std::vector<long> block = elements(is_first, member, 0, static_cast<std::size_t>(mine[static_cast<std::size_t>(member)]));
+        const std::vector<long> block =
+            items_of_group(is_first, member, 0, static_cast<std::size_t>(mine[static_cast<std::size_t>(member)]));
         std::vector<long> all(static_cast<std::size_t>(end), -1), expected = all;
         for (int i = 0; i < other; ++i)
             for (int k = 0; k < theirs[static_cast<std::size_t>(i)]; ++k)
                 expected[static_cast<std::size_t>(offsets[static_cast<std::size_t>(i)] + k)] =
-                    element(!is_first, i, 0, static_cast<std::size_t>(k));
+                    item_of_group(!is_first, i, 0, static_cast<std::size_t>(k));
         const CollectiveOptions options{.algorithm = algorithm, .segment_bytes = {}, .timeout = {}};
         const auto blocks = [&] { return is_scattered ? Blocks(theirs, offsets) : Blocks(theirs); };
         run_as(
@@ -141,24 +113,24 @@ struct Round {
         const auto others = static_cast<std::size_t>(is_root ? other : 0);
         const auto run = [&](auto call, auto start, auto plan) { run_as(form, call, start, plan); };
 
-        std::vector<long> data = is_root ? elements(is_first, root, 0, count) : std::vector<long>(is_mine ? 0 : count);
+        std::vector<long> data = is_root ? items_of_group(is_first, root, 0, count) : std::vector<long>(is_mine ? 0 : count);
         run([&] { between.broadcast(data, where); }, [&] { return between.start_broadcast(data, where); },
             [&] { return between.plan_broadcast(data, where); });
-        if (is_root || !is_mine) check(data == elements(root_in_first, root, 0, count), "a broadcast of {} elements", count);
+        if (is_root || !is_mine) check(data == items_of_group(root_in_first, root, 0, count), "a broadcast of {} elements", count);
 
         data.clear();
-        for (std::size_t i = 0; i < others; ++i) append(data, elements(is_first, root, static_cast<int>(i), count));
+        for (std::size_t i = 0; i < others; ++i) append(data, items_of_group(is_first, root, static_cast<int>(i), count));
         if (!is_mine) data.assign(count, -1);
         run([&] { between.scatter(data, where); }, [&] { return between.start_scatter(data, where); },
             [&] { return between.plan_scatter(data, where); });
-        if (!is_mine) check(data == elements(root_in_first, root, member, count), "a scatter of {} elements", count);
+        if (!is_mine) check(data == items_of_group(root_in_first, root, member, count), "a scatter of {} elements", count);
 
         data.assign(count * others, -1);
-        if (!is_mine) data = elements(is_first, member, 0, count);
+        if (!is_mine) data = items_of_group(is_first, member, 0, count);
         run([&] { between.gather(data, where); }, [&] { return between.start_gather(data, where); },
             [&] { return between.plan_gather(data, where); });
         std::vector<long> expected;
-        for (std::size_t i = 0; i < others; ++i) append(expected, elements(!is_first, static_cast<int>(i), 0, count));
+        for (std::size_t i = 0; i < others; ++i) append(expected, items_of_group(!is_first, static_cast<int>(i), 0, count));
         if (is_root) check(data == expected, "a gather of {} elements", count);
 
         std::vector<Matrix> matrices(is_mine && !is_root ? 0 : count, is_mine ? Matrix{} : matrix_of(is_first, member));
@@ -166,7 +138,7 @@ struct Round {
             [&] { return between.plan_reduce(matrices, kMultiply, where); });
         if (is_root) check(matrices == std::vector(count, product(!is_first, other)), "a reduce");
 
-        data = is_mine && !is_root ? std::vector<long>() : elements(is_first, member, 0, count);
+        data = is_mine && !is_root ? std::vector<long>() : items_of_group(is_first, member, 0, count);
         run([&] { between.reduce(data, sum, where); }, [&] { return between.start_reduce(data, sum, where); },
             [&] { return between.plan_reduce(data, sum, where); });
         if (is_root) check(data == sums(!is_first, other, count), "a sum of {} elements", count);
@@ -194,10 +166,10 @@ struct Round {
             for (std::vector<long>* const data : {&out, &expected}) data->resize(data->size() + (has_gaps ? 2 : 0), -1);
             sent.push_back(size_of(is_first, member, i));
             sent_at.push_back(static_cast<int>(out.size()));
-            append(out, elements(is_first, member, i, static_cast<std::size_t>(sent.back())));
+            append(out, items_of_group(is_first, member, i, static_cast<std::size_t>(sent.back())));
             received.push_back(size_of(!is_first, i, member));
             received_at.push_back(static_cast<int>(expected.size()));
-            append(expected, elements(!is_first, i, member, static_cast<std::size_t>(received.back())));
+            append(expected, items_of_group(!is_first, i, member, static_cast<std::size_t>(received.back())));
         }
         in.assign(expected.size(), -1);
         const auto to_send = [&] { return has_gaps ? Blocks(sent, sent_at) : Blocks(sent); };
@@ -218,10 +190,10 @@ struct Round {
             form, [&] { between.scatter(scattered, at_root(to_send), where); },
             [&] { return between.start_scatter(scattered, at_root(to_send), where); },
             [&] { return between.plan_scatter(scattered, at_root(to_send), where); });
-        if (!is_mine) check(block == elements(root_in_first, root, member, block.size()), "a scatter of blocks of different sizes");
+        if (!is_mine) check(block == items_of_group(root_in_first, root, member, block.size()), "a scatter of blocks of different sizes");
         forget();
         block.clear();
-        if (!is_mine) block = elements(is_first, member, root, static_cast<std::size_t>(sent[static_cast<std::size_t>(root)]));
+        if (!is_mine) block = items_of_group(is_first, member, root, static_cast<std::size_t>(sent[static_cast<std::size_t>(root)]));
         std::vector<long>& gathered = is_root ? in : block;
         run_as(
             form, [&] { between.gather(gathered, at_root(to_receive), where); },
@@ -238,7 +210,7 @@ struct Round {
             [&] { return between.start_allreduce(own_matrices, made, kMultiply); },
             [&] { return between.plan_allreduce(own_matrices, made, kMultiply); }, [&] { std::fill(made.begin(), made.end(), Matrix{}); });
         check(made == std::vector(count, product(!is_first, other)), "an allreduce of {} elements", count);
-        const std::vector<long> own_elements = elements(is_first, member, 0, count);
+        const std::vector<long> own_elements = items_of_group(is_first, member, 0, count);
         std::vector<long> all_sums(count, -1);
         run_as(
             form, [&] { between.allreduce(own_elements, all_sums, sum); },
@@ -254,8 +226,8 @@ struct Round {
 
         std::vector<long> out, in(count * static_cast<std::size_t>(other), -1), expected;
         for (int i = 0; i < other; ++i) {
-            append(out, elements(is_first, member, i, count));
-            append(expected, elements(!is_first, i, member, count));
+            append(out, items_of_group(is_first, member, i, count));
+            append(expected, items_of_group(!is_first, i, member, count));
         }
         run_as(
             form, [&] { between.alltoall(out, in); }, [&] { return between.start_alltoall(out, in); },
@@ -282,7 +254,7 @@ struct Round {
     static std::vector<long> sums(bool of_first, int members, std::size_t count) {
         std::vector<long> made(count);
         for (int i = 0; i < members; ++i)
-            for (std::size_t at = 0; at < count; ++at) made[at] += element(of_first, i, 0, at);
+            for (std::size_t at = 0; at < count; ++at) made[at] += item_of_group(of_first, i, 0, at);
         return made;
     }
     static Matrix product(bool of_first, int members) {

@@ -320,44 +320,6 @@ TEST(CostChoices, TakeTwoLevelsBetweenGroupsWhereTheyPay) {
     EXPECT_EQ(of_groups(16 << 10, kOnNodes, 8, 2, fast), "full_duplex") << "copies cost more than the network";
 }
 
-// With a root, what counts are the ranks and the nodes of the other group.
-TEST(CostChoices, TakeTwoLevelsWithOtherGroupsWhereTheyPay) {
-    using enum OperationKind;
-    const auto taken_by = [](OperationKind kind, std::uint64_t bytes, Conditions has, int ranks, int nodes) {
-        return select(kind, {.bytes = bytes,
-                             .ranks = ranks + 1,
-                             .has = has,
-                             .nodes = has.contains(Condition::several_nodes) ? 4 : 0,
-                             .ranks_of_group = ranks,
-                             .nodes_of_group = nodes})
-            .entry->name;
-    };
-    struct {
-        OperationKind kind;
-        std::string_view apart;  ///< What ranks take that have a node each, for 1 KiB.
-    } const operations[] = {{intergroup_broadcast, "binomial"}, {intergroup_scatter, "linear"},
-                            {intergroup_gather, "linear"},      {intergroup_reduce, "binomial"},
-                            {intergroup_alltoall, "linear"},    {intergroup_allreduce, "reduce_then_broadcast"}};
-    for (const auto& [kind, apart] : operations) {
-        SCOPED_TRACE(name(kind));
-        for (const std::uint64_t bytes : {8, 1 << 10}) {
-            EXPECT_EQ(taken_by(kind, bytes, kOnNodes, 64, 4), "two_level") << bytes;
-            EXPECT_EQ(taken_by(kind, bytes, kOnNodes, 8, 8), apart) << "no two ranks of the group share a node";
-            EXPECT_EQ(taken_by(kind, bytes, kApart, 64, 64), apart) << bytes;
-            EXPECT_EQ(taken_by(kind, bytes, kOnOneNode, 64, 1), "shared_memory") << bytes;
-        }
-        EXPECT_NE(taken_by(kind, kAnyBytes, kOnNodes.without(Condition::equal_blocks), 64, 4), "two_level") << "nobody knows the sizes";
-    }
-    for (const OperationKind kind : {intergroup_scatter, intergroup_gather, intergroup_alltoall})
-        EXPECT_EQ(taken_by(kind, 16 << 10, kOnNodes, 64, 4), "linear") << name(kind);
-    for (const OperationKind kind : {intergroup_scatter, intergroup_gather})
-        EXPECT_EQ(taken_by(kind, 8, kOnNodes.without(Condition::background), 64, 4), "linear") << "ranks would wait for one another";
-    EXPECT_EQ(taken_by(intergroup_broadcast, 1 << 20, kOnNodes, 64, 4), "two_level");
-    EXPECT_EQ(taken_by(intergroup_broadcast, 1 << 20, kApart, 64, 64), "pipelined");
-    for (const OperationKind kind : {intergroup_reduce, intergroup_allreduce})
-        EXPECT_NE(taken_by(kind, 1 << 10, kOnNodes.without(Condition::commutative), 64, 4), "two_level") << name(kind);
-}
-
 // The network of simulated-broadcasts.md, which the simulator knows exactly: 2 us a message, 0.8 ns a byte, all at once.
 TEST(CostChoices, AreRightOnTheSimulatedNetwork) {
     const Costs simulated{.network_latency = 2'000, .network_gap = 2'000, .network_mebibyte = 838'861};

@@ -1,0 +1,52 @@
+// What `auto` takes between two groups on several nodes, apart from the allgather (estimates_test.cpp).
+#include <string_view>
+
+#include <gtest/gtest.h>
+
+#include "collectives/selection.hpp"
+
+namespace rollcall::collectives {
+namespace {
+
+// With a root, what counts are the ranks and the nodes of the other group.
+TEST(CostChoices, TakeTwoLevelsWithOtherGroupsWhereTheyPay) {
+    using enum OperationKind;
+    constexpr Conditions kScattered = kUsual.with(Condition::background), kSpread = kScattered.with(Condition::several_nodes),
+                         kTogether = kScattered.with(Condition::shared_boards | Condition::node_memory);
+    const auto taken_by = [](OperationKind kind, std::uint64_t bytes, Conditions has, int ranks, int nodes) {
+        return select(kind, {.bytes = bytes,
+                             .ranks = ranks + 1,
+                             .has = has,
+                             .nodes = has.contains(Condition::several_nodes) ? 4 : 0,
+                             .ranks_of_group = ranks,
+                             .nodes_of_group = nodes})
+            .entry->name;
+    };
+    struct {
+        OperationKind kind;
+        std::string_view apart;  ///< What ranks take that have a node each, for 1 KiB.
+    } const operations[] = {{intergroup_broadcast, "binomial"}, {intergroup_scatter, "linear"},
+                            {intergroup_gather, "linear"},      {intergroup_reduce, "binomial"},
+                            {intergroup_alltoall, "linear"},    {intergroup_allreduce, "reduce_then_broadcast"}};
+    for (const auto& [kind, apart] : operations) {
+        SCOPED_TRACE(name(kind));
+        for (const std::uint64_t bytes : {8, 1 << 10}) {
+            EXPECT_EQ(taken_by(kind, bytes, kSpread, 64, 4), "two_level") << bytes;
+            EXPECT_EQ(taken_by(kind, bytes, kSpread, 8, 8), apart) << "no two ranks of the group share a node";
+            EXPECT_EQ(taken_by(kind, bytes, kScattered, 64, 64), apart) << bytes;
+            EXPECT_EQ(taken_by(kind, bytes, kTogether, 64, 1), "shared_memory") << bytes;
+        }
+        EXPECT_NE(taken_by(kind, kAnyBytes, kSpread.without(Condition::equal_blocks), 64, 4), "two_level") << "nobody knows the sizes";
+    }
+    for (const OperationKind kind : {intergroup_scatter, intergroup_gather, intergroup_alltoall})
+        EXPECT_EQ(taken_by(kind, 16 << 10, kSpread, 64, 4), "linear") << name(kind);
+    for (const OperationKind kind : {intergroup_scatter, intergroup_gather})
+        EXPECT_EQ(taken_by(kind, 8, kSpread.without(Condition::background), 64, 4), "linear") << "ranks would wait for one another";
+    EXPECT_EQ(taken_by(intergroup_broadcast, 1 << 20, kSpread, 64, 4), "two_level");
+    EXPECT_EQ(taken_by(intergroup_broadcast, 1 << 20, kScattered, 64, 64), "pipelined");
+    for (const OperationKind kind : {intergroup_reduce, intergroup_allreduce})
+        EXPECT_NE(taken_by(kind, 1 << 10, kSpread.without(Condition::commutative), 64, 4), "two_level") << name(kind);
+}
+
+}  // namespace
+}  // namespace rollcall::collectives

@@ -28,7 +28,7 @@ Task allreduce_two_level(Operation& op) {
     const int place = levels.place();
     const Lanes lanes(op, arguments.data.size <= kOneLaneOfAll ? 1 : levels.fewest());
     const auto own = lanes.part(arguments.data, place);
-    co_await combine_on_node(op, levels.here(), place, lanes, own, InPlace::anywhere);
+    co_await combine_on_node(op, levels.here(), place, lanes, own, runtime::InPlace::anywhere);
     if (place < lanes.count() && levels.nodes() > 1) {
         const std::vector<int> lane = levels.at_place(place);
         runtime::Arguments share = arguments;

@@ -65,7 +65,7 @@ TEST(TakenMemory, AboveTheLimitOfFileSizesIsNotShared) {
         const std::string limited = fmt::format("ulimit -f {} && exec \"$@\"", limit);
         const JobOptions options = {.environment = {"ROLLCALL_LANDING_BYTES=1Mi", "ROLLCALL_BOARD_SLOTS=64", "ROLLCALL_LOG=debug"},
                                     .launcher = {},
-                                    .starter = {"sh", "-c", limited, "sh", ROLLCALL_COMMAND, "run", "-n", std::to_string(ranks)}};
+                                    .starter = {"sh", "-c", limited, "sh", ROLLCALL_TEST_COMMAND, "run", "-n", std::to_string(ranks)}};
         const Ended ended = run_ranks(ranks, {"taken_again_and_again:128", "taken_memory" + any_seed()}, options);
         EXPECT_EQ(ended.code, 0) << ended.out << ended.error;
         EXPECT_EQ(count(ended.out, " done\n"), ranks) << ended.out << ended.error;

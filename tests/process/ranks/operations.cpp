@@ -174,7 +174,8 @@ void compute(Plan& plan, Random& own, std::uint64_t most) {
 // Words: operation, algorithm, seed, KiB of what is long. Several roots (the model tests have all), sizes around thresholds, in place and not,
 // segments, and a late rank.
 ROLLCALL_SCENARIO(calls) {
-    const OperationRow& row = row_of(scene.word(0));
+    const std::string operation = scene.word(0);
+    const OperationRow& row = row_of(operation);
     const std::string algorithm = scene.word(1);
     const auto seed = static_cast<std::uint64_t>(scene.number(2, 1));
     Random own = own_random(scene, seed);
@@ -219,7 +220,8 @@ ROLLCALL_SCENARIO(calls) {
 
 // Several calls of all algorithms are under way at once, with barriers among them, and end in any order. Words: operation.
 ROLLCALL_SCENARIO(started_calls) {
-    const OperationRow& row = row_of(scene.word(0));
+    const std::string operation = scene.word(0);
+    const OperationRow& row = row_of(operation);
     const auto algorithms = usable_algorithms(scene.world, row);
     for (std::uint64_t round = 0; round < 5; ++round) {
         std::vector<std::unique_ptr<Call>> calls;
@@ -239,7 +241,8 @@ ROLLCALL_SCENARIO(started_calls) {
 // Iterations of one plan, back to back, with phases that tell the truth, lies, or nothing; buffers are poisoned between.
 // Words: operation, algorithm, iterations, seed, greatest sleep in us, "few" for two sizes only.
 ROLLCALL_SCENARIO(plans) {
-    const OperationRow& row = row_of(scene.word(0));
+    const std::string operation = scene.word(0);
+    const OperationRow& row = row_of(operation);
     const std::string algorithm = scene.word(1);
     const std::uint64_t seed = static_cast<std::uint64_t>(scene.number(3, 1));
     Random same(seed);
@@ -331,7 +334,8 @@ ROLLCALL_SCENARIO(left_plan) {
 
 // A plan is dropped in the middle of a phase: by all ranks, then by one rank. Words: operation, algorithm.
 ROLLCALL_SCENARIO(dropped_plan) {
-    const OperationRow& row = row_of(scene.word(0));
+    const std::string operation = scene.word(0);
+    const OperationRow& row = row_of(operation);
     // A sanitizer looks at code: the root, then the last rank.
     for (int victim = 0; victim < scene.size; victim += kSanitized ? std::max(1, scene.size - 1) : 1)
         for (const bool all : {true, false}) {

@@ -11,7 +11,7 @@ inline constexpr std::string_view kMpiIntergroup = "MPI: A Message-Passing Inter
 
 /// Between groups on several nodes, `auto` takes no two levels for blocks longer than this, in bytes: all of them pass through the root's
 /// port or the links of the nodes in any case, and a node copies them more often. The bounds are those of one group.
-inline constexpr std::uint64_t kLongestRootedOnTwoLevels = 8192;
+inline constexpr std::uint64_t kLongestScatterOnTwoLevels = 8192;
 inline constexpr std::uint64_t kLongestAlltoallOnTwoLevels = 4096;
 
 inline constexpr AlgorithmEntry kIntergroupBroadcastAlgorithms[] = {
@@ -97,7 +97,7 @@ inline constexpr AlgorithmEntry kIntergroupScatterAlgorithms[] = {
 inline constexpr Rule kIntergroupScatterRules[] = {
     {kAnyBytes, kAnyRanks, named(kIntergroupScatterAlgorithms, "shared_memory"),
      "on one node, each block is copied into shared memory, and no rank waits for any but the root", Condition::node_memory},
-    {kLongestRootedOnTwoLevels,
+    {kLongestScatterOnTwoLevels,
      kAnyRanks,
      named(kIntergroupScatterAlgorithms, "two_level"),
      "short blocks for several ranks of each node: one message for each node, or one for each rank, and the time decides; no rank waits for "
@@ -140,15 +140,8 @@ inline constexpr AlgorithmEntry kIntergroupGatherAlgorithms[] = {
 inline constexpr Rule kIntergroupGatherRules[] = {
     {kAnyBytes, kAnyRanks, named(kIntergroupGatherAlgorithms, "shared_memory"),
      "on one node, each block is copied into shared memory, and no rank but the root waits for others", Condition::node_memory},
-    {kLongestRootedOnTwoLevels,
-     kAnyRanks,
-     named(kIntergroupGatherAlgorithms, "two_level"),
-     "short blocks of several ranks of each node: one message from each node, or one from each rank, and the time decides; no rank but the "
-     "root waits for the caller of another one",
-     Condition::equal_blocks | Condition::background,
-     nullptr,
-     {named(kIntergroupGatherAlgorithms, "linear")}},
-    {kAnyBytes, kAnyRanks, named(kIntergroupGatherAlgorithms, "linear"), "each block moves once, straight to the root"},
+    {kAnyBytes, kAnyRanks, named(kIntergroupGatherAlgorithms, "linear"),
+     "each block moves once, straight to the root, and no rank collects those of others"},
 };
 
 inline constexpr AlgorithmEntry kIntergroupReduceAlgorithms[] = {

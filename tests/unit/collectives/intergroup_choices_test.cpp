@@ -25,9 +25,11 @@ TEST(CostChoices, TakeTwoLevelsWithOtherGroupsWhereTheyPay) {
     struct {
         OperationKind kind;
         std::string_view apart;  ///< What ranks take that have a node each, for 1 KiB.
-    } const operations[] = {{intergroup_broadcast, "binomial"}, {intergroup_scatter, "linear"},
-                            {intergroup_gather, "linear"},      {intergroup_reduce, "binomial"},
-                            {intergroup_alltoall, "linear"},    {intergroup_allreduce, "reduce_then_broadcast"}};
+    } const operations[] = {{intergroup_broadcast, "binomial"},
+                            {intergroup_scatter, "linear"},
+                            {intergroup_reduce, "binomial"},
+                            {intergroup_alltoall, "linear"},
+                            {intergroup_allreduce, "reduce_then_broadcast"}};
     for (const auto& [kind, apart] : operations) {
         SCOPED_TRACE(name(kind));
         for (const std::uint64_t bytes : {8, 1 << 10}) {
@@ -40,8 +42,10 @@ TEST(CostChoices, TakeTwoLevelsWithOtherGroupsWhereTheyPay) {
     }
     for (const OperationKind kind : {intergroup_scatter, intergroup_gather, intergroup_alltoall})
         EXPECT_EQ(taken_by(kind, 16 << 10, kSpread, 64, 4), "linear") << name(kind);
-    for (const OperationKind kind : {intergroup_scatter, intergroup_gather})
-        EXPECT_EQ(taken_by(kind, 8, kSpread.without(Condition::background), 64, 4), "linear") << "ranks would wait for one another";
+    EXPECT_EQ(taken_by(intergroup_scatter, 8, kSpread.without(Condition::background), 64, 4), "linear")
+        << "ranks would wait for one another";
+    EXPECT_EQ(taken_by(intergroup_gather, 8, kSpread, 64, 4), "linear");
+    EXPECT_EQ(taken_by(intergroup_gather, 8, kTogether, 64, 1), "shared_memory");
     EXPECT_EQ(taken_by(intergroup_broadcast, 1 << 20, kSpread, 64, 4), "two_level");
     EXPECT_EQ(taken_by(intergroup_broadcast, 1 << 20, kScattered, 64, 64), "pipelined");
     for (const OperationKind kind : {intergroup_reduce, intergroup_allreduce})

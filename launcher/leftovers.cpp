@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <set>
@@ -119,11 +120,12 @@ std::vector<Leftovers::Found> Leftovers::look() {
     return found;
 }
 
-void Leftovers::remove(bool failed) {
+void Leftovers::remove(bool failed, const std::set<pid_t>& ranks) {
     auto files = fresh();
     std::erase_if(files, [&](const auto& entry) {
-        const bool ours = ours_.contains(entry.first);
-        const bool of_transport = entry.second.starts_with(kFileOfUcx) || may_be_of_libfabric(entry.second);
+        const bool of_libfabric = may_be_of_libfabric(entry.second);
+        const bool ours = ours_.contains(entry.first) || (of_libfabric && ranks.contains(std::atoi(entry.second.c_str())));
+        const bool of_transport = of_libfabric || entry.second.starts_with(kFileOfUcx);
         return failed ? !ours && !of_transport : !ours || !of_transport;
     });
     if (files.empty()) return;

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,8 +44,10 @@ class Leftovers {
     void add(const Found& found) { ours_.emplace(Identity{found.device, found.inode}, found.name); }
     /// Removes files that no living process uses. Called when the job's processes are gone. If the job failed: its files, and
     /// those with names of UCX or libfabric that appeared meanwhile. Otherwise only its files with such names: a rank of it
-    /// may have died without harm to the others, and all other files may have been left on purpose.
-    void remove(bool failed);
+    /// may have died without harm to the others, and all other files may have been left on purpose. `ranks`: the processes of
+    /// the job's ranks. A file of libfabric whose name begins with one of these numbers is a file of the job, also if its
+    /// process was gone before a look.
+    void remove(bool failed, const std::set<pid_t>& ranks = {});
 
   private:
     using Identity = std::pair<dev_t, ino_t>;

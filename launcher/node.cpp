@@ -207,6 +207,13 @@ std::vector<std::pair<int, pid_t>> Node::processes() const {
     return all;
 }
 
+std::set<pid_t> Node::started() const {
+    std::set<pid_t> all;
+    for (const auto& [number, rank] : ranks_)
+        if (rank->process > 0) all.insert(rank->process);
+    return all;
+}
+
 void Node::hear(Rank& rank) {
     if (!rank.control) return;
     bool open = rank.inbox.receive(rank.control.get()) == Inbox::State::open;

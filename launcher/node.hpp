@@ -62,6 +62,8 @@ class Node {
     bool has(int rank) const { return ranks_.contains(rank); }
     /// The living ranks and their processes.
     std::vector<std::pair<int, pid_t>> processes() const;
+    /// The processes of all ranks that were started, also of those that have ended.
+    std::set<pid_t> started() const;
 
     void answer(int rank, std::shared_ptr<const Blob> frame);
     void notify(int rank, std::shared_ptr<const Blob> record);

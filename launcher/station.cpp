@@ -226,7 +226,7 @@ void Station::finish(bool failed) {
     if (!kill_descendants(node_.spared(), std::min(kStationKillLimit, Timeout(order_.silence / 2)))) {
         say(fmt::format("{} processes of the job on host {} cannot be ended", descendants(::getpid(), node_.spared()).size(), host_));
     }
-    leftovers_.remove(failed);
+    leftovers_.remove(failed, node_.started());
 }
 
 bool Station::below_over() const {

@@ -107,7 +107,7 @@ struct CallOfBlocks {
         if (reads_data)
             arguments.data = {its.from.data(), its.from.size()};
         else
-            (has_result ? arguments.result : arguments.data) = {its.into.data(), its.into.size()};
+            (has_result ? arguments.result : arguments.data) = transport::Bytes{its.into.data(), its.into.size()};
         if (!reads_data) arguments.contribution = {its.from.data(), its.from.size()};
         if (root < 0 || is_root) arguments.blocks = reads_data ? its.sent.data() : its.received.data();
         if (root < 0) arguments.contribution_blocks = its.sent.data();

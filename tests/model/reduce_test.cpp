@@ -359,7 +359,8 @@ TEST(Reduce, WhatCannotKeepTheOrderRefuses) {
 // One rank sums floats while the others sum doubles, or it asks for the rank order. It is told, and so are the others.
 TEST(Reduce, OtherReductionsAreMismatches) {
     const Reduction ours = reduction_of<float>(sum);
-    for (const Reduction& other : {reduction_of<std::int32_t>(sum), reduction_of<float>(maximum), reduction_of<float>(by_rank(sum))})
+    const Reduction others[] = {reduction_of<std::int32_t>(sum), reduction_of<float>(maximum), reduction_of<float>(by_rank(sum))};
+    for (const Reduction& other : others)
         for (const OperationKind operation : {OperationKind::reduce, OperationKind::allreduce, OperationKind::reduce_scatter,
                                               OperationKind::scan, OperationKind::exclusive_scan})
             for (const AlgorithmEntry* const entry : algorithms(operation)) {

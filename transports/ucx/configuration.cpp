@@ -59,8 +59,11 @@ Configuration read_configuration(const TransportOptions& options) {
     // By default UCX sends pieces of 8 KiB over TCP. Each one costs a system call, so that a large message over the loopback takes four to
     // five times as long. A connection has buffers only while it transfers something.
     if (uses_tcp()) {
-        for (const char* name : {"TX_SEG_SIZE", "RX_SEG_SIZE"})
-            if (!std::getenv(fmt::format("UCX_TCP_{}", name).c_str())) set(raw, name, "256k");
+        for (const std::string name : {"TX_SEG_SIZE", "RX_SEG_SIZE"}) {
+            if (std::getenv(("UCX_TCP_" + name).c_str())) continue;
+            // Later versions of UCX want the name of the transport, which UCX 1.13 does not know here.
+            if (ucp_config_modify(raw, name.c_str(), "256k") != UCS_OK) set(raw, ("TCP_" + name).c_str(), "256k");
+        }
     }
     if (const std::string devices = ucx_devices(options); !devices.empty()) set(raw, "NET_DEVICES", devices.c_str());
     return configuration;

@@ -39,7 +39,12 @@ const KindOfCall& kind_of(const IntergroupCall& call) { return kKinds[static_cas
 
 struct ROLLCALL_HIDDEN Intercommunicator::Implementation {
     struct Side {
-        int first, size;  ///< Ranks of `both`.
+        Side() = default;
+        Side(const Communicator& both, int first_rank, int ranks);
+
+        int first = 0, size = 0;       ///< Ranks of `both`.
+        std::vector<bool> is_on = {};  ///< For each node, whether the group has ranks there. Empty: each rank has a node of its own.
+        int nodes = 0;                 ///< The number of these nodes.
     };
     struct Prepared {
         Communicator::Implementation::Prepared call;
@@ -147,15 +152,19 @@ void Intercommunicator::Implementation::give_exchanged(const IntergroupCall& cal
     }
 }
 
+Intercommunicator::Implementation::Side::Side(const Communicator& both, int first_rank, int ranks)
+    : first(first_rank), size(ranks), nodes(ranks) {
+    const runtime::Nodes* const all = both.checked().state.group->nodes.get();
+    if (!all) return;
+    is_on.resize(all->members.size());
+    for (int rank = first; rank < first + size; ++rank) is_on[static_cast<std::size_t>(all->of[static_cast<std::size_t>(rank)])] = true;
+    nodes = static_cast<int>(std::count(is_on.begin(), is_on.end(), true));
+}
+
 int Intercommunicator::Implementation::nodes_of(const Side& side, int root) const {
-    const runtime::Nodes* const nodes = all().state.group->nodes.get();
-    if (!nodes) return side.size;
-    const int at_root = nodes->of[static_cast<std::size_t>(root)];
-    std::vector<bool> seen(nodes->members.size());
-    for (int rank = side.first; rank < side.first + side.size; ++rank)
-        seen[static_cast<std::size_t>(nodes->of[static_cast<std::size_t>(rank)])] = true;
-    seen[static_cast<std::size_t>(at_root)] = false;
-    return std::max(static_cast<int>(std::count(seen.begin(), seen.end(), true)), 1);
+    if (side.is_on.empty()) return side.nodes;
+    const int at_root = all().state.group->nodes->of[static_cast<std::size_t>(root)];
+    return std::max(side.nodes - side.is_on[static_cast<std::size_t>(at_root)], 1);
 }
 
 collectives::Situation Intercommunicator::Implementation::situation(const IntergroupCall& call,
@@ -242,7 +251,7 @@ Communicator Intercommunicator::merge() const { return both().duplicate(); }
 int Intercommunicator::remote_world_rank(int rank) const { return both().world_rank(remote(rank, "remote_world_rank")); }
 
 int Intercommunicator::remote(int rank, const char* function) const {
-    const auto& [first, size] = checked().other;
+    const auto& [first, size, is_on, nodes] = checked().other;
     if (rank >= 0 && rank < size) return first + rank;
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("{} on {}: rank {} is out of range: the other group has ranks 0 to {}", function, name(), rank, size - 1));
@@ -310,8 +319,8 @@ Intercommunicator Communicator::create_intercommunicator(std::span<const int> fi
 
 Intercommunicator Intercommunicator::of(Communicator both, Communicator local, int in_first, bool is_first) {
     auto made = std::make_shared<Implementation>();
-    made->own = {0, in_first};
-    made->other = {in_first, both.size() - in_first};
+    made->own = {both, 0, in_first};
+    made->other = {both, in_first, both.size() - in_first};
     if (!is_first) std::swap(made->own, made->other);
     made->both = std::move(both);
     made->local = std::move(local);

@@ -181,19 +181,13 @@ Samples measure(Job& job, const Contest& contest) {
     samples.transport = transport_name();
     for (const std::uint64_t bytes : contest.bytes) {
         Runner runner(job, contest, bytes);
-        std::vector<std::string> possible;
-        for (const std::string& algorithm : contest.algorithms) {
-            try {
-                runner.seconds_of(algorithm, key_of({bytes}));
-                possible.push_back(algorithm);
-            } catch (const Error& error) {
-                if (!contest.leaves_out_impossible || error.code() != ErrorCode::invalid_argument) throw;
-            }
-        }
-        for (std::uint64_t iteration = 0; iteration < contest.iterations; ++iteration)
-            for (const std::size_t chosen : shuffled(possible.size(), key_of({bytes}), iteration))
-                samples.values[contest.key(bytes, possible[chosen])].push_back(
-                    runner.seconds_of(possible[chosen], key_of({bytes, iteration, chosen})));
+        take_turns({.algorithms = contest.algorithms,
+                    .leaves_out_impossible = contest.leaves_out_impossible,
+                    .iterations = contest.iterations,
+                    .key = bytes,
+                    .seconds_of = [&](const std::string& algorithm, std::uint64_t key) { return runner.seconds_of(algorithm, key); },
+                    .add = [&](const std::string& algorithm,
+                               double seconds) { samples.values[contest.key(bytes, algorithm)].push_back(seconds); }});
     }
     return samples;
 }

@@ -122,19 +122,13 @@ Samples measure(Job& job, const Contest& contest) {
     samples.transport = transport_name();
     for (std::size_t number = 0; number < contest.cases.size(); ++number) {
         Runner runner(job, contest.cases[number]);
-        std::vector<std::string> possible;
-        for (const std::string& algorithm : contest.algorithms) {
-            try {
-                runner.seconds_of(algorithm, key_of({number}));
-                possible.push_back(algorithm);
-            } catch (const Error& error) {
-                if (!contest.leaves_out_impossible || error.code() != ErrorCode::invalid_argument) throw;
-            }
-        }
-        for (std::uint64_t iteration = 0; iteration < contest.iterations; ++iteration)
-            for (const std::size_t chosen : shuffled(possible.size(), key_of({number}), iteration))
-                samples.values[contest.key(number, possible[chosen])].push_back(
-                    runner.seconds_of(possible[chosen], key_of({number, iteration, chosen})));
+        take_turns({.algorithms = contest.algorithms,
+                    .leaves_out_impossible = contest.leaves_out_impossible,
+                    .iterations = contest.iterations,
+                    .key = number,
+                    .seconds_of = [&](const std::string& algorithm, std::uint64_t key) { return runner.seconds_of(algorithm, key); },
+                    .add = [&](const std::string& algorithm,
+                               double seconds) { samples.values[contest.key(number, algorithm)].push_back(seconds); }});
     }
     return samples;
 }
@@ -318,6 +312,21 @@ allgather and allgatherv" (2019). The first ranks are the first group{}.
 
 }  // namespace
 }  // namespace two_groups_command
+
+void take_turns(const TurnsOfAlgorithms& turns) {
+    std::vector<std::string> possible;
+    for (const std::string& algorithm : turns.algorithms) {
+        try {
+            turns.seconds_of(algorithm, key_of({turns.key}));
+            possible.push_back(algorithm);
+        } catch (const Error& error) {
+            if (!turns.leaves_out_impossible || error.code() != ErrorCode::invalid_argument) throw;
+        }
+    }
+    for (std::uint64_t iteration = 0; iteration < turns.iterations; ++iteration)
+        for (const std::size_t chosen : shuffled(possible.size(), key_of({turns.key}), iteration))
+            turns.add(possible[chosen], turns.seconds_of(possible[chosen], key_of({turns.key, iteration, chosen})));
+}
 
 void add_two_groups_commands(usage::Command& bench, int& exit_code) {
     using namespace two_groups_command;

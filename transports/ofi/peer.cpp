@@ -50,6 +50,9 @@ void meet_neighbours(std::vector<Peer>& peers, const Door& home, Endpoint& share
         Peer& peer = peers[its_rank];
         // A peer that cannot be reached is reported when it is used.
         if (!peer.shares_memory(home) || !peer.reach(home, &shared_memory, nullptr, rank, static_cast<int>(its_rank)).empty()) continue;
+        // From version 2 on, libfabric maps the file only when something is sent. An answer that nobody has asked for means nothing.
+        constexpr Numbers kAnswer{};
+        peer.stream.send_now(Kind::check, &kAnswer, {}, {});
         const auto address = peer.part_of_address(kSharedMemoryPart);
         peer.neighbour->has_mapped({reinterpret_cast<const char*>(address.data()), address.size()}, static_cast<unsigned>(sharers));
     }

@@ -70,9 +70,9 @@ void add_program_options(usage::Command& app, ProgramWords& words) {
         ->one_word_each_time();
     // A place for positional words is declared, so that `--` may stand before them. But it takes none: the words stay in remaining(),
     // unchanged, whatever they look like.
-    app.add_option("program", words.program, "The program and its arguments; `:` begins another program")
-        ->type_name("")
-        ->check([](const std::string&) { return std::string("stays"); });
+    app.add_option("program", words.program, "The program and its arguments; `:` begins another program")->check([](const std::string&) {
+        return std::string("stays");
+    });
     app.leave_words();
 }
 

@@ -12,9 +12,9 @@ _rollcall() {
     help=$("${COMP_WORDS[0]}" "${names[@]}" --help 2> /dev/null) || return 0
     COMPREPLY=()
     if [[ $previous == -* ]]; then
-        # "  --bind-to,--bind none|core=none  ...": the words that it can be.
+        # "  --bind-to,--bind none|core  ...": the words that it can be.
         values=$(awk -v wanted="$previous" '/^  -/ { n = split($1, option, ",")
-            for (k = 1; k <= n; ++k) if (option[k] == wanted && $2 ~ /\|/) { sub(/=.*/, "", $2); gsub(/\|/, " ", $2); print $2 } }' <<< "$help")
+            for (k = 1; k <= n; ++k) if (option[k] == wanted && $2 ~ /\|/) { gsub(/\|/, " ", $2); print $2 } }' <<< "$help")
         if [[ -n $values ]]; then
             mapfile -t COMPREPLY < <(compgen -W "$values" -- "$current")
             return 0

@@ -31,9 +31,7 @@ std::size_t screen_columns();
 /// set, because other programs read such output by lines.
 std::size_t columns_before_break();
 
-/// Adds --format text
-/// csv
-/// json to a command. The value is stored in `format`, whose present value is the default.
+/// Adds --format text|csv|json to a command. The value is stored in `format`, whose present value is the default.
 usage::Option* add_format_option(usage::Command& command, Format& format);
 
 /// A duration. Text shows it with a unit. CSV and JSON contain seconds.

@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include "foundation/quote.hpp"
+#include "support/help.hpp"
 
 namespace rollcall::usage {
 namespace {
@@ -133,14 +134,18 @@ Command::Command(CLI::App* app) : state_(new State{.app = app}) {}
 Command::Command(const std::string& summary, const std::string& name) : Command(nullptr) {
     state_->own = std::make_unique<CLI::App>(summary, name);
     state_->app = state_->own.get();
-    // Two blanks stand between every option and its description, also behind `--format text|csv|json=text`. help2man needs them.
-    state_->app->get_formatter()->column_width(32);
+    state_->app->formatter(std::make_shared<HelpFormatter>());
+    state_->app->option_defaults()->group(kOptions);
+    state_->app->get_help_ptr()->group(kOptions);
 }
 
 Command::~Command() = default;
 
 Command* Command::add_subcommand(const std::string& name, const std::string& summary) {
-    return state_->subcommands.emplace_back(new Command(state_->app->add_subcommand(name, summary))).get();
+    auto* const app = state_->app->add_subcommand(name, summary);
+    app->group(kSubcommands);
+    if (app->get_help_ptr() != nullptr) app->get_help_ptr()->group(kOptions);
+    return state_->subcommands.emplace_back(new Command(app)).get();
 }
 
 void Command::require_subcommand(int count) { state_->app->require_subcommand(count); }

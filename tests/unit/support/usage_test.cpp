@@ -1,5 +1,6 @@
 #include "support/usage.hpp"
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,67 @@ TEST(Usage, SaysThatAnOptionIsGivenTwiceOrWithoutAValue) {
     EXPECT_EQ(said({"info", "--ranks"}), "--ranks of `rollcall info` is given without a value (`rollcall info --help` says what it takes)");
     EXPECT_EQ(said({"info", "--name", ""}), "--name: its value is empty; allowed: a value, or to leave the option out");
     EXPECT_EQ(said({"info", "--name="}), "--name of `rollcall info` is given without a value (`rollcall info --help` says what it takes)");
+}
+
+/// The help of a command with subcommands, a hidden option, positional arguments and a footer, on a screen of so many columns.
+std::string help(const char* columns) {
+    ::setenv("COLUMNS", columns, 1);
+    Command root("Does something.", "rollcall");
+    auto* const run = root.add_subcommand("run", "Start a job");
+    root.add_subcommand("info", "Show this host")->group("For those who ask");
+    root.add_subcommand("agent", "Not listed")->group("");
+    int ranks = 8;
+    std::string program;
+    std::vector<std::string> hosts;
+    bool all = false;
+    run->add_option("-n,--ranks", ranks, "How many processes run the program")->type_name("N")->capture_default_str();
+    run->add_option("--hosts-with-slots", hosts, "The hosts")->type_name("A:4,B:4");
+    run->add_flag("--all", all, "");
+    run->add_option("--secret", program, "Not listed")->group("");
+    run->add_option("program", program, "The program");
+    run->footer("Examples:\n    rollcall run\n");
+    auto text = root.help() + run->help();
+    ::unsetenv("COLUMNS");
+    return text;
+}
+
+TEST(Help, ListsWhatACommandTakes) {
+    EXPECT_EQ(help("200"),
+              "Does something.\n"
+              "Usage: rollcall [OPTIONS] SUBCOMMAND\n"
+              "\n"
+              "Options:\n"
+              "  -h,--help                     Print this help message and exit\n"
+              "\n"
+              "Subcommands:\n"
+              "  run                           Start a job\n"
+              "\n"
+              "For those who ask:\n"
+              "  info                          Show this host\n"
+              "\n"
+              "Start a job\n"
+              "Usage: run [OPTIONS] [program]\n"
+              "\n"
+              "Positionals:\n"
+              "  program                       The program\n"
+              "\n"
+              "Options:\n"
+              "  -h,--help                     Print this help message and exit\n"
+              "  -n,--ranks N                  How many processes run the program (default: 8)\n"
+              "  --hosts-with-slots A:4,B:4 ...\n"
+              "                                The hosts\n"
+              "  --all\n"
+              "\n"
+              "Examples:\n"
+              "    rollcall run\n"
+              "\n");
+}
+
+TEST(Help, BreaksDescriptionsAtTheEndOfTheScreen) {
+    EXPECT_NE(help("60").find("  -n,--ranks N                  How many processes run the\n"
+                              "                                program (default: 8)\n"),
+              std::string::npos)
+        << help("60");
 }
 
 TEST(Usage, OfAProgramsOwnWordsIsNotJudged) { EXPECT_EQ(said({"run", "-n", "2", "program", "--fast"}), ""); }

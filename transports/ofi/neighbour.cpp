@@ -15,6 +15,7 @@
 
 #include "foundation/hash.hpp"
 #include "foundation/kernel.hpp"
+#include "transports/ofi/shared_memory.hpp"
 
 namespace rollcall::transport::ofi {
 namespace {
@@ -46,6 +47,7 @@ std::atomic_ref<std::uint32_t> sleeps(std::byte* memory) { return std::atomic_re
 }  // namespace
 
 Home::Home(std::uint64_t board_bytes) {
+    check_length_of_file(length_of(board_bytes), "the memory of the arrivals board");
     int bell[2] = {-1, -1};
     door_.memory = ::memfd_create("rollcall-board", MFD_CLOEXEC);
     door_.board_bytes = board_bytes;

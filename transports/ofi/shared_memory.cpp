@@ -7,6 +7,8 @@
 #include <unistd.h>
 #include <rollcall/error.hpp>
 
+#include "foundation/kernel.hpp"
+
 namespace rollcall::transport::ofi {
 namespace {
 
@@ -27,7 +29,17 @@ std::uint64_t shared_memory_need(std::uint64_t ranks, std::uint64_t processors) 
     return (ranks - 1) * kWritten + std::max(kWritten, least_room(processors));
 }
 
+void check_length_of_file(std::uint64_t length, std::string_view purpose) {
+    const std::uint64_t limit = longest_file();
+    if (length <= limit) return;
+    throw Error(ErrorCode::transport,
+                fmt::format("{} is a file of {:.1f} MiB, and this process may write files of up to {:.1f} MiB; raise "
+                            "the limit of file sizes (ulimit -f unlimited)",
+                            purpose, static_cast<double>(length) / kMebibyte, static_cast<double>(limit) / kMebibyte));
+}
+
 void check_shared_memory(const TransportOptions& options, bool must_have_it) {
+    if (must_have_it || options.local_size > 1) check_length_of_file(kBytesOfFile, "libfabric's shared memory of this rank");
     struct statvfs status {};
     if (::statvfs(kPlace, &status) != 0) return;
     const long processors = ::sysconf(_SC_NPROCESSORS_ONLN);

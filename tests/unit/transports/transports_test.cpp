@@ -1,5 +1,6 @@
 // Transports by name, what they are told, and the memory they give.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -120,6 +121,25 @@ TEST(OfiTransport, SaysHowMuchSharedMemoryItsRanksNeed) {
     options.local_size = 1;
     options.local_rank = 0;
     EXPECT_NO_THROW(check(40 * kMebibyte, kMebibyte));
+}
+
+TEST(OfiTransport, AsksForALargerLimitOfFileSizes) {
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+    const rlimit low{1 << 20, before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &low), 0);
+    TransportOptions options;
+    options.local_size = 2;
+    const auto network = refusal(ErrorCode::transport, [] { ofi::check_length_of_file((1 << 20) + 1, "it"); });
+    const auto shared_memory = refusal(ErrorCode::transport, [&] { ofi::check_shared_memory(options, false); });
+    EXPECT_NO_THROW(ofi::check_length_of_file(1 << 20, "it"));
+    options.local_size = 1;
+    EXPECT_NO_THROW(ofi::check_shared_memory(options, false)) << "it shares memory with no rank";
+    ::setrlimit(RLIMIT_FSIZE, &before);
+    EXPECT_EQ(network,
+              "it is a file of 1.0 MiB, and this process may write files of up to 1.0 MiB; raise the limit of file sizes "
+              "(ulimit -f unlimited)");
+    EXPECT_TRUE(contains(shared_memory, "libfabric's shared memory of this rank is a file of 16.0 MiB")) << shared_memory;
 }
 #endif
 

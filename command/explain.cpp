@@ -25,7 +25,7 @@ using collectives::Conditions;
 enum class Place { one_node, several_nodes, own_nodes };
 constexpr std::pair<Place, std::string_view> kPlaces[] = {
     {Place::one_node, "one node"}, {Place::several_nodes, "several nodes"}, {Place::own_nodes, "a node each"}};
-/// How many "several nodes" are, where it matters.
+/// How many "several nodes" are, where it matters. With two groups, each of them is on as many.
 constexpr int kSeveral = 2;
 
 // As for a communicator of a job (api/communicator.cpp), where ranks of a node can share memory.
@@ -40,10 +40,27 @@ Conditions conditions(const Settings& settings, Place place) {
 }
 
 const collectives::OperationRow& row_of(const std::string& operation) {
-    if (const auto* const row = collectives::find_operation(operation)) return *row;
     std::vector<std::string_view> names;
-    for (const collectives::OperationRow& row : collectives::operations()) names.push_back(name(row.kind));
+    for (const auto rows : {collectives::operations(), collectives::intergroup_operations()})
+        for (const collectives::OperationRow& row : rows) {
+            if (name(row.kind) == operation) return row;
+            names.push_back(name(row.kind));
+        }
     throw Error(ErrorCode::invalid_argument, fmt::format("--explain {}; allowed: {}", operation, fmt::join(names, ", ")));
+}
+
+bool is_between_groups(const collectives::OperationRow& row) {
+    const auto rows = collectives::intergroup_operations();
+    return &row >= rows.data() && &row < rows.data() + rows.size();
+}
+
+// As for calls of an intercommunicator (api/intercommunicator.cpp). Each group has half of the ranks, and nodes of its own.
+void divide(collectives::Situation& situation, const collectives::OperationRow& row) {
+    const int group = (situation.ranks + 1) / 2;
+    situation.nodes *= 2;
+    situation.ranks_of_group = group;
+    if (situation.nodes > 0) situation.nodes_of_group = kSeveral;
+    if (row.has_root) situation.ranks = group + 1;
 }
 
 }  // namespace
@@ -57,14 +74,16 @@ void explain(const Explained& asked, output::Format format) {
     output::Table table(std::cout, format);
     table.fit(output::screen_columns(), {"others"});
     table.break_after(output::columns_before_break());
-    for (const std::uint64_t ranks : bench::parse_counts(asked.ranks, "--ranks", 1, 10'000'000))
+    const int fewest = is_between_groups(row) ? 2 : 1;
+    for (const std::uint64_t ranks : bench::parse_counts(asked.ranks, "--ranks", fewest, 10'000'000))
         for (const auto& [place, where] : kPlaces)
             for (const std::uint64_t bytes : sizes) {
-                const collectives::Situation situation{.bytes = bytes,
-                                                       .ranks = static_cast<int>(ranks),
-                                                       .has = conditions(settings, place),
-                                                       .nodes = place == Place::several_nodes ? kSeveral : 0,
-                                                       .costs = &costs};
+                collectives::Situation situation{.bytes = bytes,
+                                                 .ranks = static_cast<int>(ranks),
+                                                 .has = conditions(settings, place),
+                                                 .nodes = place == Place::several_nodes ? kSeveral : 0,
+                                                 .costs = &costs};
+                if (is_between_groups(row)) divide(situation, row);
                 const collectives::Selection chosen = collectives::choose(row, situation, {}, setting);
                 std::vector<std::string_view> others;
                 for (const auto& entry : row.algorithms)

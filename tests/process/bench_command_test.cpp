@@ -386,7 +386,17 @@ TEST_F(BenchCommand, InfoExplainsWhatCallsTake) {
     }
     EXPECT_EQ(count(usual.out, ",shared_memory,"), 4) << usual.out;
     EXPECT_EQ(count(without.out, "shared_memory"), 0) << without.out;
-    expect_refused("info --explain frob", {"--explain frob", "allowed: broadcast"});
+    expect_refused("info --explain frob", {"--explain frob", "allowed: broadcast", "intergroup_alltoall"});
+}
+
+TEST_F(BenchCommand, InfoExplainsCallsBetweenTwoGroups) {
+    const Ended reduce = run("info --explain intergroup_reduce --bytes 8,1Mi --ranks 16 --format csv");
+    EXPECT_EQ(reduce.code, 0) << reduce.error;
+    EXPECT_EQ(count(reduce.out, "16,one node,"), 2) << reduce.out;
+    EXPECT_EQ(count(reduce.out, ",shared_memory,"), 2) << reduce.out;
+    EXPECT_NE(reduce.out.find("16,several nodes,1Mi,two_level,"), std::string::npos) << reduce.out;
+    EXPECT_NE(reduce.out.find("16,a node each,1Mi,binomial,"), std::string::npos) << reduce.out;
+    expect_refused("info --explain intergroup_reduce --ranks 1", {"--ranks"});
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ rollcall_precompile(tests test_headers ${standard} chrono filesystem fstream ios
 # Sources of these targets are compiled several at a time, which takes less than half of the time of a build from nothing. So the names of a
 # target differ. `ctest -R alone` finds missing includes, which such a build does not show. While one works on a few sources, a build
 # without this takes less time. A project that has this one inside may say so for all of its targets.
-set(unity "rollcall_internals;rollcall_simulation;rollcall_launcher;rollcall_bench;rollcall_command")
+set(unity "rollcall_internals;rollcall_simulation;rollcall_support;rollcall_launcher;rollcall_bench;rollcall_command")
 if(DEFINED CMAKE_UNITY_BUILD AND NOT CMAKE_UNITY_BUILD)
   set(unity "")
 endif()

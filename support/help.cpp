@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "support/output.hpp"
 
@@ -12,24 +13,9 @@ namespace {
 
 /// Where the descriptions begin. Two blanks stand before each of them, because help2man needs them.
 constexpr std::size_t kDescriptions = 32;
-/// The fewest columns of a description. It is broken no further.
-constexpr std::size_t kNarrowest = 24;
-
-/// Breaks the text between words, so that it is not longer than `columns`, and calls `line` for each line.
-template <typename Line>
-void for_each_line(std::string_view text, std::size_t columns, const Line& line) {
-    while (text.size() > columns) {
-        auto end = text.rfind(' ', columns);
-        if (end == std::string_view::npos || end == 0) end = text.find(' ');
-        if (end == std::string_view::npos) break;
-        line(text.substr(0, end));
-        text.remove_prefix(end + 1);
-    }
-    line(text);
-}
 
 /// One entry of a list: what it is, and behind it, or below it if it is long, the description.
-std::string entry(const std::string& what, const std::string& description) {
+std::string help_entry(const std::string& what, const std::string& description) {
     std::string text = "  " + what;
     if (description.empty()) return text + '\n';
     if (text.size() + 2 > kDescriptions)
@@ -37,16 +23,16 @@ std::string entry(const std::string& what, const std::string& description) {
     else
         text.resize(kDescriptions, ' ');
     const auto columns = output::columns_before_break();
-    for_each_line(description, std::max(kNarrowest, columns - std::min(columns, kDescriptions)), [&](std::string_view line) {
+    for (const auto& line : output::broken(description, std::max(output::kNarrowest, columns - std::min(columns, kDescriptions)))) {
         if (text.back() == '\n') text.append(kDescriptions, ' ');
-        text += fmt::format("{}\n", line);
-    });
+        text += line + '\n';
+    }
     return text;
 }
 
 bool takes_several(const CLI::Option& option) { return option.get_expected_max() >= CLI::detail::expected_max_vector_size; }
 
-std::string entry(const CLI::Option& option) {
+std::string help_entry(const CLI::Option& option) {
     auto what = option.get_name(option.get_positional(), !option.get_positional());
     auto description = option.get_description();
     if (option.get_type_size() != 0) {
@@ -54,12 +40,12 @@ std::string entry(const CLI::Option& option) {
         if (takes_several(option)) what += " ...";
         if (!option.get_default_str().empty()) description += fmt::format(" (default: {})", option.get_default_str());
     }
-    return entry(what, description);
+    return help_entry(what, description);
 }
 
 bool is_listed(const CLI::Option& option) { return !option.get_group().empty(); }
 
-std::string usage(const CLI::App& app, const std::string& name) {
+std::string help_usage(const CLI::App& app, const std::string& name) {
     auto text = fmt::format("Usage: {} [OPTIONS]", name);
     for (const auto* option : app.get_options([](const CLI::Option* each) { return each->get_positional(); })) {
         const auto positional = option->get_name(true, false) + (takes_several(*option) ? "..." : "");
@@ -70,27 +56,27 @@ std::string usage(const CLI::App& app, const std::string& name) {
 }
 
 /// The options, each heading in the order in which it was used first.
-std::string options(const CLI::App& app) {
+std::string help_options(const CLI::App& app) {
     std::string text;
     for (const auto& heading : app.get_groups()) {
         std::string entries;
         for (const auto* option : app.get_options([](const CLI::Option* each) { return is_listed(*each) && each->nonpositional(); })) {
-            if (option->get_group() == heading) entries += entry(*option);
+            if (option->get_group() == heading) entries += help_entry(*option);
         }
         if (!entries.empty()) text += fmt::format("\n{}:\n{}", heading, entries);
     }
     return text;
 }
 
-std::string positionals(const CLI::App& app) {
+std::string help_positionals(const CLI::App& app) {
     std::string entries;
     for (const auto* option : app.get_options([](const CLI::Option* each) { return is_listed(*each) && each->get_positional(); })) {
-        entries += entry(*option);
+        entries += help_entry(*option);
     }
     return entries.empty() ? "" : "\nPositionals:\n" + entries;
 }
 
-std::string subcommands(const CLI::App& app) {
+std::string help_subcommands(const CLI::App& app) {
     std::vector<std::string> headings;
     const auto all = app.get_subcommands([](const CLI::App* each) { return !each->get_group().empty(); });
     for (const auto* command : all) {
@@ -100,18 +86,23 @@ std::string subcommands(const CLI::App& app) {
     for (const auto& heading : headings) {
         text += fmt::format("\n{}:\n", heading);
         for (const auto* command : all) {
-            if (command->get_group() == heading) text += entry(command->get_name(), command->get_description());
+            if (command->get_group() == heading) text += help_entry(command->get_name(), command->get_description());
         }
     }
     return text;
 }
 
+class HelpFormatter : public CLI::FormatterBase {
+  public:
+    std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode /*mode*/) const override {
+        const auto footer = app->get_footer();
+        return app->get_description() + '\n' + help_usage(*app, name) + help_positionals(*app) + help_options(*app) +
+               help_subcommands(*app) + '\n' + (footer.empty() ? "" : footer + '\n');
+    }
+};
+
 }  // namespace
 
-std::string HelpFormatter::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode /*mode*/) const {
-    const auto footer = app->get_footer();
-    return app->get_description() + '\n' + usage(*app, name) + positionals(*app) + options(*app) + subcommands(*app) + '\n' +
-           (footer.empty() ? "" : footer + '\n');
-}
+std::shared_ptr<CLI::FormatterBase> help_formatter() { return std::make_shared<HelpFormatter>(); }
 
 }  // namespace rollcall::usage

@@ -109,8 +109,6 @@ std::size_t width(std::string_view text) {
 }
 
 constexpr std::size_t kFewestColumns = 40, kNoTerminal = 100, kUnknownTerminal = 80;
-/// A column whose texts are broken into lines is not made narrower than this.
-constexpr std::size_t kNarrowest = 24;
 
 std::size_t longest_word(std::string_view text) {
     std::size_t longest = 0;
@@ -122,7 +120,8 @@ std::size_t longest_word(std::string_view text) {
     return longest;
 }
 
-/// Breaks the text at blanks into lines of at most so many columns. A longer word is a line of its own.
+}  // namespace
+
 std::vector<std::string> broken(const std::string& text, std::size_t columns) {
     if (width(text) <= columns) return {text};
     std::vector<std::string> lines(1);
@@ -135,8 +134,6 @@ std::vector<std::string> broken(const std::string& text, std::size_t columns) {
     }
     return lines;
 }
-
-}  // namespace
 
 std::size_t columns_before_break() {
     if (std::getenv("COLUMNS") == nullptr && ::isatty(STDOUT_FILENO) != 1) return std::numeric_limits<std::size_t>::max();

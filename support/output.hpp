@@ -31,6 +31,12 @@ std::size_t screen_columns();
 /// set, because other programs read such output by lines.
 std::size_t columns_before_break();
 
+/// A column whose texts are broken into lines is not made narrower than this.
+inline constexpr std::size_t kNarrowest = 24;
+
+/// Breaks the text at blanks into lines of at most so many columns. A longer word is a line of its own.
+std::vector<std::string> broken(const std::string& text, std::size_t columns);
+
 /// Adds --format text|csv|json to a command. The value is stored in `format`, whose present value is the default.
 usage::Option* add_format_option(usage::Command& command, Format& format);
 

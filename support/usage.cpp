@@ -134,7 +134,7 @@ Command::Command(CLI::App* app) : state_(new State{.app = app}) {}
 Command::Command(const std::string& summary, const std::string& name) : Command(nullptr) {
     state_->own = std::make_unique<CLI::App>(summary, name);
     state_->app = state_->own.get();
-    state_->app->formatter(std::make_shared<HelpFormatter>());
+    state_->app->formatter(help_formatter());
     state_->app->option_defaults()->group(kOptions);
     state_->app->get_help_ptr()->group(kOptions);
 }

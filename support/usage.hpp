@@ -1,6 +1,6 @@
 /// \file
 /// Command lines: subcommands, options, their help, and one-line messages for wrong usage. The parser is CLI11. Only usage.cpp and
-/// help.hpp include its header, because the header takes longer to compile than most sources of this project.
+/// help.cpp include its header, because the header takes longer to compile than most sources of this project.
 #pragma once
 
 #include <functional>

@@ -88,5 +88,6 @@ forbid(runtime/landing "transports/(ofi|ucx|simulated)/" "what runs over a trans
 forbid(runtime/lane "transports/(ofi|ucx|simulated)/" "what runs over a transport knows the vocabulary only")
 forbid(collectives "transports/(ofi|ucx|simulated)/" "collectives know the vocabulary, no transport")
 foreach(room IN ITEMS bench command launcher support tests)
-  forbid(${room} "CLI/" "only support/usage.cpp includes CLI11, which takes seconds to compile" "^support/usage.cpp")
+  forbid(${room} "CLI/" "only support/usage.cpp and help.cpp include CLI11, which takes seconds to compile"
+         "^support/(usage|help).cpp")
 endforeach()

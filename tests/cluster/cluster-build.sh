@@ -252,12 +252,14 @@ switch() {
     for ((index = 1; index <= number; ++index)); do
         unshare --net --mount --uts --ipc --pid --fork --kill-child "$BASH" "$here/cluster-build.sh" host "$index" \
             <&$go >&$ready {go}<&- {ready}>&- {cluster_lock}<&- &
-        processes[index]=$!
     done
     collect "$number"
     for ((index = 1; index <= number; ++index)); do
         hardware_address_of "$index"
-        echo "link add eth0 netns ${processes[index]} address $hardware_address type veth peer name v$((index - 1))"
+        read_process "$state/hosts/${names[index - 1]}" || process=gone # ip then says that it cannot be found
+        # The path is that of /proc here. A number would be understood in the process namespace of the switch by the kernel, and in /proc by
+        # later versions of ip.
+        echo "link add eth0 netns /proc/$process/ns/net address $hardware_address type veth peer name v$((index - 1))"
         echo "link set v$((index - 1)) master br0 up"
     done | ip -batch - || fail 'the links cannot be made'
     [[ $cluster_rate == none ]] ||

@@ -191,7 +191,7 @@ class Job {
             bool is_left = false;
             if (at == namespaces_.end()) {
                 is_left = process.id != ::getpid() && has_entry(process.id, mark_);
-            } else if (process.name == "sshd") {
+            } else if (process.name.starts_with("sshd")) {  // also sshd-session, from OpenSSH 9.8 on
                 is_left = sessions && !process.words.empty() && process.words[0].find("[listener]") == std::string::npos;
             } else {
                 is_left = inner_id(process.id) != 1;

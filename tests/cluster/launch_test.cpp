@@ -110,7 +110,7 @@ TEST_F(Launch, RanksMoveDataByTwoProvidersOfOneJob) {
     };
     const std::string seed_word = std::to_string(seed() % 1'000'000'000);
     const auto before = received(cluster, "node1");
-    const Result result = job({"uses:shm within a node:tcp;ofi_rxm over eth0", "sizes", "order:100:" + seed_word, "many:200",
+    const Result result = job({"uses:shm within a node, tcp:over eth0", "sizes", "order:100:" + seed_word, "many:200",
                                "storm:50:" + seed_word, "started", "splits", "hosts:2", "exchanges", "started_calls:allreduce"},
                               {});
     EXPECT_EQ(result.code, 0) << result.out << result.error;

@@ -47,11 +47,18 @@ TEST(TransportName, AutoSaysWhyItDoesNotTakeTheFirst) {
 }
 
 TEST(WordsOfUcx, GoToStandardError) {
+    // A thread that UCX starts when it is loaded, before the program can tell it where to write, may complain about its virtual files
+    // (vfs).
+    const auto words = [](const std::string& text) {
+        Words lines = lines_with(text, "UCX");
+        std::erase_if(lines, [](const std::string& line) { return has(line, "vfs_"); });
+        return lines;
+    };
     for (const char* more : {"UCX_LOG_LEVEL=info", "UCX_NET_DEVICES=lo,carrier_pigeon"}) {
         const Ended ended = run_ranks(2, {"typed"}, {.environment = {"ROLLCALL_TRANSPORT=ucx", more}, .launcher = {}});
         EXPECT_EQ(ended.code, 0) << ended.out << ended.error;
-        EXPECT_TRUE(lines_with(ended.out, "UCX").empty()) << ended.out;
-        EXPECT_FALSE(lines_with(ended.error, "UCX").empty()) << more;
+        EXPECT_TRUE(words(ended.out).empty()) << ended.out;
+        EXPECT_FALSE(words(ended.error).empty()) << more;
     }
 }
 

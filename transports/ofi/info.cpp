@@ -39,6 +39,8 @@ std::string what_it_lacks(const fi_info& info, const fi_info* with_reads) {
         all.push_back("RMA");
     else if (!ofi::reads_alone(*with_reads))
         all.push_back("RMA that needs no help of the other process");
+    else if (!ofi::reads_end(*with_reads))
+        all.push_back("RMA reads that end when the memory is taken back");
     if (with_reads && with_reads->domain_attr->cq_data_size == 0) all.push_back("remote completion data");
     return fmt::format("{}", fmt::join(all, ", "));
 }

@@ -57,10 +57,21 @@ Info network(const TransportOptions& options, std::string_view provider) {
     for (const bool reads : {true, false}) {
         if (reads && options.ofi_reads == "no") continue;
         Info all = ask(provider, reads);
+        if (reads && all && !reads_end(*all)) continue;
         Info chosen = all ? on_interface(std::move(all), options) : nullptr;
         if (chosen && (!reads || options.ofi_reads == "always" || reads_alone(*chosen))) return chosen;
     }
     return nullptr;
+}
+
+// The providers of networks in the order in which they are tried. "verbs", and in libfabric 1.17 "tcp", have reliable datagrams only
+// through rxm. The tcp of later versions has them itself, and is faster. It comes last where reads are wanted (reads_end()).
+std::vector<std::string> wanted(const TransportOptions& options) {
+    const std::string& named = options.ofi_provider;
+    std::vector<std::string> names(std::begin(kBetweenHosts), std::end(kBetweenHosts));
+    if (!named.empty()) names = {named, named + ";ofi_rxm"};
+    if (options.ofi_reads == "always") std::ranges::stable_partition(names, [](const std::string& name) { return name != "tcp"; });
+    return names;
 }
 
 }  // namespace
@@ -68,6 +79,8 @@ Info network(const TransportOptions& options, std::string_view provider) {
 bool reads_alone(const fi_info& info) {
     return info.domain_attr->data_progress == FI_PROGRESS_AUTO || std::string_view(info.fabric_attr->prov_name).starts_with("verbs");
 }
+
+bool reads_end(const fi_info& info) { return std::string_view(info.fabric_attr->prov_name) != "tcp"; }
 
 bool has_descriptor(const fi_info& info) {
     const std::string_view provider = info.fabric_attr->prov_name;
@@ -121,10 +134,8 @@ Providers choose(const TransportOptions& options) {
             chosen.shared_memory = ask(kSharedMemory);
             if (chosen.shared_memory) return chosen;
         } else {
-            chosen.network = network(options, named);
-            // "tcp" and "verbs" have such endpoints only through rxm.
-            if (!chosen.network) chosen.network = network(options, named + ";ofi_rxm");
-            if (chosen.network) return chosen;
+            for (const std::string& each : wanted(options))
+                if ((chosen.network = network(options, each))) return chosen;
         }
         throw Error(ErrorCode::transport,
                     fmt::format("ROLLCALL_OFI_PROVIDER={}: libfabric has no such provider here with reliable datagrams (FI_EP_RDM){}{}; "
@@ -136,7 +147,7 @@ Providers choose(const TransportOptions& options) {
         chosen.shared_memory = ask(kSharedMemory);
     }
     if (one_host && chosen.shared_memory) return chosen;
-    for (const std::string_view each : kBetweenHosts)
+    for (const std::string& each : wanted(options))
         if ((chosen.network = network(options, each))) return chosen;
     throw Error(ErrorCode::transport,
                 fmt::format("libfabric has no provider{}{} that reaches other hosts; `rollcall info` shows those it has, "

@@ -15,7 +15,7 @@ inline constexpr std::string_view kSharedMemory = "shm";
 
 /// The providers between hosts, from the most to the least wanted. Networks that move memory by themselves come first. The user can name
 /// other providers.
-inline constexpr std::string_view kBetweenHosts[] = {"cxi", "efa", "psm3", "verbs;ofi_rxm", "tcp;ofi_rxm"};
+inline constexpr std::string_view kBetweenHosts[] = {"cxi", "efa", "psm3", "verbs;ofi_rxm", "tcp", "tcp;ofi_rxm"};
 
 /// Asks a provider for the features that this transport needs, and with `reads` also for RMA reads. If the name is empty, asks all
 /// providers.
@@ -27,6 +27,9 @@ Info ask_without_conditions(bool names);
 /// Whether memory can be read while its process makes no call. Otherwise a transfer that is given up would keep its buffer until the other
 /// process makes one.
 bool reads_alone(const fi_info& info);
+/// Whether a read of memory that is not registered any more ends. Libfabric's own tcp (without ofi_rxm) goes on to send what the read has
+/// asked for, although the process may use the memory for something else.
+bool reads_end(const fi_info& info);
 /// Whether a thread can sleep on the provider's event descriptor. Shared memory has none, and that of `net` is always readable.
 bool has_descriptor(const fi_info& info);
 

@@ -25,8 +25,9 @@ std::uint64_t shared_memory_need(std::uint64_t ranks, std::uint64_t processors);
 void check_length_of_file(std::uint64_t length, std::string_view purpose);
 
 /// Throws Error{transport} if libfabric would give shared memory to some ranks of this host only, which could then not reach the others,
-/// if the place is smaller than what they need, or if this process may not make the file. What other programs use of it is not counted: ranks start at different times, so what is
-/// free does not say how much of it the ranks of this job have taken already. A rank gets SIGBUS if others fill the place later.
+/// if the place is smaller than what they need, or if this process may not make the file. What other programs use of it is not counted:
+/// ranks start at different times, so what is free does not say how much of it the ranks of this job have taken already. A rank gets SIGBUS
+/// if others fill the place later.
 ///
 /// The message names the place, its size, and what the ranks need. If the place is too small for all ranks, only the first rank of the host
 /// says so much.

@@ -76,7 +76,7 @@ struct Parsed {
 
 /// The longest packet, in bytes: what ofi_rxm sends without asking the receiver first.
 inline constexpr std::size_t kPacketBytes = 16384;
-/// The same over tcp, where ofi_rxm is told so (Endpoint).
+/// The same over tcp, and over tcp;ofi_rxm where it can be told so (Endpoint).
 inline constexpr std::size_t kPacketBytesOverTcp = 256 * 1024 + 512;
 /// The longest message that is injected. A longer one is not worth the space on the stack.
 inline constexpr std::size_t kLongestInjected = 1024;

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -43,6 +44,12 @@ static bool uses_tcp() {
     return *tls == '^' ? !named : named || text.find("all") != std::string_view::npos;
 }
 
+std::pair<unsigned, unsigned> version() {
+    unsigned major = 0, minor = 0, release = 0;
+    ucp_get_version(&major, &minor, &release);
+    return {major, minor};
+}
+
 Configuration read_configuration(const TransportOptions& options) {
     ucp_config_t* raw = nullptr;
     check("reading its configuration", ucp_config_read(nullptr, nullptr, &raw));
@@ -54,6 +61,9 @@ Configuration read_configuration(const TransportOptions& options) {
     // shared memory before its first message.
     if (uses_shared_memory() && !std::getenv("UCX_POSIX_RX_BUFS_GROW"))
         set_unless_given(raw, "MM_RX_BUFS_GROW", std::to_string(kReceiveBuffers).c_str());
+    // UCX 1.14 and later use no shared memory where less than 16 MiB of it is free. A rank needs a tenth of that, and Rollcall checks that
+    // it is there (shared_memory.hpp).
+    if (uses_shared_memory() && version() >= std::pair(1u, 14u)) set_unless_given(raw, "POSIX_SHM_MIN_SIZE", "0");
     // System V segments can outlive a killed process. POSIX segments are unlinked as soon as they are made.
     set_unless_given(raw, "TLS", "^sysv");
     // By default UCX sends pieces of 8 KiB over TCP. Each one costs a system call, so that a large message over the loopback takes four to

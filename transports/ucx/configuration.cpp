@@ -61,6 +61,9 @@ Configuration read_configuration(const TransportOptions& options) {
     // shared memory before its first message.
     if (uses_shared_memory() && !std::getenv("UCX_POSIX_RX_BUFS_GROW"))
         set_unless_given(raw, "MM_RX_BUFS_GROW", std::to_string(kReceiveBuffers).c_str());
+    // Later versions than 1.13 have queues of 256 places, for which each rank would need four times as much shared memory.
+    if (uses_shared_memory() && !std::getenv("UCX_POSIX_FIFO_SIZE"))
+        set_unless_given(raw, "MM_FIFO_SIZE", std::to_string(kPlacesOfQueue).c_str());
     // UCX 1.14 and later use no shared memory where less than 16 MiB of it is free. A rank needs a tenth of that, and Rollcall checks that
     // it is there (shared_memory.hpp).
     if (uses_shared_memory() && version() >= std::pair(1u, 14u)) set_unless_given(raw, "POSIX_SHM_MIN_SIZE", "0");

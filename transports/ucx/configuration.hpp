@@ -14,9 +14,9 @@ namespace rollcall::transport::ucx {
 /// Starts UCX. Throws Error{transport}.
 ucp_context_h make_context(const TransportOptions& options);
 
-/// The number of receive buffers that each rank has in shared memory at the beginning. UCX puts one at each of the 64 places of its queue,
-/// and keeps some more.
-inline constexpr std::uint64_t kReceiveBuffers = 72;
+/// The places of the queue that each rank has in shared memory, and the number of its receive buffers at the beginning: UCX puts one at
+/// each place, and keeps some more.
+inline constexpr std::uint64_t kPlacesOfQueue = 64, kReceiveBuffers = 72;
 
 /// Whether UCX_TLS allows shared memory.
 bool uses_shared_memory();

@@ -138,7 +138,8 @@ TEST(Launcher, FilesOfTransportsAreRemovedWhoseProcessDiedWhileItMadeThem) {
     }
     // A rank may also leave with success, and the job goes on without it. The number in the name of its file says that it is the job's.
     const std::string others = fmt::format("/dev/shm/{}:77777:0", ::getpid());
-    const Result well = run({"-n", "1", "sh", "-c", fmt::format("echo x > /dev/shm/$$:77777:0; echo x > {}; echo its $$", others)});
+    std::ofstream(others) << "x";
+    const Result well = run({"-n", "1", "sh", "-c", "echo x > /dev/shm/$$:77777:0; echo its $$"});
     EXPECT_EQ(well.code, 0) << well.error;
     const std::string its = "/dev/shm/" + well.out.substr(4, well.out.find('\n') - 4) + ":77777:0";
     EXPECT_NE(::access(its.c_str(), F_OK), 0) << its;

@@ -3,12 +3,12 @@
 #include <cstdlib>
 #include <memory>
 #include <string_view>
-#include <utility>
 
 #include <fmt/format.h>
 
 #include "transports/ucx/status.hpp"
 #include "transports/ucx/ucx_transport.hpp"
+#include "transports/variable.hpp"
 
 namespace rollcall::transport {
 
@@ -44,12 +44,6 @@ static bool uses_tcp() {
     return *tls == '^' ? !named : named || text.find("all") != std::string_view::npos;
 }
 
-std::pair<unsigned, unsigned> version() {
-    unsigned major = 0, minor = 0, release = 0;
-    ucp_get_version(&major, &minor, &release);
-    return {major, minor};
-}
-
 Configuration read_configuration(const TransportOptions& options) {
     ucp_config_t* raw = nullptr;
     check("reading its configuration", ucp_config_read(nullptr, nullptr, &raw));
@@ -64,9 +58,6 @@ Configuration read_configuration(const TransportOptions& options) {
     // Later versions than 1.13 have queues of 256 places, for which each rank would need four times as much shared memory.
     if (uses_shared_memory() && !std::getenv("UCX_POSIX_FIFO_SIZE"))
         set_unless_given(raw, "MM_FIFO_SIZE", std::to_string(kPlacesOfQueue).c_str());
-    // UCX 1.14 and later use no shared memory where less than 16 MiB of it is free. A rank needs a tenth of that, and Rollcall checks that
-    // it is there (shared_memory.hpp).
-    if (uses_shared_memory() && version() >= std::pair(1u, 14u)) set_unless_given(raw, "POSIX_SHM_MIN_SIZE", "0");
     // System V segments can outlive a killed process. POSIX segments are unlinked as soon as they are made.
     set_unless_given(raw, "TLS", "^sysv");
     // By default UCX sends pieces of 8 KiB over TCP. Each one costs a system call, so that a large message over the loopback takes four to
@@ -100,6 +91,9 @@ ucp_context_h make_context(const TransportOptions& options) {
     parameters.features = UCP_FEATURE_AM | UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP;
     parameters.estimated_num_eps = static_cast<std::size_t>(options.size);
     ucp_context_h context = nullptr;
+    // UCX 1.14 and later use no shared memory where less than 16 MiB of it is free. A rank needs a twentieth of that, and Rollcall checks
+    // that it is there (shared_memory.hpp). UCX 1.16 takes this setting only from the environment. Earlier versions do not look for it.
+    const Variable least("UCX_POSIX_SHM_MIN_SIZE", "0");
     check("initialisation", ucp_init(&parameters, configuration.get(), &context));
     return context;
 }

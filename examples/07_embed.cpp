@@ -1,4 +1,4 @@
-// Embedding: a small framework that starts its processes itself, without a launcher. It forks its workers and sends each of them a unique
+// Embedding: a small framework that starts its processes itself, without a launcher. It starts its workers and sends each of them a unique
 // id over a pipe. The workers are the ranks of a Rollcall job. The process of the framework is not a rank.
 //
 //     build/release/examples/07_embed 4
@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,7 +16,7 @@
 
 namespace {
 
-// The code of a worker. It knows its number and the number of workers from the fork, and gets the id over the pipe.
+// The code of a worker. It gets its number and the number of workers as arguments, and the id over the pipe.
 int work(int number, int workers, int pipe) {
     try {
         rollcall::Embedding embedding;
@@ -38,18 +39,21 @@ int work(int number, int workers, int pipe) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    if (argc == 5) return work(std::atoi(argv[2]), std::atoi(argv[3]), std::atoi(argv[4]));  // NAME worker NUMBER WORKERS PIPE
     const int workers = argc > 1 ? std::atoi(argv[1]) : 4;
     std::vector<pid_t> processes;
     std::vector<int> pipes;
-    // The workers are forked first. Making the unique id starts a thread, and a process with threads is hard to fork.
+    // A worker executes this program anew. A child that only forks would have a copy of the locks that threads of libraries hold at that
+    // moment (UCX starts a thread when it is loaded), and nobody would release them.
     for (int number = 0; number < workers; ++number) {
         std::array<int, 2> ends{};
-        if (::pipe(ends.data()) != 0) return 1;
+        if (::pipe2(ends.data(), O_CLOEXEC) != 0) return 1;
         const pid_t process = ::fork();
         if (process == 0) {
-            ::close(ends[1]);
-            const int code = work(number, workers, ends[0]);
-            std::exit(code);
+            ::fcntl(ends[0], F_SETFD, 0);  // Only this worker gets it.
+            const std::string its_number = std::to_string(number), all = std::to_string(workers), pipe = std::to_string(ends[0]);
+            ::execl("/proc/self/exe", argv[0], "worker", its_number.c_str(), all.c_str(), pipe.c_str(), static_cast<char*>(nullptr));
+            ::_exit(127);
         }
         ::close(ends[0]);
         processes.push_back(process);

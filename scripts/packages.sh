@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034
-# Sourced by demo.sh and test.sh: the packages of Debian 12 and Ubuntu 24.04 (and later) that Rollcall needs, and their
+# Sourced by demo.sh and test.sh: the packages of Debian 12, Debian 13 and Ubuntu 24.04 (and later) that Rollcall needs, and their
 # installation. Does nothing, and needs no network, when all are there.
 
 build_packages=(g++ cmake ninja-build pkg-config libucx-dev libfabric-dev libhwloc-dev libsodium-dev libspdlog-dev libfmt-dev libcli11-dev nlohmann-json3-dev

@@ -35,7 +35,9 @@ struct UniqueId {
 /// not. The setting ROLLCALL_NET decides on which network interface it waits, and ROLLCALL_PORT on which port.
 ///
 /// Call it once for each job. Any thread may call it, any number of times. A program that forks its workers may make the id before it forks
-/// them: a child process can use the id as any other process can. Throws Error{bootstrap, invalid_setting}.
+/// them: a child process can use the id as any other process can. But let the children execute a program (`exec`): a child that only forks
+/// has a copy of the locks that threads of libraries hold at that moment, and nobody releases them. UCX 1.18 starts a thread when it is
+/// loaded, and its copy can keep a Job from starting. Throws Error{bootstrap, invalid_setting}.
 ROLLCALL_EXPORT UniqueId make_unique_id();
 
 /// The place of this process in a job whose processes the program starts itself, for Job(const Embedding&). The environment variables of

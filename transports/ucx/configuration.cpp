@@ -2,12 +2,15 @@
 
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include <fmt/format.h>
 
+#include "transports/ucx/shared_memory.hpp"
 #include "transports/ucx/status.hpp"
 #include "transports/ucx/ucx_transport.hpp"
+#include "transports/variable.hpp"
 
 namespace rollcall::transport {
 
@@ -34,7 +37,7 @@ void set_unless_given(ucp_config_t* configuration, const char* name, const char*
     if (!std::getenv(fmt::format("UCX_{}", name).c_str())) set(configuration, name, value);
 }
 
-// Whether UCX_TLS allows TCP. Settings are made only if something uses them, because UCX warns about unused settings.
+// Whether UCX_TLS allows TCP. The settings below are made only if something uses them, because UCX warns about unused settings.
 static bool uses_tcp() {
     const char* tls = std::getenv("UCX_TLS");
     if (!tls) return true;
@@ -59,9 +62,20 @@ Configuration read_configuration(const TransportOptions& options) {
         set_unless_given(raw, "MM_FIFO_SIZE", std::to_string(kPlacesOfQueue).c_str());
     // System V segments can outlive a killed process. POSIX segments are unlinked as soon as they are made.
     set_unless_given(raw, "TLS", "^sysv");
+    // By default UCX sends pieces of 8 KiB over TCP. Each one costs a system call, so that a large message over the loopback takes four to
+    // five times as long. A connection has buffers only while it transfers something.
+    if (uses_tcp()) {
+        for (const std::string name : {"TX_SEG_SIZE", "RX_SEG_SIZE"}) {
+            if (std::getenv(("UCX_TCP_" + name).c_str())) continue;
+            // Later versions of UCX want the name of the transport, which UCX 1.13 does not know here.
+            if (ucp_config_modify(raw, name.c_str(), "256k") != UCS_OK) set(raw, ("TCP_" + name).c_str(), "256k");
+        }
+    }
     if (const std::string devices = ucx_devices(options); !devices.empty()) set(raw, "NET_DEVICES", devices.c_str());
     return configuration;
 }
+
+constexpr std::uint64_t kLeastSharedMemory = 32ull << 20;  ///< Twice as much, because other ranks take some at the same time.
 
 // From version 1.14 on. Earlier ones warn of the variable.
 bool has_least_shared_memory() {
@@ -71,13 +85,6 @@ bool has_least_shared_memory() {
 }
 
 }  // namespace
-
-Environment::Environment() {
-    if (uses_shared_memory() && has_least_shared_memory()) least_shared_memory_.emplace("UCX_POSIX_SHM_MIN_SIZE", "0");
-    if (!uses_tcp()) return;
-    sent_over_tcp_.emplace("UCX_TCP_TX_SEG_SIZE", "256k");
-    received_over_tcp_.emplace("UCX_TCP_RX_SEG_SIZE", "256k");
-}
 
 bool uses_shared_memory() {
     const char* tls = std::getenv("UCX_TLS");
@@ -95,6 +102,11 @@ ucp_context_h make_context(const TransportOptions& options) {
     parameters.features = UCP_FEATURE_AM | UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP;
     parameters.estimated_num_eps = static_cast<std::size_t>(options.size);
     ucp_context_h context = nullptr;
+    // UCX 1.14 and later use no shared memory where less than 16 MiB of it is free. A rank needs a twentieth of that, and Rollcall checks
+    // that it is there (shared_memory.hpp). Not all of these versions take this setting in another way. The environment is changed only
+    // where it has to be, because other threads may read it.
+    std::optional<Variable> least;
+    if (free_shared_memory() < kLeastSharedMemory && has_least_shared_memory()) least.emplace("UCX_POSIX_SHM_MIN_SIZE", "0");
     check("initialisation", ucp_init(&parameters, configuration.get(), &context));
     return context;
 }

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <optional>
+#include <string_view>
 
 #include <spdlog/spdlog.h>
 #include <ucs/debug/log_def.h>
@@ -27,6 +28,9 @@ ucs_log_func_rc_t log_of_ucx(const char* file, unsigned line, const char*, ucs_l
     std::vsnprintf(text, sizeof text, message, again);
     va_end(again);
     if (level == UCS_LOG_LEVEL_ERROR && kept && kept->empty()) *kept = text;
+    // These are settings that the library makes (ucp_config_modify) and that a job does not use. UCX 1.18 warns of those of TCP where all
+    // ranks share memory. Of what the user sets, UCX speaks in other words ("unused environment variables").
+    if (!asked_for && std::string_view(text).starts_with("invalid configuration")) return UCS_LOG_FUNC_RC_STOP;
     if (asked_for)
         std::fprintf(stderr, "UCX %s %s:%u: %s\n", ucs_log_level_names[level], file, line, text);
     else if (const auto logger = spdlog::get("rollcall"))

@@ -67,7 +67,6 @@ class UcxTransport final : public Transport {
         take_over_log();
         check_shared_memory(options_);
         const KeptErrors errors;
-        const Environment environment;
         context_ = make_context(options_);
         ucp_worker_params_t worker{};
         worker.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
